@@ -1,0 +1,82 @@
+//! What a copy checks before the first byte moves.
+
+use crate::error::{Error, Which};
+use crate::memory::{Memory, Outputs, Span};
+use crate::overlap::{self, Overlaps};
+use crate::plan::{rank_of, Piece, Plan};
+
+/// Checks the input and every wanted output against the plan and against each other.
+/// `lengths` is where the lengths lie, which are still read while outputs are written.
+pub(crate) fn copy(
+    plan: &Plan<'_>,
+    input: &Memory<'_>,
+    lengths: Option<Span>,
+    outputs: &impl Outputs,
+) -> Result<(), Error> {
+    let input_span = input.span(Which::Input)?;
+    let mut overlaps = Overlaps::new();
+    for piece in plan.pieces() {
+        let Some(output) = outputs.get(piece.index)? else { continue };
+        let Some(span) = check_output(plan, piece, &output)? else { continue };
+        if let Some(input_span) = input_span {
+            if span.intersects(input_span) && !overlap::interleave(input, input_span, &output, span)
+            {
+                return Err(Error::Overlap { output: piece.index, other: Which::Input });
+            }
+        }
+        if lengths.is_some_and(|lengths| span.intersects(lengths)) {
+            return Err(Error::Overlap { output: piece.index, other: Which::Split });
+        }
+        overlaps.push(piece.index, span);
+    }
+    overlaps.check(outputs)
+}
+
+/// Checks one output alone; gives its span if it has elements.
+fn check_output(
+    plan: &Plan<'_>,
+    piece: Piece,
+    output: &Memory<'_>,
+) -> Result<Option<Span>, Error> {
+    let index = piece.index;
+    if output.dtype != plan.dtype {
+        let (expected, actual) = (plan.dtype as i64, output.dtype as i64);
+        return Err(Error::OutputDType { output: index, expected, actual });
+    }
+    if output.shape.len() != plan.output_rank() {
+        let expected = i64::try_from(plan.output_rank()).unwrap_or(i64::MAX);
+        let actual = rank_of(output.shape);
+        return Err(Error::OutputRank { output: index, expected, actual });
+    }
+    let extents = output.shape.iter().zip(plan.output_shape(piece));
+    for (axis, (&actual, expected)) in extents.enumerate() {
+        if actual != expected {
+            return Err(Error::OutputShape { output: index, axis, expected, actual });
+        }
+    }
+    let span = output.span(Which::Output(index))?;
+    if span.is_some() {
+        check_writable(index, output)?;
+    }
+    Ok(span)
+}
+
+/// That each element has an address of its own, and sub-byte ones whole bytes to themselves.
+fn check_writable(index: usize, output: &Memory<'_>) -> Result<(), Error> {
+    if !output.dtype.is_sub_byte() {
+        return if output.is_injective() {
+            Ok(())
+        } else {
+            Err(Error::StridesCollide { output: index })
+        };
+    }
+    if output.bit_offset != 0 {
+        let (which, actual) = (Which::Output(index), output.bit_offset.into());
+        return Err(Error::BitOffsetNotZero { which, expected: 0, actual });
+    }
+    if output.is_packed() {
+        Ok(())
+    } else {
+        Err(Error::SubByteStrides { output: index })
+    }
+}

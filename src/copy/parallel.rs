@@ -1,0 +1,84 @@
+//! How the work of one call is cut into tasks for the caller's threads.
+
+use crate::error::Error;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Runs the tasks of one call, on whatever threads it has.
+pub trait Executor: Sync {
+    /// The most tasks that are of use at a time; 0 = the library chooses.
+    fn max_tasks(&self) -> usize {
+        0
+    }
+
+    /// Runs `task(i)` once for each `i` below `count`, in any order and on any threads, and
+    /// returns after the last has finished.
+    ///
+    /// # Errors
+    /// A number other than 0 of the executor's own, if it could not run them all.
+    fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32>;
+}
+
+/// Less work than this is not worth handing to another thread.
+const MIN_BYTES: usize = 256 << 10;
+/// Tasks are at least this long.
+const MIN_TASK: usize = 128 << 10;
+/// Tasks where the caller leaves their number to the library.
+const DEFAULT_TASKS: usize = 16;
+/// The most tasks of one call; one bit each in [`Claims`].
+const MAX_TASKS: usize = 256;
+/// Tasks end at whole lines of the output.
+const LINE: usize = 64;
+
+/// Runs `work` over `0..bytes`, cut into ranges for the executor's tasks, or at once where that
+/// is as quick.
+pub(super) fn run(
+    executor: &dyn Executor,
+    bytes: usize,
+    work: &(dyn Fn(Range<usize>) + Sync),
+) -> Result<(), Error> {
+    let wished = match executor.max_tasks() {
+        0 => DEFAULT_TASKS,
+        width => width.min(MAX_TASKS),
+    };
+    let tasks = wished.min(bytes / MIN_TASK);
+    if bytes < MIN_BYTES || tasks < 2 {
+        work(0..bytes);
+        return Ok(());
+    }
+    let chunk = bytes.div_ceil(tasks).next_multiple_of(LINE);
+    let claims = Claims::default();
+    let finished = AtomicUsize::new(0);
+    let result = executor.parallel_for(tasks, &|task| {
+        if task < tasks && claims.claim(task) {
+            let start = bytes.min(task * chunk);
+            work(start..bytes.min(start + chunk));
+            finished.fetch_add(1, Ordering::Release);
+        }
+    });
+    if let Err(actual) = result {
+        return Err(Error::ExecutorFailed { expected: 0, actual: actual.into() });
+    }
+    match finished.load(Ordering::Acquire) {
+        actual if actual == tasks => Ok(()),
+        actual => Err(Error::ExecutorSkipped { expected: number(tasks), actual: number(actual) }),
+    }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Which tasks have begun: an executor that repeats one must not have two threads write the
+/// same bytes.
+#[derive(Default)]
+struct Claims([AtomicU64; MAX_TASKS / 64]);
+
+impl Claims {
+    /// Whether this is the first to ask for `task`.
+    fn claim(&self, task: usize) -> bool {
+        let bit = 1u64 << (task % 64);
+        let word = self.0.get(task / 64);
+        word.is_some_and(|word| word.fetch_or(bit, Ordering::Relaxed) & bit == 0)
+    }
+}

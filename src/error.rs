@@ -1,0 +1,368 @@
+//! Everything that can be wrong with a call: one variant a rule, one [`ErrorKind`] a status.
+
+use crate::dtype::DType;
+use crate::operator::Operator;
+use core::fmt;
+
+/// Which tensor an error is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// The tensor to split.
+    Input,
+    /// The lengths.
+    Split,
+    /// This output.
+    Output(usize),
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input => f.write_str("input"),
+            Self::Split => f.write_str("params.split"),
+            Self::Output(index) => write!(f, "outputs[{index}]"),
+        }
+    }
+}
+
+/// The kinds of error; each has a status of its own in C, of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(i32)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A pointer that is needed is NULL.
+    Null = 1,
+    /// A descriptor, shape or strides pointer is not aligned for its type.
+    Alignment = 2,
+    /// A `struct_size` that no version of the library knows, or a tail that is not zero.
+    StructSize = 3,
+    /// No such operator.
+    Operator = 4,
+    /// No version of the operator at this opset.
+    Opset = 5,
+    /// A flag that this version does not know.
+    Flags = 6,
+    /// No such element type, or one that the operator version does not allow.
+    DType = 7,
+    /// A rank below 1 or above 64.
+    Rank = 8,
+    /// An axis outside [-rank, rank-1].
+    Axis = 9,
+    /// An extent that is negative, or unknown where it must be known.
+    Shape = 10,
+    /// Lengths that are absent, refused, or of the wrong rank or type.
+    Split = 11,
+    /// Lengths or a number of parts that do not fit the extent of the axis.
+    SplitSizes = 12,
+    /// A number of outputs that is not the operator's.
+    NumOutputs = 13,
+    /// Too little room in an output's shape or strides.
+    Capacity = 14,
+    /// Strides that collide, or that this call cannot serve.
+    Strides = 15,
+    /// A bit offset that does not suit the element type.
+    BitOffset = 16,
+    /// Fewer bytes than the tensor reaches over.
+    DataBytes = 17,
+    /// Numbers too large for 63 bits.
+    Overflow = 18,
+    /// Memory that is written overlaps memory that is read or written elsewhere.
+    Overlap = 19,
+    /// An output's rank, type or shape is not what the operator gives.
+    Output = 20,
+    /// The number of outputs depends on an extent or length that is not known yet.
+    Unknown = 21,
+    /// The caller's `parallel_for` failed or did not run every task.
+    Executor = 22,
+    /// A bug in libsplit.
+    Internal = 23,
+}
+
+/// What was wrong with a call, with the numbers that disagree and the remedy in its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // the message above a variant says what it means
+pub enum Error {
+    // Pointers and structures.
+    #[error("{argument} is NULL: pass a pointer")]
+    Null { argument: &'static str },
+    #[error("{which}.{field} is NULL: it is needed here")]
+    NullField { which: Which, field: &'static str },
+    #[error("{argument} is not aligned to {expected} bytes (address ends in {actual}): use a properly declared variable")]
+    Alignment { argument: &'static str, expected: i64, actual: i64 },
+    #[error("{which}.{field} is not aligned to {expected} bytes (address ends in {actual}): use an int64_t array")]
+    AlignmentField { which: Which, field: &'static str, expected: i64, actual: i64 },
+    #[error("{argument}.struct_size is {actual}, at least {expected} is needed: start from the INIT macro")]
+    StructSize { argument: &'static str, expected: i64, actual: i64 },
+    #[error("{argument}.struct_size is {actual}, at most {expected} is accepted: start from the INIT macro")]
+    StructSizeHuge { argument: &'static str, expected: i64, actual: i64 },
+    #[error("{argument} has non-zero bytes past the {expected} this library knows: zero them, or update libsplit")]
+    NonZeroTail { argument: &'static str, expected: i64, actual: i64 },
+
+    // What is asked for.
+    #[error("params.op {actual} is no operator: use one of LIBSPLIT_OP_* (1 to {expected})")]
+    OperatorUnknown { expected: i64, actual: i64 },
+    #[error("params.opset {actual}: {operator} begins at {expected}; pass the model's opset import")]
+    Opset { operator: &'static str, expected: i64, actual: i64 },
+    #[error("params.opset {actual}: {operator} has only version {expected}; pass 1 or 0")]
+    OpenVinoOpset { operator: &'static str, expected: i64, actual: i64 },
+    #[error("{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others")]
+    Flags { argument: &'static str, expected: i64, actual: i64 },
+    #[error("params.axis {axis} is outside [-{rank}, {rank}-1], the input has rank {rank}: choose one inside")]
+    Axis { axis: i64, rank: usize },
+
+    // Types and shapes.
+    #[error("{which}.dtype {actual} is no element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})")]
+    DTypeUnknown { which: Which, expected: i64, actual: i64 },
+    #[error("input.dtype {dtype} is not allowed by {operator}: {remedy} allows it")]
+    DTypeNotAllowed { dtype: DType, operator: Operator, remedy: Operator },
+    #[error("input.rank is 0: a tensor without axes cannot be split; give it an axis of extent 1")]
+    RankZero,
+    #[error("{which}.rank {actual} is outside [0, {expected}]: merge axes")]
+    Rank { which: Which, expected: i64, actual: i64 },
+    #[error("input.shape[{axis}] is {actual}, at least {expected} is needed: extents are not negative")]
+    ExtentNegative { axis: usize, expected: i64, actual: i64 },
+    #[error("input.shape[{axis}] is unknown (-1): only libsplit_infer and libsplit_count take unknown extents")]
+    ExtentUnknown { axis: usize },
+    #[error("params.split->shape[0] is {actual}, at least {expected} is needed: give the number of lengths")]
+    LengthsExtent { expected: i64, actual: i64 },
+
+    // Lengths: present or not, rank and type.
+    #[error("params.split is NULL: {operator} needs lengths")]
+    LengthsAbsent { operator: Operator },
+    #[error("params.split must be NULL: {operator} takes no lengths; use VariadicSplit")]
+    LengthsRefused { operator: Operator },
+    #[error("params.split and num_outputs {actual} are both given: Split-18 takes one; set the other to NULL or {expected}")]
+    LengthsAndNumOutputs { expected: i64, actual: i64 },
+    #[error("neither params.split nor num_outputs is given: Split-18 needs one of them")]
+    NeitherLengthsNorNumOutputs,
+    #[error("params.split has dtype {actual}: {operator} takes {expected}")]
+    LengthsDType { operator: Operator, actual: DType, expected: &'static str },
+    #[error("params.split is a scalar (rank {actual}): {operator} takes a list; use rank {expected}")]
+    LengthsScalar { operator: Operator, expected: i64, actual: i64 },
+    #[error("params.split has rank {actual}: lengths are a list, use rank {expected}")]
+    LengthsRank { expected: i64, actual: i64 },
+    #[error("params.split->data is NULL: lengths may be unknown only in libsplit_infer and libsplit_count")]
+    LengthsUnknown,
+
+    // Lengths and parts against the extent.
+    #[error("params.split[{output}] is {actual}, at least {expected} is needed: lengths are not negative")]
+    LengthNegative { output: i64, expected: i64, actual: i64 },
+    #[error("params.split[{output}] ({dtype}) is not a whole number within int64: lengths count elements")]
+    LengthNotInteger { output: i64, dtype: DType },
+    #[error("params.split[{output}] is a second -1, {expected} at most may stand for the rest: give the other lengths")]
+    SecondRest { output: i64, expected: i64, actual: i64 },
+    #[error("params.split adds up to {actual}, the axis has {expected}: make the lengths add up to it")]
+    LengthsSum { expected: i64, actual: i64 },
+    #[error("params.split adds up to {actual} without its -1, the axis has only {expected}: shorten the lengths")]
+    LengthsExceed { expected: i64, actual: i64 },
+    #[error("params.split adds up to more than {actual}, the axis has {expected}: make the lengths add up to it")]
+    LengthsSumOverflow { expected: i64, actual: i64 },
+    #[error("params.split is the scalar {actual}, at least {expected} is needed: it is the length of every piece")]
+    ScalarNotPositive { expected: i64, actual: i64 },
+    #[error("{operator} cannot make {expected} equal parts of {actual}: give lengths, or use Split-18")]
+    Uneven { operator: Operator, expected: i64, actual: i64 },
+    #[error("num_outputs {count} of extent {extent}: sizes {} x {size}, then {last}; use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", count - 1)]
+    LastNegative { count: i64, size: i64, extent: i64, last: i64 },
+
+    // Number of outputs.
+    #[error("params.num_outputs is {actual}, the operator gives {expected}: make them equal, or pass 0")]
+    NumOutputsParam { expected: i64, actual: i64 },
+    #[error("num_outputs is {actual}, {operator} gives {expected} here: pass as many outputs, all-zero where unwanted")]
+    NumOutputsGiven { operator: Operator, expected: i64, actual: i64 },
+    #[error("params.num_outputs is {actual}, at least {expected} is needed: it is the number of parts")]
+    NumOutputsNegative { expected: i64, actual: i64 },
+    #[error("{operator} without lengths makes as many parts as the node has outputs: set params.num_outputs")]
+    NumOutputsUnknown { operator: Operator },
+    #[error("{actual} outputs asked for: ONNX Split gives at least {expected}")]
+    NoOutputs { expected: i64, actual: i64 },
+    #[error("{actual} outputs asked for, at most {expected} are possible: use fewer")]
+    TooManyOutputs { expected: i64, actual: i64 },
+    #[error("the number of pieces depends on {argument}, which is not known yet: infer when it is")]
+    CountUnknown { argument: &'static str },
+
+    // Output descriptors.
+    #[error("outputs[{output}].capacity is {actual}, the output has rank {expected}: give shape and strides that room")]
+    Capacity { output: usize, expected: i64, actual: i64 },
+    #[error("outputs[{output}].dtype is {actual}, the input's is {expected}: splitting does not convert")]
+    OutputDType { output: usize, expected: i64, actual: i64 },
+    #[error("outputs[{output}].rank is {actual}, the operator gives {expected}: fill it by libsplit_infer")]
+    OutputRank { output: usize, expected: i64, actual: i64 },
+    #[error("outputs[{output}].shape[{axis}] is {actual}, the operator gives {expected}: fill it by libsplit_infer")]
+    OutputShape { output: usize, axis: usize, expected: i64, actual: i64 },
+
+    // Memory.
+    #[error("{which}: more elements than 63 bits can number in bits: use smaller extents")]
+    TooManyElements { which: Which },
+    #[error("{which}.strides reach further than 63 bits can number: correct the strides")]
+    StridesOverflow { which: Which },
+    #[error("{which}.data: the tensor reaches past the end of the address space: correct data, shape or strides")]
+    AddressOverflow { which: Which },
+    #[error("{which}.data_bytes is {actual}, the tensor reaches over {expected} bytes: correct the size, shape or strides")]
+    DataBytes { which: Which, expected: i64, actual: i64 },
+    #[error("{which}.bit_offset is {actual}, a multiple of {expected} is needed for the dtype: offset by whole elements")]
+    BitOffset { which: Which, expected: i64, actual: i64 },
+    #[error("{which}.bit_offset is {actual}, {expected} is needed here: start at a whole byte")]
+    BitOffsetNotZero { which: Which, expected: i64, actual: i64 },
+    #[error("outputs[{output}].strides is NULL (packed), but the view is not packed: give strides of capacity entries")]
+    ViewNotPacked { output: usize },
+    #[error("outputs[{output}].strides let elements share an address: each must step over what the smaller ones reach")]
+    StridesCollide { output: usize },
+    #[error("outputs[{output}].strides are not packed: 4-bit and 2-bit outputs must be; pass NULL strides")]
+    SubByteStrides { output: usize },
+    #[error("outputs[{output}] overlaps {other} in memory: give every output a buffer of its own")]
+    Overlap { output: usize, other: Which },
+    #[error("outputs[{output}].{field} lies in {other}'s: give every descriptor arrays of its own")]
+    DescriptorOverlap { output: usize, field: &'static str, other: Which },
+
+    // Running.
+    #[error("parallel_for returned {actual}, {expected} means success: the outputs' bytes are not all written")]
+    ExecutorFailed { expected: i64, actual: i64 },
+    #[error("parallel_for ran {actual} of {expected} tasks: it must run each once before it returns")]
+    ExecutorSkipped { expected: i64, actual: i64 },
+    #[error("libsplit failed inside: this is a bug, please report it")]
+    Internal,
+}
+
+impl Error {
+    /// The kind, which in C is the status.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Null { .. } | Self::NullField { .. } => ErrorKind::Null,
+            Self::Alignment { .. } | Self::AlignmentField { .. } => ErrorKind::Alignment,
+            Self::StructSize { .. } | Self::StructSizeHuge { .. } | Self::NonZeroTail { .. } => {
+                ErrorKind::StructSize
+            }
+            Self::OperatorUnknown { .. } => ErrorKind::Operator,
+            Self::Opset { .. } | Self::OpenVinoOpset { .. } => ErrorKind::Opset,
+            Self::Flags { .. } => ErrorKind::Flags,
+            Self::Axis { .. } => ErrorKind::Axis,
+            Self::DTypeUnknown { .. } | Self::DTypeNotAllowed { .. } => ErrorKind::DType,
+            Self::RankZero | Self::Rank { .. } => ErrorKind::Rank,
+            Self::ExtentNegative { .. } | Self::ExtentUnknown { .. } => ErrorKind::Shape,
+            Self::LengthsExtent { .. }
+            | Self::LengthsAbsent { .. }
+            | Self::LengthsRefused { .. }
+            | Self::LengthsAndNumOutputs { .. }
+            | Self::NeitherLengthsNorNumOutputs
+            | Self::LengthsDType { .. }
+            | Self::LengthsScalar { .. }
+            | Self::LengthsRank { .. }
+            | Self::LengthsUnknown => ErrorKind::Split,
+            Self::LengthNegative { .. }
+            | Self::LengthNotInteger { .. }
+            | Self::SecondRest { .. }
+            | Self::LengthsSum { .. }
+            | Self::LengthsExceed { .. }
+            | Self::LengthsSumOverflow { .. }
+            | Self::ScalarNotPositive { .. }
+            | Self::Uneven { .. }
+            | Self::LastNegative { .. } => ErrorKind::SplitSizes,
+            Self::NumOutputsParam { .. }
+            | Self::NumOutputsGiven { .. }
+            | Self::NumOutputsNegative { .. }
+            | Self::NumOutputsUnknown { .. }
+            | Self::NoOutputs { .. }
+            | Self::TooManyOutputs { .. } => ErrorKind::NumOutputs,
+            Self::CountUnknown { .. } => ErrorKind::Unknown,
+            Self::Capacity { .. } => ErrorKind::Capacity,
+            Self::OutputDType { .. } | Self::OutputRank { .. } | Self::OutputShape { .. } => {
+                ErrorKind::Output
+            }
+            Self::TooManyElements { .. }
+            | Self::StridesOverflow { .. }
+            | Self::AddressOverflow { .. } => ErrorKind::Overflow,
+            Self::DataBytes { .. } => ErrorKind::DataBytes,
+            Self::BitOffset { .. } | Self::BitOffsetNotZero { .. } => ErrorKind::BitOffset,
+            Self::ViewNotPacked { .. }
+            | Self::StridesCollide { .. }
+            | Self::SubByteStrides { .. } => ErrorKind::Strides,
+            Self::Overlap { .. } | Self::DescriptorOverlap { .. } => ErrorKind::Overlap,
+            Self::ExecutorFailed { .. } | Self::ExecutorSkipped { .. } => ErrorKind::Executor,
+            Self::Internal => ErrorKind::Internal,
+        }
+    }
+
+    /// The output that the error is about; `None` when it concerns the input, the parameters or
+    /// the executor.
+    #[must_use]
+    pub fn output_index(&self) -> Option<usize> {
+        match *self {
+            Self::LengthNegative { output, .. }
+            | Self::LengthNotInteger { output, .. }
+            | Self::SecondRest { output, .. } => usize::try_from(output).ok(),
+            Self::LastNegative { count, .. } => usize::try_from(count - 1).ok(),
+            Self::Capacity { output, .. }
+            | Self::OutputDType { output, .. }
+            | Self::OutputRank { output, .. }
+            | Self::OutputShape { output, .. }
+            | Self::ViewNotPacked { output }
+            | Self::StridesCollide { output }
+            | Self::SubByteStrides { output }
+            | Self::Overlap { output, .. }
+            | Self::DescriptorOverlap { output, .. } => Some(output),
+            Self::NullField { which, .. }
+            | Self::AlignmentField { which, .. }
+            | Self::DTypeUnknown { which, .. }
+            | Self::Rank { which, .. }
+            | Self::TooManyElements { which }
+            | Self::StridesOverflow { which }
+            | Self::AddressOverflow { which }
+            | Self::DataBytes { which, .. }
+            | Self::BitOffset { which, .. }
+            | Self::BitOffsetNotZero { which, .. } => match which {
+                Which::Output(output) => Some(output),
+                Which::Input | Which::Split => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The two numbers that disagree, expected and actual, where two do.
+    #[must_use]
+    pub fn numbers(&self) -> Option<(i64, i64)> {
+        match *self {
+            Self::Axis { axis, rank } => Some((i64::try_from(rank).unwrap_or(i64::MAX), axis)),
+            Self::LastNegative { last, .. } => Some((0, last)),
+            Self::Alignment { expected, actual, .. }
+            | Self::AlignmentField { expected, actual, .. }
+            | Self::StructSize { expected, actual, .. }
+            | Self::StructSizeHuge { expected, actual, .. }
+            | Self::NonZeroTail { expected, actual, .. }
+            | Self::OperatorUnknown { expected, actual }
+            | Self::Opset { expected, actual, .. }
+            | Self::OpenVinoOpset { expected, actual, .. }
+            | Self::Flags { expected, actual, .. }
+            | Self::DTypeUnknown { expected, actual, .. }
+            | Self::Rank { expected, actual, .. }
+            | Self::ExtentNegative { expected, actual, .. }
+            | Self::LengthsExtent { expected, actual }
+            | Self::LengthsAndNumOutputs { expected, actual }
+            | Self::LengthsScalar { expected, actual, .. }
+            | Self::LengthsRank { expected, actual }
+            | Self::LengthNegative { expected, actual, .. }
+            | Self::SecondRest { expected, actual, .. }
+            | Self::LengthsSum { expected, actual }
+            | Self::LengthsExceed { expected, actual }
+            | Self::LengthsSumOverflow { expected, actual }
+            | Self::ScalarNotPositive { expected, actual }
+            | Self::Uneven { expected, actual, .. }
+            | Self::NumOutputsParam { expected, actual }
+            | Self::NumOutputsGiven { expected, actual, .. }
+            | Self::NumOutputsNegative { expected, actual }
+            | Self::NoOutputs { expected, actual }
+            | Self::TooManyOutputs { expected, actual }
+            | Self::Capacity { expected, actual, .. }
+            | Self::OutputDType { expected, actual, .. }
+            | Self::OutputRank { expected, actual, .. }
+            | Self::OutputShape { expected, actual, .. }
+            | Self::DataBytes { expected, actual, .. }
+            | Self::BitOffset { expected, actual, .. }
+            | Self::BitOffsetNotZero { expected, actual, .. }
+            | Self::ExecutorFailed { expected, actual }
+            | Self::ExecutorSkipped { expected, actual } => Some((expected, actual)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What `infer` and `view` write into output descriptors: all of them are checked, then filled.
+
+use super::parse::{check_array, is_unwanted, Arguments};
+use super::types::{libsplit_dtype, libsplit_tensor, LIBSPLIT_DIM_UNKNOWN};
+use crate::error::{Error, Which};
+use crate::memory::{byte_reach, output_bytes, Memory, Span};
+use crate::plan::{Piece, Plan};
+use crate::shape::{self, DIM_UNKNOWN};
+
+/// Fills shapes, packed strides and sizes.
+///
+/// # Safety
+/// The outputs' arrays must have the room that their capacity states.
+pub(super) unsafe fn infer(
+    arguments: &Arguments<'_>,
+    plan: &Plan<'_>,
+    outputs: &mut [libsplit_tensor],
+) -> Result<(), Error> {
+    for (piece, output) in wanted(plan, outputs) {
+        check_room(arguments, None, plan, piece, output)?;
+        packed_bytes(plan, piece)?;
+    }
+    for (piece, output) in wanted(plan, outputs) {
+        // SAFETY: room was checked above, and the arrays do not lie in the input's.
+        unsafe {
+            write_shape(plan, piece, output);
+            write_packed_strides(plan, piece, output);
+        }
+        output.data_bytes = packed_bytes(plan, piece)?;
+        output.bit_offset = 0;
+    }
+    Ok(())
+}
+
+/// Fills shapes and points the outputs into the input.
+///
+/// # Safety
+/// The outputs' arrays must have the room that their capacity states.
+pub(super) unsafe fn view(
+    arguments: &Arguments<'_>,
+    plan: &Plan<'_>,
+    outputs: &mut [libsplit_tensor],
+) -> Result<(), Error> {
+    // SAFETY: the promise under which the arguments were parsed still holds.
+    let input = unsafe { arguments.input() }?;
+    let span = input.span(Which::Input)?;
+    // Strides of a tensor without elements say nothing: its views are packed.
+    let strides = input.strides.filter(|_| span.is_some());
+    let packed = packed_strides(plan.shape);
+    let from = strides.unwrap_or(packed.get(..plan.shape.len()).unwrap_or_default());
+    for (piece, output) in wanted(plan, outputs) {
+        check_room(arguments, input.strides, plan, piece, output)?;
+        if output.strides.is_null() && span.is_some() && !is_packed(plan, piece, from) {
+            return Err(Error::ViewNotPacked { output: piece.index });
+        }
+    }
+    for (piece, output) in wanted(plan, outputs) {
+        // SAFETY: room was checked above, and the arrays do not lie in the input's.
+        unsafe {
+            write_shape(plan, piece, output);
+            if span.is_some() {
+                write_strides(output, plan.output_strides(from));
+            } else {
+                write_packed_strides(plan, piece, output);
+            }
+        }
+        point_into(&input, span.is_some(), plan, piece, from, output);
+    }
+    Ok(())
+}
+
+/// The outputs that the caller wants, each with its piece.
+fn wanted<'a, 'b: 'a>(
+    plan: &'a Plan<'_>,
+    outputs: &'b mut [libsplit_tensor],
+) -> impl Iterator<Item = (Piece, &'b mut libsplit_tensor)> + 'a {
+    plan.pieces().zip(outputs.iter_mut()).filter(|(_, output)| !is_unwanted(output))
+}
+
+/// That an output's arrays are there, long enough, and not the ones that are still read.
+fn check_room(
+    arguments: &Arguments<'_>,
+    input_strides: Option<&[i64]>,
+    plan: &Plan<'_>,
+    piece: Piece,
+    output: &libsplit_tensor,
+) -> Result<(), Error> {
+    let index = piece.index;
+    let which = Which::Output(index);
+    let rank = plan.output_rank();
+    if usize::try_from(output.capacity).map_or(true, |capacity| capacity < rank) {
+        let expected = i64::try_from(rank).unwrap_or(i64::MAX);
+        return Err(Error::Capacity { output: index, expected, actual: output.capacity.into() });
+    }
+    if rank == 0 {
+        return Ok(());
+    }
+    check_array(output.shape, which, "shape")?;
+    if !output.strides.is_null() {
+        check_array(output.strides, which, "strides")?;
+    }
+    for (field, array) in [("shape", output.shape), ("strides", output.strides)] {
+        let written = array_span(array, rank);
+        let reads = |read: &[i64]| written.intersects(array_span(read.as_ptr(), read.len()));
+        let other = if reads(arguments.shape) || input_strides.is_some_and(reads) {
+            Which::Input
+        } else if arguments.lengths_span.is_some_and(|lengths| written.intersects(lengths)) {
+            Which::Split
+        } else {
+            continue;
+        };
+        return Err(Error::DescriptorOverlap { output: index, field, other });
+    }
+    Ok(())
+}
+
+fn array_span(array: *const i64, len: usize) -> Span {
+    let start = array as usize;
+    let bytes = if array.is_null() { 0 } else { len.saturating_mul(size_of::<i64>()) };
+    Span { start, end: start.saturating_add(bytes) }
+}
+
+/// Bytes of a packed output, 0 while an extent is unknown; what is known must not overflow.
+fn packed_bytes(plan: &Plan<'_>, piece: Piece) -> Result<usize, Error> {
+    let shape = plan.output_shape(piece);
+    let is_known = |extent: &i64| *extent != DIM_UNKNOWN;
+    let bytes = output_bytes(shape.clone().filter(is_known), plan.dtype, Which::Output(piece.index))?;
+    if shape.clone().all(|extent| is_known(&extent)) {
+        usize::try_from(bytes).map_err(|_| Error::TooManyElements { which: Which::Output(piece.index) })
+    } else {
+        Ok(0)
+    }
+}
+
+/// # Safety
+/// The output's shape must have room for its rank.
+unsafe fn write_shape(plan: &Plan<'_>, piece: Piece, output: &mut libsplit_tensor) {
+    for (axis, extent) in plan.output_shape(piece).enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { output.shape.add(axis).write(extent) };
+    }
+    output.rank = i32::try_from(plan.output_rank()).unwrap_or(0);
+    output.dtype = libsplit_dtype(plan.dtype as i32);
+}
+
+/// # Safety
+/// The output's strides must be NULL or have room for its rank.
+unsafe fn write_strides(output: &mut libsplit_tensor, strides: impl Iterator<Item = i64>) {
+    if output.strides.is_null() {
+        return;
+    }
+    for (axis, stride) in strides.enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { output.strides.add(axis).write(stride) };
+    }
+}
+
+/// # Safety
+/// As [`write_strides`].
+unsafe fn write_packed_strides(plan: &Plan<'_>, piece: Piece, output: &mut libsplit_tensor) {
+    if output.strides.is_null() {
+        return;
+    }
+    let mut stride = 1i64;
+    for (back, extent) in plan.output_shape(piece).rev().enumerate() {
+        // SAFETY: the caller's promise; `back` is below the rank.
+        unsafe { output.strides.add(plan.output_rank() - 1 - back).write(stride) };
+        stride = match extent {
+            _ if stride == LIBSPLIT_DIM_UNKNOWN => stride,
+            DIM_UNKNOWN => LIBSPLIT_DIM_UNKNOWN,
+            extent => stride.saturating_mul(extent.max(1)),
+        };
+    }
+}
+
+/// Row-major strides of a shape without unknown extents, in elements.
+fn packed_strides(shape: &[i64]) -> [i64; shape::MAX_RANK] {
+    let mut strides = [0; shape::MAX_RANK];
+    let mut stride = 1i64;
+    for (slot, extent) in strides.iter_mut().take(shape.len()).rev().zip(shape.iter().rev()) {
+        *slot = stride;
+        stride = stride.saturating_mul((*extent).max(1));
+    }
+    strides
+}
+
+/// Whether a piece lies in the input as a packed tensor would.
+fn is_packed(plan: &Plan<'_>, piece: Piece, strides: &[i64]) -> bool {
+    piece.len == 0
+        || shape::is_packed(
+            plan.output_shape(piece).rev().zip(plan.output_strides(strides).rev()),
+        )
+}
+
+/// Points an output at its piece of the input.
+fn point_into(
+    input: &Memory<'_>,
+    has_elements: bool,
+    plan: &Plan<'_>,
+    piece: Piece,
+    strides: &[i64],
+    output: &mut libsplit_tensor,
+) {
+    output.data = input.data.cast();
+    output.bit_offset = 0;
+    output.data_bytes = 0;
+    if !has_elements {
+        return;
+    }
+    let bits = plan.dtype.bits();
+    let stride = strides.get(plan.axis).copied().unwrap_or(0);
+    // The strides of extent-1 axes may be anything, and only an empty piece follows them.
+    let begin = piece.offset.wrapping_mul(stride);
+    let (bytes, bit_offset) = if bits >= 8 {
+        (begin.wrapping_mul(i64::from(bits / 8)), 0)
+    } else {
+        let begin = begin.wrapping_mul(bits.into()).wrapping_add(input.bit_offset.into());
+        (begin.div_euclid(8), begin.rem_euclid(8))
+    };
+    output.data = input.data.wrapping_offset(isize::try_from(bytes).unwrap_or(0)).cast();
+    output.bit_offset = u32::try_from(bit_offset).unwrap_or(0);
+    if piece.len > 0 {
+        let dims = plan.output_shape(piece).zip(plan.output_strides(strides));
+        let reach = shape::reach(dims, Which::Output(piece.index)).unwrap_or((0, 0));
+        let bytes = byte_reach(reach.0, reach.1, bits, output.bit_offset.into());
+        output.data_bytes = bytes.and_then(|(_, bytes)| usize::try_from(bytes).ok()).unwrap_or(0);
+    }
+}

@@ -1,0 +1,248 @@
+//! The functions of `libsplit.h`: each parses its arguments, asks the core, and guards.
+
+use super::describe;
+use super::guard::guard;
+use super::parse::{self, Arguments, Descriptors};
+use super::types::{
+    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_status,
+    libsplit_tensor, LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR, LIBSPLIT_VERSION_PATCH,
+};
+use crate::copy;
+use crate::dtype::DType;
+use crate::error::Error;
+use core::ffi::{c_char, CStr};
+
+/// The version of the library, not of the header: major << 24 | minor << 16 | patch. Never fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn libsplit_version() -> u32 {
+    LIBSPLIT_VERSION_MAJOR << 24 | LIBSPLIT_VERSION_MINOR << 16 | LIBSPLIT_VERSION_PATCH
+}
+
+const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => c"",
+    };
+
+/// The version of the library as text, "major.minor.patch", NUL-terminated and static. Never
+/// fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn libsplit_version_string() -> *const c_char {
+    VERSION.as_ptr()
+}
+
+/// The name of a status, as "LIBSPLIT_STATUS_ERROR_AXIS", NUL-terminated and static;
+/// "LIBSPLIT_STATUS_UNKNOWN" for a number that is none. Never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char {
+    status.name().as_ptr()
+}
+
+/// The name of an element type in ONNX TensorProto.DataType, as "FLOAT16", NUL-terminated and
+/// static; "UNDEFINED" for a number that is none. Never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn libsplit_dtype_name(dtype: libsplit_dtype) -> *const c_char {
+    DType::from_number(dtype.0).map_or(c"UNDEFINED", DType::c_name).as_ptr()
+}
+
+/// Bits of one element: 2, 4, 8, 16, 32, 64 or 128; 0 for a number that is no element type.
+#[unsafe(no_mangle)]
+pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
+    DType::from_number(dtype.0).map_or(0, DType::bits)
+}
+
+/// libsplit_count() tells how many outputs the operator gives, into '*count'.
+///
+/// 'input' needs dtype, rank and shape; its extents may be LIBSPLIT_DIM_UNKNOWN. No data is read
+/// but that of the lengths. The checks are those of libsplit_infer() apart from the outputs'.
+/// For ONNX Split before 18 without lengths, set params->num_outputs: the number of outputs of
+/// the node is then the answer.
+///
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then '*count' is unchanged:
+///
+///   NULL, ALIGNMENT, STRUCT_SIZE   input, params, params->split, or count
+///   OPERATOR, OPSET, FLAGS, AXIS   params
+///   DTYPE, RANK, SHAPE, OVERFLOW   input or params->split
+///   SPLIT, SPLIT_SIZES             params->split, or an extent that does not divide
+///   NUM_OUTPUTS                    params->num_outputs
+///   BIT_OFFSET, DATA_BYTES         params->split
+///   UNKNOWN                        the number depends on what is not known yet
+///
+/// May be called from any thread at any time.
+///
+/// # Safety
+/// Every pointer must be NULL or valid for what its structure says, for the length of the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn libsplit_count(
+    input: *const libsplit_tensor,
+    params: *const libsplit_params,
+    count: *mut usize,
+    error: *mut libsplit_error,
+) -> libsplit_status {
+    let body = || {
+        // SAFETY: the caller's promise.
+        let arguments = unsafe { Arguments::parse(input, params, None) }?;
+        let plan = arguments.plan(true)?;
+        // SAFETY: as above.
+        let count = unsafe { parse::output(count, "count") }?;
+        let number = usize::try_from(plan.count());
+        // SAFETY: checked just now.
+        unsafe { count.write(number.map_err(|_| Error::Internal)?) };
+        Ok(())
+    };
+    // SAFETY: as above.
+    unsafe { guard(error, body) }
+}
+
+/// libsplit_infer() fills rank, dtype, shape, strides (packed ones, where strides is not NULL),
+/// data_bytes (of the packed output) and bit_offset (0) of every output descriptor, and leaves
+/// data as it is. Allocate data_bytes, set data, and the outputs are ready for libsplit_copy().
+///
+/// 'input' needs dtype, rank and shape; data, data_bytes, strides and bit_offset do not matter.
+/// Its extents may be LIBSPLIT_DIM_UNKNOWN, and the lengths unknown (data NULL). What is known is
+/// checked, and what follows from it is filled in; an unknown extent becomes
+/// LIBSPLIT_DIM_UNKNOWN in the outputs, as do the packed strides outside of it, and data_bytes
+/// then is 0.
+///
+/// 'outputs' is an array of 'num_outputs' descriptors, as many as the operator gives; each needs
+/// shape and capacity (entries that shape, and strides if not NULL, have room for). All-zero ones
+/// are skipped, so give an output that will have rank 0 a capacity above 0. 'outputs' may be NULL
+/// when num_outputs is 0. The arrays must not lie in those of the input or the lengths.
+///
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor is
+/// changed: those of libsplit_count(), and
+///
+///   NULL, ALIGNMENT   outputs, or an output's shape or strides
+///   NUM_OUTPUTS       num_outputs is not the operator's number
+///   CAPACITY          an output's capacity is below its rank
+///   OVERLAP           an output's arrays lie in the input's or the lengths'
+///
+/// May be called from any thread at any time, on outputs that no other thread uses.
+///
+/// # Safety
+/// Every pointer must be NULL or valid for what its structure says, for the length of the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn libsplit_infer(
+    input: *const libsplit_tensor,
+    params: *const libsplit_params,
+    outputs: *mut libsplit_tensor,
+    num_outputs: usize,
+    error: *mut libsplit_error,
+) -> libsplit_status {
+    let body = || {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let arguments = Arguments::parse(input, params, Some(num_outputs))?;
+            let plan = arguments.plan(true)?;
+            let outputs = parse::output_array(outputs, num_outputs)?;
+            describe::infer(&arguments, &plan, outputs)
+        }
+    };
+    // SAFETY: as above.
+    unsafe { guard(error, body) }
+}
+
+/// libsplit_view() does what libsplit_infer() does and points every output into the input: data,
+/// strides and bit_offset (below 8) are those of the piece where it lies, data_bytes is the
+/// number of bytes that the piece touches. Nothing is copied, and the input's data is never
+/// read, so the address may be any device's.
+///
+/// 'input' is complete; its extents are known. 'outputs' as for libsplit_infer(); where strides
+/// is NULL the piece must happen to be packed. A view lives no longer than the data under it.
+///
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor is
+/// changed: those of libsplit_infer(), and
+///
+///   NULL, ALIGNMENT        input->data with elements, or input->strides
+///   BIT_OFFSET, OVERFLOW   input
+///   DATA_BYTES             input->data_bytes is stated and too small
+///   SPLIT                  the lengths are not known (data NULL)
+///   STRIDES                an output without strides whose piece is not packed
+///
+/// May be called from any thread at any time, on outputs that no other thread uses.
+///
+/// # Safety
+/// Every pointer must be NULL or valid for what its structure says, for the length of the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn libsplit_view(
+    input: *const libsplit_tensor,
+    params: *const libsplit_params,
+    outputs: *mut libsplit_tensor,
+    num_outputs: usize,
+    error: *mut libsplit_error,
+) -> libsplit_status {
+    let body = || {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let arguments = Arguments::parse(input, params, Some(num_outputs))?;
+            let plan = arguments.plan(false)?;
+            let outputs = parse::output_array(outputs, num_outputs)?;
+            describe::view(&arguments, &plan, outputs)
+        }
+    };
+    // SAFETY: as above.
+    unsafe { guard(error, body) }
+}
+
+/// libsplit_copy() copies every piece into the buffer that its output describes.
+///
+/// 'input' is complete; its extents are known, its strides may be negative or 0. Each of the
+/// 'num_outputs' descriptors is as libsplit_infer() left it or as the caller filled it, plus
+/// data: dtype, rank and shape must be the operator's, strides may be the caller's own (negative
+/// ones too, but each must step over everything that the smaller ones reach, so that no two
+/// elements share an address), data_bytes is checked unless 0, capacity does not matter.
+/// Descriptors are never written. All-zero ones are skipped. Sub-byte outputs must be packed and
+/// begin at a whole byte (bit_offset 0); the bits past the last element of their final byte
+/// become 0.
+///
+/// Outputs must not overlap the input, the lengths or one another. Strided ones that interleave
+/// (columns of one matrix) are recognised as apart when their runs of contiguous elements are,
+/// counted modulo the greatest common divisor of their other strides.
+///
+/// 'executor' may be NULL: everything runs on the calling thread. 'error' may be NULL.
+///
+/// Returns LIBSPLIT_STATUS_OK, or an error: those of libsplit_view() on the input and the
+/// parameters, and
+///
+///   NULL, ALIGNMENT        outputs; shape, strides, or data with elements, of one; executor's
+///                          parallel_for
+///   STRUCT_SIZE, FLAGS     executor
+///   NUM_OUTPUTS            num_outputs is not the operator's number
+///   DTYPE, RANK, OUTPUT    an output's dtype, rank or shape
+///   BIT_OFFSET, STRIDES    an output's bit_offset or strides
+///   DATA_BYTES, OVERFLOW   an output's data_bytes or addresses
+///   OVERLAP                an output overlaps the input, the lengths or another output
+///   EXECUTOR               parallel_for failed or did not run every task
+///
+/// On an error no byte has been written, but for EXECUTOR: then any part of the outputs may have
+/// been, and their bytes are to be taken for garbage.
+///
+/// May be called from any thread at any time; concurrent calls may share inputs, not outputs.
+///
+/// # Safety
+/// Every pointer must be NULL or valid for what its structure says, for the length of the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn libsplit_copy(
+    input: *const libsplit_tensor,
+    params: *const libsplit_params,
+    outputs: *const libsplit_tensor,
+    num_outputs: usize,
+    executor: *const libsplit_executor,
+    error: *mut libsplit_error,
+) -> libsplit_status {
+    let body = || {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let arguments = Arguments::parse(input, params, Some(num_outputs))?;
+            let plan = arguments.plan(false)?;
+            let outputs = Descriptors::parse(outputs, num_outputs)?;
+            let pool = parse::executor(executor)?;
+            let input = arguments.input()?;
+            copy::check::copy(&plan, &input, arguments.lengths_span, &outputs)?;
+            let pool = pool.as_ref().map(|pool| pool as &dyn copy::Executor);
+            copy::run(&plan, &input, &outputs, pool)
+        }
+    };
+    // SAFETY: as above.
+    unsafe { guard(error, body) }
+}

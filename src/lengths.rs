@@ -1,0 +1,151 @@
+//! The operator's lengths: a scalar or list of any type that some version allows.
+
+use crate::dtype::DType;
+use crate::error::Error;
+use core::marker::PhantomData;
+
+/// A borrowed lengths tensor of rank 0 or 1. Built safely from slices and numbers, or by the C
+/// boundary from a descriptor.
+#[derive(Debug, Clone, Copy)]
+pub struct Lengths<'a> {
+    /// Element 0; `None` = values not known yet.
+    data: Option<*const u8>,
+    /// First element's offset in bits from `data`.
+    bit_offset: i64,
+    /// Bits from one element to the next.
+    bit_stride: i64,
+    /// `None` for a scalar.
+    len: Option<i64>,
+    dtype: DType,
+    borrowed: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: a shared borrow of plain numbers, never written through.
+unsafe impl Sync for Lengths<'_> {}
+// SAFETY: as above.
+unsafe impl Send for Lengths<'_> {}
+
+/// A Rust integer that lengths may be given in.
+pub trait Length: Copy + sealed::Sealed {
+    /// Its element type.
+    const DTYPE: DType;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! lengths_in {
+    ($($int:ty => $dtype:ident),*) => {$(
+        impl sealed::Sealed for $int {}
+        impl Length for $int { const DTYPE: DType = DType::$dtype; }
+    )*};
+}
+lengths_in!(i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64, u8 => Uint8, u16 => Uint16,
+    u32 => Uint32, u64 => Uint64, f32 => Float, f64 => Double, half::f16 => Float16);
+
+impl<'a> Lengths<'a> {
+    /// A list, one entry a piece.
+    #[must_use]
+    pub fn list<T: Length>(lengths: &'a [T]) -> Self {
+        // A slice holds at most isize::MAX bytes.
+        #[allow(clippy::cast_possible_wrap)]
+        let len = lengths.len() as i64;
+        Self {
+            data: Some(lengths.as_ptr().cast()),
+            bit_offset: 0,
+            bit_stride: T::DTYPE.bits().into(),
+            len: Some(len),
+            dtype: T::DTYPE,
+            borrowed: PhantomData,
+        }
+    }
+
+    /// One number: SplitToSequence's length of every piece.
+    #[must_use]
+    pub fn scalar<T: Length>(length: &'a T) -> Self {
+        Self { len: None, ..Self::list(core::slice::from_ref(length)) }
+    }
+
+    /// The lengths at `data`; `len` `None` for a scalar; `data` `None` = values not known yet.
+    ///
+    /// # Safety
+    /// Every element from 0 to `len`, `bit_stride` bits apart from `bit_offset` on, must be
+    /// readable for `'a` where `data` is not `None`.
+    pub(crate) unsafe fn from_raw(
+        data: Option<*const u8>,
+        bit_offset: i64,
+        bit_stride: i64,
+        len: Option<i64>,
+        dtype: DType,
+    ) -> Self {
+        Self { data, bit_offset, bit_stride, len, dtype, borrowed: PhantomData }
+    }
+
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Number of entries of a list, `None` for a scalar.
+    pub(crate) fn len(&self) -> Option<i64> {
+        self.len
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        self.data.is_some() || self.len == Some(0)
+    }
+
+    /// Entry `index` as a number. `index` is below the length, and the values are known.
+    pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
+        debug_assert!(index >= 0 && index < self.len.unwrap_or(1));
+        let Some(data) = self.data else { return Ok(0) };
+        // SAFETY: the element is readable by the promise of `from_raw` or of the borrowed slice.
+        let value = unsafe { read(data, self.bit_offset + index * self.bit_stride, self.dtype) };
+        value.ok_or(Error::LengthNotInteger { output: index, dtype: self.dtype })
+    }
+}
+
+/// The element `bits` bits from `data` as a whole number, where it is one that `i64` can hold.
+///
+/// # Safety
+/// That element must be readable.
+unsafe fn read(data: *const u8, bits: i64, dtype: DType) -> Option<i64> {
+    // Lengths lie in memory, so their offset in bytes fits.
+    #[allow(clippy::cast_possible_truncation)]
+    let at = data.wrapping_offset(bits.div_euclid(8) as isize);
+    let shift = bits.rem_euclid(8);
+    macro_rules! number {
+        // SAFETY: the caller's promise; no alignment is assumed.
+        ($t:ty) => {
+            unsafe { at.cast::<$t>().read_unaligned() }
+        };
+    }
+    match dtype {
+        DType::Int64 => Some(number!(i64)),
+        DType::Int32 => Some(number!(i32).into()),
+        DType::Int16 => Some(number!(i16).into()),
+        DType::Int8 => Some(number!(i8).into()),
+        DType::Uint64 => i64::try_from(number!(u64)).ok(),
+        DType::Uint32 => Some(number!(u32).into()),
+        DType::Uint16 => Some(number!(u16).into()),
+        DType::Uint8 => Some(number!(u8).into()),
+        DType::Uint4 => Some(i64::from(number!(u8) >> shift & 0xF)),
+        DType::Uint2 => Some(i64::from(number!(u8) >> shift & 0x3)),
+        // The element's top bit is moved to bit 7, then back with its sign.
+        DType::Int4 => Some(i64::from(number!(i8) << (4 - shift) >> 4)),
+        DType::Int2 => Some(i64::from(number!(i8) << (6 - shift) >> 6)),
+        DType::Float => whole(number!(f32).into()),
+        DType::Double => whole(number!(f64)),
+        DType::Float16 => whole(number!(half::f16).into()),
+        _ => None,
+    }
+}
+
+/// A float that is a whole number within `i64`. NaN and infinities are not.
+#[allow(clippy::cast_possible_truncation, clippy::float_cmp)]
+fn whole(value: f64) -> Option<i64> {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0; // 2^63
+    // `trunc` is not in core; within the limit the cast truncates.
+    let inside = (-LIMIT..LIMIT).contains(&value);
+    (inside && (value as i64) as f64 == value).then_some(value as i64)
+}

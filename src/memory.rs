@@ -1,0 +1,132 @@
+//! A tensor in memory, and the checks that its numbers must pass before anything is touched.
+
+use crate::dtype::DType;
+use crate::error::{Error, Which};
+use crate::shape::{self, element_count, packed_bytes};
+
+/// A tensor as a caller describes it. Its extents are known and not negative; everything else is
+/// still to be checked by [`Memory::span`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory<'a> {
+    /// Address of element [0, …, 0].
+    pub data: *mut u8,
+    /// Bytes usable from the lowest address touched; 0 = not stated.
+    pub data_bytes: usize,
+    pub dtype: DType,
+    pub shape: &'a [i64],
+    /// In elements; `None` = row-major packed.
+    pub strides: Option<&'a [i64]>,
+    /// Sub-byte types: the first element's offset in bits from `data`.
+    pub bit_offset: u32,
+}
+
+/// The outputs of a copy, by index; `None` for one that the caller does not want.
+pub(crate) trait Outputs: Sync {
+    fn len(&self) -> usize;
+    fn get(&self, index: usize) -> Result<Option<Memory<'_>>, Error>;
+}
+
+/// The bytes from the lowest to the highest that a tensor touches.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Span {
+    pub start: usize,
+    /// One past the highest.
+    pub end: usize,
+}
+
+impl Span {
+    pub(crate) fn intersects(self, other: Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+}
+
+impl Memory<'_> {
+    /// Extent and stride of every axis, outermost first, of a tensor with strides of its own.
+    fn strided_dims(
+        &self,
+    ) -> Option<impl DoubleEndedIterator<Item = (i64, i64)> + ExactSizeIterator + Clone + '_> {
+        let strides = self.strides?;
+        Some(self.shape.iter().copied().zip(strides.iter().copied()))
+    }
+
+    /// That the bit offset suits the type: whole elements in a sub-byte one, 0 in others.
+    pub(crate) fn check_bit_offset(&self, which: Which) -> Result<(), Error> {
+        let (bits, actual) = (self.dtype.bits(), i64::from(self.bit_offset));
+        if self.bit_offset == 0 {
+            Ok(())
+        } else if !self.dtype.is_sub_byte() {
+            Err(Error::BitOffsetNotZero { which, expected: 0, actual })
+        } else if self.bit_offset % bits != 0 {
+            Err(Error::BitOffset { which, expected: bits.into(), actual })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether elements follow each other in row-major order without gaps. Not for empty tensors.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.strided_dims().map_or(true, |dims| shape::is_packed(dims.rev()))
+    }
+
+    /// Whether it is sure that no two elements share an address. Not for empty tensors.
+    pub(crate) fn is_injective(&self) -> bool {
+        self.is_packed() || self.strided_dims().map_or(true, shape::strides_nest)
+    }
+
+    /// The bytes that the tensor touches, `None` for a tensor without elements. Checks data,
+    /// `data_bytes`, strides and bit offset, and that all of it lies within the address space.
+    pub(crate) fn span(&self, which: Which) -> Result<Option<Span>, Error> {
+        self.check_bit_offset(which)?;
+        let bits = self.dtype.bits();
+        let count = element_count(self.shape.iter().copied(), bits, which)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        if self.data.is_null() {
+            return Err(Error::NullField { which, field: "data" });
+        }
+        let (low, high) = match self.strided_dims() {
+            None => (0, count - 1),
+            Some(dims) => shape::reach(dims, which)?,
+        };
+        let (low, bytes) = byte_reach(low, high, bits, self.bit_offset.into())
+            .ok_or(Error::StridesOverflow { which })?;
+        if self.data_bytes != 0 && (self.data_bytes as u64) < bytes.unsigned_abs() {
+            let actual = i64::try_from(self.data_bytes).unwrap_or(i64::MAX);
+            return Err(Error::DataBytes { which, expected: bytes, actual });
+        }
+        let start = isize::try_from(low).ok().and_then(|low| {
+            (self.data as usize).checked_add_signed(low)
+        });
+        let span = start.zip(usize::try_from(bytes).ok()).and_then(|(start, bytes)| {
+            Some(Span { start, end: start.checked_add(bytes)? })
+        });
+        span.map(Some).ok_or(Error::AddressOverflow { which })
+    }
+}
+
+/// From element offsets to bytes: where the lowest begins, relative to data, and how many bytes
+/// there are from it to the end of the highest.
+pub(crate) fn byte_reach(low: i64, high: i64, bits: u32, bit_offset: i64) -> Option<(i64, i64)> {
+    if bits >= 8 {
+        let size = i64::from(bits / 8);
+        let low = low.checked_mul(size)?;
+        let end = high.checked_add(1)?.checked_mul(size)?;
+        Some((low, end.checked_sub(low)?))
+    } else {
+        let bits = i64::from(bits);
+        let low = low.checked_mul(bits)?.checked_add(bit_offset)?.div_euclid(8);
+        let end = high.checked_add(1)?.checked_mul(bits)?.checked_add(bit_offset)?;
+        let end = end.div_euclid(8) + i64::from(end.rem_euclid(8) != 0);
+        Some((low, end.checked_sub(low)?))
+    }
+}
+
+/// Bytes of one packed output, for `data_bytes`.
+pub(crate) fn output_bytes(
+    shape: impl Iterator<Item = i64>,
+    dtype: DType,
+    which: Which,
+) -> Result<i64, Error> {
+    Ok(packed_bytes(element_count(shape, dtype.bits(), which)?, dtype.bits()))
+}

@@ -1,0 +1,155 @@
+//! Which operator version governs, and which element types it allows.
+
+use crate::dtype::DType;
+use crate::error::Error;
+use core::fmt;
+
+/// An operator version: the document whose rules decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operator {
+    /// ONNX Split-1.
+    Split1,
+    /// ONNX Split-2.
+    Split2,
+    /// ONNX Split-11.
+    Split11,
+    /// ONNX Split-13.
+    Split13,
+    /// ONNX Split-18.
+    Split18,
+    /// ONNX SplitToSequence-11.
+    SplitToSequence11,
+    /// ONNX SplitToSequence-24.
+    SplitToSequence24,
+    /// OpenVINO VariadicSplit-1.
+    VariadicSplit1,
+    /// OpenVINO Split-1.
+    OpenVinoSplit1,
+}
+
+impl Operator {
+    /// ONNX Split as a model with this opset import means it: the newest version not above `opset`.
+    ///
+    /// # Errors
+    /// [`Error::Opset`] below 1.
+    pub fn onnx_split(opset: i32) -> Result<Self, Error> {
+        match opset {
+            1 => Ok(Self::Split1),
+            2..=10 => Ok(Self::Split2),
+            11 | 12 => Ok(Self::Split11),
+            13..=17 => Ok(Self::Split13),
+            18.. => Ok(Self::Split18),
+            _ => Err(Error::Opset { operator: "ONNX Split", expected: 1, actual: opset.into() }),
+        }
+    }
+
+    /// ONNX SplitToSequence as a model with this opset import means it.
+    ///
+    /// # Errors
+    /// [`Error::Opset`] below 11.
+    pub fn onnx_split_to_sequence(opset: i32) -> Result<Self, Error> {
+        match opset {
+            11..=23 => Ok(Self::SplitToSequence11),
+            24.. => Ok(Self::SplitToSequence24),
+            _ => Err(Error::Opset {
+                operator: "ONNX SplitToSequence",
+                expected: 11,
+                actual: opset.into(),
+            }),
+        }
+    }
+
+    /// Whether the version's type constraint T has `dtype` in it.
+    #[must_use]
+    pub fn allows(self, dtype: DType) -> bool {
+        match self {
+            Self::Split1 => matches!(dtype, DType::Float | DType::Float16 | DType::Double),
+            Self::Split2 | Self::Split11 | Self::SplitToSequence11 => is_classic(dtype),
+            Self::Split13 | Self::Split18 | Self::SplitToSequence24 => {
+                is_classic(dtype) || dtype == DType::Bfloat16
+            }
+            Self::VariadicSplit1 | Self::OpenVinoSplit1 => true,
+        }
+    }
+
+    /// The version to turn to for a `dtype` that this one does not allow.
+    pub(crate) fn that_allows(self, dtype: DType) -> Self {
+        use Operator::{Split13, Split2, SplitToSequence24, VariadicSplit1};
+        let newer = if self >= Self::SplitToSequence11 {
+            [SplitToSequence24, VariadicSplit1]
+        } else {
+            [if dtype == DType::Bfloat16 { Split13 } else { Split2 }, VariadicSplit1]
+        };
+        newer.into_iter().find(|version| version.allows(dtype)).unwrap_or(VariadicSplit1)
+    }
+}
+
+/// The 15 types of ONNX before bfloat16 joined them.
+fn is_classic(dtype: DType) -> bool {
+    (dtype as i32) < DType::Bfloat16 as i32
+}
+
+impl fmt::Display for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Split1 => "ONNX Split-1",
+            Self::Split2 => "ONNX Split-2",
+            Self::Split11 => "ONNX Split-11",
+            Self::Split13 => "ONNX Split-13",
+            Self::Split18 => "ONNX Split-18",
+            Self::SplitToSequence11 => "ONNX SplitToSequence-11",
+            Self::SplitToSequence24 => "ONNX SplitToSequence-24",
+            Self::VariadicSplit1 => "OpenVINO VariadicSplit-1",
+            Self::OpenVinoSplit1 => "OpenVINO Split-1",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DType, Operator};
+
+    fn allowed(operator: Operator) -> usize {
+        DType::ALL.iter().filter(|dtype| operator.allows(**dtype)).count()
+    }
+
+    #[test]
+    fn the_newest_version_not_above_the_opset_governs() {
+        let split = |opset| Operator::onnx_split(opset).ok();
+        assert_eq!(split(0), None);
+        assert_eq!(split(1), Some(Operator::Split1));
+        assert_eq!(split(9), Some(Operator::Split2));
+        assert_eq!(split(12), Some(Operator::Split11));
+        assert_eq!(split(17), Some(Operator::Split13));
+        assert_eq!(split(20), Some(Operator::Split18));
+        assert_eq!(split(i32::MAX), Some(Operator::Split18));
+        let sequence = |opset| Operator::onnx_split_to_sequence(opset).ok();
+        assert_eq!(sequence(10), None);
+        assert_eq!(sequence(23), Some(Operator::SplitToSequence11));
+        assert_eq!(sequence(24), Some(Operator::SplitToSequence24));
+    }
+
+    #[test]
+    fn versions_allow_as_many_types_as_their_documents_list() {
+        assert_eq!(allowed(Operator::Split1), 3);
+        assert_eq!(allowed(Operator::Split2), 15);
+        assert_eq!(allowed(Operator::Split11), 15);
+        assert_eq!(allowed(Operator::Split13), 16);
+        assert_eq!(allowed(Operator::Split18), 16);
+        assert_eq!(allowed(Operator::SplitToSequence11), 15);
+        assert_eq!(allowed(Operator::SplitToSequence24), 16);
+        assert_eq!(allowed(Operator::VariadicSplit1), 26);
+        assert_eq!(allowed(Operator::OpenVinoSplit1), 26);
+    }
+
+    #[test]
+    fn the_version_named_in_a_refusal_does_allow_the_type() {
+        for operator in [Operator::Split1, Operator::Split11, Operator::SplitToSequence11] {
+            for dtype in DType::ALL {
+                assert!(operator.that_allows(*dtype).allows(*dtype));
+            }
+        }
+        assert_eq!(Operator::Split11.that_allows(DType::Bfloat16), Operator::Split13);
+        assert_eq!(Operator::Split1.that_allows(DType::Int64), Operator::Split2);
+    }
+}

@@ -1,0 +1,126 @@
+//! A checked split: which axis, which pieces, and where every piece lies in the input.
+
+use crate::dtype::DType;
+use crate::error::{Error, Which};
+use crate::rules::split_to_sequence::drops_axis;
+use crate::rules::{self, Pieces, Request};
+use crate::shape::{self, DIM_UNKNOWN, MAX_RANK};
+
+/// A split of one input shape by one request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan<'a> {
+    pub dtype: DType,
+    pub shape: &'a [i64],
+    pub axis: usize,
+    /// `false`: the pieces, all of length 1, have no split axis.
+    pub keeps_axis: bool,
+    pieces: Pieces<'a>,
+}
+
+/// One piece: `len` elements of the axis from `offset` on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub index: usize,
+    pub offset: i64,
+    pub len: i64,
+}
+
+impl<'a> Plan<'a> {
+    /// Checks input and request. Where the shape may have unknown extents (inference), so may
+    /// the pieces; otherwise everything about them is known.
+    pub(crate) fn new(
+        request: &Request<'a>,
+        dtype: DType,
+        shape: &'a [i64],
+        unknown_allowed: bool,
+    ) -> Result<Self, Error> {
+        let operator = request.operator;
+        if !operator.allows(dtype) {
+            return Err(Error::DTypeNotAllowed {
+                dtype,
+                operator,
+                remedy: operator.that_allows(dtype),
+            });
+        }
+        check_extents(shape, unknown_allowed)?;
+        let axis = resolve_axis(request.axis, shape.len())?;
+        let known = shape.iter().copied().filter(|extent| *extent != DIM_UNKNOWN);
+        shape::element_count(known, dtype.bits(), Which::Input)?;
+        let extent = shape.get(axis).copied().unwrap_or(DIM_UNKNOWN);
+        let pieces = rules::pieces(request, extent)?;
+        if !unknown_allowed && matches!(pieces, Pieces::Unknown { .. }) {
+            return Err(Error::LengthsUnknown);
+        }
+        Ok(Self { dtype, shape, axis, keeps_axis: !drops_axis(request), pieces })
+    }
+
+    /// How many outputs the operator gives.
+    pub(crate) fn count(&self) -> i64 {
+        self.pieces.count()
+    }
+
+    /// The pieces in order. Their offsets mean nothing after a piece of unknown length.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+        let mut offset = 0i64;
+        let count = usize::try_from(self.count()).unwrap_or(usize::MAX);
+        (0i64..).zip(0..count).map(move |(number, index)| {
+            let piece = Piece { index, offset, len: self.pieces.length(number, offset) };
+            offset = offset.saturating_add(piece.len);
+            piece
+        })
+    }
+
+    /// Rank of every output.
+    pub(crate) fn output_rank(&self) -> usize {
+        self.shape.len() - usize::from(!self.keeps_axis)
+    }
+
+    /// Extents of an output, outermost first.
+    pub(crate) fn output_shape(
+        &self,
+        piece: Piece,
+    ) -> impl DoubleEndedIterator<Item = i64> + Clone + 'a {
+        let Self { axis, keeps_axis, shape, .. } = *self;
+        shape.iter().enumerate().filter(move |(d, _)| keeps_axis || *d != axis).map(
+            move |(d, extent)| if d == axis { piece.len } else { *extent },
+        )
+    }
+
+    /// An input's strides as an output has them.
+    pub(crate) fn output_strides(
+        &self,
+        strides: &'a [i64],
+    ) -> impl DoubleEndedIterator<Item = i64> + Clone + 'a {
+        let Self { axis, keeps_axis, .. } = *self;
+        let kept = strides.iter().enumerate().filter(move |(d, _)| keeps_axis || *d != axis);
+        kept.map(|(_, stride)| *stride)
+    }
+}
+
+fn check_extents(shape: &[i64], unknown_allowed: bool) -> Result<(), Error> {
+    if shape.is_empty() {
+        return Err(Error::RankZero);
+    }
+    if shape.len() > MAX_RANK {
+        return Err(Error::Rank { which: Which::Input, expected: 64, actual: rank_of(shape) });
+    }
+    let lowest = if unknown_allowed { DIM_UNKNOWN } else { 0 };
+    match shape.iter().zip(0..).find(|(extent, _)| **extent < lowest) {
+        None => Ok(()),
+        Some((&DIM_UNKNOWN, axis)) => Err(Error::ExtentUnknown { axis }),
+        Some((&actual, axis)) => Err(Error::ExtentNegative { axis, expected: 0, actual }),
+    }
+}
+
+fn resolve_axis(axis: i64, rank: usize) -> Result<usize, Error> {
+    let resolved = match usize::try_from(axis) {
+        Ok(axis) => Some(axis),
+        Err(_) => usize::try_from(axis.unsigned_abs()).ok().and_then(|back| rank.checked_sub(back)),
+    };
+    resolved.filter(|resolved| *resolved < rank).ok_or(Error::Axis { axis, rank })
+}
+
+/// A shape's rank as errors report it.
+pub(crate) fn rank_of(shape: &[i64]) -> i64 {
+    i64::try_from(shape.len()).unwrap_or(i64::MAX)
+}

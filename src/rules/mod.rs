@@ -1,0 +1,97 @@
+//! The operators' rules: parameters and an axis extent in, the lengths of the pieces out.
+//!
+//! One file an operator family; [`lengths_list`] is what those with a list of lengths share.
+
+mod lengths_list;
+mod onnx_split;
+mod openvino;
+pub(crate) mod split_to_sequence;
+
+use crate::error::Error;
+use crate::lengths::Lengths;
+use crate::operator::Operator;
+use crate::shape::DIM_UNKNOWN;
+
+/// What the caller asks of an operator, apart from the input.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub operator: Operator,
+    pub axis: i64,
+    pub lengths: Option<Lengths<'a>>,
+    /// ONNX `num_outputs`, OpenVINO `num_splits`; 0 = absent.
+    pub num_outputs: i64,
+    pub keepdims: bool,
+    pub clamp_uneven: bool,
+    /// How many outputs the caller gave; `None` where it asks for that number.
+    pub outputs: Option<usize>,
+}
+
+/// The most outputs that ONNX lets a node have, and the most entries taken in a list of lengths.
+pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
+
+/// The lengths of the pieces, in order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Pieces<'a> {
+    /// `size` each for as long as the extent lasts; then what is left, then 0.
+    Even { count: i64, size: i64, extent: i64 },
+    /// As listed; entries of -1 (VariadicSplit) are `rest`, which may be unknown.
+    Listed { lengths: Lengths<'a>, count: i64, rest: i64 },
+    /// This many, of lengths not known yet.
+    Unknown { count: i64 },
+}
+
+impl Pieces<'_> {
+    pub(crate) fn count(&self) -> i64 {
+        match *self {
+            Self::Even { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => count,
+        }
+    }
+
+    /// Length of piece `index`, which starts at `offset`. The rules have checked every entry.
+    pub(crate) fn length(&self, index: i64, offset: i64) -> i64 {
+        match *self {
+            Self::Even { size, extent, .. } => size.min(extent - offset),
+            Self::Listed { lengths, rest, .. } => match lengths.get(index) {
+                Ok(length) if length >= 0 => length,
+                _ => rest,
+            },
+            Self::Unknown { .. } => DIM_UNKNOWN,
+        }
+    }
+}
+
+/// The pieces that `request` makes of an axis of `extent`, which may be unknown.
+pub(crate) fn pieces<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
+    let pieces = match request.operator {
+        Operator::Split1
+        | Operator::Split2
+        | Operator::Split11
+        | Operator::Split13
+        | Operator::Split18 => onnx_split::pieces(request, extent),
+        Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
+            split_to_sequence::pieces(request, extent)
+        }
+        Operator::VariadicSplit1 => openvino::variadic_split(request, extent),
+        Operator::OpenVinoSplit1 => openvino::split(request, extent),
+    }?;
+    request.expect_count(pieces.count())?;
+    Ok(pieces)
+}
+
+impl Request<'_> {
+    /// That the outputs given, and a `num_outputs` where there is one, agree with `count`.
+    /// Called before any loop over the pieces, so that absurd numbers are refused at once.
+    fn expect_count(&self, count: i64) -> Result<(), Error> {
+        if self.num_outputs != 0 && self.num_outputs != count {
+            return Err(Error::NumOutputsParam { expected: count, actual: self.num_outputs });
+        }
+        match self.outputs {
+            Some(outputs) if i64::try_from(outputs) != Ok(count) => Err(Error::NumOutputsGiven {
+                operator: self.operator,
+                expected: count,
+                actual: i64::try_from(outputs).unwrap_or(i64::MAX),
+            }),
+            _ => Ok(()),
+        }
+    }
+}

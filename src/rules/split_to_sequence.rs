@@ -1,0 +1,47 @@
+//! ONNX SplitToSequence, versions 11 and 24.
+//!
+//! The rank of the lengths decides: a scalar is the length of every piece but a smaller last, a
+//! list has one entry a piece, and without lengths every piece is 1 long (and loses the axis
+//! with `keepdims` 0, see [`drops_axis`]). The number of pieces follows from that.
+
+use super::lengths_list::{self, MinusOne};
+use super::{Pieces, Request};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::shape::DIM_UNKNOWN;
+
+pub(super) fn pieces<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
+    let Some(lengths) = request.lengths else { return chunks(1, extent) };
+    lengths_list::expect_dtype(
+        request,
+        &lengths,
+        |dtype| matches!(dtype, DType::Int32 | DType::Int64),
+        "INT32 or INT64",
+    )?;
+    if lengths.len().is_some() {
+        return lengths_list::pieces(request, lengths, extent, MinusOne::Refused);
+    }
+    if !lengths.is_known() {
+        return Err(Error::CountUnknown { argument: "params.split" });
+    }
+    match lengths.get(0)? {
+        size @ 1.. => chunks(size, extent),
+        actual => Err(Error::ScalarNotPositive { expected: 1, actual }),
+    }
+}
+
+fn chunks<'a>(size: i64, extent: i64) -> Result<Pieces<'a>, Error> {
+    if extent == DIM_UNKNOWN {
+        return Err(Error::CountUnknown { argument: "input.shape" });
+    }
+    let count = extent / size + i64::from(extent % size != 0);
+    Ok(Pieces::Even { count, size, extent })
+}
+
+/// Whether the pieces lose the axis: `keepdims` counts only where lengths are absent.
+pub(crate) fn drops_axis(request: &Request<'_>) -> bool {
+    use crate::operator::Operator::{SplitToSequence11, SplitToSequence24};
+    matches!(request.operator, SplitToSequence11 | SplitToSequence24)
+        && request.lengths.is_none()
+        && !request.keepdims
+}

@@ -1,0 +1,174 @@
+//! Shape and stride arithmetic, all of it checked. No pointers.
+
+use crate::error::{Error, Which};
+
+/// The most axes a tensor may have.
+pub const MAX_RANK: usize = 64;
+
+/// An extent that is not known yet; in inference only.
+pub const DIM_UNKNOWN: i64 = -1;
+
+/// The number of elements of a shape without unknown extents.
+///
+/// A shape whose extents above zero alone make more than `i64::MAX` bits of elements, at
+/// `bits` each, is refused even where another extent is 0: its strides could not be numbered.
+pub(crate) fn element_count(
+    shape: impl Iterator<Item = i64>,
+    bits: u32,
+    which: Which,
+) -> Result<i64, Error> {
+    let mut count = 1i64;
+    let mut empty = false;
+    for extent in shape {
+        if extent == 0 {
+            empty = true;
+        } else {
+            count = count.checked_mul(extent).ok_or(Error::TooManyElements { which })?;
+        }
+    }
+    if count > i64::MAX / i64::from(bits) {
+        return Err(Error::TooManyElements { which });
+    }
+    Ok(if empty { 0 } else { count })
+}
+
+/// Bytes that `count` packed elements take; the last byte of sub-byte ones may be partly used.
+pub(crate) fn packed_bytes(count: i64, bits: u32) -> i64 {
+    if bits >= 8 {
+        count * i64::from(bits / 8)
+    } else {
+        let per_byte = i64::from(8 / bits);
+        count / per_byte + i64::from(count % per_byte != 0)
+    }
+}
+
+/// The lowest and the highest element reached from element [0, …, 0], as offsets in elements.
+/// `dims` gives extent and stride of every axis of a tensor that is not empty.
+pub(crate) fn reach(
+    dims: impl Iterator<Item = (i64, i64)>,
+    which: Which,
+) -> Result<(i64, i64), Error> {
+    let (mut low, mut high) = (0i64, 0i64);
+    for (extent, stride) in dims {
+        if extent == 1 {
+            continue;
+        }
+        let last = (extent - 1).checked_mul(stride);
+        let side = if stride < 0 { &mut low } else { &mut high };
+        *side = last
+            .and_then(|last| side.checked_add(last))
+            .ok_or(Error::StridesOverflow { which })?;
+    }
+    Ok((low, high))
+}
+
+/// Whether the strides are those of row-major packed elements; extent-1 axes do not matter.
+/// `dims` gives extent and stride of every axis, innermost first, none of extent 0.
+pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
+    let mut packed = 1i64;
+    for (extent, stride) in dims {
+        if extent != 1 && stride != packed {
+            return false;
+        }
+        packed = packed.saturating_mul(extent);
+    }
+    true
+}
+
+/// Whether no two elements share an address, shown axis by axis: taken by size of stride, each
+/// must step over everything that the smaller ones reach. Layouts that interleave axes in other
+/// ways are refused, though some of them would be free of collisions.
+pub(crate) fn strides_nest(dims: impl Iterator<Item = (i64, i64)> + Clone) -> bool {
+    let mut covered = 0i64;
+    let mut previous = 0u64;
+    loop {
+        // The axis with the next larger stride; two equal strides collide.
+        let mut next: Option<(u64, i64)> = None;
+        let mut equal = 0;
+        for (extent, stride) in dims.clone().filter(|(extent, _)| *extent != 1) {
+            let size = stride.unsigned_abs();
+            if size == 0 {
+                return false;
+            }
+            if size <= previous {
+                continue;
+            }
+            match next {
+                Some((best, _)) if best < size => {}
+                Some((best, _)) if best == size => equal += 1,
+                _ => {
+                    next = Some((size, extent));
+                    equal = 0;
+                }
+            }
+        }
+        let Some((size, extent)) = next else { return true };
+        let Ok(stride) = i64::try_from(size) else { return false };
+        if equal > 0 || stride <= covered {
+            return false;
+        }
+        let Some(reached) =
+            (extent - 1).checked_mul(stride).and_then(|last| covered.checked_add(last))
+        else {
+            return false;
+        };
+        covered = reached;
+        previous = size;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{element_count, is_packed, packed_bytes, reach, strides_nest, Which};
+
+    fn count(shape: &[i64], bits: u32) -> Option<i64> {
+        element_count(shape.iter().copied(), bits, Which::Input).ok()
+    }
+
+    #[test]
+    fn counts_are_exact_or_refused() {
+        assert_eq!(count(&[], 8), Some(1));
+        assert_eq!(count(&[3, 0, 5], 8), Some(0));
+        assert_eq!(count(&[1 << 40], 8), Some(1 << 40));
+        assert_eq!(count(&[1 << 59], 8), Some(1 << 59));
+        assert_eq!(count(&[1 << 60], 8), None);
+        assert_eq!(count(&[1 << 32, 1 << 32], 8), None);
+        assert_eq!(count(&[1 << 32, 1 << 32, 0], 8), None);
+    }
+
+    #[test]
+    fn sub_byte_elements_round_up_to_bytes() {
+        assert_eq!(packed_bytes(0, 4), 0);
+        assert_eq!(packed_bytes(3, 4), 2);
+        assert_eq!(packed_bytes(5, 2), 2);
+        assert_eq!(packed_bytes(5, 32), 20);
+    }
+
+    #[test]
+    fn reach_follows_the_sign_of_each_stride() {
+        let dims = |d: &'static [(i64, i64)]| reach(d.iter().copied(), Which::Input).ok();
+        assert_eq!(dims(&[(2, 3), (3, 1)]), Some((0, 5)));
+        assert_eq!(dims(&[(2, -3), (3, 1)]), Some((-3, 2)));
+        assert_eq!(dims(&[(1, i64::MIN), (3, 0)]), Some((0, 0)));
+        assert_eq!(dims(&[(3, i64::MAX)]), None);
+        assert_eq!(dims(&[(2, i64::MIN), (2, -1)]), None);
+    }
+
+    #[test]
+    fn packed_means_row_major_without_gaps() {
+        assert!(is_packed([(3, 1), (2, 3)].into_iter()));
+        assert!(is_packed([(3, 1), (1, -77), (2, 3)].into_iter()));
+        assert!(!is_packed([(3, 1), (2, 4)].into_iter()));
+        assert!(!is_packed([(3, 2), (2, 3)].into_iter()));
+    }
+
+    #[test]
+    fn nested_strides_cannot_collide() {
+        assert!(strides_nest([(2, 3), (3, 1)].into_iter()));
+        assert!(strides_nest([(2, -1), (3, 2)].into_iter()));
+        assert!(strides_nest([(1, 0), (3, 1)].into_iter()));
+        assert!(!strides_nest([(2, 0), (3, 1)].into_iter()));
+        assert!(!strides_nest([(2, 2), (3, 1)].into_iter()));
+        assert!(!strides_nest([(2, 1), (3, -1)].into_iter()));
+    }
+}

@@ -1,0 +1,27 @@
+//! The committed header is what the sources say.
+
+use std::path::Path;
+
+#[test]
+fn the_committed_header_is_up_to_date() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
+    let bindings = cbindgen::Builder::new()
+        .with_config(config)
+        .with_src(root.join("src/ffi/types.rs"))
+        .with_src(root.join("src/ffi/exports.rs"))
+        .generate()
+        .unwrap();
+    let mut generated = Vec::new();
+    bindings.write(&mut generated);
+    let generated = String::from_utf8(generated).unwrap();
+    let path = root.join("include/libsplit.h");
+    if std::env::var_os("LIBSPLIT_UPDATE_HEADER").is_some() {
+        std::fs::write(&path, &generated).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == generated,
+        "include/libsplit.h differs from the sources: run `make header` and commit the result"
+    );
+}
