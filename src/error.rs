@@ -200,6 +200,12 @@ pub enum Error {
     AddressOverflow { which: Which },
     #[error("{which}.data_bytes is {actual}, the tensor reaches over {expected} bytes: correct the size, shape or strides")]
     DataBytes { which: Which, expected: i64, actual: i64 },
+    #[error("the slice has {actual} elements, the shape needs {expected}: pass that many")]
+    SliceLen { expected: i64, actual: i64 },
+    #[error("shape and strides reach element {actual} of a slice of {expected}: correct offset, shape or strides")]
+    SliceReach { expected: i64, actual: i64 },
+    #[error("{actual} strides for {expected} axes: give one for each axis")]
+    StridesLen { expected: i64, actual: i64 },
     #[error("{which}.bit_offset is {actual}, a multiple of {expected} is needed for the dtype: offset by whole elements")]
     BitOffset { which: Which, expected: i64, actual: i64 },
     #[error("{which}.bit_offset is {actual}, {expected} is needed here: start at a whole byte")]
@@ -273,9 +279,12 @@ impl Error {
             Self::TooManyElements { .. }
             | Self::StridesOverflow { .. }
             | Self::AddressOverflow { .. } => ErrorKind::Overflow,
-            Self::DataBytes { .. } => ErrorKind::DataBytes,
+            Self::DataBytes { .. } | Self::SliceLen { .. } | Self::SliceReach { .. } => {
+                ErrorKind::DataBytes
+            }
             Self::BitOffset { .. } | Self::BitOffsetNotZero { .. } => ErrorKind::BitOffset,
-            Self::ViewNotPacked { .. }
+            Self::StridesLen { .. }
+            | Self::ViewNotPacked { .. }
             | Self::StridesCollide { .. }
             | Self::SubByteStrides { .. } => ErrorKind::Strides,
             Self::Overlap { .. } | Self::DescriptorOverlap { .. } => ErrorKind::Overlap,
@@ -358,6 +367,9 @@ impl Error {
             | Self::OutputRank { expected, actual, .. }
             | Self::OutputShape { expected, actual, .. }
             | Self::DataBytes { expected, actual, .. }
+            | Self::SliceLen { expected, actual }
+            | Self::SliceReach { expected, actual }
+            | Self::StridesLen { expected, actual }
             | Self::BitOffset { expected, actual, .. }
             | Self::BitOffsetNotZero { expected, actual, .. }
             | Self::ExecutorFailed { expected, actual }

@@ -25,7 +25,7 @@ unsafe impl Sync for Lengths<'_> {}
 // SAFETY: as above.
 unsafe impl Send for Lengths<'_> {}
 
-/// A Rust integer that lengths may be given in.
+/// A Rust number that lengths may be given in; which of them an operator takes is its own rule.
 pub trait Length: Copy + sealed::Sealed {
     /// Its element type.
     const DTYPE: DType;
@@ -102,6 +102,18 @@ impl<'a> Lengths<'a> {
         // SAFETY: the element is readable by the promise of `from_raw` or of the borrowed slice.
         let value = unsafe { read(data, self.bit_offset + index * self.bit_stride, self.dtype) };
         value.ok_or(Error::LengthNotInteger { output: index, dtype: self.dtype })
+    }
+}
+
+impl<'a, T: Length> From<&'a [T]> for Lengths<'a> {
+    fn from(lengths: &'a [T]) -> Self {
+        Self::list(lengths)
+    }
+}
+
+impl<'a, T: Length, const N: usize> From<&'a [T; N]> for Lengths<'a> {
+    fn from(lengths: &'a [T; N]) -> Self {
+        Self::list(lengths)
     }
 }
 

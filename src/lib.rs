@@ -1,9 +1,50 @@
-//! TODO docs
+//! The tensor Split of ONNX and OpenVINO: every version, every element type, as zero-copy views
+//! or as copies.
+//!
+//! libsplit is a C library that happens to be written in Rust: `include/libsplit.h` is its
+//! manual, and [`ffi`] its boundary. This is the same core for Rust callers. Choose an
+//! [`Operator`] version, set its parameters on a [`Split`], and hand it a [`View`] of the input:
+//!
+//! ```
+//! use split::{Operator, Split, View};
+//!
+//! // A query, key and value projection in one matrix, as models fuse them: 2 tokens, 2 + 2 + 2.
+//! let qkv = half::f16::from_f32_const(1.0);
+//! let qkv = [qkv; 12];
+//! let pieces = Split::new(Operator::onnx_split(18)?)
+//!     .axis(-1)
+//!     .lengths(&[2i64, 2, 2])
+//!     .views(&View::packed(&qkv, &[2, 6])?)?;
+//! assert_eq!(pieces[0].shape(), [2, 2]);
+//! assert_eq!(pieces[0].strides(), [6, 1]);
+//! # Ok::<(), split::Error>(())
+//! ```
+//!
+//! Whatever a rule refuses is an [`Error`] that names the argument, both numbers and the remedy,
+//! and changes nothing. Packed 4-bit and 2-bit elements are not Rust types; split them through
+//! [`ffi`].
+//!
+//! # Where things are
+//!
+//! | file | what it decides |
+//! |---|---|
+//! | `operator.rs` | which operator version governs, which element types it allows |
+//! | `rules/` | parameters to lengths of the pieces, one file an operator |
+//! | `plan.rs` | axis and pieces to extents and offsets of every output |
+//! | `shape.rs`, `memory.rs`, `overlap.rs` | checked arithmetic on shapes, spans and overlaps |
+//! | `copy/` | bytes moved |
+//! | `view.rs`, `split.rs`, `element.rs` | this Rust API |
+//! | `ffi/` | the C API: pointer parsing and the guard |
 
-#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+// Numbers from callers must never panic; see tests for what does.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
+)]
 
 mod copy;
 mod dtype;
+mod element;
 mod error;
 pub mod ffi;
 mod lengths;
@@ -13,10 +54,15 @@ mod overlap;
 mod plan;
 mod rules;
 mod shape;
+mod split;
+mod view;
 
 pub use copy::Executor;
 pub use dtype::DType;
+pub use element::Element;
 pub use error::{Error, ErrorKind, Which};
 pub use lengths::{Length, Lengths};
 pub use operator::Operator;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
+pub use split::Split;
+pub use view::{View, ViewMut};

@@ -42,6 +42,17 @@ pub(crate) fn packed_bytes(count: i64, bits: u32) -> i64 {
     }
 }
 
+/// Row-major packed strides in elements; entries past the rank are 0. Extents of 0 count as 1.
+pub(crate) fn packed_strides(shape: &[i64]) -> [i64; MAX_RANK] {
+    let mut strides = [0; MAX_RANK];
+    let mut stride = 1i64;
+    for (slot, extent) in strides.iter_mut().take(shape.len()).rev().zip(shape.iter().rev()) {
+        *slot = stride;
+        stride = stride.saturating_mul((*extent).max(1));
+    }
+    strides
+}
+
 /// The lowest and the highest element reached from element [0, …, 0], as offsets in elements.
 /// `dims` gives extent and stride of every axis of a tensor that is not empty.
 pub(crate) fn reach(

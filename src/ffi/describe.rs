@@ -46,7 +46,7 @@ pub(super) unsafe fn view(
     let span = input.span(Which::Input)?;
     // Strides of a tensor without elements say nothing: its views are packed.
     let strides = input.strides.filter(|_| span.is_some());
-    let packed = packed_strides(plan.shape);
+    let packed = shape::packed_strides(plan.shape);
     let from = strides.unwrap_or(packed.get(..plan.shape.len()).unwrap_or_default());
     for (piece, output) in wanted(plan, outputs) {
         check_room(arguments, input.strides, plan, piece, output)?;
@@ -171,17 +171,6 @@ unsafe fn write_packed_strides(plan: &Plan<'_>, piece: Piece, output: &mut libsp
             extent => stride.saturating_mul(extent.max(1)),
         };
     }
-}
-
-/// Row-major strides of a shape without unknown extents, in elements.
-fn packed_strides(shape: &[i64]) -> [i64; shape::MAX_RANK] {
-    let mut strides = [0; shape::MAX_RANK];
-    let mut stride = 1i64;
-    for (slot, extent) in strides.iter_mut().take(shape.len()).rev().zip(shape.iter().rev()) {
-        *slot = stride;
-        stride = stride.saturating_mul((*extent).max(1));
-    }
-    strides
 }
 
 /// Whether a piece lies in the input as a packed tensor would.
