@@ -102,17 +102,23 @@ pub enum Error {
     // What is asked for.
     #[error("params.op {actual} is no operator: use one of LIBSPLIT_OP_* (1 to {expected})")]
     OperatorUnknown { expected: i64, actual: i64 },
-    #[error("params.opset {actual}: {operator} begins at {expected}; pass the model's opset import")]
+    #[error(
+        "params.opset {actual}: {operator} begins at {expected}; pass the model's opset import"
+    )]
     Opset { operator: &'static str, expected: i64, actual: i64 },
     #[error("params.opset {actual}: {operator} has only version {expected}; pass 1 or 0")]
     OpenVinoOpset { operator: &'static str, expected: i64, actual: i64 },
-    #[error("{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others")]
+    #[error(
+        "{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others"
+    )]
     Flags { argument: &'static str, expected: i64, actual: i64 },
     #[error("params.axis {axis} is outside [-{rank}, {rank}-1], the input has rank {rank}: choose one inside")]
     Axis { axis: i64, rank: usize },
 
     // Types and shapes.
-    #[error("{which}.dtype {actual} is no element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})")]
+    #[error(
+        "{which}.dtype {actual} is no element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})"
+    )]
     DTypeUnknown { which: Which, expected: i64, actual: i64 },
     #[error("input.dtype {dtype} is not allowed by {operator}: {remedy} allows it")]
     DTypeNotAllowed { dtype: DType, operator: Operator, remedy: Operator },
@@ -120,7 +126,9 @@ pub enum Error {
     RankZero,
     #[error("{which}.rank {actual} is outside [0, {expected}]: merge axes")]
     Rank { which: Which, expected: i64, actual: i64 },
-    #[error("input.shape[{axis}] is {actual}, at least {expected} is needed: extents are not negative")]
+    #[error(
+        "input.shape[{axis}] is {actual}, at least {expected} is needed: extents are not negative"
+    )]
     ExtentNegative { axis: usize, expected: i64, actual: i64 },
     #[error("input.shape[{axis}] is unknown (-1): only libsplit_infer and libsplit_count take unknown extents")]
     ExtentUnknown { axis: usize },
@@ -138,7 +146,9 @@ pub enum Error {
     NeitherLengthsNorNumOutputs,
     #[error("params.split has dtype {actual}: {operator} takes {expected}")]
     LengthsDType { operator: Operator, actual: DType, expected: &'static str },
-    #[error("params.split is a scalar (rank {actual}): {operator} takes a list; use rank {expected}")]
+    #[error(
+        "params.split is a scalar (rank {actual}): {operator} takes a list; use rank {expected}"
+    )]
     LengthsScalar { operator: Operator, expected: i64, actual: i64 },
     #[error("params.split has rank {actual}: lengths are a list, use rank {expected}")]
     LengthsRank { expected: i64, actual: i64 },
@@ -152,7 +162,9 @@ pub enum Error {
     LengthNotInteger { output: i64, dtype: DType },
     #[error("params.split[{output}] is a second -1, {expected} at most may stand for the rest: give the other lengths")]
     SecondRest { output: i64, expected: i64, actual: i64 },
-    #[error("params.split adds up to {actual}, the axis has {expected}: make the lengths add up to it")]
+    #[error(
+        "params.split adds up to {actual}, the axis has {expected}: make the lengths add up to it"
+    )]
     LengthsSum { expected: i64, actual: i64 },
     #[error("params.split adds up to {actual} without its -1, the axis has only {expected}: shorten the lengths")]
     LengthsExceed { expected: i64, actual: i64 },
@@ -160,17 +172,23 @@ pub enum Error {
     LengthsSumOverflow { expected: i64, actual: i64 },
     #[error("params.split is the scalar {actual}, at least {expected} is needed: it is the length of every piece")]
     ScalarNotPositive { expected: i64, actual: i64 },
-    #[error("{operator} cannot make {expected} equal parts of {actual}: give lengths, or use Split-18")]
+    #[error(
+        "{operator} cannot make {expected} equal parts of {actual}: give lengths, or use Split-18"
+    )]
     Uneven { operator: Operator, expected: i64, actual: i64 },
     #[error("num_outputs {count} of extent {extent}: sizes {} x {size}, then {last}; use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", count - 1)]
     LastNegative { count: i64, size: i64, extent: i64, last: i64 },
 
     // Number of outputs.
-    #[error("params.num_outputs is {actual}, the operator gives {expected}: make them equal, or pass 0")]
+    #[error(
+        "params.num_outputs is {actual}, the operator gives {expected}: make them equal, or pass 0"
+    )]
     NumOutputsParam { expected: i64, actual: i64 },
     #[error("num_outputs is {actual}, {operator} gives {expected} here: pass as many outputs, all-zero where unwanted")]
     NumOutputsGiven { operator: Operator, expected: i64, actual: i64 },
-    #[error("params.num_outputs is {actual}, at least {expected} is needed: it is the number of parts")]
+    #[error(
+        "params.num_outputs is {actual}, at least {expected} is needed: it is the number of parts"
+    )]
     NumOutputsNegative { expected: i64, actual: i64 },
     #[error("{operator} without lengths makes as many parts as the node has outputs: set params.num_outputs")]
     NumOutputsUnknown { operator: Operator },
@@ -178,7 +196,9 @@ pub enum Error {
     NoOutputs { expected: i64, actual: i64 },
     #[error("{actual} outputs asked for, at most {expected} are possible: use fewer")]
     TooManyOutputs { expected: i64, actual: i64 },
-    #[error("the number of pieces depends on {argument}, which is not known yet: infer when it is")]
+    #[error(
+        "the number of pieces depends on {argument}, which is not known yet: infer when it is"
+    )]
     CountUnknown { argument: &'static str },
 
     // Output descriptors.
@@ -218,13 +238,17 @@ pub enum Error {
     SubByteStrides { output: usize },
     #[error("outputs[{output}] overlaps {other} in memory: give every output a buffer of its own")]
     Overlap { output: usize, other: Which },
-    #[error("outputs[{output}].{field} lies in {other}'s: give every descriptor arrays of its own")]
+    #[error(
+        "outputs[{output}].{field} lies in {other}'s: give every descriptor arrays of its own"
+    )]
     DescriptorOverlap { output: usize, field: &'static str, other: Which },
 
     // Running.
     #[error("parallel_for returned {actual}, {expected} means success: the outputs' bytes are not all written")]
     ExecutorFailed { expected: i64, actual: i64 },
-    #[error("parallel_for ran {actual} of {expected} tasks: it must run each once before it returns")]
+    #[error(
+        "parallel_for ran {actual} of {expected} tasks: it must run each once before it returns"
+    )]
     ExecutorSkipped { expected: i64, actual: i64 },
     #[error("libsplit failed inside: this is a bug, please report it")]
     Internal,

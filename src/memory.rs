@@ -65,12 +65,12 @@ impl Memory<'_> {
 
     /// Whether elements follow each other in row-major order without gaps. Not for empty tensors.
     pub(crate) fn is_packed(&self) -> bool {
-        self.strided_dims().map_or(true, |dims| shape::is_packed(dims.rev()))
+        self.strided_dims().is_none_or(|dims| shape::is_packed(dims.rev()))
     }
 
     /// Whether it is sure that no two elements share an address. Not for empty tensors.
     pub(crate) fn is_injective(&self) -> bool {
-        self.is_packed() || self.strided_dims().map_or(true, shape::strides_nest)
+        self.is_packed() || self.strided_dims().is_none_or(|dims| shape::strides_nest(&dims))
     }
 
     /// The bytes that the tensor touches, `None` for a tensor without elements. Checks data,
@@ -95,12 +95,11 @@ impl Memory<'_> {
             let actual = i64::try_from(self.data_bytes).unwrap_or(i64::MAX);
             return Err(Error::DataBytes { which, expected: bytes, actual });
         }
-        let start = isize::try_from(low).ok().and_then(|low| {
-            (self.data as usize).checked_add_signed(low)
-        });
-        let span = start.zip(usize::try_from(bytes).ok()).and_then(|(start, bytes)| {
-            Some(Span { start, end: start.checked_add(bytes)? })
-        });
+        let start =
+            isize::try_from(low).ok().and_then(|low| (self.data as usize).checked_add_signed(low));
+        let span = start
+            .zip(usize::try_from(bytes).ok())
+            .and_then(|(start, bytes)| Some(Span { start, end: start.checked_add(bytes)? }));
         span.map(Some).ok_or(Error::AddressOverflow { which })
     }
 }

@@ -7,7 +7,7 @@ use crate::memory::{Memory, Outputs, Span};
 /// Up to this many outputs are compared with each other as they come.
 const FEW: usize = 16;
 /// How many spans are put in order at a time, on the stack, where there are more.
-const BLOCK: usize = 512;
+const BLOCK: usize = 256;
 
 /// Collects the outputs' spans in one pass and tells whether they are apart.
 pub(crate) struct Overlaps {
@@ -50,7 +50,16 @@ impl Overlaps {
         if let Some(few) = self.few.get(..self.seen) {
             return all_pairs(outputs, |at| few.get(at).copied());
         }
-        if apart_in_order(outputs)? {
+        let Some((output, other)) = first_meeting(outputs, |index| span_of(outputs, index))? else {
+            return Ok(());
+        };
+        // The usual mistake is found without comparing all with all.
+        if let (Some(span), Some(other_span)) =
+            (span_of(outputs, output)?, span_of(outputs, other)?)
+        {
+            apart(outputs, output, span, other, other_span)?;
+        }
+        if apart_within_period(outputs)? {
             return Ok(());
         }
         all_outputs(outputs)
@@ -92,21 +101,23 @@ fn span_of(outputs: &impl Outputs, index: usize) -> Result<Option<Span>, Error> 
     outputs.get(index)?.map_or(Ok(None), |memory| memory.span(Which::Output(index)))
 }
 
-/// Whether the spans are apart, seen by visiting them in the order of their addresses. Without
-/// a heap that takes a pass for each block of the lowest not visited yet.
-fn apart_in_order(outputs: &impl Outputs) -> Result<bool, Error> {
+/// Two outputs whose spans meet, found by visiting the spans in the order of their addresses.
+/// Without a heap that takes a pass for each block of the lowest not visited yet.
+fn first_meeting(
+    outputs: &impl Outputs,
+    span: impl Fn(usize) -> Result<Option<Span>, Error>,
+) -> Result<Option<(usize, usize)>, Error> {
     let mut visited: Option<(usize, usize)> = None;
-    let mut reached = 0;
+    let (mut reached, mut reached_by) = (0, 0);
     loop {
         let mut block = [(0usize, 0usize, 0usize); 2 * BLOCK]; // start, index, end
         let mut len = 0;
         let mut ceiling: Option<(usize, usize)> = None;
         for index in 0..outputs.len() {
-            let Some(span) = span_of(outputs, index)? else { continue };
-            let key = (span.start, index);
-            if visited.is_some_and(|visited| key <= visited)
-                || ceiling.is_some_and(|ceiling| key > ceiling)
-            {
+            let Some(Span { start, end }) = span(index)? else { continue };
+            let key = (start, index);
+            let is_due = visited.is_none_or(|visited| key > visited);
+            if !is_due || ceiling.is_some_and(|ceiling| key > ceiling) {
                 continue;
             }
             if len == block.len() {
@@ -118,24 +129,60 @@ fn apart_in_order(outputs: &impl Outputs) -> Result<bool, Error> {
                 }
             }
             if let Some(slot) = block.get_mut(len) {
-                *slot = (span.start, index, span.end);
+                *slot = (start, index, end);
                 len += 1;
             }
         }
-        let complete = ceiling.is_none();
         let lowest = block.get_mut(..len).unwrap_or_default();
         lowest.sort_unstable();
-        let sure = if complete { len } else { BLOCK };
+        let sure = if ceiling.is_none() { len } else { BLOCK };
         for &(start, index, end) in lowest.iter().take(sure) {
             if start < reached {
-                return Ok(false);
+                return Ok(Some((index, reached_by)));
             }
-            reached = end;
+            (reached, reached_by) = (end, index);
             visited = Some((start, index));
         }
-        if complete {
-            return Ok(true);
+        if ceiling.is_none() {
+            return Ok(None);
         }
+    }
+}
+
+/// Whether the outputs are apart because their runs are, counted modulo a period common to all:
+/// many columns of one matrix.
+fn apart_within_period(outputs: &impl Outputs) -> Result<bool, Error> {
+    let mut period = 0;
+    let mut first = None;
+    for index in 0..outputs.len() {
+        let (Some(span), Some(memory)) = (span_of(outputs, index)?, outputs.get(index)?) else {
+            continue;
+        };
+        period = gcd(period, runs(&memory, span).1);
+        first = first.or(Some(span.start));
+    }
+    let (Some(first), 1..) = (first, period) else { return Ok(false) };
+    let folded = |index| {
+        let (Some(span), Some(memory)) = (span_of(outputs, index)?, outputs.get(index)?) else {
+            return Ok(None);
+        };
+        let start = distance(first, span.start, period);
+        Ok(Some(Span { start, end: start.saturating_add(runs(&memory, span).0) }))
+    };
+    for index in 0..outputs.len() {
+        if folded(index)?.is_some_and(|span| span.end > period) {
+            return Ok(false);
+        }
+    }
+    Ok(first_meeting(outputs, folded)?.is_none())
+}
+
+/// How far `to` is ahead of `from`, modulo `period`.
+fn distance(from: usize, to: usize, period: usize) -> usize {
+    match (to.checked_sub(from), from.abs_diff(to) % period) {
+        (Some(_), distance) => distance,
+        (None, 0) => 0,
+        (None, behind) => period - behind,
     }
 }
 
@@ -162,13 +209,7 @@ pub(crate) fn interleave(a: &Memory<'_>, a_span: Span, b: &Memory<'_>, b_span: S
     if period == 0 {
         return false;
     }
-    // Where b's runs begin within the period of a's.
-    let (ahead, distance) = if b_span.start >= a_span.start {
-        (true, (b_span.start - a_span.start) % period)
-    } else {
-        (false, (a_span.start - b_span.start) % period)
-    };
-    let begin = if ahead || distance == 0 { distance } else { period - distance };
+    let begin = distance(a_span.start, b_span.start, period);
     a_run <= begin && b_run <= period - begin
 }
 
@@ -212,4 +253,115 @@ fn gcd_u64(mut a: u64, mut b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{span_of, Error, Memory, Outputs, Overlaps};
+    use crate::dtype::DType;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    /// Outputs at made-up addresses: nothing here is ever read or written.
+    struct Tensors(Vec<(usize, Vec<i64>, Vec<i64>)>);
+
+    // SAFETY: plain numbers.
+    unsafe impl Sync for Tensors {}
+
+    impl Outputs for Tensors {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+        fn get(&self, index: usize) -> Result<Option<Memory<'_>>, Error> {
+            let (address, shape, strides) = &self.0[index];
+            Ok(Some(Memory {
+                data: core::ptr::without_provenance_mut(*address),
+                data_bytes: 0,
+                dtype: DType::Uint16,
+                shape,
+                strides: Some(strides),
+                bit_offset: 0,
+            }))
+        }
+    }
+
+    fn accepted(tensors: &Tensors) -> bool {
+        let mut overlaps = Overlaps::new();
+        for index in 0..tensors.len() {
+            overlaps.push(index, span_of(tensors, index).unwrap().unwrap());
+        }
+        overlaps.check(tensors).is_ok()
+    }
+
+    /// Whether no byte belongs to two tensors, by listing them all.
+    fn apart(tensors: &Tensors) -> bool {
+        let mut bytes = HashSet::new();
+        tensors.0.iter().all(|(address, shape, strides)| {
+            let mut elements = vec![i64::try_from(*address).unwrap()];
+            for (extent, stride) in shape.iter().zip(strides) {
+                let steps = (0..*extent).map(|i| i * stride * 2).collect::<Vec<_>>();
+                elements = elements.iter().flat_map(|e| steps.iter().map(move |s| e + s)).collect();
+            }
+            elements.iter().all(|e| bytes.insert(*e) && bytes.insert(e + 1))
+        })
+    }
+
+    /// Column blocks of `widths` of one matrix, which may be seen upside down.
+    fn columns(widths: &[i64], rows: i64, flip: bool) -> Tensors {
+        let pitch: i64 = widths.iter().sum();
+        let mut column = 0;
+        let block = |width: &i64| {
+            let first = if flip { (rows - 1) * pitch } else { 0 } + column;
+            column += width;
+            let address = 4096 + usize::try_from(first * 2).unwrap();
+            (address, vec![rows, *width], vec![if flip { -pitch } else { pitch }, 1])
+        };
+        Tensors(widths.iter().map(block).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_overlaps_is_accepted(
+            tensors in prop::collection::vec(
+                (0usize..600, prop::collection::vec((1i64..4, -9i64..9), 0..3)), 2..24
+            )
+        ) {
+            let tensors = Tensors(tensors.into_iter().map(|(address, dims)| {
+                let (shape, strides) = dims.into_iter().unzip();
+                (4096 + address * 2, shape, strides)
+            }).collect());
+            let collides = |(a, shape, strides): &(usize, Vec<i64>, Vec<i64>)| {
+                !apart(&Tensors(vec![(*a, shape.clone(), strides.clone())]))
+            };
+            prop_assume!(!tensors.0.iter().any(collides));
+            prop_assert!(apart(&tensors) || !accepted(&tensors));
+        }
+
+        #[test]
+        fn column_blocks_of_a_matrix_are_apart(
+            widths in prop::collection::vec(1i64..5, 1..60),
+            rows in 1i64..5,
+            flip in any::<bool>(),
+            turn in any::<prop::sample::Index>(),
+        ) {
+            let mut tensors = columns(&widths, rows, flip);
+            tensors.0.rotate_left(turn.index(widths.len()));
+            prop_assert!(apart(&tensors) && accepted(&tensors));
+            let (address, shape, strides) = tensors.0[0].clone();
+            tensors.0.push((address, shape, strides));
+            prop_assert!(!accepted(&tensors));
+        }
+    }
+
+    /// More tensors than a block holds, in an order that is neither up nor down.
+    #[test]
+    fn many_are_put_in_order() {
+        let count = 4001;
+        let at = |place: usize| (4096 + 8 * place, vec![4], vec![1]);
+        let shuffled = |index: usize| at(index * 1234 % count);
+        let mut tensors = Tensors((0..count).map(shuffled).collect());
+        assert!(accepted(&tensors));
+        tensors.0[2000].0 += 1;
+        assert!(!accepted(&tensors));
+    }
 }

@@ -81,9 +81,11 @@ impl<'a> Plan<'a> {
         piece: Piece,
     ) -> impl DoubleEndedIterator<Item = i64> + Clone + 'a {
         let Self { axis, keeps_axis, shape, .. } = *self;
-        shape.iter().enumerate().filter(move |(d, _)| keeps_axis || *d != axis).map(
-            move |(d, extent)| if d == axis { piece.len } else { *extent },
-        )
+        shape
+            .iter()
+            .enumerate()
+            .filter(move |(d, _)| keeps_axis || *d != axis)
+            .map(move |(d, extent)| if d == axis { piece.len } else { *extent })
     }
 
     /// An input's strides as an output has them.

@@ -140,7 +140,8 @@ impl<'a, T: Element> View<'a, T> {
     #[must_use]
     pub fn get(&self, index: &[i64]) -> Option<&'a T> {
         let Layout { offset, shape, strides } = &self.layout;
-        if index.len() != shape.len() || index.iter().zip(shape).any(|(i, n)| !(0..*n).contains(i)) {
+        if index.len() != shape.len() || index.iter().zip(shape).any(|(i, n)| !(0..*n).contains(i))
+        {
             return None;
         }
         let ahead: i64 = index.iter().zip(strides).map(|(i, stride)| i * stride).sum();

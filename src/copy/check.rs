@@ -33,11 +33,7 @@ pub(crate) fn copy(
 }
 
 /// Checks one output alone; gives its span if it has elements.
-fn check_output(
-    plan: &Plan<'_>,
-    piece: Piece,
-    output: &Memory<'_>,
-) -> Result<Option<Span>, Error> {
+fn check_output(plan: &Plan<'_>, piece: Piece, output: &Memory<'_>) -> Result<Option<Span>, Error> {
     let index = piece.index;
     if output.dtype != plan.dtype {
         let (expected, actual) = (plan.dtype as i64, output.dtype as i64);

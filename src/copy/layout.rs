@@ -106,7 +106,8 @@ impl Layout {
             let axis = self.axes.get(at).copied().unwrap_or_default();
             let continues = |extent: usize, from: isize, to: isize| {
                 let extent = signed(extent);
-                from.checked_mul(extent) == Some(axis.from) && to.checked_mul(extent) == Some(axis.to)
+                from.checked_mul(extent) == Some(axis.from)
+                    && to.checked_mul(extent) == Some(axis.to)
             };
             let unit = signed(self.unit);
             match rank.checked_sub(1).and_then(|inner| self.axes.get_mut(inner)) {

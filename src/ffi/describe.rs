@@ -124,9 +124,11 @@ fn array_span(array: *const i64, len: usize) -> Span {
 fn packed_bytes(plan: &Plan<'_>, piece: Piece) -> Result<usize, Error> {
     let shape = plan.output_shape(piece);
     let is_known = |extent: &i64| *extent != DIM_UNKNOWN;
-    let bytes = output_bytes(shape.clone().filter(is_known), plan.dtype, Which::Output(piece.index))?;
+    let bytes =
+        output_bytes(shape.clone().filter(is_known), plan.dtype, Which::Output(piece.index))?;
     if shape.clone().all(|extent| is_known(&extent)) {
-        usize::try_from(bytes).map_err(|_| Error::TooManyElements { which: Which::Output(piece.index) })
+        usize::try_from(bytes)
+            .map_err(|_| Error::TooManyElements { which: Which::Output(piece.index) })
     } else {
         Ok(0)
     }
@@ -176,9 +178,7 @@ unsafe fn write_packed_strides(plan: &Plan<'_>, piece: Piece, output: &mut libsp
 /// Whether a piece lies in the input as a packed tensor would.
 fn is_packed(plan: &Plan<'_>, piece: Piece, strides: &[i64]) -> bool {
     piece.len == 0
-        || shape::is_packed(
-            plan.output_shape(piece).rev().zip(plan.output_strides(strides).rev()),
-        )
+        || shape::is_packed(plan.output_shape(piece).rev().zip(plan.output_strides(strides).rev()))
 }
 
 /// Points an output at its piece of the input.

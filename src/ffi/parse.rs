@@ -257,9 +257,8 @@ unsafe fn versioned<T: Copy>(pointer: *const T, argument: &'static str) -> Resul
         return Err(Error::StructSizeHuge { argument, expected, actual });
     }
     // SAFETY: the caller's structure is as long as it says.
-    let tail = unsafe {
-        core::slice::from_raw_parts(pointer.cast::<u8>().add(known), stated - known)
-    };
+    let tail =
+        unsafe { core::slice::from_raw_parts(pointer.cast::<u8>().add(known), stated - known) };
     if tail.iter().any(|byte| *byte != 0) {
         let expected = i64::try_from(known).unwrap_or(i64::MAX);
         return Err(Error::NonZeroTail { argument, expected, actual });

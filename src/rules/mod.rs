@@ -43,7 +43,9 @@ pub(crate) enum Pieces<'a> {
 impl Pieces<'_> {
     pub(crate) fn count(&self) -> i64 {
         match *self {
-            Self::Even { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => count,
+            Self::Even { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
+                count
+            }
         }
     }
 

@@ -35,9 +35,7 @@ fn listed<'a>(
             |dtype| dtype == DType::Int64 || request.operator.allows(dtype),
             "INT64 or the input's type",
         ),
-        _ => {
-            lengths_list::expect_dtype(request, &lengths, |dtype| dtype == DType::Int64, "INT64")
-        }
+        _ => lengths_list::expect_dtype(request, &lengths, |dtype| dtype == DType::Int64, "INT64"),
     }?;
     if lengths.len() == Some(0) {
         return Err(Error::NoOutputs { expected: 1, actual: 0 });
@@ -57,7 +55,11 @@ fn even<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
     let size = extent / count + i64::from(extent % count != 0);
     if request.operator != Operator::Split18 {
         if extent % count != 0 {
-            return Err(Error::Uneven { operator: request.operator, expected: count, actual: extent });
+            return Err(Error::Uneven {
+                operator: request.operator,
+                expected: count,
+                actual: extent,
+            });
         }
     } else if !request.clamp_uneven {
         // At most (count - 1) * (extent / count + 1), which is below extent + count.

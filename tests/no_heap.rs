@@ -1,0 +1,102 @@
+//! No call allocates, whether it succeeds or fails.
+
+// Calls into C functions are all unsafe, and what they get is made right above them.
+#![allow(clippy::undocumented_unsafe_blocks, clippy::borrow_as_ptr)]
+
+mod common;
+
+use common::{params, Tensor};
+use split::ffi::{
+    libsplit_copy, libsplit_count, libsplit_error, libsplit_infer, libsplit_op, libsplit_params,
+    libsplit_status, libsplit_tensor, libsplit_view,
+};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: hands everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(address, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn without_allocating(what: &str, body: impl FnOnce()) {
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    body();
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before, "{what} allocated");
+}
+
+/// One test only: others would allocate on their threads meanwhile.
+#[test]
+fn calls_do_not_allocate() {
+    const PIECES: usize = 3000; // more than any array on the stack holds
+    let data = vec![7u8; 8 * PIECES];
+    let input = Tensor::new(2, &[4, i64::try_from(PIECES).unwrap(), 2]).at(data.as_ptr(), 0);
+    let mut shapes = vec![[0i64; 3]; PIECES];
+    let mut strides = shapes.clone();
+    let mut outputs: Vec<libsplit_tensor> = (shapes.iter_mut().zip(&mut strides))
+        .map(|(shape, strides)| libsplit_tensor {
+            shape: shape.as_mut_ptr(),
+            strides: strides.as_mut_ptr(),
+            capacity: 3,
+            ..Tensor::unwanted()
+        })
+        .collect();
+    let mut buffers = vec![[0u8; 8]; PIECES];
+    let input = input.descriptor();
+    let params = libsplit_params { axis: 1, ..params(libsplit_op::ONNX_SPLIT_TO_SEQUENCE, 24) };
+    let mut error = libsplit_error {
+        struct_size: size_of::<libsplit_error>(),
+        status: libsplit_status::OK,
+        output_index: 0,
+        expected: 0,
+        actual: 0,
+        message: [0; 240],
+    };
+    let mut count = 0;
+    without_allocating("count", || {
+        let status = unsafe { libsplit_count(&input, &params, &mut count, &mut error) };
+        assert_eq!(status, libsplit_status::OK);
+    });
+    assert_eq!(count, PIECES);
+    without_allocating("view", || {
+        let status =
+            unsafe { libsplit_view(&input, &params, outputs.as_mut_ptr(), PIECES, &mut error) };
+        assert_eq!(status, libsplit_status::OK);
+    });
+    without_allocating("infer", || {
+        let status =
+            unsafe { libsplit_infer(&input, &params, outputs.as_mut_ptr(), PIECES, &mut error) };
+        assert_eq!(status, libsplit_status::OK);
+    });
+    // Shuffled, so that overlaps have to be looked for in blocks.
+    for (index, output) in outputs.iter_mut().enumerate() {
+        output.data = buffers[index * 7 % PIECES].as_mut_ptr().cast();
+    }
+    buffers.reverse();
+    without_allocating("copy", || {
+        let status =
+            unsafe { libsplit_copy(&input, &params, outputs.as_ptr(), PIECES, null(), &mut error) };
+        assert_eq!(status, libsplit_status::OK);
+    });
+    outputs[PIECES - 1].data = outputs[0].data;
+    without_allocating("an error", || {
+        let status =
+            unsafe { libsplit_copy(&input, &params, outputs.as_ptr(), PIECES, null(), &mut error) };
+        assert_eq!(status, libsplit_status::ERROR_OVERLAP);
+        let status = unsafe { libsplit_view(null(), &params, null_mut(), 0, &mut error) };
+        assert_eq!(status, libsplit_status::ERROR_NULL);
+    });
+}
