@@ -261,9 +261,9 @@ unsafe fn run(
     outputs: &Memories<'_>,
     executor: Option<&dyn Executor>,
 ) -> Result<(), Error> {
-    copy::check::copy(plan, input, None, outputs)?;
+    let checked = copy::check::copy(plan, input, None, outputs)?;
     // SAFETY: the caller's promise, and the checks have passed.
-    unsafe { copy::run(plan, input, outputs, executor) }
+    unsafe { copy::run(plan, input, outputs, &checked, executor) }
 }
 
 /// The outputs of a copy from Rust.

@@ -1,9 +1,18 @@
 //! What a copy checks before the first byte moves.
 
+use super::packed_bytes;
 use crate::error::{Error, Which};
 use crate::memory::{Memory, Outputs, Span};
 use crate::overlap::{self, Overlaps};
 use crate::plan::{rank_of, Piece, Plan};
+
+/// What the checks found.
+pub(crate) struct Checked {
+    /// Whether the input and every wanted output are packed.
+    pub all_packed: bool,
+    /// Bytes of all wanted outputs, counted as if they were packed.
+    pub bytes: usize,
+}
 
 /// Checks the input and every wanted output against the plan and against each other.
 /// `lengths` is where the lengths lie, which are still read while outputs are written.
@@ -12,8 +21,9 @@ pub(crate) fn copy(
     input: &Memory<'_>,
     lengths: Option<Span>,
     outputs: &impl Outputs,
-) -> Result<(), Error> {
+) -> Result<Checked, Error> {
     let input_span = input.span(Which::Input)?;
+    let mut checked = Checked { all_packed: input.is_packed(), bytes: 0 };
     let mut overlaps = Overlaps::new();
     for piece in plan.pieces() {
         let Some(output) = outputs.get(piece.index)? else { continue };
@@ -28,8 +38,11 @@ pub(crate) fn copy(
             return Err(Error::Overlap { output: piece.index, other: Which::Split });
         }
         overlaps.push(piece.index, span);
+        checked.all_packed &= output.is_packed();
+        checked.bytes = checked.bytes.saturating_add(packed_bytes(&output));
     }
-    overlaps.check(outputs)
+    overlaps.check(outputs)?;
+    Ok(checked)
 }
 
 /// Checks one output alone; gives its span if it has elements.

@@ -3,15 +3,17 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `check.rs` | what a copy checks before the first byte moves |
-//! | `layout.rs` | the canonical form: which bytes of a piece go where, the element type gone |
+//! | `rows.rs` | the canonical form of packed tensors: rows, of which each piece takes a run |
+//! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
 //! | `kernel.rs` | the loops that move bytes, and the choice of one by width |
-//! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
+//! | `sub_byte.rs` | pieces of 4-bit and 2-bit elements, which share bytes |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 
 pub(crate) mod check;
 mod kernel;
-mod layout;
 mod parallel;
+mod rows;
+mod strided;
 mod sub_byte;
 
 pub use parallel::Executor;
@@ -20,9 +22,11 @@ use crate::error::Error;
 use crate::memory::{Memory, Outputs};
 use crate::plan::{Piece, Plan};
 use crate::shape;
+use check::Checked;
 use core::ops::Range;
+use rows::Rows;
 
-/// Copies every wanted piece of `input` into its output. [`check::copy`] has passed.
+/// Copies every wanted piece of `input` into its output, as [`check::copy`] has found them.
 ///
 /// # Safety
 /// `input` must be readable and every output writable over its span.
@@ -30,16 +34,24 @@ pub(crate) unsafe fn run<O: Outputs>(
     plan: &Plan<'_>,
     input: &Memory<'_>,
     outputs: &O,
+    checked: &Checked,
     executor: Option<&dyn Executor>,
 ) -> Result<(), Error> {
-    let job = Job { plan, input, outputs };
+    let form = if plan.dtype.is_sub_byte() {
+        Form::SubByte
+    } else if checked.all_packed {
+        Form::Rows(Rows::new(plan, input.data))
+    } else {
+        Form::Strided
+    };
+    let job = Job { plan, input, outputs, form };
     let Some(executor) = executor else {
         // SAFETY: the caller's promise.
         unsafe { job.run(0..usize::MAX) };
         return Ok(());
     };
     // SAFETY: the caller's promise; the ranges of tasks do not meet, so neither do their writes.
-    parallel::run(executor, job.bytes(), &|range| unsafe { job.run(range) })
+    parallel::run(executor, checked.bytes, &|range| unsafe { job.run(range) })
 }
 
 /// One call's work, seen as the bytes of all wanted outputs one after another.
@@ -47,39 +59,37 @@ struct Job<'a, O> {
     plan: &'a Plan<'a>,
     input: &'a Memory<'a>,
     outputs: &'a O,
+    form: Form,
+}
+
+/// Which kind of copy the pieces of a call are.
+enum Form {
+    /// Input and outputs are packed.
+    Rows(Rows),
+    /// One of them has strides of its own.
+    Strided,
+    /// Elements share bytes; outputs are packed.
+    SubByte,
 }
 
 // SAFETY: tasks read the input and write ranges of outputs that do not meet.
 unsafe impl<O: Sync> Sync for Job<'_, O> {}
 
 impl<O: Outputs> Job<'_, O> {
-    /// The wanted pieces that have elements, with their outputs and the bytes that they take.
-    fn pieces(&self) -> impl Iterator<Item = (Piece, Memory<'_>, usize)> {
-        let pieces = self.plan.pieces().filter_map(|piece| {
-            let output = self.outputs.get(piece.index).ok().flatten()?;
-            let elements: i64 = output.shape.iter().product();
-            let bytes = shape::packed_bytes(elements, self.plan.dtype.bits());
-            Some((piece, output, usize::try_from(bytes).unwrap_or(0)))
-        });
-        pieces.filter(|(_, _, bytes)| *bytes > 0)
-    }
-
-    fn bytes(&self) -> usize {
-        self.pieces().map(|(_, _, bytes)| bytes).fold(0, usize::saturating_add)
-    }
-
     /// Does the part of the work that falls in `range`.
     ///
     /// # Safety
     /// As [`run`]; ranges of concurrent calls must not meet.
     unsafe fn run(&self, range: Range<usize>) {
         let mut begin = 0usize;
-        for (piece, output, bytes) in self.pieces() {
-            let end = begin.saturating_add(bytes);
+        for piece in self.plan.pieces() {
             if begin >= range.end {
                 break;
             }
-            if end > range.start {
+            // Checked before: an output that cannot be had is one that is not wanted.
+            let Ok(Some(output)) = self.outputs.get(piece.index) else { continue };
+            let end = begin.saturating_add(packed_bytes(&output));
+            if end > range.start && end > begin {
                 let part = range.start.max(begin) - begin..range.end.min(end) - begin;
                 // SAFETY: the caller's promise.
                 unsafe { self.copy_piece(piece, &output, part) };
@@ -93,13 +103,34 @@ impl<O: Outputs> Job<'_, O> {
     /// # Safety
     /// As [`Job::run`].
     unsafe fn copy_piece(&self, piece: Piece, output: &Memory<'_>, part: Range<usize>) {
-        // SAFETY: the layouts stay within the spans that were checked.
+        // SAFETY: what is read and written stays within the spans that were checked.
         unsafe {
-            if self.plan.dtype.is_sub_byte() {
-                sub_byte::Layout::new(self.plan, piece, self.input, output).copy(part);
-            } else {
-                layout::Layout::new(self.plan, piece, self.input, output).copy(part);
+            match &self.form {
+                Form::Rows(rows) => rows.copy(piece, output.data, part),
+                Form::Strided => {
+                    strided::Layout::new(self.plan, piece, self.input, output).copy(part);
+                }
+                Form::SubByte => {
+                    sub_byte::Layout::new(self.plan, piece, self.input, output).copy(part);
+                }
             }
         }
     }
+}
+
+/// Bytes of a checked output, counted as if it were packed.
+fn packed_bytes(output: &Memory<'_>) -> usize {
+    let elements = output.shape.iter().product();
+    usize::try_from(shape::packed_bytes(elements, output.dtype.bits())).unwrap_or(0)
+}
+
+/// A checked count as `usize`: what lies in memory fits.
+fn usize_of(count: i64) -> usize {
+    usize::try_from(count).unwrap_or(0)
+}
+
+/// A count as a signed one: no object in memory has more than `isize::MAX` bytes.
+#[allow(clippy::cast_possible_wrap)]
+fn signed(count: usize) -> isize {
+    count as isize
 }

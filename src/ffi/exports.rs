@@ -238,9 +238,9 @@ pub unsafe extern "C" fn libsplit_copy(
             let outputs = Descriptors::parse(outputs, num_outputs)?;
             let pool = parse::executor(executor)?;
             let input = arguments.input()?;
-            copy::check::copy(&plan, &input, arguments.lengths_span, &outputs)?;
+            let checked = copy::check::copy(&plan, &input, arguments.lengths_span, &outputs)?;
             let pool = pool.as_ref().map(|pool| pool as &dyn copy::Executor);
-            copy::run(&plan, &input, &outputs, pool)
+            copy::run(&plan, &input, &outputs, &checked, pool)
         }
     };
     // SAFETY: as above.

@@ -1,6 +1,7 @@
-//! The canonical form of one piece: units of contiguous bytes, and the axes over them.
+//! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
 use super::kernel::{self, Row};
+use super::{signed, usize_of};
 use crate::memory::Memory;
 use crate::plan::{Piece, Plan};
 use crate::shape::MAX_RANK;
@@ -203,17 +204,6 @@ impl Layout {
         }
         (from, to)
     }
-}
-
-/// A checked count as `usize`: what lies in memory fits.
-fn usize_of(count: i64) -> usize {
-    usize::try_from(count).unwrap_or(0)
-}
-
-/// A count as a signed one: no object in memory has more than `isize::MAX` bytes.
-#[allow(clippy::cast_possible_wrap)]
-fn signed(count: usize) -> isize {
-    count as isize
 }
 
 /// A tensor's own stride on an axis, in bytes.
