@@ -366,7 +366,7 @@ typedef int32_t libsplit_op;
  *
  * Element types: Split-1 FLOAT, FLOAT16 and DOUBLE; Split-2 and -11 the 15 from FLOAT to
  * COMPLEX128; Split-13 and -18 those and BFLOAT16. Lengths are INT64; those of Split-1 may
- * also be a FLOAT, FLOAT16 or DOUBLE input, whole numbers all the same.
+ * also be of the input's own type, whole numbers all the same.
  */
 #define LIBSPLIT_OP_ONNX_SPLIT 1
 /**

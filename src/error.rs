@@ -112,7 +112,7 @@ pub enum Error {
         "{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others"
     )]
     Flags { argument: &'static str, expected: i64, actual: i64 },
-    #[error("params.axis {axis} is outside [-{rank}, {rank}-1], the input has rank {rank}: choose one inside")]
+    #[error("params.axis {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside", rank - 1)]
     Axis { axis: i64, rank: usize },
 
     // Types and shapes.
@@ -173,10 +173,10 @@ pub enum Error {
     #[error("params.split is the scalar {actual}, at least {expected} is needed: it is the length of every piece")]
     ScalarNotPositive { expected: i64, actual: i64 },
     #[error(
-        "{operator} cannot make {expected} equal parts of {actual}: give lengths, or use Split-18"
+        "params.num_outputs: {operator} cannot make {expected} equal parts of extent {actual}: give lengths, or use Split-18"
     )]
     Uneven { operator: Operator, expected: i64, actual: i64 },
-    #[error("num_outputs {count} of extent {extent}: sizes {} x {size}, then {last}; use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", count - 1)]
+    #[error("params.num_outputs {count} of extent {extent}: sizes {} x {size}, then {last}; use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", count - 1)]
     LastNegative { count: i64, size: i64, extent: i64, last: i64 },
 
     // Number of outputs.

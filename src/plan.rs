@@ -47,7 +47,7 @@ impl<'a> Plan<'a> {
         let known = shape.iter().copied().filter(|extent| *extent != DIM_UNKNOWN);
         shape::element_count(known, dtype.bits(), Which::Input)?;
         let extent = shape.get(axis).copied().unwrap_or(DIM_UNKNOWN);
-        let pieces = rules::pieces(request, extent)?;
+        let pieces = rules::pieces(request, dtype, extent)?;
         if !unknown_allowed && matches!(pieces, Pieces::Unknown { .. }) {
             return Err(Error::LengthsUnknown);
         }

@@ -26,10 +26,10 @@ pub(crate) fn element_count(
             count = count.checked_mul(extent).ok_or(Error::TooManyElements { which })?;
         }
     }
-    if count > i64::MAX / i64::from(bits) {
-        return Err(Error::TooManyElements { which });
+    match count.checked_mul(bits.into()) {
+        None => Err(Error::TooManyElements { which }),
+        Some(_) => Ok(if empty { 0 } else { count }),
     }
-    Ok(if empty { 0 } else { count })
 }
 
 /// Bytes that `count` packed elements take; the last byte of sub-byte ones may be partly used.

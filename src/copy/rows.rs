@@ -31,9 +31,9 @@ impl Rows {
     pub(super) unsafe fn copy(&self, piece: Piece, target: *mut u8, part: Range<usize>) {
         let run = usize_of(piece.len) * self.step;
         let first = self.source.wrapping_add(usize_of(piece.offset) * self.step);
+        let source_at = |byte: usize| first.wrapping_add(byte / run * self.row + byte % run);
         // Whole runs in one row of units, and what a task has of a run at either end.
         let (begin, end) = (part.start.next_multiple_of(run), part.end - part.end % run);
-        let source_at = |byte: usize| first.wrapping_add(byte / run * self.row + byte % run);
         // SAFETY: all of `part` lies within the piece.
         unsafe {
             if begin > end {

@@ -163,7 +163,7 @@ impl libsplit_op {
     ///
     /// Element types: Split-1 FLOAT, FLOAT16 and DOUBLE; Split-2 and -11 the 15 from FLOAT to
     /// COMPLEX128; Split-13 and -18 those and BFLOAT16. Lengths are INT64; those of Split-1 may
-    /// also be a FLOAT, FLOAT16 or DOUBLE input, whole numbers all the same.
+    /// also be of the input's own type, whole numbers all the same.
     pub const ONNX_SPLIT: Self = Self(1);
     /// ONNX SplitToSequence, versions 11 and 24. The rank of the lengths (INT32 or INT64)
     /// decides: a scalar is the length of every piece but a smaller last, a list has one entry a

@@ -7,6 +7,7 @@ mod onnx_split;
 mod openvino;
 pub(crate) mod split_to_sequence;
 
+use crate::dtype::DType;
 use crate::error::Error;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
@@ -62,14 +63,19 @@ impl Pieces<'_> {
     }
 }
 
-/// The pieces that `request` makes of an axis of `extent`, which may be unknown.
-pub(crate) fn pieces<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
+/// The pieces that `request` makes of a tensor of `dtype` whose axis has `extent`, which may be
+/// unknown.
+pub(crate) fn pieces<'a>(
+    request: &Request<'a>,
+    dtype: DType,
+    extent: i64,
+) -> Result<Pieces<'a>, Error> {
     let pieces = match request.operator {
         Operator::Split1
         | Operator::Split2
         | Operator::Split11
         | Operator::Split13
-        | Operator::Split18 => onnx_split::pieces(request, extent),
+        | Operator::Split18 => onnx_split::pieces(request, dtype, extent),
         Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
             split_to_sequence::pieces(request, extent)
         }

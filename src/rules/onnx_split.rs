@@ -12,9 +12,13 @@ use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
 
-pub(super) fn pieces<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
+pub(super) fn pieces<'a>(
+    request: &Request<'a>,
+    dtype: DType,
+    extent: i64,
+) -> Result<Pieces<'a>, Error> {
     match request.lengths {
-        Some(lengths) => listed(request, lengths, extent),
+        Some(lengths) => listed(request, lengths, dtype, extent),
         None => even(request, extent),
     }
 }
@@ -22,17 +26,18 @@ pub(super) fn pieces<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a
 fn listed<'a>(
     request: &Request<'a>,
     lengths: Lengths<'a>,
+    input: DType,
     extent: i64,
 ) -> Result<Pieces<'a>, Error> {
     if request.operator == Operator::Split18 && request.num_outputs != 0 {
         return Err(Error::LengthsAndNumOutputs { expected: 0, actual: request.num_outputs });
     }
     match request.operator {
-        // The attribute is int64, the second input of type T: floats.
+        // The attribute is int64, the second input of the input's own type: floats.
         Operator::Split1 => lengths_list::expect_dtype(
             request,
             &lengths,
-            |dtype| dtype == DType::Int64 || request.operator.allows(dtype),
+            |dtype| dtype == DType::Int64 || dtype == input,
             "INT64 or the input's type",
         ),
         _ => lengths_list::expect_dtype(request, &lengths, |dtype| dtype == DType::Int64, "INT64"),
