@@ -76,9 +76,13 @@ impl Memory<'_> {
     /// The bytes that the tensor touches, `None` for a tensor without elements. Checks data,
     /// `data_bytes`, strides and bit offset, and that all of it lies within the address space.
     pub(crate) fn span(&self, which: Which) -> Result<Option<Span>, Error> {
+        let count = element_count(self.shape.iter().copied(), self.dtype.bits(), which)?;
+        self.span_of(count, which)
+    }
+
+    /// [`Memory::span`] of a tensor whose `count` of elements is known.
+    pub(crate) fn span_of(&self, count: i64, which: Which) -> Result<Option<Span>, Error> {
         self.check_bit_offset(which)?;
-        let bits = self.dtype.bits();
-        let count = element_count(self.shape.iter().copied(), bits, which)?;
         if count == 0 {
             return Ok(None);
         }
@@ -89,7 +93,7 @@ impl Memory<'_> {
             None => (0, count - 1),
             Some(dims) => shape::reach(dims, which)?,
         };
-        let (low, bytes) = byte_reach(low, high, bits, self.bit_offset.into())
+        let (low, bytes) = byte_reach(low, high, self.dtype.bits(), self.bit_offset.into())
             .ok_or(Error::StridesOverflow { which })?;
         if self.data_bytes != 0 && (self.data_bytes as u64) < bytes.unsigned_abs() {
             let actual = i64::try_from(self.data_bytes).unwrap_or(i64::MAX);

@@ -4,12 +4,12 @@
 use crate::error::{Error, Which};
 use crate::memory::{Memory, Outputs, Span};
 
-/// Up to this many outputs are compared with each other as they come.
-const FEW: usize = 16;
+/// The spans of this many outputs are kept, and compared each with each.
+const FEW: usize = 8;
 /// How many spans are put in order at a time, on the stack, where there are more.
 const BLOCK: usize = 256;
 
-/// Collects the outputs' spans in one pass and tells whether they are apart.
+/// Sees the outputs' spans go by: in most calls they rise or fall, and that is all there is to it.
 pub(crate) struct Overlaps {
     few: [(usize, Span); FEW],
     seen: usize,
@@ -20,13 +20,8 @@ pub(crate) struct Overlaps {
 
 impl Overlaps {
     pub(crate) fn new() -> Self {
-        Self {
-            few: [(0, Span { start: 0, end: 0 }); FEW],
-            seen: 0,
-            last: Span::default(),
-            ascending: true,
-            descending: true,
-        }
+        let nothing = Span { start: 0, end: 0 };
+        Self { few: [(0, nothing); FEW], seen: 0, last: nothing, ascending: true, descending: true }
     }
 
     /// Takes the span of the next output that has elements.
@@ -48,7 +43,7 @@ impl Overlaps {
             return Ok(());
         }
         if let Some(few) = self.few.get(..self.seen) {
-            return all_pairs(outputs, |at| few.get(at).copied());
+            return pairs(outputs, few.len(), |at| Ok(few.get(at).copied()));
         }
         let Some((output, other)) = first_meeting(outputs, |index| span_of(outputs, index))? else {
             return Ok(());
@@ -62,33 +57,20 @@ impl Overlaps {
         if apart_within_period(outputs)? {
             return Ok(());
         }
-        all_outputs(outputs)
+        pairs(outputs, outputs.len(), |at| Ok(span_of(outputs, at)?.map(|span| (at, span))))
     }
 }
 
-/// Compares every pair of the spans that `nth` gives until it gives no more.
-fn all_pairs(
+/// Compares each of the spans that `nth` gives below `count` with those before it.
+fn pairs(
     outputs: &impl Outputs,
-    nth: impl Fn(usize) -> Option<(usize, Span)>,
+    count: usize,
+    nth: impl Fn(usize) -> Result<Option<(usize, Span)>, Error>,
 ) -> Result<(), Error> {
-    let mut at = 0;
-    while let Some((output, span)) = nth(at) {
-        for (other, other_span) in (0..at).map_while(&nth) {
-            if span.intersects(other_span) {
-                apart(outputs, output, span, other, other_span)?;
-            }
-        }
-        at += 1;
-    }
-    Ok(())
-}
-
-/// As [`all_pairs`], for any number of outputs: their spans are computed again for each pair.
-fn all_outputs(outputs: &impl Outputs) -> Result<(), Error> {
-    for output in 0..outputs.len() {
-        let Some(span) = span_of(outputs, output)? else { continue };
-        for other in 0..output {
-            let Some(other_span) = span_of(outputs, other)? else { continue };
+    for at in 0..count {
+        let Some((output, span)) = nth(at)? else { continue };
+        for before in 0..at {
+            let Some((other, other_span)) = nth(before)? else { continue };
             if span.intersects(other_span) {
                 apart(outputs, output, span, other, other_span)?;
             }

@@ -12,8 +12,16 @@ pub(crate) struct Plan<'a> {
     pub dtype: DType,
     pub shape: &'a [i64],
     pub axis: usize,
+    /// Extent of the axis, which may be unknown.
+    pub extent: i64,
     /// `false`: the pieces, all of length 1, have no split axis.
     pub keeps_axis: bool,
+    /// Elements of the input; of the known extents only where some are unknown.
+    pub elements: i64,
+    /// Elements of one step on the axis: the product of the extents inward of it.
+    pub inner: i64,
+    /// Steps outside of the axis: the product of the extents outward of it.
+    pub outer: i64,
     pieces: Pieces<'a>,
 }
 
@@ -44,14 +52,27 @@ impl<'a> Plan<'a> {
         }
         check_extents(shape, unknown_allowed)?;
         let axis = resolve_axis(request.axis, shape.len())?;
-        let known = shape.iter().copied().filter(|extent| *extent != DIM_UNKNOWN);
-        shape::element_count(known, dtype.bits(), Which::Input)?;
-        let extent = shape.get(axis).copied().unwrap_or(DIM_UNKNOWN);
+        let known =
+            |extents: &'a [i64]| extents.iter().copied().filter(|extent| *extent != DIM_UNKNOWN);
+        let elements = shape::element_count(known(shape), dtype.bits(), Which::Input)?;
+        let (outward, inward) = shape.split_at_checked(axis).unwrap_or_default();
+        let (extent, inward) = inward.split_first().map_or((0, inward), |(d, rest)| (*d, rest));
         let pieces = rules::pieces(request, dtype, extent)?;
         if !unknown_allowed && matches!(pieces, Pieces::Unknown { .. }) {
             return Err(Error::LengthsUnknown);
         }
-        Ok(Self { dtype, shape, axis, keeps_axis: !drops_axis(request), pieces })
+        Ok(Self {
+            dtype,
+            shape,
+            axis,
+            extent,
+            keeps_axis: !drops_axis(request),
+            elements,
+            // Within what `element_count` has found to fit.
+            inner: known(inward).product(),
+            outer: known(outward).product(),
+            pieces,
+        })
     }
 
     /// How many outputs the operator gives.
@@ -68,6 +89,11 @@ impl<'a> Plan<'a> {
             offset = offset.saturating_add(piece.len);
             piece
         })
+    }
+
+    /// Elements of a piece, where all extents are known.
+    pub(crate) fn piece_elements(&self, piece: Piece) -> i64 {
+        self.outer * piece.len * self.inner
     }
 
     /// Rank of every output.

@@ -22,7 +22,7 @@ pub(crate) fn copy(
     lengths: Option<Span>,
     outputs: &impl Outputs,
 ) -> Result<Checked, Error> {
-    let input_span = input.span(Which::Input)?;
+    let input_span = input.span_of(plan.elements, Which::Input)?;
     let mut checked = Checked { all_packed: input.is_packed(), bytes: 0 };
     let mut overlaps = Overlaps::new();
     for piece in plan.pieces() {
@@ -39,7 +39,7 @@ pub(crate) fn copy(
         }
         overlaps.push(piece.index, span);
         checked.all_packed &= output.is_packed();
-        checked.bytes = checked.bytes.saturating_add(packed_bytes(&output));
+        checked.bytes = checked.bytes.saturating_add(packed_bytes(plan, piece));
     }
     overlaps.check(outputs)?;
     Ok(checked)
@@ -63,7 +63,7 @@ fn check_output(plan: &Plan<'_>, piece: Piece, output: &Memory<'_>) -> Result<Op
             return Err(Error::OutputShape { output: index, axis, expected, actual });
         }
     }
-    let span = output.span(Which::Output(index))?;
+    let span = output.span_of(plan.piece_elements(piece), Which::Output(index))?;
     if span.is_some() {
         check_writable(index, output)?;
     }

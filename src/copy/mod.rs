@@ -88,7 +88,7 @@ impl<O: Outputs> Job<'_, O> {
             }
             // Checked before: an output that cannot be had is one that is not wanted.
             let Ok(Some(output)) = self.outputs.get(piece.index) else { continue };
-            let end = begin.saturating_add(packed_bytes(&output));
+            let end = begin.saturating_add(packed_bytes(self.plan, piece));
             if end > range.start && end > begin {
                 let part = range.start.max(begin) - begin..range.end.min(end) - begin;
                 // SAFETY: the caller's promise.
@@ -118,10 +118,9 @@ impl<O: Outputs> Job<'_, O> {
     }
 }
 
-/// Bytes of a checked output, counted as if it were packed.
-fn packed_bytes(output: &Memory<'_>) -> usize {
-    let elements = output.shape.iter().product();
-    usize::try_from(shape::packed_bytes(elements, output.dtype.bits())).unwrap_or(0)
+/// Bytes of a checked piece, counted as if it were packed.
+fn packed_bytes(plan: &Plan<'_>, piece: Piece) -> usize {
+    usize_of(shape::packed_bytes(plan.piece_elements(piece), plan.dtype.bits()))
 }
 
 /// A checked count as `usize`: what lies in memory fits.

@@ -17,11 +17,8 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn new(plan: &Plan<'_>, source: *const u8) -> Self {
-        let inner = plan.shape.get(plan.axis + 1..).unwrap_or_default();
-        let size = plan.dtype.bits() as usize / 8;
-        let step = usize_of(inner.iter().product()) * size;
-        let extent = plan.shape.get(plan.axis).copied().unwrap_or(0);
-        Self { source, row: usize_of(extent) * step, step }
+        let step = usize_of(plan.inner) * (plan.dtype.bits() as usize / 8);
+        Self { source, row: usize_of(plan.extent) * step, step }
     }
 
     /// Copies the bytes `part` of a piece that has elements to the packed `target`.

@@ -24,7 +24,7 @@ pub(super) unsafe fn infer(
         // SAFETY: room was checked above, and the arrays do not lie in the input's.
         unsafe {
             write_shape(plan, piece, output);
-            write_packed_strides(plan, piece, output);
+            write_packed_strides(plan, piece.len, output);
         }
         output.data_bytes = packed_bytes(plan, piece)?;
         output.bit_offset = 0;
@@ -43,14 +43,13 @@ pub(super) unsafe fn view(
 ) -> Result<(), Error> {
     // SAFETY: the promise under which the arguments were parsed still holds.
     let input = unsafe { arguments.input() }?;
-    let span = input.span(Which::Input)?;
+    let has_elements = input.span_of(plan.elements, Which::Input)?.is_some();
     // Strides of a tensor without elements say nothing: its views are packed.
-    let strides = input.strides.filter(|_| span.is_some());
-    let packed = shape::packed_strides(plan.shape);
-    let from = strides.unwrap_or(packed.get(..plan.shape.len()).unwrap_or_default());
+    let strides = input.strides.filter(|_| has_elements);
+    let place = Place { input, has_elements, strides };
     for (piece, output) in wanted(plan, outputs) {
         check_room(arguments, input.strides, plan, piece, output)?;
-        if output.strides.is_null() && span.is_some() && !is_packed(plan, piece, from) {
+        if output.strides.is_null() && !place.is_packed(plan, piece) {
             return Err(Error::ViewNotPacked { output: piece.index });
         }
     }
@@ -58,13 +57,13 @@ pub(super) unsafe fn view(
         // SAFETY: room was checked above, and the arrays do not lie in the input's.
         unsafe {
             write_shape(plan, piece, output);
-            if span.is_some() {
-                write_strides(output, plan.output_strides(from));
-            } else {
-                write_packed_strides(plan, piece, output);
+            match place.strides {
+                Some(strides) => write_strides(output, plan.output_strides(strides)),
+                None if has_elements => write_packed_strides(plan, plan.extent, output),
+                None => write_packed_strides(plan, piece.len, output),
             }
         }
-        point_into(&input, span.is_some(), plan, piece, from, output);
+        place.point(plan, piece, output);
     }
     Ok(())
 }
@@ -157,17 +156,24 @@ unsafe fn write_strides(output: &mut libsplit_tensor, strides: impl Iterator<Ite
     }
 }
 
+/// The packed strides of the input's shape with `extent` on the axis, as an output has them.
+///
 /// # Safety
 /// As [`write_strides`].
-unsafe fn write_packed_strides(plan: &Plan<'_>, piece: Piece, output: &mut libsplit_tensor) {
+unsafe fn write_packed_strides(plan: &Plan<'_>, extent: i64, output: &mut libsplit_tensor) {
     if output.strides.is_null() {
         return;
     }
     let mut stride = 1i64;
-    for (back, extent) in plan.output_shape(piece).rev().enumerate() {
-        // SAFETY: the caller's promise; `back` is below the rank.
-        unsafe { output.strides.add(plan.output_rank() - 1 - back).write(stride) };
-        stride = match extent {
+    let mut slot = plan.output_rank();
+    for (axis, &input_extent) in plan.shape.iter().enumerate().rev() {
+        let is_split = axis == plan.axis;
+        if !is_split || plan.keeps_axis {
+            slot -= 1;
+            // SAFETY: the caller's promise; `slot` is below the rank.
+            unsafe { output.strides.add(slot).write(stride) };
+        }
+        stride = match if is_split { extent } else { input_extent } {
             _ if stride == LIBSPLIT_DIM_UNKNOWN => stride,
             DIM_UNKNOWN => LIBSPLIT_DIM_UNKNOWN,
             extent => stride.saturating_mul(extent.max(1)),
@@ -175,43 +181,70 @@ unsafe fn write_packed_strides(plan: &Plan<'_>, piece: Piece, output: &mut libsp
     }
 }
 
-/// Whether a piece lies in the input as a packed tensor would.
-fn is_packed(plan: &Plan<'_>, piece: Piece, strides: &[i64]) -> bool {
-    piece.len == 0
-        || shape::is_packed(plan.output_shape(piece).rev().zip(plan.output_strides(strides).rev()))
+/// An input as views see it.
+struct Place<'a> {
+    input: Memory<'a>,
+    has_elements: bool,
+    /// The input's own strides, where it has such and elements that they matter to.
+    strides: Option<&'a [i64]>,
 }
 
-/// Points an output at its piece of the input.
-fn point_into(
-    input: &Memory<'_>,
-    has_elements: bool,
-    plan: &Plan<'_>,
-    piece: Piece,
-    strides: &[i64],
-    output: &mut libsplit_tensor,
-) {
-    output.data = input.data.cast();
-    output.bit_offset = 0;
-    output.data_bytes = 0;
-    if !has_elements {
-        return;
+impl<'a> Place<'a> {
+    /// Whether a piece lies in the input as a packed tensor would.
+    fn is_packed(&self, plan: &Plan<'a>, piece: Piece) -> bool {
+        if !self.has_elements || piece.len == 0 {
+            return true;
+        }
+        match self.strides {
+            None => plan.outer == 1 || piece.len == plan.extent,
+            Some(strides) => shape::is_packed(
+                plan.output_shape(piece).rev().zip(plan.output_strides(strides).rev()),
+            ),
+        }
     }
-    let bits = plan.dtype.bits();
-    let stride = strides.get(plan.axis).copied().unwrap_or(0);
-    // The strides of extent-1 axes may be anything, and only an empty piece follows them.
-    let begin = piece.offset.wrapping_mul(stride);
-    let (bytes, bit_offset) = if bits >= 8 {
-        (begin.wrapping_mul(i64::from(bits / 8)), 0)
-    } else {
-        let begin = begin.wrapping_mul(bits.into()).wrapping_add(input.bit_offset.into());
-        (begin.div_euclid(8), begin.rem_euclid(8))
-    };
-    output.data = input.data.wrapping_offset(isize::try_from(bytes).unwrap_or(0)).cast();
-    output.bit_offset = u32::try_from(bit_offset).unwrap_or(0);
-    if piece.len > 0 {
-        let dims = plan.output_shape(piece).zip(plan.output_strides(strides));
-        let reach = shape::reach(dims, Which::Output(piece.index)).unwrap_or((0, 0));
-        let bytes = byte_reach(reach.0, reach.1, bits, output.bit_offset.into());
-        output.data_bytes = bytes.and_then(|(_, bytes)| usize::try_from(bytes).ok()).unwrap_or(0);
+
+    /// The lowest and the highest element of a piece that has some, in elements from its first.
+    fn reach(&self, plan: &Plan<'a>, piece: Piece) -> Result<(i64, i64), Error> {
+        match self.strides {
+            None => {
+                let rows = (plan.outer - 1) * plan.extent;
+                Ok((0, (rows + piece.len) * plan.inner - 1))
+            }
+            Some(strides) => {
+                let dims = plan.output_shape(piece).zip(plan.output_strides(strides));
+                shape::reach(dims, Which::Output(piece.index))
+            }
+        }
+    }
+
+    /// Points an output at its piece of the input.
+    fn point(&self, plan: &Plan<'a>, piece: Piece, output: &mut libsplit_tensor) {
+        output.data = self.input.data.cast();
+        output.bit_offset = 0;
+        output.data_bytes = 0;
+        if !self.has_elements {
+            return;
+        }
+        let bits = plan.dtype.bits();
+        let stride = match self.strides {
+            None => plan.inner,
+            Some(strides) => strides.get(plan.axis).copied().unwrap_or(0),
+        };
+        // The stride of an extent-1 axis may be anything, and only an empty piece follows it.
+        let begin = piece.offset.wrapping_mul(stride);
+        let (bytes, bit_offset) = if bits >= 8 {
+            (begin.wrapping_mul(i64::from(bits / 8)), 0)
+        } else {
+            let begin = begin.wrapping_mul(bits.into()).wrapping_add(self.input.bit_offset.into());
+            (begin.div_euclid(8), begin.rem_euclid(8))
+        };
+        output.data = self.input.data.wrapping_offset(isize::try_from(bytes).unwrap_or(0)).cast();
+        output.bit_offset = u32::try_from(bit_offset).unwrap_or(0);
+        if piece.len > 0 {
+            // Within the input's reach, which was checked.
+            let (low, high) = self.reach(plan, piece).unwrap_or((0, 0));
+            let bytes = byte_reach(low, high, bits, bit_offset).map_or(0, |(_, bytes)| bytes);
+            output.data_bytes = usize::try_from(bytes).unwrap_or(0);
+        }
     }
 }
