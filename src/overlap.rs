@@ -335,6 +335,26 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn interleaved_blocks_are_judged_exactly(
+            pitch in 2i64..12,
+            widths in (1i64..12, 1i64..12),
+            ahead in 0usize..12,
+            rows in 2i64..5,
+            swap in any::<bool>(),
+        ) {
+            let block = |address, width: i64| (address, vec![rows, width.min(pitch)], vec![pitch, 1]);
+            let mut tensors = vec![block(4096, widths.0), block(4096 + 2 * ahead, widths.1)];
+            prop_assume!(i64::try_from(ahead).unwrap() < pitch);
+            if swap {
+                tensors.swap(0, 1);
+            }
+            let tensors = Tensors(tensors);
+            prop_assert_eq!(accepted(&tensors), apart(&tensors));
+        }
+    }
+
     /// More tensors than a block holds, in an order that is neither up nor down.
     #[test]
     fn many_are_put_in_order() {
