@@ -302,6 +302,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
         #[test]
         fn nothing_that_overlaps_is_accepted(
             tensors in prop::collection::vec(
@@ -336,6 +338,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
         #[test]
         fn interleaved_blocks_are_judged_exactly(
             pitch in 2i64..12,
