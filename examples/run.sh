@@ -1,0 +1,43 @@
+#!/bin/sh
+# Runs the examples on a photograph, into out/. The last part of 'make run', which sets
+#   BUILD_DIR  where CMake has built the library and examples/planes
+#   PYTHON     a Python that has numpy and Pillow
+set -eu
+
+BUILD_DIR=$(cd "${BUILD_DIR:-build/release}" && pwd)
+PYTHON=${PYTHON:-python3}
+cd "$(dirname "$0")/.."
+photo=examples/data/chelsea.ppm
+
+pictures() {
+    "$PYTHON" examples/pictures.py "$@"
+}
+
+split_npy() {
+    cargo run --quiet --release --locked --example split_npy -- "$@"
+}
+
+mkdir -p out/planes
+
+echo "== planes: $photo into its colours (C)"
+"$BUILD_DIR/examples/planes" $photo out/planes
+pictures sheet out/planes.png $photo out/planes/red.pgm out/planes/green.pgm out/planes/blue.pgm
+
+echo "== split_npy: the same as an array (Rust; the first time, cargo builds it)"
+pictures array $photo out/photo.npy
+split_npy out/photo.npy out/colours --axis -1 --parts 3
+split_npy out/photo.npy out/rows --op variadic-split --axis 0 --lengths 100,-1
+pictures image out/rows/photo_0.npy out/rows_0.png
+pictures image out/rows/photo_1.npy out/rows_1.png
+
+cat <<'END'
+
+A photograph was split into its colours by libsplit from C, and as a NumPy array into its colours
+and into its first 100 rows and the rest by libsplit from Rust. Results:
+
+  out/planes.png               the photograph and its planes of red, green and blue
+  out/planes/*.pgm             these planes
+  out/colours/photo_*.npy      the same as arrays
+  out/rows_0.png, rows_1.png   the first 100 rows, the rest
+  out/rows/photo_*.npy         the same as arrays
+END
