@@ -270,9 +270,10 @@ impl Error {
             Self::Axis { .. } => ErrorKind::Axis,
             Self::DTypeUnknown { .. } | Self::DTypeNotAllowed { .. } => ErrorKind::DType,
             Self::RankZero | Self::Rank { .. } => ErrorKind::Rank,
-            Self::ExtentNegative { .. } | Self::ExtentUnknown { .. } => ErrorKind::Shape,
-            Self::LengthsExtent { .. }
-            | Self::LengthsAbsent { .. }
+            Self::ExtentNegative { .. }
+            | Self::ExtentUnknown { .. }
+            | Self::LengthsExtent { .. } => ErrorKind::Shape,
+            Self::LengthsAbsent { .. }
             | Self::LengthsRefused { .. }
             | Self::LengthsAndNumOutputs { .. }
             | Self::NeitherLengthsNorNumOutputs

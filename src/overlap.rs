@@ -48,14 +48,12 @@ impl Overlaps {
         let Some((output, other)) = first_meeting(outputs, |index| span_of(outputs, index))? else {
             return Ok(());
         };
-        // The usual mistake is found without comparing all with all.
-        if let (Some(span), Some(other_span)) =
-            (span_of(outputs, output)?, span_of(outputs, other)?)
-        {
-            apart(outputs, output, span, other, other_span)?;
-        }
-        if apart_within_period(outputs)? {
-            return Ok(());
+        // The usual mistakes are found without comparing all with all.
+        apart(outputs, output, other)?;
+        match meeting_within_period(outputs)? {
+            Folded::Apart => return Ok(()),
+            Folded::Meeting(output, other) => apart(outputs, output, other)?,
+            Folded::Impossible => {}
         }
         pairs(outputs, outputs.len(), |at| Ok(span_of(outputs, at)?.map(|span| (at, span))))
     }
@@ -72,7 +70,7 @@ fn pairs(
         for before in 0..at {
             let Some((other, other_span)) = nth(before)? else { continue };
             if span.intersects(other_span) {
-                apart(outputs, output, span, other, other_span)?;
+                apart(outputs, output, other)?;
             }
         }
     }
@@ -131,9 +129,19 @@ fn first_meeting(
     }
 }
 
-/// Whether the outputs are apart because their runs are, counted modulo a period common to all:
-/// many columns of one matrix.
-fn apart_within_period(outputs: &impl Outputs) -> Result<bool, Error> {
+/// What counting modulo a common period tells.
+enum Folded {
+    /// No two outputs share a byte.
+    Apart,
+    /// These two may.
+    Meeting(usize, usize),
+    /// There is no period that all runs fit into.
+    Impossible,
+}
+
+/// Looks for outputs whose runs meet, counted modulo a period common to all: in most calls with
+/// many outputs whose spans meet they are columns of one matrix.
+fn meeting_within_period(outputs: &impl Outputs) -> Result<Folded, Error> {
     let mut period = 0;
     let mut first = None;
     for index in 0..outputs.len() {
@@ -143,7 +151,7 @@ fn apart_within_period(outputs: &impl Outputs) -> Result<bool, Error> {
         period = gcd(period, runs(&memory, span).1);
         first = first.or(Some(span.start));
     }
-    let (Some(first), 1..) = (first, period) else { return Ok(false) };
+    let (Some(first), 1..) = (first, period) else { return Ok(Folded::Impossible) };
     let folded = |index| {
         let (Some(span), Some(memory)) = (span_of(outputs, index)?, outputs.get(index)?) else {
             return Ok(None);
@@ -153,10 +161,11 @@ fn apart_within_period(outputs: &impl Outputs) -> Result<bool, Error> {
     };
     for index in 0..outputs.len() {
         if folded(index)?.is_some_and(|span| span.end > period) {
-            return Ok(false);
+            return Ok(Folded::Impossible);
         }
     }
-    Ok(first_meeting(outputs, folded)?.is_none())
+    Ok(first_meeting(outputs, folded)?
+        .map_or(Folded::Apart, |(output, other)| Folded::Meeting(output, other)))
 }
 
 /// How far `to` is ahead of `from`, modulo `period`.
@@ -168,18 +177,16 @@ fn distance(from: usize, to: usize, period: usize) -> usize {
     }
 }
 
-/// That two outputs whose spans meet do not share a byte all the same.
-fn apart(
-    outputs: &impl Outputs,
-    output: usize,
-    span: Span,
-    other: usize,
-    other_span: Span,
-) -> Result<(), Error> {
-    let error = Error::Overlap { output, other: Which::Output(other) };
-    match (outputs.get(output)?, outputs.get(other)?) {
-        (Some(a), Some(b)) if interleave(&a, span, &b, other_span) => Ok(()),
-        _ => Err(error),
+/// That two outputs do not share a byte, even if their spans meet.
+fn apart(outputs: &impl Outputs, output: usize, other: usize) -> Result<(), Error> {
+    let (Some(a), Some(b)) = (outputs.get(output)?, outputs.get(other)?) else { return Ok(()) };
+    match (a.span(Which::Output(output))?, b.span(Which::Output(other))?) {
+        (Some(a_span), Some(b_span))
+            if a_span.intersects(b_span) && !interleave(&a, a_span, &b, b_span) =>
+        {
+            Err(Error::Overlap { output, other: Which::Output(other) })
+        }
+        _ => Ok(()),
     }
 }
 

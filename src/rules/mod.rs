@@ -27,7 +27,8 @@ pub(crate) struct Request<'a> {
     pub outputs: Option<usize>,
 }
 
-/// The most outputs that ONNX lets a node have, and the most entries taken in a list of lengths.
+/// The most outputs that ONNX lets a node have. Also the most that a list of lengths or OpenVINO's
+/// `num_splits` may ask for; pieces of a given length may be more.
 pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 
 /// The lengths of the pieces, in order.

@@ -1,7 +1,7 @@
 //! OpenVINO VariadicSplit-1 and Split-1.
 
 use super::lengths_list::{self, MinusOne};
-use super::{Pieces, Request};
+use super::{Pieces, Request, MAX_OUTPUTS};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::shape::DIM_UNKNOWN;
@@ -23,6 +23,9 @@ pub(super) fn split<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>
     let count = request.num_outputs;
     if count < 1 {
         return Err(Error::NumOutputsNegative { expected: 1, actual: count });
+    }
+    if count > MAX_OUTPUTS {
+        return Err(Error::TooManyOutputs { expected: MAX_OUTPUTS, actual: count });
     }
     if extent == DIM_UNKNOWN {
         return Ok(Pieces::Unknown { count });
