@@ -24,6 +24,8 @@ pub(crate) struct Memory<'a> {
 pub(crate) trait Outputs: Sync {
     fn len(&self) -> usize;
     fn get(&self, index: usize) -> Result<Option<Memory<'_>>, Error>;
+    /// Where a checked output begins, `None` for one that is not wanted.
+    fn data(&self, index: usize) -> Option<*mut u8>;
 }
 
 /// The bytes from the lowest to the highest that a tensor touches.

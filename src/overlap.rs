@@ -272,6 +272,9 @@ mod tests {
                 bit_offset: 0,
             }))
         }
+        fn data(&self, _: usize) -> Option<*mut u8> {
+            None
+        }
     }
 
     fn accepted(tensors: &Tensors) -> bool {

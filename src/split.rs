@@ -280,4 +280,8 @@ impl Outputs for Memories<'_> {
     fn get(&self, index: usize) -> Result<Option<Memory<'_>>, Error> {
         Ok(self.0.get(index).copied().flatten())
     }
+
+    fn data(&self, index: usize) -> Option<*mut u8> {
+        Some(self.0.get(index)?.as_ref()?.data)
+    }
 }

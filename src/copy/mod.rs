@@ -24,7 +24,7 @@ use crate::plan::{Piece, Plan};
 use crate::shape;
 use check::Checked;
 use core::ops::Range;
-use rows::Rows;
+use rows::{Rows, Tuning};
 
 /// Copies every wanted piece of `input` into its output, as [`check::copy`] has found them.
 ///
@@ -37,22 +37,35 @@ pub(crate) unsafe fn run<O: Outputs>(
     checked: &Checked,
     executor: Option<&dyn Executor>,
 ) -> Result<(), Error> {
+    if checked.bytes == 0 {
+        return Ok(());
+    }
     let form = if plan.dtype.is_sub_byte() {
         Form::SubByte
     } else if checked.all_packed {
-        Form::Rows(Rows::new(plan, input.data))
+        Form::Rows(Rows::new(plan, input.data, Tuning::of_this_machine(checked.bytes)))
     } else {
         Form::Strided
     };
-    let job = Job { plan, input, outputs, form };
-    let Some(executor) = executor else {
-        // SAFETY: the caller's promise.
-        unsafe { job.run(0..usize::MAX) };
-        return Ok(());
-    };
-    // SAFETY: the caller's promise; the ranges of tasks do not meet, so neither do their writes.
-    parallel::run(executor, checked.bytes, &|range| unsafe { job.run(range) })
+    // SAFETY, of both: the caller's promise; ranges of tasks do not meet, nor do their writes.
+    match form {
+        // Many rows are cut between rows, few long ones anywhere.
+        Form::Rows(rows) if rows.count >= MANY_ROWS => {
+            parallel::run(executor, checked.bytes, rows.count, &|range| unsafe {
+                rows.copy_all(plan, outputs, range);
+            })
+        }
+        form => {
+            let job = Job { plan, input, outputs, form };
+            parallel::run(executor, checked.bytes, checked.bytes, &|range| unsafe {
+                job.run(range);
+            })
+        }
+    }
 }
+
+/// From this many rows on, blocks of them are dealt out to all pieces.
+const MANY_ROWS: usize = 64;
 
 /// One call's work, seen as the bytes of all wanted outputs one after another.
 struct Job<'a, O> {

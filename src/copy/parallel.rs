@@ -19,9 +19,7 @@ pub trait Executor: Sync {
     fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32>;
 }
 
-/// Less work than this is not worth handing to another thread.
-const MIN_BYTES: usize = 256 << 10;
-/// Tasks are at least this long.
+/// Tasks are at least this long: less is not worth handing to another thread.
 const MIN_TASK: usize = 128 << 10;
 /// Tasks where the caller leaves their number to the library.
 const DEFAULT_TASKS: usize = 16;
@@ -30,29 +28,32 @@ const MAX_TASKS: usize = 256;
 /// Tasks end at whole lines of the output.
 const LINE: usize = 64;
 
-/// Runs `work` over `0..bytes`, cut into ranges for the executor's tasks, or at once where that
-/// is as quick.
+/// Runs `work`, of so many bytes, over `0..units`, cut into ranges for the executor's tasks, or at
+/// once where that is as quick.
 pub(super) fn run(
-    executor: &dyn Executor,
+    executor: Option<&dyn Executor>,
     bytes: usize,
+    units: usize,
     work: &(dyn Fn(Range<usize>) + Sync),
 ) -> Result<(), Error> {
-    let wished = match executor.max_tasks() {
-        0 => DEFAULT_TASKS,
-        width => width.min(MAX_TASKS),
+    let wished = match executor.map(Executor::max_tasks) {
+        None => 1,
+        Some(0) => DEFAULT_TASKS,
+        Some(width) => width.min(MAX_TASKS),
     };
     let tasks = wished.min(bytes / MIN_TASK);
-    if bytes < MIN_BYTES || tasks < 2 {
-        work(0..bytes);
+    let (Some(executor), 2..) = (executor, tasks) else {
+        work(0..units);
         return Ok(());
-    }
-    let chunk = bytes.div_ceil(tasks).next_multiple_of(LINE);
+    };
+    // Ends at multiples of this are at whole lines of the output, or as good as.
+    let chunk = units.div_ceil(tasks).next_multiple_of(LINE);
     let claims = Claims::default();
     let finished = AtomicUsize::new(0);
     let result = executor.parallel_for(tasks, &|task| {
         if task < tasks && claims.claim(task) {
-            let start = bytes.min(task * chunk);
-            work(start..bytes.min(start + chunk));
+            let start = units.min(task * chunk);
+            work(start..units.min(start + chunk));
             finished.fetch_add(1, Ordering::Release);
         }
     });

@@ -1,6 +1,6 @@
 //! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
-use super::kernel::{self, Row};
+use super::kernel::steps::{self as kernel, Row};
 use super::{signed, usize_of};
 use crate::memory::Memory;
 use crate::plan::{Piece, Plan};

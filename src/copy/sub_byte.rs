@@ -1,7 +1,7 @@
 //! Pieces of 4-bit and 2-bit elements: rows of bits that begin anywhere in a byte, gathered into
 //! packed bytes 64 bits at a time.
 
-use super::kernel::copy_bytes;
+use super::kernel::steps::copy_bytes;
 use crate::memory::Memory;
 use crate::plan::{Piece, Plan};
 use crate::shape::MAX_RANK;

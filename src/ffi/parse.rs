@@ -329,6 +329,11 @@ impl Outputs for Descriptors<'_> {
         // SAFETY: the promise of `parse`.
         unsafe { memory(tensor, dtype, shape_of(tensor, which)?, which) }.map(Some)
     }
+
+    fn data(&self, index: usize) -> Option<*mut u8> {
+        let tensor = self.0.get(index).filter(|tensor| !is_unwanted(tensor))?;
+        Some(tensor.data.cast())
+    }
 }
 
 /// The caller's thread pool.

@@ -1,10 +1,8 @@
-//! The loops that move bytes, and the one place that chooses among them.
-//!
-//! Portable so far: kernels by architecture join here, behind [`choose`].
+//! Units a step apart on both sides: what pieces with strides of their own are made of.
 
 /// `count` units of `unit` bytes, each a step from the one before.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(crate) struct Row {
     pub source: *const u8,
     pub source_step: isize,
     pub target: *mut u8,
@@ -17,10 +15,10 @@ pub(super) struct Row {
 ///
 /// # Safety
 /// Every unit must be readable at its source and writable at its target, which do not overlap.
-pub(super) type Kernel = unsafe fn(Row);
+pub(crate) type Kernel = unsafe fn(Row);
 
 /// The kernel for rows of `unit` bytes: by element widths, anything else as runs of bytes.
-pub(super) fn choose(unit: usize) -> Kernel {
+pub(crate) fn choose(unit: usize) -> Kernel {
     match unit {
         1 => elements::<u8>,
         2 => elements::<u16>,
@@ -64,7 +62,7 @@ unsafe fn runs(row: Row) {
 ///
 /// # Safety
 /// `source` must be readable and `target` writable for `bytes`; they do not overlap.
-pub(super) unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
+pub(crate) unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { target.copy_from_nonoverlapping(source, bytes) };
 }

@@ -1,0 +1,197 @@
+//! The loops, written once. They are inlined into the functions of each CPU level, where the
+//! compiler makes the most of its registers; nothing here names an instruction.
+
+use super::{Deal, Gather, Kernels};
+
+/// Copies contiguous bytes.
+///
+/// # Safety
+/// `source` must be readable and `target` writable for `bytes`; they do not overlap.
+#[inline(always)]
+pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: both ends of every move lie within `bytes`.
+    unsafe {
+        match bytes {
+            0 => {}
+            1 => target.write(source.read()),
+            2..=3 => ends::<2>(source, target, bytes),
+            4..=7 => ends::<4>(source, target, bytes),
+            8..=15 => ends::<8>(source, target, bytes),
+            16..=31 => ends::<16>(source, target, bytes),
+            32..=64 => ends::<32>(source, target, bytes),
+            65..=128 => ends::<64>(source, target, bytes),
+            _ => {
+                let last = bytes - 128;
+                let mut at = 0;
+                while at < last {
+                    chunk::<128>(source, target, at);
+                    at += 128;
+                }
+                chunk::<128>(source, target, last);
+            }
+        }
+    }
+}
+
+/// The first and the last `N` bytes, which cover everything up to `2 * N`.
+///
+/// # Safety
+/// As [`copy`]; `bytes` must be from `N` to `2 * N`.
+#[inline(always)]
+unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        chunk::<N>(source, target, 0);
+        chunk::<N>(source, target, bytes - N);
+    }
+}
+
+/// `N` bytes at an offset.
+///
+/// # Safety
+/// They must be readable and writable.
+#[inline(always)]
+unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, at: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { target.add(at).cast::<[u8; N]>().write(source.add(at).cast::<[u8; N]>().read()) };
+}
+
+/// Gathers units of a fixed size.
+///
+/// # Safety
+/// As [`super::Kernels::gather`]; the units are those of `T`.
+#[inline(always)]
+pub(super) unsafe fn gather_fixed<T: Copy>(gather: Gather) {
+    let Gather { source, step, target, count, .. } = gather;
+    for at in 0..count {
+        // SAFETY: the caller's promise; no alignment is assumed.
+        unsafe {
+            let value = source.wrapping_add(at * step).cast::<T>().read_unaligned();
+            target.add(at * size_of::<T>()).cast::<T>().write_unaligned(value);
+        }
+    }
+}
+
+/// Gathers units of `N` to `2 * N` bytes: their ends, which together are all of them.
+///
+/// # Safety
+/// As [`super::Kernels::gather`].
+#[inline(always)]
+pub(super) unsafe fn gather_ends<const N: usize>(gather: Gather) {
+    let Gather { source, step, target, count, unit } = gather;
+    for at in 0..count {
+        // SAFETY: the caller's promise.
+        unsafe { ends::<N>(source.wrapping_add(at * step), target.add(at * unit), unit) };
+    }
+}
+
+/// Gathers units of any size.
+///
+/// # Safety
+/// As [`super::Kernels::gather`].
+#[inline(always)]
+pub(super) unsafe fn gather_any(gather: Gather) {
+    let Gather { source, step, target, count, unit } = gather;
+    for at in 0..count {
+        // SAFETY: the caller's promise.
+        unsafe { copy(source.wrapping_add(at * step), target.add(at * unit), unit) };
+    }
+}
+
+/// Deals the first `N` elements of rows out to `N` targets.
+///
+/// # Safety
+/// As [`super::Kernels::deal`].
+#[inline(always)]
+pub(super) unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
+    let Deal { source, step, targets, count } = deal;
+    if step == N * size_of::<T>() {
+        // The same again with a step that the compiler knows.
+        for at in 0..count {
+            // SAFETY: as below.
+            unsafe { deal_row::<T, N>(source.add(at * N * size_of::<T>()), &targets, at) };
+        }
+        return;
+    }
+    for at in 0..count {
+        // SAFETY: the caller's promise.
+        unsafe { deal_row::<T, N>(source.add(at * step), &targets, at) };
+    }
+}
+
+/// # Safety
+/// As [`deal`].
+#[inline(always)]
+unsafe fn deal_row<T: Copy, const N: usize>(
+    row: *const u8,
+    targets: &[*mut u8; super::MAX_DEAL],
+    at: usize,
+) {
+    for (place, target) in targets.iter().enumerate().take(N) {
+        // SAFETY: the caller's promise; no alignment is assumed.
+        unsafe {
+            let element = row.add(place * size_of::<T>()).cast::<T>().read_unaligned();
+            target.add(at * size_of::<T>()).cast::<T>().write_unaligned(element);
+        }
+    }
+}
+
+/// Makes a table of the loops above for a level of CPU features.
+macro_rules! table {
+    ($(#[$feature:meta])? stream: $stream:path, fence: $fence:expr) => {{
+        $(#[$feature])?
+        unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { generic::copy(source, target, bytes) };
+        }
+        $(#[$feature])?
+        unsafe fn gather<T: Copy>(gather: Gather) {
+            // SAFETY: the caller's promise.
+            unsafe { generic::gather_fixed::<T>(gather) };
+        }
+        $(#[$feature])?
+        unsafe fn gather_any(gather: Gather) {
+            // SAFETY: the caller's promise.
+            unsafe { generic::gather_any(gather) };
+        }
+        $(#[$feature])?
+        unsafe fn gather_ends<const N: usize>(gather: Gather) {
+            // SAFETY: the caller's promise.
+            unsafe { generic::gather_ends::<N>(gather) };
+        }
+        $(#[$feature])?
+        unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
+            // SAFETY: the caller's promise.
+            unsafe { generic::deal::<T, N>(deal) };
+        }
+        macro_rules! deals {
+            ($t:ty) => { [deal::<$t, 16>, deal::<$t, 8>, deal::<$t, 4>, deal::<$t, 3>, deal::<$t, 2>] };
+        }
+        Kernels {
+            copy,
+            stream: $stream,
+            gather: [
+                gather::<u8>,
+                gather::<u16>,
+                gather_ends::<2>,
+                gather::<u32>,
+                gather_ends::<4>,
+                gather::<u64>,
+                gather_ends::<8>,
+                gather::<u128>,
+                gather_ends::<16>,
+                gather_ends::<32>,
+                gather_ends::<64>,
+            ],
+            gather_any,
+            deal: [deals!(u8), deals!(u16), deals!(u32), deals!(u64), deals!(u128)],
+            fence: $fence,
+        }
+    }};
+}
+pub(super) use table;
+
+use crate::copy::kernel::generic;
+
+/// For every CPU: no feature beyond the target's own, no stores past the caches.
+pub(super) static KERNELS: Kernels = table!(stream: copy, fence: || {});
