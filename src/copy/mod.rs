@@ -47,19 +47,18 @@ pub(crate) unsafe fn run<O: Outputs>(
     } else {
         Form::Strided
     };
-    // SAFETY, of both: the caller's promise; ranges of tasks do not meet, nor do their writes.
     match form {
         // Many rows are cut between rows, few long ones anywhere.
         Form::Rows(rows) if rows.count >= MANY_ROWS => {
-            parallel::run(executor, checked.bytes, rows.count, &|range| unsafe {
-                rows.copy_all(plan, outputs, range);
-            })
+            // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
+            let work = |range| unsafe { rows.copy_all(plan, outputs, range) };
+            parallel::run(executor, checked.bytes, rows.count, &work)
         }
         form => {
             let job = Job { plan, input, outputs, form };
-            parallel::run(executor, checked.bytes, checked.bytes, &|range| unsafe {
-                job.run(range);
-            })
+            // SAFETY: as above.
+            let work = |range| unsafe { job.run(range) };
+            parallel::run(executor, checked.bytes, checked.bytes, &work)
         }
     }
 }

@@ -1,7 +1,10 @@
 //! The loops, written once. They are inlined into the functions of each CPU level, where the
 //! compiler makes the most of its registers; nothing here names an instruction.
 
-use super::{Deal, Gather, Kernels};
+// Inlining is the point: only then do these loops get the registers of the level they go into.
+#![allow(clippy::inline_always)]
+
+use super::{generic, Deal, Gather, Kernels};
 
 /// Copies contiguous bytes.
 ///
@@ -190,8 +193,6 @@ macro_rules! table {
     }};
 }
 pub(super) use table;
-
-use crate::copy::kernel::generic;
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
 pub(super) static KERNELS: Kernels = table!(stream: copy, fence: || {});
