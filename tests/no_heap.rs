@@ -11,17 +11,20 @@ use split::ffi::{
     libsplit_status, libsplit_tensor, libsplit_view,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Counting;
 
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Of this thread: the test harness allocates on others meanwhile.
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
 
 // SAFETY: hands everything on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
@@ -33,12 +36,11 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 fn without_allocating(what: &str, body: impl FnOnce()) {
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = ALLOCATIONS.get();
     body();
-    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before, "{what} allocated");
+    assert_eq!(ALLOCATIONS.get(), before, "{what} allocated");
 }
 
-/// One test only: others would allocate on their threads meanwhile.
 #[test]
 fn calls_do_not_allocate() {
     const PIECES: usize = 3000; // more than any array on the stack holds

@@ -352,7 +352,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+        #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
 
         #[test]
         fn pieces_of_any_lengths(
