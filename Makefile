@@ -1,0 +1,106 @@
+# The one entry for people. CMakeLists.txt builds; this provides what the machine lacks for it.
+
+PREFIX = /usr/local
+CMAKE_FLAGS =
+BUILD := build/release
+VENV := .venv
+C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch])
+
+# The tools in .venv come first, and cargo is found even before the first login after its install.
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
+
+# For what the examples and their tests start.
+export BUILD_DIR := $(CURDIR)/$(BUILD)
+export PYTHON := $(CURDIR)/$(VENV)/bin/python
+
+# cargo and ninja schedule their own jobs, and take no variables from this make.
+unexport MAKEFLAGS
+.NOTPARALLEL:
+
+# Where there is no CMake 3.20 or newer, .venv has one.
+cmake := $(shell echo 'cmake_minimum_required(VERSION 3.20)' | \
+                 PATH="$(PATH)" cmake -P /dev/stdin 2>/dev/null || echo $(VENV)/made)
+rust := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+jobs := $(shell getconf _NPROCESSORS_ONLN)
+prefix := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
+need = @command -v $(1) >/dev/null || { echo "error: no $(1): install $(2)" >&2; exit 1; }
+
+.PHONY: help
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s  %s\n", $$1, $$2}' Makefile
+
+.PHONY: run
+run: build $(VENV)/made ## build everything and run the examples on real input
+	@echo "==> run: the examples"
+	@examples/run.sh
+
+.PHONY: test
+test: lint test-rust build test-examples test-c ## check the code and run all tests
+
+# Under sudo, install what has been built before: root has no cargo of yours.
+.PHONY: install
+install: $(if $(SUDO_USER),,build) ## install below PREFIX, /usr/local if not given; honours DESTDIR
+	@echo "==> install: $(DESTDIR)$(prefix)"
+	@cmake --install $(BUILD) --prefix "$(prefix)"
+	@rm -f $(BUILD)/install_manifest.txt # root's would be in the way of the next install
+
+.PHONY: header
+header: toolchain ## generate include/libsplit.h from the Rust sources
+	@echo "==> header: include/libsplit.h"
+	@LIBSPLIT_UPDATE_HEADER=1 cargo test --locked --test header
+
+.PHONY: lint
+lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
+	@echo "==> lint: cargo fmt, clang-format, cargo clippy"
+	@cargo fmt --check && clang-format --dry-run -Werror $(C_FILES) || \
+	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
+	@cargo clippy --locked --all-targets -- -D warnings
+
+.PHONY: format
+format: toolchain $(VENV)/made ## write the code anew in the format that lint wants
+	@echo "==> format: cargo fmt, clang-format"
+	@cargo fmt
+	@clang-format -i $(C_FILES)
+
+.PHONY: build
+build: toolchain $(cmake) ## build the libraries, the test programs and the examples
+	@echo "==> build: CMake and cargo in $(BUILD)"
+	@if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi; \
+	    cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release $(CMAKE_FLAGS)
+	@cmake --build $(BUILD) --parallel $(jobs)
+
+.PHONY: test-rust
+test-rust: toolchain
+	@echo "==> test: cargo test"
+	@cargo test --locked
+
+.PHONY: test-examples
+test-examples: build $(VENV)/made
+	@echo "==> test: the examples"
+	@"$(PYTHON)" examples/check.py
+
+.PHONY: test-c
+test-c: build $(VENV)/made
+	@echo "==> test: ctest"
+	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(jobs)
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf build out target
+
+.PHONY: distclean
+distclean: clean ## remove what was built, and the tools in .venv
+	rm -rf $(VENV)
+
+.PHONY: toolchain
+toolchain:
+	$(call need,cargo,Rust $(rust) or newer with rustup)
+	$(call need,cc,a C and C++ compiler (Debian: build-essential))
+	@version=$$(rustc --version | cut -d ' ' -f 2); \
+	    printf '%s\n' $(rust) "$$version" | sort -VC || \
+	    { echo "error: Rust $$version is too old: install $(rust) or newer with rustup" >&2; exit 1; }
+
+$(VENV)/made: requirements-dev.txt
+	$(call need,python3,Python 3.10 or newer)
+	@tools/venv.sh $(VENV)
+	@touch $@

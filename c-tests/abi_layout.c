@@ -1,0 +1,241 @@
+/*
+ * abi_layout.c - the binary interface: sizes, offsets, values, names and versions, as numbers
+ * that must never change
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+#include "check.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+#define FIELD(type, field, offset, size)                                                           \
+    _Static_assert(offsetof(type, field) == (offset), #type "." #field " has moved");              \
+    _Static_assert(sizeof(((type *)0)->field) == (size), #type "." #field " has another size")
+#define SIZE(type, size) _Static_assert(sizeof(type) == (size), "size of " #type)
+
+SIZE(libsplit_status, 4);
+SIZE(libsplit_dtype, 4);
+SIZE(libsplit_op, 4);
+
+/* These are the numbers of LP64; elsewhere pointers make the structures smaller. */
+#if UINTPTR_MAX == UINT64_MAX
+
+SIZE(libsplit_tensor, 48);
+FIELD(libsplit_tensor, data, 0, 8);
+FIELD(libsplit_tensor, data_bytes, 8, 8);
+FIELD(libsplit_tensor, shape, 16, 8);
+FIELD(libsplit_tensor, strides, 24, 8);
+FIELD(libsplit_tensor, rank, 32, 4);
+FIELD(libsplit_tensor, capacity, 36, 4);
+FIELD(libsplit_tensor, dtype, 40, 4);
+FIELD(libsplit_tensor, bit_offset, 44, 4);
+
+SIZE(libsplit_params, 48);
+FIELD(libsplit_params, struct_size, 0, 8);
+FIELD(libsplit_params, op, 8, 4);
+FIELD(libsplit_params, opset, 12, 4);
+FIELD(libsplit_params, axis, 16, 8);
+FIELD(libsplit_params, split, 24, 8);
+FIELD(libsplit_params, num_outputs, 32, 8);
+FIELD(libsplit_params, keepdims, 40, 4);
+FIELD(libsplit_params, flags, 44, 4);
+
+SIZE(libsplit_error, 272);
+FIELD(libsplit_error, struct_size, 0, 8);
+FIELD(libsplit_error, status, 8, 4);
+FIELD(libsplit_error, output_index, 12, 4);
+FIELD(libsplit_error, expected, 16, 8);
+FIELD(libsplit_error, actual, 24, 8);
+FIELD(libsplit_error, message, 32, 240);
+
+SIZE(libsplit_executor, 32);
+FIELD(libsplit_executor, struct_size, 0, 8);
+FIELD(libsplit_executor, parallel_for, 8, 8);
+FIELD(libsplit_executor, pool, 16, 8);
+FIELD(libsplit_executor, max_tasks, 24, 4);
+FIELD(libsplit_executor, flags, 28, 4);
+
+SIZE(libsplit_string, 16);
+FIELD(libsplit_string, data, 0, 8);
+FIELD(libsplit_string, size, 8, 8);
+
+#endif
+
+/* The types of the enumerations' typedefs and of the functions, exactly. */
+#define SAME_TYPE(value, type) _Static_assert(_Generic((value), type: 1, default: 0), #value)
+SAME_TYPE((libsplit_status)0, int32_t);
+SAME_TYPE((libsplit_dtype)0, int32_t);
+SAME_TYPE((libsplit_op)0, int32_t);
+SAME_TYPE((libsplit_task_fn)0, void (*)(void *, size_t));
+SAME_TYPE((libsplit_parallel_for_fn)0, int32_t (*)(void *, libsplit_task_fn, void *, size_t));
+SAME_TYPE(&libsplit_version, uint32_t (*)(void));
+SAME_TYPE(&libsplit_version_string, const char *(*)(void));
+SAME_TYPE(&libsplit_status_name, const char *(*)(int32_t));
+SAME_TYPE(&libsplit_dtype_name, const char *(*)(int32_t));
+SAME_TYPE(&libsplit_dtype_bits, uint32_t (*)(int32_t));
+SAME_TYPE(&libsplit_count, int32_t (*)(const libsplit_tensor *, const libsplit_params *, size_t *,
+                                       libsplit_error *));
+SAME_TYPE(&libsplit_infer, int32_t (*)(const libsplit_tensor *, const libsplit_params *,
+                                       libsplit_tensor *, size_t, libsplit_error *));
+SAME_TYPE(&libsplit_view, int32_t (*)(const libsplit_tensor *, const libsplit_params *,
+                                      libsplit_tensor *, size_t, libsplit_error *));
+SAME_TYPE(&libsplit_copy,
+          int32_t (*)(const libsplit_tensor *, const libsplit_params *, const libsplit_tensor *,
+                      size_t, const libsplit_executor *, libsplit_error *));
+
+#define VALUE(name, value) _Static_assert((name) == (value), #name " has another value")
+VALUE(LIBSPLIT_MAX_RANK, 64);
+VALUE(LIBSPLIT_DIM_UNKNOWN, -1);
+VALUE(LIBSPLIT_FLAG_CLAMP_UNEVEN, 1);
+VALUE(LIBSPLIT_OP_ONNX_SPLIT, 1);
+VALUE(LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE, 2);
+VALUE(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 3);
+VALUE(LIBSPLIT_OP_OPENVINO_SPLIT, 4);
+
+/* One line a status: number, name; the name is also the constant's. */
+#define STATUSES(X)                                                                                \
+    X(0, OK)                                                                                       \
+    X(1, ERROR_NULL)                                                                               \
+    X(2, ERROR_ALIGNMENT)                                                                          \
+    X(3, ERROR_STRUCT_SIZE)                                                                        \
+    X(4, ERROR_OPERATOR)                                                                           \
+    X(5, ERROR_OPSET)                                                                              \
+    X(6, ERROR_FLAGS)                                                                              \
+    X(7, ERROR_DTYPE)                                                                              \
+    X(8, ERROR_RANK)                                                                               \
+    X(9, ERROR_AXIS)                                                                               \
+    X(10, ERROR_SHAPE)                                                                             \
+    X(11, ERROR_SPLIT)                                                                             \
+    X(12, ERROR_SPLIT_SIZES)                                                                       \
+    X(13, ERROR_NUM_OUTPUTS)                                                                       \
+    X(14, ERROR_CAPACITY)                                                                          \
+    X(15, ERROR_STRIDES)                                                                           \
+    X(16, ERROR_BIT_OFFSET)                                                                        \
+    X(17, ERROR_DATA_BYTES)                                                                        \
+    X(18, ERROR_OVERFLOW)                                                                          \
+    X(19, ERROR_OVERLAP)                                                                           \
+    X(20, ERROR_OUTPUT)                                                                            \
+    X(21, ERROR_UNKNOWN)                                                                           \
+    X(22, ERROR_EXECUTOR)                                                                          \
+    X(23, ERROR_INTERNAL)
+
+/* One line a type: ONNX's number, name, bits of an element. */
+#define DTYPES(X)                                                                                  \
+    X(1, FLOAT, 32)                                                                                \
+    X(2, UINT8, 8)                                                                                 \
+    X(3, INT8, 8)                                                                                  \
+    X(4, UINT16, 16)                                                                               \
+    X(5, INT16, 16)                                                                                \
+    X(6, INT32, 32)                                                                                \
+    X(7, INT64, 64)                                                                                \
+    X(8, STRING, CHAR_BIT * sizeof(libsplit_string))                                               \
+    X(9, BOOL, 8)                                                                                  \
+    X(10, FLOAT16, 16)                                                                             \
+    X(11, DOUBLE, 64)                                                                              \
+    X(12, UINT32, 32)                                                                              \
+    X(13, UINT64, 64)                                                                              \
+    X(14, COMPLEX64, 64)                                                                           \
+    X(15, COMPLEX128, 128)                                                                         \
+    X(16, BFLOAT16, 16)                                                                            \
+    X(17, FLOAT8E4M3FN, 8)                                                                         \
+    X(18, FLOAT8E4M3FNUZ, 8)                                                                       \
+    X(19, FLOAT8E5M2, 8)                                                                           \
+    X(20, FLOAT8E5M2FNUZ, 8)                                                                       \
+    X(21, UINT4, 4)                                                                                \
+    X(22, INT4, 4)                                                                                 \
+    X(23, FLOAT4E2M1, 4)                                                                           \
+    X(24, FLOAT8E8M0, 8)                                                                           \
+    X(25, UINT2, 2)                                                                                \
+    X(26, INT2, 2)
+
+#define STATUS_VALUE(number, name) VALUE(LIBSPLIT_STATUS_##name, number);
+#define DTYPE_VALUE(number, name, bits) VALUE(LIBSPLIT_DTYPE_##name, number);
+STATUSES(STATUS_VALUE)
+DTYPES(DTYPE_VALUE)
+
+static void test_version_is_the_headers(void) {
+    char text[64];
+    snprintf(text, sizeof text, "%d.%d.%d", LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR,
+             LIBSPLIT_VERSION_PATCH);
+    CHECK_CASE("version");
+    CHECK_EQ_INT(libsplit_version(), (uint32_t)LIBSPLIT_VERSION_MAJOR << 24 |
+                                         (uint32_t)LIBSPLIT_VERSION_MINOR << 16 |
+                                         (uint32_t)LIBSPLIT_VERSION_PATCH);
+    CHECK_EQ_STR(libsplit_version_string(), text);
+}
+
+static void test_status_names(void) {
+    CHECK_CASE("status names");
+#define CHECK_NAME(number, name)                                                                   \
+    CHECK_EQ_STR(libsplit_status_name(number), "LIBSPLIT_STATUS_" #name);
+    STATUSES(CHECK_NAME)
+    CHECK_EQ_STR(libsplit_status_name(24), "LIBSPLIT_STATUS_UNKNOWN");
+    CHECK_EQ_STR(libsplit_status_name(-1), "LIBSPLIT_STATUS_UNKNOWN");
+    CHECK_EQ_STR(libsplit_status_name(INT32_MAX), "LIBSPLIT_STATUS_UNKNOWN");
+    CHECK_EQ_STR(libsplit_status_name(INT32_MIN), "LIBSPLIT_STATUS_UNKNOWN");
+}
+
+static void test_dtype_names_and_bits(void) {
+    CHECK_CASE("element types");
+#define CHECK_DTYPE(number, name, bits)                                                            \
+    CHECK_EQ_STR(libsplit_dtype_name(number), #name);                                              \
+    CHECK_EQ_INT(libsplit_dtype_bits(number), bits);
+    DTYPES(CHECK_DTYPE)
+    static const libsplit_dtype none[] = {INT32_MIN, -1, 0, 27, 256 + 1, INT32_MAX};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        CHECK_CASE("element type %d", (int)none[i]);
+        CHECK_EQ_STR(libsplit_dtype_name(none[i]), "UNDEFINED");
+        CHECK_EQ_INT(libsplit_dtype_bits(none[i]), 0);
+    }
+}
+
+static void test_params_initializer(void) {
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_SPLIT, 7);
+    CHECK_CASE("LIBSPLIT_PARAMS_INIT");
+    CHECK_EQ_INT(params.struct_size, sizeof params);
+    CHECK_EQ_INT(params.op, LIBSPLIT_OP_OPENVINO_SPLIT);
+    CHECK_EQ_INT(params.opset, 7);
+    CHECK_EQ_INT(params.axis, 0);
+    CHECK(params.split == NULL);
+    CHECK_EQ_INT(params.num_outputs, 0);
+    CHECK_EQ_INT(params.keepdims, 1);
+    CHECK_EQ_INT(params.flags, 0);
+}
+
+static void test_error_initializer(void) {
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    CHECK_CASE("LIBSPLIT_ERROR_INIT");
+    CHECK_EQ_INT(error.struct_size, sizeof error);
+    CHECK_STATUS(error.status, LIBSPLIT_STATUS_OK);
+    CHECK_EQ_INT(error.output_index, -1);
+    CHECK_EQ_INT(error.expected, 0);
+    CHECK_EQ_INT(error.actual, 0);
+    CHECK_EQ_STR(error.message, "");
+}
+
+static int32_t no_pool(void *pool, libsplit_task_fn task, void *task_ctx, size_t count) {
+    (void)pool, (void)task, (void)task_ctx, (void)count;
+    return 1;
+}
+
+static void test_executor_initializer(void) {
+    int pool;
+    libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(no_pool, &pool);
+    CHECK_CASE("LIBSPLIT_EXECUTOR_INIT");
+    CHECK_EQ_INT(executor.struct_size, sizeof executor);
+    CHECK(executor.parallel_for == no_pool);
+    CHECK(executor.pool == &pool);
+    CHECK_EQ_INT(executor.max_tasks, 0);
+    CHECK_EQ_INT(executor.flags, 0);
+}
+
+int main(void) {
+    test_version_is_the_headers();
+    test_status_names();
+    test_dtype_names_and_bits();
+    test_params_initializer();
+    test_error_initializer();
+    test_executor_initializer();
+    CHECK_DONE();
+}

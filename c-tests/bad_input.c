@@ -1,0 +1,1340 @@
+/*
+ * bad_input.c - everything that a caller can get wrong: which status, what the error tells, and
+ * that nothing has changed
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+#include "check.h"
+
+#include <time.h>
+
+#define SPLIT LIBSPLIT_OP_ONNX_SPLIT
+#define SEQUENCE LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE
+#define VARIADIC LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT
+#define OV_SPLIT LIBSPLIT_OP_OPENVINO_SPLIT
+
+#define MAX_OUTPUTS 5
+
+/* Which functions a case is about. */
+enum { COUNT = 1, INFER = 2, VIEW = 4, COPY = 8 };
+#define ALL (COUNT | INFER | VIEW | COPY)
+#define GIVEN (INFER | VIEW | COPY) /* those that take outputs */
+#define FILLED (INFER | VIEW)       /* those that fill descriptors */
+#define DATA (VIEW | COPY)          /* those to which the input's data matters */
+
+/*
+ * A call that is right, with all the memory that it is about: bytes [2, 6] split in columns 2 and
+ * 4. A case spoils one thing in it. Everything lies in one structure, so that what a refused call
+ * must not change can be compared at once.
+ */
+struct scene {
+    libsplit_tensor input, split, outputs[MAX_OUTPUTS];
+    int64_t input_shape[2], input_strides[2];
+    int64_t lengths[4], split_shape[2], split_strides[2];
+    int64_t shapes[MAX_OUTPUTS][3], strides[MAX_OUTPUTS][3];
+    unsigned char input_bytes[64], output_bytes[MAX_OUTPUTS][64];
+    libsplit_params params;
+    unsigned char params_tail[64];
+    libsplit_executor executor;
+    unsigned char executor_tail[64];
+    size_t count;
+
+    /* The arguments. */
+    const libsplit_tensor *input_arg;
+    const libsplit_params *params_arg;
+    libsplit_tensor *outputs_arg;
+    const libsplit_executor *executor_arg;
+    size_t *count_arg;
+    size_t num_outputs;
+};
+
+static int32_t run_in_order(void *pool, libsplit_task_fn task, void *task_ctx, size_t count) {
+    (void)pool;
+    for (size_t i = 0; i < count; i++)
+        task(task_ctx, i);
+    return 0;
+}
+
+static void set_output(struct scene *s, size_t i, int64_t columns) {
+    s->shapes[i][0] = 2;
+    s->shapes[i][1] = columns;
+    s->strides[i][0] = columns;
+    s->strides[i][1] = 1;
+    memset(s->output_bytes[i], 0xA5, sizeof s->output_bytes[i]);
+    s->outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, s->output_bytes[i] + 16, 2, s->shapes[i]);
+    s->outputs[i].strides = s->strides[i];
+    s->outputs[i].data_bytes = (size_t)(2 * columns);
+}
+
+static void set_scene(struct scene *s) {
+    memset(s, 0, sizeof *s);
+    memcpy(s->input_bytes, "abcdefghijkl", 12);
+    s->input_shape[0] = 2;
+    s->input_shape[1] = 6;
+    s->input_strides[0] = 6;
+    s->input_strides[1] = 1;
+    s->input = packed(LIBSPLIT_DTYPE_UINT8, s->input_bytes, 2, s->input_shape);
+    s->input.strides = s->input_strides;
+    s->input.data_bytes = 12;
+    s->lengths[0] = 2;
+    s->lengths[1] = 4;
+    s->split_shape[0] = 2;
+    s->split_strides[0] = 1;
+    s->split = packed(LIBSPLIT_DTYPE_INT64, s->lengths, 1, s->split_shape);
+    s->split.strides = s->split_strides;
+    s->split.data_bytes = 16;
+    for (size_t i = 0; i < MAX_OUTPUTS; i++)
+        set_output(s, i, i == 0 ? 2 : 4);
+    s->params = (libsplit_params)LIBSPLIT_PARAMS_INIT(SPLIT, 18);
+    s->params.axis = 1;
+    s->params.split = &s->split;
+    s->executor = (libsplit_executor)LIBSPLIT_EXECUTOR_INIT(run_in_order, NULL);
+    s->count = 999;
+    s->input_arg = &s->input;
+    s->params_arg = &s->params;
+    s->outputs_arg = s->outputs;
+    s->executor_arg = &s->executor;
+    s->count_arg = &s->count;
+    s->num_outputs = 2;
+}
+
+static libsplit_status call(unsigned verb, const struct scene *s, libsplit_error *error) {
+    switch (verb) {
+    case COUNT:
+        return libsplit_count(s->input_arg, s->params_arg, s->count_arg, error);
+    case INFER:
+        return libsplit_infer(s->input_arg, s->params_arg, s->outputs_arg, s->num_outputs, error);
+    case VIEW:
+        return libsplit_view(s->input_arg, s->params_arg, s->outputs_arg, s->num_outputs, error);
+    default:
+        return libsplit_copy(s->input_arg, s->params_arg, s->outputs_arg, s->num_outputs,
+                             s->executor_arg, error);
+    }
+}
+
+static const char *name_of(unsigned verb) {
+    return verb == COUNT ? "count" : verb == INFER ? "infer" : verb == VIEW ? "view" : "copy";
+}
+
+struct bad {
+    const char *name;
+    void (*spoil)(struct scene *s);
+    unsigned verbs;
+    libsplit_status status;
+    const char *named;    /* what the message must have in it */
+    int32_t output_index; /* what the error must have in it */
+    int has_numbers;
+    int64_t expected, actual;
+};
+
+#define ERROR(kind) LIBSPLIT_STATUS_ERROR_##kind
+#define NO_OUTPUT .output_index = -1
+#define OUTPUT(index) .output_index = (index)
+#define NUMBERS(expected_number, actual_number)                                                    \
+    .has_numbers = 1, .expected = (expected_number), .actual = (actual_number)
+
+static void check_error(const struct bad *bad, const libsplit_error *error) {
+    CHECK_EQ_INT(error->struct_size, sizeof *error);
+    CHECK_STATUS(error->status, bad->status);
+    CHECK_EQ_INT(error->output_index, bad->output_index);
+    if (bad->has_numbers) {
+        CHECK_EQ_INT(error->expected, bad->expected);
+        CHECK_EQ_INT(error->actual, bad->actual);
+    }
+    int is_terminated = memchr(error->message, '\0', sizeof error->message) != NULL;
+    CHECK(is_terminated);
+    if (is_terminated && strstr(error->message, bad->named) == NULL)
+        CHECK_EQ_STR(error->message, bad->named);
+    CHECK(error->message[0] != '\0');
+}
+
+static void refuse(const struct bad *bad, unsigned verb) {
+    static struct scene scene, before;
+    struct {
+        libsplit_error error;
+        unsigned char beyond[16];
+    } detail;
+    static const unsigned char untouched[16] = {7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
+    CHECK_CASE("%s: %s", name_of(verb), bad->name);
+    set_scene(&scene);
+    bad->spoil(&scene);
+    memcpy(&before, &scene, sizeof before);
+    memset(&detail, 7, sizeof detail);
+    detail.error.struct_size = sizeof detail.error;
+    CHECK_STATUS(call(verb, &scene, &detail.error), bad->status);
+    check_error(bad, &detail.error);
+    CHECK(memcmp(detail.beyond, untouched, sizeof untouched) == 0);
+    CHECK_STATUS(call(verb, &scene, NULL), bad->status);
+    CHECK(memcmp(&before, &scene, sizeof before) == 0);
+}
+
+static void refuse_all(const struct bad *cases, size_t count) {
+    for (const struct bad *bad = cases; bad < cases + count; bad++)
+        for (unsigned verb = COUNT; verb <= COPY; verb *= 2)
+            if (bad->verbs & verb)
+                refuse(bad, verb);
+}
+#define REFUSE_ALL(cases) refuse_all(cases, sizeof cases / sizeof *cases)
+
+/* What is wrong, one thing each: SPOIL(name) { s->... = ...; } */
+#define SPOIL(name) static void name(struct scene *s)
+
+/* An address in the middle of what it should be the address of. */
+#define ASKEW(pointer) ((void *)((char *)(pointer) + 1))
+
+SPOIL(nothing) { (void)s; }
+
+SPOIL(null_input) { s->input_arg = NULL; }
+SPOIL(null_params) { s->params_arg = NULL; }
+SPOIL(null_count) { s->count_arg = NULL; }
+SPOIL(null_outputs) { s->outputs_arg = NULL; }
+SPOIL(null_input_shape) { s->input.shape = NULL; }
+SPOIL(null_input_data) { s->input.data = NULL; }
+SPOIL(null_split_shape) { s->split.shape = NULL; }
+SPOIL(null_split_data) { s->split.data = NULL; }
+SPOIL(null_output_shape) { s->outputs[1].shape = NULL; }
+SPOIL(null_output_data) { s->outputs[1].data = NULL; }
+SPOIL(null_parallel_for) { s->executor.parallel_for = NULL; }
+SPOIL(askew_input) { s->input_arg = ASKEW(&s->input); }
+SPOIL(askew_params) { s->params_arg = ASKEW(&s->params); }
+SPOIL(askew_count) { s->count_arg = ASKEW(&s->count); }
+SPOIL(askew_outputs) { s->outputs_arg = ASKEW(s->outputs); }
+SPOIL(askew_executor) { s->executor_arg = ASKEW(&s->executor); }
+SPOIL(askew_split) { s->params.split = ASKEW(&s->split); }
+SPOIL(askew_input_shape) { s->input.shape = ASKEW(s->input_shape); }
+SPOIL(askew_input_strides) { s->input.strides = ASKEW(s->input_strides); }
+SPOIL(askew_split_shape) { s->split.shape = ASKEW(s->split_shape); }
+SPOIL(askew_split_strides) { s->split.strides = ASKEW(s->split_strides); }
+SPOIL(askew_output_shape) { s->outputs[1].shape = ASKEW(s->shapes[1]); }
+SPOIL(askew_output_strides) { s->outputs[1].strides = ASKEW(s->strides[1]); }
+
+static const struct bad pointer_cases[] = {
+    {"input NULL", null_input, ALL, ERROR(NULL), "input", NO_OUTPUT},
+    {"params NULL", null_params, ALL, ERROR(NULL), "params", NO_OUTPUT},
+    {"count NULL", null_count, COUNT, ERROR(NULL), "count", NO_OUTPUT},
+    {"outputs NULL", null_outputs, GIVEN, ERROR(NULL), "outputs", NO_OUTPUT},
+    {"input.shape NULL", null_input_shape, ALL, ERROR(NULL), "input.shape", NO_OUTPUT},
+    {"input.data NULL", null_input_data, DATA, ERROR(NULL), "input.data", NO_OUTPUT},
+    {"split.shape NULL", null_split_shape, ALL, ERROR(NULL), "params.split", NO_OUTPUT},
+    {"split.data NULL", null_split_data, DATA, ERROR(SPLIT), "params.split", NO_OUTPUT},
+    {"output.shape NULL", null_output_shape, GIVEN, ERROR(NULL), "outputs[1].shape", OUTPUT(1)},
+    {"output.data NULL", null_output_data, COPY, ERROR(NULL), "outputs[1].data", OUTPUT(1)},
+    {"parallel_for NULL", null_parallel_for, COPY, ERROR(NULL), "parallel_for", NO_OUTPUT},
+    {"input askew", askew_input, ALL, ERROR(ALIGNMENT), "input", NO_OUTPUT},
+    {"params askew", askew_params, ALL, ERROR(ALIGNMENT), "params", NO_OUTPUT},
+    {"count askew", askew_count, COUNT, ERROR(ALIGNMENT), "count", NO_OUTPUT},
+    {"outputs askew", askew_outputs, GIVEN, ERROR(ALIGNMENT), "outputs", NO_OUTPUT},
+    {"executor askew", askew_executor, COPY, ERROR(ALIGNMENT), "executor", NO_OUTPUT},
+    {"split askew", askew_split, ALL, ERROR(ALIGNMENT), "params.split", NO_OUTPUT},
+    {"input.shape askew", askew_input_shape, ALL, ERROR(ALIGNMENT), "input.shape", NO_OUTPUT},
+    {"input.strides askew", askew_input_strides, DATA, ERROR(ALIGNMENT), "input.strides",
+     NO_OUTPUT},
+    {"split.shape askew", askew_split_shape, ALL, ERROR(ALIGNMENT), "params.split", NO_OUTPUT},
+    {"split.strides askew", askew_split_strides, ALL, ERROR(ALIGNMENT), "params.split", NO_OUTPUT},
+    {"output.shape askew", askew_output_shape, GIVEN, ERROR(ALIGNMENT), "outputs[1].shape",
+     OUTPUT(1)},
+    {"output.strides askew", askew_output_strides, GIVEN, ERROR(ALIGNMENT), "outputs[1].strides",
+     OUTPUT(1)},
+};
+
+SPOIL(params_size_0) { s->params.struct_size = 0; }
+SPOIL(params_size_1) { s->params.struct_size = 1; }
+SPOIL(params_size_short) { s->params.struct_size = sizeof s->params - 1; }
+SPOIL(params_size_huge) { s->params.struct_size = SIZE_MAX; }
+SPOIL(params_size_large) { s->params.struct_size = (size_t)1 << 20; }
+SPOIL(params_tail) {
+    s->params.struct_size = sizeof s->params + 16;
+    s->params_tail[15] = 1;
+}
+SPOIL(executor_size_0) { s->executor.struct_size = 0; }
+SPOIL(executor_size_short) { s->executor.struct_size = sizeof s->executor - 1; }
+SPOIL(executor_size_huge) { s->executor.struct_size = SIZE_MAX; }
+SPOIL(executor_tail) {
+    s->executor.struct_size = sizeof s->executor + 1;
+    s->executor_tail[0] = 1;
+}
+SPOIL(op_0) { s->params.op = 0; }
+SPOIL(op_5) { s->params.op = 5; }
+SPOIL(op_min) { s->params.op = INT32_MIN; }
+SPOIL(op_max) { s->params.op = INT32_MAX; }
+SPOIL(opset_0) { s->params.opset = 0; }
+SPOIL(opset_min) { s->params.opset = INT32_MIN; }
+SPOIL(sequence_10) {
+    s->params.op = SEQUENCE;
+    s->params.opset = 10;
+}
+SPOIL(variadic_2) {
+    s->params.op = VARIADIC;
+    s->params.opset = 2;
+}
+SPOIL(openvino_minus_1) {
+    s->params.op = OV_SPLIT;
+    s->params.opset = -1;
+}
+SPOIL(flag_2) { s->params.flags = 2; }
+SPOIL(flags_all) { s->params.flags = UINT32_MAX; }
+SPOIL(executor_flag) { s->executor.flags = 1; }
+
+static const struct bad structure_cases[] = {
+    {"params.struct_size 0", params_size_0, ALL, ERROR(STRUCT_SIZE), "params.struct_size",
+     NO_OUTPUT, NUMBERS(sizeof(libsplit_params), 0)},
+    {"params.struct_size 1", params_size_1, ALL, ERROR(STRUCT_SIZE), "params.struct_size",
+     NO_OUTPUT, NUMBERS(sizeof(libsplit_params), 1)},
+    {"params.struct_size one short", params_size_short, ALL, ERROR(STRUCT_SIZE),
+     "params.struct_size", NO_OUTPUT,
+     NUMBERS(sizeof(libsplit_params), sizeof(libsplit_params) - 1)},
+    {"params.struct_size SIZE_MAX", params_size_huge, ALL, ERROR(STRUCT_SIZE), "params.struct_size",
+     NO_OUTPUT},
+    {"params.struct_size 1 MiB", params_size_large, ALL, ERROR(STRUCT_SIZE), "params.struct_size",
+     NO_OUTPUT},
+    {"params with a tail", params_tail, ALL, ERROR(STRUCT_SIZE), "params", NO_OUTPUT},
+    {"executor.struct_size 0", executor_size_0, COPY, ERROR(STRUCT_SIZE), "executor.struct_size",
+     NO_OUTPUT, NUMBERS(sizeof(libsplit_executor), 0)},
+    {"executor.struct_size one short", executor_size_short, COPY, ERROR(STRUCT_SIZE),
+     "executor.struct_size", NO_OUTPUT},
+    {"executor.struct_size SIZE_MAX", executor_size_huge, COPY, ERROR(STRUCT_SIZE),
+     "executor.struct_size", NO_OUTPUT},
+    {"executor with a tail", executor_tail, COPY, ERROR(STRUCT_SIZE), "executor", NO_OUTPUT},
+    {"op 0", op_0, ALL, ERROR(OPERATOR), "params.op", NO_OUTPUT},
+    {"op 5", op_5, ALL, ERROR(OPERATOR), "params.op 5", NO_OUTPUT},
+    {"op INT32_MIN", op_min, ALL, ERROR(OPERATOR), "params.op", NO_OUTPUT},
+    {"op INT32_MAX", op_max, ALL, ERROR(OPERATOR), "params.op", NO_OUTPUT},
+    {"opset 0", opset_0, ALL, ERROR(OPSET), "params.opset", NO_OUTPUT, NUMBERS(1, 0)},
+    {"opset INT32_MIN", opset_min, ALL, ERROR(OPSET), "params.opset", NO_OUTPUT,
+     NUMBERS(1, INT32_MIN)},
+    {"SplitToSequence of opset 10", sequence_10, ALL, ERROR(OPSET), "params.opset", NO_OUTPUT,
+     NUMBERS(11, 10)},
+    {"VariadicSplit of opset 2", variadic_2, ALL, ERROR(OPSET), "params.opset", NO_OUTPUT,
+     NUMBERS(1, 2)},
+    {"OpenVINO Split of opset -1", openvino_minus_1, ALL, ERROR(OPSET), "params.opset", NO_OUTPUT,
+     NUMBERS(1, -1)},
+    {"flag 2", flag_2, ALL, ERROR(FLAGS), "params.flags", NO_OUTPUT},
+    {"all flags", flags_all, ALL, ERROR(FLAGS), "params.flags", NO_OUTPUT},
+    {"executor.flags 1", executor_flag, COPY, ERROR(FLAGS), "executor.flags", NO_OUTPUT},
+};
+
+SPOIL(input_dtype_0) { s->input.dtype = 0; }
+SPOIL(input_dtype_27) { s->input.dtype = 27; }
+SPOIL(input_dtype_min) { s->input.dtype = INT32_MIN; }
+SPOIL(input_dtype_max) { s->input.dtype = INT32_MAX; }
+SPOIL(split_dtype_27) { s->split.dtype = 27; }
+SPOIL(output_dtype_27) { s->outputs[1].dtype = 27; }
+SPOIL(uint8_at_1) { s->params.opset = 1; }
+SPOIL(bfloat16_at_11) {
+    s->params.opset = 11;
+    s->input.dtype = LIBSPLIT_DTYPE_BFLOAT16;
+}
+SPOIL(float8_at_18) { s->input.dtype = LIBSPLIT_DTYPE_FLOAT8E5M2; }
+SPOIL(bfloat16_in_sequence) {
+    s->params.op = SEQUENCE;
+    s->params.opset = 11;
+    s->input.dtype = LIBSPLIT_DTYPE_BFLOAT16;
+}
+SPOIL(input_rank_0) { s->input.rank = 0; }
+SPOIL(input_rank_minus_1) { s->input.rank = -1; }
+SPOIL(input_rank_65) { s->input.rank = 65; }
+SPOIL(input_rank_min) { s->input.rank = INT32_MIN; }
+SPOIL(input_rank_max) { s->input.rank = INT32_MAX; }
+SPOIL(output_rank_minus_1) { s->outputs[1].rank = -1; }
+SPOIL(output_rank_65) { s->outputs[1].rank = 65; }
+SPOIL(output_rank_min) { s->outputs[1].rank = INT32_MIN; }
+SPOIL(axis_2) { s->params.axis = 2; }
+SPOIL(axis_minus_3) { s->params.axis = -3; }
+SPOIL(axis_min) { s->params.axis = INT64_MIN; }
+SPOIL(axis_max) { s->params.axis = INT64_MAX; }
+SPOIL(extent_minus_2) { s->input_shape[0] = -2; }
+SPOIL(extent_min) { s->input_shape[0] = INT64_MIN; }
+SPOIL(axis_extent_minus_6) { s->input_shape[1] = -6; }
+SPOIL(extent_unknown) { s->input_shape[0] = LIBSPLIT_DIM_UNKNOWN; }
+SPOIL(axis_extent_unknown) { s->input_shape[1] = LIBSPLIT_DIM_UNKNOWN; }
+SPOIL(split_extent_minus_1) { s->split_shape[0] = -1; }
+SPOIL(split_extent_min) { s->split_shape[0] = INT64_MIN; }
+
+static const struct bad tensor_cases[] = {
+    {"input.dtype 0", input_dtype_0, ALL, ERROR(DTYPE), "input.dtype", NO_OUTPUT},
+    {"input.dtype 27", input_dtype_27, ALL, ERROR(DTYPE), "input.dtype 27", NO_OUTPUT},
+    {"input.dtype INT32_MIN", input_dtype_min, ALL, ERROR(DTYPE), "input.dtype", NO_OUTPUT},
+    {"input.dtype INT32_MAX", input_dtype_max, ALL, ERROR(DTYPE), "input.dtype", NO_OUTPUT},
+    {"split.dtype 27", split_dtype_27, ALL, ERROR(DTYPE), "params.split", NO_OUTPUT},
+    {"output.dtype 27", output_dtype_27, COPY, ERROR(DTYPE), "outputs[1].dtype", OUTPUT(1)},
+    {"UINT8 before Split-2", uint8_at_1, ALL, ERROR(DTYPE), "Split-2", NO_OUTPUT},
+    {"BFLOAT16 before Split-13", bfloat16_at_11, ALL, ERROR(DTYPE), "Split-13", NO_OUTPUT},
+    {"FLOAT8 in ONNX", float8_at_18, ALL, ERROR(DTYPE), "VariadicSplit", NO_OUTPUT},
+    {"BFLOAT16 before SplitToSequence-24", bfloat16_in_sequence, ALL, ERROR(DTYPE),
+     "SplitToSequence-24", NO_OUTPUT},
+    {"input.rank 0", input_rank_0, ALL, ERROR(RANK), "input.rank", NO_OUTPUT},
+    {"input.rank -1", input_rank_minus_1, ALL, ERROR(RANK), "input.rank", NO_OUTPUT},
+    {"input.rank 65", input_rank_65, ALL, ERROR(RANK), "input.rank", NO_OUTPUT, NUMBERS(64, 65)},
+    {"input.rank INT32_MIN", input_rank_min, ALL, ERROR(RANK), "input.rank", NO_OUTPUT},
+    {"input.rank INT32_MAX", input_rank_max, ALL, ERROR(RANK), "input.rank", NO_OUTPUT},
+    {"output.rank -1", output_rank_minus_1, COPY, ERROR(RANK), "outputs[1].rank", OUTPUT(1)},
+    {"output.rank 65", output_rank_65, COPY, ERROR(RANK), "outputs[1].rank", OUTPUT(1)},
+    {"output.rank INT32_MIN", output_rank_min, COPY, ERROR(RANK), "outputs[1].rank", OUTPUT(1)},
+    {"axis = rank", axis_2, ALL, ERROR(AXIS), "axis 2", NO_OUTPUT},
+    {"axis = -rank - 1", axis_minus_3, ALL, ERROR(AXIS), "axis -3", NO_OUTPUT},
+    {"axis INT64_MIN", axis_min, ALL, ERROR(AXIS), "axis", NO_OUTPUT},
+    {"axis INT64_MAX", axis_max, ALL, ERROR(AXIS), "axis", NO_OUTPUT},
+    {"extent -2", extent_minus_2, ALL, ERROR(SHAPE), "input.shape[0]", NO_OUTPUT, NUMBERS(0, -2)},
+    {"extent INT64_MIN", extent_min, ALL, ERROR(SHAPE), "input.shape[0]", NO_OUTPUT},
+    {"extent -6 of the axis", axis_extent_minus_6, ALL, ERROR(SHAPE), "input.shape[1]", NO_OUTPUT},
+    {"unknown extent", extent_unknown, DATA, ERROR(SHAPE), "input.shape[0]", NO_OUTPUT},
+    {"unknown extent of the axis", axis_extent_unknown, DATA, ERROR(SHAPE), "input.shape[1]",
+     NO_OUTPUT},
+    {"-1 lengths", split_extent_minus_1, ALL, ERROR(SHAPE), "params.split", NO_OUTPUT},
+    {"INT64_MIN lengths", split_extent_min, ALL, ERROR(SHAPE), "params.split", NO_OUTPUT},
+};
+
+static void use(struct scene *s, libsplit_op op, int32_t opset, int64_t num_outputs) {
+    s->params.op = op;
+    s->params.opset = opset;
+    s->params.num_outputs = num_outputs;
+    s->params.split = NULL;
+}
+static void use_lengths(struct scene *s, libsplit_op op, int32_t opset, int64_t a, int64_t b) {
+    s->params.op = op;
+    s->params.opset = opset;
+    s->lengths[0] = a;
+    s->lengths[1] = b;
+}
+static void use_scalar(struct scene *s, int64_t length) {
+    use_lengths(s, SEQUENCE, 11, length, 0);
+    s->split.rank = 0;
+}
+
+SPOIL(variadic_without_lengths) { use(s, VARIADIC, 1, 0); }
+SPOIL(neither) { use(s, SPLIT, 18, 0); }
+SPOIL(both) { s->params.num_outputs = 2; }
+SPOIL(refused_lengths) {
+    use(s, OV_SPLIT, 1, 2);
+    s->params.split = &s->split;
+}
+SPOIL(scalar_lengths) { s->split.rank = 0; }
+SPOIL(scalar_variadic_lengths) {
+    use_lengths(s, VARIADIC, 1, 6, 0);
+    s->split.rank = 0;
+}
+SPOIL(matrix_of_lengths) {
+    s->split.rank = 2;
+    s->split_shape[0] = 1;
+    s->split_shape[1] = 2;
+    s->split_strides[0] = 2;
+    s->split_strides[1] = 1;
+}
+SPOIL(int32_lengths) {
+    int32_t lengths[2] = {2, 4};
+    memcpy(s->lengths, lengths, sizeof lengths);
+    s->split.dtype = LIBSPLIT_DTYPE_INT32;
+    s->split.data_bytes = 8;
+}
+SPOIL(float_lengths) {
+    float lengths[2] = {2, 4};
+    memcpy(s->lengths, lengths, sizeof lengths);
+    s->split.dtype = LIBSPLIT_DTYPE_FLOAT;
+    s->split.data_bytes = 8;
+    s->params.op = VARIADIC;
+    s->params.opset = 1;
+}
+SPOIL(string_lengths) {
+    s->split.dtype = LIBSPLIT_DTYPE_STRING;
+    s->split.data_bytes = 32;
+}
+
+SPOIL(negative_first) { use_lengths(s, SPLIT, 18, -1, 7); }
+SPOIL(negative_second) { use_lengths(s, SPLIT, 13, 8, -2); }
+SPOIL(negative_in_sequence) { use_lengths(s, SEQUENCE, 11, 7, -1); }
+SPOIL(lengths_min) { use_lengths(s, SPLIT, 18, 6, INT64_MIN); }
+SPOIL(sum_5) { use_lengths(s, SPLIT, 18, 2, 3); }
+SPOIL(sum_7) { use_lengths(s, SPLIT, 18, 3, 4); }
+SPOIL(sum_wraps) { use_lengths(s, SPLIT, 18, INT64_MAX, INT64_MAX); }
+SPOIL(two_rests) { use_lengths(s, VARIADIC, 1, -1, -1); }
+SPOIL(minus_2) { use_lengths(s, VARIADIC, 1, -2, 8); }
+SPOIL(rest_below_0) { use_lengths(s, VARIADIC, 1, 7, -1); }
+SPOIL(rest_wraps) { use_lengths(s, VARIADIC, 1, INT64_MAX, -1); }
+SPOIL(uint64_max) {
+    use_lengths(s, VARIADIC, 1, -1, 2);
+    s->split.dtype = LIBSPLIT_DTYPE_UINT64;
+}
+SPOIL(half_a_length) {
+    float lengths[2] = {1.5f, 4.5f};
+    memcpy(s->lengths, lengths, sizeof lengths);
+    s->split.dtype = s->input.dtype = LIBSPLIT_DTYPE_FLOAT;
+    s->split.data_bytes = 8;
+    s->params.opset = 1;
+    s->input.data_bytes = 0;
+}
+SPOIL(scalar_0) { use_scalar(s, 0); }
+SPOIL(scalar_minus_3) { use_scalar(s, -3); }
+SPOIL(scalar_min) { use_scalar(s, INT64_MIN); }
+SPOIL(uneven_13) {
+    use(s, SPLIT, 13, 4);
+    s->num_outputs = 4;
+}
+SPOIL(below_0) {
+    use(s, SPLIT, 18, 5);
+    s->num_outputs = 5;
+}
+SPOIL(openvino_uneven) {
+    use(s, OV_SPLIT, 1, 4);
+    s->num_outputs = 4;
+}
+
+static const struct bad lengths_cases[] = {
+    {"VariadicSplit without lengths", variadic_without_lengths, ALL, ERROR(SPLIT), "params.split",
+     NO_OUTPUT},
+    {"neither lengths nor num_outputs", neither, ALL, ERROR(SPLIT), "num_outputs", NO_OUTPUT},
+    {"both lengths and num_outputs", both, ALL, ERROR(SPLIT), "num_outputs", NO_OUTPUT},
+    {"OpenVINO Split with lengths", refused_lengths, ALL, ERROR(SPLIT), "params.split", NO_OUTPUT},
+    {"scalar for Split", scalar_lengths, ALL, ERROR(SPLIT), "params.split", NO_OUTPUT},
+    {"scalar for VariadicSplit", scalar_variadic_lengths, ALL, ERROR(SPLIT), "params.split",
+     NO_OUTPUT},
+    {"lengths of rank 2", matrix_of_lengths, ALL, ERROR(SPLIT), "params.split", NO_OUTPUT,
+     NUMBERS(1, 2)},
+    {"INT32 lengths for Split", int32_lengths, ALL, ERROR(SPLIT), "INT32", NO_OUTPUT},
+    {"FLOAT lengths for VariadicSplit", float_lengths, ALL, ERROR(SPLIT), "FLOAT", NO_OUTPUT},
+    {"STRING lengths", string_lengths, ALL, ERROR(SPLIT), "STRING", NO_OUTPUT},
+
+    {"-1, 7 of 6", negative_first, ALL, ERROR(SPLIT_SIZES), "params.split[0]", OUTPUT(0),
+     NUMBERS(0, -1)},
+    {"8, -2 of 6", negative_second, ALL, ERROR(SPLIT_SIZES), "params.split[1]", OUTPUT(1),
+     NUMBERS(0, -2)},
+    {"7, -1 of 6 in a sequence", negative_in_sequence, ALL, ERROR(SPLIT_SIZES), "params.split[1]",
+     OUTPUT(1), NUMBERS(0, -1)},
+    {"INT64_MIN", lengths_min, ALL, ERROR(SPLIT_SIZES), "params.split[1]", OUTPUT(1),
+     NUMBERS(0, INT64_MIN)},
+    {"sum 5 of 6", sum_5, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT, NUMBERS(6, 5)},
+    {"sum 7 of 6", sum_7, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT, NUMBERS(6, 7)},
+    {"sum past INT64_MAX", sum_wraps, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT,
+     NUMBERS(6, INT64_MAX)},
+    {"two of -1", two_rests, ALL, ERROR(SPLIT_SIZES), "params.split[1]", OUTPUT(1)},
+    {"-2", minus_2, ALL, ERROR(SPLIT_SIZES), "params.split[0]", OUTPUT(0)},
+    {"7, -1 of 6", rest_below_0, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT, NUMBERS(6, 7)},
+    {"INT64_MAX, -1 of 6", rest_wraps, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT},
+    {"UINT64_MAX is not -1", uint64_max, ALL, ERROR(SPLIT_SIZES), "params.split[0]", OUTPUT(0)},
+    {"1.5 of 6", half_a_length, ALL, ERROR(SPLIT_SIZES), "params.split[0]", OUTPUT(0)},
+    {"scalar 0", scalar_0, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT, NUMBERS(1, 0)},
+    {"scalar -3", scalar_minus_3, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT,
+     NUMBERS(1, -3)},
+    {"scalar INT64_MIN", scalar_min, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT},
+    {"6 into 4 before Split-18", uneven_13, ALL, ERROR(SPLIT_SIZES), "6", NO_OUTPUT, NUMBERS(4, 6)},
+    {"6 into 5: 2, 2, 2, 2, -2", below_0, ALL, ERROR(SPLIT_SIZES), "LIBSPLIT_FLAG_CLAMP_UNEVEN",
+     OUTPUT(4), NUMBERS(0, -2)},
+    {"6 into 5 shows the sizes", below_0, ALL, ERROR(SPLIT_SIZES), "-2", OUTPUT(4)},
+    {"6 into 4 in OpenVINO", openvino_uneven, ALL, ERROR(SPLIT_SIZES), "6", NO_OUTPUT,
+     NUMBERS(4, 6)},
+};
+
+SPOIL(outputs_0) { s->num_outputs = 0; }
+SPOIL(outputs_1) { s->num_outputs = 1; }
+SPOIL(outputs_3) { s->num_outputs = 3; }
+SPOIL(outputs_max) { s->num_outputs = SIZE_MAX; }
+SPOIL(outputs_int64_max) { s->num_outputs = INT64_MAX; }
+SPOIL(outputs_2_to_40) { s->num_outputs = (size_t)1 << 40; }
+SPOIL(sequence_outputs_max) {
+    use(s, SEQUENCE, 11, 0);
+    s->num_outputs = SIZE_MAX;
+}
+SPOIL(old_outputs_0) {
+    use(s, SPLIT, 13, 0);
+    s->num_outputs = 0;
+}
+SPOIL(old_outputs_0_of_nothing) {
+    use(s, SPLIT, 2, 0);
+    s->input_shape[1] = 0;
+    s->num_outputs = 0;
+}
+SPOIL(old_outputs_max) {
+    use(s, SPLIT, 13, 0);
+    s->num_outputs = SIZE_MAX;
+}
+SPOIL(old_outputs_max_of_nothing) {
+    use(s, SPLIT, 13, 0);
+    s->input_shape[1] = 0;
+    s->num_outputs = SIZE_MAX;
+}
+SPOIL(old_param_3) {
+    s->params.opset = 13;
+    s->params.num_outputs = 3;
+}
+SPOIL(param_3_outputs_2) { use(s, SPLIT, 18, 3); }
+SPOIL(param_2_outputs_3) {
+    use(s, SPLIT, 18, 2);
+    s->num_outputs = 3;
+}
+SPOIL(param_minus_1) { use(s, SPLIT, 18, -1); }
+SPOIL(param_min) { use(s, SPLIT, 18, INT64_MIN); }
+SPOIL(param_max) { use(s, SPLIT, 18, INT64_MAX); }
+SPOIL(param_2_to_40) { use(s, SPLIT, 18, INT64_C(1) << 40); }
+SPOIL(param_2_to_40_of_nothing) {
+    use(s, SPLIT, 18, INT64_C(1) << 40);
+    s->input_shape[1] = 0;
+}
+SPOIL(old_param_2_to_40_of_nothing) {
+    use(s, SPLIT, 13, INT64_C(1) << 40);
+    s->input_shape[1] = 0;
+}
+SPOIL(empty_lengths) {
+    s->input_shape[1] = 0;
+    s->split_shape[0] = 0;
+    s->num_outputs = 0;
+}
+SPOIL(splits_0) { use(s, OV_SPLIT, 1, 0); }
+SPOIL(splits_minus_1) { use(s, OV_SPLIT, 1, -1); }
+SPOIL(splits_2_to_40) { use(s, OV_SPLIT, 1, INT64_C(1) << 40); }
+SPOIL(splits_2_to_40_of_nothing) {
+    use(s, OV_SPLIT, 1, INT64_C(1) << 40);
+    s->input_shape[1] = 0;
+}
+SPOIL(unknown_splits_max) {
+    use(s, OV_SPLIT, 1, INT64_MAX);
+    s->input_shape[1] = LIBSPLIT_DIM_UNKNOWN;
+}
+SPOIL(splits_3_outputs_2) { use(s, OV_SPLIT, 1, 3); }
+
+static const struct bad number_cases[] = {
+    {"2 outputs, 0 given", outputs_0, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT,
+     NUMBERS(2, 0)},
+    {"2 outputs, 1 given", outputs_1, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT,
+     NUMBERS(2, 1)},
+    {"2 outputs, 3 given", outputs_3, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT,
+     NUMBERS(2, 3)},
+    {"2 outputs, SIZE_MAX given", outputs_max, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT,
+     NUMBERS(2, INT64_MAX)},
+    {"2 outputs, INT64_MAX given", outputs_int64_max, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
+     NO_OUTPUT},
+    {"2 outputs, 2^40 given", outputs_2_to_40, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT},
+    {"6 pieces, SIZE_MAX given", sequence_outputs_max, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
+     NO_OUTPUT},
+    {"0 equal parts", old_outputs_0, GIVEN, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
+    {"0 equal parts of nothing", old_outputs_0_of_nothing, GIVEN, ERROR(NUM_OUTPUTS), "outputs",
+     NO_OUTPUT},
+    {"count of equal parts not said", old_outputs_0, COUNT, ERROR(NUM_OUTPUTS), "num_outputs",
+     NO_OUTPUT},
+    {"SIZE_MAX equal parts", old_outputs_max, GIVEN, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
+    {"SIZE_MAX equal parts of nothing", old_outputs_max_of_nothing, GIVEN, ERROR(NUM_OUTPUTS),
+     "outputs", NO_OUTPUT},
+    {"2 lengths, num_outputs 3", old_param_3, ALL, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT,
+     NUMBERS(2, 3)},
+    {"num_outputs 3, 2 given", param_3_outputs_2, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
+     NO_OUTPUT, NUMBERS(3, 2)},
+    {"num_outputs 2, 3 given", param_2_outputs_3, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
+     NO_OUTPUT, NUMBERS(2, 3)},
+    {"num_outputs -1", param_minus_1, ALL, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT,
+     NUMBERS(1, -1)},
+    {"num_outputs INT64_MIN", param_min, ALL, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT},
+    {"num_outputs INT64_MAX", param_max, ALL, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
+    {"num_outputs 2^40", param_2_to_40, ALL, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
+    {"num_outputs 2^40 of nothing", param_2_to_40_of_nothing, ALL, ERROR(NUM_OUTPUTS), "outputs",
+     NO_OUTPUT},
+    {"num_outputs 2^40 of nothing before Split-18", old_param_2_to_40_of_nothing, ALL,
+     ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
+    {"empty lengths", empty_lengths, ALL, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
+    {"num_splits 0", splits_0, ALL, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT, NUMBERS(1, 0)},
+    {"num_splits -1", splits_minus_1, ALL, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT,
+     NUMBERS(1, -1)},
+    {"num_splits 2^40", splits_2_to_40, ALL, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
+    {"num_splits 2^40 of nothing", splits_2_to_40_of_nothing, ALL, ERROR(NUM_OUTPUTS), "outputs",
+     NO_OUTPUT},
+    {"num_splits INT64_MAX of an unknown extent", unknown_splits_max, COUNT | INFER,
+     ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
+    {"num_splits 3, 2 given", splits_3_outputs_2, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
+     NO_OUTPUT, NUMBERS(3, 2)},
+};
+
+SPOIL(capacity_1) { s->outputs[1].capacity = 1; }
+SPOIL(capacity_minus_1) { s->outputs[1].capacity = -1; }
+SPOIL(capacity_min) { s->outputs[1].capacity = INT32_MIN; }
+SPOIL(row_stride_0) { s->strides[1][0] = 0; }
+SPOIL(column_stride_0) { s->strides[1][1] = 0; }
+SPOIL(strides_alike) { s->strides[1][0] = 1; }
+SPOIL(rows_meet) { s->strides[1][0] = 3; }
+SPOIL(rows_meet_backwards) { s->strides[1][0] = -3; }
+SPOIL(view_not_packed) { s->outputs[1].strides = NULL; }
+SPOIL(input_bit_offset_8) { s->input.bit_offset = 8; }
+SPOIL(split_bit_offset_8) { s->split.bit_offset = 8; }
+SPOIL(output_bit_offset_8) { s->outputs[1].bit_offset = 8; }
+SPOIL(between_4_bits) {
+    use_lengths(s, VARIADIC, 1, 2, 4);
+    s->input.dtype = s->outputs[0].dtype = s->outputs[1].dtype = LIBSPLIT_DTYPE_UINT4;
+    s->input.bit_offset = 2;
+}
+SPOIL(input_bytes_short) { s->input.data_bytes = 11; }
+SPOIL(reversed_bytes_short) {
+    s->input.data = s->input_bytes + 11;
+    s->input_strides[0] = -6;
+    s->input_strides[1] = -1;
+    s->input.data_bytes = 11;
+}
+SPOIL(strided_bytes_short) {
+    s->input_strides[0] = 12;
+    s->input_strides[1] = 2;
+    s->input.data_bytes = 22;
+}
+SPOIL(four_bit_bytes_short) {
+    use_lengths(s, VARIADIC, 1, 2, 4);
+    s->input.dtype = s->outputs[0].dtype = s->outputs[1].dtype = LIBSPLIT_DTYPE_UINT4;
+    s->input.bit_offset = 4;
+    s->input.data_bytes = 6;
+}
+SPOIL(split_bytes_short) { s->split.data_bytes = 15; }
+SPOIL(output_bytes_short) { s->outputs[1].data_bytes = 7; }
+SPOIL(output_bytes_1) { s->outputs[0].data_bytes = 1; }
+
+static const struct bad layout_cases[] = {
+    {"capacity 1 of rank 2", capacity_1, FILLED, ERROR(CAPACITY), "outputs[1].capacity", OUTPUT(1),
+     NUMBERS(2, 1)},
+    {"capacity -1", capacity_minus_1, FILLED, ERROR(CAPACITY), "outputs[1].capacity", OUTPUT(1),
+     NUMBERS(2, -1)},
+    {"capacity INT32_MIN", capacity_min, FILLED, ERROR(CAPACITY), "outputs[1].capacity", OUTPUT(1)},
+    {"rows at one place", row_stride_0, COPY, ERROR(STRIDES), "outputs[1].strides", OUTPUT(1)},
+    {"columns at one place", column_stride_0, COPY, ERROR(STRIDES), "outputs[1].strides",
+     OUTPUT(1)},
+    {"rows one element apart", strides_alike, COPY, ERROR(STRIDES), "outputs[1].strides",
+     OUTPUT(1)},
+    {"rows that share an element", rows_meet, COPY, ERROR(STRIDES), "outputs[1].strides",
+     OUTPUT(1)},
+    {"reversed rows that share an element", rows_meet_backwards, COPY, ERROR(STRIDES),
+     "outputs[1].strides", OUTPUT(1)},
+    {"view without strides", view_not_packed, VIEW, ERROR(STRIDES), "outputs[1].strides",
+     OUTPUT(1)},
+    {"input.bit_offset 8", input_bit_offset_8, DATA, ERROR(BIT_OFFSET), "input.bit_offset",
+     NO_OUTPUT, NUMBERS(0, 8)},
+    {"split.bit_offset 8", split_bit_offset_8, ALL, ERROR(BIT_OFFSET), "params.split", NO_OUTPUT,
+     NUMBERS(0, 8)},
+    {"output.bit_offset 8", output_bit_offset_8, COPY, ERROR(BIT_OFFSET), "outputs[1].bit_offset",
+     OUTPUT(1), NUMBERS(0, 8)},
+    {"2 bits into 4-bit elements", between_4_bits, DATA, ERROR(BIT_OFFSET), "input.bit_offset",
+     NO_OUTPUT, NUMBERS(4, 2)},
+    {"input.data_bytes one short", input_bytes_short, DATA, ERROR(DATA_BYTES), "input.data_bytes",
+     NO_OUTPUT, NUMBERS(12, 11)},
+    {"reversed, one byte short", reversed_bytes_short, DATA, ERROR(DATA_BYTES), "input.data_bytes",
+     NO_OUTPUT, NUMBERS(12, 11)},
+    {"stepped, one byte short", strided_bytes_short, DATA, ERROR(DATA_BYTES), "input.data_bytes",
+     NO_OUTPUT, NUMBERS(23, 22)},
+    {"4-bit, one byte short", four_bit_bytes_short, DATA, ERROR(DATA_BYTES), "input.data_bytes",
+     NO_OUTPUT, NUMBERS(7, 6)},
+    {"split.data_bytes one short", split_bytes_short, ALL, ERROR(DATA_BYTES), "params.split",
+     NO_OUTPUT, NUMBERS(16, 15)},
+    {"output.data_bytes one short", output_bytes_short, COPY, ERROR(DATA_BYTES),
+     "outputs[1].data_bytes", OUTPUT(1), NUMBERS(8, 7)},
+    {"output.data_bytes 1", output_bytes_1, COPY, ERROR(DATA_BYTES), "outputs[0].data_bytes",
+     OUTPUT(0), NUMBERS(4, 1)},
+};
+
+SPOIL(product_wraps) { s->input_shape[0] = INT64_MAX; }
+SPOIL(product_wraps_to_0) { s->input_shape[0] = INT64_C(1) << 62; }
+SPOIL(bytes_wrap) {
+    s->input.dtype = LIBSPLIT_DTYPE_COMPLEX128;
+    s->input_shape[0] = INT64_C(1) << 59;
+}
+SPOIL(product_beside_0) {
+    s->input_shape[0] = INT64_MAX;
+    s->input_shape[1] = 0;
+    use(s, SPLIT, 18, 2);
+    s->input_arg = &s->input;
+    s->input.rank = 2;
+}
+SPOIL(input_stride_max) { s->input_strides[0] = INT64_MAX; }
+SPOIL(input_stride_min) { s->input_strides[0] = INT64_MIN; }
+SPOIL(input_strides_wrap) {
+    s->input_strides[0] = INT64_MAX - 1;
+    s->input_strides[1] = 1;
+}
+SPOIL(input_steps_wrap) { s->input_strides[1] = INT64_MAX / 4; }
+SPOIL(input_stride_bytes_wrap) {
+    s->input.dtype = LIBSPLIT_DTYPE_DOUBLE;
+    s->input_strides[0] = INT64_MAX / 4;
+}
+SPOIL(input_past_the_end) {
+    s->input.data = (void *)(UINTPTR_MAX - 4);
+    s->input.data_bytes = 0;
+}
+SPOIL(input_below_0) {
+    s->input.data = (void *)4;
+    s->input.data_bytes = 0;
+    s->input_strides[0] = -6;
+    s->input_strides[1] = -1;
+}
+SPOIL(output_stride_max) {
+    s->strides[1][0] = INT64_MAX;
+    s->outputs[1].data_bytes = 0;
+}
+SPOIL(output_stride_min) {
+    s->strides[1][0] = INT64_MIN;
+    s->outputs[1].data_bytes = 0;
+}
+SPOIL(output_past_the_end) {
+    s->outputs[1].data = (void *)(UINTPTR_MAX - 4);
+    s->outputs[1].data_bytes = 0;
+}
+SPOIL(output_below_0) {
+    s->outputs[1].data = (void *)2;
+    s->outputs[1].data_bytes = 0;
+    s->strides[1][0] = -4;
+    s->strides[1][1] = -1;
+}
+SPOIL(split_stride_max) {
+    s->split_strides[0] = INT64_MAX;
+    s->split.data_bytes = 0;
+}
+SPOIL(split_past_the_end) {
+    s->split.data = (void *)(UINTPTR_MAX - 4);
+    s->split.data_bytes = 0;
+}
+
+static const struct bad overflow_cases[] = {
+    {"INT64_MAX x 6 elements", product_wraps, ALL, ERROR(OVERFLOW), "input", NO_OUTPUT},
+    {"2^62 x 6 elements", product_wraps_to_0, ALL, ERROR(OVERFLOW), "input", NO_OUTPUT},
+    {"2^59 x 6 x 16 bytes", bytes_wrap, ALL, ERROR(OVERFLOW), "input", NO_OUTPUT},
+    {"INT64_MAX bytes x 0", product_beside_0, ALL, ERROR(OVERFLOW), "input", NO_OUTPUT},
+    {"input stride INT64_MAX", input_stride_max, DATA, ERROR(OVERFLOW), "input.strides", NO_OUTPUT},
+    {"input stride INT64_MIN", input_stride_min, DATA, ERROR(OVERFLOW), "input.strides", NO_OUTPUT},
+    {"input strides whose sum wraps", input_strides_wrap, DATA, ERROR(OVERFLOW), "input.strides",
+     NO_OUTPUT},
+    {"input strides whose product wraps", input_steps_wrap, DATA, ERROR(OVERFLOW), "input.strides",
+     NO_OUTPUT},
+    {"input strides whose bytes wrap", input_stride_bytes_wrap, DATA, ERROR(OVERFLOW),
+     "input.strides", NO_OUTPUT},
+    {"input past the last address", input_past_the_end, DATA, ERROR(OVERFLOW), "input.data",
+     NO_OUTPUT},
+    {"input below address 0", input_below_0, DATA, ERROR(OVERFLOW), "input.data", NO_OUTPUT},
+    {"output stride INT64_MAX", output_stride_max, COPY, ERROR(OVERFLOW), "outputs[1].strides",
+     OUTPUT(1)},
+    {"output stride INT64_MIN", output_stride_min, COPY, ERROR(OVERFLOW), "outputs[1].strides",
+     OUTPUT(1)},
+    {"output past the last address", output_past_the_end, COPY, ERROR(OVERFLOW), "outputs[1].data",
+     OUTPUT(1)},
+    {"output below address 0", output_below_0, COPY, ERROR(OVERFLOW), "outputs[1].data", OUTPUT(1)},
+    {"lengths' stride INT64_MAX", split_stride_max, ALL, ERROR(OVERFLOW), "params.split",
+     NO_OUTPUT},
+    {"lengths past the last address", split_past_the_end, ALL, ERROR(OVERFLOW), "params.split",
+     NO_OUTPUT},
+};
+
+SPOIL(output_is_input) { s->outputs[1].data = s->input_bytes; }
+SPOIL(output_begins_in_input) { s->outputs[1].data = s->input_bytes + 11; }
+SPOIL(output_ends_in_input) {
+    s->input.data = s->input_bytes + 20;
+    s->outputs[0].data = s->input_bytes + 17;
+}
+SPOIL(outputs_are_one) { s->outputs[1].data = s->outputs[0].data; }
+SPOIL(outputs_share_a_byte) { s->outputs[1].data = s->output_bytes[0] + 16 + 3; }
+SPOIL(output_over_lengths) { s->outputs[0].data = (char *)s->lengths + 15; }
+SPOIL(output_over_both_lengths) { s->outputs[1].data = s->lengths; }
+SPOIL(shape_in_input_shape) { s->outputs[1].shape = s->input_shape; }
+SPOIL(shape_in_lengths) { s->outputs[1].shape = s->lengths + 1; }
+SPOIL(strides_in_input_shape) { s->outputs[1].strides = s->input_shape; }
+SPOIL(strides_in_input_strides) { s->outputs[1].strides = s->input_strides; }
+SPOIL(output_int8) { s->outputs[1].dtype = LIBSPLIT_DTYPE_INT8; }
+SPOIL(output_rank_1) { s->outputs[1].rank = 1; }
+SPOIL(output_rank_3) { s->outputs[1].rank = 3; }
+SPOIL(output_rank_0) { s->outputs[1].rank = 0; }
+SPOIL(output_3_columns) { s->shapes[1][1] = 3; }
+SPOIL(output_5_columns) { s->shapes[1][1] = 5; }
+SPOIL(output_1_row) { s->shapes[1][0] = 1; }
+SPOIL(output_extent_minus_1) { s->shapes[1][1] = -1; }
+SPOIL(output_with_axis) {
+    use(s, SEQUENCE, 11, 0);
+    s->params.axis = 0;
+    s->params.keepdims = 0;
+}
+
+static const struct bad output_cases[] = {
+    {"output = input", output_is_input, COPY, ERROR(OVERLAP), "input", OUTPUT(1)},
+    {"output begins in the input", output_begins_in_input, COPY, ERROR(OVERLAP), "outputs[1]",
+     OUTPUT(1)},
+    {"output ends in the input", output_ends_in_input, COPY, ERROR(OVERLAP), "outputs[0]",
+     OUTPUT(0)},
+    {"outputs alike", outputs_are_one, COPY, ERROR(OVERLAP), "outputs[0]", OUTPUT(1)},
+    {"outputs share a byte", outputs_share_a_byte, COPY, ERROR(OVERLAP), "outputs[1]", OUTPUT(1)},
+    {"output over the last length", output_over_lengths, COPY, ERROR(OVERLAP), "params.split",
+     OUTPUT(0)},
+    {"output over the lengths", output_over_both_lengths, COPY, ERROR(OVERLAP), "params.split",
+     OUTPUT(1)},
+    {"shape in the input's", shape_in_input_shape, FILLED, ERROR(OVERLAP), "outputs[1].shape",
+     OUTPUT(1)},
+    {"shape in the lengths", shape_in_lengths, FILLED, ERROR(OVERLAP), "outputs[1].shape",
+     OUTPUT(1)},
+    {"strides in the input's shape", strides_in_input_shape, FILLED, ERROR(OVERLAP),
+     "outputs[1].strides", OUTPUT(1)},
+    {"strides in the input's", strides_in_input_strides, VIEW, ERROR(OVERLAP), "outputs[1].strides",
+     OUTPUT(1)},
+    {"output of another dtype", output_int8, COPY, ERROR(OUTPUT), "outputs[1].dtype", OUTPUT(1),
+     NUMBERS(LIBSPLIT_DTYPE_UINT8, LIBSPLIT_DTYPE_INT8)},
+    {"output of rank 1", output_rank_1, COPY, ERROR(OUTPUT), "outputs[1].rank", OUTPUT(1),
+     NUMBERS(2, 1)},
+    {"output of rank 3", output_rank_3, COPY, ERROR(OUTPUT), "outputs[1].rank", OUTPUT(1),
+     NUMBERS(2, 3)},
+    {"output of rank 0", output_rank_0, COPY, ERROR(OUTPUT), "outputs[1].rank", OUTPUT(1),
+     NUMBERS(2, 0)},
+    {"output one column short", output_3_columns, COPY, ERROR(OUTPUT), "outputs[1].shape[1]",
+     OUTPUT(1), NUMBERS(4, 3)},
+    {"output one column long", output_5_columns, COPY, ERROR(OUTPUT), "outputs[1].shape[1]",
+     OUTPUT(1), NUMBERS(4, 5)},
+    {"output one row short", output_1_row, COPY, ERROR(OUTPUT), "outputs[1].shape[0]", OUTPUT(1),
+     NUMBERS(2, 1)},
+    {"output of unknown extent", output_extent_minus_1, COPY, ERROR(OUTPUT), "outputs[1].shape[1]",
+     OUTPUT(1), NUMBERS(4, -1)},
+    {"output with the axis that is dropped", output_with_axis, COPY, ERROR(OUTPUT),
+     "outputs[0].rank", OUTPUT(0), NUMBERS(1, 2)},
+};
+
+/* Not bad at all, though it may look so. */
+SPOIL(params_longer) { s->params.struct_size = sizeof s->params + sizeof s->params_tail; }
+SPOIL(executor_longer) { s->executor.struct_size = sizeof s->executor + sizeof s->executor_tail; }
+SPOIL(executor_absent) { s->executor_arg = NULL; }
+SPOIL(sizes_not_stated) {
+    s->input.data_bytes = s->split.data_bytes = 0;
+    s->outputs[0].data_bytes = s->outputs[1].data_bytes = 0;
+}
+SPOIL(sizes_larger) {
+    s->input.data_bytes = s->split.data_bytes = SIZE_MAX;
+    s->outputs[0].data_bytes = s->outputs[1].data_bytes = SIZE_MAX;
+}
+SPOIL(strides_absent) { s->input.strides = s->split.strides = NULL; }
+SPOIL(input_capacity) { s->input.capacity = s->split.capacity = -1; }
+SPOIL(outputs_side_by_side) {
+    s->outputs[0].data = s->output_bytes[0] + 16;
+    s->outputs[1].data = s->output_bytes[0] + 16 + 4;
+}
+SPOIL(output_beside_input) {
+    s->outputs[0].data = s->input_bytes + 12;
+    s->outputs[1].data = s->input_bytes + 16;
+}
+SPOIL(padded_rows) {
+    s->strides[1][0] = 5;
+    s->outputs[1].data_bytes = 9;
+}
+SPOIL(keepdims_2) { s->params.keepdims = 2; }
+
+static void test_what_is_accepted(void) {
+    static const struct {
+        const char *name;
+        void (*change)(struct scene *s);
+    } cases[] = {
+        {"the scene itself", nothing},
+        {"params with an empty tail", params_longer},
+        {"executor with an empty tail", executor_longer},
+        {"no executor", executor_absent},
+        {"data_bytes not stated", sizes_not_stated},
+        {"data_bytes larger", sizes_larger},
+        {"strides absent", strides_absent},
+        {"capacity of what is not filled", input_capacity},
+        {"outputs side by side", outputs_side_by_side},
+        {"outputs right behind the input", output_beside_input},
+        {"padded rows", padded_rows},
+        {"keepdims 2", keepdims_2},
+    };
+    static struct scene scene;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
+            libsplit_error error = LIBSPLIT_ERROR_INIT;
+            CHECK_CASE("%s: %s", name_of(verb), cases[i].name);
+            set_scene(&scene);
+            cases[i].change(&scene);
+            CHECK_OK(call(verb, &scene, &error));
+            CHECK_EQ_STR(error.message, "");
+            if (verb == COUNT)
+                CHECK_EQ_INT(scene.count, 2);
+            if (verb == COPY) {
+                const unsigned char *row = scene.outputs[1].data;
+                CHECK(memcmp(scene.outputs[0].data, "abgh", 4) == 0);
+                CHECK(memcmp(row, "cdef", 4) == 0);
+                CHECK(memcmp(row + scene.strides[1][0], "ijkl", 4) == 0);
+            }
+        }
+}
+
+static void test_lengths_of_impossible_rank(void) {
+    static const int32_t ranks[] = {-1, 65, INT32_MIN, INT32_MAX};
+    static struct scene scene, before;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+        for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
+            CHECK_CASE("%s: lengths of rank %d", name_of(verb), (int)ranks[i]);
+            set_scene(&scene);
+            scene.split.rank = ranks[i];
+            memcpy(&before, &scene, sizeof before);
+            libsplit_status status = call(verb, &scene, NULL);
+            /* Both fit what the header says of them. */
+            CHECK(status == LIBSPLIT_STATUS_ERROR_RANK || status == LIBSPLIT_STATUS_ERROR_SPLIT);
+            CHECK(memcmp(&before, &scene, sizeof before) == 0);
+        }
+}
+
+/* An error structure that cannot be written to refuses the call, right or wrong. */
+static void test_error_structures_that_are_too_small(void) {
+    static const size_t sizes[] = {0, 1, sizeof(libsplit_error) - 1};
+    static struct scene scene, before;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
+            libsplit_error error, error_before;
+            memset(&error, 0x5A, sizeof error);
+            error.struct_size = sizes[i];
+            memcpy(&error_before, &error, sizeof error);
+            CHECK_CASE("%s: error.struct_size %zu", name_of(verb), sizes[i]);
+            set_scene(&scene);
+            memcpy(&before, &scene, sizeof before);
+            CHECK_STATUS(call(verb, &scene, &error), LIBSPLIT_STATUS_ERROR_STRUCT_SIZE);
+            CHECK(memcmp(&before, &scene, sizeof before) == 0);
+            CHECK(memcmp(&error, &error_before, sizeof error) == 0);
+        }
+}
+
+static void test_error_structure_askew(void) {
+    static struct scene scene, before;
+    struct {
+        libsplit_error error;
+        unsigned char beyond[16];
+    } detail, detail_before;
+    for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
+        memset(&detail, 0x5A, sizeof detail);
+        memcpy(&detail_before, &detail, sizeof detail);
+        CHECK_CASE("%s: error askew", name_of(verb));
+        set_scene(&scene);
+        memcpy(&before, &scene, sizeof before);
+        CHECK_STATUS(call(verb, &scene, ASKEW(&detail.error)), LIBSPLIT_STATUS_ERROR_ALIGNMENT);
+        CHECK(memcmp(&before, &scene, sizeof before) == 0);
+        CHECK(memcmp(&detail, &detail_before, sizeof detail) == 0);
+    }
+}
+
+/* One of a later version: what this version does not know stays as it is. */
+static void test_error_structure_that_is_larger(void) {
+    static struct scene scene;
+    struct {
+        libsplit_error error;
+        unsigned char later[32];
+    } detail;
+    for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
+        memset(&detail, 0x5A, sizeof detail);
+        detail.error.struct_size = sizeof detail;
+        CHECK_CASE("%s: larger error", name_of(verb));
+        set_scene(&scene);
+        scene.params.axis = 9;
+        CHECK_STATUS(call(verb, &scene, &detail.error), LIBSPLIT_STATUS_ERROR_AXIS);
+        CHECK_STATUS(detail.error.status, LIBSPLIT_STATUS_ERROR_AXIS);
+        CHECK_EQ_INT(detail.error.struct_size, sizeof detail);
+        for (size_t i = 0; i < sizeof detail.later; i++)
+            CHECK_EQ_INT(detail.later[i], 0x5A);
+    }
+}
+
+/* Many outputs of one row of 8 bytes each, in one buffer in which they lie in any order. */
+struct rows {
+    size_t count;
+    unsigned char *source, *target, *before;
+    libsplit_tensor *outputs;
+    size_t *place; /* where in the buffer each output lies */
+};
+
+enum { ROW = 8 };
+static int64_t row_shape[2] = {1, ROW};
+
+static struct rows make_rows(size_t count) {
+    struct rows rows = {.count = count};
+    rows.source = allocate(count * ROW);
+    rows.target = allocate(count * ROW + 1);
+    rows.before = allocate(count * ROW + 1);
+    rows.outputs = allocate(count * sizeof *rows.outputs);
+    rows.place = allocate(count * sizeof *rows.place);
+    for (size_t i = 0; i < count * ROW; i++)
+        rows.source[i] = (unsigned char)(i * 31 + i / 256);
+    return rows;
+}
+
+static void free_rows(struct rows *rows) {
+    free(rows->source);
+    free(rows->target);
+    free(rows->before);
+    free(rows->outputs);
+    free(rows->place);
+}
+
+static void shuffle_rows(struct rows *rows, uint64_t seed) {
+    for (size_t i = 0; i < rows->count; i++)
+        rows->place[i] = i;
+    for (size_t i = rows->count - 1; i > 0; i--) {
+        size_t other = (size_t)random_in(&seed, 0, (int64_t)i), swapped = rows->place[i];
+        rows->place[i] = rows->place[other];
+        rows->place[other] = swapped;
+    }
+}
+
+static void reset_rows(struct rows *rows) {
+    memset(rows->target, 0xA5, rows->count * ROW + 1);
+    memset(rows->before, 0xA5, rows->count * ROW + 1);
+    for (size_t i = 0; i < rows->count; i++)
+        rows->outputs[i] =
+            packed(LIBSPLIT_DTYPE_UINT8, rows->target + rows->place[i] * ROW, 2, row_shape);
+}
+
+static libsplit_status copy_rows(const struct rows *rows, libsplit_error *error) {
+    int64_t shape[2] = {(int64_t)rows->count, ROW};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, rows->source, 2, shape);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(SEQUENCE, 11);
+    return libsplit_copy(&input, &params, rows->outputs, rows->count, NULL, error);
+}
+
+static void check_rows_arrive(struct rows *rows) {
+    reset_rows(rows);
+    CHECK_OK(copy_rows(rows, NULL));
+    int wrong = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        wrong += memcmp(rows->outputs[i].data, rows->source + i * ROW, ROW) != 0;
+    CHECK_EQ_INT(wrong, 0);
+}
+
+/* Moves an output up by one byte, into the one that lies behind it. */
+static void check_overlap_is_found(struct rows *rows, size_t moved) {
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    reset_rows(rows);
+    rows->outputs[moved].data = (char *)rows->outputs[moved].data + 1;
+    size_t behind = 0;
+    while (rows->place[behind] != rows->place[moved] + 1)
+        behind++;
+    CHECK_STATUS(copy_rows(rows, &error), LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(error.output_index == (int32_t)moved || error.output_index == (int32_t)behind);
+    CHECK(memcmp(rows->target, rows->before, rows->count * ROW + 1) == 0);
+}
+
+static void test_one_overlap_among_many_outputs(void) {
+    static const size_t counts[] = {2, 3, 15, 16, 17, 18, 511, 512, 513, 1023, 1024, 1025, 5000};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        struct rows rows = make_rows(counts[c]);
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            uint64_t state = seed;
+            CHECK_CASE("%zu shuffled outputs, seed %" PRIu64, rows.count, seed);
+            shuffle_rows(&rows, seed);
+            check_rows_arrive(&rows);
+            size_t moved;
+            do
+                moved = (size_t)random_in(&state, 0, (int64_t)rows.count - 1);
+            while (rows.place[moved] == rows.count - 1);
+            CHECK_CASE("%zu shuffled outputs, seed %" PRIu64 ", %zu moved", rows.count, seed,
+                       moved);
+            check_overlap_is_found(&rows, moved);
+        }
+        free_rows(&rows);
+    }
+}
+
+static void test_many_outputs_in_address_order(void) {
+    enum { OUTPUTS = 100000 };
+    struct rows rows = make_rows(OUTPUTS);
+    CHECK_CASE("%d outputs in order", OUTPUTS);
+    for (size_t i = 0; i < OUTPUTS; i++)
+        rows.place[i] = i;
+    check_rows_arrive(&rows);
+    CHECK_CASE("%d outputs in reverse order", OUTPUTS);
+    for (size_t i = 0; i < OUTPUTS; i++)
+        rows.place[i] = OUTPUTS - 1 - i;
+    check_rows_arrive(&rows);
+    free_rows(&rows);
+}
+
+/* Columns of one matrix for outputs: their spans meet, their bytes do not. */
+struct columns {
+    size_t count, bytes;
+    unsigned char *source, *target, *before;
+    libsplit_tensor *outputs;
+    int64_t shape[2], out_shape[2], strides[2];
+};
+
+enum { ROWS = 5, WIDTH = 3 };
+
+/* 'pitch' is how far the matrix's rows are apart; its columns come in the order of 'place'. */
+static struct columns *make_columns(size_t count, int64_t pitch, size_t (*place)(size_t, size_t)) {
+    struct columns *columns = allocate(sizeof *columns);
+    columns->count = count;
+    columns->bytes = ROWS * (count * WIDTH + 2);
+    columns->source = allocate(columns->bytes);
+    columns->target = allocate(columns->bytes);
+    columns->before = allocate(columns->bytes);
+    columns->outputs = allocate(count * sizeof *columns->outputs);
+    columns->shape[0] = columns->out_shape[0] = ROWS;
+    columns->shape[1] = (int64_t)count * WIDTH;
+    columns->out_shape[1] = WIDTH;
+    columns->strides[0] = pitch;
+    columns->strides[1] = 1;
+    for (size_t i = 0; i < columns->bytes; i++)
+        columns->source[i] = (unsigned char)(i * 7);
+    memset(columns->target, 0xA5, columns->bytes);
+    memset(columns->before, 0xA5, columns->bytes);
+    for (size_t i = 0; i < count; i++) {
+        columns->outputs[i] = packed(
+            LIBSPLIT_DTYPE_UINT8, columns->target + place(i, count) * WIDTH, 2, columns->out_shape);
+        columns->outputs[i].strides = columns->strides;
+    }
+    return columns;
+}
+
+static void free_columns(struct columns *columns) {
+    free(columns->source);
+    free(columns->target);
+    free(columns->before);
+    free(columns->outputs);
+    free(columns);
+}
+
+static libsplit_status copy_columns(struct columns *columns, libsplit_error *error) {
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, columns->source, 2, columns->shape);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(OV_SPLIT, 1);
+    params.axis = 1;
+    params.num_outputs = (int64_t)columns->count;
+    return libsplit_copy(&input, &params, columns->outputs, columns->count, NULL, error);
+}
+
+static void check_columns_arrive(struct columns *columns) {
+    CHECK_OK(copy_columns(columns, NULL));
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t i = 0; i < columns->count; i++) {
+            size_t column = (size_t)((unsigned char *)columns->outputs[i].data - columns->target);
+            memcpy(columns->before + row * (size_t)columns->strides[0] + column,
+                   columns->source + (row * columns->count + i) * WIDTH, WIDTH);
+        }
+    CHECK(memcmp(columns->target, columns->before, columns->bytes) == 0);
+}
+
+static void check_columns_overlap(struct columns *columns) {
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    CHECK_STATUS(copy_columns(columns, &error), LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(error.output_index >= 0 && error.output_index < (int32_t)columns->count);
+    CHECK(memcmp(columns->target, columns->before, columns->bytes) == 0);
+}
+
+static size_t in_order(size_t i, size_t count) {
+    (void)count;
+    return i;
+}
+static size_t from_the_last(size_t i, size_t count) { return count - 1 - i; }
+/* 7919 is prime and divides none of the counts. */
+static size_t out_of_order(size_t i, size_t count) { return i * 7919 % count; }
+
+static void test_columns_of_one_matrix(void) {
+    static const size_t counts[] = {2, 3, 16, 17, 600};
+    static const struct {
+        const char *name;
+        size_t (*place)(size_t, size_t);
+    } orders[] = {
+        {"in order", in_order}, {"from the last", from_the_last}, {"shuffled", out_of_order}};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
+            for (int64_t gap = -1; gap <= 2; gap++) {
+                int64_t pitch = WIDTH * (int64_t)counts[c] + gap;
+                struct columns *columns = make_columns(counts[c], pitch, orders[o].place);
+                CHECK_CASE("%zu columns %s, %d bytes apart", counts[c], orders[o].name, (int)gap);
+                if (gap < 0)
+                    check_columns_overlap(columns);
+                else
+                    check_columns_arrive(columns);
+                free_columns(columns);
+            }
+}
+
+static double seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
+/*
+ * However many outputs there are and whatever is wrong with them, an answer comes soon: as a
+ * measure serves the time that it takes to accept as many outputs in any order.
+ */
+static void test_many_columns_are_judged_soon(void) {
+    enum { MANY = 20000 };
+    struct rows rows = make_rows(MANY);
+    shuffle_rows(&rows, 1);
+    CHECK_CASE("%d shuffled outputs", MANY);
+    double begin = seconds();
+    check_rows_arrive(&rows);
+    double limit = 0.25 + 20 * (seconds() - begin);
+    free_rows(&rows);
+
+    struct columns *columns = make_columns(MANY, WIDTH * MANY, out_of_order);
+    CHECK_CASE("%d shuffled columns", MANY);
+    begin = seconds();
+    check_columns_arrive(columns);
+    CHECK(seconds() - begin < limit);
+
+    CHECK_CASE("%d shuffled columns, two of them one", MANY);
+    columns->outputs[MANY / 2].data = columns->outputs[MANY / 3].data;
+    memcpy(columns->before, columns->target, columns->bytes);
+    begin = seconds();
+    check_columns_overlap(columns);
+    CHECK(seconds() - begin < limit);
+    free_columns(columns);
+}
+
+/* Columns 0 and 1 of one buffer are split into its columns 2 and 3. */
+static void test_outputs_in_the_gaps_of_the_input(void) {
+    char matrix[] = "ab..cd..ef..", overlapped[] = "ab..cd..ef..";
+    int64_t shape[2] = {3, 2}, strides[2] = {4, 1}, out_shape[2] = {3, 1};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, matrix, 2, shape), outputs[2];
+    input.strides = strides;
+    for (int i = 0; i < 2; i++) {
+        outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, matrix + 2 + i, 2, out_shape);
+        outputs[i].strides = strides;
+    }
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(SPLIT, 13);
+    params.axis = 1;
+    CHECK_CASE("outputs in the input's gaps");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+    CHECK_EQ_STR(matrix, "ababcdcdefef");
+
+    CHECK_CASE("output in a column of the input");
+    input.data = overlapped;
+    outputs[0].data = overlapped + 1;
+    outputs[1].data = overlapped + 2;
+    CHECK_STATUS(libsplit_copy(&input, &params, outputs, 2, NULL, NULL),
+                 LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK_EQ_STR(overlapped, "ab..cd..ef..");
+}
+
+/* Outputs that are not written overlap nothing. */
+static void test_empty_and_unwanted_outputs_overlap_nothing(void) {
+    char source[] = "abcdef", target[] = "......";
+    int64_t extent = 6, lengths[4] = {0, 3, 0, 3}, count = 4;
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, 1, &extent);
+    libsplit_tensor outputs[4] = {packed(LIBSPLIT_DTYPE_UINT8, source + 1, 1, &lengths[0]),
+                                  packed(LIBSPLIT_DTYPE_UINT8, target, 1, &lengths[1]),
+                                  packed(LIBSPLIT_DTYPE_UINT8, target + 1, 1, &lengths[2]),
+                                  {0}};
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(SPLIT, 18);
+    params.split = &split;
+    CHECK_CASE("empty outputs");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 4, NULL, NULL));
+    CHECK_EQ_STR(target, "abc...");
+}
+
+static void test_all_outputs_at_one_place(void) {
+    struct rows rows = make_rows(1000);
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    CHECK_CASE("1000 outputs at one place");
+    memset(rows.place, 0, rows.count * sizeof *rows.place);
+    reset_rows(&rows);
+    CHECK_STATUS(copy_rows(&rows, &error), LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(error.output_index >= 0 && error.output_index < 1000);
+    CHECK(memcmp(rows.target, rows.before, rows.count * ROW + 1) == 0);
+    free_rows(&rows);
+}
+
+int main(void) {
+    test_what_is_accepted();
+    REFUSE_ALL(pointer_cases);
+    REFUSE_ALL(structure_cases);
+    REFUSE_ALL(tensor_cases);
+    REFUSE_ALL(lengths_cases);
+    REFUSE_ALL(number_cases);
+    REFUSE_ALL(layout_cases);
+    REFUSE_ALL(overflow_cases);
+    REFUSE_ALL(output_cases);
+    test_lengths_of_impossible_rank();
+    test_error_structures_that_are_too_small();
+    test_error_structure_askew();
+    test_error_structure_that_is_larger();
+    test_one_overlap_among_many_outputs();
+    test_many_outputs_in_address_order();
+    test_columns_of_one_matrix();
+    test_many_columns_are_judged_soon();
+    test_outputs_in_the_gaps_of_the_input();
+    test_empty_and_unwanted_outputs_overlap_nothing();
+    test_all_outputs_at_one_place();
+    CHECK_DONE();
+}

@@ -1,0 +1,114 @@
+/*
+ * check.h - what the test programs are written with
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <libsplit.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int check_count, check_failures;
+/* Which row, round or seed is on; printed with every failure. */
+static char check_case[160];
+
+#define CHECK_CASE(...) ((void)snprintf(check_case, sizeof check_case, __VA_ARGS__))
+
+/* Counts a check; true when it failed, after the start of a message. */
+static inline int check_fails(int holds, const char *text, const char *file, int line) {
+    check_count++;
+    if (holds)
+        return 0;
+    check_failures++;
+    fprintf(stderr, "%s:%d: [%s] %s", file, line, check_case, text);
+    return 1;
+}
+
+static inline void check_true(int holds, const char *text, const char *file, int line) {
+    if (check_fails(holds, text, file, line))
+        fputs(" does not hold\n", stderr);
+}
+
+static inline void check_int(int64_t actual, int64_t expected, const char *text, const char *file,
+                             int line) {
+    if (check_fails(actual == expected, text, file, line))
+        fprintf(stderr, " is %" PRId64 ", not %" PRId64 "\n", actual, expected);
+}
+
+static inline void check_str(const char *actual, const char *expected, const char *text,
+                             const char *file, int line) {
+    if (check_fails(strcmp(actual, expected) == 0, text, file, line))
+        fprintf(stderr, " is\n  \"%s\", not\n  \"%s\"\n", actual, expected);
+}
+
+static inline void check_status(libsplit_status actual, libsplit_status expected, const char *text,
+                                const char *file, int line) {
+    if (check_fails(actual == expected, text, file, line))
+        fprintf(stderr, " is %s, not %s\n", libsplit_status_name(actual),
+                libsplit_status_name(expected));
+}
+
+#define CHECK(cond) check_true(!!(cond), #cond, __FILE__, __LINE__)
+#define CHECK_EQ_INT(actual, expected)                                                             \
+    check_int((int64_t)(actual), (int64_t)(expected), #actual, __FILE__, __LINE__)
+#define CHECK_EQ_STR(actual, expected) check_str(actual, expected, #actual, __FILE__, __LINE__)
+#define CHECK_STATUS(call, status) check_status(call, status, #call, __FILE__, __LINE__)
+#define CHECK_OK(call) CHECK_STATUS(call, LIBSPLIT_STATUS_OK)
+
+/* The end of main(). A program that checked nothing has not passed. */
+#define CHECK_DONE()                                                                               \
+    do {                                                                                           \
+        printf("%d checks, %d failed\n", check_count, check_failures);                             \
+        return check_failures != 0 || check_count == 0;                                            \
+    } while (0)
+
+/* How tables write lengths: LIST(2, 4), LENGTHS(INT32, int32_t, 2, 4), SCALAR(INT64, int64_t, 2).
+ */
+#define LENGTHS(number, type, ...)                                                                 \
+    &(const libsplit_tensor){.data = (type[]){__VA_ARGS__},                                        \
+                             .shape = (int64_t[]){sizeof((type[]){__VA_ARGS__}) / sizeof(type)},   \
+                             .rank = 1,                                                            \
+                             .dtype = LIBSPLIT_DTYPE_##number}
+#define LIST(...) LENGTHS(INT64, int64_t, __VA_ARGS__)
+#define SCALAR(number, type, value)                                                                \
+    &(const libsplit_tensor){.data = (type[]){value}, .dtype = LIBSPLIT_DTYPE_##number}
+#define UNKNOWN_LIST(count)                                                                        \
+    &(const libsplit_tensor){.shape = (int64_t[]){count}, .rank = 1, .dtype = LIBSPLIT_DTYPE_INT64}
+#define UNKNOWN_SCALAR &(const libsplit_tensor){.dtype = LIBSPLIT_DTYPE_INT64}
+#define EMPTY_LIST UNKNOWN_LIST(0)
+
+/* A row-major packed tensor; as an output it has room for its rank. */
+static inline libsplit_tensor packed(libsplit_dtype dtype, void *data, int32_t rank,
+                                     int64_t *shape) {
+    libsplit_tensor tensor = {.data = data, .shape = shape, .rank = rank, .dtype = dtype};
+    tensor.capacity = rank;
+    return tensor;
+}
+
+/* How the programs allocate: a test machine out of memory is no finding. */
+static inline void *allocate(size_t bytes) {
+    void *memory = malloc(bytes == 0 ? 1 : bytes);
+    if (memory == NULL)
+        abort();
+    return memory;
+}
+
+/* Pseudo-random numbers, the same in every run (splitmix64). */
+static inline uint64_t random_u64(uint64_t *state) {
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+/* A pseudo-random number from low to high, both included. */
+static inline int64_t random_in(uint64_t *state, int64_t low, int64_t high) {
+    return low + (int64_t)(random_u64(state) % (uint64_t)(high - low + 1));
+}
+
+#endif

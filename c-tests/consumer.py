@@ -1,0 +1,87 @@
+"""Installs libsplit, moves it, and builds and runs one program with it in each way users do.
+
+usage: consumer.py install|pkg-config|find_package|add_subdirectory
+"""
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent
+PROGRAM = SOURCE / "c-tests" / "consumer" / "main.c"
+EXPECTED = "1 2 | 3 4 5 6\n"
+
+parser = argparse.ArgumentParser()
+parser.add_argument("way")
+parser.add_argument("--build", type=Path, help="the build directory of libsplit")
+parser.add_argument("--config", help="its build type")
+parser.add_argument("--cmake")
+parser.add_argument("--cc")
+args = parser.parse_args()
+
+work = args.build / "consumer"
+moved = work / "moved"
+
+
+def run(*command, **env):
+    command = [str(word) for word in command]
+    print("+", shlex.join(command), flush=True)
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, env={**os.environ, **env})
+    print(done.stdout, end="", flush=True)
+    done.check_returncode()
+    return done.stdout
+
+
+def check(program, **env):
+    output = run(program, **env)
+    assert output == EXPECTED, f"{program} printed {output!r}, not {EXPECTED!r}"
+
+
+def install():
+    """Nothing may depend on where it was installed, so that directory is gone afterwards."""
+    first = work / "installed"
+    shutil.rmtree(first, ignore_errors=True)
+    shutil.rmtree(moved, ignore_errors=True)
+    run(args.cmake, "--install", args.build, "--prefix", first, "--config", args.config)
+    first.rename(moved)
+
+
+def pkg_config():
+    (pc,) = moved.rglob("libsplit.pc")
+
+    def flags(*options):
+        return shlex.split(run("pkg-config", *options, "libsplit", PKG_CONFIG_PATH=str(pc.parent)))
+
+    libdir = pc.parent.parent
+    run(args.cc, PROGRAM, "-o", work / "shared", *flags("--cflags", "--libs"))
+    check(work / "shared", LD_LIBRARY_PATH=str(libdir))
+
+    # As the two libraries lie side by side, -lsplit alone would mean the shared one.
+    static = flags("--static", "--cflags", "--libs")
+    named = ["-l:libsplit.a" if flag == "-lsplit" else flag for flag in static]
+    run(args.cc, PROGRAM, "-o", work / "static", *named)
+    check(work / "static")
+    run(args.cc, "-static", PROGRAM, "-o", work / "all-static", *static)
+    check(work / "all-static")
+
+
+def cmake_project(name, *options):
+    # A Debug build, as users make too; with add_subdirectory it runs cargo's dev profile.
+    build = work / name
+    run(args.cmake, "-S", PROGRAM.parent, "-B", build, f"-DCMAKE_C_COMPILER={args.cc}",
+        "-DCMAKE_BUILD_TYPE=Debug", *options)
+    run(args.cmake, "--build", build)
+    check(build / "shared")
+    check(build / "static")
+
+
+ways = {
+    "install": install,
+    "pkg-config": pkg_config,
+    "find_package": lambda: cmake_project("find_package", f"-DCMAKE_PREFIX_PATH={moved}"),
+    "add_subdirectory": lambda: cmake_project("add_subdirectory", f"-DLIBSPLIT_SOURCE={SOURCE}"),
+}
+ways[args.way]()

@@ -1,0 +1,195 @@
+/*
+ * dlopen.c - the shared library as a plug-in: loaded, used and unloaded at run time
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+#define _DEFAULT_SOURCE 1 /* realpath */
+
+#include "check.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#define ROUNDS 5
+
+/* The library's functions, each found by its name. */
+struct library {
+    void *handle;
+    uint32_t (*version)(void);
+    const char *(*version_string)(void);
+    const char *(*status_name)(libsplit_status);
+    const char *(*dtype_name)(libsplit_dtype);
+    uint32_t (*dtype_bits)(libsplit_dtype);
+    libsplit_status (*count)(const libsplit_tensor *, const libsplit_params *, size_t *,
+                             libsplit_error *);
+    libsplit_status (*infer)(const libsplit_tensor *, const libsplit_params *, libsplit_tensor *,
+                             size_t, libsplit_error *);
+    libsplit_status (*view)(const libsplit_tensor *, const libsplit_params *, libsplit_tensor *,
+                            size_t, libsplit_error *);
+    libsplit_status (*copy)(const libsplit_tensor *, const libsplit_params *,
+                            const libsplit_tensor *, size_t, const libsplit_executor *,
+                            libsplit_error *);
+};
+
+/* ISO C has no cast from object to function pointers; POSIX has them alike in memory. */
+static void find(void *handle, const char *name, void *function) {
+    void *symbol = dlsym(handle, name);
+    if (symbol == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    memcpy(function, &symbol, sizeof symbol);
+}
+
+static struct library load(const char *path) {
+    struct library library = {.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
+    if (library.handle == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    find(library.handle, "libsplit_version", &library.version);
+    find(library.handle, "libsplit_version_string", &library.version_string);
+    find(library.handle, "libsplit_status_name", &library.status_name);
+    find(library.handle, "libsplit_dtype_name", &library.dtype_name);
+    find(library.handle, "libsplit_dtype_bits", &library.dtype_bits);
+    find(library.handle, "libsplit_count", &library.count);
+    find(library.handle, "libsplit_infer", &library.infer);
+    find(library.handle, "libsplit_view", &library.view);
+    find(library.handle, "libsplit_copy", &library.copy);
+    return library;
+}
+
+/* Whether any part of the file is mapped into this process. */
+static int is_mapped(const char *path) {
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[4096 + 256];
+    int found = 0;
+    if (maps == NULL)
+        abort();
+    while (fgets(line, sizeof line, maps) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        const char *file = strchr(line, '/');
+        found |= file != NULL && strcmp(file, path) == 0;
+    }
+    fclose(maps);
+    return found;
+}
+
+static void unload(const struct library *library, const char *path) {
+    CHECK(is_mapped(path));
+    CHECK_EQ_INT(dlclose(library->handle), 0);
+    CHECK(!is_mapped(path));
+    CHECK(dlopen(path, RTLD_NOW | RTLD_NOLOAD) == NULL);
+}
+
+/* Splits "abcdef" in two by every function that there is. Needs nothing but 'library'. */
+static int all_functions_work(const struct library *library) {
+    char source[] = "abcdef", pieces[2][4] = {"...", "..."};
+    int64_t extent = 6, shapes[2] = {0, 0}, strides[2] = {0, 0};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, 1, &extent), outputs[2];
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    size_t count = 0;
+    params.num_outputs = 2;
+    for (int i = 0; i < 2; i++)
+        outputs[i] = (libsplit_tensor){.shape = &shapes[i], .strides = &strides[i], .capacity = 1};
+    int works = library->count(&input, &params, &count, NULL) == LIBSPLIT_STATUS_OK && count == 2;
+    works &= library->view(&input, &params, outputs, 2, NULL) == LIBSPLIT_STATUS_OK &&
+             outputs[1].data == source + 3;
+    works &=
+        library->infer(&input, &params, outputs, 2, NULL) == LIBSPLIT_STATUS_OK && shapes[1] == 3;
+    for (int i = 0; i < 2; i++)
+        outputs[i].data = pieces[i];
+    works &= library->copy(&input, &params, outputs, 2, NULL, NULL) == LIBSPLIT_STATUS_OK &&
+             memcmp(pieces, "abc\0def", sizeof pieces) == 0;
+    return works;
+}
+
+static void test_load_and_unload(const char *path) {
+    for (int round = 0; round < ROUNDS; round++) {
+        CHECK_CASE("round %d", round);
+        struct library library = load(path);
+        CHECK(library.version() != 0);
+        CHECK(strchr(library.version_string(), '.') != NULL);
+        CHECK_EQ_STR(library.status_name(0), "LIBSPLIT_STATUS_OK");
+        CHECK_EQ_STR(library.dtype_name(1), "FLOAT");
+        CHECK_EQ_INT(library.dtype_bits(1), 32);
+        CHECK(all_functions_work(&library));
+        unload(&library, path);
+    }
+}
+
+static void test_unload_after_an_error(const char *path) {
+    for (int round = 0; round < ROUNDS; round++) {
+        CHECK_CASE("error, round %d", round);
+        struct library library = load(path);
+        int64_t extent = 6;
+        size_t count = 0;
+        libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, NULL, 1, &extent);
+        libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+        libsplit_error error = LIBSPLIT_ERROR_INIT;
+        params.axis = 5;
+        CHECK_EQ_INT(library.count(&input, &params, &count, &error), LIBSPLIT_STATUS_ERROR_AXIS);
+        unload(&library, path);
+        /* The message is the caller's, and outlives the library. */
+        CHECK(strstr(error.message, "axis") != NULL);
+    }
+}
+
+/* A thread that uses the library, and lives until it is told to end. */
+struct user {
+    const struct library *library;
+    int works;
+    pthread_barrier_t used, may_end;
+};
+
+static void *use(void *data) {
+    struct user *user = data;
+    user->works = all_functions_work(user->library);
+    pthread_barrier_wait(&user->used);
+    pthread_barrier_wait(&user->may_end);
+    return NULL;
+}
+
+static void test_unload_after_use_on_another_thread(const char *path, int thread_outlives) {
+    for (int round = 0; round < ROUNDS; round++) {
+        CHECK_CASE("thread %s, round %d", thread_outlives ? "lives on" : "has ended", round);
+        struct library library = load(path);
+        struct user user = {.library = &library};
+        pthread_t thread;
+        pthread_barrier_init(&user.used, NULL, 2);
+        pthread_barrier_init(&user.may_end, NULL, 2);
+        if (pthread_create(&thread, NULL, use, &user) != 0)
+            abort();
+        pthread_barrier_wait(&user.used);
+        if (thread_outlives)
+            unload(&library, path);
+        pthread_barrier_wait(&user.may_end);
+        pthread_join(thread, NULL);
+        if (!thread_outlives)
+            unload(&library, path);
+        CHECK(user.works);
+        pthread_barrier_destroy(&user.used);
+        pthread_barrier_destroy(&user.may_end);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s path-of-libsplit.so\n", argv[0]);
+        return 2;
+    }
+    /* As /proc/self/maps has it, without symbolic links. */
+    char *path = realpath(argv[1], NULL);
+    if (path == NULL) {
+        perror(argv[1]);
+        return 2;
+    }
+    CHECK_CASE("before");
+    CHECK(!is_mapped(path));
+    test_load_and_unload(path);
+    test_unload_after_an_error(path);
+    test_unload_after_use_on_another_thread(path, 0);
+    test_unload_after_use_on_another_thread(path, 1);
+    free(path);
+    CHECK_DONE();
+}

@@ -1,0 +1,428 @@
+/*
+ * strides.c - libsplit_copy() from and to layouts of all kinds, against a loop that visits one
+ * element after the other
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+#define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
+
+#include "check.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MAX_TEST_RANK 5
+#define MAX_PIECES 4
+#define ROUNDS 8000
+
+/* A type of each element size. */
+static const libsplit_dtype dtypes[] = {LIBSPLIT_DTYPE_BOOL, LIBSPLIT_DTYPE_BFLOAT16,
+                                        LIBSPLIT_DTYPE_FLOAT, LIBSPLIT_DTYPE_INT64,
+                                        LIBSPLIT_DTYPE_COMPLEX128};
+
+/* One axis order and one stride an axis, and how far they reach from element [0, ..., 0]. */
+struct layout {
+    int64_t strides[MAX_TEST_RANK];
+    int64_t low, high; /* in elements */
+};
+
+static void find_reach(struct layout *layout, int32_t rank, const int64_t *shape) {
+    layout->low = layout->high = 0;
+    for (int32_t d = 0; d < rank; d++) {
+        int64_t last = shape[d] > 0 ? (shape[d] - 1) * layout->strides[d] : 0;
+        *(last < 0 ? &layout->low : &layout->high) += last;
+    }
+}
+
+static void shuffle(uint64_t *state, int32_t *order, int32_t count) {
+    for (int32_t i = 0; i < count; i++)
+        order[i] = i;
+    for (int32_t i = count - 1; i > 0; i--) {
+        int32_t other = (int32_t)random_in(state, 0, i), swapped = order[i];
+        order[i] = order[other];
+        order[other] = swapped;
+    }
+}
+
+/* Axes in any order and direction, with gaps; no two elements at one address. */
+static struct layout nested_layout(uint64_t *state, int32_t rank, const int64_t *shape) {
+    static const int64_t garbage[] = {INT64_MIN, INT64_MAX, 0, 1};
+    struct layout layout;
+    int32_t order[MAX_TEST_RANK];
+    int64_t beyond = 1;
+    shuffle(state, order, rank);
+    for (int32_t i = 0; i < rank; i++) {
+        int32_t d = order[i];
+        int64_t gap = random_in(state, 0, 3) == 0 ? random_in(state, 1, 3) : 0;
+        int64_t stride = beyond + gap;
+        beyond = stride * (shape[d] > 0 ? shape[d] : 1);
+        layout.strides[d] = random_in(state, 0, 3) == 0 ? -stride : stride;
+        /* Strides of axes with one element do not matter. */
+        if (shape[d] == 1)
+            layout.strides[d] = garbage[random_in(state, 0, 3)];
+    }
+    find_reach(&layout, rank, shape);
+    return layout;
+}
+
+/* Small strides of any kind, 0 included: elements may be shared. */
+static struct layout any_layout(uint64_t *state, int32_t rank, const int64_t *shape) {
+    struct layout layout;
+    for (int32_t d = 0; d < rank; d++)
+        layout.strides[d] = random_in(state, -7, 7);
+    find_reach(&layout, rank, shape);
+    return layout;
+}
+
+static struct layout packed_layout(int32_t rank, const int64_t *shape) {
+    struct layout layout;
+    int64_t stride = 1;
+    for (int32_t d = rank - 1; d >= 0; d--) {
+        layout.strides[d] = stride;
+        stride *= shape[d];
+    }
+    find_reach(&layout, rank, shape);
+    return layout;
+}
+
+/* Memory with a tensor in it: its bytes now, and as they are expected to become. */
+struct memory {
+    unsigned char *bytes, *expected;
+    size_t size, origin; /* where element [0, ..., 0] lies */
+};
+
+static struct memory memory_for(uint64_t *state, const struct layout *layout, size_t element) {
+    struct memory memory;
+    size_t before = (size_t)-layout->low * element + (size_t)random_in(state, 16, 40);
+    memory.origin = before;
+    memory.size = before + (size_t)(layout->high + 1) * element + 32;
+    memory.bytes = allocate(memory.size);
+    memory.expected = allocate(memory.size);
+    for (size_t i = 0; i < memory.size; i++)
+        memory.bytes[i] = memory.expected[i] = (unsigned char)random_u64(state);
+    return memory;
+}
+
+static void free_memory(struct memory *memory) {
+    free(memory->bytes);
+    free(memory->expected);
+}
+
+/* Steps to the next index, last axis first; 0 after the last one. */
+static int next_index(int64_t *index, int32_t rank, const int64_t *shape) {
+    for (int32_t d = rank - 1; d >= 0; d--) {
+        if (++index[d] < shape[d])
+            return 1;
+        index[d] = 0;
+    }
+    return 0;
+}
+
+/* The oracle: writes a piece into the expected bytes, element by element. */
+static void expect_piece(const struct memory *from, const struct layout *from_layout,
+                         const struct memory *to, const struct layout *to_layout, int32_t rank,
+                         const int64_t *shape, int32_t axis, int64_t offset, size_t element) {
+    int64_t index[MAX_TEST_RANK] = {0};
+    for (int32_t d = 0; d < rank; d++)
+        if (shape[d] == 0)
+            return;
+    do {
+        int64_t source = 0, target = 0;
+        for (int32_t d = 0; d < rank; d++) {
+            int64_t at = index[d] + (d == axis ? offset : 0);
+            source += at == 0 ? 0 : at * from_layout->strides[d];
+            target += index[d] == 0 ? 0 : index[d] * to_layout->strides[d];
+        }
+        memcpy(to->expected + ((int64_t)to->origin + target * (int64_t)element),
+               from->bytes + ((int64_t)from->origin + source * (int64_t)element), element);
+    } while (next_index(index, rank, shape));
+}
+
+struct round {
+    libsplit_dtype dtype;
+    size_t element;
+    int32_t rank, axis;
+    int64_t shape[MAX_TEST_RANK];
+    int64_t lengths[MAX_PIECES];
+    int64_t pieces;
+};
+
+static struct round random_round(uint64_t *state) {
+    struct round round;
+    round.dtype = dtypes[random_in(state, 0, 4)];
+    round.element = libsplit_dtype_bits(round.dtype) / 8;
+    /* Mostly small; sometimes wide enough for blocks of elements, or for long runs of them. */
+    static const struct {
+        int32_t rank;
+        int64_t extent;
+    } sizes[] = {{5, 4}, {4, 6}, {3, 9}, {2, 12}, {1, 40}, {2, 150}, {3, 36}};
+    int64_t size = random_in(state, 0, 99) < 90 ? random_in(state, 0, 4) : random_in(state, 5, 6);
+    round.rank = (int32_t)random_in(state, 1, sizes[size].rank);
+    round.axis = (int32_t)random_in(state, 0, round.rank - 1);
+    int64_t most = round.rank == 1 && sizes[size].extent > 12 ? 20000 : sizes[size].extent;
+    for (int32_t d = 0; d < round.rank; d++)
+        round.shape[d] = random_in(state, 0, 15) == 0 ? 0 : random_in(state, 1, most);
+    round.pieces = random_in(state, 1, MAX_PIECES);
+    int64_t left = round.shape[round.axis];
+    for (int64_t i = 0; i < round.pieces; i++) {
+        round.lengths[i] = i == round.pieces - 1 ? left : random_in(state, 0, left);
+        left -= round.lengths[i];
+    }
+    return round;
+}
+
+static libsplit_params params_for(const struct round *round, libsplit_tensor *split,
+                                  int64_t *lengths, int64_t *count) {
+    memcpy(lengths, round->lengths, sizeof round->lengths);
+    *count = round->pieces;
+    *split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, count);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1);
+    params.axis = round->axis;
+    params.split = split;
+    return params;
+}
+
+static struct layout input_layout(uint64_t *state, const struct round *round) {
+    switch (random_in(state, 0, 2)) {
+    case 0:
+        return packed_layout(round->rank, round->shape);
+    case 1:
+        return nested_layout(state, round->rank, round->shape);
+    default:
+        return any_layout(state, round->rank, round->shape);
+    }
+}
+
+/* Every piece into memory of its own. */
+static void copy_to_own_memory(uint64_t *state, const struct round *round) {
+    int64_t lengths[MAX_PIECES], count, shapes[MAX_PIECES][MAX_TEST_RANK];
+    libsplit_tensor split, outputs[MAX_PIECES];
+    struct layout from_layout = input_layout(state, round), to_layouts[MAX_PIECES];
+    struct memory from = memory_for(state, &from_layout, round->element), to[MAX_PIECES];
+    int64_t shape[MAX_TEST_RANK], offset = 0;
+    memcpy(shape, round->shape, sizeof shape);
+    libsplit_tensor input = packed(round->dtype, from.bytes + from.origin, round->rank, shape);
+    input.strides = from_layout.strides;
+    for (int64_t i = 0; i < round->pieces; i++) {
+        memcpy(shapes[i], shape, sizeof shape);
+        shapes[i][round->axis] = round->lengths[i];
+        to_layouts[i] = nested_layout(state, round->rank, shapes[i]);
+        to[i] = memory_for(state, &to_layouts[i], round->element);
+        expect_piece(&from, &from_layout, &to[i], &to_layouts[i], round->rank, shapes[i],
+                     round->axis, offset, round->element);
+        offset += round->lengths[i];
+        outputs[i] = packed(round->dtype, to[i].bytes + to[i].origin, round->rank, shapes[i]);
+        outputs[i].strides = to_layouts[i].strides;
+    }
+    libsplit_params params = params_for(round, &split, lengths, &count);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, (size_t)round->pieces, NULL, NULL));
+    CHECK(memcmp(from.bytes, from.expected, from.size) == 0);
+    for (int64_t i = 0; i < round->pieces; i++) {
+        CHECK(memcmp(to[i].bytes, to[i].expected, to[i].size) == 0);
+        free_memory(&to[i]);
+    }
+    free_memory(&from);
+}
+
+/*
+ * Every piece into one tensor of the input's shape: where the piece lies in the input, so its
+ * columns interleave with those of the others. Rows may have a gap behind them.
+ */
+static void copy_to_one_tensor(uint64_t *state, const struct round *round) {
+    int64_t lengths[MAX_PIECES], count, shapes[MAX_PIECES][MAX_TEST_RANK];
+    libsplit_tensor split, outputs[MAX_PIECES];
+    struct layout from_layout = input_layout(state, round);
+    struct layout to_layout = packed_layout(round->rank, round->shape);
+    int64_t gap = random_in(state, 0, 3);
+    for (int32_t d = 0; d < round->axis; d++) {
+        int64_t row = 1;
+        for (int32_t e = round->axis; e < round->rank; e++)
+            row *= round->shape[e];
+        to_layout.strides[d] = row == 0 ? 0 : to_layout.strides[d] / row * (row + gap);
+    }
+    find_reach(&to_layout, round->rank, round->shape);
+    struct memory from = memory_for(state, &from_layout, round->element);
+    struct memory to = memory_for(state, &to_layout, round->element);
+    int64_t shape[MAX_TEST_RANK], offset = 0;
+    memcpy(shape, round->shape, sizeof shape);
+    libsplit_tensor input = packed(round->dtype, from.bytes + from.origin, round->rank, shape);
+    input.strides = from_layout.strides;
+    for (int64_t i = 0; i < round->pieces; i++) {
+        memcpy(shapes[i], shape, sizeof shape);
+        shapes[i][round->axis] = round->lengths[i];
+        struct memory piece = to;
+        piece.origin += (size_t)(offset * to_layout.strides[round->axis]) * round->element;
+        expect_piece(&from, &from_layout, &piece, &to_layout, round->rank, shapes[i], round->axis,
+                     offset, round->element);
+        offset += round->lengths[i];
+        outputs[i] = packed(round->dtype, piece.bytes + piece.origin, round->rank, shapes[i]);
+        outputs[i].strides = to_layout.strides;
+    }
+    libsplit_params params = params_for(round, &split, lengths, &count);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, (size_t)round->pieces, NULL, NULL));
+    CHECK(memcmp(to.bytes, to.expected, to.size) == 0);
+    free_memory(&to);
+    free_memory(&from);
+}
+
+static void test_random_layouts(void) {
+    for (uint64_t seed = 0; seed < ROUNDS; seed++) {
+        uint64_t state = seed;
+        struct round round = random_round(&state);
+        CHECK_CASE("seed %" PRIu64 ", rank %d, axis %d, %s", seed, (int)round.rank, (int)round.axis,
+                   libsplit_dtype_name(round.dtype));
+        if (seed % 3 == 0)
+            copy_to_one_tensor(&state, &round);
+        else
+            copy_to_own_memory(&state, &round);
+    }
+}
+
+/* By hand, so that the loop above does not stand alone. */
+static void test_transposed_and_reversed_by_hand(void) {
+    char source[] = "abcdef", one[3] = "..", two[7] = "......";
+    int64_t shape[2] = {3, 2}, transposed[2] = {1, 3}, lengths[2] = {1, 2}, count = 2;
+    int64_t reversed[2] = {-1, -3};
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 13);
+    params.split = &split;
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, 2, shape);
+    libsplit_tensor outputs[2] = {packed(LIBSPLIT_DTYPE_UINT8, one, 2, (int64_t[]){1, 2}),
+                                  packed(LIBSPLIT_DTYPE_UINT8, two, 2, (int64_t[]){2, 2})};
+    CHECK_CASE("transposed by hand");
+    input.strides = transposed;
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+    CHECK_EQ_STR(one, "ad");
+    CHECK_EQ_STR(two, "becf..");
+
+    CHECK_CASE("reversed by hand");
+    input.strides = reversed;
+    input.data = source + 5;
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+    CHECK_EQ_STR(one, "fc");
+    CHECK_EQ_STR(two, "ebda..");
+
+    CHECK_CASE("to every other byte, backwards, by hand");
+    input.strides = NULL;
+    input.data = source;
+    outputs[1].strides = (int64_t[]){-1, -2};
+    outputs[1].data = two + 4;
+    memset(two, '.', 6);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+    CHECK_EQ_STR(one, "ab");
+    CHECK_EQ_STR(two, ".fdec.");
+}
+
+static void test_garbage_strides_of_empty_tensors(void) {
+    int64_t shape[2] = {2, 0}, garbage[2] = {INT64_MIN, INT64_MAX}, out_shape[2] = {1, 0};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_DOUBLE, NULL, 2, shape);
+    libsplit_tensor outputs[2] = {packed(LIBSPLIT_DTYPE_DOUBLE, NULL, 2, out_shape),
+                                  packed(LIBSPLIT_DTYPE_DOUBLE, NULL, 2, out_shape)};
+    input.strides = outputs[0].strides = outputs[1].strides = garbage;
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.num_outputs = 2;
+    CHECK_CASE("garbage strides of empty tensors");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+}
+
+/* Rank 64 with every third axis of extent 2, each in another direction than the one before. */
+static void test_rank_64(void) {
+    enum { RANK = 64, WIDE = 12, SIZE = 1 << WIDE };
+    static unsigned char source[SIZE], piece[SIZE / 2];
+    int64_t shape[RANK], out_shape[RANK], strides[RANK], origin = 0, stride = 1;
+    int32_t wide[WIDE];
+    for (int32_t d = RANK - 1, n = 0; d >= 0; d--) {
+        int is_wide = d % 5 == 0 && n < WIDE;
+        shape[d] = out_shape[d] = is_wide ? 2 : 1;
+        strides[d] = is_wide ? (n % 2 == 0 ? stride : -stride) : INT64_MIN;
+        if (!is_wide)
+            continue;
+        origin += n % 2 == 0 ? 0 : stride;
+        stride *= 2;
+        wide[n++] = d;
+    }
+    for (size_t i = 0; i < SIZE; i++)
+        source[i] = (unsigned char)(i ^ i >> 5);
+    int32_t axis = wide[4];
+    out_shape[axis] = 1;
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_INT8, source + origin, RANK, shape);
+    input.strides = strides;
+    libsplit_tensor outputs[2] = {{0}, packed(LIBSPLIT_DTYPE_INT8, piece, RANK, out_shape)};
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.axis = axis;
+    params.num_outputs = 2;
+    CHECK_CASE("rank 64");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+    int wrong = 0;
+    for (size_t i = 0; i < SIZE / 2; i++) {
+        /* The index's bit of the split axis is 1; odd axes run backwards. */
+        size_t at = (i & 15) | 16 | (i >> 4 << 5);
+        at ^= 0xAAA;
+        wrong += piece[i] != source[at];
+    }
+    CHECK_EQ_INT(wrong, 0);
+}
+
+/* Two pages to work in, each between pages that nobody may touch. */
+static unsigned char *guarded_pages(size_t page) {
+    unsigned char *memory = mmap(NULL, 5 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory + page, page, PROT_READ | PROT_WRITE) != 0 ||
+        mprotect(memory + 3 * page, page, PROT_READ | PROT_WRITE) != 0)
+        abort();
+    return memory;
+}
+
+/* Splits off the first column or columns; input and output end, or begin, at a guard page. */
+static void check_at_guard_page(unsigned char *from, unsigned char *to, size_t page,
+                                const struct round *round, int transposed, int at_end) {
+    int64_t shape[2] = {round->shape[0], round->shape[1]}, out_shape[2] = {shape[0], 0};
+    int64_t strides[2] = {1, shape[0]}, lengths[2] = {round->lengths[0], -1}, count = 2;
+    out_shape[1] = shape[1] - lengths[0];
+    size_t bytes = (size_t)(shape[0] * shape[1]) * round->element;
+    size_t out_bytes = (size_t)(out_shape[0] * out_shape[1]) * round->element;
+    unsigned char *source = at_end ? from + page - bytes : from;
+    unsigned char *target = at_end ? to + page - out_bytes : to;
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
+    libsplit_tensor input = packed(round->dtype, source, 2, shape);
+    libsplit_tensor outputs[2] = {{0}, packed(round->dtype, target, 2, out_shape)};
+    input.strides = transposed ? strides : NULL;
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1);
+    params.split = &split;
+    params.axis = 1;
+    memset(to, 0, page);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+    int64_t first = lengths[0] * (transposed ? shape[0] : 1);
+    CHECK(memcmp(target, source + (size_t)first * round->element, round->element) == 0);
+    CHECK(memcmp(target + out_bytes - round->element, source + bytes - round->element,
+                 round->element) == 0);
+}
+
+static void test_between_guard_pages(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *memory = guarded_pages(page);
+    for (size_t i = 0; i < page; i++)
+        memory[page + i] = (unsigned char)(i * 73 + 1);
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
+        for (int64_t rows = 1; rows <= 9; rows++)
+            for (int64_t columns = 2; columns <= 20; columns++)
+                for (int layout = 0; layout < 4; layout++) {
+                    struct round round = {.dtype = dtypes[t], .shape = {rows, columns}};
+                    round.element = libsplit_dtype_bits(round.dtype) / 8;
+                    round.lengths[0] = (rows * 3 + columns) % (columns - 1) + 1;
+                    CHECK_CASE("guard pages: %s, %d x %d, %s, at the %s",
+                               libsplit_dtype_name(round.dtype), (int)rows, (int)columns,
+                               layout & 1 ? "transposed" : "packed", layout & 2 ? "end" : "start");
+                    check_at_guard_page(memory + page, memory + 3 * page, page, &round, layout & 1,
+                                        layout & 2);
+                }
+    munmap(memory, 5 * page);
+}
+
+int main(void) {
+    test_transposed_and_reversed_by_hand();
+    test_garbage_strides_of_empty_tensors();
+    test_rank_64();
+    test_between_guard_pages();
+    test_random_layouts();
+    CHECK_DONE();
+}

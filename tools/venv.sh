@@ -1,0 +1,37 @@
+#!/bin/sh
+# Makes the Python environment in directory $1 anew, with the development tools that this machine
+# lacks, from PyPI at the versions of requirements-dev.txt.
+set -eu
+venv=$1
+
+fail() {
+    echo "error: $*" >&2
+    exit 1
+}
+have() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    fail "$(python3 --version) is too old: install Python 3.10 or newer"
+rm -rf "$venv"
+python3 -m venv "$venv" || fail "no venv: install Python's venv module (Debian: python3-venv)"
+
+set -- clang-format numpy pillow
+echo 'cmake_minimum_required(VERSION 3.20)' | cmake -P /dev/stdin 2>/dev/null ||
+    set -- "$@" cmake ninja
+have pkg-config || set -- "$@" pkgconf
+if ! have clang || ! have clang++; then
+    set -- "$@" ziglang
+    for tool in clang:cc clang++:c++; do
+        # shellcheck disable=SC2016 # for the wrapper to expand
+        printf '#!/bin/sh\nexec "${0%%/*}/python" -m ziglang %s "$@"\n' "${tool#*:}" \
+            >"$venv/bin/${tool%:*}"
+        chmod +x "$venv/bin/${tool%:*}"
+    done
+fi
+
+echo "==> from PyPI into $venv: $*"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --constraint requirements-dev.txt "$@" ||
+    fail "pip could not install them: is there a network?"
