@@ -242,6 +242,9 @@ SPOIL(params_size_1) { s->params.struct_size = 1; }
 SPOIL(params_size_short) { s->params.struct_size = sizeof s->params - 1; }
 SPOIL(params_size_huge) { s->params.struct_size = SIZE_MAX; }
 SPOIL(params_size_large) { s->params.struct_size = (size_t)1 << 20; }
+SPOIL(params_size_beyond_32_bits) {
+    s->params.struct_size = (size_t)IN_32_BITS((int64_t)sizeof s->params);
+}
 SPOIL(params_tail) {
     s->params.struct_size = sizeof s->params + 16;
     s->params_tail[15] = 1;
@@ -287,6 +290,8 @@ static const struct bad structure_cases[] = {
      NO_OUTPUT},
     {"params.struct_size 1 MiB", params_size_large, ALL, ERROR(STRUCT_SIZE), "params.struct_size",
      NO_OUTPUT},
+    {"params.struct_size 2^32 + 48", params_size_beyond_32_bits, ALL, ERROR(STRUCT_SIZE),
+     "params.struct_size", NO_OUTPUT},
     {"params with a tail", params_tail, ALL, ERROR(STRUCT_SIZE), "params", NO_OUTPUT},
     {"executor.struct_size 0", executor_size_0, COPY, ERROR(STRUCT_SIZE), "executor.struct_size",
      NO_OUTPUT, NUMBERS(sizeof(libsplit_executor), 0)},
@@ -340,6 +345,10 @@ SPOIL(output_rank_65) { s->outputs[1].rank = 65; }
 SPOIL(output_rank_min) { s->outputs[1].rank = INT32_MIN; }
 SPOIL(axis_2) { s->params.axis = 2; }
 SPOIL(axis_minus_3) { s->params.axis = -3; }
+/* Numbers that would do if only their low 32 bits counted. */
+#define IN_32_BITS(number) ((number) + (INT64_C(1) << 32))
+SPOIL(axis_beyond_32_bits) { s->params.axis = IN_32_BITS(1); }
+SPOIL(axis_beyond_32_bits_below) { s->params.axis = -IN_32_BITS(1); }
 SPOIL(axis_min) { s->params.axis = INT64_MIN; }
 SPOIL(axis_max) { s->params.axis = INT64_MAX; }
 SPOIL(extent_minus_2) { s->input_shape[0] = -2; }
@@ -372,6 +381,8 @@ static const struct bad tensor_cases[] = {
     {"output.rank INT32_MIN", output_rank_min, COPY, ERROR(RANK), "outputs[1].rank", OUTPUT(1)},
     {"axis = rank", axis_2, ALL, ERROR(AXIS), "axis 2", NO_OUTPUT},
     {"axis = -rank - 1", axis_minus_3, ALL, ERROR(AXIS), "axis -3", NO_OUTPUT},
+    {"axis 2^32 + 1", axis_beyond_32_bits, ALL, ERROR(AXIS), "axis", NO_OUTPUT},
+    {"axis -2^32 - 1", axis_beyond_32_bits_below, ALL, ERROR(AXIS), "axis", NO_OUTPUT},
     {"axis INT64_MIN", axis_min, ALL, ERROR(AXIS), "axis", NO_OUTPUT},
     {"axis INT64_MAX", axis_max, ALL, ERROR(AXIS), "axis", NO_OUTPUT},
     {"extent -2", extent_minus_2, ALL, ERROR(SHAPE), "input.shape[0]", NO_OUTPUT, NUMBERS(0, -2)},
@@ -445,6 +456,7 @@ SPOIL(negative_in_sequence) { use_lengths(s, SEQUENCE, 11, 7, -1); }
 SPOIL(lengths_min) { use_lengths(s, SPLIT, 18, 6, INT64_MIN); }
 SPOIL(sum_5) { use_lengths(s, SPLIT, 18, 2, 3); }
 SPOIL(sum_7) { use_lengths(s, SPLIT, 18, 3, 4); }
+SPOIL(sum_beyond_32_bits) { use_lengths(s, SPLIT, 18, IN_32_BITS(2), 4); }
 SPOIL(sum_wraps) { use_lengths(s, SPLIT, 18, INT64_MAX, INT64_MAX); }
 SPOIL(two_rests) { use_lengths(s, VARIADIC, 1, -1, -1); }
 SPOIL(minus_2) { use_lengths(s, VARIADIC, 1, -2, 8); }
@@ -503,6 +515,8 @@ static const struct bad lengths_cases[] = {
      NUMBERS(0, INT64_MIN)},
     {"sum 5 of 6", sum_5, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT, NUMBERS(6, 5)},
     {"sum 7 of 6", sum_7, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT, NUMBERS(6, 7)},
+    {"sum 2^32 + 6 of 6", sum_beyond_32_bits, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT,
+     NUMBERS(6, IN_32_BITS(6))},
     {"sum past INT64_MAX", sum_wraps, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT,
      NUMBERS(6, INT64_MAX)},
     {"two of -1", two_rests, ALL, ERROR(SPLIT_SIZES), "params.split[1]", OUTPUT(1)},
@@ -528,6 +542,7 @@ SPOIL(outputs_1) { s->num_outputs = 1; }
 SPOIL(outputs_3) { s->num_outputs = 3; }
 SPOIL(outputs_max) { s->num_outputs = SIZE_MAX; }
 SPOIL(outputs_int64_max) { s->num_outputs = INT64_MAX; }
+SPOIL(outputs_beyond_32_bits) { s->num_outputs = (size_t)IN_32_BITS(2); }
 SPOIL(outputs_2_to_40) { s->num_outputs = (size_t)1 << 40; }
 SPOIL(sequence_outputs_max) {
     use(s, SEQUENCE, 11, 0);
@@ -563,6 +578,7 @@ SPOIL(param_2_outputs_3) {
 SPOIL(param_minus_1) { use(s, SPLIT, 18, -1); }
 SPOIL(param_min) { use(s, SPLIT, 18, INT64_MIN); }
 SPOIL(param_max) { use(s, SPLIT, 18, INT64_MAX); }
+SPOIL(param_beyond_32_bits) { use(s, SPLIT, 18, IN_32_BITS(2)); }
 SPOIL(param_2_to_40) { use(s, SPLIT, 18, INT64_C(1) << 40); }
 SPOIL(param_2_to_40_of_nothing) {
     use(s, SPLIT, 18, INT64_C(1) << 40);
@@ -601,6 +617,8 @@ static const struct bad number_cases[] = {
      NUMBERS(2, INT64_MAX)},
     {"2 outputs, INT64_MAX given", outputs_int64_max, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
      NO_OUTPUT},
+    {"2 outputs, 2^32 + 2 given", outputs_beyond_32_bits, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
+     NO_OUTPUT, NUMBERS(2, IN_32_BITS(2))},
     {"2 outputs, 2^40 given", outputs_2_to_40, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT},
     {"6 pieces, SIZE_MAX given", sequence_outputs_max, GIVEN, ERROR(NUM_OUTPUTS), "num_outputs",
      NO_OUTPUT},
@@ -622,6 +640,7 @@ static const struct bad number_cases[] = {
      NUMBERS(1, -1)},
     {"num_outputs INT64_MIN", param_min, ALL, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT},
     {"num_outputs INT64_MAX", param_max, ALL, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
+    {"num_outputs 2^32 + 2", param_beyond_32_bits, ALL, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
     {"num_outputs 2^40", param_2_to_40, ALL, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
     {"num_outputs 2^40 of nothing", param_2_to_40_of_nothing, ALL, ERROR(NUM_OUTPUTS), "outputs",
      NO_OUTPUT},
@@ -830,6 +849,7 @@ SPOIL(output_rank_3) { s->outputs[1].rank = 3; }
 SPOIL(output_rank_0) { s->outputs[1].rank = 0; }
 SPOIL(output_3_columns) { s->shapes[1][1] = 3; }
 SPOIL(output_5_columns) { s->shapes[1][1] = 5; }
+SPOIL(output_beyond_32_bits) { s->shapes[1][1] = IN_32_BITS(4); }
 SPOIL(output_1_row) { s->shapes[1][0] = 1; }
 SPOIL(output_extent_minus_1) { s->shapes[1][1] = -1; }
 SPOIL(output_with_axis) {
@@ -870,6 +890,8 @@ static const struct bad output_cases[] = {
      OUTPUT(1), NUMBERS(4, 3)},
     {"output one column long", output_5_columns, COPY, ERROR(OUTPUT), "outputs[1].shape[1]",
      OUTPUT(1), NUMBERS(4, 5)},
+    {"output of 2^32 + 4 columns", output_beyond_32_bits, COPY, ERROR(OUTPUT),
+     "outputs[1].shape[1]", OUTPUT(1), NUMBERS(4, IN_32_BITS(4))},
     {"output one row short", output_1_row, COPY, ERROR(OUTPUT), "outputs[1].shape[0]", OUTPUT(1),
      NUMBERS(2, 1)},
     {"output of unknown extent", output_extent_minus_1, COPY, ERROR(OUTPUT), "outputs[1].shape[1]",

@@ -112,7 +112,7 @@ pub enum Error {
         "{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others"
     )]
     Flags { argument: &'static str, expected: i64, actual: i64 },
-    #[error("params.axis {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside", rank - 1)]
+    #[error("params.axis {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside", rank.saturating_sub(1))]
     Axis { axis: i64, rank: usize },
 
     // Types and shapes.
@@ -168,12 +168,12 @@ pub enum Error {
     LengthsSum { expected: i64, actual: i64 },
     #[error("params.split adds up to {actual} without its -1, the axis has only {expected}: shorten the lengths")]
     LengthsExceed { expected: i64, actual: i64 },
-    #[error("params.split adds up to more than {actual}, the axis has {expected}: make the lengths add up to it")]
+    #[error("params.split adds up to more than {actual}: make the lengths add up to the extent of the axis")]
     LengthsSumOverflow { expected: i64, actual: i64 },
     #[error("params.split is the scalar {actual}, at least {expected} is needed: it is the length of every piece")]
     ScalarNotPositive { expected: i64, actual: i64 },
     #[error(
-        "params.num_outputs: {operator} cannot make {expected} equal parts of extent {actual}: give lengths, or use Split-18"
+        "params.num_outputs: {operator} cannot make {expected} equal parts of extent {actual}: split by lengths, or by ONNX Split-18"
     )]
     Uneven { operator: Operator, expected: i64, actual: i64 },
     #[error("params.num_outputs {count} of extent {extent}: sizes {} x {size}, then {last}; use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", count - 1)]
@@ -238,9 +238,9 @@ pub enum Error {
     SubByteStrides { output: usize },
     #[error("outputs[{output}] overlaps {other} in memory: give every output a buffer of its own")]
     Overlap { output: usize, other: Which },
-    #[error(
-        "outputs[{output}].{field} lies in {other}'s: give every descriptor arrays of its own"
-    )]
+    #[error("outputs[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own")]
+    DataOverDescriptor { output: usize, other: Which },
+    #[error("outputs[{output}].{field} lies in memory of {other} that is in use too: give it an array of its own")]
     DescriptorOverlap { output: usize, field: &'static str, other: Which },
 
     // Running.
@@ -312,7 +312,9 @@ impl Error {
             | Self::ViewNotPacked { .. }
             | Self::StridesCollide { .. }
             | Self::SubByteStrides { .. } => ErrorKind::Strides,
-            Self::Overlap { .. } | Self::DescriptorOverlap { .. } => ErrorKind::Overlap,
+            Self::Overlap { .. }
+            | Self::DataOverDescriptor { .. }
+            | Self::DescriptorOverlap { .. } => ErrorKind::Overlap,
             Self::ExecutorFailed { .. } | Self::ExecutorSkipped { .. } => ErrorKind::Executor,
             Self::Internal => ErrorKind::Internal,
         }
@@ -335,6 +337,7 @@ impl Error {
             | Self::StridesCollide { output }
             | Self::SubByteStrides { output }
             | Self::Overlap { output, .. }
+            | Self::DataOverDescriptor { output, .. }
             | Self::DescriptorOverlap { output, .. } => Some(output),
             Self::NullField { which, .. }
             | Self::AlignmentField { which, .. }

@@ -91,6 +91,11 @@ impl<'a> Lengths<'a> {
         self.len
     }
 
+    /// Whether all entries are one and the same in memory.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.bit_stride == 0
+    }
+
     pub(crate) fn is_known(&self) -> bool {
         self.data.is_some() || self.len == Some(0)
     }

@@ -26,6 +26,10 @@ pub(crate) trait Outputs: Sync {
     fn get(&self, index: usize) -> Result<Option<Memory<'_>>, Error>;
     /// Where a checked output begins, `None` for one that is not wanted.
     fn data(&self, index: usize) -> Option<*mut u8>;
+    /// Where the descriptors themselves lie.
+    fn descriptors(&self) -> Span;
+    /// Whether the borrow checker has seen to it that outputs are apart.
+    const APART: bool;
 }
 
 /// The bytes from the lowest to the highest that a tensor touches.
@@ -37,8 +41,14 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    pub(crate) fn of_slice<T>(slice: &[T]) -> Self {
+        let start = slice.as_ptr() as usize;
+        Self { start, end: start + size_of_val(slice) }
+    }
+
     pub(crate) fn intersects(self, other: Self) -> bool {
-        self.start < other.end && other.start < self.end
+        let (start, end) = (self.start.max(other.start), self.end.min(other.end));
+        start < end
     }
 }
 

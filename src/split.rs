@@ -4,7 +4,7 @@ use crate::copy::{self, Executor};
 use crate::element::Element;
 use crate::error::Error;
 use crate::lengths::Lengths;
-use crate::memory::{Memory, Outputs};
+use crate::memory::{Memory, Outputs, Span};
 use crate::operator::Operator;
 use crate::plan::Plan;
 use crate::rules::Request;
@@ -284,4 +284,10 @@ impl Outputs for Memories<'_> {
     fn data(&self, index: usize) -> Option<*mut u8> {
         Some(self.0.get(index)?.as_ref()?.data)
     }
+
+    fn descriptors(&self) -> Span {
+        Span::default()
+    }
+
+    const APART: bool = true;
 }

@@ -59,9 +59,36 @@ fn every_status_has_a_name_and_a_kind() {
         let name = text(libsplit_status_name(libsplit_status(number)));
         assert_eq!(name, "LIBSPLIT_STATUS_UNKNOWN");
     }
-    // A kind and its status go by the same name.
-    assert_eq!(libsplit_status::ERROR_SPLIT_SIZES.0, ErrorKind::SplitSizes as i32);
-    assert_eq!(libsplit_status::ERROR_OVERLAP.0, ErrorKind::Overlap as i32);
-    assert_eq!(libsplit_status::ERROR_UNKNOWN.0, ErrorKind::Unknown as i32);
-    assert_eq!(libsplit_status::ERROR_NULL.0, ErrorKind::Null as i32);
+    // A kind and its status go by the same name: ERROR_SPLIT_SIZES and SplitSizes.
+    let kinds = [
+        ErrorKind::Null,
+        ErrorKind::Alignment,
+        ErrorKind::StructSize,
+        ErrorKind::Operator,
+        ErrorKind::Opset,
+        ErrorKind::Flags,
+        ErrorKind::DType,
+        ErrorKind::Rank,
+        ErrorKind::Axis,
+        ErrorKind::Shape,
+        ErrorKind::Split,
+        ErrorKind::SplitSizes,
+        ErrorKind::NumOutputs,
+        ErrorKind::Capacity,
+        ErrorKind::Strides,
+        ErrorKind::BitOffset,
+        ErrorKind::DataBytes,
+        ErrorKind::Overflow,
+        ErrorKind::Overlap,
+        ErrorKind::Output,
+        ErrorKind::Unknown,
+        ErrorKind::Executor,
+        ErrorKind::Internal,
+    ];
+    assert_eq!(i32::try_from(kinds.len()), Ok(last));
+    for kind in kinds {
+        let name = text(libsplit_status_name(libsplit_status(kind as i32)));
+        let name = name.trim_start_matches("LIBSPLIT_STATUS_ERROR_").replace('_', "");
+        assert_eq!(format!("{kind:?}").to_uppercase(), name);
+    }
 }

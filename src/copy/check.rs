@@ -34,15 +34,39 @@ pub(crate) fn copy(
                 return Err(Error::Overlap { output: piece.index, other: Which::Input });
             }
         }
-        if lengths.is_some_and(|lengths| span.intersects(lengths)) {
-            return Err(Error::Overlap { output: piece.index, other: Which::Split });
-        }
+        check_not_read(span, input, lengths, outputs, &output, piece.index)?;
         overlaps.push(piece.index, span);
         checked.all_packed &= output.is_packed();
         checked.bytes = checked.bytes.saturating_add(packed_bytes(plan, piece));
     }
     overlaps.check(outputs)?;
     Ok(checked)
+}
+
+/// That writing an output leaves alone what is still read meanwhile: the lengths, and the arrays
+/// of the descriptors.
+fn check_not_read(
+    span: Span,
+    input: &Memory<'_>,
+    lengths: Option<Span>,
+    outputs: &impl Outputs,
+    memory: &Memory<'_>,
+    output: usize,
+) -> Result<(), Error> {
+    if lengths.is_some_and(|lengths| span.intersects(lengths)) {
+        return Err(Error::Overlap { output, other: Which::Split });
+    }
+    let touches = |array: &[i64]| span.intersects(Span::of_slice(array));
+    let has_arrays_in =
+        |tensor: &Memory<'_>| touches(tensor.shape) || tensor.strides.is_some_and(touches);
+    let other = if has_arrays_in(input) {
+        Which::Input
+    } else if has_arrays_in(memory) || span.intersects(outputs.descriptors()) {
+        Which::Output(output)
+    } else {
+        return Ok(());
+    };
+    Err(Error::DataOverDescriptor { output, other })
 }
 
 /// Checks one output alone; gives its span if it has elements.

@@ -16,7 +16,9 @@ mod rows;
 mod strided;
 mod sub_byte;
 
+use kernel::lines::LINE;
 pub use parallel::Executor;
+use parallel::Work;
 
 use crate::error::Error;
 use crate::memory::{Memory, Outputs};
@@ -47,18 +49,22 @@ pub(crate) unsafe fn run<O: Outputs>(
     } else {
         Form::Strided
     };
+    let pieces = usize_of(plan.count());
     match form {
         // Many rows are cut between rows, few long ones anywhere.
         Form::Rows(rows) if rows.count >= MANY_ROWS => {
             // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
             let work = |range| unsafe { rows.copy_all(plan, outputs, range) };
-            parallel::run(executor, checked.bytes, rows.count, &work)
+            let granule = rows.granule();
+            let size = Work { bytes: checked.bytes, units: rows.count, granule, pieces };
+            parallel::run(executor, &size, &work)
         }
         form => {
             let job = Job { plan, input, outputs, form };
             // SAFETY: as above.
             let work = |range| unsafe { job.run(range) };
-            parallel::run(executor, checked.bytes, checked.bytes, &work)
+            let bytes = checked.bytes;
+            parallel::run(executor, &Work { bytes, units: bytes, granule: LINE, pieces }, &work)
         }
     }
 }
@@ -98,7 +104,7 @@ impl<O: Outputs> Job<'_, O> {
             if begin >= range.end {
                 break;
             }
-            // Checked before: an output that cannot be had is one that is not wanted.
+            // They have all been had before, in the checks.
             let Ok(Some(output)) = self.outputs.get(piece.index) else { continue };
             let end = begin.saturating_add(packed_bytes(self.plan, piece));
             if end > range.start && end > begin {

@@ -25,35 +25,45 @@ const MIN_TASK: usize = 128 << 10;
 const DEFAULT_TASKS: usize = 16;
 /// The most tasks of one call; one bit each in [`Claims`].
 const MAX_TASKS: usize = 256;
-/// Tasks end at whole lines of the output.
-const LINE: usize = 64;
+/// As many bytes are copied in the time that it takes to walk past a piece.
+const WALK: usize = 64;
 
-/// Runs `work`, of so many bytes, over `0..units`, cut into ranges for the executor's tasks, or at
-/// once where that is as quick.
+/// How much work there is, and how it may be cut.
+pub(super) struct Work {
+    pub bytes: usize,
+    /// What the ranges of tasks count, from 0 on.
+    pub units: usize,
+    /// Tasks end at multiples of this many units.
+    pub granule: usize,
+    /// How many pieces each task has to walk past.
+    pub pieces: usize,
+}
+
+/// Runs `body` over all units, cut into ranges for the executor's tasks, or at once where that is
+/// as quick.
 pub(super) fn run(
     executor: Option<&dyn Executor>,
-    bytes: usize,
-    units: usize,
-    work: &(dyn Fn(Range<usize>) + Sync),
+    work: &Work,
+    body: &(dyn Fn(Range<usize>) + Sync),
 ) -> Result<(), Error> {
+    let &Work { bytes, units, granule, pieces } = work;
     let wished = match executor.map(Executor::max_tasks) {
         None => 1,
         Some(0) => DEFAULT_TASKS,
         Some(width) => width.min(MAX_TASKS),
     };
-    let tasks = wished.min(bytes / MIN_TASK);
+    let tasks = wished.min(bytes / MIN_TASK.max(pieces.saturating_mul(WALK)));
     let (Some(executor), 2..) = (executor, tasks) else {
-        work(0..units);
+        body(0..units);
         return Ok(());
     };
-    // Ends at multiples of this are at whole lines of the output, or as good as.
-    let chunk = units.div_ceil(tasks).next_multiple_of(LINE);
+    let chunk = units.div_ceil(tasks).next_multiple_of(granule);
     let claims = Claims::default();
     let finished = AtomicUsize::new(0);
     let result = executor.parallel_for(tasks, &|task| {
         if task < tasks && claims.claim(task) {
             let start = units.min(task * chunk);
-            work(start..units.min(start + chunk));
+            body(start..units.min(start + chunk));
             finished.fetch_add(1, Ordering::Release);
         }
     });

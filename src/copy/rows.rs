@@ -78,6 +78,11 @@ impl Rows {
         }
     }
 
+    /// How many rows to cut at: so many that short runs make whole lines.
+    pub(super) fn granule(&self) -> usize {
+        (LINE * LINE / self.row).clamp(1, LINE)
+    }
+
     /// Copies what all pieces have in a range of rows.
     ///
     /// # Safety
@@ -262,7 +267,7 @@ mod tests {
     use crate::copy::kernel::levels;
     use crate::dtype::DType;
     use crate::error::Error;
-    use crate::memory::Memory;
+    use crate::memory::{Memory, Span};
     use crate::operator::Operator;
     use crate::rules::Request;
     use proptest::prelude::*;
@@ -282,6 +287,10 @@ mod tests {
         fn data(&self, index: usize) -> Option<*mut u8> {
             self.0.get(index).map(|memory| memory.data)
         }
+        fn descriptors(&self) -> Span {
+            Span::default()
+        }
+        const APART: bool = true;
     }
 
     const MARGIN: usize = 80;

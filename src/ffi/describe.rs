@@ -16,8 +16,9 @@ pub(super) unsafe fn infer(
     plan: &Plan<'_>,
     outputs: &mut [libsplit_tensor],
 ) -> Result<(), Error> {
+    let descriptors = Span::of_slice(outputs);
     for (piece, output) in wanted(plan, outputs) {
-        check_room(arguments, None, plan, piece, output)?;
+        check_room(arguments, None, descriptors, plan, piece, output)?;
         packed_bytes(plan, piece)?;
     }
     for (piece, output) in wanted(plan, outputs) {
@@ -47,8 +48,9 @@ pub(super) unsafe fn view(
     // Strides of a tensor without elements say nothing: its views are packed.
     let strides = input.strides.filter(|_| has_elements);
     let place = Place { input, has_elements, strides };
+    let descriptors = Span::of_slice(outputs);
     for (piece, output) in wanted(plan, outputs) {
-        check_room(arguments, input.strides, plan, piece, output)?;
+        check_room(arguments, input.strides, descriptors, plan, piece, output)?;
         if output.strides.is_null() && !place.is_packed(plan, piece) {
             return Err(Error::ViewNotPacked { output: piece.index });
         }
@@ -80,6 +82,7 @@ fn wanted<'a, 'b: 'a>(
 fn check_room(
     arguments: &Arguments<'_>,
     input_strides: Option<&[i64]>,
+    descriptors: Span,
     plan: &Plan<'_>,
     piece: Piece,
     output: &libsplit_tensor,
@@ -105,6 +108,10 @@ fn check_room(
             Which::Input
         } else if arguments.lengths_span.is_some_and(|lengths| written.intersects(lengths)) {
             Which::Split
+        } else if written.intersects(descriptors)
+            || field == "strides" && written.intersects(array_span(output.shape, rank))
+        {
+            which
         } else {
             continue;
         };
@@ -227,10 +234,11 @@ impl<'a> Place<'a> {
         }
         let bits = plan.dtype.bits();
         let stride = match self.strides {
+            // The stride of an extent-1 axis may be anything, and only an empty piece follows it.
+            _ if plan.extent == 1 => 0,
             None => plan.inner,
             Some(strides) => strides.get(plan.axis).copied().unwrap_or(0),
         };
-        // The stride of an extent-1 axis may be anything, and only an empty piece follows it.
         let begin = piece.offset.wrapping_mul(stride);
         let (bytes, bit_offset) = if bits >= 8 {
             (begin.wrapping_mul(i64::from(bits / 8)), 0)

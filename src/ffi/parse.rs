@@ -171,7 +171,7 @@ unsafe fn memory<'a>(
     shape: &'a [i64],
     which: Which,
 ) -> Result<Memory<'a>, Error> {
-    let strides = if tensor.strides.is_null() {
+    let strides = if tensor.strides.is_null() || shape.is_empty() {
         None
     } else {
         check_array(tensor.strides, which, "strides")?;
@@ -279,15 +279,26 @@ pub(super) unsafe fn output_array<'a>(
         return Ok(&mut []);
     }
     check_pointer(outputs, "outputs")?;
+    check_len(len)?;
     // SAFETY: not NULL, aligned, and `len` long by the caller's promise.
     Ok(unsafe { core::slice::from_raw_parts_mut(outputs, len) })
 }
 
+/// That an array of descriptors can be this long at all.
+fn check_len(len: usize) -> Result<(), Error> {
+    let most = isize::MAX.unsigned_abs() / size_of::<libsplit_tensor>();
+    if len <= most {
+        return Ok(());
+    }
+    let number = |count| i64::try_from(count).unwrap_or(i64::MAX);
+    Err(Error::TooManyOutputs { expected: number(most), actual: number(len) })
+}
+
 /// Whether a descriptor is all zero: an output that the caller does not want.
 pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
-    tensor.data.is_null()
+    tensor.shape.is_null()
+        && tensor.data.is_null()
         && tensor.data_bytes == 0
-        && tensor.shape.is_null()
         && tensor.strides.is_null()
         && tensor.rank == 0
         && tensor.capacity == 0
@@ -310,6 +321,7 @@ impl Descriptors<'_> {
             return Ok(Self(&[]));
         }
         check_pointer(outputs, "outputs")?;
+        check_len(len)?;
         // SAFETY: not NULL, aligned, and `len` long by the caller's promise.
         Ok(Self(unsafe { core::slice::from_raw_parts(outputs, len) }))
     }
@@ -334,6 +346,12 @@ impl Outputs for Descriptors<'_> {
         let tensor = self.0.get(index).filter(|tensor| !is_unwanted(tensor))?;
         Some(tensor.data.cast())
     }
+
+    fn descriptors(&self) -> Span {
+        Span::of_slice(self.0)
+    }
+
+    const APART: bool = false;
 }
 
 /// The caller's thread pool.

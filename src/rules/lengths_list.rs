@@ -68,7 +68,9 @@ fn add_up(
 ) -> Result<(Option<i64>, bool), Error> {
     let mut sum = Some(0i64);
     let mut has_rest = false;
-    for index in 0..count {
+    // Two entries tell all about a list that repeats one number, however long it claims to be.
+    let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
+    for index in 0..looked_at {
         match lengths.get(index)? {
             length @ 0.. => sum = sum.and_then(|sum| sum.checked_add(length)),
             -1 if minus_one == MinusOne::Rest && !has_rest => has_rest = true,
@@ -77,6 +79,10 @@ fn add_up(
             }
             actual => return Err(Error::LengthNegative { output: index, expected: 0, actual }),
         }
+    }
+    if looked_at < count {
+        let others = lengths.get(0)?.checked_mul(count - looked_at);
+        sum = sum.zip(others).and_then(|(sum, others)| sum.checked_add(others));
     }
     Ok((sum, has_rest))
 }

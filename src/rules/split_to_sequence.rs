@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::shape::DIM_UNKNOWN;
 
 pub(super) fn pieces<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
-    let Some(lengths) = request.lengths else { return chunks(1, extent) };
+    let Some(lengths) = request.lengths else { return chunks(request, 1, extent) };
     lengths_list::expect_dtype(
         request,
         &lengths,
@@ -22,20 +22,35 @@ pub(super) fn pieces<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a
         return lengths_list::pieces(request, lengths, extent, MinusOne::Refused);
     }
     if !lengths.is_known() {
-        return Err(Error::CountUnknown { argument: "params.split" });
+        return unknown(request, "params.split");
     }
     match lengths.get(0)? {
-        size @ 1.. => chunks(size, extent),
+        size @ 1.. => chunks(request, size, extent),
         actual => Err(Error::ScalarNotPositive { expected: 1, actual }),
     }
 }
 
-fn chunks<'a>(size: i64, extent: i64) -> Result<Pieces<'a>, Error> {
+fn chunks<'a>(request: &Request<'a>, size: i64, extent: i64) -> Result<Pieces<'a>, Error> {
     if extent == DIM_UNKNOWN {
-        return Err(Error::CountUnknown { argument: "input.shape" });
+        return match unknown(request, "input.shape")? {
+            // As many pieces of 1 as there are outputs.
+            Pieces::Unknown { count } if size == 1 => {
+                Ok(Pieces::Even { count, size, extent: count })
+            }
+            pieces => Ok(pieces),
+        };
     }
     let count = extent / size + i64::from(extent % size != 0);
     Ok(Pieces::Even { count, size, extent })
+}
+
+/// As many pieces as the caller says that there are, where `argument` does not tell yet.
+fn unknown<'a>(request: &Request<'a>, argument: &'static str) -> Result<Pieces<'a>, Error> {
+    let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
+    match given.or(Some(request.num_outputs).filter(|count| *count > 0)) {
+        Some(count) => Ok(Pieces::Unknown { count }),
+        None => Err(Error::CountUnknown { argument }),
+    }
 }
 
 /// Whether the pieces lose the axis: `keepdims` counts only where lengths are absent.

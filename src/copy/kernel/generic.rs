@@ -1,10 +1,12 @@
 //! The loops, written once. They are inlined into the functions of each CPU level, where the
-//! compiler makes the most of its registers; nothing here names an instruction.
+//! compiler makes the most of its registers; nothing here names an instruction. Bytes are moved as
+//! `MaybeUninit`: elements may be pointers, or have padding.
 
 // Inlining is the point: only then do these loops get the registers of the level they go into.
 #![allow(clippy::inline_always)]
 
 use super::{generic, Deal, Gather, Kernels};
+use core::mem::MaybeUninit;
 
 /// Copies contiguous bytes.
 ///
@@ -56,7 +58,10 @@ unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize)
 #[inline(always)]
 unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, at: usize) {
     // SAFETY: the caller's promise.
-    unsafe { target.add(at).cast::<[u8; N]>().write(source.add(at).cast::<[u8; N]>().read()) };
+    unsafe {
+        let bytes = source.add(at).cast::<[MaybeUninit<u8>; N]>().read();
+        target.add(at).cast::<[MaybeUninit<u8>; N]>().write(bytes);
+    }
 }
 
 /// Gathers units of a fixed size.
@@ -69,8 +74,8 @@ pub(super) unsafe fn gather_fixed<T: Copy>(gather: Gather) {
     for at in 0..count {
         // SAFETY: the caller's promise; no alignment is assumed.
         unsafe {
-            let value = source.wrapping_add(at * step).cast::<T>().read_unaligned();
-            target.add(at * size_of::<T>()).cast::<T>().write_unaligned(value);
+            let value = source.wrapping_add(at * step).cast::<MaybeUninit<T>>().read_unaligned();
+            target.add(at * size_of::<T>()).cast::<MaybeUninit<T>>().write_unaligned(value);
         }
     }
 }
@@ -133,8 +138,8 @@ unsafe fn deal_row<T: Copy, const N: usize>(
     for (place, target) in targets.iter().enumerate().take(N) {
         // SAFETY: the caller's promise; no alignment is assumed.
         unsafe {
-            let element = row.add(place * size_of::<T>()).cast::<T>().read_unaligned();
-            target.add(at * size_of::<T>()).cast::<T>().write_unaligned(element);
+            let element = row.add(place * size_of::<T>()).cast::<MaybeUninit<T>>().read_unaligned();
+            target.add(at * size_of::<T>()).cast::<MaybeUninit<T>>().write_unaligned(element);
         }
     }
 }

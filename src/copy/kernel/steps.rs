@@ -1,5 +1,7 @@
 //! Units a step apart on both sides: what pieces with strides of their own are made of.
 
+use core::mem::MaybeUninit;
+
 /// `count` units of `unit` bytes, each a step from the one before.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
@@ -38,7 +40,10 @@ unsafe fn elements<T: Copy>(row: Row) {
     let (mut source, mut target) = (row.source, row.target);
     for _ in 0..row.count {
         // SAFETY: the caller's promise; no alignment is assumed.
-        unsafe { target.cast::<T>().write_unaligned(source.cast::<T>().read_unaligned()) };
+        unsafe {
+            let element = source.cast::<MaybeUninit<T>>().read_unaligned();
+            target.cast::<MaybeUninit<T>>().write_unaligned(element);
+        }
         source = source.wrapping_offset(row.source_step);
         target = target.wrapping_offset(row.target_step);
     }

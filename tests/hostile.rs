@@ -1,0 +1,189 @@
+//! Calls that once did harm, or would in other libraries: each ends in a status or a right result.
+
+// Calls into C functions are all unsafe, and what they get is made right above them.
+#![allow(clippy::undocumented_unsafe_blocks, clippy::borrow_as_ptr)]
+
+mod common;
+
+use common::{call, count, infer, params, view, Tensor};
+use split::ffi::{
+    libsplit_copy, libsplit_infer, libsplit_op, libsplit_params, libsplit_status, libsplit_tensor,
+    libsplit_view,
+};
+use std::ptr::null;
+
+const OVERLAP: i32 = libsplit_status::ERROR_OVERLAP.0;
+
+/// Two halves of eight rows of bytes.
+fn halves() -> libsplit_params {
+    libsplit_params { num_outputs: 2, ..params(libsplit_op::ONNX_SPLIT, 18) }
+}
+
+#[test]
+fn arrays_of_an_output_may_not_lie_in_the_descriptors() {
+    let data = [1u8; 64];
+    let input = Tensor::new(2, &[8, 1, 1, 8]).at(data.as_ptr(), 64);
+    for in_strides in [false, true] {
+        let mut arrays = [[0i64; 4]; 4];
+        let mut outputs = [Tensor::unwanted(), Tensor::unwanted()];
+        for (output, arrays) in outputs.iter_mut().zip(arrays.chunks_mut(2)) {
+            (output.shape, output.strides) = (arrays[0].as_mut_ptr(), arrays[1].as_mut_ptr());
+            output.capacity = 4;
+        }
+        let second = (&raw mut outputs[1]).cast();
+        *(if in_strides { &mut outputs[0].strides } else { &mut outputs[0].shape }) = second;
+        for function in [libsplit_infer, libsplit_view] {
+            let failure = call(|error| unsafe {
+                function(&input.descriptor(), &halves(), outputs.as_mut_ptr(), 2, error)
+            });
+            assert_eq!(failure.unwrap_err().status, OVERLAP);
+        }
+        assert_eq!(arrays, [[0; 4]; 4]);
+    }
+}
+
+#[test]
+fn shape_and_strides_of_an_output_may_not_be_one_array() {
+    let input = Tensor::new(2, &[8, 5]);
+    let mut array = [0i64; 2];
+    let mut outputs = [Tensor::unwanted(), Tensor::unwanted()];
+    outputs[0].shape = array.as_mut_ptr();
+    outputs[0].strides = array.as_mut_ptr();
+    outputs[0].capacity = 2;
+    let failure = call(|error| unsafe {
+        libsplit_infer(&input.descriptor(), &halves(), outputs.as_mut_ptr(), 2, error)
+    });
+    assert_eq!(failure.unwrap_err().status, OVERLAP);
+    assert_eq!(array, [0; 2]);
+}
+
+#[test]
+fn data_of_an_output_may_not_lie_over_what_is_still_read() {
+    let data = [0x41u8; 128];
+    let mut input = Tensor::new(2, &[8, 16]).at(data.as_ptr(), 128);
+    input.strides = Some(vec![16, 1]);
+    let mut shapes = [[4i64, 16, 0, 0, 0, 0, 0, 0]; 2];
+    let mut buffers = [[0u8; 64]; 2];
+    let described = |shapes: &mut [[i64; 8]; 2], buffers: &mut [[u8; 64]; 2]| {
+        [0, 1].map(|i| libsplit_tensor {
+            data: buffers[i].as_mut_ptr().cast(),
+            shape: shapes[i].as_mut_ptr(),
+            rank: 2,
+            dtype: input.descriptor().dtype,
+            ..Tensor::unwanted()
+        })
+    };
+    let targets: [fn(&mut [libsplit_tensor; 2], &Tensor) -> *mut u8; 4] = [
+        |outputs, _| (&raw mut outputs[1]).cast(),
+        |outputs, _| outputs[0].shape.cast(),
+        |_, input| input.shape.as_ptr().cast_mut().cast(),
+        |_, input| input.strides.as_ref().unwrap().as_ptr().cast_mut().cast(),
+    ];
+    for target in targets {
+        let mut outputs = described(&mut shapes, &mut buffers);
+        outputs[0].data = target(&mut outputs, &input).cast();
+        let failure = call(|error| unsafe {
+            libsplit_copy(&input.descriptor(), &halves(), outputs.as_ptr(), 2, null(), error)
+        });
+        assert_eq!(failure.unwrap_err().status, OVERLAP);
+        assert_eq!(input.shape, [8, 16]);
+        assert_eq!(buffers, [[0; 64]; 2]);
+    }
+}
+
+/// Would take minutes if every entry were looked at.
+#[test]
+fn a_number_repeated_by_stride_0_is_summed_at_once() {
+    let entries = i64::from(i32::MAX);
+    let sequence = |length: i64, extent: i64| {
+        let mut lengths = Tensor::new(7, &[entries]).at((&raw const length).cast(), 8);
+        lengths.strides = Some(vec![0]);
+        let split = lengths.descriptor();
+        let params = libsplit_params { split: &split, ..params(libsplit_op::ONNX_SPLIT, 18) };
+        count(&Tensor::new(2, &[extent]), &params).map_err(|failure| failure.status)
+    };
+    let sizes = libsplit_status::ERROR_SPLIT_SIZES.0;
+    assert_eq!(sequence(2, entries * 2), Ok(usize::try_from(entries).unwrap()));
+    assert_eq!(sequence(2, entries), Err(sizes));
+    assert_eq!(sequence(-1, entries), Err(sizes));
+    assert_eq!(sequence(i64::MAX, entries), Err(sizes));
+    assert_eq!(sequence(0, 0), Ok(usize::try_from(entries).unwrap()));
+}
+
+#[test]
+fn more_descriptors_than_memory_can_hold_are_refused() {
+    let pieces = 1i64 << 59;
+    let data = 0u8;
+    let mut input = Tensor::new(2, &[pieces]).at(&raw const data, 1);
+    input.strides = Some(vec![0]);
+    let params = params(libsplit_op::ONNX_SPLIT_TO_SEQUENCE, 24);
+    let pieces = usize::try_from(pieces).unwrap();
+    assert_eq!(count(&input, &params), Ok(pieces));
+    let mut output = Tensor::unwanted();
+    for function in [libsplit_infer, libsplit_view] {
+        let failure = call(|error| unsafe {
+            function(&input.descriptor(), &params, &mut output, pieces, error)
+        });
+        assert_eq!(failure.unwrap_err().status, libsplit_status::ERROR_NUM_OUTPUTS.0);
+    }
+    let failure = call(|error| unsafe {
+        libsplit_copy(&input.descriptor(), &params, &output, pieces, null(), error)
+    });
+    assert_eq!(failure.unwrap_err().status, libsplit_status::ERROR_NUM_OUTPUTS.0);
+}
+
+#[test]
+fn a_sequence_of_unknown_length_has_as_many_pieces_as_the_caller_says() {
+    let input = Tensor::new(1, &[-1, 4]);
+    let params = params(libsplit_op::ONNX_SPLIT_TO_SEQUENCE, 24);
+    assert_eq!(count(&input, &params).unwrap_err().status, libsplit_status::ERROR_UNKNOWN.0);
+    assert_eq!(infer(&input, &params, 3, 2).unwrap().shapes, [[1, 4]; 3]);
+    let scalar = Tensor::new(7, &[]).descriptor();
+    let params = libsplit_params { split: &scalar, ..params };
+    let known = Tensor::new(1, &[6, 4]);
+    assert_eq!(count(&known, &params).unwrap_err().status, libsplit_status::ERROR_UNKNOWN.0);
+    assert_eq!(infer(&known, &params, 2, 2).unwrap().shapes, [[-1, 4]; 2]);
+}
+
+#[test]
+fn strides_that_do_not_matter_are_not_looked_at() {
+    let data = [7u8; 4];
+    let lengths = [1i64, 0];
+    let list = Tensor::new(7, &[2]).at(lengths.as_ptr().cast(), 16);
+    let list = list.descriptor();
+    let split = libsplit_params { split: &list, ..params(libsplit_op::ONNX_SPLIT, 18) };
+    let mut input = Tensor::new(2, &[1, 4]).at(data.as_ptr(), 4);
+    input.strides = Some(vec![1 << 61, 1]);
+    let views = view(&input, &split, 2, 2).unwrap();
+    assert_eq!(views.descriptors[1].data.cast::<u8>().cast_const(), data.as_ptr());
+
+    let scalar = 2i64;
+    let mut length = Tensor::new(7, &[]).at((&raw const scalar).cast(), 8).descriptor();
+    length.strides = std::ptr::without_provenance_mut(1);
+    let chunks =
+        libsplit_params { split: &length, ..params(libsplit_op::ONNX_SPLIT_TO_SEQUENCE, 11) };
+    assert_eq!(count(&Tensor::new(2, &[5]), &chunks), Ok(3));
+}
+
+#[test]
+fn a_tensor_of_the_highest_rank_is_split() {
+    let data: Vec<u8> = (0..64).collect();
+    let mut shape = [1i64; 64];
+    (shape[0], shape[31], shape[63]) = (4, 4, 4);
+    let input = Tensor::new(2, &shape).at(data.as_ptr(), 64);
+    let params = libsplit_params { axis: 31, ..halves() };
+    let views = view(&input, &params, 2, 64).unwrap();
+    let second = views.descriptors[1];
+    assert_eq!(views.shapes[1][31], 2);
+    assert_eq!(unsafe { *second.data.cast::<u8>() }, 8);
+    let mut bytes = [0u8; 32];
+    let described = infer(&input, &params, 2, 64).unwrap();
+    let mut outputs = [Tensor::unwanted(), described.descriptors[1]];
+    outputs[1].data = bytes.as_mut_ptr().cast();
+    call(|error| unsafe {
+        libsplit_copy(&input.descriptor(), &params, outputs.as_ptr(), 2, null(), error)
+    })
+    .unwrap();
+    let expected: Vec<u8> = data.chunks(16).flat_map(|row| row[8..].to_vec()).collect();
+    assert_eq!(bytes.as_slice(), expected);
+}
