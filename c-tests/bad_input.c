@@ -182,6 +182,9 @@ static void refuse_all(const struct bad *cases, size_t count) {
 /* An address in the middle of what it should be the address of. */
 #define ASKEW(pointer) ((void *)((char *)(pointer) + 1))
 
+/* A number that would do if only its low 32 bits counted. */
+#define IN_32_BITS(number) ((number) + (INT64_C(1) << 32))
+
 SPOIL(nothing) { (void)s; }
 
 SPOIL(null_input) { s->input_arg = NULL; }
@@ -345,8 +348,6 @@ SPOIL(output_rank_65) { s->outputs[1].rank = 65; }
 SPOIL(output_rank_min) { s->outputs[1].rank = INT32_MIN; }
 SPOIL(axis_2) { s->params.axis = 2; }
 SPOIL(axis_minus_3) { s->params.axis = -3; }
-/* Numbers that would do if only their low 32 bits counted. */
-#define IN_32_BITS(number) ((number) + (INT64_C(1) << 32))
 SPOIL(axis_beyond_32_bits) { s->params.axis = IN_32_BITS(1); }
 SPOIL(axis_beyond_32_bits_below) { s->params.axis = -IN_32_BITS(1); }
 SPOIL(axis_min) { s->params.axis = INT64_MIN; }
@@ -843,6 +844,19 @@ SPOIL(shape_in_input_shape) { s->outputs[1].shape = s->input_shape; }
 SPOIL(shape_in_lengths) { s->outputs[1].shape = s->lengths + 1; }
 SPOIL(strides_in_input_shape) { s->outputs[1].strides = s->input_shape; }
 SPOIL(strides_in_input_strides) { s->outputs[1].strides = s->input_strides; }
+SPOIL(shape_in_descriptors) { s->outputs[1].shape = (int64_t *)(void *)&s->outputs[0]; }
+SPOIL(strides_in_descriptors) { s->outputs[1].strides = (int64_t *)(void *)&s->outputs[1]; }
+SPOIL(output_over_input_shape) { s->outputs[1].data = s->input_shape; }
+SPOIL(output_over_input_strides) { s->outputs[1].data = s->input_strides; }
+SPOIL(output_over_own_shape) { s->outputs[1].data = s->shapes[1]; }
+SPOIL(output_over_own_strides) { s->outputs[1].data = s->strides[1]; }
+SPOIL(output_over_descriptors) { s->outputs[1].data = &s->outputs[0]; }
+/* The bytes that would be written are those that are there, lest a copy run away with them. */
+SPOIL(output_over_other_strides) {
+    s->outputs[0].data = s->strides[1];
+    memset(s->input_bytes, 0, 12);
+    s->input_bytes[0] = (unsigned char)s->strides[1][0];
+}
 SPOIL(output_int8) { s->outputs[1].dtype = LIBSPLIT_DTYPE_INT8; }
 SPOIL(output_rank_1) { s->outputs[1].rank = 1; }
 SPOIL(output_rank_3) { s->outputs[1].rank = 3; }
@@ -878,6 +892,22 @@ static const struct bad output_cases[] = {
      "outputs[1].strides", OUTPUT(1)},
     {"strides in the input's", strides_in_input_strides, VIEW, ERROR(OVERLAP), "outputs[1].strides",
      OUTPUT(1)},
+    {"shape in the descriptors", shape_in_descriptors, FILLED, ERROR(OVERLAP), "outputs[1].shape",
+     OUTPUT(1)},
+    {"strides in the descriptors", strides_in_descriptors, FILLED, ERROR(OVERLAP),
+     "outputs[1].strides", OUTPUT(1)},
+    {"output over the input's shape", output_over_input_shape, COPY, ERROR(OVERLAP), "outputs[1]",
+     OUTPUT(1)},
+    {"output over the input's strides", output_over_input_strides, COPY, ERROR(OVERLAP),
+     "outputs[1]", OUTPUT(1)},
+    {"output over its own shape", output_over_own_shape, COPY, ERROR(OVERLAP), "outputs[1]",
+     OUTPUT(1)},
+    {"output over its own strides", output_over_own_strides, COPY, ERROR(OVERLAP), "outputs[1]",
+     OUTPUT(1)},
+    {"output over the descriptors", output_over_descriptors, COPY, ERROR(OVERLAP), "outputs[1]",
+     OUTPUT(1)},
+    {"output over another's strides", output_over_other_strides, COPY, ERROR(OVERLAP), "outputs[0]",
+     OUTPUT(0)},
     {"output of another dtype", output_int8, COPY, ERROR(OUTPUT), "outputs[1].dtype", OUTPUT(1),
      NUMBERS(LIBSPLIT_DTYPE_UINT8, LIBSPLIT_DTYPE_INT8)},
     {"output of rank 1", output_rank_1, COPY, ERROR(OUTPUT), "outputs[1].rank", OUTPUT(1),

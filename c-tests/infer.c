@@ -126,12 +126,14 @@ static const struct row unknown_rows[] = {
     {"unknown lengths of an unknown extent", VARIADIC, 1, .rank = 2, .shape = {-1, 4},
      .split = UNKNOWN_LIST(2), .outputs = "?,4/4,1/0 ?,4/4,1/0"},
 
-    {"number of pieces of an unknown extent", SEQUENCE, 11, .rank = 1, .shape = {-1},
-     .status = LIBSPLIT_STATUS_ERROR_UNKNOWN},
-    {"number of chunks of an unknown extent", SEQUENCE, 11, .rank = 1, .shape = {-1},
-     .split = SCALAR(INT64, int64_t, 2), .status = LIBSPLIT_STATUS_ERROR_UNKNOWN},
-    {"number of chunks of unknown length", SEQUENCE, 11, .rank = 1, .shape = {6},
-     .split = UNKNOWN_SCALAR, .status = LIBSPLIT_STATUS_ERROR_UNKNOWN},
+    {"so many pieces of 1", SEQUENCE, 11, .rank = 2, .shape = {-1, 2}, .num_outputs = 2,
+     .outputs = "1,2/2,1/8 1,2/2,1/8"},
+    {"so many pieces without axis", SEQUENCE, 11, .rank = 2, .shape = {-1, 2}, .num_outputs = 2,
+     .drops_axis = 1, .outputs = "2/1/8 2/1/8"},
+    {"so many chunks of an unknown extent", SEQUENCE, 11, .rank = 1, .shape = {-1},
+     .split = SCALAR(INT64, int64_t, 2), .num_outputs = 2, .outputs = "?/1/0 ?/1/0"},
+    {"so many chunks of unknown length", SEQUENCE, 11, .rank = 2, .shape = {6, 3},
+     .split = UNKNOWN_SCALAR, .num_outputs = 2, .outputs = "?,3/3,1/0 ?,3/3,1/0"},
 
     {"known lengths do not fit a known extent", SPLIT, 18, .rank = 2, .shape = {6, -1},
      .split = LIST(2, 3), .status = LIBSPLIT_STATUS_ERROR_SPLIT_SIZES},
@@ -317,6 +319,29 @@ static void test_as_many_parts_as_outputs_before_18(void) {
     }
 }
 
+/* Where nobody says how many pieces a sequence of unknown length has, nobody knows. */
+static void test_number_of_pieces_not_known_yet(void) {
+    const struct {
+        const char *name;
+        int64_t extent;
+        const libsplit_tensor *split;
+    } cases[] = {
+        {"pieces of an unknown extent", -1, NULL},
+        {"chunks of an unknown extent", -1, SCALAR(INT64, int64_t, 2)},
+        {"chunks of unknown length", 6, UNKNOWN_SCALAR},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t extent = cases[i].extent;
+        size_t count = 999;
+        libsplit_tensor input = packed(LIBSPLIT_DTYPE_FLOAT, NULL, 1, &extent);
+        libsplit_params params = LIBSPLIT_PARAMS_INIT(SEQUENCE, 11);
+        params.split = cases[i].split;
+        CHECK_CASE("number of %s", cases[i].name);
+        CHECK_STATUS(libsplit_count(&input, &params, &count, NULL), LIBSPLIT_STATUS_ERROR_UNKNOWN);
+        CHECK_EQ_INT(count, 999);
+    }
+}
+
 static void test_strides_may_be_null(void) {
     int64_t shape[2] = {4, 3}, shapes[2][2];
     libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, NULL, 2, shape), outputs[2];
@@ -433,6 +458,7 @@ int main(void) {
     RUN_ROWS(known_rows);
     RUN_ROWS(unknown_rows);
     test_as_many_parts_as_outputs_before_18();
+    test_number_of_pieces_not_known_yet();
     test_strides_may_be_null();
     test_capacity_is_the_rank_or_more();
     test_unwanted_outputs_are_left_alone();

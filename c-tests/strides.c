@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define MAX_TEST_RANK 5
-#define MAX_PIECES 4
+#define MAX_PIECES 20
 #define ROUNDS 8000
 
 /* A type of each element size. */
@@ -147,6 +147,15 @@ struct round {
     int64_t pieces;
 };
 
+/* As many short pieces as there may be, such as the colours of a picture. */
+static void equal_pieces(uint64_t *state, struct round *round) {
+    int64_t length = random_in(state, 1, 3);
+    round->pieces = random_in(state, 2, MAX_PIECES);
+    round->shape[round->axis] = round->pieces * length;
+    for (int64_t i = 0; i < round->pieces; i++)
+        round->lengths[i] = length;
+}
+
 static struct round random_round(uint64_t *state) {
     struct round round;
     round.dtype = dtypes[random_in(state, 0, 4)];
@@ -162,7 +171,11 @@ static struct round random_round(uint64_t *state) {
     int64_t most = round.rank == 1 && sizes[size].extent > 12 ? 20000 : sizes[size].extent;
     for (int32_t d = 0; d < round.rank; d++)
         round.shape[d] = random_in(state, 0, 15) == 0 ? 0 : random_in(state, 1, most);
-    round.pieces = random_in(state, 1, MAX_PIECES);
+    if (random_in(state, 0, 3) == 0) {
+        equal_pieces(state, &round);
+        return round;
+    }
+    round.pieces = random_in(state, 1, 4);
     int64_t left = round.shape[round.axis];
     for (int64_t i = 0; i < round.pieces; i++) {
         round.lengths[i] = i == round.pieces - 1 ? left : random_in(state, 0, left);
@@ -200,19 +213,21 @@ static void copy_to_own_memory(uint64_t *state, const struct round *round) {
     struct layout from_layout = input_layout(state, round), to_layouts[MAX_PIECES];
     struct memory from = memory_for(state, &from_layout, round->element), to[MAX_PIECES];
     int64_t shape[MAX_TEST_RANK], offset = 0;
+    int are_packed = random_in(state, 0, 2) == 0;
     memcpy(shape, round->shape, sizeof shape);
     libsplit_tensor input = packed(round->dtype, from.bytes + from.origin, round->rank, shape);
     input.strides = from_layout.strides;
     for (int64_t i = 0; i < round->pieces; i++) {
         memcpy(shapes[i], shape, sizeof shape);
         shapes[i][round->axis] = round->lengths[i];
-        to_layouts[i] = nested_layout(state, round->rank, shapes[i]);
+        to_layouts[i] = are_packed ? packed_layout(round->rank, shapes[i])
+                                   : nested_layout(state, round->rank, shapes[i]);
         to[i] = memory_for(state, &to_layouts[i], round->element);
         expect_piece(&from, &from_layout, &to[i], &to_layouts[i], round->rank, shapes[i],
                      round->axis, offset, round->element);
         offset += round->lengths[i];
         outputs[i] = packed(round->dtype, to[i].bytes + to[i].origin, round->rank, shapes[i]);
-        outputs[i].strides = to_layouts[i].strides;
+        outputs[i].strides = are_packed ? NULL : to_layouts[i].strides;
     }
     libsplit_params params = params_for(round, &split, lengths, &count);
     CHECK_OK(libsplit_copy(&input, &params, outputs, (size_t)round->pieces, NULL, NULL));

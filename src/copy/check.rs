@@ -39,7 +39,7 @@ pub(crate) fn copy(
         checked.all_packed &= output.is_packed();
         checked.bytes = checked.bytes.saturating_add(packed_bytes(plan, piece));
     }
-    overlaps.check(outputs)?;
+    overlaps.check(outputs, checked.all_packed)?;
     Ok(checked)
 }
 
