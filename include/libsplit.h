@@ -175,7 +175,8 @@ typedef int32_t libsplit_status;
  */
 #define LIBSPLIT_STATUS_ERROR_OVERFLOW 18
 /**
- * An output overlaps the input, the lengths or another output.
+ * An output overlaps the input, the lengths or another output; or an output's data, shape or
+ * strides lie over descriptors or arrays that are in use too.
  */
 #define LIBSPLIT_STATUS_ERROR_OVERLAP 19
 /**
@@ -308,6 +309,10 @@ typedef int32_t libsplit_dtype;
 /**
  * A tensor: the input, the lengths, or an output. 48 bytes where pointers have 64 bits; frozen,
  * for descriptors come in arrays.
+ *
+ * Zero a descriptor before filling it in ('libsplit_tensor output = {0};'): fields that a function
+ * has no use for are read all the same. Each descriptor needs arrays of its own for shape and
+ * strides where they are written to.
  *
  * An output descriptor that is all zero bytes is one the caller does not want (ONNX's unused
  * output ""): it is skipped and left as it is.
@@ -476,7 +481,7 @@ typedef void (*libsplit_task_fn)(void *task_ctx, size_t index);
 /**
  * The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on
  * any threads, returns after the last has finished; 0 = ok. A task that is run again does
- * nothing.
+ * nothing. It must return: no C++ exception and no longjmp() may leave it.
  */
 typedef int32_t (*libsplit_parallel_for_fn)(void *pool,
                                             libsplit_task_fn task,
@@ -568,13 +573,19 @@ LIBSPLIT_API uint32_t libsplit_dtype_bits(libsplit_dtype dtype);
  *
  * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then '*count' is unchanged:
  *
- *   NULL, ALIGNMENT, STRUCT_SIZE   input, params, params->split, or count
+ *   NULL, ALIGNMENT                input, params, or count; their shapes and strides
+ *   STRUCT_SIZE                    params
  *   OPERATOR, OPSET, FLAGS, AXIS   params
- *   DTYPE, RANK, SHAPE, OVERFLOW   input or params->split
- *   SPLIT, SPLIT_SIZES             params->split, or an extent that does not divide
+ *   RANK                           input
+ *   DTYPE, SHAPE, OVERFLOW         input or params->split
+ *   SPLIT                          params->split absent, refused, or of a wrong rank or dtype
+ *   SPLIT_SIZES                    params->split, or an extent that does not divide
  *   NUM_OUTPUTS                    params->num_outputs
  *   BIT_OFFSET, DATA_BYTES         params->split
  *   UNKNOWN                        the number depends on what is not known yet
+ *
+ * In every function, an 'error' that is itself misaligned or too small is answered by ALIGNMENT or
+ * STRUCT_SIZE, and nothing is written to it.
  *
  * May be called from any thread at any time.
  *
@@ -596,7 +607,8 @@ libsplit_status libsplit_count(const struct libsplit_tensor *input,
  * Its extents may be LIBSPLIT_DIM_UNKNOWN, and the lengths unknown (data NULL). What is known is
  * checked, and what follows from it is filled in; an unknown extent becomes
  * LIBSPLIT_DIM_UNKNOWN in the outputs, as do the packed strides outside of it, and data_bytes
- * then is 0.
+ * then is 0. Where the number of pieces of SplitToSequence is not known yet, 'num_outputs' is
+ * believed.
  *
  * 'outputs' is an array of 'num_outputs' descriptors, as many as the operator gives; each needs
  * shape and capacity (entries that shape, and strides if not NULL, have room for). All-zero ones
@@ -609,7 +621,8 @@ libsplit_status libsplit_count(const struct libsplit_tensor *input,
  *   NULL, ALIGNMENT   outputs, or an output's shape or strides
  *   NUM_OUTPUTS       num_outputs is not the operator's number
  *   CAPACITY          an output's capacity is below its rank
- *   OVERLAP           an output's arrays lie in the input's or the lengths'
+ *   OVERFLOW          an output's size
+ *   OVERLAP           an output's arrays lie in the input's, the lengths', or the descriptors
  *
  * May be called from any thread at any time, on outputs that no other thread uses.
  *
@@ -681,7 +694,8 @@ libsplit_status libsplit_view(const struct libsplit_tensor *input,
  *   DTYPE, RANK, OUTPUT    an output's dtype, rank or shape
  *   BIT_OFFSET, STRIDES    an output's bit_offset or strides
  *   DATA_BYTES, OVERFLOW   an output's data_bytes or addresses
- *   OVERLAP                an output overlaps the input, the lengths or another output
+ *   OVERLAP                an output overlaps the input, the lengths, another output, or the
+ *                          descriptors and arrays of the input and of itself
  *   EXECUTOR               parallel_for failed or did not run every task
  *
  * On an error no byte has been written, but for EXECUTOR: then any part of the outputs may have

@@ -7,8 +7,8 @@ use num_complex::Complex;
 /// A Rust type that is the element of a tensor.
 ///
 /// # Safety
-/// Values must be plain bytes that may be copied as such, of exactly `DTYPE.bits()` bits, which
-/// must not be below 8. Implement it for a type of your own to split, say, 8-bit floats:
+/// Values must be plain bytes that may be copied as such, without padding, of exactly
+/// `DTYPE.bits()` bits, which must not be below 8. Implement it for a type of your own to split, say, 8-bit floats:
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq)]

@@ -161,8 +161,9 @@ unsafe fn read(data: *const u8, bits: i64, dtype: DType) -> Option<i64> {
 /// A float that is a whole number within `i64`. NaN and infinities are not.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::float_cmp)]
 fn whole(value: f64) -> Option<i64> {
-    const LIMIT: f64 = 9_223_372_036_854_775_808.0; // 2^63
-                                                    // `trunc` is not in core; within the limit the cast truncates.
+    // 2^63
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    // `trunc` is not in core; within the limit the cast truncates.
     let inside = (-LIMIT..LIMIT).contains(&value);
     (inside && (value as i64) as f64 == value).then_some(value as i64)
 }

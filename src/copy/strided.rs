@@ -173,23 +173,30 @@ impl Layout {
     /// As [`Layout::copy`].
     unsafe fn copy_units(&self, units: Range<usize>) {
         let axes = self.axes.get(..self.rank).unwrap_or_default();
-        let inner = axes.last().copied().unwrap_or(Axis { extent: 1, from: 0, to: 0 });
+        let (inner, outer) = match axes.split_last() {
+            Some((inner, outer)) => (*inner, outer),
+            None => (Axis { extent: 1, from: 0, to: 0 }, axes),
+        };
         let copy_row = kernel::choose(self.unit);
-        let mut unit = units.start;
-        while unit < units.end {
-            let (from, to) = self.offsets(unit);
-            let count = (inner.extent - unit % inner.extent).min(units.end - unit);
+        let mut rows = Odometer::new(outer, units.start / inner.extent);
+        let mut within = units.start % inner.extent;
+        let mut left = units.len();
+        while left > 0 {
+            let count = (inner.extent - within).min(left);
+            let ahead = signed(within);
             let row = Row {
-                source: self.source.wrapping_offset(from),
+                source: self.source.wrapping_offset(rows.from + inner.from * ahead),
                 source_step: inner.from,
-                target: self.target.wrapping_offset(to),
+                target: self.target.wrapping_offset(rows.to + inner.to * ahead),
                 target_step: inner.to,
                 count,
                 unit: self.unit,
             };
             // SAFETY: the row lies within the piece.
             unsafe { copy_row(row) };
-            unit += count;
+            left -= count;
+            within = 0;
+            rows.advance();
         }
     }
 
@@ -203,6 +210,42 @@ impl Layout {
             to = to.wrapping_add(axis.to.wrapping_mul(steps));
         }
         (from, to)
+    }
+}
+
+/// Walks over axes in row-major order, without a division a step.
+struct Odometer<'a> {
+    axes: &'a [Axis],
+    index: [usize; MAX_RANK],
+    from: isize,
+    to: isize,
+}
+
+impl<'a> Odometer<'a> {
+    fn new(axes: &'a [Axis], mut position: usize) -> Self {
+        let mut odometer = Self { axes, index: [0; MAX_RANK], from: 0, to: 0 };
+        for (axis, index) in axes.iter().zip(&mut odometer.index).rev() {
+            *index = position % axis.extent;
+            position /= axis.extent;
+            odometer.from += axis.from * signed(*index);
+            odometer.to += axis.to * signed(*index);
+        }
+        odometer
+    }
+
+    /// On to the next position; from the last one to the first.
+    fn advance(&mut self) {
+        for (axis, index) in self.axes.iter().zip(&mut self.index).rev() {
+            *index += 1;
+            self.from = self.from.wrapping_add(axis.from);
+            self.to = self.to.wrapping_add(axis.to);
+            if *index < axis.extent {
+                return;
+            }
+            *index = 0;
+            self.from = self.from.wrapping_sub(axis.from.wrapping_mul(signed(axis.extent)));
+            self.to = self.to.wrapping_sub(axis.to.wrapping_mul(signed(axis.extent)));
+        }
     }
 }
 

@@ -60,13 +60,19 @@ pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
 ///
 /// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then '*count' is unchanged:
 ///
-///   NULL, ALIGNMENT, STRUCT_SIZE   input, params, params->split, or count
+///   NULL, ALIGNMENT                input, params, or count; their shapes and strides
+///   STRUCT_SIZE                    params
 ///   OPERATOR, OPSET, FLAGS, AXIS   params
-///   DTYPE, RANK, SHAPE, OVERFLOW   input or params->split
-///   SPLIT, SPLIT_SIZES             params->split, or an extent that does not divide
+///   RANK                           input
+///   DTYPE, SHAPE, OVERFLOW         input or params->split
+///   SPLIT                          params->split absent, refused, or of a wrong rank or dtype
+///   SPLIT_SIZES                    params->split, or an extent that does not divide
 ///   NUM_OUTPUTS                    params->num_outputs
 ///   BIT_OFFSET, DATA_BYTES         params->split
 ///   UNKNOWN                        the number depends on what is not known yet
+///
+/// In every function, an 'error' that is itself misaligned or too small is answered by ALIGNMENT or
+/// STRUCT_SIZE, and nothing is written to it.
 ///
 /// May be called from any thread at any time.
 ///
@@ -84,7 +90,7 @@ pub unsafe extern "C" fn libsplit_count(
         let arguments = unsafe { Arguments::parse(input, params, None) }?;
         let plan = arguments.plan(true)?;
         // SAFETY: as above.
-        let count = unsafe { parse::output(count, "count") }?;
+        let count = unsafe { parse::writable(count, "count") }?;
         let number = usize::try_from(plan.count());
         // SAFETY: checked just now.
         unsafe { count.write(number.map_err(|_| Error::Internal)?) };
@@ -102,7 +108,8 @@ pub unsafe extern "C" fn libsplit_count(
 /// Its extents may be LIBSPLIT_DIM_UNKNOWN, and the lengths unknown (data NULL). What is known is
 /// checked, and what follows from it is filled in; an unknown extent becomes
 /// LIBSPLIT_DIM_UNKNOWN in the outputs, as do the packed strides outside of it, and data_bytes
-/// then is 0.
+/// then is 0. Where the number of pieces of SplitToSequence is not known yet, 'num_outputs' is
+/// believed.
 ///
 /// 'outputs' is an array of 'num_outputs' descriptors, as many as the operator gives; each needs
 /// shape and capacity (entries that shape, and strides if not NULL, have room for). All-zero ones
@@ -115,7 +122,8 @@ pub unsafe extern "C" fn libsplit_count(
 ///   NULL, ALIGNMENT   outputs, or an output's shape or strides
 ///   NUM_OUTPUTS       num_outputs is not the operator's number
 ///   CAPACITY          an output's capacity is below its rank
-///   OVERLAP           an output's arrays lie in the input's or the lengths'
+///   OVERFLOW          an output's size
+///   OVERLAP           an output's arrays lie in the input's, the lengths', or the descriptors
 ///
 /// May be called from any thread at any time, on outputs that no other thread uses.
 ///
@@ -211,7 +219,8 @@ pub unsafe extern "C" fn libsplit_view(
 ///   DTYPE, RANK, OUTPUT    an output's dtype, rank or shape
 ///   BIT_OFFSET, STRIDES    an output's bit_offset or strides
 ///   DATA_BYTES, OVERFLOW   an output's data_bytes or addresses
-///   OVERLAP                an output overlaps the input, the lengths or another output
+///   OVERLAP                an output overlaps the input, the lengths, another output, or the
+///                          descriptors and arrays of the input and of itself
 ///   EXECUTOR               parallel_for failed or did not run every task
 ///
 /// On an error no byte has been written, but for EXECUTOR: then any part of the outputs may have

@@ -14,7 +14,6 @@ use crate::plan::Plan;
 use crate::rules::Request;
 use crate::shape::MAX_RANK;
 use core::ffi::c_void;
-use core::marker::PhantomData;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// The largest `struct_size` believed.
@@ -233,7 +232,7 @@ unsafe fn reference<'a, T>(pointer: *const T, argument: &'static str) -> Result<
 ///
 /// # Safety
 /// `pointer` must be NULL or valid.
-pub(super) unsafe fn output<T>(pointer: *mut T, argument: &'static str) -> Result<*mut T, Error> {
+pub(super) unsafe fn writable<T>(pointer: *mut T, argument: &'static str) -> Result<*mut T, Error> {
     check_pointer(pointer, argument)?;
     Ok(pointer)
 }
@@ -355,22 +354,19 @@ impl Outputs for Descriptors<'_> {
 }
 
 /// The caller's thread pool.
-pub(super) struct Pool<'a> {
+pub(super) struct Pool {
     executor: libsplit_executor,
     parallel_for: unsafe extern "C" fn(*mut c_void, libsplit_task_fn, *mut c_void, usize) -> i32,
-    borrowed: PhantomData<&'a ()>,
 }
 
 // SAFETY: `pool` is only handed back to the caller, on the calling thread.
-unsafe impl Sync for Pool<'_> {}
+unsafe impl Sync for Pool {}
 
 /// The executor, if there is one.
 ///
 /// # Safety
 /// `executor` must be NULL or valid, with a `parallel_for` that does what its type says.
-pub(super) unsafe fn executor<'a>(
-    executor: *const libsplit_executor,
-) -> Result<Option<Pool<'a>>, Error> {
+pub(super) unsafe fn executor(executor: *const libsplit_executor) -> Result<Option<Pool>, Error> {
     if executor.is_null() {
         return Ok(None);
     }
@@ -380,10 +376,10 @@ pub(super) unsafe fn executor<'a>(
     let Some(parallel_for) = executor.parallel_for else {
         return Err(Error::Null { argument: "executor.parallel_for" });
     };
-    Ok(Some(Pool { executor, parallel_for, borrowed: PhantomData }))
+    Ok(Some(Pool { executor, parallel_for }))
 }
 
-impl Executor for Pool<'_> {
+impl Executor for Pool {
     fn max_tasks(&self) -> usize {
         usize::try_from(self.executor.max_tasks).unwrap_or(usize::MAX)
     }

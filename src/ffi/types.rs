@@ -75,7 +75,8 @@ impl libsplit_status {
     pub const ERROR_DATA_BYTES: Self = Self(17);
     /// More elements, larger strides or higher addresses than 63 bits can number.
     pub const ERROR_OVERFLOW: Self = Self(18);
-    /// An output overlaps the input, the lengths or another output.
+    /// An output overlaps the input, the lengths or another output; or an output's data, shape or
+    /// strides lie over descriptors or arrays that are in use too.
     pub const ERROR_OVERLAP: Self = Self(19);
     /// The dtype, rank or shape of an output of libsplit_copy() is not what the operator gives.
     pub const ERROR_OUTPUT: Self = Self(20);
@@ -193,6 +194,10 @@ pub struct libsplit_string {
 /// A tensor: the input, the lengths, or an output. 48 bytes where pointers have 64 bits; frozen,
 /// for descriptors come in arrays.
 ///
+/// Zero a descriptor before filling it in ('libsplit_tensor output = {0};'): fields that a function
+/// has no use for are read all the same. Each descriptor needs arrays of its own for shape and
+/// strides where they are written to.
+///
 /// An output descriptor that is all zero bytes is one the caller does not want (ONNX's unused
 /// output ""): it is skipped and left as it is.
 #[derive(Debug, Clone, Copy)]
@@ -278,7 +283,7 @@ pub type libsplit_task_fn = Option<unsafe extern "C" fn(task_ctx: *mut c_void, i
 
 /// The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on
 /// any threads, returns after the last has finished; 0 = ok. A task that is run again does
-/// nothing.
+/// nothing. It must return: no C++ exception and no longjmp() may leave it.
 pub type libsplit_parallel_for_fn = Option<
     unsafe extern "C" fn(
         pool: *mut c_void,
