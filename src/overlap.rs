@@ -6,8 +6,8 @@ use crate::memory::{Memory, Outputs, Span};
 
 /// The spans of this many outputs are kept, and compared each with each.
 const FEW: usize = 8;
-/// How many spans are put in order at a time, on the stack, where there are more.
-const BLOCK: usize = 256;
+/// How many spans are put in order at a time, on 32 KiB of the stack, where there are more.
+const BLOCK: usize = 1024;
 
 /// Sees the outputs' spans go by: in most calls they rise or fall, and that is all there is to it.
 pub(crate) struct Overlaps {
@@ -103,6 +103,7 @@ fn for_each_cluster(
     let mut furthest = 0; // who reaches to the end of `reach`
     let mut pair = None;
     loop {
+        #[allow(clippy::large_stack_arrays)] // no heap
         let mut block = [(0usize, 0usize); 2 * BLOCK]; // start, index
         let mut len = 0;
         let mut ceiling: Option<(usize, usize)> = None;
@@ -192,6 +193,48 @@ fn columns(outputs: &impl Outputs, reach: Span) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// That no output lies over the strides of another, which are read again while it is written.
+pub(crate) fn check_strides(outputs: &impl Outputs) -> Result<(), Error> {
+    let strides = |index| -> Result<Option<Span>, Error> {
+        Ok(outputs.get(index)?.and_then(|memory| memory.strides).map(Span::of_slice))
+    };
+    let count = outputs.len();
+    // Strides seldom lie among the data: then this is all.
+    let mut all = Span { start: usize::MAX, end: 0 };
+    for array in (0..count).map(strides) {
+        let Some(array) = array? else { continue };
+        all = Span { start: all.start.min(array.start), end: all.end.max(array.end) };
+    }
+    let mut meets = false;
+    for output in 0..count {
+        meets |= span_of(outputs, output)?.is_some_and(|span| span.intersects(all));
+    }
+    if !meets {
+        return Ok(());
+    }
+    // Outputs and strides are visited together: those that meet make clusters.
+    let span = |index: usize| match index.checked_sub(count) {
+        None => span_of(outputs, index),
+        Some(index) => strides(index),
+    };
+    let start = |index| Ok(span(index)?.map(|span| span.start));
+    for_each_cluster(count.saturating_mul(2), start, span, |cluster| {
+        for other in 0..count {
+            let Some(array) = strides(other)?.filter(|array| array.intersects(cluster.reach))
+            else {
+                continue;
+            };
+            for output in 0..count {
+                if span_of(outputs, output)?.is_some_and(|span| span.intersects(array)) {
+                    let other = Which::Output(other);
+                    return Err(Error::DataOverDescriptor { output, other });
+                }
+            }
+        }
+        Ok(())
+    })
 }
 
 /// How far `to` is ahead of `from`, modulo `period`.

@@ -41,7 +41,7 @@ pub(crate) fn copy(
     }
     overlaps.check(outputs, checked.all_packed)?;
     if !checked.all_packed {
-        check_strides_apart(plan, outputs)?;
+        overlap::check_strides(outputs)?;
     }
     Ok(checked)
 }
@@ -70,36 +70,6 @@ fn check_not_read(
         return Ok(());
     };
     Err(Error::DataOverDescriptor { output, other })
-}
-
-/// That no output lies over the strides of another, which are read again while it is written.
-fn check_strides_apart(plan: &Plan<'_>, outputs: &impl Outputs) -> Result<(), Error> {
-    let strides_of = |index| -> Result<Span, Error> {
-        let strides = outputs.get(index)?.and_then(|memory| memory.strides);
-        Ok(strides.map_or(Span::default(), Span::of_slice))
-    };
-    let mut all: Option<Span> = None;
-    for index in 0..outputs.len() {
-        let own = strides_of(index)?;
-        if own.end > 0 {
-            let (start, end) = all.map_or((own.start, own.end), |all| (all.start, all.end));
-            all = Some(Span { start: start.min(own.start), end: end.max(own.end) });
-        }
-    }
-    let Some(all) = all else { return Ok(()) };
-    for piece in plan.pieces() {
-        let Some(memory) = outputs.get(piece.index)? else { continue };
-        let span = memory.span_of(plan.piece_elements(piece), Which::Output(piece.index))?;
-        // Arrays seldom lie among the data: then this is all.
-        let Some(span) = span.filter(|span| span.intersects(all)) else { continue };
-        for index in 0..outputs.len() {
-            if span.intersects(strides_of(index)?) {
-                let (output, other) = (piece.index, Which::Output(index));
-                return Err(Error::DataOverDescriptor { output, other });
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Checks one output alone; gives its span if it has elements.
