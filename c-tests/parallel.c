@@ -174,6 +174,7 @@ static const struct job jobs[] = {
     {"two pieces of one row", LIBSPLIT_DTYPE_INT16, 1, 3000000, 3000000, 1, 2, 1234567, 0, 0},
     {"columns", LIBSPLIT_DTYPE_FLOAT, 2000, 1000, 1000, 1, 2, 333, 0, 1},
     {"one narrow column", LIBSPLIT_DTYPE_UINT8, 3000, 1001, 1001, 1, 2, 1, 0, 0},
+    {"few long rows", LIBSPLIT_DTYPE_INT32, 5, 300000, 300000, 1, 2, 123456, 0, 0},
     {"large columns", LIBSPLIT_DTYPE_DOUBLE, 3000, 400, 400, 1, 3, 133, 0, 3},
     {"planes of a picture", LIBSPLIT_DTYPE_UINT8, 2800000, 3, 3, 1, 3, 1, 0, 0},
     {"transposed", LIBSPLIT_DTYPE_FLOAT, 1000, 1001, 1, 1000, 2, 500, 0, 0},

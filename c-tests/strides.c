@@ -378,6 +378,67 @@ static void test_rank_64(void) {
     CHECK_EQ_INT(wrong, 0);
 }
 
+/*
+ * Packed rows cut into packed columns of the given lengths; of those every 'unwanted'-th is not
+ * wanted. Compared run by run, the bytes around included.
+ */
+static void check_packed_columns(libsplit_dtype dtype, int64_t rows, const int64_t *lengths,
+                                 int64_t pieces, int64_t unwanted) {
+    static unsigned char source[1 << 17], target[1 << 17], expected[1 << 17];
+    size_t element = libsplit_dtype_bits(dtype) / 8, used = 3;
+    int64_t shapes[MAX_PIECES][2], own_lengths[MAX_PIECES], shape[2] = {rows, 0};
+    libsplit_tensor outputs[MAX_PIECES] = {{0}};
+    for (int64_t i = 0; i < pieces; i++)
+        shape[1] += own_lengths[i] = lengths[i];
+    size_t row_bytes = (size_t)shape[1] * element, column = 0;
+    for (size_t i = 0; i < (size_t)rows * row_bytes; i++)
+        source[i] = (unsigned char)(i * 13 ^ i >> 8);
+    memset(target, 0xA5, sizeof target);
+    memset(expected, 0xA5, sizeof expected);
+    for (int64_t i = 0; i < pieces; i++) {
+        size_t run = (size_t)lengths[i] * element;
+        if (i % unwanted != unwanted - 1) {
+            shapes[i][0] = rows;
+            shapes[i][1] = lengths[i];
+            outputs[i] = packed(dtype, target + used, 2, shapes[i]);
+            for (size_t row = 0; row < (size_t)rows; row++, used += run)
+                memcpy(expected + used, source + row * row_bytes + column, run);
+            used += 5;
+        }
+        column += run;
+    }
+    libsplit_tensor input = packed(dtype, source, 2, shape);
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, own_lengths, 1, &pieces);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.axis = 1;
+    params.split = &split;
+    CHECK_OK(libsplit_copy(&input, &params, outputs, (size_t)pieces, NULL, NULL));
+    CHECK(memcmp(target, expected, sizeof target) == 0);
+}
+
+static void test_many_short_packed_columns(void) {
+    for (size_t t = 0; t < sizeof dtypes / sizeof *dtypes; t++)
+        for (int64_t pieces = 1; pieces <= MAX_PIECES; pieces++)
+            for (int64_t unwanted = 2; unwanted <= 30; unwanted += 7) {
+                int64_t lengths[MAX_PIECES];
+                for (int64_t i = 0; i < pieces; i++)
+                    lengths[i] = unwanted == 16 && i % 5 == 3 ? 2 : 1;
+                CHECK_CASE("%d columns of %s, every %d. unwanted", (int)pieces,
+                           libsplit_dtype_name(dtypes[t]), (int)unwanted);
+                check_packed_columns(dtypes[t], 70 + pieces, lengths, pieces, unwanted);
+            }
+}
+
+static void test_packed_runs_of_every_length(void) {
+    static const int64_t rows[] = {1, 3, 70};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (int64_t length = 0; length <= 300; length++) {
+            int64_t lengths[3] = {length % 7, length, 2};
+            CHECK_CASE("%d runs of %d bytes", (int)rows[r], (int)length);
+            check_packed_columns(LIBSPLIT_DTYPE_BOOL, rows[r], lengths, 3, 99);
+        }
+}
+
 /* Two pages to work in, each between pages that nobody may touch. */
 static unsigned char *guarded_pages(size_t page) {
     unsigned char *memory = mmap(NULL, 5 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -438,6 +499,8 @@ int main(void) {
     test_garbage_strides_of_empty_tensors();
     test_rank_64();
     test_between_guard_pages();
+    test_many_short_packed_columns();
+    test_packed_runs_of_every_length();
     test_random_layouts();
     CHECK_DONE();
 }
