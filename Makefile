@@ -41,6 +41,8 @@ test: lint test-rust build test-examples test-c ## check the code and run all te
 .PHONY: install
 install: $(if $(SUDO_USER),,build) ## install below PREFIX, /usr/local if not given; honours DESTDIR
 	@echo "==> install: $(DESTDIR)$(prefix)"
+	@[ -e $(BUILD)/cmake_install.cmake ] || \
+	    { echo "error: nothing is built yet: run 'make build' first, without sudo" >&2; exit 1; }
 	@cmake --install $(BUILD) --prefix "$(prefix)"
 	@rm -f $(BUILD)/install_manifest.txt # root's would be in the way of the next install
 
@@ -52,14 +54,14 @@ header: toolchain ## generate include/libsplit.h from the Rust sources
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
 	@echo "==> lint: cargo fmt, clang-format, cargo clippy"
-	@cargo fmt --check && clang-format --dry-run -Werror $(C_FILES) || \
+	@cargo fmt --all --check && clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
-	@cargo clippy --locked --all-targets -- -D warnings
+	@cargo clippy --locked --workspace --all-targets -- -D warnings
 
 .PHONY: format
-format: toolchain $(VENV)/made ## write the code anew in the format that lint wants
+format: toolchain $(VENV)/made ## reformat the code the way lint wants it
 	@echo "==> format: cargo fmt, clang-format"
-	@cargo fmt
+	@cargo fmt --all
 	@clang-format -i $(C_FILES)
 
 .PHONY: build
@@ -80,7 +82,7 @@ test-examples: build $(VENV)/made
 	@"$(PYTHON)" examples/check.py
 
 .PHONY: test-c
-test-c: build $(VENV)/made
+test-c: build $(VENV)/clang-made
 	@echo "==> test: ctest"
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(jobs)
 
@@ -99,6 +101,10 @@ toolchain:
 	@version=$$(rustc --version | cut -d ' ' -f 2); \
 	    printf '%s\n' $(rust) "$$version" | sort -VC || \
 	    { echo "error: Rust $$version is too old: install $(rust) or newer with rustup" >&2; exit 1; }
+
+$(VENV)/clang-made: $(VENV)/made
+	@tools/clang.sh $(VENV)
+	@touch $@
 
 $(VENV)/made: requirements-dev.txt
 	$(call need,python3,Python 3.10 or newer)

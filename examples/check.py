@@ -25,7 +25,7 @@ COLOURS = ["red", "green", "blue"]
 
 def build_split_npy():
     """Builds the Rust example; gives the path of its program."""
-    command = "cargo build --locked --release --example split_npy --message-format json"
+    command = "cargo build --locked --profile example --package split_npy --message-format json"
     built = subprocess.run(command.split(), cwd=ROOT, stdout=subprocess.PIPE, check=True)
     messages = map(json.loads, built.stdout.splitlines())
     return next(path for path in (message.get("executable") for message in messages) if path)

@@ -14,7 +14,7 @@ pictures() {
 }
 
 split_npy() {
-    cargo run --quiet --release --locked --example split_npy -- "$@"
+    cargo run --quiet --locked --profile example --package split_npy -- "$@"
 }
 
 mkdir -p out/planes
@@ -23,7 +23,8 @@ echo "== planes: $photo into its colours (C)"
 "$BUILD_DIR/examples/planes" $photo out/planes
 pictures sheet out/planes.png $photo out/planes/red.pgm out/planes/green.pgm out/planes/blue.pgm
 
-echo "== split_npy: the same as an array (Rust; the first time, cargo builds it)"
+echo "== split_npy: the same as an array (Rust)"
+cargo build --locked --profile example --package split_npy
 pictures array $photo out/photo.npy
 split_npy out/photo.npy out/colours --axis -1 --parts 3
 split_npy out/photo.npy out/rows --op variadic-split --axis 0 --lengths 100,-1

@@ -19,8 +19,23 @@
  *   - No alignment is required of any data pointer.
  *   - Counts, byte spans and sums of lengths are 64-bit and checked for overflow.
  *
- * What the caller must see to: pointers are NULL or valid for what their structure says they
- * point to. Numbers may be anything.
+ * The caller's part: every pointer is NULL or valid for what its structure says. Numbers may be
+ * anything.
+ *
+ * From an input to its pieces in memory of their own, without the checks for errors:
+ *
+ *     size_t n;
+ *     libsplit_count(&input, &params, &n, NULL);
+ *     libsplit_tensor *outputs = calloc(n, sizeof *outputs);
+ *     int64_t *shapes = calloc(n * (size_t)input.rank, sizeof *shapes);
+ *     for (size_t i = 0; i < n; i++) {
+ *         outputs[i].shape = shapes + i * (size_t)input.rank;
+ *         outputs[i].capacity = input.rank;
+ *     }
+ *     libsplit_infer(&input, &params, outputs, n, NULL);
+ *     for (size_t i = 0; i < n; i++)
+ *         outputs[i].data = malloc(outputs[i].data_bytes);
+ *     libsplit_copy(&input, &params, outputs, n, NULL, NULL);
  *
  * Sizes are in elements where not said otherwise (shape, strides, lengths), and in bytes where
  * the name says so (data_bytes).
@@ -58,8 +73,8 @@
     { sizeof(libsplit_executor), (parallel_for), (pool), 0, 0 }
 
 /**
- * The version of this header. libsplit_version() tells that of the library. While the major
- * version is 0, a new minor version may break; from 1.0 on only a new major version.
+ * The version of this header. libsplit_version() tells that of the library. The ABI of a major
+ * version (libsplit.so.0) only grows: functions, constants, and fields behind struct_size.
  */
 #define LIBSPLIT_VERSION_MAJOR 0
 
@@ -315,7 +330,7 @@ typedef int32_t libsplit_dtype;
  * strides where they are written to.
  *
  * An output descriptor that is all zero bytes is one the caller does not want (ONNX's unused
- * output ""): it is skipped and left as it is.
+ * output ""): it is skipped and left as it is, without an error.
  */
 typedef struct libsplit_tensor {
   /**
@@ -343,7 +358,8 @@ typedef struct libsplit_tensor {
   int32_t rank;
   /**
    * In outputs of libsplit_infer() and libsplit_view(): entries that shape (and strides, if
-   * not NULL) have room for. Elsewhere it does not matter.
+   * not NULL) have room for. Not looked at in inputs, lengths, and outputs of
+   * libsplit_copy().
    */
   int32_t capacity;
   /**

@@ -86,15 +86,15 @@ pub enum Error {
     // Pointers and structures.
     #[error("{argument} is NULL: pass a pointer")]
     Null { argument: &'static str },
-    #[error("{which}.{field} is NULL: it is needed here")]
+    #[error("{which}.{field} is NULL: point it to memory of your own")]
     NullField { which: Which, field: &'static str },
     #[error("{argument} is not aligned to {expected} bytes (address ends in {actual}): use a properly declared variable")]
     Alignment { argument: &'static str, expected: i64, actual: i64 },
     #[error("{which}.{field} is not aligned to {expected} bytes (address ends in {actual}): use an int64_t array")]
     AlignmentField { which: Which, field: &'static str, expected: i64, actual: i64 },
-    #[error("{argument}.struct_size is {actual}, at least {expected} is needed: start from the INIT macro")]
+    #[error("{argument}.struct_size is {actual}, at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")]
     StructSize { argument: &'static str, expected: i64, actual: i64 },
-    #[error("{argument}.struct_size is {actual}, at most {expected} is accepted: start from the INIT macro")]
+    #[error("{argument}.struct_size is {actual}, at most {expected} is accepted: start from its LIBSPLIT_..._INIT macro")]
     StructSizeHuge { argument: &'static str, expected: i64, actual: i64 },
     #[error("{argument} has non-zero bytes past the {expected} this library knows: zero them, or update libsplit")]
     NonZeroTail { argument: &'static str, expected: i64, actual: i64 },
@@ -156,7 +156,7 @@ pub enum Error {
     LengthsUnknown,
 
     // Lengths and parts against the extent.
-    #[error("params.split[{output}] is {actual}, at least {expected} is needed: lengths are not negative")]
+    #[error("params.split[{output}] is {actual}, at least {expected} is needed: only VariadicSplit takes a -1, for the rest")]
     LengthNegative { output: i64, expected: i64, actual: i64 },
     #[error("params.split[{output}] ({dtype}) is not a whole number within int64: lengths count elements")]
     LengthNotInteger { output: i64, dtype: DType },
@@ -360,7 +360,10 @@ impl Error {
     #[must_use]
     pub fn numbers(&self) -> Option<(i64, i64)> {
         match *self {
-            Self::Axis { axis, rank } => Some((i64::try_from(rank).unwrap_or(i64::MAX), axis)),
+            Self::Axis { axis, rank } => {
+                let rank = i64::try_from(rank).unwrap_or(i64::MAX);
+                Some((if axis < 0 { -rank } else { rank - 1 }, axis))
+            }
             Self::LastNegative { last, .. } => Some((0, last)),
             Self::Alignment { expected, actual, .. }
             | Self::AlignmentField { expected, actual, .. }

@@ -58,6 +58,21 @@ fn shape_and_strides_of_an_output_may_not_be_one_array() {
 }
 
 #[test]
+fn one_array_may_not_serve_all_outputs() {
+    let input = Tensor::new(2, &[8, 5]);
+    let mut array = [0i64; 2];
+    let mut outputs = [Tensor::unwanted(), Tensor::unwanted()];
+    for output in &mut outputs {
+        (output.shape, output.capacity) = (array.as_mut_ptr(), 2);
+    }
+    let failure = call(|error| unsafe {
+        libsplit_infer(&input.descriptor(), &halves(), outputs.as_mut_ptr(), 2, error)
+    });
+    assert_eq!(failure.unwrap_err().status, OVERLAP);
+    assert_eq!(array, [0; 2]);
+}
+
+#[test]
 fn data_of_an_output_may_not_lie_over_what_is_still_read() {
     let data = [0x41u8; 128];
     let mut input = Tensor::new(2, &[8, 16]).at(data.as_ptr(), 128);

@@ -28,6 +28,14 @@ fn compiler() -> Command {
 }
 
 #[test]
+fn the_rust_program_is_one_of_the_doc_examples() {
+    let docs = include_str!("../src/split.rs");
+    for line in block("rust").lines().filter(|line| line.starts_with("let")) {
+        assert!(docs.contains(line), "{line}");
+    }
+}
+
+#[test]
 fn the_c_program_runs_as_it_stands() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();

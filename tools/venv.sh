@@ -21,15 +21,6 @@ set -- clang-format numpy pillow
 echo 'cmake_minimum_required(VERSION 3.20)' | cmake -P /dev/stdin 2>/dev/null ||
     set -- "$@" cmake ninja
 have pkg-config || set -- "$@" pkgconf
-if ! have clang || ! have clang++; then
-    set -- "$@" ziglang
-    for tool in clang:cc clang++:c++; do
-        # shellcheck disable=SC2016 # for the wrapper to expand
-        printf '#!/bin/sh\nexec "${0%%/*}/python" -m ziglang %s "$@"\n' "${tool#*:}" \
-            >"$venv/bin/${tool%:*}"
-        chmod +x "$venv/bin/${tool%:*}"
-    done
-fi
 
 echo "==> from PyPI into $venv: $*"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \

@@ -17,8 +17,10 @@ pub(super) unsafe fn infer(
     outputs: &mut [libsplit_tensor],
 ) -> Result<(), Error> {
     let descriptors = Span::of_slice(outputs);
+    let mut before = [(0, Span::default()); 2];
     for (piece, output) in wanted(plan, outputs) {
         check_room(arguments, None, descriptors, plan, piece, output)?;
+        check_not_shared(plan, piece, output, &mut before)?;
         packed_bytes(plan, piece)?;
     }
     for (piece, output) in wanted(plan, outputs) {
@@ -49,8 +51,10 @@ pub(super) unsafe fn view(
     let strides = input.strides.filter(|_| has_elements);
     let place = Place { input, has_elements, strides };
     let descriptors = Span::of_slice(outputs);
+    let mut before = [(0, Span::default()); 2];
     for (piece, output) in wanted(plan, outputs) {
         check_room(arguments, input.strides, descriptors, plan, piece, output)?;
+        check_not_shared(plan, piece, output, &mut before)?;
         if output.strides.is_null() && !place.is_packed(plan, piece) {
             return Err(Error::ViewNotPacked { output: piece.index });
         }
@@ -117,6 +121,26 @@ fn check_room(
         };
         return Err(Error::DescriptorOverlap { output: index, field, other });
     }
+    Ok(())
+}
+
+/// That an output does not have its arrays from the wanted output before it, as happens where one
+/// array is meant to serve all.
+fn check_not_shared(
+    plan: &Plan<'_>,
+    piece: Piece,
+    output: &libsplit_tensor,
+    before: &mut [(usize, Span); 2],
+) -> Result<(), Error> {
+    let own = |array| (piece.index, array_span(array, plan.output_rank()));
+    let arrays = [own(output.shape), own(output.strides)];
+    for (field, (index, array)) in ["shape", "strides"].into_iter().zip(arrays) {
+        if let Some((other, _)) = before.iter().find(|(_, other)| array.intersects(*other)) {
+            let other = Which::Output(*other);
+            return Err(Error::DescriptorOverlap { output: index, field, other });
+        }
+    }
+    *before = arrays;
     Ok(())
 }
 

@@ -2,8 +2,8 @@
 
 use core::ffi::{c_char, c_void};
 
-/// The version of this header. libsplit_version() tells that of the library. While the major
-/// version is 0, a new minor version may break; from 1.0 on only a new major version.
+/// The version of this header. libsplit_version() tells that of the library. The ABI of a major
+/// version (libsplit.so.0) only grows: functions, constants, and fields behind struct_size.
 pub const LIBSPLIT_VERSION_MAJOR: u32 = 0;
 /// See LIBSPLIT_VERSION_MAJOR.
 pub const LIBSPLIT_VERSION_MINOR: u32 = 1;
@@ -199,7 +199,7 @@ pub struct libsplit_string {
 /// strides where they are written to.
 ///
 /// An output descriptor that is all zero bytes is one the caller does not want (ONNX's unused
-/// output ""): it is skipped and left as it is.
+/// output ""): it is skipped and left as it is, without an error.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_tensor {
@@ -217,7 +217,8 @@ pub struct libsplit_tensor {
     /// Number of axes: 0 to LIBSPLIT_MAX_RANK.
     pub rank: i32,
     /// In outputs of libsplit_infer() and libsplit_view(): entries that shape (and strides, if
-    /// not NULL) have room for. Elsewhere it does not matter.
+    /// not NULL) have room for. Not looked at in inputs, lengths, and outputs of
+    /// libsplit_copy().
     pub capacity: i32,
     /// Element type.
     pub dtype: libsplit_dtype,
