@@ -1317,6 +1317,27 @@ static void test_many_outputs_beside_their_arrays(void) {
     free(own);
 }
 
+/* All but one share their strides, which lie before the data; those of the last lie behind it. */
+static void test_many_outputs_with_shared_strides(void) {
+    struct around {
+        int64_t shared[2];
+        unsigned char bytes[ROWS * WIDTH * MANY];
+        int64_t last[2];
+    } *around = allocate(sizeof *around);
+    struct columns *columns = make_columns(MANY, WIDTH * MANY, in_order);
+    memcpy(around->shared, columns->strides, sizeof around->shared);
+    memcpy(around->last, columns->strides, sizeof around->last);
+    for (size_t i = 0; i < MANY; i++) {
+        columns->outputs[i].data = around->bytes + i * WIDTH;
+        columns->outputs[i].strides = i < MANY - 1 ? around->shared : around->last;
+    }
+    CHECK_CASE("%d outputs with shared strides", MANY);
+    CHECK_OK(copy_columns(columns, NULL));
+    CHECK(memcmp(around->bytes, columns->source, sizeof around->bytes) == 0);
+    free_columns(columns);
+    free(around);
+}
+
 /* Columns 0 and 1 of one buffer are split into its columns 2 and 3. */
 static void test_outputs_in_the_gaps_of_the_input(void) {
     char matrix[] = "ab..cd..ef..", overlapped[] = "ab..cd..ef..";
@@ -1390,6 +1411,7 @@ int main(void) {
     test_many_shuffled_outputs();
     test_many_shuffled_columns();
     test_many_outputs_beside_their_arrays();
+    test_many_outputs_with_shared_strides();
     test_outputs_in_the_gaps_of_the_input();
     test_empty_and_unwanted_outputs_overlap_nothing();
     test_all_outputs_at_one_place();

@@ -470,8 +470,8 @@ typedef struct libsplit_error {
    */
   libsplit_status status;
   /**
-   * Which output (or entry of the lengths); -1 when it concerns the input, the parameters as
-   * such, or the executor.
+   * Which output, also for a length or a part that is at fault; -1 when it concerns the input,
+   * the parameters as such, or the executor.
    */
   int32_t output_index;
   /**
@@ -497,7 +497,8 @@ typedef void (*libsplit_task_fn)(void *task_ctx, size_t index);
 /**
  * The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on
  * any threads, returns after the last has finished; 0 = ok. A task that is run again does
- * nothing. It must return: no C++ exception and no longjmp() may leave it.
+ * nothing, nor does one with an index of 'count' or more. It must return: no C++ exception and
+ * no longjmp() may leave it.
  */
 typedef int32_t (*libsplit_parallel_for_fn)(void *pool,
                                             libsplit_task_fn task,
@@ -655,7 +656,7 @@ libsplit_status libsplit_infer(const struct libsplit_tensor *input,
 /**
  * libsplit_view() does what libsplit_infer() does and points every output into the input: data,
  * strides and bit_offset (below 8) are those of the piece where it lies, data_bytes is the
- * number of bytes that the piece touches. Nothing is copied, and the input's data is never
+ * number of bytes from the lowest to the highest that the piece touches. Nothing is copied, and the input's data is never
  * read, so the address may be any device's.
  *
  * 'input' is complete; its extents are known. 'outputs' as for libsplit_infer(); where strides

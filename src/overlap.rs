@@ -90,18 +90,42 @@ struct Cluster {
     pair: (usize, usize),
 }
 
-/// Calls `visit` for each cluster of two spans or more, found by visiting the spans in the order
-/// of their starts. Without a heap that takes a pass for each block of the lowest not visited yet.
+/// Calls `visit` for each cluster of two spans or more.
 fn for_each_cluster(
     count: usize,
     start: impl Fn(usize) -> Result<Option<usize>, Error>,
     span: impl Fn(usize) -> Result<Option<Span>, Error>,
     mut visit: impl FnMut(Cluster) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut visited: Option<(usize, usize)> = None;
     let mut reach = Span::default();
     let mut furthest = 0; // who reaches to the end of `reach`
     let mut pair = None;
+    in_order(count, start, |index| {
+        let Some(next) = span(index)? else { return Ok(()) };
+        if next.start < reach.end {
+            pair = pair.or(Some((index, furthest)));
+        } else {
+            if let Some(pair) = pair.take() {
+                visit(Cluster { reach, pair })?;
+            }
+            reach = Span { start: next.start, end: next.start };
+        }
+        if next.end > reach.end {
+            (reach.end, furthest) = (next.end, index);
+        }
+        Ok(())
+    })?;
+    pair.map_or(Ok(()), |pair| visit(Cluster { reach, pair }))
+}
+
+/// Calls `visit` for each index below `count` that has a start, in the order of the starts. Without
+/// a heap that takes a pass for each block of the lowest not visited yet.
+fn in_order(
+    count: usize,
+    start: impl Fn(usize) -> Result<Option<usize>, Error>,
+    mut visit: impl FnMut(usize) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut visited: Option<(usize, usize)> = None;
     loop {
         #[allow(clippy::large_stack_arrays)] // no heap
         let mut block = [(0usize, 0usize); 2 * BLOCK]; // start, index
@@ -132,22 +156,10 @@ fn for_each_cluster(
         let sure = if ceiling.is_none() { len } else { BLOCK };
         for &key in lowest.iter().take(sure) {
             visited = Some(key);
-            let (_, index) = key;
-            let Some(next) = span(index)? else { continue };
-            if next.start < reach.end {
-                pair = pair.or(Some((index, furthest)));
-            } else {
-                if let Some(pair) = pair.take() {
-                    visit(Cluster { reach, pair })?;
-                }
-                reach = Span { start: next.start, end: next.start };
-            }
-            if next.end > reach.end {
-                (reach.end, furthest) = (next.end, index);
-            }
+            visit(key.1)?;
         }
         if ceiling.is_none() {
-            return pair.map_or(Ok(()), |pair| visit(Cluster { reach, pair }));
+            return Ok(());
         }
     }
 }
@@ -214,25 +226,24 @@ pub(crate) fn check_strides(outputs: &impl Outputs) -> Result<(), Error> {
     if !meets {
         return Ok(());
     }
-    // Outputs and strides are visited together: those that meet make clusters.
+    // Visited together in order, one that begins before the other kind has ended lies over it.
     let span = |index: usize| match index.checked_sub(count) {
         None => span_of(outputs, index),
         Some(index) => strides(index),
     };
     let start = |index| Ok(span(index)?.map(|span| span.start));
-    for_each_cluster(count.saturating_mul(2), start, span, |cluster| {
-        for other in 0..count {
-            let Some(array) = strides(other)?.filter(|array| array.intersects(cluster.reach))
-            else {
-                continue;
-            };
-            for output in 0..count {
-                if span_of(outputs, output)?.is_some_and(|span| span.intersects(array)) {
-                    let other = Which::Output(other);
-                    return Err(Error::DataOverDescriptor { output, other });
-                }
-            }
+    let (mut data, mut arrays) = ((0, 0), (0, 0)); // how far they reach, and which does
+    in_order(count.saturating_mul(2), start, |index| {
+        let Some(Span { start, end }) = span(index)? else { return Ok(()) };
+        let (own, other, output) = match index.checked_sub(count) {
+            None => (&mut data, arrays, index),
+            Some(index) => (&mut arrays, data, index),
+        };
+        if start < other.0 {
+            let (output, of) = if index < count { (output, other.1) } else { (other.1, output) };
+            return Err(Error::DataOverDescriptor { output, other: Which::Output(of) });
         }
+        *own = (*own).max((end, output));
         Ok(())
     })
 }

@@ -267,8 +267,8 @@ pub struct libsplit_error {
     pub struct_size: usize,
     /// What the function returned.
     pub status: libsplit_status,
-    /// Which output (or entry of the lengths); -1 when it concerns the input, the parameters as
-    /// such, or the executor.
+    /// Which output, also for a length or a part that is at fault; -1 when it concerns the input,
+    /// the parameters as such, or the executor.
     pub output_index: i32,
     /// The two numbers that disagree, where two do: what was expected ...
     pub expected: i64,
@@ -284,7 +284,8 @@ pub type libsplit_task_fn = Option<unsafe extern "C" fn(task_ctx: *mut c_void, i
 
 /// The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on
 /// any threads, returns after the last has finished; 0 = ok. A task that is run again does
-/// nothing. It must return: no C++ exception and no longjmp() may leave it.
+/// nothing, nor does one with an index of 'count' or more. It must return: no C++ exception and
+/// no longjmp() may leave it.
 pub type libsplit_parallel_for_fn = Option<
     unsafe extern "C" fn(
         pool: *mut c_void,
