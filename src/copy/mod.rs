@@ -5,7 +5,7 @@
 //! | `check.rs` | what a copy checks before the first byte moves |
 //! | `rows.rs` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
-//! | `kernel.rs` | the loops that move bytes, and the choice of one by width |
+//! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `sub_byte.rs` | pieces of 4-bit and 2-bit elements, which share bytes |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 
