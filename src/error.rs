@@ -15,6 +15,11 @@ pub enum Which {
     Output(usize),
 }
 
+/// A count as errors report it.
+pub(crate) fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 impl fmt::Display for Which {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -361,7 +366,7 @@ impl Error {
     pub fn numbers(&self) -> Option<(i64, i64)> {
         match *self {
             Self::Axis { axis, rank } => {
-                let rank = i64::try_from(rank).unwrap_or(i64::MAX);
+                let rank = number(rank);
                 Some((if axis < 0 { -rank } else { rank - 1 }, axis))
             }
             Self::LastNegative { last, .. } => Some((0, last)),

@@ -1,8 +1,8 @@
 //! A tensor in memory, and the checks that its numbers must pass before anything is touched.
 
 use crate::dtype::DType;
-use crate::error::{Error, Which};
-use crate::shape::{self, element_count, packed_bytes};
+use crate::error::{number, Error, Which};
+use crate::shape::{self, element_count};
 
 /// A tensor as a caller describes it. Its extents are known and not negative; everything else is
 /// still to be checked by [`Memory::span`].
@@ -80,9 +80,9 @@ impl Memory<'_> {
         self.strided_dims().is_none_or(|dims| shape::is_packed(dims.rev()))
     }
 
-    /// Whether it is sure that no two elements share an address. Not for empty tensors.
-    pub(crate) fn is_injective(&self) -> bool {
-        self.is_packed() || self.strided_dims().is_none_or(|dims| shape::strides_nest(&dims))
+    /// Whether it is sure that no two elements share an address, of a tensor that is not packed.
+    pub(crate) fn strides_nest(&self) -> bool {
+        self.strided_dims().is_none_or(|dims| shape::strides_nest(&dims))
     }
 
     /// The bytes that the tensor touches, `None` for a tensor without elements. Checks data,
@@ -108,7 +108,7 @@ impl Memory<'_> {
         let (low, bytes) = byte_reach(low, high, self.dtype.bits(), self.bit_offset.into())
             .ok_or(Error::StridesOverflow { which })?;
         if self.data_bytes != 0 && (self.data_bytes as u64) < bytes.unsigned_abs() {
-            let actual = i64::try_from(self.data_bytes).unwrap_or(i64::MAX);
+            let actual = number(self.data_bytes);
             return Err(Error::DataBytes { which, expected: bytes, actual });
         }
         let start =
@@ -135,13 +135,4 @@ pub(crate) fn byte_reach(low: i64, high: i64, bits: u32, bit_offset: i64) -> Opt
         let end = end.div_euclid(8) + i64::from(end.rem_euclid(8) != 0);
         Some((low, end.checked_sub(low)?))
     }
-}
-
-/// Bytes of one packed output, for `data_bytes`.
-pub(crate) fn output_bytes(
-    shape: impl Iterator<Item = i64>,
-    dtype: DType,
-    which: Which,
-) -> Result<i64, Error> {
-    Ok(packed_bytes(element_count(shape, dtype.bits(), which)?, dtype.bits()))
 }

@@ -75,8 +75,8 @@ fn pairs(outputs: &impl Outputs, spans: &[(usize, Span)]) -> Result<(), Error> {
 
 /// Compares one output with all others.
 fn one_with_all(outputs: &impl Outputs, output: usize) -> Result<(), Error> {
-    let others = (0..outputs.len()).filter(|other| *other != output);
-    others.into_iter().try_for_each(|other| apart(outputs, output, other))
+    let mut others = (0..outputs.len()).filter(|other| *other != output);
+    others.try_for_each(|other| apart(outputs, output, other))
 }
 
 fn span_of(outputs: &impl Outputs, index: usize) -> Result<Option<Span>, Error> {

@@ -1,7 +1,7 @@
 //! A checked split: which axis, which pieces, and where every piece lies in the input.
 
 use crate::dtype::DType;
-use crate::error::{Error, Which};
+use crate::error::{number, Error, Which};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::{self, Pieces, Request};
 use crate::shape::{self, DIM_UNKNOWN, MAX_RANK};
@@ -130,7 +130,7 @@ fn check_extents(shape: &[i64], unknown_allowed: bool) -> Result<(), Error> {
         return Err(Error::RankZero);
     }
     if shape.len() > MAX_RANK {
-        return Err(Error::Rank { which: Which::Input, expected: 64, actual: rank_of(shape) });
+        return Err(Error::Rank { which: Which::Input, expected: 64, actual: number(shape.len()) });
     }
     let lowest = if unknown_allowed { DIM_UNKNOWN } else { 0 };
     match shape.iter().zip(0..).find(|(extent, _)| **extent < lowest) {
@@ -146,9 +146,4 @@ fn resolve_axis(axis: i64, rank: usize) -> Result<usize, Error> {
         Err(_) => usize::try_from(axis.unsigned_abs()).ok().and_then(|back| rank.checked_sub(back)),
     };
     resolved.filter(|resolved| *resolved < rank).ok_or(Error::Axis { axis, rank })
-}
-
-/// A shape's rank as errors report it.
-pub(crate) fn rank_of(shape: &[i64]) -> i64 {
-    i64::try_from(shape.len()).unwrap_or(i64::MAX)
 }

@@ -1,9 +1,8 @@
 //! Typed tensors over slices, for Rust callers.
 
 use crate::element::Element;
-use crate::error::{Error, Which};
+use crate::error::{number, Error, Which};
 use crate::memory::Memory;
-use crate::plan::rank_of;
 use crate::shape::{self, MAX_RANK};
 
 /// A tensor over a borrowed slice: shape, strides, and where element [0, …, 0] lies.
@@ -48,7 +47,10 @@ impl Layout {
         strides: &[i64],
     ) -> Result<Self, Error> {
         if strides.len() != shape.len() {
-            return Err(Error::StridesLen { expected: rank_of(shape), actual: rank_of(strides) });
+            return Err(Error::StridesLen {
+                expected: number(shape.len()),
+                actual: number(strides.len()),
+            });
         }
         if check_shape::<T>(shape)? > 0 {
             let dims = shape.iter().copied().zip(strides.iter().copied());
@@ -79,7 +81,7 @@ impl Layout {
 /// The number of elements, where rank, extents and their product are in bounds.
 fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
     if shape.len() > MAX_RANK {
-        return Err(Error::Rank { which: Which::Input, expected: 64, actual: rank_of(shape) });
+        return Err(Error::Rank { which: Which::Input, expected: 64, actual: number(shape.len()) });
     }
     for (axis, &actual) in shape.iter().enumerate() {
         if actual < 0 {
@@ -87,10 +89,6 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
         }
     }
     shape::element_count(shape.iter().copied(), T::DTYPE.bits(), Which::Input)
-}
-
-fn number(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 impl<'a, T: Element> View<'a, T> {

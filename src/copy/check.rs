@@ -1,10 +1,10 @@
 //! What a copy checks before the first byte moves.
 
 use super::packed_bytes;
-use crate::error::{Error, Which};
+use crate::error::{number, Error, Which};
 use crate::memory::{Memory, Outputs, Span};
 use crate::overlap::{self, Overlaps};
-use crate::plan::{rank_of, Piece, Plan};
+use crate::plan::{Piece, Plan};
 
 /// What the checks found.
 pub(crate) struct Checked {
@@ -27,7 +27,7 @@ pub(crate) fn copy(
     let mut overlaps = Overlaps::new();
     for piece in plan.pieces() {
         let Some(output) = outputs.get(piece.index)? else { continue };
-        let Some(span) = check_output(plan, piece, &output)? else { continue };
+        let Some((span, is_packed)) = check_output(plan, piece, &output)? else { continue };
         if let Some(input_span) = input_span {
             if span.intersects(input_span) && !overlap::interleave(input, input_span, &output, span)
             {
@@ -36,7 +36,7 @@ pub(crate) fn copy(
         }
         check_not_read(span, input, lengths, outputs, &output, piece.index)?;
         overlaps.push(piece.index, span);
-        checked.all_packed &= output.is_packed();
+        checked.all_packed &= is_packed;
         checked.bytes = checked.bytes.saturating_add(packed_bytes(plan, piece));
     }
     overlaps.check(outputs, checked.all_packed)?;
@@ -72,16 +72,19 @@ fn check_not_read(
     Err(Error::DataOverDescriptor { output, other })
 }
 
-/// Checks one output alone; gives its span if it has elements.
-fn check_output(plan: &Plan<'_>, piece: Piece, output: &Memory<'_>) -> Result<Option<Span>, Error> {
+/// Checks one output alone; gives its span, and whether it is packed, if it has elements.
+fn check_output(
+    plan: &Plan<'_>,
+    piece: Piece,
+    output: &Memory<'_>,
+) -> Result<Option<(Span, bool)>, Error> {
     let index = piece.index;
     if output.dtype != plan.dtype {
         let (expected, actual) = (plan.dtype as i64, output.dtype as i64);
         return Err(Error::OutputDType { output: index, expected, actual });
     }
     if output.shape.len() != plan.output_rank() {
-        let expected = i64::try_from(plan.output_rank()).unwrap_or(i64::MAX);
-        let actual = rank_of(output.shape);
+        let (expected, actual) = (number(plan.output_rank()), number(output.shape.len()));
         return Err(Error::OutputRank { output: index, expected, actual });
     }
     let extents = output.shape.iter().zip(plan.output_shape(piece));
@@ -90,18 +93,19 @@ fn check_output(plan: &Plan<'_>, piece: Piece, output: &Memory<'_>) -> Result<Op
             return Err(Error::OutputShape { output: index, axis, expected, actual });
         }
     }
-    let span = output.span_of(plan.piece_elements(piece), Which::Output(index))?;
-    if span.is_some() {
-        check_writable(index, output)?;
+    match output.span_of(plan.piece_elements(piece), Which::Output(index))? {
+        None => Ok(None),
+        Some(span) => Ok(Some((span, check_writable(index, output)?))),
     }
-    Ok(span)
 }
 
-/// That each element has an address of its own, and sub-byte ones whole bytes to themselves.
-fn check_writable(index: usize, output: &Memory<'_>) -> Result<(), Error> {
+/// That each element has an address of its own, and sub-byte ones whole bytes to themselves. Gives
+/// whether the output is packed.
+fn check_writable(index: usize, output: &Memory<'_>) -> Result<bool, Error> {
+    let is_packed = output.is_packed();
     if !output.dtype.is_sub_byte() {
-        return if output.is_injective() {
-            Ok(())
+        return if is_packed || output.strides_nest() {
+            Ok(is_packed)
         } else {
             Err(Error::StridesCollide { output: index })
         };
@@ -110,8 +114,8 @@ fn check_writable(index: usize, output: &Memory<'_>) -> Result<(), Error> {
         let (which, actual) = (Which::Output(index), output.bit_offset.into());
         return Err(Error::BitOffsetNotZero { which, expected: 0, actual });
     }
-    if output.is_packed() {
-        Ok(())
+    if is_packed {
+        Ok(true)
     } else {
         Err(Error::SubByteStrides { output: index })
     }

@@ -1,6 +1,6 @@
 //! How the work of one call is cut into tasks for the caller's threads.
 
-use crate::error::Error;
+use crate::error::{number, Error};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -74,10 +74,6 @@ pub(super) fn run(
         actual if actual == tasks => Ok(()),
         actual => Err(Error::ExecutorSkipped { expected: number(tasks), actual: number(actual) }),
     }
-}
-
-fn number(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// Which tasks have begun: an executor that repeats one must not have two threads write the

@@ -1,5 +1,6 @@
 //! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
+use super::kernel::lines::LINE;
 use super::kernel::steps::{self as kernel, Row};
 use super::{signed, usize_of};
 use crate::memory::Memory;
@@ -27,7 +28,6 @@ pub(super) struct Layout {
 
 /// Units above this many bytes may be cut between tasks, at whole lines.
 const CUT_ABOVE: usize = 4096;
-const LINE: usize = 64;
 
 impl Layout {
     /// The layout of a checked piece that has elements, of a type of whole bytes.
@@ -137,7 +137,7 @@ impl Layout {
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
         let offset_by = |unit: usize| {
-            let (from, to) = self.offsets(unit);
+            let Odometer { from, to, .. } = Odometer::new(self.axes(), unit);
             (self.source.wrapping_offset(from), self.target.wrapping_offset(to))
         };
         // SAFETY: units below the end of the piece lie within it, and so do their bytes.
@@ -161,6 +161,10 @@ impl Layout {
         }
     }
 
+    fn axes(&self) -> &[Axis] {
+        self.axes.get(..self.rank).unwrap_or_default()
+    }
+
     /// The unit and the byte in it where a part ends. Small units are not cut.
     fn cut(&self, byte: usize) -> (usize, usize) {
         let (unit, rest) = (byte / self.unit, byte % self.unit);
@@ -172,10 +176,9 @@ impl Layout {
     /// # Safety
     /// As [`Layout::copy`].
     unsafe fn copy_units(&self, units: Range<usize>) {
-        let axes = self.axes.get(..self.rank).unwrap_or_default();
-        let (inner, outer) = match axes.split_last() {
+        let (inner, outer) = match self.axes().split_last() {
             Some((inner, outer)) => (*inner, outer),
-            None => (Axis { extent: 1, from: 0, to: 0 }, axes),
+            None => (Axis { extent: 1, from: 0, to: 0 }, &[][..]),
         };
         let copy_row = kernel::choose(self.unit);
         let mut rows = Odometer::new(outer, units.start / inner.extent);
@@ -198,18 +201,6 @@ impl Layout {
             within = 0;
             rows.advance();
         }
-    }
-
-    /// Where a unit lies in the input and in the output.
-    fn offsets(&self, mut unit: usize) -> (isize, isize) {
-        let (mut from, mut to) = (0isize, 0isize);
-        for axis in self.axes.get(..self.rank).unwrap_or_default().iter().rev() {
-            let steps = signed(unit % axis.extent);
-            unit /= axis.extent;
-            from = from.wrapping_add(axis.from.wrapping_mul(steps));
-            to = to.wrapping_add(axis.to.wrapping_mul(steps));
-        }
-        (from, to)
     }
 }
 

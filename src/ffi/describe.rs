@@ -2,8 +2,8 @@
 
 use super::parse::{check_array, is_unwanted, Arguments};
 use super::types::{libsplit_dtype, libsplit_tensor, LIBSPLIT_DIM_UNKNOWN};
-use crate::error::{Error, Which};
-use crate::memory::{byte_reach, output_bytes, Memory, Span};
+use crate::error::{number, Error, Which};
+use crate::memory::{byte_reach, Memory, Span};
 use crate::plan::{Piece, Plan};
 use crate::shape::{self, DIM_UNKNOWN};
 
@@ -95,7 +95,7 @@ fn check_room(
     let which = Which::Output(index);
     let rank = plan.output_rank();
     if usize::try_from(output.capacity).map_or(true, |capacity| capacity < rank) {
-        let expected = i64::try_from(rank).unwrap_or(i64::MAX);
+        let expected = number(rank);
         return Err(Error::Capacity { output: index, expected, actual: output.capacity.into() });
     }
     if rank == 0 {
@@ -107,7 +107,7 @@ fn check_room(
     }
     for (field, array) in [("shape", output.shape), ("strides", output.strides)] {
         let written = array_span(array, rank);
-        let reads = |read: &[i64]| written.intersects(array_span(read.as_ptr(), read.len()));
+        let reads = |read: &[i64]| written.intersects(Span::of_slice(read));
         let other = if reads(arguments.shape) || input_strides.is_some_and(reads) {
             Which::Input
         } else if arguments.lengths_span.is_some_and(|lengths| written.intersects(lengths)) {
@@ -152,16 +152,15 @@ fn array_span(array: *const i64, len: usize) -> Span {
 
 /// Bytes of a packed output, 0 while an extent is unknown; what is known must not overflow.
 fn packed_bytes(plan: &Plan<'_>, piece: Piece) -> Result<usize, Error> {
-    let shape = plan.output_shape(piece);
+    let which = Which::Output(piece.index);
     let is_known = |extent: &i64| *extent != DIM_UNKNOWN;
-    let bytes =
-        output_bytes(shape.clone().filter(is_known), plan.dtype, Which::Output(piece.index))?;
-    if shape.clone().all(|extent| is_known(&extent)) {
-        usize::try_from(bytes)
-            .map_err(|_| Error::TooManyElements { which: Which::Output(piece.index) })
-    } else {
-        Ok(0)
+    let known = plan.output_shape(piece).filter(is_known);
+    let elements = shape::element_count(known, plan.dtype.bits(), which)?;
+    if !plan.output_shape(piece).all(|extent| is_known(&extent)) {
+        return Ok(0);
     }
+    let bytes = shape::packed_bytes(elements, plan.dtype.bits());
+    usize::try_from(bytes).map_err(|_| Error::TooManyElements { which })
 }
 
 /// # Safety

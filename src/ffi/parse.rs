@@ -6,7 +6,7 @@ use super::types::{
 };
 use crate::copy::Executor;
 use crate::dtype::DType;
-use crate::error::{Error, Which};
+use crate::error::{number, Error, Which};
 use crate::lengths::Lengths;
 use crate::memory::{Memory, Outputs, Span};
 use crate::operator::Operator;
@@ -216,7 +216,6 @@ fn check_pointer<T>(pointer: *const T, argument: &'static str) -> Result<(), Err
 
 /// The alignment that a pointer should have, and by how much it misses it.
 fn alignment<T>(pointer: *const T) -> (i64, i64) {
-    let number = |bytes: usize| i64::try_from(bytes).unwrap_or(0);
     (number(align_of::<T>()), number(pointer as usize % align_of::<T>()))
 }
 
@@ -245,21 +244,21 @@ unsafe fn versioned<T: Copy>(pointer: *const T, argument: &'static str) -> Resul
     check_pointer(pointer, argument)?;
     // SAFETY: the size comes first in every such structure.
     let stated = unsafe { pointer.cast::<usize>().read() };
-    let actual = i64::try_from(stated).unwrap_or(i64::MAX);
+    let actual = number(stated);
     let known = size_of::<T>();
     if stated < known {
-        let expected = i64::try_from(known).unwrap_or(i64::MAX);
+        let expected = number(known);
         return Err(Error::StructSize { argument, expected, actual });
     }
     if stated > MAX_STRUCT_SIZE {
-        let expected = i64::try_from(MAX_STRUCT_SIZE).unwrap_or(i64::MAX);
+        let expected = number(MAX_STRUCT_SIZE);
         return Err(Error::StructSizeHuge { argument, expected, actual });
     }
     // SAFETY: the caller's structure is as long as it says.
     let tail =
         unsafe { core::slice::from_raw_parts(pointer.cast::<u8>().add(known), stated - known) };
     if tail.iter().any(|byte| *byte != 0) {
-        let expected = i64::try_from(known).unwrap_or(i64::MAX);
+        let expected = number(known);
         return Err(Error::NonZeroTail { argument, expected, actual });
     }
     // SAFETY: checked above.
@@ -289,7 +288,6 @@ fn check_len(len: usize) -> Result<(), Error> {
     if len <= most {
         return Ok(());
     }
-    let number = |count| i64::try_from(count).unwrap_or(i64::MAX);
     Err(Error::TooManyOutputs { expected: number(most), actual: number(len) })
 }
 

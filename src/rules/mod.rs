@@ -8,7 +8,7 @@ mod openvino;
 pub(crate) mod split_to_sequence;
 
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{number, Error};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
@@ -98,7 +98,7 @@ impl Request<'_> {
             Some(outputs) if i64::try_from(outputs) != Ok(count) => Err(Error::NumOutputsGiven {
                 operator: self.operator,
                 expected: count,
-                actual: i64::try_from(outputs).unwrap_or(i64::MAX),
+                actual: number(outputs),
             }),
             _ => Ok(()),
         }

@@ -7,7 +7,7 @@
 use super::lengths_list::{self, MinusOne};
 use super::{Pieces, Request, MAX_OUTPUTS};
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{number, Error};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
@@ -78,7 +78,7 @@ fn even<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
 
 /// How many equal parts are asked for.
 fn parts(request: &Request<'_>) -> Result<i64, Error> {
-    let given = request.outputs.map(|outputs| i64::try_from(outputs).unwrap_or(i64::MAX));
+    let given = request.outputs.map(number);
     match request.num_outputs {
         1.. => Ok(request.num_outputs),
         0 if request.operator == Operator::Split18 => Err(Error::NeitherLengthsNorNumOutputs),
