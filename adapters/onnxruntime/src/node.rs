@@ -1,0 +1,299 @@
+//! A Split node of a model, and how it is run: the same for the provider and for custom ops.
+
+use crate::ort::{ort_call, Error, Ort};
+use crate::strings::Strings;
+use crate::tensor::{self, Input};
+use core::ffi::{c_void, CStr};
+use core::ptr;
+use ort_sys::{OrtKernelContext, OrtKernelInfo};
+use smallvec::SmallVec;
+use split::ffi::{
+    libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer, libsplit_op,
+    libsplit_params, libsplit_status, libsplit_task_fn, libsplit_tensor,
+};
+
+/// Whose rules a node follows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rules {
+    /// ONNX Split of this version, and its element types.
+    Onnx(i32),
+    /// ONNX Split of any version, as the node's attributes and inputs have it, of any type.
+    AnySplit,
+    /// `OpenVINO` `VariadicSplit`.
+    VariadicSplit,
+}
+
+/// What a node says of itself, once and for all its runs.
+pub struct Node {
+    ort: Ort,
+    rules: Rules,
+    axis: i64,
+    /// The attribute; 0 = absent.
+    num_outputs: i64,
+    /// The attribute `split` of the older versions; empty = absent.
+    lengths: Vec<i64>,
+    inputs: usize,
+    outputs: usize,
+}
+
+/// The descriptor of an output that nothing uses.
+const UNWANTED: libsplit_tensor = libsplit_tensor {
+    data: ptr::null_mut(),
+    data_bytes: 0,
+    shape: ptr::null_mut(),
+    strides: ptr::null_mut(),
+    rank: 0,
+    capacity: 0,
+    dtype: libsplit_dtype(0),
+    bit_offset: 0,
+};
+
+impl Node {
+    /// Reads the node's attributes.
+    ///
+    /// # Safety
+    /// `info` must be that of the node whose kernel is being made.
+    pub unsafe fn new(ort: Ort, info: *const OrtKernelInfo, rules: Rules) -> Result<Self, Error> {
+        let (mut inputs, mut outputs) = (0, 0);
+        // SAFETY: the caller's promise.
+        unsafe {
+            ort_call!(ort, KernelInfo_GetInputCount, info, &raw mut inputs)?;
+            ort_call!(ort, KernelInfo_GetOutputCount, info, &raw mut outputs)?;
+        }
+        // SAFETY: as above.
+        let integer = |name| unsafe { integer(ort, info, name) };
+        Ok(Self {
+            ort,
+            rules,
+            axis: integer(c"axis"),
+            num_outputs: integer(c"num_outputs"),
+            // SAFETY: as above.
+            lengths: unsafe { integers(ort, info, c"split") },
+            inputs,
+            outputs,
+        })
+    }
+
+    /// Runs the node. May be called by many threads at a time.
+    ///
+    /// # Safety
+    /// `context` must be that of this node, running.
+    pub unsafe fn run(&self, context: *mut OrtKernelContext) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        let input = unsafe { Input::get(self.ort, context, 0) }?
+            .ok_or_else(|| Error::Refused("the node has no input to split".into()))?;
+        // SAFETY: as above.
+        let lengths = unsafe { self.lengths_input(context) }?;
+        let count = [self.lengths.len().try_into().unwrap_or(i64::MAX)];
+        let lengths = match &lengths {
+            Some(lengths) => Some(lengths.descriptor()),
+            None => self.lengths_attribute(&count),
+        };
+        let params = self.params(lengths.as_ref());
+        let source = libsplit_tensor { dtype: self.dtype(input.dtype), ..input.descriptor() };
+
+        let rank = input.shape.len();
+        let mut shapes: SmallVec<[i64; 64]> = SmallVec::from_elem(0, rank * self.outputs);
+        let mut outputs: SmallVec<[_; 16]> = SmallVec::from_elem(UNWANTED, self.outputs);
+        let extents = shapes.as_mut_ptr();
+        for (index, output) in outputs.iter_mut().enumerate() {
+            output.shape = extents.wrapping_add(index * rank);
+            output.capacity = source.rank;
+        }
+        let (source, params, outputs_ptr) =
+            (&raw const source, &raw const params, outputs.as_mut_ptr());
+        // SAFETY: the descriptors are complete, and every shape has room for `rank` entries.
+        check(|error| unsafe { libsplit_infer(source, params, outputs_ptr, self.outputs, error) })?;
+
+        let mut strings = Strings::new(self.ort, &input, self.axis);
+        for (index, output) in outputs.iter_mut().enumerate() {
+            let shape = &shapes[index * rank..][..rank];
+            // SAFETY: the caller's promise.
+            let value = unsafe { tensor::output(self.ort, context, index, shape) }?;
+            if input.dtype == libsplit_dtype::STRING {
+                // SAFETY: tensors of strings; the shape is the one that was inferred.
+                unsafe { strings.next_to(value, shape) }?;
+            } else if value.is_null() {
+                *output = UNWANTED;
+            } else {
+                // SAFETY: a tensor, not one of strings.
+                output.data = unsafe { tensor::data(self.ort, value) }?;
+            }
+        }
+        if input.dtype == libsplit_dtype::STRING {
+            return Ok(());
+        }
+        let mut pool = Pool { ort: self.ort, context };
+        let executor = pool.executor();
+        // SAFETY: ONNX Runtime has allocated what the inferred shapes need.
+        check(|error| unsafe {
+            libsplit_copy(
+                source,
+                params,
+                outputs.as_ptr(),
+                self.outputs,
+                &raw const executor,
+                error,
+            )
+        })
+    }
+
+    /// The lengths that the node is given at run time, if any. An empty list is as good as none,
+    /// as it is for ONNX Runtime.
+    ///
+    /// # Safety
+    /// As [`Node::run`].
+    unsafe fn lengths_input(&self, context: *mut OrtKernelContext) -> Result<Option<Input>, Error> {
+        if self.inputs < 2 {
+            return Ok(None);
+        }
+        // SAFETY: the caller's promise.
+        let lengths = unsafe { Input::get(self.ort, context, 1) }?;
+        Ok(lengths.filter(|lengths| lengths.shape[..] != [0]))
+    }
+
+    /// The lengths that the node has as an attribute, if any; `count` is how many.
+    fn lengths_attribute(&self, count: &[i64; 1]) -> Option<libsplit_tensor> {
+        (!self.lengths.is_empty()).then(|| libsplit_tensor {
+            data: self.lengths.as_ptr().cast_mut().cast(),
+            shape: count.as_ptr().cast_mut(),
+            rank: 1,
+            dtype: libsplit_dtype::INT64,
+            ..UNWANTED
+        })
+    }
+
+    fn params(&self, lengths: Option<&libsplit_tensor>) -> libsplit_params {
+        let opset = match self.rules {
+            Rules::Onnx(version) => version,
+            // Before version 18, equal parts are equal.
+            Rules::AnySplit if lengths.is_none() && self.num_outputs == 0 => 13,
+            Rules::AnySplit => 18,
+            Rules::VariadicSplit => 0,
+        };
+        libsplit_params {
+            struct_size: size_of::<libsplit_params>(),
+            op: match self.rules {
+                Rules::VariadicSplit => libsplit_op::OPENVINO_VARIADIC_SPLIT,
+                _ => libsplit_op::ONNX_SPLIT,
+            },
+            opset,
+            axis: self.axis,
+            split: lengths.map_or(ptr::null(), ptr::from_ref),
+            num_outputs: match lengths {
+                // Both are refused by libsplit.
+                Some(_) => self.num_outputs,
+                // As ONNX Runtime does: what counts is how many outputs the node has.
+                None if opset >= 18 => self.outputs.try_into().unwrap_or(i64::MAX),
+                None => 0,
+            },
+            keepdims: 1,
+            flags: 0,
+        }
+    }
+
+    /// The type to copy as: ONNX Split has no 8-bit floats, but splitting does not care.
+    fn dtype(&self, dtype: libsplit_dtype) -> libsplit_dtype {
+        match dtype {
+            libsplit_dtype::FLOAT8E4M3FN
+            | libsplit_dtype::FLOAT8E4M3FNUZ
+            | libsplit_dtype::FLOAT8E5M2
+            | libsplit_dtype::FLOAT8E5M2FNUZ
+            | libsplit_dtype::FLOAT8E8M0
+                if self.rules == Rules::AnySplit =>
+            {
+                libsplit_dtype::UINT8
+            }
+            dtype => dtype,
+        }
+    }
+}
+
+/// Runs tasks on the thread pool of the session.
+struct Pool {
+    ort: Ort,
+    context: *mut OrtKernelContext,
+}
+
+impl Pool {
+    fn executor(&mut self) -> libsplit_executor {
+        libsplit_executor {
+            struct_size: size_of::<libsplit_executor>(),
+            parallel_for: Some(parallel_for),
+            pool: ptr::from_mut(self).cast(),
+            max_tasks: 0,
+            flags: 0,
+        }
+    }
+}
+
+unsafe extern "C" fn parallel_for(
+    pool: *mut c_void,
+    task: libsplit_task_fn,
+    task_ctx: *mut c_void,
+    count: usize,
+) -> i32 {
+    // SAFETY: the pool that `run` has given to libsplit, which waits for the return.
+    let Pool { ort, context } = unsafe { &*pool.cast::<Pool>() };
+    let Some(task) = task else { return 1 };
+    // SAFETY: the context is that of the running node; the task may be run from any thread.
+    let result =
+        unsafe { ort_call!(ort, KernelContext_ParallelFor, *context, task, count, 0, task_ctx) };
+    i32::from(result.is_err())
+}
+
+/// Calls a function of libsplit; its message becomes the error's.
+fn check(call: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<(), Error> {
+    let mut error = libsplit_error {
+        struct_size: size_of::<libsplit_error>(),
+        status: libsplit_status::OK,
+        output_index: -1,
+        expected: 0,
+        actual: 0,
+        message: [0; 240],
+    };
+    let status = call(&raw mut error);
+    if status == libsplit_status::OK {
+        return Ok(());
+    }
+    // SAFETY: libsplit ends the message with a NUL.
+    let text = unsafe { crate::ort::text(error.message.as_ptr()) }.into_owned();
+    Err(match status {
+        libsplit_status::ERROR_INTERNAL => Error::Internal(text),
+        _ => Error::Refused(text),
+    })
+}
+
+/// An integer attribute; 0 if the node has none.
+///
+/// # Safety
+/// `info` must be that of the node whose kernel is being made.
+unsafe fn integer(ort: Ort, info: *const OrtKernelInfo, name: &CStr) -> i64 {
+    let mut value = 0;
+    // SAFETY: the caller's promise.
+    let found = unsafe {
+        ort_call!(ort, KernelInfoGetAttribute_int64, info, name.as_ptr(), &raw mut value)
+    };
+    found.map_or(0, |()| value)
+}
+
+/// An attribute of many integers; empty if the node has none.
+///
+/// # Safety
+/// As [`integer`].
+unsafe fn integers(ort: Ort, info: *const OrtKernelInfo, name: &CStr) -> Vec<i64> {
+    let (mut values, mut count) = (Vec::new(), 0);
+    // SAFETY: the caller's promise; the first call asks how many there are.
+    unsafe {
+        let ask = |values, count| {
+            ort_call!(ort, KernelInfoGetAttributeArray_int64, info, name.as_ptr(), values, count)
+        };
+        if ask(ptr::null_mut(), &raw mut count).is_ok() && count > 0 {
+            values.resize(count, 0);
+            if ask(values.as_mut_ptr(), &raw mut count).is_err() {
+                values.clear();
+            }
+        }
+    }
+    values
+}
