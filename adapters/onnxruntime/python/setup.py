@@ -1,0 +1,82 @@
+"""Has cargo build the crate in the directory above, and puts its shared library into the wheel."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CRATE = pathlib.Path(__file__).resolve().parent.parent
+SCRATCH = CRATE.parent.parent / "build/python"  # rather than among the sources
+
+
+def crate_version() -> str:
+    if not (CRATE / "Cargo.toml").exists():
+        raise SystemExit("error: no Rust crate around this directory: build from a clone of libsplit")
+    version: str = tomllib.loads((CRATE / "Cargo.toml").read_text())["package"]["version"]
+    return version
+
+
+def build_library() -> pathlib.Path:
+    """Runs cargo; gives the path of the shared library."""
+    cargo = shutil.which("cargo", path=f"{os.environ['PATH']}:{pathlib.Path.home()}/.cargo/bin")
+    if cargo is None:
+        raise SystemExit("error: no cargo: install Rust with rustup")
+    command = [cargo, "build", "--locked", "--release", "--message-format",
+               "json-render-diagnostics"]
+    built = subprocess.run(command, cwd=CRATE, stdout=subprocess.PIPE)
+    if built.returncode != 0:
+        raise SystemExit(f"error: '{' '.join(command)}' failed in {CRATE}; its messages stand above")
+    messages = map(json.loads, built.stdout.splitlines())
+    return next(
+        pathlib.Path(file)
+        for message in messages if message["reason"] == "compiler-artifact"
+        for file in message["filenames"] if "split_onnxruntime" in os.path.basename(file)
+    )
+
+
+class BuildWithLibrary(build_py):
+    def run(self) -> None:
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier version left
+        super().run()
+        package = pathlib.Path(self.get_package_dir("libsplit_onnxruntime") if self.editable_mode
+                               else f"{self.build_lib}/libsplit_onnxruntime")
+        shutil.copy2(build_library(), package)
+
+
+class WithLibrary(Distribution):
+    def has_ext_modules(self) -> bool:
+        return True  # for one platform only
+
+
+class PlatformWheel(bdist_wheel):
+    """For any Python 3: nothing in it was compiled against Python."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return "py3", "none", super().get_tag()[2]
+
+
+class NoSdist(sdist):
+    def run(self) -> None:
+        raise SystemExit("error: the Rust sources lie outside of this directory, so there is no "
+                         "sdist: build a wheel from a clone (pip wheel, or python -m build --wheel)")
+
+
+SCRATCH.mkdir(parents=True, exist_ok=True)
+setup(
+    version=crate_version(),
+    distclass=WithLibrary,
+    cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": PlatformWheel, "sdist": NoSdist},
+    options={"build": {"build_base": str(SCRATCH)}, "egg_info": {"egg_base": str(SCRATCH)}},
+)
