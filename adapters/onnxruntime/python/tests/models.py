@@ -79,7 +79,7 @@ def pieces_model(
     if split is not None:
         constants["lengths"] = split
         inputs.append("lengths")
-    attributes = {} if keepdims is None else {"keepdims": keepdims}
+    attributes: dict[str, Any] = {} if keepdims is None else {"keepdims": keepdims}
     nodes = [helper.make_node("SplitToSequence", inputs, ["pieces"], axis=axis, **attributes)]
     nodes += [helper.make_node("SequenceAt", ["pieces", f"p{i}"], [f"y{i}"])
               for i in range(len(positions))]

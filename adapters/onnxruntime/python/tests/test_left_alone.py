@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from libsplit_onnxruntime.rewrite import rewrite
-from models import ModelProto, model, pieces_model, value
-from onnx import GraphProto, TensorProto, helper
+from models import model, pieces_model, value
+from onnx import GraphProto, ModelProto, TensorProto, helper
 from onnx.numpy_helper import from_array
 
 node = helper.make_node

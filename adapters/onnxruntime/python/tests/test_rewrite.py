@@ -9,7 +9,6 @@ import pytest
 from libsplit_onnxruntime.rewrite import rewrite
 from models import (
     DTYPES,
-    ModelProto,
     assert_same_results,
     model,
     operators,
@@ -17,7 +16,7 @@ from models import (
     sample,
     value,
 )
-from onnx import GraphProto, StringStringEntryProto, helper
+from onnx import ModelProto, StringStringEntryProto, helper
 from onnx.numpy_helper import from_array, to_array
 
 node = helper.make_node
@@ -170,7 +169,7 @@ def bodies(kind: str) -> ModelProto:
     """If, Loop and Scan over bodies that split."""
     split = [node("SplitToSequence", ["inner", "step"], ["q"]),
              node("SequenceAt", ["q", "one"], ["piece"])]
-    constants = {"step": 2, "one": 1}
+    constants: dict[str, Any] = {"step": 2, "one": 1}
     inputs = [value("x", [5, 4])]
     if kind == "If":
         then = helper.make_graph([node("Neg", ["x"], ["inner"]), *split], "then", [],
@@ -262,7 +261,36 @@ def test_nothing_else_changes() -> None:
     split.output[:] = ["a", "b"]
     del expected.graph.node[4], expected.graph.node[2]
     del expected.graph.value_info[1]
+    del expected.graph.initializer[2], expected.graph.initializer[0]  # the positions
     assert after == expected
+
+
+def test_constants_stay_where_something_else_uses_them() -> None:
+    nodes = [
+        node("Constant", [], ["two"], value_int=2),
+        node("Constant", [], ["one"], value_int=1),
+        node("SplitToSequence", ["x", "two"], ["q"]),
+        node("SequenceAt", ["q", "zero"], ["a"]),
+        node("SequenceAt", ["q", "one"], ["b"]),
+        node("If", ["yes"], ["n"],
+             then_branch=helper.make_graph([node("Identity", ["one"], ["t"])], "then", [],
+                                           [value("t", [], "int64")]),
+             else_branch=helper.make_graph([node("Identity", ["zero"], ["e"])], "else", [],
+                                           [value("e", [], "int64")])),
+    ]
+    outputs = [value("a", [None]), value("b", [None]), value("n", [], "int64")]
+    before = model(nodes, [value("x", [3])], outputs, {"zero": 0, "yes": True})
+    check(before, sample([3]))
+    after = rewritten(before)
+    assert [each.op_type for each in after.graph.node] == ["Constant", "Constant", "Split", "If"]
+    assert after.graph.node[0].output[0] == "one"
+
+
+def test_constants_go_from_the_graph_around_a_body() -> None:
+    before = bodies("Scan")
+    after = rewritten(before)
+    assert not after.graph.initializer
+    assert len(after.graph.node) == len(before.graph.node)
 
 
 def test_a_graph_without_sequences_stays_as_it_is() -> None:

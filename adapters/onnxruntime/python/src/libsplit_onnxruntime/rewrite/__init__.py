@@ -26,8 +26,8 @@ Split takes the node's place, name and documentation. The lengths become a Const
 or an attribute below opset 13, unless they are a constant list of int64 already. The first
 SequenceAt of a position goes, or becomes Squeeze where keepdims=0 drops the axis; others become
 Identity, and SequenceLength a Constant. Pieces that nobody takes get a name too: ONNX Runtime's own
-Split crashes on outputs without. All else stays as it is; constants that only said positions are
-left for the runtime to drop.
+Split crashes on outputs without. Constants that only said lengths and positions go: ONNX Runtime
+warns of initializers without use. All else stays as it is.
 
 From the command line: python -m libsplit_onnxruntime.rewrite --help
 """
@@ -42,7 +42,7 @@ from onnx import GraphProto, ModelProto, NodeProto, defs
 from .graphs import STANDARD, is_op, subgraphs
 from .names import Names
 from .plan import LeftAlone, Plan, make_plan
-from .replace import replace
+from .replace import drop_unused, replace
 from .scope import Scope
 
 __all__ = ["Finding", "rewrite"]
@@ -82,19 +82,25 @@ def rewrite(
             f"{defs.onnx_opset_version()}: pip install --upgrade onnx"
         )
     names = Names(model)
+    constants: set[str] = set()
     findings: list[Finding] = []
     while any(_sequences(model.graph)):
         scope = Scope(model, model.graph, directory, trust_shapes)
-        found = _rewrite_graph(model.graph, scope, names, opset)
+        found = _rewrite_graph(model.graph, scope, names, opset, constants)
         done = [finding for finding in found if finding.rewritten]
         if not done:
             findings += found
             break
         findings += done  # and once more: a Split may tell the extent that another one needs
+    if not model.training_info:  # which may use them
+        drop_unused(model.graph, constants)
     return findings + _in_functions(model)
 
 
-def _rewrite_graph(graph: GraphProto, scope: Scope, names: Names, opset: int) -> list[Finding]:
+def _rewrite_graph(
+    graph: GraphProto, scope: Scope, names: Names, opset: int, constants: set[str]
+) -> list[Finding]:
+    """Rewrites a graph and its bodies; adds to the constants those that may be needless now."""
     findings = []
     plans: dict[int, Plan] = {}
     for index, node in enumerate(graph.node):
@@ -105,11 +111,11 @@ def _rewrite_graph(graph: GraphProto, scope: Scope, names: Names, opset: int) ->
             except LeftAlone as reason:
                 findings.append(Finding(node.name, node.output[0], False, str(reason)))
     if plans:
-        replace(graph, plans, names, opset)
+        constants |= replace(graph, plans, names, opset)
     for node in graph.node:
         for body in subgraphs(node):
             if any(_sequences(body)):
-                findings += _rewrite_graph(body, scope.body(body), names, opset)
+                findings += _rewrite_graph(body, scope.body(body), names, opset, constants)
     return findings
 
 

@@ -113,11 +113,13 @@ def compare(before: pathlib.Path, after: pathlib.Path, inputs: pathlib.Path) -> 
 
     with np.load(inputs) as arrays:
         feeds = dict(arrays)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # errors are told below
     outputs = []
     for path in (before, after):
         try:
             session = onnxruntime.InferenceSession(
-                path, providers=["CPUExecutionProvider"], enable_fallback=0
+                path, options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
             outputs.append(session.run(None, feeds))
         except Exception as error:  # onnxruntime's have no class in common

@@ -26,14 +26,13 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
         yield from attr.graphs
 
 
-def mentions(graph: GraphProto) -> set[str]:
-    """All names of values that stand in a graph and in those inside it."""
-    names = {value.name for value in (*graph.input, *graph.output, *graph.initializer)}
-    names.update(tensor.values.name for tensor in graph.sparse_initializer)
+def uses(graph: GraphProto) -> set[str]:
+    """The names of all values that are taken in a graph and in those inside it."""
+    names = {output.name for output in graph.output}
     for node in graph.node:
-        names.update(node.input, node.output)
+        names.update(node.input)
         for body in subgraphs(node):
-            names |= mentions(body)
+            names |= uses(body)
     return names
 
 

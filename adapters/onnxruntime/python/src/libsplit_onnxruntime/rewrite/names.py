@@ -6,12 +6,12 @@ import itertools
 
 from onnx import GraphProto, ModelProto
 
-from .graphs import mentions, subgraphs
+from .graphs import subgraphs, uses
 
 
 class Names:
     def __init__(self, model: ModelProto) -> None:
-        self._taken = mentions(model.graph) | _of_nodes(model.graph)
+        self._taken = uses(model.graph) | _given(model.graph)
 
     def fresh(self, wish: str) -> str:
         """The name wished for, or one like it."""
@@ -21,9 +21,12 @@ class Names:
         return name
 
 
-def _of_nodes(graph: GraphProto) -> set[str]:
-    names = {node.name for node in graph.node}
+def _given(graph: GraphProto) -> set[str]:
+    """The names of nodes and values that a graph and those inside it bring in."""
+    names = {value.name for value in (*graph.input, *graph.initializer, *graph.value_info)}
+    names.update(tensor.values.name for tensor in graph.sparse_initializer)
     for node in graph.node:
+        names.update([node.name, *node.output])
         for body in subgraphs(node):
-            names |= _of_nodes(body)
+            names |= _given(body)
     return names

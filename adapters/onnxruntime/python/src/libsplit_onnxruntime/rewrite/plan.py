@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import GraphProto, NodeProto
 
-from .graphs import attribute, is_op, mentions, subgraphs
+from .graphs import attribute, is_op, uses, subgraphs
 from .scope import Scope
 
 _MOST_PIECES = 10_000
@@ -84,7 +84,7 @@ def _takers(node: NodeProto, graph: GraphProto, scope: Scope, pieces: int) -> di
         raise LeftAlone("the sequence is an output of the graph")
     takers: dict[int, int | None] = {}
     for index, user in enumerate(graph.node):
-        if any(sequence in mentions(body) for body in subgraphs(user)):
+        if any(sequence in uses(body) for body in subgraphs(user)):
             raise LeftAlone(f"a body of {_title(user)} takes the sequence")
         if sequence in user.input:
             takers[index] = _position(user, scope, pieces)

@@ -7,22 +7,39 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from onnx import GraphProto, NodeProto, helper, numpy_helper
 
+from .graphs import is_op, subgraphs, uses
 from .names import Names
 from .plan import Plan
 
 
-def replace(graph: GraphProto, plans: dict[int, Plan], names: Names, opset: int) -> None:
-    """Carries out the plans, each for the node at an index."""
+def replace(graph: GraphProto, plans: dict[int, Plan], names: Names, opset: int) -> set[str]:
+    """Carries out the plans, each for the node at an index; gives the constants they spoke of."""
     sequences = {graph.node[index].output[0] for index in plans}
     new: dict[int, list[NodeProto]] = {}
     for index, plan in plans.items():
         new |= _Replacement(graph, index, plan, names, opset).nodes
+    constants = {name for index in new for name in graph.node[index].input[1:]}
     nodes = [node for index, old in enumerate(graph.node) for node in new.get(index, [old])]
     del graph.node[:]
     graph.node.extend(nodes)
     for index in reversed(range(len(graph.value_info))):
         if graph.value_info[index].name in sequences:
             del graph.value_info[index]
+    return constants
+
+
+def drop_unused(graph: GraphProto, constants: set[str]) -> None:
+    """Takes those constants out that nothing uses any more, and leaves the others in their order."""
+    for node in graph.node:
+        for body in subgraphs(node):
+            drop_unused(body, constants)
+    unused = constants - uses(graph) - {value.name for value in graph.input}
+    for index in reversed(range(len(graph.initializer))):
+        if graph.initializer[index].name in unused:
+            del graph.initializer[index]
+    for index in reversed(range(len(graph.node))):
+        if is_op(graph.node[index], "Constant") and graph.node[index].output[0] in unused:
+            del graph.node[index]
 
 
 class _Replacement:

@@ -21,7 +21,7 @@ from onnx import (
 from onnx.checker import ValidationError
 from onnx.external_data_helper import uses_external_data
 
-from .graphs import attribute, is_op, mentions, subgraphs
+from .graphs import attribute, is_op, uses, subgraphs
 
 Array = npt.NDArray[Any]
 _SMALL = 1024  # elements of a tensor whose values shape inference may need
@@ -103,7 +103,7 @@ class Scope:
                 types[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
                 self._add_values(copy, tensor)
         if outer:
-            captured = mentions(graph) & outer._types.keys()
+            captured = uses(graph) & outer._types.keys()
             types = {name: outer._types[name] for name in captured} | types
         del copy.input[:]
         copy.input.extend(helper.make_value_info(name, type_) for name, type_ in types.items())
