@@ -22,12 +22,11 @@ extent is known if it follows from the shapes of the model's inputs, which a run
 ONNX's shape inference. What a model merely declares of other values is believed on demand: should
 it not be true, Split fails on running, where SplitToSequence did not.
 
-Split takes the node's place, name and documentation. The lengths become a Constant node before it,
-or an attribute below opset 13, unless they are a constant list of int64 already. The first
-SequenceAt of a position goes, or becomes Squeeze where keepdims=0 drops the axis; others become
-Identity, and SequenceLength a Constant. Pieces that nobody takes get a name too: ONNX Runtime's own
-Split crashes on outputs without. Constants that only said lengths and positions go: ONNX Runtime
-warns of initializers without use. All else stays as it is.
+Split takes the node's place, name and documentation. The lengths become a Constant before it, or an
+attribute below opset 13. The first SequenceAt of a position goes, or becomes Squeeze where
+keepdims=0 drops the axis; others become Identity, and SequenceLength a Constant. Pieces that nobody
+takes get a name too: ONNX Runtime's own Split crashes on outputs without. Constants that only said
+the old lengths and positions go: ONNX Runtime warns of those without use. All else stays as it is.
 
 From the command line: python -m libsplit_onnxruntime.rewrite --help
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from onnx import GraphProto, NodeProto
 
 from .graphs import attribute, is_op, uses, subgraphs
@@ -22,7 +21,6 @@ class Plan:
     axis: int
     lengths: list[int]
     keeps_axis: bool
-    list_input: str | None  # a second input that Split can have as it is
     takers: dict[int, int | None]  # node that takes a piece: its position; SequenceLength: None
 
     def __str__(self) -> str:
@@ -40,19 +38,18 @@ def make_plan(node: NodeProto, graph: GraphProto, scope: Scope) -> Plan:
     keeps_axis = attribute(node, "keepdims", 1) != 0
 
     if len(node.input) < 2 or not node.input[1]:
-        lengths, list_input = _in_steps(1, axis, extent), None
+        lengths = _in_steps(1, axis, extent)
     elif (split := scope.constant(node.input[1])) is None:
         raise LeftAlone(f"the lengths, {node.input[1]}, are not constant")
     elif split.ndim == 0:
         if not keeps_axis:
             raise LeftAlone("it has a scalar as lengths, and keepdims=0: by ONNX the pieces keep "
                             "the axis, ONNX Runtime drops it")
-        lengths, list_input = _in_steps(int(split), axis, extent), None
+        lengths = _in_steps(int(split), axis, extent)
     else:
         lengths = _listed(split.tolist(), axis, extent)
-        list_input = node.input[1] if split.dtype == np.int64 else None
         keeps_axis = True
-    return Plan(axis, lengths, keeps_axis, list_input, _takers(node, graph, scope, len(lengths)))
+    return Plan(axis, lengths, keeps_axis, _takers(node, graph, scope, len(lengths)))
 
 
 def _in_steps(step: int, axis: int, extent: int | None) -> list[int]:

@@ -62,10 +62,7 @@ class _Replacement:
     def _split(self, node: NodeProto, plan: Plan) -> NodeProto:
         split = _like(node, "Split", node.input[:1])
         split.attribute.extend(attr for attr in node.attribute if attr.name == "axis")
-        if plan.list_input and self._opset >= 13:
-            split.input.append(plan.list_input)
-        else:
-            self._give(split, "split", plan.lengths)
+        self._give(split, "split", plan.lengths)
         split.output.extend(
             self._pieces.get(position) or self._piece_name(position)
             for position in range(len(plan.lengths))
