@@ -23,7 +23,7 @@ SCRATCH = CRATE.parent.parent / "build/python"  # rather than among the sources
 
 def crate_version() -> str:
     if not (CRATE / "Cargo.toml").exists():
-        raise SystemExit("error: no Rust crate around this directory: build from a clone of libsplit")
+        raise SystemExit("error: no crate around this directory: build from a clone of libsplit")
     version: str = tomllib.loads((CRATE / "Cargo.toml").read_text())["package"]["version"]
     return version
 
@@ -35,9 +35,10 @@ def build_library() -> pathlib.Path:
         raise SystemExit("error: no cargo: install Rust with rustup")
     command = [cargo, "build", "--locked", "--release", "--message-format",
                "json-render-diagnostics"]
-    built = subprocess.run(command, cwd=CRATE, stdout=subprocess.PIPE)
+    environment = {"CARGO_TARGET_DIR": str(SCRATCH / "cargo")} | os.environ
+    built = subprocess.run(command, cwd=CRATE, env=environment, stdout=subprocess.PIPE)
     if built.returncode != 0:
-        raise SystemExit(f"error: '{' '.join(command)}' failed in {CRATE}; its messages stand above")
+        raise SystemExit(f"error: '{' '.join(command)}' failed in {CRATE}; see above")
     messages = map(json.loads, built.stdout.splitlines())
     return next(
         pathlib.Path(file)
@@ -70,7 +71,7 @@ class PlatformWheel(bdist_wheel):
 class NoSdist(sdist):
     def run(self) -> None:
         raise SystemExit("error: the Rust sources lie outside of this directory, so there is no "
-                         "sdist: build a wheel from a clone (pip wheel, or python -m build --wheel)")
+                         "sdist: build a wheel from a clone (pip wheel, python -m build --wheel)")
 
 
 SCRATCH.mkdir(parents=True, exist_ok=True)

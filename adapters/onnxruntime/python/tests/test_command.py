@@ -170,3 +170,20 @@ def test_external_data_that_is_missing(tmp_path: pathlib.Path) -> None:
     save_external(path)
     (tmp_path / "model.data").unlink()
     fails(run(path, tmp_path / "out.onnx"), "model.data")
+
+
+def test_more_than_2_gb(tmp_path: pathlib.Path) -> None:
+    path, data = tmp_path / "model.onnx", tmp_path / "weights"
+    rows = 2**31 // 4
+    proto = pieces_model([7, 3], 3, [0, -1])
+    weights = proto.graph.initializer.add(name="weights", data_type=1, dims=[rows, 1])
+    weights.external_data.add(key="location", value="weights")
+    weights.data_location = onnx.TensorProto.EXTERNAL
+    proto.graph.node.add(op_type="Shape", input=["weights"], output=["shape"])
+    path.write_bytes(proto.SerializeToString())
+    with data.open("wb") as file:
+        file.truncate(rows * 4)  # takes no room on the disk
+    assert run(path, path).code == 0
+    after = onnx.load(path, load_external_data=False)
+    assert operators(after.graph) == ["Constant", "Split", "Shape"]
+    assert after.graph.initializer[:] == [weights]

@@ -33,7 +33,8 @@ def with_users(*users: Any, outputs: Any = (), inputs: Any = (), **constants: An
 
 
 def sequence_output() -> ModelProto:
-    return with_users(outputs=[helper.make_tensor_sequence_value_info("q", TensorProto.FLOAT, None)])
+    output = helper.make_tensor_sequence_value_info("q", TensorProto.FLOAT, None)
+    return with_users(outputs=[output])
 
 
 def captured() -> ModelProto:
@@ -97,7 +98,8 @@ REASONS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "lengths from outside": (input_lengths, "the lengths, lengths, are not constant"),
     "position from outside": (
         lambda: with_users(node("SequenceAt", ["q", "which"], ["z"], name="any"),
-                           inputs=[value("which", [], "int64")], outputs=[value("z", [None, None])]),
+                           inputs=[value("which", [], "int64")],
+                           outputs=[value("z", [None, None])]),
         "the position of SequenceAt any, which, is not constant"),
     "position of no element": (
         lambda: with_users(node("SequenceAt", ["q", "none"], ["z"]), none=np.zeros(0, np.int64)),

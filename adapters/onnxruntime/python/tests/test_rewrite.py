@@ -118,8 +118,7 @@ def test_length_of_the_sequence() -> None:
         node("SequenceLength", ["q"], ["n"]),
         node("SequenceAt", ["q", "last"], ["y"]),
     ]
-    outputs = [helper.make_tensor_value_info("n", helper.np_dtype_to_tensor_dtype(np.dtype("int64")), []),
-               value("y", [None])]
+    outputs = [value("n", [], "int64"), value("y", [None])]
     before = model(nodes, [value("x", [7])], outputs, {"step": np.int64(2), "last": np.int32(-1)})
     n, y = check(before, sample([7]), reference=False)  # whose SequenceLength gives an int
     assert (n, y.shape) == (4, (1,))

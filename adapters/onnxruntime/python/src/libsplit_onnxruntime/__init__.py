@@ -155,18 +155,20 @@ def _in_order(
     pairs: list[tuple[str, Mapping[str, Any]]] = [
         (provider, {}) if isinstance(provider, str) else provider for provider in providers
     ]
-    names = [name for name, _ in pairs]
+    names = [*(name for name, _ in pairs), "CPUExecutionProvider"]
     if _EP_NAME in names:
         place = names.index(_EP_NAME)
         pairs[place] = (_EP_NAME, {**pairs[place][1], **own_options})
     else:
-        place = names.index("CPUExecutionProvider") if "CPUExecutionProvider" in names else len(names)
-        pairs.insert(place, (_EP_NAME, own_options))
-    return [(name, {key: _text(value) for key, value in options.items()}) for name, options in pairs]
+        pairs.insert(names.index("CPUExecutionProvider"), (_EP_NAME, own_options))
+    return [(name, _texts(options)) for name, options in pairs]
 
 
-def _text(value: object) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
+def _texts(options: Mapping[str, object]) -> dict[str, str]:
+    return {
+        key: str(int(value)) if isinstance(value, bool) else str(value)
+        for key, value in options.items()
+    }
 
 
 def _rewritten(model: str | os.PathLike[str] | bytes, options: Any) -> bytes:

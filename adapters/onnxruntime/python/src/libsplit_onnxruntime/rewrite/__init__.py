@@ -70,11 +70,10 @@ def rewrite(
 
     trust_shapes: believe all shapes that the model declares, not those of its inputs only.
 
-    A model of more than 2 GB is to be loaded with load_external_data=False.
-
     ValueError: the model is of an opset that the installed onnx does not know.
     """
-    opset = max((entry.version for entry in model.opset_import if entry.domain in STANDARD), default=0)
+    imports = [entry.version for entry in model.opset_import if entry.domain in STANDARD]
+    opset = max(imports, default=0)
     if opset > defs.onnx_opset_version():
         raise ValueError(
             f"the model is of opset {opset}, and the installed onnx knows those up to "

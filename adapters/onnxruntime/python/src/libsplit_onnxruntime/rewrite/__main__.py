@@ -126,7 +126,7 @@ def compare(before: pathlib.Path, after: pathlib.Path, inputs: pathlib.Path) -> 
             raise Failure(f"onnxruntime on {path}: {error}") from error
     for output, old, new in zip(session.get_outputs(), *outputs, strict=True):
         if not same(old, new):
-            raise Failure(f"output {output.name} is not the same after rewriting: please report this")
+            raise Failure(f"output {output.name} is another after rewriting: please report this")
     print(f"both models run: {len(outputs[0])} outputs, the same bit for bit")
 
 

@@ -29,7 +29,7 @@ def replace(graph: GraphProto, plans: dict[int, Plan], names: Names, opset: int)
 
 
 def drop_unused(graph: GraphProto, constants: set[str]) -> None:
-    """Takes those constants out that nothing uses any more, and leaves the others in their order."""
+    """Takes out those of the constants that nothing uses any more."""
     for node in graph.node:
         for body in subgraphs(node):
             drop_unused(body, constants)
