@@ -20,6 +20,7 @@ unexport MAKEFLAGS
 # Where there is no CMake 3.20 or newer, .venv has one.
 cmake := $(shell echo 'cmake_minimum_required(VERSION 3.20)' | \
                  PATH="$(PATH)" cmake -P /dev/stdin 2>/dev/null || echo $(VENV)/made)
+adapter := adapters/onnxruntime/Cargo.toml
 rust := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 jobs := $(shell getconf _NPROCESSORS_ONLN)
 prefix := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
@@ -30,12 +31,14 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s  %s\n", $$1, $$2}' Makefile
 
 .PHONY: run
-run: build $(VENV)/made ## build everything and run the examples on real input
+run: build onnxruntime $(VENV)/onnxruntime-made ## build everything and run it on real input
 	@echo "==> run: the examples"
 	@examples/run.sh
+	@echo "==> run: a model in ONNX Runtime"
+	@"$(PYTHON)" adapters/onnxruntime/run.py
 
 .PHONY: test
-test: lint test-rust build test-examples test-c ## check the code and run all tests
+test: lint test-rust build test-examples test-c test-onnxruntime ## check the code and run all tests
 
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install
@@ -57,11 +60,16 @@ lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and 
 	@cargo fmt --all --check && clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
+	@cargo fmt --manifest-path $(adapter) --check || \
+	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
+	@cargo clippy --manifest-path $(adapter) --locked --all-targets \
+	    --target-dir target/onnxruntime -- -D warnings
 
 .PHONY: format
 format: toolchain $(VENV)/made ## reformat the code the way lint wants it
 	@echo "==> format: cargo fmt, clang-format"
 	@cargo fmt --all
+	@cargo fmt --manifest-path $(adapter)
 	@clang-format -i $(C_FILES)
 
 .PHONY: build
@@ -70,6 +78,11 @@ build: toolchain $(cmake) ## build the libraries, the test programs and the exam
 	@if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi; \
 	    cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release $(CMAKE_FLAGS)
 	@cmake --build $(BUILD) --parallel $(jobs)
+
+.PHONY: onnxruntime
+onnxruntime: build ## build the adapter for ONNX Runtime; 'make install' then installs it too
+	@echo "==> build: the adapter for ONNX Runtime"
+	@cmake --build $(BUILD) --target libsplit-onnxruntime
 
 .PHONY: test-rust
 test-rust: toolchain
@@ -85,6 +98,11 @@ test-examples: build $(VENV)/made
 test-c: build $(VENV)/clang-made
 	@echo "==> test: ctest"
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(jobs)
+
+.PHONY: test-onnxruntime
+test-onnxruntime: onnxruntime $(VENV)/onnxruntime-made
+	@echo "==> test: the adapter for ONNX Runtime"
+	@"$(PYTHON)" -m pytest --quiet -p no:cacheprovider adapters/onnxruntime/tests
 
 .PHONY: clean
 clean: ## remove what was built
@@ -104,6 +122,10 @@ toolchain:
 
 $(VENV)/clang-made: $(VENV)/made
 	@tools/clang.sh $(VENV)
+	@touch $@
+
+$(VENV)/onnxruntime-made: $(VENV)/made
+	@tools/onnxruntime.sh $(VENV)
 	@touch $@
 
 $(VENV)/made: requirements-dev.txt
