@@ -144,6 +144,17 @@ def test_external_data_beside_the_model(tmp_path: pathlib.Path) -> None:
     assert bits(by_onnxruntime(onnx.load(tmp_path / "out.onnx"), numbers)) == bits(expected)
 
 
+def test_external_data_that_tells_the_extent(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "model.onnx"
+    proto = pieces_model([7, 3], 3, [0, -1])
+    proto.graph.node.insert(0, helper.make_node("Reshape", ["x", "shape"], ["r"]))
+    proto.graph.node[1].input[0] = "r"
+    shape = onnx.numpy_helper.from_array(np.array([3, 7]), "shape")
+    proto.graph.initializer.append(shape)
+    onnx.save(proto, path, save_as_external_data=True, location="data", size_threshold=0)
+    assert run(path, path).output.startswith("pieces: Split of axis 0 into 3\n")
+
+
 def test_external_data_comes_along(tmp_path: pathlib.Path) -> None:
     path, other = tmp_path / "model.onnx", tmp_path / "other"
     other.mkdir()

@@ -67,6 +67,19 @@ def hidden_constant() -> ModelProto:
     return made
 
 
+def declared_in_a_body() -> ModelProto:
+    """Each branch says that it gives [4, 3]; what it gives depends on an input."""
+    branches = [helper.make_graph([node("Reshape", ["x", "shape"], [name])], name, [],
+                                  [value(name, [4, 3])]) for name in "te"]
+    nodes = [
+        node("If", ["c"], ["r"], then_branch=branches[0], else_branch=branches[1]),
+        node("SplitToSequence", ["r"], ["q"]),
+        node("SequenceAt", ["q", "zero"], ["y"]),
+    ]
+    inputs = [value("x", [12]), value("shape", [2], "int64"), value("c", [], "bool")]
+    return model(nodes, inputs, [value("y", [None, None])], {"zero": 0})
+
+
 def in_a_function() -> ModelProto:
     function = helper.make_function(
         "local", "Cut", ["x"], ["y"],
@@ -112,6 +125,11 @@ REASONS: dict[str, tuple[Callable[[], ModelProto], str]] = {
     "namesake of SequenceAt": (
         lambda: with_users(node("SequenceAt", ["q", "zero"], ["z"], domain="com.example")),
         "SequenceAt z takes the whole sequence"),
+    "namesake of Constant": (
+        lambda: with_users(node("Constant", [], ["p"], domain="com.example", value_int=0),
+                           node("SequenceAt", ["q", "p"], ["z"])),
+        "the position of SequenceAt z, p, is not constant"),
+    "shape that only a body declares": (declared_in_a_body, "extent of axis 0 is not known"),
     "captured": (captured, "a body of If choice takes the sequence"),
     "no user": (
         lambda: model([node("SplitToSequence", ["x"], ["q"]), node("Neg", ["x"], ["y"])],
