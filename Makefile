@@ -4,6 +4,8 @@ PREFIX = /usr/local
 CMAKE_FLAGS =
 BUILD := build/release
 VENV := .venv
+BENCH_VENV := .venv-bench
+BENCH_FLAGS = $(if $(FULL),--full)
 C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch])
 
 # The tools in .venv come first, and cargo is found even before the first login after its install.
@@ -36,6 +38,11 @@ run: build $(VENV)/made ## build everything and run the examples on real input
 
 .PHONY: test
 test: lint test-rust build test-examples test-c ## check the code and run all tests
+
+.PHONY: bench
+bench: build $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
+	@echo "==> bench: results in out/bench"
+	@"$(BENCH_VENV)/bin/python" bench/bench.py --build $(BUILD) $(BENCH_FLAGS)
 
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install
@@ -92,7 +99,7 @@ clean: ## remove what was built
 
 .PHONY: distclean
 distclean: clean ## remove what was built, and the tools in .venv
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(BENCH_VENV)
 
 .PHONY: toolchain
 toolchain:
@@ -109,4 +116,9 @@ $(VENV)/clang-made: $(VENV)/made
 $(VENV)/made: requirements-dev.txt
 	$(call need,python3,Python 3.10 or newer)
 	@tools/venv.sh $(VENV)
+	@touch $@
+
+$(BENCH_VENV)/made: requirements-bench.txt
+	$(call need,python3,Python 3.11 or newer)
+	@tools/venv.sh $(BENCH_VENV) $<
 	@touch $@
