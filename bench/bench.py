@@ -15,14 +15,18 @@ import gc
 import importlib.util
 import math
 import mmap
+import os
 import pathlib
+import platform
 import random
+import re
 import sys
 import time
 
 import numpy as np
 from tqdm import tqdm
 
+import calls
 import report
 import workloads
 from competitors import PEERS, Case, FlatCopy, LibsplitCopy, MemcpyRows, Run
@@ -34,7 +38,7 @@ LINE = 64
 HUGE_PAGE = 2 << 20
 POISON = 0xA5
 TURN_NS = 200_000
-IDLE_S = 0.002  # for other libraries' threads to stop looking for work
+IDLE_S = 0.003  # for other libraries' threads to stop looking for work
 
 
 class Area:
@@ -76,18 +80,19 @@ class Memory:
         return Case(work, threads, offset, source.T if work.transposed else source, targets, area)
 
 
-def verify(case: Case, run: Run) -> bool:
-    """Whether a call on poisoned outputs gives what NumPy's slices are."""
+def verify(case: Case, run: Run) -> tuple[bool, float]:
+    """Whether a call on poisoned outputs gives what NumPy's slices are, and its nanoseconds."""
     for target in [case.area, *case.targets]:
         target.view(np.uint8).fill(POISON)
-    run.per_call(1)
+    duration = run.per_call(1)
     if not run.splits:
         packed = case.source.T if case.workload.transposed else case.source
-        return np.array_equal(case.area, packed.reshape(-1).view(np.uint8))
+        return np.array_equal(case.area, packed.reshape(-1).view(np.uint8)), duration
     found = case.targets if run.outputs is None else run.outputs()
     expected = case.workload.slices(case.source)
-    return len(found) == len(expected) and all(
+    right = len(found) == len(expected) and all(
         a.shape == b.shape and np.array_equal(_bits(a), _bits(b)) for a, b in zip(found, expected))
+    return right, duration
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
@@ -95,20 +100,24 @@ def _bits(array: np.ndarray) -> np.ndarray:
     return array.view(np.dtype("V16") if size == 16 else np.dtype(f"u{size}"))
 
 
-def measure(case: Case, runs: dict[str, Run], budget_ns: float, at_least: int,
-            order: random.Random) -> dict[str, list[float]]:
-    """Nanoseconds per call of each competitor in every round."""
-    calls = {}
+def measure(case: Case, runs: dict[str, Run], args: argparse.Namespace,
+            order: random.Random) -> list[report.Row]:
+    """Verifies and times every competitor."""
+    right, repeats = {}, {}
     for name, run in runs.items():
-        calls[name] = max(1, math.ceil(TURN_NS / max(run.per_call(1), 1)))
+        right[name], duration = verify(case, run)
+        repeats[name] = max(1, math.ceil(TURN_NS / duration))
     samples: dict[str, list[float]] = {name: [] for name in runs}
-    end = time.perf_counter_ns() + budget_ns
-    while len(samples[next(iter(runs))]) < at_least or time.perf_counter_ns() < end:
+    end = time.perf_counter() + args.seconds
+    rounds = 0
+    while rounds < args.rounds or time.perf_counter() < end:
+        rounds += 1
         for name in order.sample(list(runs), len(runs)):
             if case.threads > 1:
                 time.sleep(IDLE_S)
-            samples[name].append(runs[name].per_call(calls[name]))
-    return samples
+            samples[name].append(runs[name].per_call(repeats[name]))
+    return [report.Row(case.workload, case.threads, case.offset, name, right[name], samples[name])
+            for name in runs]
 
 
 def cells(selected: list[Workload], args: argparse.Namespace) -> list[tuple[Workload, int, int]]:
@@ -131,31 +140,46 @@ def cells(selected: list[Workload], args: argparse.Namespace) -> list[tuple[Work
 
 
 def competitors(args: argparse.Namespace, native: Native) -> dict[str, object]:
-    """Those asked for; of the other libraries those that are installed, if none are asked for."""
-    everyone: dict[str, object] = {}
-    for name, path in args.library:
-        everyone[name] = LibsplitCopy(Libsplit(path, native))
-    wanted = args.competitors
-    for name, make in [("plain", lambda: FlatCopy(native, False)),
-                       ("stream", lambda: FlatCopy(native, True)),
-                       ("memcpy", lambda: MemcpyRows(native))]:
-        if wanted is None or name in wanted or (name != "memcpy" and "flat" in wanted):
-            everyone[name] = make()
+    """Those asked for; by default all, of the other libraries those that are installed."""
+    asked = args.competitors
+    everyone: dict[str, object] = {
+        name: LibsplitCopy(Libsplit(path, native)) for name, path in args.library}
+    if asked is None or "flat" in asked:
+        everyone["plain"] = FlatCopy(native, past_caches=False)
+        everyone["stream"] = FlatCopy(native, past_caches=True)
+    if asked is None or "memcpy" in asked:
+        everyone["memcpy"] = MemcpyRows(native)
     for name, make in PEERS.items():
-        if name in wanted if wanted is not None else importlib.util.find_spec(name):
+        if importlib.util.find_spec(name) if asked is None else name in asked:
             everyone[name] = make()
     return everyone
 
 
-def run(args: argparse.Namespace) -> list[report.Row]:
+def machine() -> str:
+    """What it runs on, where Linux tells."""
+    told = [f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"]
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        model = re.search(r"model name\s*: (.*)", cpuinfo.read_text())
+        told += [model[1]] if model else []
+    for cache in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = ((cache / name).read_text().strip()
+                             for name in ["level", "type", "size"])
+        if kind != "Instruction":
+            told.append(f"L{level} {size}")
+    return ", ".join(told)
+
+
+def run(args: argparse.Namespace) -> report.Results:
     native = Native(args.build / "bench/bench_native.so")
     everyone = competitors(args, native)
+    libraries = [name for name, _ in args.library]
+    results = report.Results(machine(), libraries,
+                             {name: one.version for name, one in everyone.items()})
     selected = select(args)
     memory = Memory(selected)
     order = random.Random(1)
-    rows: list[report.Row] = []
-    todo = cells(selected, args)
-    bar = tqdm(todo, unit="case", disable=args.quiet)
+    bar = tqdm(cells(selected, args), unit="case", disable=args.quiet)
     gc.disable()
     try:
         for work, threads, offset in bar:
@@ -163,14 +187,17 @@ def run(args: argparse.Namespace) -> list[report.Row]:
             case = memory.case(work, threads, offset)
             prepared = {name: one.prepare(case) for name, one in everyone.items()}
             runs = {name: one for name, one in prepared.items() if one}
-            right = {name: verify(case, one) for name, one in runs.items()}
-            samples = measure(case, runs, args.seconds * 1e9, args.rounds, order)
-            rows += report.rows(case, samples, right, everyone)
+            results.rows += measure(case, runs, args, order)
             del prepared, runs
             gc.collect()
+        if args.calls:
+            results.empty_python_call = calls.empty_python_call()
+            for name, path in args.library:
+                results.costs += calls.costs(name, path, everyone[name].library,
+                                             args.build / "bench/one_call")
     except KeyboardInterrupt:
-        print(f"\ninterrupted: the results end before {work.name}", file=sys.stderr)
-    return rows
+        print("\ninterrupted: these results are not all", file=sys.stderr)
+    return results
 
 
 def select(args: argparse.Namespace) -> list[Workload]:
@@ -213,6 +240,8 @@ def arguments() -> argparse.Namespace:
                         help="a build of libsplit, again for a second one to compare with")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "out/bench",
                         help="directory for the results")
+    parser.add_argument("--no-calls", dest="calls", action="store_false",
+                        help="leave out what a call costs and its instructions")
     parser.add_argument("--no-chart", dest="chart", action="store_false")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.add_argument("--list", action="store_true", help="name the workloads and exit")
@@ -229,11 +258,13 @@ def main() -> int:
         for work in workloads.ALL:
             print(f"{work.name:9} {work.bytes / workloads.MIB:8.2f} MiB  {work.describe()}")
         return 0
-    rows = run(args)
-    report.write(rows, args)
-    wrong = [row for row in rows if not row.right and row.competitor in dict(args.library)]
+    results = run(args)
+    report.write(results, args.output, args.chart)
+    print(report.tables(results))
+    print(f"These tables and more are in {args.output}.")
+    wrong = [row for row in results.rows if not row.right and row.competitor in results.libraries]
     for row in wrong:
-        print(f"error: {row.workload.name}: {row.competitor} gives wrong bytes", file=sys.stderr)
+        print(f"error: {row.competitor} gives wrong bytes for {row.workload.name}", file=sys.stderr)
     return 1 if wrong else 0
 
 

@@ -76,7 +76,7 @@ class FlatCopy:
 
     def prepare(self, case: Case) -> Run:
         flat = Flat(source=case.source.ctypes.data, target=case.area.ctypes.data,
-                    bytes=case.area.nbytes, past_caches=self.past_caches, threads=case.threads,
+                    bytes=case.area.nbytes, past_caches=self.past_caches,
                     pool=self.native.pool(case.threads))
         return Run(lambda calls: self.native.time("flat", flat, calls), splits=False)
 
@@ -138,6 +138,9 @@ class OnnxRuntime:
         options = self.ort.SessionOptions()
         options.intra_op_num_threads = case.threads
         options.inter_op_num_threads = 1
+        # Between calls its threads look for work this long, not tens of milliseconds into the turns
+        # of others.
+        options.add_session_config_entry("session.intra_op.spin_duration_us", "1000")
         session = self.ort.InferenceSession(self._model(case), options,
                                             providers=["CPUExecutionProvider"])
         source = case.source

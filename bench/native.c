@@ -82,7 +82,6 @@ struct flat {
     char *target;
     size_t bytes;
     int32_t past_caches;
-    uint32_t threads;
     struct pool *pool; /* NULL = the calling thread alone */
 };
 
@@ -138,21 +137,28 @@ static void copy_flat(const struct flat *flat, size_t begin, size_t end) {
 
 #endif
 
-/* Part 'index' of 'parts' begins on a whole KiB. */
+/* Parts that are handed out: small enough to keep threads equally busy, even in number. */
+static size_t flat_parts(size_t bytes) {
+    size_t parts = bytes / WORTH_THREADS * 2;
+    return parts < 64 ? parts : 64;
+}
+
+/* Where part 'index' begins: on a whole KiB. */
 static size_t part_begin(size_t bytes, size_t index, size_t parts) {
     return index == parts ? bytes : bytes / parts * index / 1024 * 1024;
 }
 
 static void flat_task(void *data, size_t index) {
     const struct flat *flat = data;
-    copy_flat(flat, part_begin(flat->bytes, index, flat->threads),
-              part_begin(flat->bytes, index + 1, flat->threads));
+    size_t parts = flat_parts(flat->bytes);
+    copy_flat(flat, part_begin(flat->bytes, index, parts),
+              part_begin(flat->bytes, index + 1, parts));
 }
 
 static int32_t call_flat(const void *data) {
     const struct flat *flat = data;
     if (flat->pool && flat->bytes >= WORTH_THREADS)
-        return pool_parallel_for(flat->pool, flat_task, (void *)flat, flat->threads);
+        return pool_parallel_for(flat->pool, flat_task, (void *)flat, flat_parts(flat->bytes));
     copy_flat(flat, 0, flat->bytes);
     return 0;
 }

@@ -50,7 +50,7 @@ class Split(Structure):
 
 class Flat(Structure):
     _fields_ = [("source", c_void_p), ("target", c_void_p), ("bytes", c_size_t),
-                ("past_caches", c_int32), ("threads", c_uint32), ("pool", c_void_p)]
+                ("past_caches", c_int32), ("pool", c_void_p)]
 
 
 class Rows(Structure):
@@ -128,6 +128,13 @@ class Libsplit:
                 pool=self.native.pool(threads), max_tasks=threads))
         self._check(split)
         return split
+
+    @staticmethod
+    def room_for_strides(split: Split) -> None:
+        """What a view needs in its outputs, and a copy does not."""
+        for i in range(split.num_outputs):
+            output = split.outputs[i]
+            output.strides = (c_int64 * output.rank)()
 
     def _check(self, split: Split) -> None:
         """Makes the call once, for its message if it fails."""
