@@ -5,8 +5,8 @@ CMAKE_FLAGS =
 BUILD := build/release
 VENV := .venv
 BENCH_VENV := .venv-bench
-BENCH_FLAGS = $(if $(FULL),--full)
-C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch])
+OUT = out/bench
+C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] bench/*.[ch])
 
 # The tools in .venv come first, and cargo is found even before the first login after its install.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
@@ -37,12 +37,12 @@ run: build $(VENV)/made ## build everything and run the examples on real input
 	@examples/run.sh
 
 .PHONY: test
-test: lint test-rust build test-examples test-c ## check the code and run all tests
+test: lint test-rust build test-examples test-bench test-c ## check the code and run all tests
 
 .PHONY: bench
 bench: build $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
-	@echo "==> bench: results in out/bench"
-	@"$(BENCH_VENV)/bin/python" bench/bench.py --build $(BUILD) $(BENCH_FLAGS)
+	@echo "==> bench: results in $(OUT)"
+	@"$(BENCH_VENV)/bin/python" bench/bench.py --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
 
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install
@@ -87,6 +87,11 @@ test-rust: toolchain
 test-examples: build $(VENV)/made
 	@echo "==> test: the examples"
 	@"$(PYTHON)" examples/check.py
+
+.PHONY: test-bench
+test-bench: build $(VENV)/made
+	@echo "==> test: the benchmark"
+	@"$(PYTHON)" bench/check.py
 
 .PHONY: test-c
 test-c: build $(VENV)/clang-made

@@ -192,9 +192,8 @@ def run(args: argparse.Namespace) -> report.Results:
             gc.collect()
         if args.calls:
             results.empty_python_call = calls.empty_python_call()
-            for name, path in args.library:
-                results.costs += calls.costs(name, path, everyone[name].library,
-                                             args.build / "bench/one_call")
+            builds = {name: (path, everyone[name].library) for name, path in args.library}
+            results.costs = calls.costs(builds, args.build / "bench/one_call")
     except KeyboardInterrupt:
         print("\ninterrupted: these results are not all", file=sys.stderr)
     return results

@@ -10,13 +10,16 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 
 import numpy as np
 
 from native import Libsplit
 
 COLUMNS = [12, 3072]
-CALLS = 1000
+ROUNDS = 9
+TIMED_CALLS = 5000
+COUNTED_CALLS = 1000
 
 
 @dataclasses.dataclass
@@ -30,20 +33,26 @@ class Cost:
     instructions: int | None  # None where there is no valgrind
 
 
-def costs(name: str, path: pathlib.Path, library: Libsplit, program: pathlib.Path) -> list[Cost]:
-    return [Cost(name, function, columns, _nanoseconds(library, function, columns),
-                 _instructions(path, program, function, columns))
-            for function in ["copy", "view"] for columns in COLUMNS]
+def costs(libraries: dict[str, tuple[pathlib.Path, Libsplit]],
+          program: pathlib.Path) -> list[Cost]:
+    todo = [(name, function, columns) for function in ["copy", "view"] for columns in COLUMNS
+            for name in libraries]
+    calls = [_prepare(libraries[name][1], function, columns) for name, function, columns in todo]
+    rounds = [[call() for call in calls] for _ in range(ROUNDS)]
+    return [Cost(name, function, columns, statistics.median(times),
+                 _instructions(libraries[name][0], program, function, columns))
+            for (name, function, columns), times in zip(todo, zip(*rounds))]
 
 
-def _nanoseconds(library: Libsplit, function: str, columns: int) -> float:
-    """Over tens of thousands of calls at a time, from C."""
+def _prepare(library: Libsplit, function: str, columns: int) -> Callable[[], float]:
+    """Gives nanoseconds per call over thousands of calls from C."""
     source = np.zeros((1, columns), np.float32)
     targets = [np.zeros((1, columns // 3), np.float32) for _ in range(3)]
     split = library.split(source, 1, [columns // 3] * 3, False, targets, threads=1)
     if function == "view":
         library.room_for_strides(split)
-    return statistics.median(library.native.time(function, split, 20_000) for _ in range(9))
+    # The arrays live as long as what is returned.
+    return lambda keep=(source, targets): library.native.time(function, split, TIMED_CALLS)
 
 
 def _instructions(path: pathlib.Path, program: pathlib.Path, function: str,
@@ -52,8 +61,8 @@ def _instructions(path: pathlib.Path, program: pathlib.Path, function: str,
     if shutil.which("valgrind") is None:
         return None
     once, twice = (_counted([program, path, function, str(columns), str(calls)])
-                   for calls in [CALLS, 2 * CALLS])
-    return round((twice - once) / CALLS)
+                   for calls in [COUNTED_CALLS, 2 * COUNTED_CALLS])
+    return round((twice - once) / COUNTED_CALLS)
 
 
 def _counted(command: list) -> int:

@@ -135,14 +135,7 @@ class OnnxRuntime:
         work = case.workload
         if work.transposed or work.dtype.kind == "c":
             return None
-        options = self.ort.SessionOptions()
-        options.intra_op_num_threads = case.threads
-        options.inter_op_num_threads = 1
-        # Between calls its threads look for work this long, not tens of milliseconds into the turns
-        # of others.
-        options.add_session_config_entry("session.intra_op.spin_duration_us", "1000")
-        session = self.ort.InferenceSession(self._model(case), options,
-                                            providers=["CPUExecutionProvider"])
+        session = self.session(self._model(case), case.threads)
         source = case.source
         if work.sequence:
             feeds = {"input": self.ort.OrtValue.ortvalue_from_numpy(source)}
@@ -154,6 +147,15 @@ class OnnxRuntime:
             binding.bind_output(f"output{i}", "cpu", 0, work.dtype.type, target.shape,
                                 target.ctypes.data)
         return _python(lambda: session.run_with_iobinding(binding))
+
+    def session(self, model: bytes, threads: int):
+        options = self.ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        # Between calls its threads look for work this long, not tens of milliseconds into the turns
+        # of others.
+        options.add_session_config_entry("session.intra_op.spin_duration_us", "1000")
+        return self.ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def _model(self, case: Case) -> bytes:
         make = self.onnx.helper

@@ -171,9 +171,9 @@ double time_flat(const struct flat *flat, size_t calls) {
 
 struct rows {
     const char *source;
-    size_t count;        /* rows */
-    size_t row;          /* bytes of one */
-    const size_t *runs;  /* bytes that each output takes of every row */
+    size_t count;       /* rows */
+    size_t row;         /* bytes of one */
+    const size_t *runs; /* bytes that each output takes of every row */
     char *const *targets;
     size_t num_outputs;
     uint32_t threads;
