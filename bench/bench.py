@@ -38,6 +38,7 @@ LINE = 64
 HUGE_PAGE = 2 << 20
 POISON = 0xA5
 TURN_NS = 200_000
+WORTH_THREADS = 256 << 10  # bytes
 IDLE_S = 0.003  # for other libraries' threads to stop looking for work
 
 
@@ -122,21 +123,19 @@ def measure(case: Case, runs: dict[str, Run], args: argparse.Namespace,
 
 def cells(selected: list[Workload], args: argparse.Namespace) -> list[tuple[Workload, int, int]]:
     """Which workloads are measured with how many threads and at which offset."""
-    found = []
-    for threads in args.threads:
-        for offset in args.offsets:
-            for work in selected:
-                rare = threads > 1 or offset > 0
-                small = work.bytes < 256 << 10
-                if args.full or args.only or not rare:
-                    keep = not (threads > 1 and small)
-                elif threads > 1:
-                    keep = offset == 0 and work.name in workloads.QUICK_THREADS
-                else:
-                    keep = work.name in workloads.QUICK_MISALIGNED
-                if keep:
-                    found.append((work, threads, offset))
-    return found
+    def wanted(work: Workload, threads: int, offset: int) -> bool:
+        if threads > 1 and work.bytes < WORTH_THREADS:
+            return False
+        if args.only or (threads, offset) == (1, 0):
+            return True
+        if threads > 1 and offset > 0:
+            return args.full and work.name in workloads.QUICK_MISALIGNED
+        if args.full:
+            return work.quick
+        return work.name in (workloads.QUICK_THREADS if threads > 1 else workloads.QUICK_MISALIGNED)
+
+    return [(work, threads, offset) for threads in args.threads for offset in args.offsets
+            for work in selected if wanted(work, threads, offset)]
 
 
 def competitors(args: argparse.Namespace, native: Native) -> dict[str, object]:
@@ -224,7 +223,7 @@ def arguments() -> argparse.Namespace:
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--full", action="store_true",
-                        help="every workload, thread and offset: about ten minutes, not one")
+                        help="more workloads and more rounds: about ten minutes, not one")
     parser.add_argument("--only", type=names, metavar="W1,W2", help="these workloads alone")
     parser.add_argument("--competitors", type=names, metavar="NAMES",
                         help="beside libsplit, these alone, of flat, memcpy, " + ", ".join(PEERS))

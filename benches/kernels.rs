@@ -156,7 +156,7 @@ fn sub_byte(bencher: Bencher, length: i64) {
 }
 
 /// What a call costs beside its copies: four bytes for each of three pieces.
-#[divan::bench]
+#[divan::bench(sample_size = 1000)]
 fn call(bencher: Bencher) {
     packed(bencher, &Case { kernel: "call", runs: vec![4; 3] }, 12);
 }
