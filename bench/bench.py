@@ -143,6 +143,8 @@ def competitors(args: argparse.Namespace, native: Native) -> dict[str, object]:
     asked = args.competitors
     everyone: dict[str, object] = {
         name: LibsplitCopy(Libsplit(path, native)) for name, path in args.library}
+    first = everyone[args.library[0][0]]
+    everyone["1 thread"] = LibsplitCopy(first.library, always_one_thread=True)
     if asked is None or "flat" in asked:
         everyone["plain"] = FlatCopy(native, past_caches=False)
         everyone["stream"] = FlatCopy(native, past_caches=True)

@@ -82,7 +82,7 @@ class Program(unittest.TestCase):
         self.assertEqual({(row["threads"], row["offset"]) for row in rows},
                          {("1", "0"), ("1", "16"), ("2", "0"), ("2", "16")})
         self.assertEqual({row["competitor"] for row in rows},
-                         {"libsplit", "plain", "stream", "memcpy", "numpy"})
+                         {"libsplit", "1 thread", "plain", "stream", "memcpy", "numpy"})
         self.assertTrue(all(float(row["median_ns"]) > 0 for row in rows))
         self.assertIn("| libsplit | copy ", tables)
         self.assertIn(tables, done.stdout)

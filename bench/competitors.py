@@ -54,14 +54,19 @@ def _python(call: Callable[[], object], outputs=None) -> Run:
 
 
 class LibsplitCopy:
-    def __init__(self, library: Libsplit):
+    """With the case's threads, or always with one, to be compared with."""
+
+    def __init__(self, library: Libsplit, always_one_thread: bool = False):
         self.library = library
         self.version = library.version
+        self.always_one_thread = always_one_thread
 
-    def prepare(self, case: Case) -> Run:
+    def prepare(self, case: Case) -> Run | None:
+        if self.always_one_thread and case.threads == 1:
+            return None
         work = case.workload
         split = self.library.split(case.source, work.axis, list(work.lengths), work.sequence,
-                                   case.targets, case.threads)
+                                   case.targets, 1 if self.always_one_thread else case.threads)
         return Run(lambda calls: self.library.native.time("copy", split, calls))
 
 
