@@ -180,7 +180,7 @@ def _draw(results: Results, path: pathlib.Path) -> None:
     axes.minorticks_off()
     labels = [of[results.libraries[0]].workload.describe() for of in cases]
     axes.set_yticks(range(len(cases)), labels, fontsize=8)
-    axes.invert_yaxis()
+    axes.set_ylim(len(cases) - 0.4, -0.6)
     axes.grid(color="0.9", zorder=0)
     axes.set_xlabel("speed, of the fastest flat copy of the same bytes (further right is faster)")
     figure.legend(loc="outside upper center", ncols=4, fontsize=8, frameon=False)
