@@ -29,6 +29,7 @@ def open_model(path, devices, directory):
     options = ort.SessionOptions()
     if devices:
         options.add_provider_for_devices(devices, {})
+    options.log_severity_level = 3
     options.enable_profiling = True
     options.profile_file_prefix = str(pathlib.Path(directory, "profile"))
     return ort.InferenceSession(path, options)
