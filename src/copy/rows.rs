@@ -2,7 +2,7 @@
 //! a run of every row. The element type is gone: only bytes are left.
 
 use super::kernel::lines::{Lines, LINE, STAGE};
-use super::kernel::{detect, Deal, Gather, Kernels, Past, Shuffle, Stream, AHEAD, DEALS, MAX_DEAL};
+use super::kernel::{detect, Deal, Gather, Kernels, Past, Stream, AHEAD, DEALS, MAX_DEAL};
 use super::{caches, signed, usize_of};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
@@ -286,38 +286,37 @@ impl Rows {
         }
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.tuning.past, self.shuffle(&deal, runs.len(), width)) {
-                (Some(_), Some(shuffle)) if alike => shuffle(deal, width, true),
-                (Some(past), _) => self.deal_lines(past, deal, runs.len(), width),
-                (None, _) => self.deal_through(deal, runs.len(), width),
+            match self.tuning.past {
+                Some(past) => {
+                    if let (true, Some(deal_lines)) = (alike, self.tuning.kernels.deal_lines) {
+                        deal.skip(deal_lines(deal, runs.len(), width, true), width);
+                    }
+                    self.deal_staged(past, deal, runs.len(), width);
+                }
+                None => self.deal_through(deal, runs.len(), width),
             }
         }
     }
 
-    /// The loop that deals by shuffles, where there is one for this and rows enough.
-    fn shuffle(&self, deal: &Deal, len: usize, width: usize) -> Option<Shuffle> {
-        let fits = len * width == self.row && deal.count * width >= 2 * LINE;
-        self.tuning.kernels.shuffle(width, len).filter(|_| fits)
-    }
-
-    /// Deals out through the caches, to as many targets at a time as there is a loop for.
+    /// Deals out to as many targets at a time as there is a loop for.
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
     unsafe fn deal_through(&self, mut deal: Deal, len: usize, width: usize) {
         let kernels = self.tuning.kernels;
-        if let Some(shuffle) = self.shuffle(&deal, len, width) {
-            // SAFETY: the caller's promise.
-            return unsafe { shuffle(deal, width, false) };
-        }
-        let mut left = len;
-        while left > 0 {
-            let now = DEALS.into_iter().find(|len| *len <= left).unwrap_or(1);
-            // SAFETY: the caller's promise.
-            unsafe { kernels.deal(deal, width, now) };
-            deal.targets.rotate_left(now);
-            deal.source = deal.source.wrapping_add(now * width);
-            left -= now;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(deal_lines) = kernels.deal_lines {
+                deal.skip(deal_lines(deal, len, width, false), width);
+            }
+            let mut left = len;
+            while left > 0 {
+                let now = DEALS.into_iter().find(|len| *len <= left).unwrap_or(1);
+                kernels.deal(deal, width, now);
+                deal.targets.rotate_left(now);
+                deal.source = deal.source.wrapping_add(now * width);
+                left -= now;
+            }
         }
     }
 
@@ -325,7 +324,7 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
-    unsafe fn deal_lines(&self, past: &Past, mut deal: Deal, len: usize, width: usize) {
+    unsafe fn deal_staged(&self, past: &Past, mut deal: Deal, len: usize, width: usize) {
         let mut lines = deal.targets.map(Lines::new);
         let lines = lines.get_mut(..len).unwrap_or_default();
         let mut left = deal.count;
@@ -375,6 +374,15 @@ impl Rows {
             }
         }
         self.finish();
+    }
+}
+
+impl Deal {
+    /// Leaves the first rows out.
+    fn skip(&mut self, rows: usize, width: usize) {
+        self.source = self.source.wrapping_add(rows * self.step);
+        self.targets = self.targets.map(|target| target.wrapping_add(rows * width));
+        self.count -= rows;
     }
 }
 

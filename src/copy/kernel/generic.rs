@@ -154,7 +154,7 @@ unsafe fn deal_row<T: Copy, const N: usize>(
 
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
-    ($(#[$feature:meta])? shuffle: $shuffle:expr, past: $past:expr) => {{
+    ($(#[$feature:meta])? deal_lines: $deal_lines:expr, past: $past:expr) => {{
         $(#[$feature])?
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             // SAFETY: the caller's promise.
@@ -193,7 +193,7 @@ macro_rules! table {
             ],
             gather_any,
             deal: [deals!(u8), deals!(u16), deals!(u32), deals!(u64), deals!(u128)],
-            shuffle: $shuffle,
+            deal_lines: $deal_lines,
             past: $past,
         }
     }};
@@ -201,4 +201,4 @@ macro_rules! table {
 pub(super) use table;
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
-pub(super) static KERNELS: Kernels = table!(shuffle: None, past: None);
+pub(super) static KERNELS: Kernels = table!(deal_lines: None, past: None);

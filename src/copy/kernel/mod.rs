@@ -44,16 +44,15 @@ pub(super) struct Kernels {
     gather_any: unsafe fn(Gather),
     /// By width, then by [`DEALS`].
     deal: [[unsafe fn(Deal); DEALS.len()]; WIDTHS.len()],
-    /// By number of targets, 2 to 8.
-    shuffle: Option<[Shuffle; 7]>,
+    pub deal_lines: Option<DealLines>,
     /// Stores that go past the caches, where the CPU has them.
     pub past: Option<Past>,
 }
 
-/// Deals rows out that are an element of so many bytes for each target and nothing else, past the
-/// caches or not. There must be a line of them for each target; to go past the caches, targets must
-/// all lie as many whole elements from a line.
-pub(super) type Shuffle = unsafe fn(Deal, usize, bool);
+/// Deals elements out to so many targets, of so many bytes, past the caches or not, a line of each
+/// at a time; as many rows as it can, which it returns. To go past the caches, targets must all lie
+/// as many whole elements from a line.
+pub(super) type DealLines = unsafe fn(Deal, usize, usize, bool) -> usize;
 
 /// A piece on its way past the caches.
 #[derive(Clone, Copy)]
@@ -104,12 +103,6 @@ impl Kernels {
     /// Whether elements of `width` bytes can be dealt out.
     pub(super) fn deals(width: usize) -> bool {
         WIDTHS.contains(&width)
-    }
-
-    /// The loop that deals rows of `len` elements of `width` bytes out, if there is one.
-    pub(super) fn shuffle(&self, width: usize, len: usize) -> Option<Shuffle> {
-        let by_len = self.shuffle.as_ref().filter(|_| width < 16 && Self::deals(width))?;
-        by_len.get(len.checked_sub(2)?).copied()
     }
 
     /// Deals elements of `width` bytes out to `len` targets: a width and a number that there is

@@ -4,21 +4,15 @@ use super::generic::{self, table};
 use super::{Deal, Gather, Kernels, Past};
 use core::arch::x86_64::{_mm256_loadu_si256, _mm256_stream_si256, _mm_sfence};
 
+mod deal;
 mod merge;
+mod network;
 mod shuffle;
 
 /// For CPUs with AVX2, and only for those.
 pub(super) static AVX2: Kernels = table!(
     #[target_feature(enable = "avx2")]
-    shuffle: Some([
-        shuffle::deal::<2>,
-        shuffle::deal::<3>,
-        shuffle::deal::<4>,
-        shuffle::deal::<5>,
-        shuffle::deal::<6>,
-        shuffle::deal::<7>,
-        shuffle::deal::<8>,
-    ]),
+    deal_lines: Some(deal::deal),
     past: Some(Past {
         stream,
         fence: || {
