@@ -27,7 +27,7 @@ need = @command -v $(1) >/dev/null || { echo "error: no $(1): install $(2)" >&2;
 
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s  %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' Makefile
 
 .PHONY: run
 run: build $(VENV)/made ## build everything and run the examples on real input
@@ -50,6 +50,11 @@ install: $(if $(SUDO_USER),,build) ## install below PREFIX, /usr/local if not gi
 header: toolchain ## generate include/libsplit.h from the Rust sources
 	@echo "==> header: include/libsplit.h"
 	@LIBSPLIT_UPDATE_HEADER=1 cargo test --locked --test header
+
+.PHONY: abi-baseline
+abi-baseline: toolchain ## write abi/libsplit.abi, after an addition to the ABI
+	@echo "==> abi-baseline: abi/libsplit.abi"
+	@LIBSPLIT_UPDATE_ABI=1 cargo test --locked --test abi
 
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
