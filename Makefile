@@ -2,6 +2,8 @@
 
 PREFIX = /usr/local
 CMAKE_FLAGS =
+MINUTES = 10
+DENY = advisories bans licenses sources
 BUILD := build/release
 VENV := .venv
 C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch])
@@ -55,6 +57,17 @@ header: toolchain ## generate include/libsplit.h from the Rust sources
 abi-baseline: toolchain ## write abi/libsplit.abi, after an addition to the ABI
 	@echo "==> abi-baseline: abi/libsplit.abi"
 	@LIBSPLIT_UPDATE_ABI=1 cargo test --locked --test abi
+
+.PHONY: soak
+soak: build ## split at random from many threads for MINUTES, 10 if not given
+	@echo "==> soak: $(MINUTES) minutes"
+	@$(BUILD)/c-tests/soak $$(( $(MINUTES) * 60 ))
+
+.PHONY: deny
+deny: toolchain ## check dependencies with cargo-deny, built first where it is missing
+	@echo "==> deny: $(DENY)"
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+	@cargo deny --locked check $(DENY)
 
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format

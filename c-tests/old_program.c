@@ -21,8 +21,7 @@
 /* 'size' bytes that end at an inaccessible page, filled from 'from'. They stay until the end. */
 static void *at_the_edge(const void *from, size_t size) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *pages =
-        mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE) != 0)
         abort();
     return memcpy(pages + page - size, from, size);
@@ -71,8 +70,8 @@ static struct call new_call(void) {
 static void set_outputs(struct call *call) {
     libsplit_tensor outputs[3] = {{0}};
     for (int i = 0; i < 2; i++)
-        outputs[2 * i] = (libsplit_tensor){
-            .shape = call->shapes[i], .strides = call->strides[i], .capacity = 2};
+        outputs[2 * i] =
+            (libsplit_tensor){.shape = call->shapes[i], .strides = call->strides[i], .capacity = 2};
     call->outputs = at_the_edge(outputs, sizeof outputs);
 }
 
