@@ -16,7 +16,7 @@ type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 struct Entry<'a> {
     library: &'a Library<'a>,
     unit: &'a Unit<Bytes<'a>>,
-    entry: DebuggingInformationEntry<'a, 'a, Bytes<'a>>,
+    at: DebuggingInformationEntry<'a, 'a, Bytes<'a>>,
 }
 
 struct Library<'a> {
@@ -26,7 +26,7 @@ struct Library<'a> {
 
 impl<'a> Entry<'a> {
     fn value(&self, attribute: gimli::DwAt) -> Option<AttributeValue<Bytes<'a>>> {
-        self.entry.attr_value(attribute).unwrap()
+        self.at.attr_value(attribute).unwrap()
     }
 
     fn number(&self, attribute: gimli::DwAt) -> u64 {
@@ -46,8 +46,8 @@ impl<'a> Entry<'a> {
             Some(AttributeValue::DebugInfoRef(at)) => self.library.find(at),
             other => panic!("no type: {other:?}"),
         };
-        let entry = unit.entry(offset).unwrap();
-        let of = Entry { library: self.library, unit, entry };
+        let at = unit.entry(offset).unwrap();
+        let of = Entry { library: self.library, unit, at };
         of.name().unwrap_or_else(|| of.array())
     }
 
@@ -57,12 +57,12 @@ impl<'a> Entry<'a> {
     }
 
     fn children(&self, tag: gimli::DwTag) -> Vec<Entry<'a>> {
-        let mut tree = self.unit.entries_tree(Some(self.entry.offset())).unwrap();
+        let mut tree = self.unit.entries_tree(Some(self.at.offset())).unwrap();
         let mut nodes = tree.root().unwrap().children();
         let mut found = Vec::new();
         while let Some(node) = nodes.next().unwrap() {
             if node.entry().tag() == tag {
-                found.push(Entry { entry: node.entry().clone(), ..*self });
+                found.push(Entry { at: node.entry().clone(), ..*self });
             }
         }
         found
@@ -117,11 +117,11 @@ impl<'a> Library<'a> {
         for unit in &self.units {
             let mut entries = unit.entries();
             while let Some((_, entry)) = entries.next_dfs().unwrap() {
-                let entry = Entry { library: self, unit, entry: entry.clone() };
+                let entry = Entry { library: self, unit, at: entry.clone() };
                 let Some(name) = entry.name().filter(|name| name.starts_with("libsplit_")) else {
                     continue;
                 };
-                match entry.entry.tag() {
+                match entry.at.tag() {
                     gimli::DW_TAG_subprogram => found.insert(entry.function(&name)),
                     gimli::DW_TAG_structure_type => found.insert(entry.structure(&name)),
                     _ => false,
@@ -134,7 +134,7 @@ impl<'a> Library<'a> {
 
 fn lines_only_in(text: &str, other: &str) -> String {
     let only = text.lines().filter(|line| !other.lines().any(|other| other == *line));
-    only.map(|line| format!("\n  {line}")).collect()
+    only.flat_map(|line| ["\n  ", line]).collect()
 }
 
 #[test]
