@@ -180,7 +180,7 @@ fn scripts_call_cargo_with_locked() {
                     ["cargo", "cargo}", "CARGO}"].map(|cargo| format!("{cargo} {command} "));
                 cargo.iter().any(|call| line.contains(call))
             };
-            if commands.iter().any(|command| is_call(&command)) {
+            if commands.iter().any(is_call) {
                 calls += 1;
                 assert!(line.contains(" --locked"), "{}: {line}", file.display());
             }
