@@ -3,7 +3,7 @@
 
 use super::kernel::lines::{Lines, LINE, STAGE};
 use super::kernel::{detect, Deal, Gather, Kernels, Past, Shuffle, Stream, AHEAD, DEALS, MAX_DEAL};
-use super::{signed, usize_of};
+use super::{caches, signed, usize_of};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
 use core::ops::Range;
@@ -18,15 +18,16 @@ pub(super) struct Tuning {
     past: Option<&'static Past>,
 }
 
-/// From this many bytes of outputs on, they would push everything else out of the caches.
-const STREAM_FROM: usize = 3 << 19;
-
 impl Tuning {
     pub(super) fn of_this_machine(bytes: usize) -> Self {
         let kernels = detect();
-        Self { kernels, past: kernels.past.as_ref().filter(|_| bytes > STREAM_FROM) }
+        let is_large = bytes > LEAST_PAST && bytes.saturating_mul(2) > caches::hold(1);
+        Self { kernels, past: kernels.past.as_ref().filter(|_| is_large) }
     }
 }
+
+/// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
+const LEAST_PAST: usize = 1 << 20;
 
 /// A packed input as rows.
 pub(super) struct Rows {
