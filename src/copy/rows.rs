@@ -12,9 +12,9 @@ use core::ptr::null_mut;
 /// How to go about a copy on this machine.
 #[derive(Clone, Copy)]
 pub(super) struct Tuning {
-    kernels: &'static Kernels,
+    pub kernels: &'static Kernels,
     /// Whether outputs go to memory past the caches.
-    streams: bool,
+    pub streams: bool,
 }
 
 /// From this many bytes of outputs on, they would push everything else out of the caches.
@@ -33,8 +33,10 @@ pub(super) struct Rows {
     pub count: usize,
     /// Bytes of a row: of everything from the split axis inward.
     row: usize,
-    /// Bytes of one step on the split axis.
+    /// Units of one step on the split axis: bytes, or elements where several share one.
     step: usize,
+    /// How many of them make a byte, as a power of two.
+    shared: u32,
     tuning: Tuning,
 }
 
@@ -68,14 +70,22 @@ impl Group {
 
 impl Rows {
     pub(super) fn new(plan: &Plan<'_>, source: *const u8, tuning: Tuning) -> Self {
-        let step = usize_of(plan.inner) * (plan.dtype.bits() as usize / 8);
-        Self {
+        let bits = plan.dtype.bits();
+        let mut rows = Self {
             source,
             count: usize_of(plan.outer),
-            row: usize_of(plan.extent) * step,
-            step,
+            row: 0,
+            step: usize_of(plan.inner) * (bits / 8).max(1) as usize,
+            shared: (8 / bits.min(8)).trailing_zeros(),
             tuning,
-        }
+        };
+        rows.row = rows.bytes(plan.extent);
+        rows
+    }
+
+    /// Bytes of steps on the split axis, which are whole ones.
+    fn bytes(&self, steps: i64) -> usize {
+        (usize_of(steps) * self.step) >> self.shared
     }
 
     /// How many rows to cut at: so many that short runs make whole lines.
@@ -109,9 +119,9 @@ impl Rows {
     unsafe fn copy_block(&self, plan: &Plan<'_>, outputs: &impl Outputs, rows: &Range<usize>) {
         let mut group = Group { offset: 0, run: 0, targets: [null_mut(); MAX_DEAL], len: 0 };
         for piece in plan.pieces() {
-            let run = usize_of(piece.len) * self.step;
+            let run = self.bytes(piece.len);
             let Some(target) = outputs.data(piece.index).filter(|_| run > 0) else { continue };
-            let offset = usize_of(piece.offset) * self.step;
+            let offset = self.bytes(piece.offset);
             if !group.is_joined_by(offset, run) {
                 // SAFETY: the caller's promise.
                 unsafe { self.copy_group(&group, rows) };
@@ -236,8 +246,8 @@ impl Rows {
     /// As [`Rows::copy_all`].
     pub(super) unsafe fn copy(&self, piece: Piece, target: *mut u8, part: Range<usize>) {
         let kernels = self.tuning.kernels;
-        let run = usize_of(piece.len) * self.step;
-        let first = self.source.wrapping_add(usize_of(piece.offset) * self.step);
+        let run = self.bytes(piece.len);
+        let first = self.source.wrapping_add(self.bytes(piece.offset));
         let mut at = part.start;
         let mut lines = self.tuning.streams.then(|| Lines::new(target.wrapping_add(at)));
         while at < part.end {
