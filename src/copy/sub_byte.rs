@@ -237,7 +237,7 @@ mod tests {
                 _ => (rows - 1) * row_step + (extent - 1) * step,
             };
         let source: Vec<u8> = (0..size((last + 1) * bits).div_ceil(8))
-            .map(|i| (i * 2_654_435_761 >> 11).to_le_bytes()[0])
+            .map(|i| ((i * 2_654_435_761) >> 11).to_le_bytes()[0])
             .collect();
         let total = size(rows * len * bits);
         let mut expected = vec![0xEE; total.div_ceil(8) + 2 * MARGIN];

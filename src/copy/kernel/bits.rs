@@ -2,7 +2,7 @@
 //! inlined into the functions of each CPU level, as the loops of `generic.rs` are.
 
 // Numbers of bits in a word and of bytes in a buffer fit whatever they are cast to.
-#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 #![allow(clippy::inline_always)]
 
 use super::generic;
@@ -206,10 +206,10 @@ impl Packed {
             match fold.to {
                 1 => fold.all(source, count, |at, word| self.target.add(at).write(word as u8)),
                 2 => fold.all(source, count, |at, word| {
-                    self.target.cast::<u16>().add(at).write_unaligned((word as u16).to_le());
+                    self.target.add(at * 2).cast::<u16>().write_unaligned((word as u16).to_le());
                 }),
                 4 => fold.all(source, count, |at, word| {
-                    self.target.cast::<u32>().add(at).write_unaligned((word as u32).to_le());
+                    self.target.add(at * 4).cast::<u32>().write_unaligned((word as u32).to_le());
                 }),
                 to => fold.all(source, count, |at, word| {
                     // The bytes above are those of the next.
@@ -401,10 +401,11 @@ unsafe fn word(source: *const u8) -> u64 {
 /// They must be readable.
 #[inline(always)]
 unsafe fn short_word(source: *const u8, bytes: usize) -> u64 {
-    // SAFETY: the caller's promise.
     let half = |at: usize| {
+        // SAFETY: the caller's promise, for halves that lie within the bytes.
         u64::from(u32::from_le(unsafe { source.add(at).cast::<u32>().read_unaligned() }))
     };
+    // SAFETY: as above.
     let byte = |at: usize| u64::from(unsafe { source.add(at).read() });
     match bytes {
         1 => byte(0),
