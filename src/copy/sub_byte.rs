@@ -128,21 +128,18 @@ impl Layout {
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
-        let Tuning { kernels, streams } = self.tuning;
         let target = self.target.wrapping_add(part.start);
         // SAFETY: the caller's promise; a stage has room for STAGE bytes.
         unsafe {
-            if !streams {
-                return self.pack(part, target);
-            }
+            let Some(past) = self.tuning.past else { return self.pack(part, target) };
             let mut lines = Lines::new(target);
             for start in part.clone().step_by(STAGE) {
                 let end = part.end.min(start + STAGE);
                 self.pack(start..end, lines.room());
-                lines.filled(kernels, end - start);
+                lines.filled(past, end - start);
             }
-            lines.finish(kernels);
-            (kernels.fence)();
+            lines.finish();
+            (past.fence)();
         }
     }
 
@@ -272,11 +269,11 @@ mod tests {
         let piece = plan.pieces().nth(1).unwrap();
         let cut = (total / 8 * 5 / 8, total.div_ceil(8));
         for kernels in levels() {
-            for streams in [false, true] {
+            for past in [None, kernels.past.as_ref()] {
                 let mut target = vec![0xEE; expected.len()];
                 let data = target.as_mut_ptr().wrapping_add(MARGIN);
                 let output = Memory { data, shape: &[], strides: None, bit_offset: 0, ..input };
-                let tuning = Tuning { kernels, streams };
+                let tuning = Tuning { kernels, past };
                 let layout = Layout::new(&plan, piece, &input, &output, tuning);
                 // SAFETY: source and target are as long as the plan says.
                 unsafe {
