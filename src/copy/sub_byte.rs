@@ -131,15 +131,15 @@ impl Layout {
         let target = self.target.wrapping_add(part.start);
         // SAFETY: the caller's promise; a stage has room for STAGE bytes.
         unsafe {
-            let Some(past) = self.tuning.past else { return self.pack(part, target) };
+            let Some(stores) = self.tuning.past else { return self.pack(part, target) };
             let mut lines = Lines::new(target);
             for start in part.clone().step_by(STAGE) {
                 let end = part.end.min(start + STAGE);
                 self.pack(start..end, lines.room());
-                lines.filled(past, end - start);
+                lines.filled(stores, end - start);
             }
             lines.finish();
-            (past.fence)();
+            (stores.fence)();
         }
     }
 
