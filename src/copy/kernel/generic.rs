@@ -5,6 +5,7 @@
 // Inlining is the point: only then do these loops get the registers of the level they go into.
 #![allow(clippy::inline_always)]
 
+use super::bits::{self, Packed, Runs};
 use super::{generic, Deal, Gather, Kernels};
 use core::mem::MaybeUninit;
 
@@ -175,11 +176,17 @@ macro_rules! table {
             // SAFETY: the caller's promise.
             unsafe { generic::deal::<T, N>(deal) };
         }
+        $(#[$feature])?
+        unsafe fn pack(packed: &mut Packed, runs: Runs) {
+            // SAFETY: the caller's promise.
+            unsafe { bits::pack(packed, runs) };
+        }
         macro_rules! deals {
             ($t:ty) => { [deal::<$t, 16>, deal::<$t, 8>, deal::<$t, 4>, deal::<$t, 3>, deal::<$t, 2>, deal::<$t, 1>] };
         }
         Kernels {
             copy,
+            pack,
             gather: [
                 gather_over::<1>,
                 gather_over::<2>,

@@ -3,15 +3,19 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `generic.rs` | the loops, written once |
+//! | `bits.rs` | the loops for runs of bits, written once |
 //! | `x86_64.rs` | the same for AVX2, and stores that go past the caches |
 //! | `steps.rs` | portable loops for units a step apart on both sides |
 //! | `lines.rs` | a stage that turns small pieces into whole lines for such stores |
 
+pub(super) mod bits;
 mod generic;
 pub(super) mod lines;
 pub(super) mod steps;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
+
+use bits::{Packed, Runs};
 
 /// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
 #[derive(Clone, Copy)]
@@ -39,6 +43,8 @@ pub(super) const MAX_DEAL: usize = 16;
 pub(super) struct Kernels {
     /// Copies contiguous bytes.
     pub copy: unsafe fn(*const u8, *mut u8, usize),
+    /// Packs runs of bits.
+    pub pack: unsafe fn(&mut Packed, Runs),
     /// By [`GATHERS`].
     gather: [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),
@@ -130,7 +136,7 @@ impl Kernels {
 /// The loops for this CPU.
 pub(super) fn detect() -> &'static Kernels {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
+    if x86_64::is_detected() {
         return &x86_64::AVX2;
     }
     &generic::KERNELS
@@ -140,7 +146,7 @@ pub(super) fn detect() -> &'static Kernels {
 #[cfg(test)]
 pub(super) fn levels() -> Vec<&'static Kernels> {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
+    if x86_64::is_detected() {
         return vec![&generic::KERNELS, &x86_64::AVX2];
     }
     vec![&generic::KERNELS]
