@@ -5,6 +5,7 @@
 // Inlining is the point: only then do these loops get the registers of the level they go into.
 #![allow(clippy::inline_always)]
 
+use super::bits::{self, Packed, Runs};
 use super::{generic, Deal, Gather, Kernels};
 use core::mem::MaybeUninit;
 
@@ -154,7 +155,7 @@ unsafe fn deal_row<T: Copy, const N: usize>(
 
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
-    ($(#[$feature:meta])? shuffle: $shuffle:expr, past: $past:expr) => {{
+    ($(#[$feature:meta])? deal_lines: $deal_lines:expr, past: $past:expr) => {{
         $(#[$feature])?
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             // SAFETY: the caller's promise.
@@ -175,11 +176,17 @@ macro_rules! table {
             // SAFETY: the caller's promise.
             unsafe { generic::deal::<T, N>(deal) };
         }
+        $(#[$feature])?
+        unsafe fn pack(packed: &mut Packed, runs: Runs) {
+            // SAFETY: the caller's promise.
+            unsafe { bits::pack(packed, runs) };
+        }
         macro_rules! deals {
             ($t:ty) => { [deal::<$t, 16>, deal::<$t, 8>, deal::<$t, 4>, deal::<$t, 3>, deal::<$t, 2>, deal::<$t, 1>] };
         }
         Kernels {
             copy,
+            pack,
             gather: [
                 gather_over::<1>,
                 gather_over::<2>,
@@ -193,7 +200,7 @@ macro_rules! table {
             ],
             gather_any,
             deal: [deals!(u8), deals!(u16), deals!(u32), deals!(u64), deals!(u128)],
-            shuffle: $shuffle,
+            deal_lines: $deal_lines,
             past: $past,
         }
     }};
@@ -201,4 +208,4 @@ macro_rules! table {
 pub(super) use table;
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
-pub(super) static KERNELS: Kernels = table!(shuffle: None, past: None);
+pub(super) static KERNELS: Kernels = table!(deal_lines: None, past: None);
