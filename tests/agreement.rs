@@ -63,7 +63,13 @@ fn every_file_means_the_same_version() {
 #[test]
 fn every_file_means_the_same_tools() {
     let rust = env!("CARGO_PKG_RUST_VERSION");
+    let adapter = read("adapters/onnxruntime/Cargo.toml");
+    let adapter = adapter.lines().find_map(|line| line.strip_prefix("rust-version = "));
+    let adapter = adapter.unwrap().trim_matches('"');
     for (file, text) in [
+        ("README.md", format!("needs Rust {adapter} and Python 3.11")),
+        ("adapters/onnxruntime/README.md", format!("Building needs Rust {adapter}")),
+        ("tools/onnxruntime.sh", "sys.version_info < (3, 11)".into()),
         ("README.md", format!("Rust ({rust} or newer)")),
         ("README.md", format!("minimum Rust version, {rust},")),
         ("README.md", "Python 3.10 or newer".into()),
