@@ -1,4 +1,4 @@
-"""Has cargo build the crate in the directory above, and puts its shared library into the wheel."""
+"""Builds the crate in the directory above with cargo, and puts its shared library into the wheel."""
 
 import json
 import os
