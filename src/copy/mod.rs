@@ -5,6 +5,7 @@
 //! | `check.rs` | what a copy checks before the first byte moves |
 //! | `rows.rs` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
+//! | `region.rs` | some of those units that make whole axes: planes to transpose, and rows |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `sub_byte.rs` | pieces of 4-bit and 2-bit elements, which share bytes |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
@@ -12,6 +13,7 @@
 pub(crate) mod check;
 mod kernel;
 mod parallel;
+mod region;
 mod rows;
 mod strided;
 mod sub_byte;
@@ -47,7 +49,7 @@ pub(crate) unsafe fn run<O: Outputs>(
     } else if checked.all_packed {
         Form::Rows(Rows::new(plan, input.data, Tuning::of_this_machine(checked.bytes)))
     } else {
-        Form::Strided
+        Form::Strided(Tuning::of_this_machine(checked.bytes))
     };
     let pieces = usize_of(plan.count());
     match form {
@@ -85,7 +87,7 @@ enum Form {
     /// Input and outputs are packed.
     Rows(Rows),
     /// One of them has strides of its own.
-    Strided,
+    Strided(Tuning),
     /// Elements share bytes; outputs are packed.
     SubByte,
 }
@@ -125,8 +127,8 @@ impl<O: Outputs> Job<'_, O> {
         unsafe {
             match &self.form {
                 Form::Rows(rows) => rows.copy(piece, output.data, part),
-                Form::Strided => {
-                    strided::Layout::new(self.plan, piece, self.input, output).copy(part);
+                Form::Strided(tuning) => {
+                    strided::Layout::new(self.plan, piece, self.input, output, *tuning).copy(part);
                 }
                 Form::SubByte => {
                     sub_byte::Layout::new(self.plan, piece, self.input, output).copy(part);

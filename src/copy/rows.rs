@@ -12,17 +12,25 @@ use core::ptr::null_mut;
 /// How to go about a copy on this machine.
 #[derive(Clone, Copy)]
 pub(super) struct Tuning {
-    kernels: &'static Kernels,
+    pub kernels: &'static Kernels,
     /// Whether outputs go to memory past the caches.
-    streams: bool,
+    pub streams: bool,
+    /// Whether transposed ones do, whose lines lie far apart.
+    pub streams_transposed: bool,
 }
 
 /// From this many bytes of outputs on, they would push everything else out of the caches.
 const STREAM_FROM: usize = 8 << 20;
+/// The same for transposes, to whose lines no CPU is ahead.
+const STREAM_TRANSPOSED_FROM: usize = 2 << 20;
 
 impl Tuning {
     pub(super) fn of_this_machine(bytes: usize) -> Self {
-        Self { kernels: detect(), streams: bytes > STREAM_FROM }
+        Self {
+            kernels: detect(),
+            streams: bytes > STREAM_FROM,
+            streams_transposed: bytes > STREAM_TRANSPOSED_FROM,
+        }
     }
 }
 
@@ -356,7 +364,13 @@ mod tests {
     fn tunings() -> Vec<Tuning> {
         let levels = levels().into_iter();
         levels
-            .flat_map(|kernels| [false, true].map(|streams| Tuning { kernels, streams }))
+            .flat_map(|kernels| {
+                [false, true].map(|streams| Tuning {
+                    kernels,
+                    streams,
+                    streams_transposed: streams,
+                })
+            })
             .collect()
     }
 

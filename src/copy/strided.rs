@@ -1,20 +1,13 @@
 //! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
 use super::kernel::lines::LINE;
-use super::kernel::steps::{self as kernel, Row};
+use super::region::{Axis, Region};
+use super::rows::Tuning;
 use super::{signed, usize_of};
 use crate::memory::Memory;
 use crate::plan::{Piece, Plan};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
-
-/// One axis of a copy: how many steps, and how far each goes in the input and the output.
-#[derive(Debug, Clone, Copy, Default)]
-struct Axis {
-    extent: usize,
-    from: isize,
-    to: isize,
-}
 
 /// A piece as `rank` axes over units of `unit` contiguous bytes. The output's steps are positive
 /// and the axes sorted by them, outermost first; neighbours that continue each other are one.
@@ -24,10 +17,13 @@ pub(super) struct Layout {
     unit: usize,
     axes: [Axis; MAX_RANK],
     rank: usize,
+    tuning: Tuning,
 }
 
 /// Units above this many bytes may be cut between tasks, at whole lines.
 const CUT_ABOVE: usize = 4096;
+/// Cuts may be so coarse that a piece has this many places for them.
+const MIN_GRANULES: usize = 32;
 
 impl Layout {
     /// The layout of a checked piece that has elements, of a type of whole bytes.
@@ -36,6 +32,7 @@ impl Layout {
         piece: Piece,
         input: &Memory<'_>,
         output: &Memory<'_>,
+        tuning: Tuning,
     ) -> Self {
         let size = plan.dtype.bits() as usize / 8;
         let mut layout = Self {
@@ -44,6 +41,7 @@ impl Layout {
             unit: size,
             axes: [Axis::default(); MAX_RANK],
             rank: 0,
+            tuning,
         };
         // Innermost first, as packed strides are counted.
         let (mut packed_from, mut packed_to) = (signed(size), signed(size));
@@ -136,107 +134,102 @@ impl Layout {
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
-        let offset_by = |unit: usize| {
-            let Odometer { from, to, .. } = Odometer::new(self.axes(), unit);
-            (self.source.wrapping_offset(from), self.target.wrapping_offset(to))
-        };
-        // SAFETY: units below the end of the piece lie within it, and so do their bytes.
-        unsafe {
-            if first == last {
-                if head < tail {
-                    let (source, target) = offset_by(first);
-                    kernel::copy_bytes(source.add(head), target.add(head), tail - head);
-                }
+        let copy_within = |unit: usize, bytes: Range<usize>| {
+            if bytes.is_empty() {
                 return;
             }
-            if head > 0 {
-                let (source, target) = offset_by(first);
-                kernel::copy_bytes(source.add(head), target.add(head), self.unit - head);
+            let (source, target) = self.at(unit);
+            // SAFETY: units below the end of the piece lie within it, and so do their bytes.
+            unsafe {
+                (self.tuning.kernels.copy)(
+                    source.add(bytes.start),
+                    target.add(bytes.start),
+                    bytes.len(),
+                );
             }
-            self.copy_units(first + usize::from(head > 0)..last);
-            if tail > 0 {
-                let (source, target) = offset_by(last);
-                kernel::copy_bytes(source, target, tail);
-            }
+        };
+        if first == last {
+            return copy_within(first, head..tail);
         }
+        let mut begin = first;
+        if head > 0 {
+            copy_within(first, head..self.unit);
+            begin += 1;
+        }
+        while begin < last {
+            // SAFETY: the caller's promise.
+            begin += unsafe { self.copy_region(begin..last) };
+        }
+        copy_within(last, 0..tail);
     }
 
     fn axes(&self) -> &[Axis] {
         self.axes.get(..self.rank).unwrap_or_default()
     }
 
-    /// The unit and the byte in it where a part ends. Small units are not cut.
-    fn cut(&self, byte: usize) -> (usize, usize) {
-        let (unit, rest) = (byte / self.unit, byte % self.unit);
-        (unit, if self.unit > CUT_ABOVE { rest - rest % LINE } else { 0 })
+    /// Where a unit lies in the input and the output.
+    fn at(&self, mut unit: usize) -> (*const u8, *mut u8) {
+        let (mut source, mut target) = (self.source, self.target);
+        for axis in self.axes().iter().rev() {
+            if unit == 0 {
+                break;
+            }
+            let index = signed(unit % axis.extent);
+            unit /= axis.extent;
+            source = source.wrapping_offset(axis.from.wrapping_mul(index));
+            target = target.wrapping_offset(axis.to.wrapping_mul(index));
+        }
+        (source, target)
     }
 
-    /// Copies a range of units, row by row of the innermost axis.
+    /// The unit and the byte in it where a part ends. Small units are not cut, and of an axis so
+    /// many steps are left together as make whole lines, where that leaves enough to cut at.
+    fn cut(&self, byte: usize) -> (usize, usize) {
+        let (unit, rest) = (byte / self.unit, byte % self.unit);
+        if self.unit > CUT_ABOVE {
+            return (unit, rest - rest % LINE);
+        }
+        let count: usize = self.axes().iter().map(|axis| axis.extent).product();
+        if unit >= count {
+            return (count, 0);
+        }
+        let mut step = count;
+        for axis in self.axes() {
+            step /= axis.extent;
+            for granule in [step * (LINE / self.unit).max(1), step] {
+                if granule <= count / MIN_GRANULES {
+                    return (unit - unit % granule, 0);
+                }
+            }
+        }
+        (unit, 0)
+    }
+
+    /// Copies the largest region that a range of units begins with; gives the number of its units.
     ///
     /// # Safety
     /// As [`Layout::copy`].
-    unsafe fn copy_units(&self, units: Range<usize>) {
-        let (inner, outer) = match self.axes().split_last() {
-            Some((inner, outer)) => (*inner, outer),
-            None => (Axis { extent: 1, from: 0, to: 0 }, &[][..]),
-        };
-        let copy_row = kernel::choose(self.unit);
-        let mut rows = Odometer::new(outer, units.start / inner.extent);
-        let mut within = units.start % inner.extent;
-        let mut left = units.len();
-        while left > 0 {
-            let count = (inner.extent - within).min(left);
-            let ahead = signed(within);
-            let row = Row {
-                source: self.source.wrapping_offset(rows.from + inner.from * ahead),
-                source_step: inner.from,
-                target: self.target.wrapping_offset(rows.to + inner.to * ahead),
-                target_step: inner.to,
-                count,
-                unit: self.unit,
-            };
-            // SAFETY: the row lies within the piece.
-            unsafe { copy_row(row) };
-            left -= count;
-            within = 0;
-            rows.advance();
-        }
-    }
-}
-
-/// Walks over axes in row-major order, without a division a step.
-struct Odometer<'a> {
-    axes: &'a [Axis],
-    index: [usize; MAX_RANK],
-    from: isize,
-    to: isize,
-}
-
-impl<'a> Odometer<'a> {
-    fn new(axes: &'a [Axis], mut position: usize) -> Self {
-        let mut odometer = Self { axes, index: [0; MAX_RANK], from: 0, to: 0 };
-        for (axis, index) in axes.iter().zip(&mut odometer.index).rev() {
-            *index = position % axis.extent;
-            position /= axis.extent;
-            odometer.from += axis.from * signed(*index);
-            odometer.to += axis.to * signed(*index);
-        }
-        odometer
-    }
-
-    /// On to the next position; from the last one to the first.
-    fn advance(&mut self) {
-        for (axis, index) in self.axes.iter().zip(&mut self.index).rev() {
-            *index += 1;
-            self.from = self.from.wrapping_add(axis.from);
-            self.to = self.to.wrapping_add(axis.to);
-            if *index < axis.extent {
-                return;
+    unsafe fn copy_region(&self, units: Range<usize>) -> usize {
+        let mut step = 1;
+        let mut outermost = self.rank.saturating_sub(1);
+        // The outermost axis of which whole steps are wanted.
+        for (at, axis) in self.axes().iter().enumerate().skip(1).rev() {
+            let next = step * axis.extent;
+            if units.start % next != 0 || units.len() < next {
+                break;
             }
-            *index = 0;
-            self.from = self.from.wrapping_sub(axis.from.wrapping_mul(signed(axis.extent)));
-            self.to = self.to.wrapping_sub(axis.to.wrapping_mul(signed(axis.extent)));
+            (outermost, step) = (at - 1, next);
         }
+        let (source, target) = self.at(units.start);
+        let axes = self.axes().get(outermost..).unwrap_or_default();
+        let mut region = Region { source, target, unit: self.unit, axes, count: 1 };
+        if let Some(first) = axes.first() {
+            let index = units.start / step % first.extent;
+            region.count = (units.len() / step).min(first.extent - index);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { region.copy(self.tuning) };
+        region.count * step
     }
 }
 

@@ -5,6 +5,7 @@
 // Inlining is the point: only then do these loops get the registers of the level they go into.
 #![allow(clippy::inline_always)]
 
+use super::transpose::{self, Portable, Transpose};
 use super::{generic, Deal, Gather, Kernels};
 use core::mem::MaybeUninit;
 
@@ -56,7 +57,7 @@ unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize)
 /// # Safety
 /// They must be readable and writable.
 #[inline(always)]
-unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, at: usize) {
+pub(super) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, at: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         let bytes = source.add(at).cast::<[MaybeUninit<u8>; N]>().read();
@@ -74,7 +75,10 @@ pub(super) unsafe fn gather_fixed<T: Copy>(gather: Gather) {
     for at in 0..count {
         // SAFETY: the caller's promise; no alignment is assumed.
         unsafe {
-            let value = source.wrapping_add(at * step).cast::<MaybeUninit<T>>().read_unaligned();
+            let value = source
+                .wrapping_add(at.wrapping_mul(step))
+                .cast::<MaybeUninit<T>>()
+                .read_unaligned();
             target.add(at * size_of::<T>()).cast::<MaybeUninit<T>>().write_unaligned(value);
         }
     }
@@ -89,7 +93,9 @@ pub(super) unsafe fn gather_ends<const N: usize>(gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
         // SAFETY: the caller's promise.
-        unsafe { ends::<N>(source.wrapping_add(at * step), target.add(at * unit), unit) };
+        unsafe {
+            ends::<N>(source.wrapping_add(at.wrapping_mul(step)), target.add(at * unit), unit)
+        };
     }
 }
 
@@ -102,7 +108,7 @@ pub(super) unsafe fn gather_any(gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
         // SAFETY: the caller's promise.
-        unsafe { copy(source.wrapping_add(at * step), target.add(at * unit), unit) };
+        unsafe { copy(source.wrapping_add(at.wrapping_mul(step)), target.add(at * unit), unit) };
     }
 }
 
@@ -146,7 +152,7 @@ unsafe fn deal_row<T: Copy, const N: usize>(
 
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
-    ($(#[$feature:meta])? stream: $stream:path, fence: $fence:expr) => {{
+    ($(#[$feature:meta])? level: $level:ty, stream: $stream:path, fence: $fence:expr) => {{
         $(#[$feature])?
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             // SAFETY: the caller's promise.
@@ -172,6 +178,11 @@ macro_rules! table {
             // SAFETY: the caller's promise.
             unsafe { generic::deal::<T, N>(deal) };
         }
+        $(#[$feature])?
+        unsafe fn transpose<const W: usize, const N: usize>(matrix: &Transpose<'_>) {
+            // SAFETY: the caller's promise.
+            unsafe { transpose::transpose::<$level, W, N>(matrix) };
+        }
         macro_rules! deals {
             ($t:ty) => { [deal::<$t, 16>, deal::<$t, 8>, deal::<$t, 4>, deal::<$t, 3>, deal::<$t, 2>] };
         }
@@ -193,6 +204,13 @@ macro_rules! table {
             ],
             gather_any,
             deal: [deals!(u8), deals!(u16), deals!(u32), deals!(u64), deals!(u128)],
+            transpose: [
+                transpose::<1, 16>,
+                transpose::<2, 8>,
+                transpose::<4, 4>,
+                transpose::<8, 2>,
+                transpose::<16, 1>,
+            ],
             fence: $fence,
         }
     }};
@@ -200,4 +218,4 @@ macro_rules! table {
 pub(super) use table;
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
-pub(super) static KERNELS: Kernels = table!(stream: copy, fence: || {});
+pub(super) static KERNELS: Kernels = table!(level: Portable, stream: copy, fence: || {});

@@ -5,15 +5,20 @@
 //! | `generic.rs` | the loops, written once |
 //! | `x86_64.rs` | the same for AVX2, and stores that go past the caches |
 //! | `steps.rs` | portable loops for units a step apart on both sides |
+//! | `transpose.rs` | contiguous units of many rows become rows of their own |
 //! | `lines.rs` | a stage that turns small pieces into whole lines for such stores |
 
 mod generic;
 pub(super) mod lines;
 pub(super) mod steps;
+pub(super) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-/// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
+use transpose::Transpose;
+
+/// `count` units of `unit` bytes, each `step` from the one before (backwards: wrapped), to be put one
+/// behind the other.
 #[derive(Clone, Copy)]
 pub(super) struct Gather {
     pub source: *const u8,
@@ -48,6 +53,8 @@ pub(super) struct Kernels {
     gather_any: unsafe fn(Gather),
     /// By width, then by [`DEALS`].
     deal: [[unsafe fn(Deal); DEALS.len()]; WIDTHS.len()],
+    /// By width.
+    transpose: [unsafe fn(&Transpose<'_>); WIDTHS.len()],
 }
 
 /// Bytes of the elements that are dealt out.
@@ -70,6 +77,12 @@ impl Kernels {
         let width = WIDTHS.iter().position(|w| *w == width)?;
         let len = DEALS.iter().position(|l| *l == len)?;
         self.deal.get(width)?.get(len).copied()
+    }
+
+    /// The loop that transposes units of `width` bytes, if there is one.
+    pub(super) fn transpose(&self, width: usize) -> Option<unsafe fn(&Transpose<'_>)> {
+        let width = WIDTHS.iter().position(|w| *w == width)?;
+        self.transpose.get(width).copied()
     }
 
     /// The loop that gathers units of `unit` bytes.
