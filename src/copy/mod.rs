@@ -6,6 +6,7 @@
 //! | `rows.rs` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
 //! | `region.rs` | some of those units that make whole axes: planes to transpose, and rows |
+//! | `transpose.rs` | a transpose of any size: planes, and many short pieces |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `sub_byte.rs` | pieces of 4-bit and 2-bit elements, which share bytes |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
@@ -17,6 +18,7 @@ mod region;
 mod rows;
 mod strided;
 mod sub_byte;
+mod transpose;
 
 use kernel::lines::LINE;
 pub use parallel::Executor;

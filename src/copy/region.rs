@@ -2,12 +2,10 @@
 //! output have different innermost axes, rows of units everywhere else.
 
 use super::kernel::steps::{self, Row};
-use super::kernel::transpose::{Transpose, STRIP};
-use super::kernel::{Deal, Gather, MAX_DEAL};
 use super::rows::Tuning;
 use super::signed;
+use super::transpose::Columns;
 use crate::shape::MAX_RANK;
-use core::ptr::null_mut;
 
 /// One axis of a copy: how many steps, and how far each goes in the input and the output.
 #[derive(Debug, Clone, Copy, Default)]
@@ -76,17 +74,10 @@ impl Region<'_> {
 /// # Safety
 /// They must be readable and writable.
 unsafe fn copy_row(source: *const u8, target: *mut u8, unit: usize, row: Axis, tuning: Tuning) {
-    let Axis { extent: count, from, to } = row;
+    let Axis { extent: count, from: source_step, to: target_step } = row;
+    let row = Row { source, source_step, target, target_step, count, unit };
     // SAFETY: the caller's promise.
-    unsafe {
-        if to == signed(unit) {
-            let gather = Gather { source, step: wrapped(from), target, count, unit };
-            (tuning.kernels.gather(unit))(gather);
-        } else {
-            let row = Row { source, source_step: from, target, target_step: to, count, unit };
-            steps::copy(tuning.kernels, row);
-        }
-    }
+    unsafe { steps::copy(tuning.kernels, row) };
 }
 
 /// A row of contiguous units in the output by a column of contiguous units in the input.
@@ -122,35 +113,26 @@ impl Plane {
     /// # Safety
     /// The input must be readable and the output writable over it.
     unsafe fn copy(&self, tuning: Tuning) {
-        let &Self { source, unit, row, column, .. } = self;
-        let step = wrapped(row.from);
+        let &Self { source, target, unit, row, column } = self;
         let shorter = row.extent.min(column.extent);
         // SAFETY: the caller's promise.
         unsafe {
             match tuning.kernels.transpose(unit).filter(|_| shorter >= MIN_TURNED) {
-                Some(transpose) => {
-                    for first in (0..column.extent).step_by(STRIP) {
-                        let count = STRIP.min(column.extent - first);
-                        let mut targets = [null_mut(); STRIP];
-                        let targets = self.targets(first, count, &mut targets);
-                        let (rows, streams) = (row.extent, tuning.streams_transposed);
-                        let source = source.wrapping_add(first * unit);
-                        transpose(&Transpose { source, step, rows, targets, streams });
-                    }
+                Some(kernel) => {
+                    let columns = Columns {
+                        source,
+                        step: wrapped(row.from),
+                        rows: row.extent,
+                        columns: column.extent,
+                        unit,
+                        target: |at| target.wrapping_offset(column.to.wrapping_mul(signed(at))),
+                    };
+                    columns.copy(kernel, tuning.streams_transposed);
                 }
                 None if column.extent <= row.extent => self.gather_columns(tuning),
                 None => self.scatter_rows(tuning),
             }
         }
-    }
-
-    /// Where the rows of `count` steps of the column from `first` on begin in the output.
-    fn targets<'a>(&self, first: usize, count: usize, targets: &'a mut [*mut u8]) -> &'a [*mut u8] {
-        let targets = targets.get_mut(..count).unwrap_or_default();
-        for (step, target) in (first..).zip(targets.iter_mut()) {
-            *target = self.target.wrapping_offset(self.column.to.wrapping_mul(signed(step)));
-        }
-        targets
     }
 
     /// Copies a plane of few, or odd, columns: some units of each output row at a time.
@@ -159,21 +141,13 @@ impl Plane {
     /// As [`Plane::copy`].
     unsafe fn gather_columns(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column } = self;
-        let step = wrapped(row.from);
-        if let Some(deal) = tuning.kernels.deal(unit, column.extent).filter(|_| row.from > 0) {
-            let mut targets = [null_mut(); MAX_DEAL];
-            self.targets(0, column.extent, &mut targets);
-            // SAFETY: the caller's promise.
-            return unsafe { deal(Deal { source, step, targets, count: row.extent }) };
-        }
-        let gather = tuning.kernels.gather(unit);
         for first in (0..row.extent).step_by(BLOCK) {
             let count = BLOCK.min(row.extent - first);
-            let mut source = source.wrapping_add(step.wrapping_mul(first));
+            let mut source = source.wrapping_offset(row.from.wrapping_mul(signed(first)));
             let mut target = target.wrapping_add(first * unit);
             for _ in 0..column.extent {
                 // SAFETY: the caller's promise.
-                unsafe { gather(Gather { source, step, target, count, unit }) };
+                unsafe { copy_row(source, target, unit, Axis { extent: count, ..row }, tuning) };
                 source = source.wrapping_add(unit);
                 target = target.wrapping_offset(column.to);
             }
@@ -191,16 +165,9 @@ impl Plane {
             let mut source = source.wrapping_add(first * unit);
             let mut target = target.wrapping_offset(column.to.wrapping_mul(signed(first)));
             for _ in 0..row.extent {
-                let units = Row {
-                    source,
-                    source_step: signed(unit),
-                    target,
-                    target_step: column.to,
-                    count,
-                    unit,
-                };
+                let units = Axis { extent: count, ..column };
                 // SAFETY: the caller's promise.
-                unsafe { steps::copy(tuning.kernels, units) };
+                unsafe { copy_row(source, target, unit, units, tuning) };
                 source = source.wrapping_offset(row.from);
                 target = target.wrapping_add(unit);
             }

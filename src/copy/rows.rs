@@ -3,6 +3,7 @@
 
 use super::kernel::lines::{Lines, LINE, STAGE};
 use super::kernel::{detect, Deal, Gather, Kernels, DEALS, MAX_DEAL};
+use super::transpose::Columns;
 use super::usize_of;
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
@@ -101,6 +102,10 @@ impl Rows {
         outputs: &impl Outputs,
         rows: Range<usize>,
     ) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.transpose(plan, outputs, &rows) } {
+            return (self.tuning.kernels.fence)();
+        }
         let block = (BLOCK / self.row).max(MIN_BLOCK_ROWS).next_multiple_of(LINE);
         for first in rows.clone().step_by(block) {
             let rows = first..rows.end.min(first.saturating_add(block));
@@ -108,6 +113,39 @@ impl Rows {
             unsafe { self.copy_block(plan, outputs, &rows) };
         }
         (self.tuning.kernels.fence)();
+    }
+
+    /// Copies what all pieces have in a range of rows, if they are many of one width and all wanted.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn transpose(
+        &self,
+        plan: &Plan<'_>,
+        outputs: &impl Outputs,
+        rows: &Range<usize>,
+    ) -> bool {
+        let Some(Piece { len, .. }) = plan.pieces().next() else { return false };
+        let unit = usize_of(len) * self.step;
+        let Some(kernel) = self.tuning.kernels.transpose(unit) else { return false };
+        let is_wanted = |piece: Piece| piece.len == len && outputs.data(piece.index).is_some();
+        if usize_of(plan.count()) <= MAX_DEAL || !plan.pieces().all(is_wanted) {
+            return false;
+        }
+        let columns = Columns {
+            source: self.source.wrapping_add(rows.start * self.row),
+            step: self.row,
+            rows: rows.len(),
+            columns: usize_of(plan.count()),
+            unit,
+            target: |at| {
+                let target = outputs.data(at).unwrap_or(null_mut());
+                target.wrapping_add(rows.start * unit)
+            },
+        };
+        // SAFETY: the caller's promise.
+        unsafe { columns.copy(kernel, self.tuning.streams_transposed) };
+        true
     }
 
     /// Copies a block of rows, piece by piece or as many pieces at a time as make a group.

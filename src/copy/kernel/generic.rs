@@ -44,7 +44,7 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
 /// # Safety
 /// As [`copy`]; `bytes` must be from `N` to `2 * N`.
 #[inline(always)]
-unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize) {
+pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         chunk::<N>(source, target, 0);
@@ -93,9 +93,7 @@ pub(super) unsafe fn gather_ends<const N: usize>(gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
         // SAFETY: the caller's promise.
-        unsafe {
-            ends::<N>(source.wrapping_add(at.wrapping_mul(step)), target.add(at * unit), unit)
-        };
+        unsafe { ends::<N>(source.wrapping_add(at * step), target.add(at * unit), unit) };
     }
 }
 
@@ -108,7 +106,7 @@ pub(super) unsafe fn gather_any(gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
         // SAFETY: the caller's promise.
-        unsafe { copy(source.wrapping_add(at.wrapping_mul(step)), target.add(at * unit), unit) };
+        unsafe { copy(source.wrapping_add(at * step), target.add(at * unit), unit) };
     }
 }
 

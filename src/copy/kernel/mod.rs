@@ -17,8 +17,7 @@ mod x86_64;
 
 use transpose::Transpose;
 
-/// `count` units of `unit` bytes, each `step` from the one before (backwards: wrapped), to be put one
-/// behind the other.
+/// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
 #[derive(Clone, Copy)]
 pub(super) struct Gather {
     pub source: *const u8,

@@ -1,6 +1,6 @@
 //! Units a step apart on both sides: what pieces with strides of their own are made of.
 
-use super::{detect, Kernels};
+use super::{detect, generic, Kernels};
 use core::mem::MaybeUninit;
 
 /// `count` units of `unit` bytes, each a step from the one before.
@@ -27,6 +27,11 @@ pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
             4 => elements::<u32>(row),
             8 => elements::<u64>(row),
             16 => elements::<u128>(row),
+            3 => ends::<2>(row),
+            5..=7 => ends::<4>(row),
+            9..=15 => ends::<8>(row),
+            17..=32 => ends::<16>(row),
+            33..=64 => ends::<32>(row),
             _ => runs(kernels, row),
         }
     }
@@ -45,6 +50,20 @@ unsafe fn elements<T: Copy>(row: Row) {
             let element = source.cast::<MaybeUninit<T>>().read_unaligned();
             target.cast::<MaybeUninit<T>>().write_unaligned(element);
         }
+        source = source.wrapping_offset(row.source_step);
+        target = target.wrapping_offset(row.target_step);
+    }
+}
+
+/// Units of `N` to `2 * N` bytes.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn ends<const N: usize>(row: Row) {
+    let (mut source, mut target) = (row.source, row.target);
+    for _ in 0..row.count {
+        // SAFETY: the caller's promise.
+        unsafe { generic::ends::<N>(source, target, row.unit) };
         source = source.wrapping_offset(row.source_step);
         target = target.wrapping_offset(row.target_step);
     }

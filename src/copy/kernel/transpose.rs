@@ -28,8 +28,6 @@ pub(crate) const STRIP: usize = 128;
 /// A line on the stage has the one before it in front: a target's own lines begin anywhere in
 /// them.
 pub(super) const PITCH: usize = 2 * LINE;
-/// Targets of fewer lines than this are not worth going past the caches for.
-const MIN_STREAMED: usize = 4;
 
 /// What a level of CPU features does its own way.
 pub(super) trait Level {
@@ -100,7 +98,7 @@ pub(super) unsafe fn transpose<L: Level, const W: usize, const N: usize>(matrix:
     let side = LINE / W;
     let mut stage = Stage([const { MaybeUninit::uninit() }; STRIP * PITCH]);
     let stage = stage.0.as_mut_ptr().cast::<u8>().wrapping_add(LINE);
-    let streams = matrix.streams && matrix.rows >= MIN_STREAMED * side;
+    let streams = matrix.streams;
     let tail = matrix.rows % side;
     let end = matrix.rows - tail;
     let row_at = |row: usize| matrix.source.wrapping_add(matrix.step.wrapping_mul(row));
@@ -108,7 +106,7 @@ pub(super) unsafe fn transpose<L: Level, const W: usize, const N: usize>(matrix:
         let mut source = row_at(row);
         let mut stage = stage;
         for targets in matrix.targets.chunks(side) {
-            if streams {
+            if streams && row + side < end {
                 let mut next = source.wrapping_add(matrix.step.wrapping_mul(side));
                 for _ in 0..side {
                     L::prefetch(next);
