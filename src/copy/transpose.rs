@@ -30,14 +30,15 @@ impl<F: Fn(usize) -> *mut u8> Columns<F> {
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
-                return self.copy_rows(kernel, 0..self.rows, streams);
+                return self.copy_rows(kernel, 0..self.rows, STRIP, streams);
             };
             // A line of every target at a time: so rows are read from one end to the other, which
             // is what CPUs are ahead of.
-            self.copy_rows(kernel, 0..head, false);
+            self.copy_rows(kernel, 0..head, STRIP, false);
             let side = LINE / self.unit;
+            let strip = STRIP.min(4 * side);
             for first in (head..self.rows).step_by(side) {
-                self.copy_rows(kernel, first..self.rows.min(first + side), true);
+                self.copy_rows(kernel, first..self.rows.min(first + side), strip, true);
             }
         }
     }
@@ -58,19 +59,30 @@ impl<F: Fn(usize) -> *mut u8> Columns<F> {
         &self,
         kernel: unsafe fn(&Transpose<'_>),
         rows: Range<usize>,
+        strip: usize,
         streams: bool,
     ) {
         let &Self { step, unit, .. } = self;
+        let below = step.wrapping_mul(LINE / unit);
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
-        for first in (0..self.columns).step_by(STRIP) {
+        for first in (0..self.columns).step_by(strip) {
             let mut targets = [null_mut(); STRIP];
-            let targets = targets.get_mut(..STRIP.min(self.columns - first)).unwrap_or_default();
+            let targets = targets.get_mut(..strip.min(self.columns - first)).unwrap_or_default();
             for (column, target) in (first..).zip(targets.iter_mut()) {
                 *target = (self.target)(column).wrapping_add(rows.start * unit);
             }
             let source = source.wrapping_add(first * unit);
+            let ahead = if rows.len() * unit > LINE {
+                below
+            } else if first + strip < self.columns {
+                strip * unit
+            } else {
+                below.wrapping_sub(first * unit)
+            };
             // SAFETY: the caller's promise.
-            unsafe { kernel(&Transpose { source, step, rows: rows.len(), targets, streams }) };
+            unsafe {
+                kernel(&Transpose { source, step, rows: rows.len(), targets, streams, ahead })
+            };
         }
     }
 }

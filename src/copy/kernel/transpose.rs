@@ -20,6 +20,8 @@ pub(crate) struct Transpose<'a> {
     pub targets: &'a [*mut u8],
     /// Whether whole lines of the targets go to memory past the caches.
     pub streams: bool,
+    /// So far ahead (wrapped) of what is read lies what is read soon.
+    pub ahead: usize,
 }
 
 /// The most targets at a time.
@@ -106,11 +108,11 @@ pub(super) unsafe fn transpose<L: Level, const W: usize, const N: usize>(matrix:
         let mut source = row_at(row);
         let mut stage = stage;
         for targets in matrix.targets.chunks(side) {
-            if streams && row + side < end {
-                let mut next = source.wrapping_add(matrix.step.wrapping_mul(side));
+            if streams {
+                let mut soon = source.wrapping_add(matrix.ahead);
                 for _ in 0..side {
-                    L::prefetch(next);
-                    next = next.wrapping_add(matrix.step);
+                    L::prefetch(soon);
+                    soon = soon.wrapping_add(matrix.step);
                 }
             }
             // SAFETY: the caller's promise; the stage has a row for each target.

@@ -53,10 +53,11 @@ impl Level for Avx2 {
         unsafe {
             // Two squares of N rows, one in each half of the registers.
             let mut rows = [_mm256_setzero_si256(); N];
-            for (at, row) in rows.iter_mut().enumerate() {
-                let low = source.wrapping_add(step.wrapping_mul(at));
-                let high = source.wrapping_add(step.wrapping_mul(at + N));
+            let (mut low, mut high) = (source, source.wrapping_add(step.wrapping_mul(N)));
+            for row in &mut rows {
                 *row = _mm256_loadu2_m128i(high.cast(), low.cast());
+                low = low.wrapping_add(step);
+                high = high.wrapping_add(step);
             }
             // Row i and row i + N / 2, unit by unit in turn: log2(N) times of it transpose.
             let mut distance = N;
