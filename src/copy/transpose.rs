@@ -18,6 +18,9 @@ pub(super) struct Columns<F> {
 
 /// Targets of fewer lines than this are not worth going past the caches for.
 const MIN_STREAMED: usize = 4;
+/// Lines of targets, and of rows, that are turned at a time where whole rows are read.
+const HEIGHT: usize = 2;
+const WIDTH: usize = 2;
 
 impl<F: Fn(usize) -> *mut u8> Columns<F> {
     /// Copies them by the loop for their width, past the caches or not.
@@ -32,13 +35,13 @@ impl<F: Fn(usize) -> *mut u8> Columns<F> {
             let Some(head) = head else {
                 return self.copy_rows(kernel, 0..self.rows, STRIP, streams);
             };
-            // A line of every target at a time: so rows are read from one end to the other, which
-            // is what CPUs are ahead of.
+            // Few lines of every target at a time: so rows are read from one end to the other,
+            // which is what CPUs are ahead of.
             self.copy_rows(kernel, 0..head, STRIP, false);
             let side = LINE / self.unit;
-            let strip = STRIP.min(4 * side);
-            for first in (head..self.rows).step_by(side) {
-                self.copy_rows(kernel, first..self.rows.min(first + side), strip, true);
+            for first in (head..self.rows).step_by(HEIGHT * side) {
+                let rows = first..self.rows.min(first + HEIGHT * side);
+                self.copy_rows(kernel, rows, STRIP.min(WIDTH * side), true);
             }
         }
     }
@@ -63,21 +66,21 @@ impl<F: Fn(usize) -> *mut u8> Columns<F> {
         streams: bool,
     ) {
         let &Self { step, unit, .. } = self;
-        let below = step.wrapping_mul(LINE / unit);
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
+        let mut targets = [null_mut(); STRIP];
         for first in (0..self.columns).step_by(strip) {
-            let mut targets = [null_mut(); STRIP];
             let targets = targets.get_mut(..strip.min(self.columns - first)).unwrap_or_default();
             for (column, target) in (first..).zip(targets.iter_mut()) {
                 *target = (self.target)(column).wrapping_add(rows.start * unit);
             }
             let source = source.wrapping_add(first * unit);
-            let ahead = if rows.len() * unit > LINE {
-                below
+            // Strips go down all rows, or from one end of some rows to the other.
+            let ahead = if rows.len() == self.rows {
+                step.wrapping_mul(LINE / unit)
             } else if first + strip < self.columns {
                 strip * unit
             } else {
-                below.wrapping_sub(first * unit)
+                step.wrapping_mul(rows.len()).wrapping_sub(first * unit)
             };
             // SAFETY: the caller's promise.
             unsafe {
