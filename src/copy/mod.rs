@@ -12,6 +12,8 @@
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 
 pub(crate) mod check;
+#[cfg(all(test, unix))]
+mod guarded;
 mod kernel;
 mod parallel;
 mod region;

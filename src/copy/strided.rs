@@ -239,3 +239,153 @@ fn stride(memory: &Memory<'_>, axis: usize, size: usize) -> Option<isize> {
     // Only strides of extent-1 axes may be out of range, and those are not used.
     Some(isize::try_from(stride).unwrap_or(0).wrapping_mul(signed(size)))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::{Layout, Tuning};
+    use crate::copy::kernel::levels;
+    use crate::dtype::DType;
+    use crate::memory::Memory;
+    use crate::operator::Operator;
+    use crate::plan::Plan;
+    use crate::rules::Request;
+    use proptest::prelude::*;
+
+    const TYPES: [DType; 5] =
+        [DType::Uint8, DType::Float16, DType::Float, DType::Int64, DType::Complex128];
+
+    /// How a tensor lies in memory: its axes outermost first, and for each how many elements more
+    /// than needed it is apart, how many times over, and whether it runs backwards.
+    #[derive(Debug, Clone)]
+    struct Lie {
+        order: Vec<usize>,
+        axes: Vec<(i64, i64, bool)>,
+    }
+
+    impl Lie {
+        /// Strides in elements, and how many lie before and from the first element on.
+        fn strides(&self, shape: &[i64]) -> (Vec<i64>, i64, i64) {
+            let (mut strides, mut step) = (vec![0; shape.len()], 1);
+            let (mut before, mut after) = (0, 1);
+            for axis in self.order.iter().rev() {
+                let (gap, times, backwards) = self.axes[*axis];
+                step *= times;
+                let reach = step * (shape[*axis] - 1);
+                strides[*axis] = if backwards { -step } else { step };
+                *(if backwards { &mut before } else { &mut after }) += reach;
+                step = step * shape[*axis] + gap;
+            }
+            (strides, before, after)
+        }
+    }
+
+    fn lie(rank: usize) -> impl Strategy<Value = Lie> {
+        let order = Just((0..rank).collect::<Vec<_>>()).prop_shuffle();
+        let axis = (
+            prop_oneof![4 => Just(0i64), 1 => 1i64..20],
+            prop_oneof![6 => Just(1i64), 1 => Just(2i64)],
+            prop::bool::weighted(0.2),
+        );
+        (order, prop::collection::vec(axis, rank)).prop_map(|(order, axes)| Lie { order, axes })
+    }
+
+    fn shape_and_lies() -> impl Strategy<Value = (Vec<i64>, Lie, Lie)> {
+        let extent = prop_oneof![2 => 1i64..5, 3 => 5i64..40, 1 => 40i64..150];
+        prop::collection::vec(extent, 1..=5)
+            .prop_filter("not too many", |shape| shape.iter().product::<i64>() <= 30_000)
+            .prop_flat_map(|shape| {
+                let rank = shape.len();
+                (Just(shape), lie(rank), lie(rank))
+            })
+    }
+
+    fn elements(count: i64, dtype: DType) -> usize {
+        usize::try_from(count).unwrap() * dtype.bits() as usize / 8
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+
+        /// Two pieces of a tensor that lies anyhow, in three parts each, at every level, past the
+        /// caches or not, at the end or the begin of what may be touched.
+        #[test]
+        fn any_layout_in_any_parts(
+            (shape, from, to) in shape_and_lies(),
+            axis in any::<prop::sample::Index>(),
+            dtype in prop::sample::select(TYPES.to_vec()),
+            first in any::<prop::sample::Index>(),
+            cuts in any::<[prop::sample::Index; 2]>(),
+            at_end in any::<bool>(),
+        ) {
+            let axis = axis.index(shape.len());
+            let extent = usize::try_from(shape[axis]).unwrap();
+            let first = i64::try_from(first.index(extent)).unwrap();
+            let lengths = [first, shape[axis] - first];
+            let request = Request {
+                operator: Operator::VariadicSplit1,
+                axis: i64::try_from(axis).unwrap(),
+                lengths: Some((&lengths[..]).into()),
+                num_outputs: 0,
+                keepdims: true,
+                clamp_uneven: false,
+                outputs: Some(2),
+            };
+            let plan = Plan::new(&request, dtype, &shape, false).unwrap();
+            let (strides, before, after) = from.strides(&shape);
+            let round = |bytes: usize| bytes.next_multiple_of(64 << 10);
+            let bytes = elements(before + after, dtype);
+            let source = Guarded::filled(round(bytes));
+            let source = (source.place(bytes, at_end).wrapping_add(elements(before, dtype)), source);
+            let input = Memory {
+                data: source.0, data_bytes: 0, dtype, shape: &shape, strides: Some(&strides), bit_offset: 0,
+            };
+            for piece in plan.pieces().filter(|piece| piece.len > 0) {
+                let mut shape = shape.clone();
+                shape[axis] = piece.len;
+                let (out_strides, out_before, out_after) = to.strides(&shape);
+                let out_bytes = elements(out_before + out_after, dtype);
+                let memory = Guarded::filled(round(out_bytes));
+                let begin = memory.place(out_bytes, at_end);
+                let data = begin.wrapping_add(elements(out_before, dtype));
+                let output = Memory { data, shape: &shape, strides: Some(&out_strides), ..input };
+                let size = elements(1, dtype);
+                // What each byte of the output's span is to be.
+                let mut expected = vec![0xEE; out_bytes];
+                let count: i64 = shape.iter().product();
+                for element in 0..count {
+                    let (mut rest, mut get, mut put) = (element, 0, out_before);
+                    for d in (0..shape.len()).rev() {
+                        let index = rest % shape[d];
+                        rest /= shape[d];
+                        get += (index + if d == axis { piece.offset } else { 0 }) * strides[d];
+                        put += index * out_strides[d];
+                    }
+                    for byte in 0..size {
+                        let at = isize::try_from(get).unwrap() * size.cast_signed() + byte.cast_signed();
+                        // SAFETY: within what the strides span.
+                        expected[elements(put, dtype) + byte] = unsafe { source.0.offset(at).read() };
+                    }
+                }
+                let bytes = elements(count, dtype);
+                let mut cuts = cuts.map(|cut| cut.index(bytes));
+                cuts.sort_unstable();
+                for kernels in levels() {
+                    for streams in [false, true] {
+                        let tuning = Tuning { kernels, streams, streams_transposed: streams };
+                        let layout = Layout::new(&plan, piece, &input, &output, tuning);
+                        // SAFETY: memory is as large as the strides say.
+                        let copied = unsafe {
+                            begin.write_bytes(0xEE, out_bytes);
+                            layout.copy(cuts[0]..cuts[1]);
+                            layout.copy(cuts[1]..bytes);
+                            layout.copy(0..cuts[0]);
+                            std::slice::from_raw_parts(begin, out_bytes)
+                        };
+                        prop_assert!(copied == expected, "piece {}, streams {streams}", piece.index);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -89,3 +89,99 @@ impl<F: Fn(usize) -> *mut u8> Columns<F> {
         }
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::{Columns, LINE, STRIP};
+    use crate::copy::kernel::levels;
+
+    const BYTES: usize = 1 << 20;
+
+    /// Where the targets of a transpose begin: `apart` bytes from each other, a gap included.
+    fn apart(len: usize, layout: usize) -> usize {
+        match layout {
+            0 => len,
+            1 => len + 5,
+            _ => len.next_multiple_of(LINE),
+        }
+    }
+
+    /// Transposes at the very end, or the very begin, of memory that may be touched, at every
+    /// level, past the caches or not; compared unit by unit, and gaps with what was there before.
+    fn check(memory: &[Guarded; 2], unit: usize, rows: usize, columns: usize, variant: usize) {
+        let [source, target] = memory;
+        let (layout, at_end, backwards) = (variant % 3, variant / 3 % 2 == 0, variant / 6 % 2 == 1);
+        let pitch = columns * unit + [0, 3, 64][variant % 7 % 3];
+        let (len, apart) = (rows * unit, apart(rows * unit, layout));
+        let first = source.place((rows - 1) * pitch + columns * unit, at_end);
+        let out_bytes = (columns - 1) * apart + len;
+        let out = target.place(out_bytes, at_end);
+        let row_at =
+            |row: usize| first.wrapping_add(pitch * if backwards { rows - 1 - row } else { row });
+        let step = if backwards { pitch.wrapping_neg() } else { pitch };
+        for kernels in levels() {
+            for streams in [false, true] {
+                // SAFETY: that many bytes are there.
+                unsafe { out.write_bytes(0xEE, out_bytes) };
+                let transpose = Columns {
+                    source: row_at(0),
+                    step,
+                    rows,
+                    columns,
+                    unit,
+                    target: |column| out.wrapping_add(column * apart),
+                };
+                // SAFETY: source and target have that many rows.
+                unsafe { transpose.copy(kernels.transpose(unit).unwrap(), streams) };
+                (kernels.fence)();
+                for column in 0..columns {
+                    for row in 0..rows {
+                        // SAFETY: as above.
+                        let same = unsafe {
+                            let from = row_at(row).wrapping_add(column * unit);
+                            let to = out.wrapping_add(column * apart + row * unit);
+                            std::slice::from_raw_parts(from, unit)
+                                == std::slice::from_raw_parts(to, unit)
+                        };
+                        assert!(
+                            same,
+                            "{unit} B [{rows}, {columns}] {variant} {streams}: {row}, {column}"
+                        );
+                    }
+                    for gap in column * apart + len..((column + 1) * apart).min(out_bytes) {
+                        // SAFETY: as above.
+                        let byte = unsafe { out.add(gap).read() };
+                        assert_eq!(byte, 0xEE, "{unit} B [{rows}, {columns}] {variant} {streams}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_extent_up_to_70_each_way() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            for rows in 1..=70 {
+                for columns in 1..=70 {
+                    check(&memory, unit, rows, columns, rows * 5 + columns);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_columns_than_a_strip_and_many_lines_of_rows() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            for rows in [1, 4 * LINE / unit, 5 * LINE / unit - 1, 9 * LINE / unit + 1] {
+                for columns in [STRIP - 1, STRIP, STRIP + 1, 2 * STRIP + 17] {
+                    for variant in 0..12 {
+                        check(&memory, unit, rows, columns, variant);
+                    }
+                }
+            }
+        }
+    }
+}
