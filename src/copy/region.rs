@@ -63,8 +63,8 @@ impl Region<'_> {
                 break;
             }
         }
-        if tuning.streams || tuning.streams_transposed {
-            (tuning.kernels.fence)();
+        if let Some(past) = tuning.past {
+            (past.fence)();
         }
     }
 }
@@ -127,7 +127,7 @@ impl Plane {
                         unit,
                         target: |at| target.wrapping_offset(column.to.wrapping_mul(signed(at))),
                     };
-                    columns.copy(kernel, tuning.streams_transposed);
+                    columns.copy(kernel, tuning.past.is_some());
                 }
                 None if column.extent <= row.extent => self.gather_columns(tuning),
                 None => self.scatter_rows(tuning),

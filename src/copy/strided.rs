@@ -371,8 +371,8 @@ mod tests {
                 let mut cuts = cuts.map(|cut| cut.index(bytes));
                 cuts.sort_unstable();
                 for kernels in levels() {
-                    for streams in [false, true] {
-                        let tuning = Tuning { kernels, streams, streams_transposed: streams };
+                    for past in [None, kernels.past.as_ref()] {
+                        let tuning = Tuning { kernels, past };
                         let layout = Layout::new(&plan, piece, &input, &output, tuning);
                         // SAFETY: memory is as large as the strides say.
                         let copied = unsafe {
@@ -382,7 +382,7 @@ mod tests {
                             layout.copy(0..cuts[0]);
                             std::slice::from_raw_parts(begin, out_bytes)
                         };
-                        prop_assert!(copied == expected, "piece {}, streams {streams}", piece.index);
+                        prop_assert!(copied == expected, "piece {}, past {}", piece.index, past.is_some());
                     }
                 }
             }

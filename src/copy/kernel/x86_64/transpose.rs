@@ -1,50 +1,18 @@
-//! AVX2: the generic loops with registers of 32 bytes, and stores that go past the caches.
+//! Transposes by registers of 32 bytes.
 
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
 
-use super::generic::{self, table};
-use super::transpose::{self, Level, Transpose, PITCH};
-use super::{Deal, Gather, Kernels};
+use super::super::transpose::{Level, PITCH};
+use super::stream;
 use core::arch::x86_64::{
-    __m256i, _mm256_loadu2_m128i, _mm256_loadu_si256, _mm256_setzero_si256, _mm256_storeu_si256,
-    _mm256_stream_si256, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64,
-    _mm256_unpackhi_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
-    _mm256_unpacklo_epi8, _mm_prefetch, _mm_sfence, _MM_HINT_T0,
+    __m256i, _mm256_loadu2_m128i, _mm256_setzero_si256, _mm256_storeu_si256, _mm256_unpackhi_epi16,
+    _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16,
+    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_unpacklo_epi8, _mm_prefetch, _MM_HINT_T0,
 };
 
-/// For CPUs with AVX2, and only for those.
-pub(super) static AVX2: Kernels = table!(
-    #[target_feature(enable = "avx2")]
-    level: Avx2,
-    stream: stream,
-    fence: || {
-        // SAFETY: SSE is part of x86-64.
-        unsafe { _mm_sfence() };
-    }
-);
-
-/// Copies whole lines past the caches.
-///
-/// # Safety
-/// `source` must be readable and `target` writable for `bytes`, a multiple of 64; `target` is
-/// aligned to 64.
-#[target_feature(enable = "avx2")]
-unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
-    let mut at = 0;
-    while at < bytes {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let low = _mm256_loadu_si256(source.add(at).cast());
-            let high = _mm256_loadu_si256(source.add(at + 32).cast());
-            _mm256_stream_si256(target.add(at).cast(), low);
-            _mm256_stream_si256(target.add(at + 32).cast(), high);
-        }
-        at += 64;
-    }
-}
-
-struct Avx2;
+/// A level for CPUs with AVX2.
+pub(super) struct Avx2;
 
 impl Level for Avx2 {
     #[inline(always)]

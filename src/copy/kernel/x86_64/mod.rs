@@ -1,0 +1,53 @@
+//! AVX2: the generic loops with registers of 32 bytes, and stores that go past the caches.
+
+use super::generic::{self, table};
+use super::transpose::Transpose;
+use super::{Deal, Gather, Kernels, Past};
+use core::arch::x86_64::{_mm256_loadu_si256, _mm256_stream_si256, _mm_sfence};
+
+mod merge;
+mod shuffle;
+mod transpose;
+
+/// For CPUs with AVX2, and only for those.
+pub(super) static AVX2: Kernels = table!(
+    #[target_feature(enable = "avx2")]
+    level: transpose::Avx2,
+    shuffle: Some([
+        shuffle::deal::<2>,
+        shuffle::deal::<3>,
+        shuffle::deal::<4>,
+        shuffle::deal::<5>,
+        shuffle::deal::<6>,
+        shuffle::deal::<7>,
+        shuffle::deal::<8>,
+    ]),
+    past: Some(Past {
+        stream,
+        fence: || {
+            // SAFETY: SSE is part of x86-64.
+            unsafe { _mm_sfence() };
+        },
+        merge: merge::merge,
+    })
+);
+
+/// Copies whole lines past the caches.
+///
+/// # Safety
+/// `source` must be readable and `target` writable for `bytes`, a multiple of 64; `target` is
+/// aligned to 64.
+#[target_feature(enable = "avx2")]
+unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
+    let mut at = 0;
+    while at < bytes {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let low = _mm256_loadu_si256(source.add(at).cast());
+            let high = _mm256_loadu_si256(source.add(at + 32).cast());
+            _mm256_stream_si256(target.add(at).cast(), low);
+            _mm256_stream_si256(target.add(at + 32).cast(), high);
+        }
+        at += 64;
+    }
+}
