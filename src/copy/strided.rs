@@ -189,6 +189,9 @@ impl Layout {
         if self.unit > CUT_ABOVE {
             return (unit, rest - rest % LINE);
         }
+        if unit == 0 {
+            return (0, 0);
+        }
         let count: usize = self.axes().iter().map(|axis| axis.extent).product();
         if unit >= count {
             return (count, 0);
@@ -215,7 +218,7 @@ impl Layout {
         // The outermost axis of which whole steps are wanted.
         for (at, axis) in self.axes().iter().enumerate().skip(1).rev() {
             let next = step * axis.extent;
-            if units.start % next != 0 || units.len() < next {
+            if (units.start > 0 && units.start % next != 0) || units.len() < next {
                 break;
             }
             (outermost, step) = (at - 1, next);
@@ -224,7 +227,7 @@ impl Layout {
         let axes = self.axes().get(outermost..).unwrap_or_default();
         let mut region = Region { source, target, unit: self.unit, axes, count: 1 };
         if let Some(first) = axes.first() {
-            let index = units.start / step % first.extent;
+            let index = if units.start > 0 { units.start / step % first.extent } else { 0 };
             region.count = (units.len() / step).min(first.extent - index);
         }
         // SAFETY: the caller's promise.
