@@ -123,7 +123,7 @@ impl Plane {
                         source,
                         step: wrapped(row.from),
                         rows: row.extent,
-                        columns: column.extent,
+                        count: column.extent,
                         unit,
                         target: |at| target.wrapping_offset(column.to.wrapping_mul(signed(at))),
                     };

@@ -182,7 +182,7 @@ impl Rows {
             source: self.source.wrapping_add(rows.start * self.row),
             step: self.row,
             rows: rows.len(),
-            columns: usize_of(plan.count()),
+            count: usize_of(plan.count()),
             unit,
             target: |at| {
                 let target = outputs.data(at).unwrap_or(null_mut());

@@ -365,9 +365,9 @@ mod tests {
                         put += index * out_strides[d];
                     }
                     for byte in 0..size {
-                        let at = isize::try_from(get).unwrap() * size.cast_signed() + byte.cast_signed();
+                        let at = isize::try_from(get * i64::from(dtype.bits() / 8)).unwrap();
                         // SAFETY: within what the strides span.
-                        expected[elements(put, dtype) + byte] = unsafe { source.0.offset(at).read() };
+                        expected[elements(put, dtype) + byte] = unsafe { source.0.offset(at).add(byte).read() };
                     }
                 }
                 let bytes = elements(count, dtype);

@@ -5,13 +5,13 @@ use super::kernel::transpose::{Transpose, STRIP};
 use core::ops::Range;
 use core::ptr::null_mut;
 
-/// `rows` rows, `step` bytes apart (backwards: wrapped), of `columns` contiguous units of `unit`
+/// `rows` rows, `step` bytes apart (backwards: wrapped), of `count` contiguous units of `unit`
 /// bytes. Unit `i` of every row goes to `target(i)`, one behind the other.
 pub(super) struct Columns<F> {
     pub source: *const u8,
     pub step: usize,
     pub rows: usize,
-    pub columns: usize,
+    pub count: usize,
     pub unit: usize,
     pub target: F,
 }
@@ -29,7 +29,7 @@ impl<F: Fn(usize) -> *mut u8> Columns<F> {
     /// All rows must be readable and all targets writable; they do not overlap.
     pub(super) unsafe fn copy(&self, kernel: unsafe fn(&Transpose<'_>), streams: bool) {
         let streams = streams && self.rows * self.unit >= MIN_STREAMED * LINE;
-        let head = if streams && self.columns > STRIP { self.rows_to_line() } else { None };
+        let head = if streams && self.count > STRIP { self.rows_to_line() } else { None };
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
@@ -50,7 +50,7 @@ impl<F: Fn(usize) -> *mut u8> Columns<F> {
     fn rows_to_line(&self) -> Option<usize> {
         let owed = |column: usize| (self.target)(column) as usize % LINE;
         let missing = (LINE - owed(0)) % LINE;
-        let is_common = missing % self.unit == 0 && (1..self.columns).all(|at| owed(at) == owed(0));
+        let is_common = missing % self.unit == 0 && (1..self.count).all(|at| owed(at) == owed(0));
         is_common.then_some(missing / self.unit)
     }
 
@@ -68,8 +68,8 @@ impl<F: Fn(usize) -> *mut u8> Columns<F> {
         let &Self { step, unit, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
         let mut targets = [null_mut(); STRIP];
-        for first in (0..self.columns).step_by(strip) {
-            let targets = targets.get_mut(..strip.min(self.columns - first)).unwrap_or_default();
+        for first in (0..self.count).step_by(strip) {
+            let targets = targets.get_mut(..strip.min(self.count - first)).unwrap_or_default();
             for (column, target) in (first..).zip(targets.iter_mut()) {
                 *target = (self.target)(column).wrapping_add(rows.start * unit);
             }
@@ -77,14 +77,14 @@ impl<F: Fn(usize) -> *mut u8> Columns<F> {
             // Strips go down all rows, or from one end of some rows to the other.
             let ahead = if rows.len() == self.rows {
                 step.wrapping_mul(LINE / unit)
-            } else if first + strip < self.columns {
+            } else if first + strip < self.count {
                 strip * unit
             } else {
                 step.wrapping_mul(rows.len()).wrapping_sub(first * unit)
             };
             // SAFETY: the caller's promise.
             unsafe {
-                kernel(&Transpose { source, step, rows: rows.len(), targets, streams, ahead })
+                kernel(&Transpose { source, step, rows: rows.len(), targets, streams, ahead });
             };
         }
     }
@@ -133,7 +133,7 @@ mod tests {
             source: row_at(0),
             step,
             rows,
-            columns,
+            count: columns,
             unit,
             target: |column| out.wrapping_add(column * apart),
         };
