@@ -11,6 +11,7 @@
 //! | `sub_byte.rs` | pieces of 4-bit and 2-bit elements, which share bytes |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 
+mod caches;
 pub(crate) mod check;
 #[cfg(all(test, unix))]
 mod guarded;
