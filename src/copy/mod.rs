@@ -5,17 +5,23 @@
 //! | `check.rs` | what a copy checks before the first byte moves |
 //! | `rows.rs` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
+//! | `region.rs` | some of those units that make whole axes: planes to transpose, and rows |
+//! | `transpose.rs` | a transpose of any size: planes, and many short pieces |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 
 mod caches;
 pub(crate) mod check;
+#[cfg(all(test, unix))]
+mod guarded;
 mod kernel;
 mod parallel;
+mod region;
 mod rows;
 mod strided;
 mod sub_byte;
+mod transpose;
 
 use kernel::lines::LINE;
 pub use parallel::Executor;
@@ -51,7 +57,7 @@ pub(crate) unsafe fn run<O: Outputs>(
     } else if sub_byte {
         Form::SubByte(if checked.bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() })
     } else {
-        Form::Strided
+        Form::Strided(tuning)
     };
     let pieces = usize_of(plan.count());
     match form {
@@ -99,7 +105,7 @@ enum Form {
     /// Input and outputs are packed.
     Rows(Rows),
     /// One of them has strides of its own.
-    Strided,
+    Strided(Tuning),
     /// Elements share bytes with those of other pieces; outputs are packed.
     SubByte(Tuning),
 }
@@ -159,8 +165,8 @@ impl<O: Outputs> Job<'_, O> {
         unsafe {
             match &self.form {
                 Form::Rows(rows) => rows.copy(piece, output.data, part),
-                Form::Strided => {
-                    strided::Layout::new(self.plan, piece, self.input, output).copy(part);
+                Form::Strided(tuning) => {
+                    strided::Layout::new(self.plan, piece, self.input, output, *tuning).copy(part);
                 }
                 Form::SubByte(tuning) => {
                     sub_byte::Layout::new(self.plan, piece, self.input, output, *tuning).copy(part);

@@ -3,6 +3,7 @@
 
 use super::kernel::lines::{Lines, LINE, STAGE};
 use super::kernel::{detect, Deal, Gather, Kernels, Past, Stream, AHEAD, DEALS, MAX_DEAL};
+use super::transpose::Columns;
 use super::{caches, signed, usize_of};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
@@ -149,6 +150,10 @@ impl Rows {
         outputs: &impl Outputs,
         rows: Range<usize>,
     ) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.transpose(plan, outputs, &rows) } {
+            return self.finish();
+        }
         let (mut groups, mut deals) = (0, 0);
         self.for_each_group(plan, outputs, |group| {
             groups += 1;
@@ -172,6 +177,39 @@ impl Rows {
             });
         }
         self.finish();
+    }
+
+    /// Copies what all pieces have in a range of rows, if they are many of one width and all wanted.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn transpose(
+        &self,
+        plan: &Plan<'_>,
+        outputs: &impl Outputs,
+        rows: &Range<usize>,
+    ) -> bool {
+        let Some(Piece { len, .. }) = plan.pieces().next() else { return false };
+        let unit = usize_of(len) * self.step;
+        let Some(kernel) = self.tuning.kernels.transpose(unit) else { return false };
+        let is_alike = |piece: Piece| piece.len == len && outputs.data(piece.index).is_some();
+        if usize_of(plan.count()) <= MAX_DEAL || !plan.pieces().all(is_alike) {
+            return false;
+        }
+        let columns = Columns {
+            source: self.source.wrapping_add(rows.start * self.row),
+            step: self.row,
+            rows: rows.len(),
+            count: usize_of(plan.count()),
+            unit,
+            target: |at| {
+                let target = outputs.data(at).unwrap_or(null_mut());
+                target.wrapping_add(rows.start * unit)
+            },
+        };
+        // SAFETY: the caller's promise.
+        unsafe { columns.copy(kernel, self.tuning.past.is_some()) };
+        true
     }
 
     /// Waits for stores past the caches.
