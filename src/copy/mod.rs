@@ -23,7 +23,7 @@ use parallel::Work;
 use crate::error::Error;
 use crate::memory::{Memory, Outputs};
 use crate::plan::{Piece, Plan};
-use crate::shape;
+use crate::shape::usize_of;
 use check::Checked;
 use core::ops::Range;
 use rows::{Rows, Tuning};
@@ -58,6 +58,14 @@ pub(crate) unsafe fn run<O: Outputs>(
             let granule = rows.granule();
             let size = Work { bytes: checked.bytes, units: rows.count, granule, pieces };
             parallel::run(executor, &size, &work)
+        }
+        Form::Rows(rows) if rows.is_short() && !parallel::is_of_use(executor, checked.bytes) => {
+            for piece in plan.pieces() {
+                let Some(target) = outputs.data(piece.index) else { continue };
+                // SAFETY: the caller's promise.
+                unsafe { rows.copy_runs(piece, target) };
+            }
+            Ok(())
         }
         form => {
             let job = Job { plan, input, outputs, form };
@@ -104,13 +112,12 @@ impl<O: Outputs> Job<'_, O> {
             if begin >= range.end {
                 break;
             }
-            // They have all been had before, in the checks.
-            let Ok(Some(output)) = self.outputs.get(piece.index) else { continue };
-            let end = begin.saturating_add(packed_bytes(self.plan, piece));
+            let Some(target) = self.outputs.data(piece.index) else { continue };
+            let end = begin.saturating_add(self.plan.piece_bytes(piece));
             if end > range.start && end > begin {
                 let part = range.start.max(begin) - begin..range.end.min(end) - begin;
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_piece(piece, &output, part) };
+                unsafe { self.copy_piece(piece, target, part) };
             }
             begin = end;
         }
@@ -120,30 +127,23 @@ impl<O: Outputs> Job<'_, O> {
     ///
     /// # Safety
     /// As [`Job::run`].
-    unsafe fn copy_piece(&self, piece: Piece, output: &Memory<'_>, part: Range<usize>) {
-        // SAFETY: what is read and written stays within the spans that were checked.
+    unsafe fn copy_piece(&self, piece: Piece, target: *mut u8, part: Range<usize>) {
+        if let Form::Rows(rows) = &self.form {
+            // SAFETY: what is read and written stays within the spans that were checked.
+            return unsafe { rows.copy(piece, target, part) };
+        }
+        // All of them have been had before, in the checks.
+        let Ok(Some(output)) = self.outputs.get(piece.index) else { return };
+        let Self { plan, input, .. } = *self;
+        // SAFETY: as above.
         unsafe {
-            match &self.form {
-                Form::Rows(rows) => rows.copy(piece, output.data, part),
-                Form::Strided => {
-                    strided::Layout::new(self.plan, piece, self.input, output).copy(part);
-                }
-                Form::SubByte => {
-                    sub_byte::Layout::new(self.plan, piece, self.input, output).copy(part);
-                }
+            if plan.dtype.is_sub_byte() {
+                sub_byte::Layout::new(plan, piece, input, &output).copy(part);
+            } else {
+                strided::Layout::new(plan, piece, input, &output).copy(part);
             }
         }
     }
-}
-
-/// Bytes of a checked piece, counted as if it were packed.
-fn packed_bytes(plan: &Plan<'_>, piece: Piece) -> usize {
-    usize_of(shape::packed_bytes(plan.piece_elements(piece), plan.dtype.bits()))
-}
-
-/// A checked count as `usize`: what lies in memory fits.
-fn usize_of(count: i64) -> usize {
-    usize::try_from(count).unwrap_or(0)
 }
 
 /// A count as a signed one: no object in memory has more than `isize::MAX` bytes.

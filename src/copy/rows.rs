@@ -230,6 +230,26 @@ impl Rows {
         unsafe { lines.finish(kernels) };
     }
 
+    /// Whether the caches hold it all.
+    pub(super) fn is_short(&self) -> bool {
+        !self.tuning.streams
+    }
+
+    /// Copies a whole piece run by run.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    pub(super) unsafe fn copy_runs(&self, piece: Piece, target: *mut u8) {
+        let run = usize_of(piece.len) * self.step;
+        let source = self.source.wrapping_add(usize_of(piece.offset) * self.step);
+        for row in 0..self.count {
+            let (source, target) =
+                (source.wrapping_add(row * self.row), target.wrapping_add(row * run));
+            // SAFETY: the caller's promise.
+            unsafe { (self.tuning.kernels.copy)(source, target, run) };
+        }
+    }
+
     /// Copies the bytes `part` of a piece that has elements to the packed `target`.
     ///
     /// # Safety
@@ -239,9 +259,10 @@ impl Rows {
         let run = usize_of(piece.len) * self.step;
         let first = self.source.wrapping_add(usize_of(piece.offset) * self.step);
         let mut at = part.start;
+        // Divisions take longer than a short run.
+        let (mut row, mut within) = if at == 0 { (0, 0) } else { (at / run, at % run) };
         let mut lines = self.tuning.streams.then(|| Lines::new(target.wrapping_add(at)));
         while at < part.end {
-            let (row, within) = (at / run, at % run);
             let bytes = (run - within).min(part.end - at);
             let source = first.wrapping_add(row * self.row + within);
             // SAFETY: all of `part` lies within the piece.
@@ -252,6 +273,7 @@ impl Rows {
                 }
             }
             at += bytes;
+            (row, within) = (row + 1, 0);
         }
         if let Some(mut lines) = lines {
             // SAFETY: as above.
