@@ -1,5 +1,6 @@
 //! A checked split: which axis, which pieces, and where every piece lies in the input.
 
+// A plan is large to hand back.
 #![allow(clippy::inline_always)]
 
 use crate::dtype::DType;
@@ -36,7 +37,7 @@ pub(crate) struct Piece {
 }
 
 impl<'a> Plan<'a> {
-    /// Checks input and request. Inlined, for a plan is large to hand back. Where the shape may have unknown extents (inference), so may
+    /// Checks input and request. Where the shape may have unknown extents (inference), so may
     /// the pieces; otherwise everything about them is known.
     #[inline(always)]
     pub(crate) fn new(

@@ -43,7 +43,7 @@ pub(crate) fn copy(
         };
         overlaps.push(span);
         checked.all_packed &= is_packed;
-        // No more than the input's.
+        // The pieces do not add up to more than the input.
         checked.bytes += plan.piece_bytes(piece);
     }
     overlaps.check(outputs, checked.all_packed)?;

@@ -59,9 +59,10 @@ pub(crate) unsafe fn run<O: Outputs>(
             let size = Work { bytes: checked.bytes, units: rows.count, granule, pieces };
             parallel::run(executor, &size, &work)
         }
-        Form::Rows(rows) if rows.is_short() && !parallel::is_of_use(executor, checked.bytes) => {
+        Form::Rows(rows) if rows.is_cached() && !parallel::is_of_use(executor, checked.bytes) => {
             for piece in plan.pieces() {
-                let Some(target) = outputs.data(piece.index) else { continue };
+                let target = outputs.data(piece.index).filter(|_| piece.len > 0);
+                let Some(target) = target else { continue };
                 // SAFETY: the caller's promise.
                 unsafe { rows.copy_runs(piece, target) };
             }

@@ -119,7 +119,7 @@ impl<'a> Arrays<'a> {
             check_array(output.strides, which, "strides")?;
         }
         let arrays = [output.shape.cast_const(), output.strides.cast_const()];
-        let own = arrays.map(|array| Zone::around(array_span(array, self.rank), self.rank));
+        let own = arrays.map(|array| Zone::of_array(array, self.rank));
         let meets = |array: *const i64| {
             self.reads.iter().chain(&self.before).any(|zone| zone.has(array as usize))
         };
@@ -182,6 +182,13 @@ impl Zone {
         let reach = (rank * size_of::<i64>()).saturating_sub(1);
         let first = span.start.wrapping_sub(reach);
         Self { first, len: span.end.wrapping_sub(first) }
+    }
+
+    /// [`Zone::around`] of another array of the same length; NULL is none.
+    fn of_array(array: *const i64, rank: usize) -> Self {
+        let reach = (rank * size_of::<i64>()).saturating_sub(1);
+        let len = if array.is_null() { 0 } else { 2 * reach + 1 };
+        Self { first: (array as usize).wrapping_sub(reach), len }
     }
 
     fn has(self, address: usize) -> bool {
