@@ -41,12 +41,9 @@ impl Overlaps {
 
 /// That no two outputs share a byte, whatever their order.
 #[cold]
-#[inline(never)] // for it takes a large stack
 fn check_each(outputs: &impl Outputs, all_packed: bool) -> Result<(), Error> {
     if outputs.len() <= FEW {
-        return (1..outputs.len()).try_for_each(|output| {
-            (0..output).try_for_each(|other| apart(outputs, output, other))
-        });
+        return pairs(outputs);
     }
     let span = |index| span_of(outputs, index);
     let start = |index| {
@@ -61,6 +58,23 @@ fn check_each(outputs: &impl Outputs, all_packed: bool) -> Result<(), Error> {
         apart(outputs, cluster.pair.0, cluster.pair.1)?;
         columns(outputs, cluster.reach)
     })
+}
+
+/// Compares each of a few outputs with those before it.
+fn pairs(outputs: &impl Outputs) -> Result<(), Error> {
+    let mut spans = [Span::default(); FEW];
+    for output in 0..outputs.len() {
+        let span = span_of(outputs, output)?.unwrap_or_default();
+        for (other, other_span) in spans.iter().take(output).enumerate() {
+            if span.intersects(*other_span) {
+                apart(outputs, output, other)?;
+            }
+        }
+        if let Some(slot) = spans.get_mut(output) {
+            *slot = span;
+        }
+    }
+    Ok(())
 }
 
 /// Compares one output with all others.
@@ -110,6 +124,7 @@ fn for_each_cluster(
 
 /// Calls `visit` for each index below `count` that has a start, in the order of the starts. Without
 /// a heap that takes a pass for each block of the lowest not visited yet.
+#[inline(never)] // for it takes a large stack
 fn in_order(
     count: usize,
     start: impl Fn(usize) -> Result<Option<usize>, Error>,
@@ -199,7 +214,6 @@ fn columns(outputs: &impl Outputs, reach: Span) -> Result<(), Error> {
 
 /// That no output lies over the strides of another, which are read again while it is written.
 #[cold]
-#[inline(never)] // for it takes a large stack
 pub(crate) fn check_strides(outputs: &impl Outputs) -> Result<(), Error> {
     let strides = |index| -> Result<Option<Span>, Error> {
         Ok(outputs.get(index)?.and_then(|memory| memory.strides).map(Span::of_slice))
