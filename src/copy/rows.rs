@@ -3,7 +3,7 @@
 
 use super::kernel::lines::{Lines, LINE, STAGE};
 use super::kernel::{detect, Deal, Gather, Kernels, Past, Shuffle, Stream, AHEAD, DEALS, MAX_DEAL};
-use super::{signed, usize_of};
+use super::{caches, signed, usize_of};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
 use core::ops::Range;
@@ -18,15 +18,16 @@ pub(super) struct Tuning {
     past: Option<&'static Past>,
 }
 
-/// From this many bytes of outputs on, they would push everything else out of the caches.
-const STREAM_FROM: usize = 3 << 19;
-
 impl Tuning {
     pub(super) fn of_this_machine(bytes: usize) -> Self {
         let kernels = detect();
-        Self { kernels, past: kernels.past.as_ref().filter(|_| bytes > STREAM_FROM) }
+        let is_large = bytes > LEAST_PAST && bytes.saturating_mul(2) > caches::hold(1);
+        Self { kernels, past: kernels.past.as_ref().filter(|_| is_large) }
     }
 }
+
+/// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
+const LEAST_PAST: usize = 1 << 20;
 
 /// A packed input as rows.
 pub(super) struct Rows {
@@ -45,7 +46,7 @@ unsafe impl Sync for Rows {}
 
 /// Rows are taken in blocks of about this many bytes, which stay in the first-level cache while
 /// one group of pieces after the other takes its runs.
-const BLOCK: usize = 16 << 10;
+const BLOCK: usize = 24 << 10;
 /// The least rows of a block that stays in the caches: as many short runs are worth a loop.
 const MIN_BLOCK_ROWS: usize = 64;
 /// Pieces whose runs go past the caches take turns of about this many bytes of input.
@@ -133,13 +134,15 @@ impl Rows {
         outputs: &impl Outputs,
         rows: Range<usize>,
     ) {
-        let mut groups = 0;
-        self.for_each_group(plan, outputs, |_| groups += 1);
-        let block = match (groups, self.tuning.past) {
-            // The input is read but once.
-            (1, Some(_)) => rows.len().max(1),
-            _ => (BLOCK / self.row).max(MIN_BLOCK_ROWS),
-        };
+        let (mut groups, mut deals) = (0, 0);
+        self.for_each_group(plan, outputs, |group| {
+            groups += 1;
+            deals += usize::from(group.is_deal() || self.tuning.past.is_some());
+        });
+        // What is one group reads the input in its order, and but once.
+        let is_one = groups == 1 && deals == 1;
+        let few = (BLOCK / self.row).max(MIN_BLOCK_ROWS);
+        let block = if is_one { rows.len().max(1) } else { few };
         for first in rows.clone().step_by(block) {
             let rows = first..rows.end.min(first.saturating_add(block));
             self.for_each_group(plan, outputs, |group| {

@@ -51,6 +51,23 @@ unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize)
     }
 }
 
+/// `N` bytes, 32 at a time in their order: two stores to one line take the time of one.
+///
+/// # Safety
+/// As [`copy`], for `N` bytes.
+#[inline(always)]
+unsafe fn ascending<const N: usize>(source: *const u8, target: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if N <= 32 {
+            return chunk::<N>(source, target, 0);
+        }
+        for at in (0..N).step_by(32) {
+            chunk::<32>(source, target, at);
+        }
+    }
+}
+
 /// `N` bytes at an offset.
 ///
 /// # Safety
@@ -76,7 +93,7 @@ pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) {
     let whole = (count + 1).saturating_sub(N.div_ceil(unit));
     for at in 0..whole {
         // SAFETY: the caller's promise; rows are no shorter than units, so sources have as many.
-        unsafe { chunk::<N>(source.wrapping_add(at * step), target.add(at * unit), 0) };
+        unsafe { ascending::<N>(source.wrapping_add(at * step), target.add(at * unit)) };
     }
     for at in whole..count {
         // SAFETY: the caller's promise.
@@ -170,7 +187,6 @@ macro_rules! table {
                 gather_over::<8>,
                 gather_over::<16>,
                 gather_over::<32>,
-                gather_over::<48>,
                 gather_over::<64>,
                 gather_over::<96>,
                 gather_over::<128>,

@@ -98,7 +98,7 @@ const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 pub(super) const DEALS: [usize; 6] = [16, 8, 4, 3, 2, 1];
 
 /// The longest units of each of the loops that gather.
-const GATHERS: [usize; 10] = [1, 2, 4, 8, 16, 32, 48, 64, 96, 128];
+const GATHERS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 96, 128];
 
 impl Kernels {
     /// Whether elements of `width` bytes can be dealt out.

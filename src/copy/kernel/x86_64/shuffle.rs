@@ -9,6 +9,7 @@ use core::arch::x86_64::{
     _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_storeu_si256, _mm256_stream_si256,
     _mm_loadu_si128, _mm_prefetch, _MM_HINT_T0,
 };
+use core::hint::black_box;
 
 /// Bytes of half a vector: shuffles work within each half.
 const HALF: usize = 16;
@@ -50,88 +51,102 @@ fn masks<const N: usize>(width: usize) -> Masks<N> {
 ///
 /// # Safety
 /// As [`super::Kernels::deal`]; rows have nothing between them, and there are enough of them for
-/// two vectors of each target. To go past the caches, the targets must all lie as many whole
+/// a line of each target. To go past the caches, the targets must all lie as many whole
 /// elements from a line.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn deal<const N: usize>(deal: Deal, width: usize, past_caches: bool) {
-    let masks = masks::<N>(width);
-    let rows = VECTOR / width;
-    let last = deal.count - rows;
-    let mut row = 0;
-    // SAFETY: every vector of rows lies within `count`.
+    // SAFETY: the caller's promise.
     unsafe {
         if past_caches {
-            let ahead = (deal.targets[0] as usize).wrapping_neg() % LINE / width;
-            if ahead > 0 {
-                store(&deal, width, 0, vectors(&deal, &masks, width, 0));
-                let before = ahead.saturating_sub(rows);
-                store(&deal, width, before, vectors(&deal, &masks, width, before));
-            }
-            row = ahead;
-            while row + 2 * rows <= deal.count {
+            lines::<N, true>(&deal, width);
+        } else {
+            lines::<N, false>(&deal, width);
+        }
+    }
+}
+
+/// # Safety
+/// As [`deal`].
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn lines<const N: usize, const PAST: bool>(deal: &Deal, width: usize) {
+    // Out of sight, lest the compiler takes more masks into registers than there are.
+    let masks = black_box(masks::<N>(width));
+    let rows = LINE / width;
+    // Rows before the first target's first whole line.
+    let mut row = (deal.targets[0] as usize).wrapping_neg() % LINE / width;
+    // SAFETY: every line of rows lies within `count`.
+    unsafe {
+        if row > 0 {
+            line::<N, false>(deal, &masks, width, 0);
+        }
+        while row + rows <= deal.count {
+            if PAST {
                 for line in 0..N {
                     let at = row * N * width + line * LINE + AHEAD;
                     _mm_prefetch::<_MM_HINT_T0>(deal.source.wrapping_add(at).cast());
                 }
-                let first = vectors(&deal, &masks, width, row);
-                let second = vectors(&deal, &masks, width, row + rows);
-                for ((target, first), second) in deal.targets.iter().zip(first).zip(second) {
-                    let line = target.add(row * width);
-                    _mm256_stream_si256(line.cast(), first);
-                    _mm256_stream_si256(line.add(VECTOR).cast(), second);
-                }
-                row += 2 * rows;
             }
-        }
-        while row < last {
-            store(&deal, width, row, vectors(&deal, &masks, width, row));
+            line::<N, PAST>(deal, &masks, width, row);
             row += rows;
         }
-        store(&deal, width, last, vectors(&deal, &masks, width, last));
+        if row < deal.count {
+            line::<N, false>(deal, &masks, width, deal.count - rows);
+        }
     }
 }
 
-/// A vector for each target, from a row on.
+/// As many bytes as a line has for each target, from a row on.
 ///
 /// # Safety
-/// As [`deal`]; so many rows must be there.
+/// As [`deal`]; so many rows must be there, and with `PAST` the targets must be at a line.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn vectors<const N: usize>(
+unsafe fn line<const N: usize, const PAST: bool>(
     deal: &Deal,
     masks: &Masks<N>,
     width: usize,
     row: usize,
-) -> [__m256i; N] {
+) {
     // SAFETY: the caller's promise.
     unsafe {
         let source = deal.source.add(row * N * width);
-        let mut input = [_mm256_setzero_si256(); N];
-        for (at, slot) in input.iter_mut().enumerate() {
+        let (low, high) = (input::<N>(source), input::<N>(source.add(N * VECTOR)));
+        for (target, masks) in deal.targets.iter().zip(masks) {
+            let (mut first, mut second) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+            for ((low, high), mask) in low.iter().zip(&high).zip(masks) {
+                let mask = _mm256_load_si256(mask.0.as_ptr().cast());
+                first = _mm256_or_si256(first, _mm256_shuffle_epi8(*low, mask));
+                second = _mm256_or_si256(second, _mm256_shuffle_epi8(*high, mask));
+            }
+            // One after the other: two stores to one line take the time of one.
+            let target = target.add(row * width);
+            if PAST {
+                _mm256_stream_si256(target.cast(), first);
+                _mm256_stream_si256(target.add(VECTOR).cast(), second);
+            } else {
+                _mm256_storeu_si256(target.cast(), first);
+                _mm256_storeu_si256(target.add(VECTOR).cast(), second);
+            }
+        }
+    }
+}
+
+/// The rows for a vector of each target: those for its low half in the low halves.
+///
+/// # Safety
+/// They must be readable.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn input<const N: usize>(source: *const u8) -> [__m256i; N] {
+    let mut input = [_mm256_setzero_si256(); N];
+    for (at, slot) in input.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
             let low = _mm_loadu_si128(source.add(at * HALF).cast());
             let high = _mm_loadu_si128(source.add((N + at) * HALF).cast());
             *slot = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
         }
-        let mut output = [_mm256_setzero_si256(); N];
-        for (slot, masks) in output.iter_mut().zip(masks) {
-            for (input, mask) in input.iter().zip(masks) {
-                let mask = _mm256_load_si256(mask.0.as_ptr().cast());
-                *slot = _mm256_or_si256(*slot, _mm256_shuffle_epi8(*input, mask));
-            }
-        }
-        output
     }
-}
-
-/// Stores a vector of each target, from a row on.
-///
-/// # Safety
-/// As [`vectors`].
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn store<const N: usize>(deal: &Deal, width: usize, row: usize, vectors: [__m256i; N]) {
-    for (target, vector) in deal.targets.iter().zip(vectors) {
-        // SAFETY: the caller's promise.
-        unsafe { _mm256_storeu_si256(target.add(row * width).cast(), vector) };
-    }
+    input
 }
