@@ -402,6 +402,25 @@ impl Rows {
         }
     }
 
+    /// Whether outputs stay in the caches.
+    pub(super) fn is_cached(&self) -> bool {
+        self.tuning.past.is_none()
+    }
+
+    /// Copies a whole piece through the caches, run by run.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    pub(super) unsafe fn copy_runs(&self, piece: Piece, target: *mut u8) {
+        let run = usize_of(piece.len) * self.step;
+        let source = self.source.wrapping_add(usize_of(piece.offset) * self.step);
+        for row in 0..self.count {
+            let (from, to) = (source.wrapping_add(row * self.row), target.wrapping_add(row * run));
+            // SAFETY: the caller's promise.
+            unsafe { (self.tuning.kernels.copy)(from, to, run) };
+        }
+    }
+
     /// Copies the bytes `range` of a piece that has elements to the packed `target`.
     ///
     /// # Safety
