@@ -79,9 +79,9 @@ impl Kernels {
     }
 }
 
-/// The loops for this CPU.
+/// The loops for this CPU; in a test build with `--cfg libsplit_portable`, those for any.
 pub(super) fn detect() -> &'static Kernels {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(libsplit_portable)))]
     if std::arch::is_x86_feature_detected!("avx2") {
         return &x86_64::AVX2;
     }
