@@ -2,6 +2,7 @@
 
 PREFIX = /usr/local
 CMAKE_FLAGS =
+SECONDS = 60
 BUILD := build/release
 VENV := .venv
 C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch])
@@ -35,7 +36,7 @@ run: build $(VENV)/made ## build everything and run the examples on real input
 	@examples/run.sh
 
 .PHONY: test
-test: lint test-rust build test-examples test-c ## check the code and run all tests
+test: lint test-rust build test-examples test-c test-variants ## check the code and run all tests
 
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install
@@ -54,7 +55,8 @@ header: toolchain ## generate include/libsplit.h from the Rust sources
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
 	@echo "==> lint: cargo fmt, clang-format, cargo clippy"
-	@cargo fmt --all --check && clang-format --dry-run -Werror $(C_FILES) || \
+	@cargo fmt --all --check && cargo fmt --manifest-path fuzz/Cargo.toml --check && \
+	    clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 
@@ -62,6 +64,7 @@ lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and 
 format: toolchain $(VENV)/made ## reformat the code the way lint wants it
 	@echo "==> format: cargo fmt, clang-format"
 	@cargo fmt --all
+	@cargo fmt --manifest-path fuzz/Cargo.toml
 	@clang-format -i $(C_FILES)
 
 .PHONY: build
@@ -85,6 +88,23 @@ test-examples: build $(VENV)/made
 test-c: build $(VENV)/clang-made
 	@echo "==> test: ctest"
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(jobs)
+
+# Once more: with sanitizers, and without AVX2.
+.PHONY: test-variants
+test-variants: toolchain $(cmake)
+	@for variant in address thread portable; do \
+	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
+	done
+
+.PHONY: memcheck
+memcheck: build ## run the C tests under valgrind, which has to be installed
+	$(call need,valgrind,it (Debian: valgrind))
+	@echo "==> memcheck: valgrind"
+	@tools/memcheck.sh $(BUILD)
+
+.PHONY: fuzz
+fuzz: toolchain ## fuzz the C functions, SECONDS for each target, 60 if not given
+	@tools/fuzz.sh $(SECONDS)
 
 .PHONY: clean
 clean: ## remove what was built

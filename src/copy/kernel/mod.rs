@@ -81,8 +81,8 @@ impl Kernels {
 
 /// The loops for this CPU; in a test build with `--cfg libsplit_portable`, those for any.
 pub(super) fn detect() -> &'static Kernels {
-    #[cfg(all(target_arch = "x86_64", not(libsplit_portable)))]
-    if std::arch::is_x86_feature_detected!("avx2") {
+    #[cfg(target_arch = "x86_64")]
+    if cfg!(not(libsplit_portable)) && std::arch::is_x86_feature_detected!("avx2") {
         return &x86_64::AVX2;
     }
     &generic::KERNELS
