@@ -5,7 +5,9 @@ CMAKE_FLAGS =
 SECONDS = 60
 BUILD := build/release
 VENV := .venv
-C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch])
+BENCH_VENV := .venv-bench
+OUT = out/bench
+C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] bench/*.[ch])
 
 # The tools in .venv come first, and cargo is found even before the first login after its install.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
@@ -36,7 +38,12 @@ run: build $(VENV)/made ## build everything and run the examples on real input
 	@examples/run.sh
 
 .PHONY: test
-test: lint test-rust build test-examples test-c test-variants ## check the code and run all tests
+test: lint test-rust build test-examples test-bench test-c test-variants ## check the code, run all tests
+
+.PHONY: bench
+bench: build $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
+	@echo "==> bench: results in $(OUT)"
+	@"$(BENCH_VENV)/bin/python" bench/bench.py --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
 
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install
@@ -84,6 +91,11 @@ test-examples: build $(VENV)/made
 	@echo "==> test: the examples"
 	@"$(PYTHON)" examples/check.py
 
+.PHONY: test-bench
+test-bench: build $(VENV)/made
+	@echo "==> test: the benchmark"
+	@"$(PYTHON)" bench/check.py
+
 .PHONY: test-c
 test-c: build $(VENV)/clang-made
 	@echo "==> test: ctest"
@@ -112,7 +124,7 @@ clean: ## remove what was built
 
 .PHONY: distclean
 distclean: clean ## remove what was built, and the tools in .venv
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(BENCH_VENV)
 
 .PHONY: toolchain
 toolchain:
@@ -129,4 +141,9 @@ $(VENV)/clang-made: $(VENV)/made
 $(VENV)/made: requirements-dev.txt
 	$(call need,python3,Python 3.10 or newer)
 	@tools/venv.sh $(VENV)
+	@touch $@
+
+$(BENCH_VENV)/made: requirements-bench.txt
+	$(call need,python3,Python 3.11 or newer)
+	@tools/venv.sh $(BENCH_VENV) $<
 	@touch $@

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Makes the Python environment in directory $1 anew, with the development tools that this machine
-# lacks, from PyPI at the versions of requirements-dev.txt.
+# Makes the Python environment in directory $1 anew, from PyPI: with the development tools that this
+# machine lacks, at the versions of requirements-dev.txt, or with everything in the file $2.
 set -eu
 venv=$1
+requirements=${2:-}
 
 fail() {
     echo "error: $*" >&2
@@ -17,12 +18,20 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
 rm -rf "$venv"
 python3 -m venv "$venv" || fail "no venv: install Python's venv module (Debian: python3-venv)"
 
-set -- clang-format numpy pillow
+pip_install() {
+    echo "==> from PyPI into $venv: $*"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" ||
+        fail "pip could not install them: is there a network?"
+}
+
+if [ "$requirements" ]; then
+    pip_install --requirement "$requirements"
+    exit
+fi
+
+set -- clang-format numpy pillow tqdm
 echo 'cmake_minimum_required(VERSION 3.20)' | cmake -P /dev/stdin 2>/dev/null ||
     set -- "$@" cmake ninja
 have pkg-config || set -- "$@" pkgconf
 
-echo "==> from PyPI into $venv: $*"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --constraint requirements-dev.txt "$@" ||
-    fail "pip could not install them: is there a network?"
+pip_install --constraint requirements-dev.txt "$@"

@@ -9,6 +9,7 @@
 //! | `sub_byte.rs` | pieces of 4-bit and 2-bit elements, which share bytes |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 
+mod caches;
 pub(crate) mod check;
 mod kernel;
 mod parallel;

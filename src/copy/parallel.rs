@@ -20,7 +20,7 @@ pub trait Executor: Sync {
 }
 
 /// Tasks are at least this long: less is not worth handing to another thread.
-const MIN_TASK: usize = 128 << 10;
+const MIN_TASK: usize = 256 << 10;
 /// Tasks where the caller leaves their number to the library.
 const DEFAULT_TASKS: usize = 16;
 /// The most tasks of one call; one bit each in [`Claims`].

@@ -2,29 +2,32 @@
 //! a run of every row. The element type is gone: only bytes are left.
 
 use super::kernel::lines::{Lines, LINE, STAGE};
-use super::kernel::{detect, Deal, Gather, Kernels, DEALS, MAX_DEAL};
-use super::usize_of;
+use super::kernel::{detect, Deal, Gather, Kernels, Past, Shuffle, Stream, AHEAD, DEALS, MAX_DEAL};
+use super::{caches, signed, usize_of};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
 use core::ops::Range;
 use core::ptr::null_mut;
+use core::slice::from_mut;
 
 /// How to go about a copy on this machine.
 #[derive(Clone, Copy)]
 pub(super) struct Tuning {
     kernels: &'static Kernels,
-    /// Whether outputs go to memory past the caches.
-    streams: bool,
+    /// The stores for outputs that are to go to memory past the caches.
+    past: Option<&'static Past>,
 }
-
-/// From this many bytes of outputs on, they would push everything else out of the caches.
-const STREAM_FROM: usize = 8 << 20;
 
 impl Tuning {
     pub(super) fn of_this_machine(bytes: usize) -> Self {
-        Self { kernels: detect(), streams: bytes > STREAM_FROM }
+        let kernels = detect();
+        let is_large = bytes > LEAST_PAST && bytes.saturating_mul(2) > caches::hold(1);
+        Self { kernels, past: kernels.past.as_ref().filter(|_| is_large) }
     }
 }
+
+/// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
+const LEAST_PAST: usize = 1 << 20;
 
 /// A packed input as rows.
 pub(super) struct Rows {
@@ -41,28 +44,65 @@ pub(super) struct Rows {
 // SAFETY: the input is only read.
 unsafe impl Sync for Rows {}
 
-/// Rows are taken in blocks of about this many bytes, which stay in the second-level cache while
-/// one piece after the other takes its runs.
-const BLOCK: usize = 256 << 10;
-/// The least rows of a block: as many short runs make some lines of an output.
-const MIN_BLOCK_ROWS: usize = 128;
-
-/// Consecutive pieces with short runs of one width, which are dealt out together.
-struct Group {
-    /// Bytes from the begin of a row to the first run.
+/// Rows are taken in blocks of about this many bytes, which stay in the first-level cache while
+/// one group of pieces after the other takes its runs.
+const BLOCK: usize = 24 << 10;
+/// The least rows of a block that stays in the caches: as many short runs are worth a loop.
+const MIN_BLOCK_ROWS: usize = 64;
+/// Pieces whose runs go past the caches take turns of about this many bytes of input.
+const TURN: usize = 512;
+/// What a piece has of each row.
+#[derive(Clone, Copy)]
+struct Run {
+    /// Bytes from the begin of a row.
     offset: usize,
-    run: usize,
-    targets: [*mut u8; MAX_DEAL],
+    bytes: usize,
+    target: *mut u8,
+}
+
+/// The most pieces that are copied together.
+const MAX_GROUP: usize = 32;
+
+/// Consecutive pieces that are copied together.
+struct Group {
+    runs: [Run; MAX_GROUP],
     len: usize,
 }
 
 impl Group {
-    /// Whether a piece continues the group.
-    fn is_joined_by(&self, offset: usize, run: usize) -> bool {
-        self.len < MAX_DEAL
-            && run == self.run
-            && offset == self.offset + self.len * run
-            && Kernels::deals(run)
+    fn runs(&self) -> &[Run] {
+        self.runs.get(..self.len).unwrap_or_default()
+    }
+
+    /// Whether its runs are elements of one width, which are dealt out.
+    fn is_deal(&self) -> bool {
+        match self.runs() {
+            [first, second, ..] => Self::deals(first, second),
+            _ => false,
+        }
+    }
+
+    fn deals(first: &Run, second: &Run) -> bool {
+        Kernels::deals(first.bytes)
+            && first.bytes == second.bytes
+            && first.offset + first.bytes == second.offset
+    }
+
+    fn is_joined_by(&self, run: &Run) -> bool {
+        match self.runs() {
+            [] => true,
+            [.., last] if self.len == 1 || self.is_deal() == Self::deals(last, run) => {
+                self.len < if Self::deals(last, run) { MAX_DEAL } else { MAX_GROUP }
+            }
+            _ => false,
+        }
+    }
+
+    fn push(&mut self, run: Run) {
+        if let Some(slot) = self.runs.get_mut(self.len) {
+            *slot = run;
+            self.len += 1;
+        }
     }
 }
 
@@ -83,7 +123,8 @@ impl Rows {
         (LINE * LINE / self.row).clamp(1, LINE)
     }
 
-    /// Copies what all pieces have in a range of rows.
+    /// Copies what all pieces have in a range of rows. Where that ends within a line of an output,
+    /// the line is left to the range that follows.
     ///
     /// # Safety
     /// The input must be readable and the outputs writable over the pieces.
@@ -93,86 +134,201 @@ impl Rows {
         outputs: &impl Outputs,
         rows: Range<usize>,
     ) {
-        let block = (BLOCK / self.row).max(MIN_BLOCK_ROWS).next_multiple_of(LINE);
+        let (mut groups, mut deals) = (0, 0);
+        self.for_each_group(plan, outputs, |group| {
+            groups += 1;
+            deals += usize::from(group.is_deal() || self.tuning.past.is_some());
+        });
+        // What is one group reads the input in its order, and but once.
+        let is_one = groups == 1 && deals == 1;
+        let few = (BLOCK / self.row).max(MIN_BLOCK_ROWS);
+        let block = if is_one { rows.len().max(1) } else { few };
         for first in rows.clone().step_by(block) {
             let rows = first..rows.end.min(first.saturating_add(block));
-            // SAFETY: the caller's promise.
-            unsafe { self.copy_block(plan, outputs, &rows) };
-        }
-        (self.tuning.kernels.fence)();
-    }
-
-    /// Copies a block of rows, piece by piece or as many pieces at a time as make a group.
-    ///
-    /// # Safety
-    /// As [`Rows::copy_all`].
-    unsafe fn copy_block(&self, plan: &Plan<'_>, outputs: &impl Outputs, rows: &Range<usize>) {
-        let mut group = Group { offset: 0, run: 0, targets: [null_mut(); MAX_DEAL], len: 0 };
-        for piece in plan.pieces() {
-            let run = usize_of(piece.len) * self.step;
-            let Some(target) = outputs.data(piece.index).filter(|_| run > 0) else { continue };
-            let offset = usize_of(piece.offset) * self.step;
-            if !group.is_joined_by(offset, run) {
+            self.for_each_group(plan, outputs, |group| {
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_group(&group, rows) };
-                (group.offset, group.run, group.len) = (offset, run, 0);
-            }
-            if let Some(slot) = group.targets.get_mut(group.len) {
-                *slot = target.wrapping_add(rows.start * run);
-                group.len += 1;
-            }
-        }
-        // SAFETY: as above.
-        unsafe { self.copy_group(&group, rows) };
-    }
-
-    /// Copies the runs of a group, as many pieces at a time as there is a loop for.
-    ///
-    /// # Safety
-    /// As [`Rows::copy_all`].
-    unsafe fn copy_group(&self, group: &Group, rows: &Range<usize>) {
-        let mut source = self.source.wrapping_add(rows.start * self.row + group.offset);
-        let mut targets = group.targets.get(..group.len).unwrap_or_default();
-        while let [target, ..] = targets {
-            let len = DEALS.into_iter().find(|len| *len <= targets.len()).unwrap_or(1);
-            let (now, later) = targets.split_at_checked(len).unwrap_or((targets, &[]));
-            // SAFETY: the caller's promise.
-            unsafe {
-                match self.tuning.kernels.deal(group.run, len) {
-                    Some(deal) => self.deal(deal, source, now, rows.len(), group.run),
-                    None => self.gather(source, *target, rows.len(), group.run),
+                unsafe {
+                    match self.tuning.past {
+                        _ if group.is_deal() => self.deal(group.runs(), &rows),
+                        Some(past) => self.merge(past, group.runs(), &rows),
+                        None => self.gather(group.runs(), &rows),
+                    }
                 }
-            }
-            source = source.wrapping_add(len * group.run);
-            targets = later;
+            });
+        }
+        self.finish();
+    }
+
+    /// Waits for stores past the caches.
+    fn finish(&self) {
+        if let Some(past) = self.tuning.past {
+            (past.fence)();
         }
     }
 
-    /// Deals the rows from `source` on out, an element of `width` bytes to each target.
+    fn for_each_group(
+        &self,
+        plan: &Plan<'_>,
+        outputs: &impl Outputs,
+        mut visit: impl FnMut(&Group),
+    ) {
+        let nothing = Run { offset: 0, bytes: 0, target: null_mut() };
+        let mut group = Group { runs: [nothing; MAX_GROUP], len: 0 };
+        for piece in plan.pieces() {
+            let bytes = usize_of(piece.len) * self.step;
+            let Some(target) = outputs.data(piece.index).filter(|_| bytes > 0) else { continue };
+            let run = Run { offset: usize_of(piece.offset) * self.step, bytes, target };
+            if !group.is_joined_by(&run) {
+                visit(&group);
+                group.len = 0;
+            }
+            group.push(run);
+        }
+        if group.len > 0 {
+            visit(&group);
+        }
+    }
+
+    /// A piece's runs, all of them.
+    fn runs(&self, run: &Run) -> Gather {
+        Gather {
+            source: self.source.wrapping_add(run.offset),
+            step: self.row,
+            target: run.target,
+            count: self.count,
+            unit: run.bytes,
+        }
+    }
+
+    /// Copies some rows of pieces, one after the other.
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
-    unsafe fn deal(
-        &self,
-        kernel: unsafe fn(Deal),
-        source: *const u8,
-        targets: &[*mut u8],
-        count: usize,
-        width: usize,
-    ) {
-        let kernels = self.tuning.kernels;
-        let mut deal = Deal { source, step: self.row, targets: [null_mut(); MAX_DEAL], count };
-        for (slot, target) in deal.targets.iter_mut().zip(targets) {
-            *slot = *target;
-        }
-        if !self.tuning.streams {
+    unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
+        for run in runs {
+            let all = self.runs(run);
+            let some = Gather {
+                source: all.source.wrapping_add(rows.start * self.row),
+                target: all.target.wrapping_add(rows.start * run.bytes),
+                count: rows.len(),
+                ..all
+            };
             // SAFETY: the caller's promise.
-            unsafe { kernel(deal) };
-            return;
+            unsafe { (self.tuning.kernels.gather(run.bytes))(some) };
         }
+    }
+
+    /// Copies some rows of pieces past the caches, together.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn merge(&self, past: &Past, runs: &[Run], rows: &Range<usize>) {
+        let nothing = Stream {
+            source: self.source,
+            left: 0,
+            unit: 0,
+            gap: 0,
+            target: null_mut(),
+            turn: 0,
+            due: 0,
+        };
+        let mut streams = [nothing; MAX_GROUP];
+        let Some(streams) = streams.get_mut(..runs.len()) else { return };
+        let rows_a_turn = (TURN / self.row).max(1);
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (stream, run) in streams.iter_mut().zip(runs) {
+                let all = self.runs(run);
+                let begin = all.line_before(rows.start * run.bytes);
+                let first = all.line_after(begin);
+                all.copy_range(self.tuning.kernels, begin..first.min(self.count * run.bytes));
+                *stream = all.stream(first);
+                stream.due = signed(rows.start * run.bytes) - signed(first);
+                stream.turn = signed(rows_a_turn * run.bytes);
+            }
+            let offset = runs.first().map_or(0, |run| run.offset);
+            let ahead = self.source.wrapping_add(rows.start * self.row + offset + AHEAD);
+            (past.merge)(streams, rows.len() / rows_a_turn, ahead, rows_a_turn * self.row);
+            for (stream, run) in streams.iter_mut().zip(runs) {
+                stream.turn = signed(rows.len() % rows_a_turn * run.bytes);
+            }
+            (past.merge)(streams, 1, ahead.wrapping_add(rows.len() * self.row), 0);
+            for (stream, run) in streams.iter().zip(runs) {
+                let all = self.runs(run);
+                let done = stream.target as usize - run.target as usize;
+                let end = all.line_before(rows.end * run.bytes);
+                all.copy_range(self.tuning.kernels, done.min(end)..end);
+            }
+        }
+    }
+
+    /// Deals some rows out, an element of each to each target.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn deal(&self, runs: &[Run], rows: &Range<usize>) {
+        let Some(&Run { offset, bytes: width, target: first }) = runs.first() else { return };
+        let begin = |target: *mut u8| target as usize % LINE;
+        let alike =
+            begin(first) % width == 0 && runs.iter().all(|run| begin(run.target) == begin(first));
+        // Blocks end where the targets' lines do, if they have that in common.
+        let ahead = if alike { begin(first) / width } else { 0 };
+        let cut = |row: usize| if row == self.count { row } else { row.saturating_sub(ahead) };
+        let rows = cut(rows.start)..cut(rows.end);
+        let mut deal = Deal {
+            source: self.source.wrapping_add(rows.start * self.row + offset),
+            step: self.row,
+            targets: [null_mut(); MAX_DEAL],
+            count: rows.len(),
+        };
+        for (slot, run) in deal.targets.iter_mut().zip(runs) {
+            *slot = run.target.wrapping_add(rows.start * width);
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (self.tuning.past, self.shuffle(&deal, runs.len(), width)) {
+                (Some(_), Some(shuffle)) if alike => shuffle(deal, width, true),
+                (Some(past), _) => self.deal_lines(past, deal, runs.len(), width),
+                (None, _) => self.deal_through(deal, runs.len(), width),
+            }
+        }
+    }
+
+    /// The loop that deals by shuffles, where there is one for this and rows enough.
+    fn shuffle(&self, deal: &Deal, len: usize, width: usize) -> Option<Shuffle> {
+        let fits = len * width == self.row && deal.count * width >= 2 * LINE;
+        self.tuning.kernels.shuffle(width, len).filter(|_| fits)
+    }
+
+    /// Deals out through the caches, to as many targets at a time as there is a loop for.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn deal_through(&self, mut deal: Deal, len: usize, width: usize) {
+        let kernels = self.tuning.kernels;
+        if let Some(shuffle) = self.shuffle(&deal, len, width) {
+            // SAFETY: the caller's promise.
+            return unsafe { shuffle(deal, width, false) };
+        }
+        let mut left = len;
+        while left > 0 {
+            let now = DEALS.into_iter().find(|len| *len <= left).unwrap_or(1);
+            // SAFETY: the caller's promise.
+            unsafe { kernels.deal(deal, width, now) };
+            deal.targets.rotate_left(now);
+            deal.source = deal.source.wrapping_add(now * width);
+            left -= now;
+        }
+    }
+
+    /// Deals out past the caches, by way of a stage for each target.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn deal_lines(&self, past: &Past, mut deal: Deal, len: usize, width: usize) {
         let mut lines = deal.targets.map(Lines::new);
-        let lines = lines.get_mut(..targets.len()).unwrap_or_default();
-        let mut left = count;
+        let lines = lines.get_mut(..len).unwrap_or_default();
+        let mut left = deal.count;
         while left > 0 {
             deal.count = left.min(STAGE / width);
             for (slot, lines) in deal.targets.iter_mut().zip(lines.iter_mut()) {
@@ -180,9 +336,9 @@ impl Rows {
             }
             // SAFETY: the caller's promise; a stage has room for STAGE bytes.
             unsafe {
-                kernel(deal);
+                self.deal_through(deal, len, width);
                 for lines in lines.iter_mut() {
-                    lines.filled(kernels, deal.count * width);
+                    lines.filled(past, deal.count * width);
                 }
             }
             deal.source = deal.source.wrapping_add(deal.count * self.row);
@@ -190,73 +346,87 @@ impl Rows {
         }
         for lines in lines {
             // SAFETY: the caller's promise.
-            unsafe { lines.finish(kernels) };
+            unsafe { lines.finish() };
         }
     }
 
-    /// Puts `count` runs, a row apart, one behind the other.
+    /// Copies the bytes `range` of a piece that has elements to the packed `target`.
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
-    unsafe fn gather(&self, source: *const u8, target: *mut u8, count: usize, run: usize) {
+    pub(super) unsafe fn copy(&self, piece: Piece, target: *mut u8, range: Range<usize>) {
+        let offset = usize_of(piece.offset) * self.step;
+        let run = Run { offset, bytes: usize_of(piece.len) * self.step, target };
+        let all = self.runs(&run);
         let kernels = self.tuning.kernels;
-        let kernel = kernels.gather(run);
-        let mut gather = Gather { source, step: self.row, target, count, unit: run };
-        if !self.tuning.streams {
-            // SAFETY: the caller's promise.
-            unsafe { kernel(gather) };
-            return;
-        }
-        let mut lines = Lines::new(target);
-        let mut left = count;
-        while left > 0 {
-            if run > STAGE / 4 {
-                gather.count = 1;
-                // SAFETY: the caller's promise.
-                unsafe { lines.push(kernels, gather.source, run) };
-            } else {
-                gather.count = left.min(STAGE / run);
-                gather.target = lines.room();
-                // SAFETY: the caller's promise; a stage has room for STAGE bytes.
-                unsafe {
-                    kernel(gather);
-                    lines.filled(kernels, gather.count * run);
-                }
-            }
-            gather.source = gather.source.wrapping_add(gather.count * self.row);
-            left -= gather.count;
-        }
+        let lines = all.line_after(range.start)..all.line_floor(range.end);
         // SAFETY: the caller's promise.
-        unsafe { lines.finish(kernels) };
+        unsafe {
+            match self.tuning.past {
+                Some(past) if !lines.is_empty() => {
+                    all.copy_range(kernels, range.start..lines.start);
+                    let mut stream = all.stream(lines.start);
+                    stream.turn = signed(lines.len());
+                    let ahead = stream.source.wrapping_add(AHEAD);
+                    (past.merge)(from_mut(&mut stream), 1, ahead, 0);
+                    all.copy_range(kernels, lines.end..range.end);
+                }
+                _ => all.copy_range(kernels, range),
+            }
+        }
+        self.finish();
+    }
+}
+
+impl Gather {
+    /// Bytes from the target to the line at or before `byte`, or to the target's end where `byte`
+    /// is that.
+    fn line_before(&self, byte: usize) -> usize {
+        if byte == self.count * self.unit {
+            byte
+        } else {
+            self.line_floor(byte)
+        }
     }
 
-    /// Copies the bytes `part` of a piece that has elements to the packed `target`.
+    fn line_floor(&self, byte: usize) -> usize {
+        byte.saturating_sub((self.target as usize).wrapping_add(byte) % LINE)
+    }
+
+    fn line_after(&self, byte: usize) -> usize {
+        byte + (self.target as usize).wrapping_add(byte).wrapping_neg() % LINE
+    }
+
+    /// What it gives from a byte on.
+    fn stream(&self, byte: usize) -> Stream {
+        let (run, within) = (byte / self.unit, byte % self.unit);
+        Stream {
+            source: self.source.wrapping_add(run * self.step + within),
+            left: self.unit - within,
+            unit: self.unit,
+            gap: self.step - self.unit,
+            target: self.target.wrapping_add(byte),
+            turn: 0,
+            due: 0,
+        }
+    }
+
+    /// Copies the bytes `range` of what it gives, run by run.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
-    pub(super) unsafe fn copy(&self, piece: Piece, target: *mut u8, part: Range<usize>) {
-        let kernels = self.tuning.kernels;
-        let run = usize_of(piece.len) * self.step;
-        let first = self.source.wrapping_add(usize_of(piece.offset) * self.step);
-        let mut at = part.start;
-        let mut lines = self.tuning.streams.then(|| Lines::new(target.wrapping_add(at)));
-        while at < part.end {
-            let (row, within) = (at / run, at % run);
-            let bytes = (run - within).min(part.end - at);
-            let source = first.wrapping_add(row * self.row + within);
-            // SAFETY: all of `part` lies within the piece.
-            unsafe {
-                match &mut lines {
-                    Some(lines) => lines.push(kernels, source, bytes),
-                    None => (kernels.copy)(source, target.add(at), bytes),
-                }
-            }
+    /// As [`Kernels::gather`].
+    unsafe fn copy_range(&self, kernels: &Kernels, range: Range<usize>) {
+        let Self { source, step, target, unit, .. } = *self;
+        let mut source = source.wrapping_add(range.start / unit * step);
+        let mut within = range.start % unit;
+        let mut at = range.start;
+        while at < range.end {
+            let bytes = (unit - within).min(range.end - at);
+            // SAFETY: the caller's promise.
+            unsafe { (kernels.copy)(source.add(within), target.add(at), bytes) };
+            source = source.wrapping_add(step);
+            within = 0;
             at += bytes;
-        }
-        if let Some(mut lines) = lines {
-            // SAFETY: as above.
-            unsafe { lines.finish(kernels) };
-            (kernels.fence)();
         }
     }
 }
@@ -356,7 +526,7 @@ mod tests {
     fn tunings() -> Vec<Tuning> {
         let levels = levels().into_iter();
         levels
-            .flat_map(|kernels| [false, true].map(|streams| Tuning { kernels, streams }))
+            .flat_map(|kernels| [None, kernels.past.as_ref()].map(|past| Tuning { kernels, past }))
             .collect()
     }
 

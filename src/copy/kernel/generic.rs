@@ -51,6 +51,23 @@ unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize)
     }
 }
 
+/// `N` bytes, 32 at a time in their order: two stores to one line take the time of one.
+///
+/// # Safety
+/// As [`copy`], for `N` bytes.
+#[inline(always)]
+unsafe fn ascending<const N: usize>(source: *const u8, target: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if N <= 32 {
+            return chunk::<N>(source, target, 0);
+        }
+        for at in (0..N).step_by(32) {
+            chunk::<32>(source, target, at);
+        }
+    }
+}
+
 /// `N` bytes at an offset.
 ///
 /// # Safety
@@ -64,32 +81,23 @@ unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, at: usize) {
     }
 }
 
-/// Gathers units of a fixed size.
-///
-/// # Safety
-/// As [`super::Kernels::gather`]; the units are those of `T`.
-#[inline(always)]
-pub(super) unsafe fn gather_fixed<T: Copy>(gather: Gather) {
-    let Gather { source, step, target, count, .. } = gather;
-    for at in 0..count {
-        // SAFETY: the caller's promise; no alignment is assumed.
-        unsafe {
-            let value = source.wrapping_add(at * step).cast::<MaybeUninit<T>>().read_unaligned();
-            target.add(at * size_of::<T>()).cast::<MaybeUninit<T>>().write_unaligned(value);
-        }
-    }
-}
-
-/// Gathers units of `N` to `2 * N` bytes: their ends, which together are all of them.
+/// Gathers units of at most `N` bytes, `N` at a time: what is too much is overwritten by the next
+/// unit. The last units, where that would go past the end, are gathered one by one.
 ///
 /// # Safety
 /// As [`super::Kernels::gather`].
 #[inline(always)]
-pub(super) unsafe fn gather_ends<const N: usize>(gather: Gather) {
+pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
-    for at in 0..count {
+    // So many units from the end on there are `N` bytes left.
+    let whole = (count + 1).saturating_sub(N.div_ceil(unit));
+    for at in 0..whole {
+        // SAFETY: the caller's promise; rows are no shorter than units, so sources have as many.
+        unsafe { ascending::<N>(source.wrapping_add(at * step), target.add(at * unit)) };
+    }
+    for at in whole..count {
         // SAFETY: the caller's promise.
-        unsafe { ends::<N>(source.wrapping_add(at * step), target.add(at * unit), unit) };
+        unsafe { copy(source.wrapping_add(at * step), target.add(at * unit), unit) };
     }
 }
 
@@ -146,16 +154,11 @@ unsafe fn deal_row<T: Copy, const N: usize>(
 
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
-    ($(#[$feature:meta])? stream: $stream:path, fence: $fence:expr) => {{
+    ($(#[$feature:meta])? shuffle: $shuffle:expr, past: $past:expr) => {{
         $(#[$feature])?
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             // SAFETY: the caller's promise.
             unsafe { generic::copy(source, target, bytes) };
-        }
-        $(#[$feature])?
-        unsafe fn gather<T: Copy>(gather: Gather) {
-            // SAFETY: the caller's promise.
-            unsafe { generic::gather_fixed::<T>(gather) };
         }
         $(#[$feature])?
         unsafe fn gather_any(gather: Gather) {
@@ -163,9 +166,9 @@ macro_rules! table {
             unsafe { generic::gather_any(gather) };
         }
         $(#[$feature])?
-        unsafe fn gather_ends<const N: usize>(gather: Gather) {
+        unsafe fn gather_over<const N: usize>(gather: Gather) {
             // SAFETY: the caller's promise.
-            unsafe { generic::gather_ends::<N>(gather) };
+            unsafe { generic::gather_over::<N>(gather) };
         }
         $(#[$feature])?
         unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
@@ -173,31 +176,29 @@ macro_rules! table {
             unsafe { generic::deal::<T, N>(deal) };
         }
         macro_rules! deals {
-            ($t:ty) => { [deal::<$t, 16>, deal::<$t, 8>, deal::<$t, 4>, deal::<$t, 3>, deal::<$t, 2>] };
+            ($t:ty) => { [deal::<$t, 16>, deal::<$t, 8>, deal::<$t, 4>, deal::<$t, 3>, deal::<$t, 2>, deal::<$t, 1>] };
         }
         Kernels {
             copy,
-            stream: $stream,
             gather: [
-                gather::<u8>,
-                gather::<u16>,
-                gather_ends::<2>,
-                gather::<u32>,
-                gather_ends::<4>,
-                gather::<u64>,
-                gather_ends::<8>,
-                gather::<u128>,
-                gather_ends::<16>,
-                gather_ends::<32>,
-                gather_ends::<64>,
+                gather_over::<1>,
+                gather_over::<2>,
+                gather_over::<4>,
+                gather_over::<8>,
+                gather_over::<16>,
+                gather_over::<32>,
+                gather_over::<64>,
+                gather_over::<96>,
+                gather_over::<128>,
             ],
             gather_any,
             deal: [deals!(u8), deals!(u16), deals!(u32), deals!(u64), deals!(u128)],
-            fence: $fence,
+            shuffle: $shuffle,
+            past: $past,
         }
     }};
 }
 pub(super) use table;
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
-pub(super) static KERNELS: Kernels = table!(stream: copy, fence: || {});
+pub(super) static KERNELS: Kernels = table!(shuffle: None, past: None);

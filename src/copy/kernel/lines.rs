@@ -1,7 +1,7 @@
 //! A stage in the first-level cache that turns small pieces into whole lines, which then go to
 //! memory past the caches.
 
-use super::Kernels;
+use super::Past;
 use core::mem::MaybeUninit;
 
 pub(crate) const LINE: usize = 64;
@@ -40,7 +40,7 @@ impl Lines {
     ///
     /// # Safety
     /// They must be there, and room for them writable at the target.
-    pub(crate) unsafe fn filled(&mut self, kernels: &Kernels, bytes: usize) {
+    pub(crate) unsafe fn filled(&mut self, past: &Past, bytes: usize) {
         self.fill += bytes;
         let mut whole = self.fill - self.fill % LINE;
         if whole == 0 {
@@ -51,13 +51,13 @@ impl Lines {
         unsafe {
             if self.foreign > 0 {
                 let ours = LINE - self.foreign;
-                (kernels.copy)(stage.add(self.foreign), self.line.add(self.foreign), ours);
+                stage.add(self.foreign).copy_to(self.line.add(self.foreign), ours);
                 self.foreign = 0;
                 (stage, whole) = (stage.add(LINE), whole - LINE);
                 self.line = self.line.add(LINE);
                 self.fill -= LINE;
             }
-            (kernels.stream)(stage, self.line, whole);
+            (past.stream)(stage, self.line, whole);
             self.line = self.line.add(whole);
             self.fill -= whole;
             // At most a line is left; the stage has room for a whole one there.
@@ -68,42 +68,16 @@ impl Lines {
         }
     }
 
-    /// Sends `bytes` off, whole lines of them without a stay on the stage.
-    ///
-    /// # Safety
-    /// They must be readable at `source`, and room for them writable at the target.
-    pub(crate) unsafe fn push(&mut self, kernels: &Kernels, source: *const u8, bytes: usize) {
-        let head = bytes.min((LINE - self.fill) % LINE);
-        let whole = (bytes - head) - (bytes - head) % LINE;
-        let tail = bytes - head - whole;
-        // SAFETY: the caller's promise; a stage that is not at the begin of a line holds less
-        // than one.
-        unsafe {
-            if head > 0 {
-                (kernels.copy)(source, self.room(), head);
-                self.filled(kernels, head);
-            }
-            if whole > 0 {
-                (kernels.stream)(source.add(head), self.line, whole);
-                self.line = self.line.add(whole);
-            }
-            if tail > 0 {
-                (kernels.copy)(source.add(head + whole), self.room(), tail);
-                self.fill += tail;
-            }
-        }
-    }
-
     /// Sends off what is left.
     ///
     /// # Safety
     /// As [`Lines::filled`].
-    pub(crate) unsafe fn finish(&mut self, kernels: &Kernels) {
+    pub(crate) unsafe fn finish(&mut self) {
         let stage = self.stage.as_ptr().cast::<u8>();
         // SAFETY: as above.
         unsafe {
             let ours = self.fill - self.foreign;
-            (kernels.copy)(stage.add(self.foreign), self.line.add(self.foreign), ours);
+            stage.add(self.foreign).copy_to(self.line.add(self.foreign), ours);
         }
     }
 }

@@ -39,25 +39,66 @@ pub(super) const MAX_DEAL: usize = 16;
 pub(super) struct Kernels {
     /// Copies contiguous bytes.
     pub copy: unsafe fn(*const u8, *mut u8, usize),
-    /// Copies contiguous bytes past the caches: whole lines to an aligned target.
-    pub stream: unsafe fn(*const u8, *mut u8, usize),
-    /// What must follow the last `stream`.
-    pub fence: fn(),
     /// By [`GATHERS`].
     gather: [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),
     /// By width, then by [`DEALS`].
     deal: [[unsafe fn(Deal); DEALS.len()]; WIDTHS.len()],
+    /// By number of targets, 2 to 8.
+    shuffle: Option<[Shuffle; 7]>,
+    /// Stores that go past the caches, where the CPU has them.
+    pub past: Option<Past>,
 }
+
+/// Deals rows out that are an element of so many bytes for each target and nothing else, past the
+/// caches or not. There must be a line of them for each target; to go past the caches, targets must
+/// all lie as many whole elements from a line.
+pub(super) type Shuffle = unsafe fn(Deal, usize, bool);
+
+/// A piece on its way past the caches.
+#[derive(Clone, Copy)]
+pub(super) struct Stream {
+    /// The next byte, and how many its run has left, more than none.
+    pub source: *const u8,
+    pub left: usize,
+    /// Bytes of a run, and those between two.
+    pub unit: usize,
+    pub gap: usize,
+    /// The next line, aligned to one.
+    pub target: *mut u8,
+    /// Bytes of runs in a turn, and those that are due after the turns so far.
+    pub turn: isize,
+    pub due: isize,
+}
+
+/// Lets streams take turns: in each, every one stores the whole lines that it has due. Asks for the
+/// input from a place on, which goes ahead by so many bytes a turn.
+///
+/// # Safety
+/// What streams have due in all turns must be readable and writable; for units below 16 bytes, so
+/// must 16 bytes from the begin of each run on.
+pub(super) type Merge = unsafe fn(&mut [Stream], usize, *const u8, usize);
+
+/// The loops that go past the caches.
+pub(super) struct Past {
+    /// Copies contiguous bytes: whole lines to an aligned target.
+    pub stream: unsafe fn(*const u8, *mut u8, usize),
+    /// What must follow the last store.
+    pub fence: fn(),
+    pub merge: Merge,
+}
+
+/// So many bytes ahead of those in use the input is asked for, where outputs go past the caches.
+pub(super) const AHEAD: usize = 2048;
 
 /// Bytes of the elements that are dealt out.
 const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// Numbers of targets that rows can be dealt out to, most first.
-pub(super) const DEALS: [usize; 5] = [16, 8, 4, 3, 2];
+pub(super) const DEALS: [usize; 6] = [16, 8, 4, 3, 2, 1];
 
 /// The longest units of each of the loops that gather.
-const GATHERS: [usize; 11] = [1, 2, 3, 4, 7, 8, 15, 16, 32, 64, 128];
+const GATHERS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 96, 128];
 
 impl Kernels {
     /// Whether elements of `width` bytes can be dealt out.
@@ -65,11 +106,25 @@ impl Kernels {
         WIDTHS.contains(&width)
     }
 
-    /// The loop that deals elements of `width` bytes out to `len` targets, if there is one.
-    pub(super) fn deal(&self, width: usize, len: usize) -> Option<unsafe fn(Deal)> {
-        let width = WIDTHS.iter().position(|w| *w == width)?;
-        let len = DEALS.iter().position(|l| *l == len)?;
-        self.deal.get(width)?.get(len).copied()
+    /// The loop that deals rows of `len` elements of `width` bytes out, if there is one.
+    pub(super) fn shuffle(&self, width: usize, len: usize) -> Option<Shuffle> {
+        let by_len = self.shuffle.as_ref().filter(|_| width < 16 && Self::deals(width))?;
+        by_len.get(len.checked_sub(2)?).copied()
+    }
+
+    /// Deals elements of `width` bytes out to `len` targets: a width and a number that there is
+    /// a loop for.
+    ///
+    /// # Safety
+    /// Every element must be readable, and room for it writable at its target.
+    pub(super) unsafe fn deal(&self, deal: Deal, width: usize, len: usize) {
+        let width = WIDTHS.iter().position(|w| *w == width);
+        let len = DEALS.iter().position(|l| *l == len);
+        let kernel = width.and_then(|width| self.deal.get(width)?.get(len?));
+        if let Some(kernel) = kernel {
+            // SAFETY: the caller's promise.
+            unsafe { kernel(deal) };
+        }
     }
 
     /// The loop that gathers units of `unit` bytes.

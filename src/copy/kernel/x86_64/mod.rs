@@ -1,17 +1,32 @@
 //! AVX2: the generic loops with registers of 32 bytes, and stores that go past the caches.
 
 use super::generic::{self, table};
-use super::{Deal, Gather, Kernels};
+use super::{Deal, Gather, Kernels, Past};
 use core::arch::x86_64::{_mm256_loadu_si256, _mm256_stream_si256, _mm_sfence};
+
+mod merge;
+mod shuffle;
 
 /// For CPUs with AVX2, and only for those.
 pub(super) static AVX2: Kernels = table!(
     #[target_feature(enable = "avx2")]
-    stream: stream,
-    fence: || {
-        // SAFETY: SSE is part of x86-64.
-        unsafe { _mm_sfence() };
-    }
+    shuffle: Some([
+        shuffle::deal::<2>,
+        shuffle::deal::<3>,
+        shuffle::deal::<4>,
+        shuffle::deal::<5>,
+        shuffle::deal::<6>,
+        shuffle::deal::<7>,
+        shuffle::deal::<8>,
+    ]),
+    past: Some(Past {
+        stream,
+        fence: || {
+            // SAFETY: SSE is part of x86-64.
+            unsafe { _mm_sfence() };
+        },
+        merge: merge::merge,
+    })
 );
 
 /// Copies whole lines past the caches.

@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Measures libsplit against the fastest flat copy of the same bytes and against other libraries.
+
+All competitors work in this one process on the same memory, in rounds: in each of them every
+competitor takes its turn, in an order drawn anew. A turn is one call that is not timed and as many
+as fill a fifth of a millisecond that are. What is reported are medians over the rounds, and ratios
+as medians of the rounds' ratios. Before it is timed, each competitor fills poisoned outputs, which
+are compared with NumPy's slices byte by byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib.util
+import math
+import mmap
+import os
+import pathlib
+import platform
+import random
+import re
+import sys
+import time
+
+import numpy as np
+from tqdm import tqdm
+
+import calls
+import report
+import workloads
+from competitors import PEERS, Case, FlatCopy, LibsplitCopy, MemcpyRows, Run
+from native import Libsplit, Native
+from workloads import Workload
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LINE = 64
+HUGE_PAGE = 2 << 20
+POISON = 0xA5
+TURN_NS = 200_000
+WORTH_THREADS = 256 << 10  # bytes
+IDLE_S = 0.003  # for other libraries' threads to stop looking for work
+
+
+class Area:
+    """Memory from the start of a huge page on, touched once."""
+
+    def __init__(self, size: int):
+        self.map = mmap.mmap(-1, size + HUGE_PAGE, flags=mmap.MAP_PRIVATE)
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            self.map.madvise(mmap.MADV_HUGEPAGE)
+        everything = np.frombuffer(self.map, np.uint8)
+        start = -everything.ctypes.data % HUGE_PAGE
+        self.bytes = everything[start : start + size]
+        self.bytes[:] = POISON
+
+
+class Memory:
+    """The input and the outputs of every workload."""
+
+    def __init__(self, selected: list[Workload]):
+        largest = max(work.bytes for work in selected)
+        padding = max(len(work.lengths) for work in selected) * LINE
+        self.source = Area(largest)
+        self.targets = Area(largest + padding + 2 * LINE)
+        words = self.source.bytes[: largest // 8 * 8].view(np.uint64)
+        words[:] = np.random.default_rng(1).integers(0, 2**64, words.size, np.uint64)
+        # No infinities and no NaNs: a library that computes may change these.
+        words &= np.uint64(0xBFFF_BFFF_BFFF_BFFF)
+
+    def case(self, work: Workload, threads: int, offset: int) -> Case:
+        """Outputs begin on a line of their own, `offset` bytes into it."""
+        source = self.source.bytes[: work.bytes].view(work.dtype).reshape(work.shape)
+        targets, at = [], offset
+        for shape in work.piece_shapes():
+            size = int(np.prod(shape)) * work.dtype.itemsize
+            flat = self.targets.bytes[at : at + size]
+            targets.append(flat.view(work.dtype).reshape(shape))
+            at += -(-size // LINE) * LINE
+        area = self.targets.bytes[offset : offset + work.bytes]
+        return Case(work, threads, offset, source.T if work.transposed else source, targets, area)
+
+
+def verify(case: Case, run: Run) -> tuple[bool, float]:
+    """Whether a call on poisoned outputs gives what NumPy's slices are, and its nanoseconds."""
+    for target in [case.area, *case.targets]:
+        target.view(np.uint8).fill(POISON)
+    duration = run.per_call(1)
+    if not run.splits:
+        packed = case.source.T if case.workload.transposed else case.source
+        return np.array_equal(case.area, packed.reshape(-1).view(np.uint8)), duration
+    found = case.targets if run.outputs is None else run.outputs()
+    expected = case.workload.slices(case.source)
+    right = len(found) == len(expected) and all(
+        a.shape == b.shape and np.array_equal(_bits(a), _bits(b)) for a, b in zip(found, expected))
+    return right, duration
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    size = array.dtype.itemsize
+    return array.view(np.dtype("V16") if size == 16 else np.dtype(f"u{size}"))
+
+
+def measure(case: Case, runs: dict[str, Run], args: argparse.Namespace,
+            order: random.Random) -> list[report.Row]:
+    """Verifies and times every competitor."""
+    right, repeats = {}, {}
+    for name, run in runs.items():
+        right[name], duration = verify(case, run)
+        repeats[name] = max(1, math.ceil(TURN_NS / duration))
+    samples: dict[str, list[float]] = {name: [] for name in runs}
+    end = time.perf_counter() + args.seconds
+    rounds = 0
+    while rounds < args.rounds or time.perf_counter() < end:
+        rounds += 1
+        for name in order.sample(list(runs), len(runs)):
+            if case.threads > 1:
+                time.sleep(IDLE_S)
+            samples[name].append(runs[name].per_call(repeats[name]))
+    return [report.Row(case.workload, case.threads, case.offset, name, right[name], samples[name])
+            for name in runs]
+
+
+def cells(selected: list[Workload], args: argparse.Namespace) -> list[tuple[Workload, int, int]]:
+    """Which workloads are measured with how many threads and at which offset."""
+    def wanted(work: Workload, threads: int, offset: int) -> bool:
+        if threads > 1 and work.bytes < WORTH_THREADS:
+            return False
+        if args.only or (threads, offset) == (1, 0):
+            return True
+        if threads > 1 and offset > 0:
+            return args.full and work.name in workloads.QUICK_MISALIGNED
+        if args.full:
+            return work.quick
+        return work.name in (workloads.QUICK_THREADS if threads > 1 else workloads.QUICK_MISALIGNED)
+
+    return [(work, threads, offset) for threads in args.threads for offset in args.offsets
+            for work in selected if wanted(work, threads, offset)]
+
+
+def competitors(args: argparse.Namespace, native: Native) -> dict[str, object]:
+    """Those asked for; by default all, of the other libraries those that are installed."""
+    asked = args.competitors
+    everyone: dict[str, object] = {
+        name: LibsplitCopy(Libsplit(path, native)) for name, path in args.library}
+    first = everyone[args.library[0][0]]
+    everyone["1 thread"] = LibsplitCopy(first.library, always_one_thread=True)
+    if asked is None or "flat" in asked:
+        everyone["plain"] = FlatCopy(native, past_caches=False)
+        everyone["stream"] = FlatCopy(native, past_caches=True)
+    if asked is None or "memcpy" in asked:
+        everyone["memcpy"] = MemcpyRows(native)
+    for name, make in PEERS.items():
+        if importlib.util.find_spec(name) if asked is None else name in asked:
+            everyone[name] = make()
+    return everyone
+
+
+def machine() -> str:
+    """What it runs on, where Linux tells."""
+    told = [f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"]
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        model = re.search(r"model name\s*: (.*)", cpuinfo.read_text())
+        told += [model[1]] if model else []
+    for cache in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = ((cache / name).read_text().strip()
+                             for name in ["level", "type", "size"])
+        if kind != "Instruction":
+            told.append(f"L{level} {size}")
+    return ", ".join(told)
+
+
+def run(args: argparse.Namespace) -> report.Results:
+    native = Native(args.build / "bench/bench_native.so")
+    everyone = competitors(args, native)
+    libraries = [name for name, _ in args.library]
+    results = report.Results(machine(), libraries,
+                             {name: one.version for name, one in everyone.items()})
+    selected = select(args)
+    memory = Memory(selected)
+    order = random.Random(1)
+    bar = tqdm(cells(selected, args), unit="case", disable=args.quiet)
+    gc.disable()
+    try:
+        for work, threads, offset in bar:
+            bar.set_description(f"{work.name}, {threads} thread{'s' * (threads > 1)}, +{offset}")
+            case = memory.case(work, threads, offset)
+            prepared = {name: one.prepare(case) for name, one in everyone.items()}
+            runs = {name: one for name, one in prepared.items() if one}
+            results.rows += measure(case, runs, args, order)
+            del prepared, runs
+            gc.collect()
+        if args.calls:
+            results.empty_python_call = calls.empty_python_call()
+            builds = {name: (path, everyone[name].library) for name, path in args.library}
+            results.costs = calls.costs(builds, args.build / "bench/one_call")
+    except KeyboardInterrupt:
+        print("\ninterrupted: these results are not all", file=sys.stderr)
+    return results
+
+
+def select(args: argparse.Namespace) -> list[Workload]:
+    if not args.only:
+        return [work for work in workloads.ALL if args.full or work.quick]
+    by_name = {work.name.lower(): work for work in workloads.ALL}
+    unknown = [name for name in args.only if name.lower() not in by_name]
+    if unknown:
+        raise SystemExit(f"error: no workload {', '.join(unknown)}: --list names them all")
+    return [by_name[name.lower()] for name in args.only]
+
+
+def arguments() -> argparse.Namespace:
+    def names(text: str) -> list[str]:
+        return [name for name in text.split(",") if name]
+
+    def numbers(text: str) -> list[int]:
+        return [int(number) for number in names(text)]
+
+    def library(text: str) -> tuple[str, pathlib.Path]:
+        name, found, path = text.partition("=")
+        if not found:
+            raise argparse.ArgumentTypeError(f"'{text}' is not NAME=PATH")
+        return name, pathlib.Path(path).resolve()
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--full", action="store_true",
+                        help="more workloads and more rounds: about ten minutes, not one")
+    parser.add_argument("--only", type=names, metavar="W1,W2", help="these workloads alone")
+    parser.add_argument("--competitors", type=names, metavar="NAMES",
+                        help="beside libsplit, these alone, of flat, memcpy, " + ", ".join(PEERS))
+    parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="1,2")
+    parser.add_argument("--offsets", type=numbers, default=[0, 16], metavar="0,16",
+                        help="of the outputs, in bytes from a 64-byte line")
+    parser.add_argument("--seconds", type=float, help="for the rounds of one case")
+    parser.add_argument("--rounds", type=int, help="at least so many")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
+                        help="where CMake has built libsplit and the benchmark")
+    parser.add_argument("--library", type=library, action="append", metavar="NAME=PATH",
+                        help="a build of libsplit, again for a second one to compare with")
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "out/bench",
+                        help="directory for the results")
+    parser.add_argument("--no-calls", dest="calls", action="store_false",
+                        help="leave out what a call costs and its instructions")
+    parser.add_argument("--no-chart", dest="chart", action="store_false")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.add_argument("--list", action="store_true", help="name the workloads and exit")
+    args = parser.parse_args()
+    args.seconds = args.seconds if args.seconds is not None else (1.0 if args.full else 0.25)
+    args.rounds = args.rounds or (7 if args.full else 3)
+    args.library = args.library or [("libsplit", args.build / "lib/libsplit.so")]
+    return args
+
+
+def main() -> int:
+    args = arguments()
+    if args.list:
+        for work in workloads.ALL:
+            print(f"{work.name:9} {work.bytes / workloads.MIB:8.2f} MiB  {work.describe()}")
+        return 0
+    results = run(args)
+    report.write(results, args.output, args.chart)
+    print(report.tables(results))
+    print(f"These tables and more are in {args.output}.")
+    wrong = [row for row in results.rows if not row.right and row.competitor in results.libraries]
+    for row in wrong:
+        print(f"error: {row.competitor} gives wrong bytes for {row.workload.name}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

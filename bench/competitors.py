@@ -1,0 +1,288 @@
+"""Who splits: libsplit, flat copies, memcpy for each run, and other libraries.
+
+A competitor prepares a case, once, and gives something to be timed, or None where it cannot do it.
+All work on the same memory; the few that insist on outputs of their own say so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from ctypes import c_size_t, c_void_p
+
+import numpy as np
+
+from native import Flat, Libsplit, Native, Rows
+from workloads import Workload
+
+
+@dataclasses.dataclass
+class Case:
+    """A workload in memory: the input, and where its pieces go, one behind the other."""
+
+    workload: Workload
+    threads: int
+    offset: int  # of the outputs, in bytes from a 64-byte line
+    source: np.ndarray
+    targets: list[np.ndarray]
+    area: np.ndarray  # bytes, as many as the input, from the first output on
+
+
+class Run:
+    """A competitor's call on one case."""
+
+    def __init__(self, per_call: Callable[[int], float],
+                 outputs: Callable[[], list[np.ndarray]] | None = None,
+                 splits: bool = True):
+        self.per_call = per_call  # makes so many calls after one; gives nanoseconds per call
+        self.outputs = outputs  # gives the pieces, if they are not in the case's targets
+        self.splits = splits  # or else fills the case's area as the input is
+
+
+def _python(call: Callable[[], object], outputs=None) -> Run:
+    """A call from Python: its own cost is part of what is measured."""
+
+    def per_call(calls: int) -> float:
+        call()
+        start = time.perf_counter_ns()
+        for _ in range(calls):
+            call()
+        return (time.perf_counter_ns() - start) / calls
+
+    return Run(per_call, outputs)
+
+
+class LibsplitCopy:
+    """With the case's threads, or always with one, to be compared with."""
+
+    def __init__(self, library: Libsplit, always_one_thread: bool = False):
+        self.library = library
+        self.version = library.version
+        self.always_one_thread = always_one_thread
+
+    def prepare(self, case: Case) -> Run | None:
+        if self.always_one_thread and case.threads == 1:
+            return None
+        work = case.workload
+        split = self.library.split(case.source, work.axis, list(work.lengths), work.sequence,
+                                   case.targets, 1 if self.always_one_thread else case.threads)
+        return Run(lambda calls: self.library.native.time("copy", split, calls))
+
+
+class FlatCopy:
+    """The ceiling: as many bytes, from the input to where the outputs are. Splits nothing."""
+
+    version = "AVX2"
+
+    def __init__(self, native: Native, past_caches: bool):
+        self.native = native
+        self.past_caches = past_caches
+
+    def prepare(self, case: Case) -> Run:
+        flat = Flat(source=case.source.ctypes.data, target=case.area.ctypes.data,
+                    bytes=case.area.nbytes, past_caches=self.past_caches,
+                    pool=self.native.pool(case.threads))
+        return Run(lambda calls: self.native.time("flat", flat, calls), splits=False)
+
+
+class MemcpyRows:
+    """A loop over memcpy, output by output, as runtimes do it."""
+
+    version = "libc"
+
+    def __init__(self, native: Native):
+        self.native = native
+
+    def prepare(self, case: Case) -> Run | None:
+        work = case.workload
+        if work.transposed:
+            return None
+        count = len(work.lengths)
+        job = Rows(source=case.source.ctypes.data, count=work.rows, row=sum(work.runs),
+                   runs=(c_size_t * count)(*work.runs),
+                   targets=(c_void_p * count)(*(target.ctypes.data for target in case.targets)),
+                   num_outputs=count, threads=case.threads, pool=self.native.pool(case.threads))
+        return Run(lambda calls: self.native.time("rows", job, calls))
+
+
+class NumPy:
+    """One np.copyto for each piece. Has no threads."""
+
+    def __init__(self):
+        self.version = np.__version__
+
+    def prepare(self, case: Case) -> Run | None:
+        pairs = list(zip(case.targets, case.workload.slices(case.source)))
+
+        def call():
+            for target, piece in pairs:
+                np.copyto(target, piece)
+
+        return _python(call)
+
+
+class OnnxRuntime:
+    """A model of one Split, run with IOBinding on the case's memory.
+
+    A sequence cannot be bound to memory: SplitToSequence allocates its outputs.
+    """
+
+    def __init__(self):
+        import onnx
+        import onnxruntime
+
+        self.onnx = onnx
+        self.ort = onnxruntime
+        self.version = onnxruntime.__version__
+
+    def prepare(self, case: Case) -> Run | None:
+        work = case.workload
+        if work.transposed or work.dtype.kind == "c":
+            return None
+        session = self.session(self._model(case), case.threads)
+        source = case.source
+        if work.sequence:
+            feeds = {"input": self.ort.OrtValue.ortvalue_from_numpy(source)}
+            return _python(lambda: session.run_with_ort_values(["outputs"], feeds),
+                           lambda: session.run(["outputs"], {"input": source})[0])
+        binding = session.io_binding()
+        binding.bind_input("input", "cpu", 0, work.dtype.type, work.shape, source.ctypes.data)
+        for i, target in enumerate(case.targets):
+            binding.bind_output(f"output{i}", "cpu", 0, work.dtype.type, target.shape,
+                                target.ctypes.data)
+        return _python(lambda: session.run_with_iobinding(binding))
+
+    def session(self, model: bytes, threads: int):
+        options = self.ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        # Between calls its threads look for work this long, not tens of milliseconds into the turns
+        # of others.
+        options.add_session_config_entry("session.intra_op.spin_duration_us", "1000")
+        return self.ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+    def _model(self, case: Case) -> bytes:
+        make = self.onnx.helper
+        work = case.workload
+        dtype = make.np_dtype_to_tensor_dtype(work.dtype)
+        source = make.make_tensor_value_info("input", dtype, work.shape)
+        if work.sequence:
+            node = make.make_node("SplitToSequence", ["input"], ["outputs"], axis=work.axis)
+            outputs = [make.make_tensor_sequence_value_info("outputs", dtype, None)]
+            constants = []
+        else:
+            names = [f"output{i}" for i in range(len(work.lengths))]
+            node = make.make_node("Split", ["input", "lengths"], names, axis=work.axis)
+            outputs = [make.make_tensor_value_info(name, dtype, shape)
+                       for name, shape in zip(names, work.piece_shapes())]
+            constants = [make.make_tensor("lengths", self.onnx.TensorProto.INT64,
+                                          [len(names)], work.lengths)]
+        graph = make.make_graph([node], "split", [source], outputs, constants)
+        opset = make.make_opsetid("", 18)
+        return make.make_model(graph, opset_imports=[opset], ir_version=8).SerializeToString()
+
+
+class OpenVino:
+    """A model of one VariadicSplit on the case's memory, compiled for the CPU."""
+
+    def __init__(self):
+        import openvino
+        import openvino.opset1
+
+        self.ov = openvino
+        self.core = openvino.Core()
+        self.version = openvino.__version__.split("-")[0]
+
+    def prepare(self, case: Case) -> Run | None:
+        work = case.workload
+        if work.transposed or work.dtype.kind == "c":
+            return None
+        ops = self.ov.opset1
+        source = ops.parameter(list(work.shape), work.dtype.type)
+        node = ops.variadic_split(source, work.axis, list(work.lengths))
+        model = self.ov.Model(list(node.outputs()), [source], "split")
+        compiled = self.core.compile_model(model, "CPU", {
+            "INFERENCE_NUM_THREADS": case.threads, "NUM_STREAMS": 1,
+            "PERFORMANCE_HINT": "LATENCY", "ENABLE_CPU_PINNING": False})
+        request = compiled.create_infer_request()
+        request.set_input_tensor(self.ov.Tensor(case.source, shared_memory=True))
+        for i, target in enumerate(case.targets):
+            request.set_output_tensor(i, self.ov.Tensor(target, shared_memory=True))
+        return _python(lambda: request.infer(None, share_outputs=True))
+
+
+class OpenCv:
+    """cv2.split where pieces are single elements, cv2.transpose where that gives the pieces.
+
+    It is lent the elements as types of their size that it knows.
+    """
+
+    TYPES = {1: np.uint8, 2: np.int16, 4: np.float32, 8: np.float64}
+    MOST_CHANNELS = 16
+
+    def __init__(self):
+        import cv2
+
+        self.cv = cv2
+        self.version = cv2.__version__
+
+    def prepare(self, case: Case) -> Run | None:
+        work = case.workload
+        columns = work.axis == len(work.shape) - 1 and set(work.lengths) == {1}
+        if columns and len(work.lengths) <= self.MOST_CHANNELS:
+            call = self._split(case)
+        elif work.transposed or (columns and len(work.shape) == 2):
+            call = self._transpose(case)
+        else:
+            return None
+        timed = _python(call)
+
+        def per_call(calls: int) -> float:
+            self.cv.setNumThreads(case.threads)
+            return timed.per_call(calls)
+
+        return Run(per_call)
+
+    def _split(self, case: Case) -> Callable[[], object]:
+        dtype = self.TYPES[case.workload.dtype.itemsize]
+        image = case.source.view(dtype).reshape(-1, 1, len(case.targets))
+        planes = [target.view(dtype).reshape(-1, 1) for target in case.targets]
+        return lambda: self.cv.split(image, planes)
+
+    def _transpose(self, case: Case) -> Callable[[], object]:
+        """One call for all pieces: they lie one behind the other."""
+        dtype = self.TYPES[case.workload.dtype.itemsize]
+        packed = case.source.T if case.workload.transposed else case.source
+        rows, columns = packed.shape
+        target = case.area.view(dtype).reshape(columns, rows)
+        return lambda: self.cv.transpose(packed.view(dtype), target)
+
+
+class Torch:
+    """torch.split_with_sizes_copy on the case's memory."""
+
+    def __init__(self):
+        import torch
+
+        self.torch = torch
+        self.version = torch.__version__
+
+    def prepare(self, case: Case) -> Run | None:
+        source = self.torch.from_numpy(case.source)
+        targets = [self.torch.from_numpy(target) for target in case.targets]
+        lengths = list(case.workload.lengths)
+        axis = case.workload.axis
+
+        def per_call(calls: int) -> float:
+            self.torch.set_num_threads(case.threads)
+            with self.torch.inference_mode():
+                return timed.per_call(calls)
+
+        timed = _python(lambda: self.torch.split_with_sizes_copy(source, lengths, axis,
+                                                                 out=targets))
+        return Run(per_call)
+
+
+PEERS = {"numpy": NumPy, "onnxruntime": OnnxRuntime, "openvino": OpenVino, "cv2": OpenCv,
+         "torch": Torch}

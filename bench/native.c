@@ -1,0 +1,220 @@
+/*
+ * native.c - the competitors that are C, and the loop that times them
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * bench.py loads this as a shared library. Functions that time give nanoseconds per call over
+ * 'calls' calls, after one that is not timed, or -1 if a call fails.
+ */
+#define _DEFAULT_SOURCE 1
+
+#include "pool.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/* Below this many bytes nothing is handed to other threads. */
+#define WORTH_THREADS ((size_t)256 << 10)
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+/* Inlined with its 'call' wherever it is used. */
+static inline double time_calls(int32_t (*call)(const void *), const void *data, size_t calls) {
+    if (call(data) != 0)
+        return -1;
+    double start = now();
+    for (size_t i = 0; i < calls; i++)
+        if (call(data) != 0)
+            return -1;
+    return (now() - start) / (double)calls;
+}
+
+/* libsplit, in any of its builds */
+
+typedef libsplit_status (*copy_fn)(const libsplit_tensor *, const libsplit_params *,
+                                   const libsplit_tensor *, size_t, const libsplit_executor *,
+                                   libsplit_error *);
+typedef libsplit_status (*view_fn)(const libsplit_tensor *, const libsplit_params *,
+                                   libsplit_tensor *, size_t, libsplit_error *);
+
+struct split {
+    copy_fn copy;
+    view_fn view;
+    const libsplit_tensor *input;
+    const libsplit_params *params;
+    libsplit_tensor *outputs;
+    size_t num_outputs;
+    const libsplit_executor *executor;
+};
+
+static int32_t call_copy(const void *data) {
+    const struct split *split = data;
+    return split->copy(split->input, split->params, split->outputs, split->num_outputs,
+                       split->executor, NULL);
+}
+
+static int32_t call_view(const void *data) {
+    const struct split *split = data;
+    return split->view(split->input, split->params, split->outputs, split->num_outputs, NULL);
+}
+
+double time_copy(const struct split *split, size_t calls) {
+    return time_calls(call_copy, split, calls);
+}
+
+double time_view(const struct split *split, size_t calls) {
+    return time_calls(call_view, split, calls);
+}
+
+/* The ceiling: as many bytes, copied flat */
+
+struct flat {
+    const char *source;
+    char *target;
+    size_t bytes;
+    int32_t past_caches;
+    struct pool *pool; /* NULL = the calling thread alone */
+};
+
+#if defined(__x86_64__)
+
+#define AVX2 __attribute__((target("avx2")))
+#define LINE 64
+
+AVX2 static void copy_32(char *target, const char *source) {
+    _mm256_storeu_si256((void *)target, _mm256_loadu_si256((const void *)source));
+}
+
+/* At least 128 bytes: unaligned ends, and between them whole lines of the target. */
+#define FLAT_COPY(name, store, fence)                                                              \
+    AVX2 static void name(char *target, const char *source, size_t bytes) {                        \
+        copy_32(target, source);                                                                   \
+        copy_32(target + 32, source + 32);                                                         \
+        copy_32(target + bytes - 64, source + bytes - 64);                                         \
+        copy_32(target + bytes - 32, source + bytes - 32);                                         \
+        size_t at = LINE - (uintptr_t)target % LINE;                                               \
+        for (; at + 128 <= bytes; at += 128) {                                                     \
+            __m256i a = _mm256_loadu_si256((const void *)(source + at));                           \
+            __m256i b = _mm256_loadu_si256((const void *)(source + at + 32));                      \
+            __m256i c = _mm256_loadu_si256((const void *)(source + at + 64));                      \
+            __m256i d = _mm256_loadu_si256((const void *)(source + at + 96));                      \
+            store((void *)(target + at), a);                                                       \
+            store((void *)(target + at + 32), b);                                                  \
+            store((void *)(target + at + 64), c);                                                  \
+            store((void *)(target + at + 96), d);                                                  \
+        }                                                                                          \
+        for (; at + 32 <= bytes; at += 32)                                                         \
+            copy_32(target + at, source + at);                                                     \
+        fence;                                                                                     \
+    }
+
+FLAT_COPY(copy_plain, _mm256_store_si256, (void)0)
+FLAT_COPY(copy_past_caches, _mm256_stream_si256, _mm_sfence())
+
+static void copy_flat(const struct flat *flat, size_t begin, size_t end) {
+    if (end - begin < 128 || !__builtin_cpu_supports("avx2"))
+        memcpy(flat->target + begin, flat->source + begin, end - begin);
+    else if (flat->past_caches)
+        copy_past_caches(flat->target + begin, flat->source + begin, end - begin);
+    else
+        copy_plain(flat->target + begin, flat->source + begin, end - begin);
+}
+
+#else
+
+static void copy_flat(const struct flat *flat, size_t begin, size_t end) {
+    memcpy(flat->target + begin, flat->source + begin, end - begin);
+}
+
+#endif
+
+/* Parts that are handed out: small enough to keep threads equally busy, even in number. */
+static size_t flat_parts(size_t bytes) {
+    size_t parts = bytes / WORTH_THREADS * 2;
+    return parts < 64 ? parts : 64;
+}
+
+/* Where part 'index' begins: on a whole KiB. */
+static size_t part_begin(size_t bytes, size_t index, size_t parts) {
+    return index == parts ? bytes : bytes / parts * index / 1024 * 1024;
+}
+
+static void flat_task(void *data, size_t index) {
+    const struct flat *flat = data;
+    size_t parts = flat_parts(flat->bytes);
+    copy_flat(flat, part_begin(flat->bytes, index, parts),
+              part_begin(flat->bytes, index + 1, parts));
+}
+
+static int32_t call_flat(const void *data) {
+    const struct flat *flat = data;
+    if (flat->pool && flat->bytes >= WORTH_THREADS)
+        return pool_parallel_for(flat->pool, flat_task, (void *)flat, flat_parts(flat->bytes));
+    copy_flat(flat, 0, flat->bytes);
+    return 0;
+}
+
+double time_flat(const struct flat *flat, size_t calls) {
+    return time_calls(call_flat, flat, calls);
+}
+
+/* One call of memcpy for each run */
+
+struct rows {
+    const char *source;
+    size_t count;       /* rows */
+    size_t row;         /* bytes of one */
+    const size_t *runs; /* bytes that each output takes of every row */
+    char *const *targets;
+    size_t num_outputs;
+    uint32_t threads;
+    struct pool *pool;
+};
+
+static void copy_rows(const struct rows *rows, size_t begin, size_t end) {
+    const char *source = rows->source;
+    for (size_t i = 0; i < rows->num_outputs; i++) {
+        size_t run = rows->runs[i];
+        for (size_t row = begin; row < end; row++)
+            memcpy(rows->targets[i] + row * run, source + row * rows->row, run);
+        source += run;
+    }
+}
+
+static void rows_task(void *data, size_t index) {
+    const struct rows *rows = data;
+    copy_rows(rows, rows->count * index / rows->threads, rows->count * (index + 1) / rows->threads);
+}
+
+/* A single row: each output is a task. */
+static void output_task(void *data, size_t index) {
+    const struct rows *rows = data;
+    size_t before = 0;
+    for (size_t i = 0; i < index; i++)
+        before += rows->runs[i];
+    memcpy(rows->targets[index], rows->source + before, rows->runs[index]);
+}
+
+static int32_t call_rows(const void *data) {
+    const struct rows *rows = data;
+    if (rows->pool && rows->count * rows->row >= WORTH_THREADS) {
+        if (rows->count == 1)
+            return pool_parallel_for(rows->pool, output_task, (void *)rows, rows->num_outputs);
+        return pool_parallel_for(rows->pool, rows_task, (void *)rows, rows->threads);
+    }
+    copy_rows(rows, 0, rows->count);
+    return 0;
+}
+
+double time_rows(const struct rows *rows, size_t calls) {
+    return time_calls(call_rows, rows, calls);
+}

@@ -1,0 +1,146 @@
+"""libsplit and bench_native.so by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import pathlib
+from ctypes import POINTER, Structure, byref, c_char, c_double, c_int32, c_int64, c_size_t, \
+    c_uint32, c_void_p
+
+import numpy as np
+
+OK = 0
+ONNX_SPLIT = 1
+ONNX_SPLIT_TO_SEQUENCE = 2
+OPSET = 18
+
+# The numbers of ONNX TensorProto.DataType.
+DTYPES = {np.dtype(name): number for name, number in [
+    ("f4", 1), ("u1", 2), ("i1", 3), ("u2", 4), ("i2", 5), ("i4", 6), ("i8", 7), ("?", 9),
+    ("f2", 10), ("f8", 11), ("u4", 12), ("u8", 13), ("c8", 14), ("c16", 15)]}
+
+
+class Tensor(Structure):
+    _fields_ = [("data", c_void_p), ("data_bytes", c_size_t), ("shape", POINTER(c_int64)),
+                ("strides", POINTER(c_int64)), ("rank", c_int32), ("capacity", c_int32),
+                ("dtype", c_int32), ("bit_offset", c_uint32)]
+
+
+class Params(Structure):
+    _fields_ = [("struct_size", c_size_t), ("op", c_int32), ("opset", c_int32), ("axis", c_int64),
+                ("split", POINTER(Tensor)), ("num_outputs", c_int64), ("keepdims", c_int32),
+                ("flags", c_uint32)]
+
+
+class Error(Structure):
+    _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("output_index", c_int32),
+                ("expected", c_int64), ("actual", c_int64), ("message", c_char * 240)]
+
+
+class Executor(Structure):
+    _fields_ = [("struct_size", c_size_t), ("parallel_for", c_void_p), ("pool", c_void_p),
+                ("max_tasks", c_uint32), ("flags", c_uint32)]
+
+
+class Split(Structure):
+    _fields_ = [("copy", c_void_p), ("view", c_void_p), ("input", POINTER(Tensor)),
+                ("params", POINTER(Params)), ("outputs", POINTER(Tensor)),
+                ("num_outputs", c_size_t), ("executor", POINTER(Executor))]
+
+
+class Flat(Structure):
+    _fields_ = [("source", c_void_p), ("target", c_void_p), ("bytes", c_size_t),
+                ("past_caches", c_int32), ("pool", c_void_p)]
+
+
+class Rows(Structure):
+    _fields_ = [("source", c_void_p), ("count", c_size_t), ("row", c_size_t),
+                ("runs", POINTER(c_size_t)), ("targets", POINTER(c_void_p)),
+                ("num_outputs", c_size_t), ("threads", c_uint32), ("pool", c_void_p)]
+
+
+def tensor(array: np.ndarray, packed: bool) -> Tensor:
+    """A descriptor of the array; the caller keeps the array's memory."""
+    strides = None
+    if not packed:
+        strides = (c_int64 * array.ndim)(*(step // array.itemsize for step in array.strides))
+    return Tensor(data=array.ctypes.data, data_bytes=array.nbytes if packed else 0,
+                  shape=(c_int64 * array.ndim)(*array.shape), strides=strides, rank=array.ndim,
+                  capacity=array.ndim, dtype=DTYPES[array.dtype])
+
+
+class Native:
+    """bench_native.so: copies in C, a pool of threads, and the loop that times them."""
+
+    def __init__(self, path: pathlib.Path):
+        self.library = ctypes.CDLL(str(path))
+        self.library.pool_new.restype = c_void_p
+        for name in ["time_copy", "time_view", "time_flat", "time_rows"]:
+            function = getattr(self.library, name)
+            function.argtypes = [c_void_p, c_size_t]
+            function.restype = c_double
+        self._pools: dict[int, int | None] = {1: None}
+
+    def pool(self, threads: int) -> int | None:
+        """A pool of so many threads, the caller's among them; None for one."""
+        if threads not in self._pools:
+            self._pools[threads] = self.library.pool_new(threads)
+            if not self._pools[threads]:
+                raise OSError(f"no pool of {threads} threads could be made")
+        return self._pools[threads]
+
+    def time(self, what: str, job: Structure, calls: int) -> float:
+        """Nanoseconds per call."""
+        return getattr(self.library, f"time_{what}")(byref(job), calls)
+
+
+class Libsplit:
+    """One build of libsplit."""
+
+    def __init__(self, path: pathlib.Path, native: Native):
+        self.library = ctypes.CDLL(str(path))
+        self.native = native
+        self.version = self._version()
+
+    def _version(self) -> str:
+        function = self.library.libsplit_version_string
+        function.restype = ctypes.c_char_p
+        return function().decode()
+
+    def split(self, source: np.ndarray, axis: int, lengths: list[int], sequence: bool,
+              targets: list[np.ndarray], threads: int) -> Split:
+        """A call, ready to be timed."""
+        params = Params(struct_size=ctypes.sizeof(Params), axis=axis, keepdims=1, opset=OPSET,
+                        op=ONNX_SPLIT_TO_SEQUENCE if sequence else ONNX_SPLIT)
+        if not sequence:
+            list_of = np.array(lengths, np.int64)
+            params.split = ctypes.pointer(tensor(list_of, packed=True))
+            params.keep = list_of
+        outputs = (Tensor * len(targets))(*(tensor(target, packed=True) for target in targets))
+        split = Split(copy=ctypes.cast(self.library.libsplit_copy, c_void_p),
+                      view=ctypes.cast(self.library.libsplit_view, c_void_p),
+                      input=ctypes.pointer(tensor(source, source.flags.c_contiguous)),
+                      params=ctypes.pointer(params), outputs=outputs, num_outputs=len(targets))
+        if threads > 1:
+            run = ctypes.cast(self.native.library.pool_parallel_for, c_void_p)
+            split.executor = ctypes.pointer(Executor(
+                struct_size=ctypes.sizeof(Executor), parallel_for=run,
+                pool=self.native.pool(threads), max_tasks=threads))
+        self._check(split)
+        return split
+
+    @staticmethod
+    def room_for_strides(split: Split) -> None:
+        """What a view needs in its outputs, and a copy does not."""
+        for i in range(split.num_outputs):
+            output = split.outputs[i]
+            output.strides = (c_int64 * output.rank)()
+
+    def _check(self, split: Split) -> None:
+        """Makes the call once, for its message if it fails."""
+        error = Error(struct_size=ctypes.sizeof(Error))
+        status = self.library.libsplit_copy(split.input, split.params, split.outputs,
+                                            c_size_t(split.num_outputs), split.executor,
+                                            byref(error))
+        if status != OK:
+            raise RuntimeError(f"libsplit_copy: {error.message.decode()}")

@@ -1,0 +1,189 @@
+"""What was measured: as tables, as CSV, as a chart."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import pathlib
+import statistics
+
+from calls import Cost
+from workloads import MIB, Workload
+
+FLAT = ["plain", "stream"]
+
+# The chart: whom it shows, and how; and what.
+MARKS = {"libsplit": ("#c1272d", "D"), "onnxruntime": ("#0072b2", "o"),
+         "openvino": ("#7a4fa3", "s"), "torch": ("#e69f00", "v"), "numpy": ("#009e73", "^"),
+         "cv2": ("#56b4e9", "P"), "memcpy": ("#777777", "x")}
+CHARTED = ["W1", "W2", "W4", "W4b", "W5", "W5b", "W5c", "W6", "W7", "W8", "W9", "W11", "W11u",
+           "W12", "W13", "W15", "W16", "W17", "W18", "U96", "U31", "R12x3", "R48x3", "R12x3L"]
+
+
+@dataclasses.dataclass
+class Row:
+    """One competitor on one case."""
+
+    workload: Workload
+    threads: int
+    offset: int
+    competitor: str
+    right: bool
+    samples: list[float]  # nanoseconds per call, a round each
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        return self.workload.name, self.threads, self.offset
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.samples)
+
+    @property
+    def deviation(self) -> float:
+        """Median absolute deviation."""
+        return statistics.median(abs(sample - self.median) for sample in self.samples)
+
+
+@dataclasses.dataclass
+class Results:
+    machine: str
+    libraries: list[str]  # the builds of libsplit, by name
+    versions: dict[str, str]  # of every competitor
+    rows: list[Row] = dataclasses.field(default_factory=list)
+    costs: list[Cost] = dataclasses.field(default_factory=list)
+    empty_python_call: float = 0
+
+    def cases(self) -> dict[tuple[str, int, int], dict[str, Row]]:
+        """The rows by case, then by competitor."""
+        cases: dict[tuple[str, int, int], dict[str, Row]] = {}
+        for row in self.rows:
+            cases.setdefault(row.key, {})[row.competitor] = row
+        return cases
+
+
+def ratio(row: Row, to: Row) -> float:
+    """How many times as long `row` takes: the median over the rounds."""
+    return statistics.median(a / b for a, b in zip(row.samples, to.samples))
+
+
+def ceiling(of: dict[str, Row]) -> Row | None:
+    """The faster of the flat copies."""
+    return min((of[name] for name in FLAT if name in of), key=lambda row: row.median, default=None)
+
+
+def tables(results: Results) -> str:
+    """Markdown: a table for each number of threads and offset, and one of calls."""
+    cases = results.cases()
+    text = [results.machine, ""]
+    for threads, offset in dict.fromkeys((key[1], key[2]) for key in cases):
+        text.append("## 1 thread" if threads == 1 else f"## {threads} threads")
+        text[-1] += f", outputs {offset} bytes off their lines" if offset else ", outputs on lines"
+        here = [of for key, of in cases.items() if key[1:] == (threads, offset)]
+        text += ["", _ratios(here, results.libraries), ""]
+    if results.costs:
+        text += ["## A call, float32 [1,columns] axis 1 into three", "", _costs(results.costs), "",
+                 f"A call from Python that does nothing takes {results.empty_python_call:.0f} ns: "
+                 "part of what every other library takes here, but not libsplit, memcpy and flat.",
+                 ""]
+    return "\n".join(text)
+
+
+def _ratios(here: list[dict[str, Row]], libraries: list[str]) -> str:
+    peers = [name for name in dict.fromkeys(name for of in here for name in of)
+             if name not in libraries and name not in FLAT]
+    head = ["", "split", "MiB", "flat GB/s", *(f"{name} of flat" for name in libraries),
+            *(f"× {name}" for name in peers)]
+    lines = []
+    for of in here:
+        flat, libsplit = ceiling(of), of[libraries[0]]
+        work = libsplit.workload
+        line = [work.name, work.describe(), f"{work.bytes / MIB:.2f}",
+                f"{work.bytes / flat.median:.1f}" if flat else "–"]
+        for name in libraries:
+            line.append(_marked(of[name], f"{ratio(flat, of[name]):.2f}") if flat else "–")
+        for name in peers:
+            found = name in of
+            line.append(_marked(of[name], f"{ratio(of[name], libsplit):.1f}") if found else "–")
+        lines.append(line)
+    return markdown(head, lines, text_columns=2)
+
+
+def _marked(row: Row, text: str) -> str:
+    return text if row.right else f"wrong {text}"
+
+
+def _costs(costs: list[Cost]) -> str:
+    return markdown(["", "function", "columns", "ns", "instructions"], [
+        [cost.library, cost.function, str(cost.columns), f"{cost.nanoseconds:.0f}",
+         "valgrind is not installed" if cost.instructions is None else f"{cost.instructions}"]
+        for cost in costs], text_columns=2)
+
+
+def markdown(head: list[str], lines: list[list[str]], text_columns: int) -> str:
+    """A table that reads well as it is, too."""
+    widths = [max(map(len, column)) for column in zip(head, *lines)]
+    rule = ["-" * width if i < text_columns else "-" * (width - 1) + ":"
+            for i, width in enumerate(widths)]
+    return "\n".join("| " + " | ".join(
+        cell.ljust(width) if i < text_columns else cell.rjust(width)
+        for i, (cell, width) in enumerate(zip(line, widths))) + " |"
+        for line in [head, rule, *lines])
+
+
+def write(results: Results, directory: pathlib.Path, with_chart: bool) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "results.md").write_text(tables(results), encoding="utf-8")
+    _write_csv(results, directory / "results.csv")
+    if with_chart:
+        _draw(results, directory / "speed")
+
+
+def _write_csv(results: Results, path: pathlib.Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["workload", "split", "bytes", "threads", "offset", "competitor", "version",
+                      "right", "rounds", "median_ns", "deviation_ns", "gb_per_s", "of_flat"])
+        for of in results.cases().values():
+            flat = ceiling(of)
+            for row in of.values():
+                work = row.workload
+                out.writerow([work.name, work.describe(), work.bytes, row.threads, row.offset,
+                              row.competitor, results.versions[row.competitor], row.right,
+                              len(row.samples), f"{row.median:.1f}", f"{row.deviation:.1f}",
+                              f"{work.bytes / row.median:.3f}",
+                              f"{ratio(flat, row):.3f}" if flat else ""])
+
+
+def _draw(results: Results, path: pathlib.Path) -> None:
+    """One thread, outputs on lines: everyone's speed as a share of the flat copy's."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "libsplit"
+    import matplotlib.pyplot as plt
+
+    cases = [of for key, of in results.cases().items()
+             if key[0] in CHARTED and key[1:] == (1, 0) and ceiling(of)]
+    figure, axes = plt.subplots(figsize=(9, 1.4 + 0.24 * len(cases)), layout="constrained")
+    for name, (colour, mark) in MARKS.items():
+        points = [(ratio(ceiling(of), of[name]), y) for y, of in enumerate(cases)
+                  if name in of and of[name].right]
+        if points:
+            ours = name == results.libraries[0]
+            axes.scatter(*zip(*points), c=colour, marker=mark, s=70 if ours else 28,
+                         label=f"{name} {results.versions[name]}", zorder=3 if ours else 2)
+    axes.axvline(1, color="0.4", linewidth=1)
+    axes.set_xscale("log")
+    ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]
+    axes.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks])
+    axes.minorticks_off()
+    labels = [of[results.libraries[0]].workload.describe() for of in cases]
+    axes.set_yticks(range(len(cases)), labels, fontsize=8)
+    axes.set_ylim(len(cases) - 0.4, -0.6)
+    axes.grid(color="0.9", zorder=0)
+    axes.set_xlabel("speed, of the fastest flat copy of the same bytes (further right is faster)")
+    figure.legend(loc="outside upper center", ncols=4, fontsize=8, frameon=False)
+    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(path.with_suffix(".png"), dpi=120)
+    plt.close(figure)
