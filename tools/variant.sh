@@ -45,6 +45,6 @@ fi
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS="$c_flags" \
     -DLIBSPLIT_SANITIZER="$sanitizer" -DLIBSPLIT_CARGO_TARGET="$triple" \
-    -DLIBSPLIT_BUILD_EXAMPLES=OFF
+    -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF
 cmake --build "$build" --parallel "$(getconf _NPROCESSORS_ONLN)"
 ctest --test-dir "$build" --output-on-failure --tests-regex "$tests"
