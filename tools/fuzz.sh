@@ -24,6 +24,6 @@ for target in $targets; do
     echo "==> fuzz: $target, $seconds seconds"
     # No leak check: it needs ptrace, which containers may refuse.
     ASAN_OPTIONS=detect_leaks=0 "$out/$triple/release/$target" -max_total_time="$seconds" \
-        -artifact_prefix="$out/findings/$target/" -timeout=10 -rss_limit_mb=4096 -max_len=400 \
+        -artifact_prefix="$out/findings/$target/" -timeout=60 -rss_limit_mb=4096 -max_len=400 \
         -print_final_stats=1 "$out/corpus/$target" "fuzz/corpus/$target"
 done
