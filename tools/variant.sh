@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the library and the C tests once more in another way, $1, and runs the tests:
 #
-#   address    AddressSanitizer, and UndefinedBehaviorSanitizer in C
+#   address    AddressSanitizer, and UndefinedBehaviorSanitizer in C; the Rust properties as well
 #   thread     ThreadSanitizer
 #   portable   the loops for CPUs without AVX2
 #
@@ -48,3 +48,16 @@ cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS="$c_fla
     -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF
 cmake --build "$build" --parallel "$(getconf _NPROCESSORS_ONLN)"
 ctest --test-dir "$build" --output-on-failure --tests-regex "$tests"
+
+# The Rust side: the package alone is instrumented, so that its dependencies need not be built again.
+if [ "$variant" = address ]; then
+    unset RUSTFLAGS
+    cargo -Zprofile-rustflags test --locked \
+        --config 'profile.test.package.libsplit.rustflags=["-Zsanitizer=address"]' \
+        --test properties --test hostile --test conformance
+    for program in target/debug/deps/properties-*; do
+        nm "$program" 2>/dev/null | grep -q asan.module_ctor && exit 0
+    done
+    echo "error: the Rust tests were not instrumented" >&2
+    exit 1
+fi
