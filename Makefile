@@ -3,11 +3,13 @@
 PREFIX = /usr/local
 CMAKE_FLAGS =
 SECONDS = 60
+MINUTES = 10
+DENY = advisories bans licenses sources
 BUILD := build/release
 VENV := .venv
 BENCH_VENV := .venv-bench
 OUT = out/bench
-C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] bench/*.[ch])
+C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] examples/pools/*.[ch]* bench/*.[ch])
 
 # The tools in .venv come first, and cargo is found even before the first login after its install.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
@@ -30,7 +32,7 @@ need = @command -v $(1) >/dev/null || { echo "error: no $(1): install $(2)" >&2;
 
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s  %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' Makefile
 
 .PHONY: run
 run: build $(VENV)/made ## build everything and run the examples on real input
@@ -58,6 +60,22 @@ install: $(if $(SUDO_USER),,build) ## install below PREFIX, /usr/local if not gi
 header: toolchain ## generate include/libsplit.h from the Rust sources
 	@echo "==> header: include/libsplit.h"
 	@LIBSPLIT_UPDATE_HEADER=1 cargo test --locked --test header
+
+.PHONY: abi-baseline
+abi-baseline: toolchain ## write abi/libsplit.abi, after an addition to the ABI
+	@echo "==> abi-baseline: abi/libsplit.abi"
+	@LIBSPLIT_UPDATE_ABI=1 cargo test --locked --test abi
+
+.PHONY: soak
+soak: build ## split at random from many threads for MINUTES, 10 if not given
+	@echo "==> soak: $(MINUTES) minutes"
+	@$(BUILD)/c-tests/soak $$(( $(MINUTES) * 60 ))
+
+.PHONY: deny
+deny: toolchain ## check dependencies with cargo-deny, built first where it is missing
+	@echo "==> deny: $(DENY)"
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+	@cargo deny --locked check $(DENY)
 
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format

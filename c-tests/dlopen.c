@@ -9,8 +9,10 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define ROUNDS 5
+#define THREADS 3
 
 /* The library's functions, each found by its name. */
 struct library {
@@ -135,6 +137,99 @@ static void test_unload_after_an_error(const char *path) {
     }
 }
 
+/* A pool of threads that live from call to call, and take turns at the tasks. */
+struct pool {
+    pthread_t threads[THREADS];
+    pthread_barrier_t begin, end;
+    libsplit_task_fn task; /* NULL = end */
+    void *task_ctx;
+    size_t count;
+    atomic_size_t next;
+    atomic_int tasks_run;
+};
+
+static void *run_tasks(void *data) {
+    struct pool *pool = data;
+    for (;;) {
+        pthread_barrier_wait(&pool->begin);
+        if (pool->task == NULL)
+            return NULL;
+        for (size_t i; (i = atomic_fetch_add(&pool->next, 1)) < pool->count;) {
+            pool->task(pool->task_ctx, i);
+            atomic_fetch_add(&pool->tasks_run, 1);
+        }
+        pthread_barrier_wait(&pool->end);
+    }
+}
+
+static int32_t run_on_pool(void *data, libsplit_task_fn task, void *task_ctx, size_t count) {
+    struct pool *pool = data;
+    pool->task = task;
+    pool->task_ctx = task_ctx;
+    pool->count = count;
+    atomic_store(&pool->next, 0);
+    pthread_barrier_wait(&pool->begin);
+    pthread_barrier_wait(&pool->end);
+    return 0;
+}
+
+static void start(struct pool *pool) {
+    atomic_init(&pool->next, 0);
+    atomic_init(&pool->tasks_run, 0);
+    pthread_barrier_init(&pool->begin, NULL, THREADS + 1);
+    pthread_barrier_init(&pool->end, NULL, THREADS + 1);
+    for (int t = 0; t < THREADS; t++)
+        if (pthread_create(&pool->threads[t], NULL, run_tasks, pool) != 0)
+            abort();
+}
+
+static void stop(struct pool *pool) {
+    pool->task = NULL;
+    pthread_barrier_wait(&pool->begin);
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(pool->threads[t], NULL);
+    pthread_barrier_destroy(&pool->begin);
+    pthread_barrier_destroy(&pool->end);
+}
+
+/* Copies the two halves of 4 MB on the threads of a pool, packed or with strides. */
+static int copies_on(struct pool *pool, const struct library *library, int backwards) {
+    enum { HALF = 1 << 19, ALL = 2 * HALF };
+    int32_t *source = allocate(ALL * sizeof *source), *target = allocate(ALL * sizeof *target);
+    int64_t extent = ALL, half = HALF, stride = backwards ? -1 : 1;
+    for (int32_t i = 0; i < ALL; i++)
+        source[i] = i;
+    libsplit_tensor input =
+        packed(LIBSPLIT_DTYPE_INT32, source + (backwards ? ALL - 1 : 0), 1, &extent);
+    libsplit_tensor outputs[] = {packed(LIBSPLIT_DTYPE_INT32, target, 1, &half),
+                                 packed(LIBSPLIT_DTYPE_INT32, target + HALF, 1, &half)};
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(run_on_pool, pool);
+    input.strides = &stride;
+    params.num_outputs = 2;
+    int works = library->copy(&input, &params, outputs, 2, &executor, NULL) == LIBSPLIT_STATUS_OK;
+    for (int32_t i = 0; i < ALL; i++)
+        works &= target[i] == (backwards ? ALL - 1 - i : i);
+    free(source);
+    free(target);
+    return works;
+}
+
+/* The threads that ran tasks are still there when the library goes. */
+static void test_unload_after_copies_on_a_pool(const char *path) {
+    struct pool pool;
+    start(&pool);
+    for (int round = 0; round < ROUNDS; round++) {
+        CHECK_CASE("pool, round %d", round);
+        struct library library = load(path);
+        CHECK(copies_on(&pool, &library, 0));
+        CHECK(copies_on(&pool, &library, 1));
+        unload(&library, path);
+    }
+    CHECK(atomic_load(&pool.tasks_run) >= 2 * 2 * ROUNDS);
+    stop(&pool);
+}
+
 /* A thread that uses the library, and lives until it is told to end. */
 struct user {
     const struct library *library;
@@ -190,6 +285,7 @@ int main(int argc, char **argv) {
     test_unload_after_an_error(path);
     test_unload_after_use_on_another_thread(path, 0);
     test_unload_after_use_on_another_thread(path, 1);
+    test_unload_after_copies_on_a_pool(path);
     free(path);
     CHECK_DONE();
 }

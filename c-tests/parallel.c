@@ -24,6 +24,7 @@ struct pool {
     size_t count; /* of the last call */
     pthread_t caller;
     int wrong_thread; /* parallel_for ran on a thread other than the caller's */
+    int depth;        /* how many calls of run_with_calls_back() this one lies in */
 };
 
 static void see_call(struct pool *pool, size_t count) {
@@ -75,6 +76,25 @@ static int32_t run_all_but_one(void *data, libsplit_task_fn task, void *task_ctx
     return 0;
 }
 
+/* As a pool that is shut down in the middle of its work. */
+static int32_t run_half_and_fail(void *data, libsplit_task_fn task, void *task_ctx, size_t count) {
+    struct pool *pool = data;
+    see_call(pool, count);
+    for (size_t i = 0; i < count / 2; i++)
+        task(task_ctx, i);
+    return pool->result;
+}
+
+/* As many calls as there are tasks, and one of them left out all the same. */
+static int32_t run_one_for_another(void *data, libsplit_task_fn task, void *task_ctx,
+                                   size_t count) {
+    struct pool *pool = data;
+    see_call(pool, count);
+    for (size_t i = 0; i < count; i++)
+        task(task_ctx, i == pool->skipped % count ? (i + 1) % count : i);
+    return 0;
+}
+
 /* Instead of task 0 those whose numbers are 0 to who counts in 32 bits, or are none at all. */
 static int32_t run_wrong_numbers(void *data, libsplit_task_fn task, void *task_ctx, size_t count) {
     struct pool *pool = data;
@@ -107,8 +127,12 @@ struct shared_call {
     void *task_ctx;
     size_t count;
     int repeats;
+    int calls_back;
     atomic_size_t next;
+    atomic_int failures; /* of the calls back */
 };
+
+static libsplit_status copy_something_else(libsplit_parallel_for_fn run, int depth);
 
 static void *run_share(void *data) {
     struct shared_call *call = data;
@@ -117,18 +141,21 @@ static void *run_share(void *data) {
         if (i >= call->count * (size_t)call->repeats)
             return NULL;
         call->task(call->task_ctx, i / (size_t)call->repeats);
+        if (call->calls_back && copy_something_else(run_in_order, 0) != LIBSPLIT_STATUS_OK)
+            atomic_fetch_add(&call->failures, 1);
     }
 }
 
 static int32_t run_shared(struct shared_call *call) {
     pthread_t threads[THREADS];
     atomic_init(&call->next, 0);
+    atomic_init(&call->failures, 0);
     for (int t = 0; t < THREADS; t++)
         if (pthread_create(&threads[t], NULL, run_share, call) != 0)
             abort();
     for (int t = 0; t < THREADS; t++)
         pthread_join(threads[t], NULL);
-    return 0;
+    return atomic_load(&call->failures);
 }
 
 static int32_t run_on_threads(void *data, libsplit_task_fn task, void *task_ctx, size_t count) {
@@ -145,7 +172,14 @@ static int32_t run_each_by_all(void *data, libsplit_task_fn task, void *task_ctx
     return run_shared(&call);
 }
 
-static int32_t run_with_calls_back(void *data, libsplit_task_fn task, void *task_ctx, size_t count);
+/* Between its tasks every thread makes calls of its own. */
+static int32_t run_on_threads_that_call_back(void *data, libsplit_task_fn task, void *task_ctx,
+                                             size_t count) {
+    struct shared_call call = {
+        .task = task, .task_ctx = task_ctx, .count = count, .repeats = 1, .calls_back = 1};
+    see_call(data, count);
+    return run_shared(&call);
+}
 
 static struct pool pool_of(libsplit_parallel_for_fn run) {
     struct pool pool = {.run = run, .caller = pthread_self()};
@@ -309,26 +343,30 @@ static int64_t count_wrong_margins(const struct work *work) {
 }
 
 /* Something else entirely, with a pool of its own, in the middle of a call. */
-static libsplit_status copy_something_else(struct pool *inner) {
+static libsplit_status copy_something_else(libsplit_parallel_for_fn run, int depth) {
     struct work *work = new_work(&jobs[4]);
-    libsplit_executor executor = executor_of(inner);
+    struct pool pool = pool_of(run);
+    pool.depth = depth;
+    libsplit_executor executor = executor_of(&pool);
     libsplit_status status = copy_work(work, &executor, NULL);
-    if (status == LIBSPLIT_STATUS_OK && count_wrong(work) != 0)
+    if (status == LIBSPLIT_STATUS_OK && (count_wrong(work) != 0 || pool.calls != 1))
         status = LIBSPLIT_STATUS_ERROR_INTERNAL;
     free_work(work);
     return status;
 }
 
+/* In the middle a call whose pool does the same, until there is one that runs on threads. */
 static int32_t run_with_calls_back(void *data, libsplit_task_fn task, void *task_ctx,
                                    size_t count) {
-    struct pool *pool = data, inner = pool_of(run_on_threads);
+    struct pool *pool = data;
+    libsplit_parallel_for_fn inner = pool->depth < 3 ? run_with_calls_back : run_on_threads;
     see_call(pool, count);
     for (size_t i = 0; i < count; i++) {
-        if (i == count / 2 && copy_something_else(&inner) != LIBSPLIT_STATUS_OK)
+        if (i == count / 2 && copy_something_else(inner, pool->depth + 1) != LIBSPLIT_STATUS_OK)
             return -1;
         task(task_ctx, i);
     }
-    return inner.calls == 1 ? 0 : -2;
+    return 0;
 }
 
 static void check_with(struct work *work, const char *how, libsplit_parallel_for_fn run) {
@@ -362,6 +400,7 @@ static void test_every_pool_that_runs_all_tasks(void) {
         {"on threads", run_on_threads},
         {"each by all threads", run_each_by_all},
         {"with calls back", run_with_calls_back},
+        {"with calls back from its threads", run_on_threads_that_call_back},
     };
     for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
         struct work *work = new_work(&jobs[j]);
@@ -490,6 +529,7 @@ static void test_pools_that_fail(void) {
         int32_t result;
     } pools[] = {
         {"fails at once", run_nothing, 7},
+        {"fails half-way", run_half_and_fail, 8},
         {"fails after all", run_in_order, 9},
         {"fails with INT32_MIN", run_in_order, INT32_MIN},
     };
@@ -511,6 +551,7 @@ static void test_pools_that_skip(void) {
         {"skips the first", run_all_but_one, 0},
         {"skips the second", run_all_but_one, 1},
         {"skips the last", run_all_but_one, 7},
+        {"runs one for another", run_one_for_another, 3},
         {"runs wrong numbers", run_wrong_numbers, 0},
     };
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
@@ -524,6 +565,25 @@ static void test_pools_that_skip(void) {
     libsplit_error error = copy_in_vain("skips all", &pool);
     CHECK_EQ_INT(error.expected, pool.count);
     CHECK_EQ_INT(error.actual, 0);
+}
+
+/* A call that has failed leaves nothing behind that another attempt could meet. */
+static void test_another_attempt_after_a_failure(void) {
+    for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
+        struct work *work = new_work(&jobs[j]);
+        struct pool failing = pool_of(run_half_and_fail), good = pool_of(run_on_threads);
+        libsplit_executor executor = executor_of(&failing);
+        failing.result = -1;
+        CHECK_CASE("%s, failed", jobs[j].name);
+        CHECK_STATUS(copy_work(work, &executor, NULL), LIBSPLIT_STATUS_ERROR_EXECUTOR);
+        CHECK_EQ_INT(count_wrong_margins(work), 0);
+        executor = executor_of(&good);
+        CHECK_CASE("%s, once more", jobs[j].name);
+        CHECK_OK(copy_work(work, &executor, NULL));
+        CHECK_EQ_INT(good.calls, 1);
+        CHECK_EQ_INT(count_wrong(work), 0);
+        free_work(work);
+    }
 }
 
 static void test_a_repeated_task_does_nothing(void) {
@@ -589,6 +649,7 @@ int main(void) {
     test_max_tasks_is_respected();
     test_pools_that_fail();
     test_pools_that_skip();
+    test_another_attempt_after_a_failure();
     test_a_repeated_task_does_nothing();
     test_concurrent_calls_share_an_input();
     CHECK_DONE();

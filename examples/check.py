@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -385,8 +386,26 @@ class SplitNpy(Example):
 
     def test_a_directory_in_the_place_of_a_piece(self):
         self.save(np.arange(4))
-        self.output(0).mkdir(parents=True)
-        self.assert_fails(self.split("--parts 2"), "array_0.npy", left=["array_0.npy"])
+        for index in [0, 1]:
+            self.output(index).mkdir(parents=True)
+            name = f"array_{index}.npy"
+            self.assert_fails(self.split("--parts 2"), name, "directory", left=[name])
+            self.output(index).rmdir()
+
+    def test_files_without_permission(self):
+        # root may read and write everything, so it runs the program as somebody else.
+        program = shutil.copy(SPLIT_NPY, self.dir)
+        nobody = {"user": 65534} if os.geteuid() == 0 else {}
+        self.dir.chmod(0o755)
+        self.outdir.mkdir()
+        self.save(np.arange(4))
+        for path, mode in [(self.input, 0o000), (self.outdir, 0o555)]:
+            before = path.stat().st_mode
+            path.chmod(mode)
+            run = self.run_example(program, self.input, self.outdir, "--parts", 2, **nobody)
+            path.chmod(before)
+            with self.subTest(path=path):
+                self.assert_fails(run, str(path), "Permission denied")
 
     def test_a_full_disk_leaves_nothing_new(self):
         self.save(np.zeros((1000, 1000)))
@@ -400,7 +419,17 @@ class SplitNpy(Example):
         self.assert_fails(self.split(options, preexec_fn=full), "File too large", left=left)
         self.assert_same(np.load(self.output(0)), before[:300])
 
-    def test_a_signal_to_stop_leaves_nothing(self):
+    def test_pieces_that_cannot_be_told(self):
+        array = self.save(np.arange(4))
+        with open("/dev/full", "wb") as full:
+            command = [SPLIT_NPY, self.input, self.outdir, "--parts", "2"]
+            run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("standard output: No space left on device", run.stderr)
+        self.assert_same(np.load(self.output(1)), array[2:])  # complete, for it is the last step
+
+    def send(self, number):
+        """Splits a large file, and sends a signal as soon as there is something of the output."""
         self.save(np.zeros((40_000_000, 3), "u1"))
         command = [SPLIT_NPY, self.input, self.outdir, "--axis", "1", "--parts", "3"]
         pipe = subprocess.PIPE
@@ -408,14 +437,23 @@ class SplitNpy(Example):
             run = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
             while run.poll() is None and not (self.outdir.is_dir() and os.listdir(self.outdir)):
                 time.sleep(0.001)
-            run.send_signal(signal.SIGTERM)
+            run.send_signal(number)
             stdout, stderr = run.communicate()
             if run.returncode != 0:
                 break
             for index in range(3):
                 self.output(index).unlink()
-        ended = subprocess.CompletedProcess(command, run.returncode, stdout, stderr)
-        self.assert_fails(ended, "stopped")
+        return subprocess.CompletedProcess(command, run.returncode, stdout, stderr)
+
+    def test_a_signal_to_stop_leaves_nothing(self):
+        self.assert_fails(self.send(signal.SIGTERM), "stopped")
+
+    def test_a_sudden_end_leaves_nothing_by_the_names_of_pieces(self):
+        self.assertEqual(self.send(signal.SIGKILL).returncode, -signal.SIGKILL)
+        self.assertEqual(list(self.outdir.glob("*.npy")), [])
+        array = self.save(np.arange(4))  # and nothing that is in the way of another attempt
+        self.assert_succeeds(self.split("--parts 2"))
+        self.assert_same(np.load(self.output(0)), array[:2])
 
     def test_usage(self):
         for options in ["--parts x", "--lengths 1,,2", "--each 1 --lengths 2", "--keepdims 2",

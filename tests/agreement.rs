@@ -10,6 +10,7 @@ use split::ffi::{
 };
 use split::{DType, ErrorKind, DIM_UNKNOWN, MAX_RANK};
 use std::ffi::{c_char, CStr};
+use std::path::Path;
 
 fn text(name: *const c_char) -> &'static str {
     unsafe { CStr::from_ptr(name) }.to_str().unwrap()
@@ -25,6 +26,95 @@ fn the_version_is_that_of_the_package() {
     let changelog = include_str!("../CHANGELOG.md");
     let newest = changelog.lines().find_map(|line| line.strip_prefix("## ")).unwrap();
     assert!(newest.starts_with(env!("CARGO_PKG_VERSION")), "CHANGELOG.md begins with {newest}");
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// What stands in backquotes.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn every_file_means_the_same_version() {
+    let (major, minor) = (LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR);
+    for file in ["README.md", "CHANGELOG.md", "Cargo.toml", "include/libsplit.h"] {
+        let text = read(file);
+        let digits = |after: &str| after.chars().take_while(char::is_ascii_digit).collect();
+        let mut names: Vec<String> = text.split("libsplit.so.").skip(1).map(digits).collect();
+        names.retain(|digits| !digits.is_empty()); // "libsplit.so." may end a sentence
+        assert!(!names.is_empty(), "{file}");
+        assert!(names.iter().all(|digits| *digits == major.to_string()), "{file}: {names:?}");
+    }
+    let find_package = format!("find_package(libsplit {major}.{minor} REQUIRED)");
+    assert!(read("README.md").contains(&find_package), "README.md: {find_package}");
+}
+
+#[test]
+fn every_file_means_the_same_tools() {
+    let rust = env!("CARGO_PKG_RUST_VERSION");
+    for (file, text) in [
+        ("README.md", format!("Rust ({rust} or newer)")),
+        ("README.md", format!("minimum Rust version, {rust},")),
+        ("README.md", "Python 3.10 or newer".into()),
+        ("Makefile", "Python 3.10 or newer".into()),
+        ("requirements-dev.txt", "Python 3.10 is the oldest".into()),
+        ("tools/venv.sh", "sys.version_info < (3, 10)".into()),
+        ("CMakeLists.txt", "cmake_minimum_required(VERSION 3.20)".into()),
+        ("Makefile", "cmake_minimum_required(VERSION 3.20)".into()),
+        ("tools/venv.sh", "cmake_minimum_required(VERSION 3.20)".into()),
+        ("requirements-dev.txt", "CMake 3.20 or newer".into()),
+    ] {
+        let words = read(file).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&text), "{file} has no '{text}'");
+    }
+}
+
+#[test]
+fn headers_of_releases_are_kept_and_their_constants_too() {
+    let header = read("include/libsplit.h");
+    let is_constant = |line: &&str| {
+        line.starts_with("#define LIBSPLIT_") && !line.starts_with("#define LIBSPLIT_VERSION_")
+    };
+    let mut releases = 0;
+    for entry in std::fs::read_dir(root().join("abi")).unwrap() {
+        let release = entry.unwrap().file_name().into_string().unwrap();
+        let Some([major, minor, patch]) = numbers(&release) else { continue };
+        let old = read(&format!("abi/{release}/libsplit.h"));
+        for (name, number) in [("MAJOR", major), ("MINOR", minor), ("PATCH", patch)] {
+            assert!(old.contains(&format!("#define LIBSPLIT_VERSION_{name} {number}\n")));
+        }
+        let constants: Vec<_> = old.lines().filter(is_constant).collect();
+        assert!(constants.len() > 50, "{release}: {}", constants.len());
+        for constant in constants {
+            assert!(header.lines().any(|line| line == constant), "{release} has {constant}");
+        }
+        releases += 1;
+    }
+    assert!(releases > 0);
+}
+
+/// "0.1.0" in numbers.
+fn numbers(version: &str) -> Option<[u32; 3]> {
+    let numbers: Option<Vec<_>> = version.split('.').map(|number| number.parse().ok()).collect();
+    numbers?.try_into().ok()
+}
+
+#[test]
+fn the_tests_that_promises_rest_on_are_there() {
+    let policy = read("SECURITY.md");
+    let (_, table) = policy.split_once("| promise | held by |").unwrap();
+    let files: Vec<_> = quoted(table).filter(|name| name.contains('/')).collect();
+    assert!(files.len() > 10);
+    for file in files {
+        assert!(root().join(file).is_file(), "SECURITY.md names {file}");
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ impl Hold {
         }
         // Virtual machines report the size of their host's.
         let third = if third == 0 { 32 << 20 } else { third.clamp(4 << 20, 64 << 20) };
-        Self { bytes: third / 2 & !63, threads: 2 }
+        Self { bytes: (third / 2) & !63, threads: 2 }
     }
 }
 
@@ -42,7 +42,7 @@ mod this_cpu {
     #![allow(unused_unsafe)] // `__cpuid` is safe in newer compilers
 
     use super::Hold;
-    use core::arch::x86_64::{CpuidResult, __cpuid, __cpuid_count};
+    use core::arch::x86_64::{__cpuid, __cpuid_count, CpuidResult};
     use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     /// What the CPU says is asked for once: under a hypervisor that takes microseconds.

@@ -5,23 +5,29 @@
 //! | `check.rs` | what a copy checks before the first byte moves |
 //! | `rows.rs` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
+//! | `region.rs` | some of those units that make whole axes: planes to transpose, and rows |
+//! | `transpose.rs` | a transpose of any size: planes, and many short pieces |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
-//! | `sub_byte.rs` | pieces of 4-bit and 2-bit elements, which share bytes |
+//! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 
 mod caches;
 pub(crate) mod check;
+#[cfg(all(test, unix))]
+mod guarded;
 mod kernel;
 mod parallel;
+mod region;
 mod rows;
 mod strided;
 mod sub_byte;
+mod transpose;
 
 use kernel::lines::LINE;
 pub use parallel::Executor;
 use parallel::Work;
 
-use crate::error::Error;
+use crate::error::{number, Error};
 use crate::memory::{Memory, Outputs};
 use crate::plan::{Piece, Plan};
 use crate::shape;
@@ -43,12 +49,15 @@ pub(crate) unsafe fn run<O: Outputs>(
     if checked.bytes == 0 {
         return Ok(());
     }
-    let form = if plan.dtype.is_sub_byte() {
-        Form::SubByte
-    } else if checked.all_packed {
-        Form::Rows(Rows::new(plan, input.data, Tuning::of_this_machine(checked.bytes)))
+    let tuning = Tuning::of_this_machine(checked.bytes);
+    let sub_byte = plan.dtype.is_sub_byte();
+    let form = if checked.all_packed && (!sub_byte || sub_byte::is_whole_bytes(plan, input)) {
+        let source = input.data.wrapping_add(input.bit_offset as usize / 8);
+        Form::Rows(Rows::new(plan, source, tuning))
+    } else if sub_byte {
+        Form::SubByte(if checked.bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() })
     } else {
-        Form::Strided
+        Form::Strided(tuning)
     };
     let pieces = usize_of(plan.count());
     match form {
@@ -62,6 +71,13 @@ pub(crate) unsafe fn run<O: Outputs>(
         }
         form => {
             let job = Job { plan, input, outputs, form };
+            if let (Form::SubByte(_), Some(block)) = (&job.form, sub_byte::block_of_rows(plan)) {
+                // SAFETY: as above.
+                let work = |rows| unsafe { job.run_rows(rows, block) };
+                let (units, granule) = (usize_of(plan.outer), sub_byte::GRANULE);
+                let size = Work { bytes: checked.bytes, units, granule, pieces };
+                return parallel::run(executor, &size, &work);
+            }
             // SAFETY: as above.
             let work = |range| unsafe { job.run(range) };
             let bytes = checked.bytes;
@@ -69,6 +85,9 @@ pub(crate) unsafe fn run<O: Outputs>(
         }
     }
 }
+
+/// Outputs of fewer bytes are made faster by shifts in the caches than by way of a stage past them.
+const SUB_BYTE_PAST: usize = 8 << 20;
 
 /// From this many rows on, blocks of them are dealt out to all pieces.
 const MANY_ROWS: usize = 64;
@@ -86,9 +105,9 @@ enum Form {
     /// Input and outputs are packed.
     Rows(Rows),
     /// One of them has strides of its own.
-    Strided,
-    /// Elements share bytes; outputs are packed.
-    SubByte,
+    Strided(Tuning),
+    /// Elements share bytes with those of other pieces; outputs are packed.
+    SubByte(Tuning),
 }
 
 // SAFETY: tasks read the input and write ranges of outputs that do not meet.
@@ -117,6 +136,26 @@ impl<O: Outputs> Job<'_, O> {
         }
     }
 
+    /// Copies what all pieces have in a range of rows (steps outside of the split axis), block by
+    /// block. Its begin and `block` are such that they make whole bytes.
+    ///
+    /// # Safety
+    /// As [`Job::run`].
+    unsafe fn run_rows(&self, rows: Range<usize>, block: usize) {
+        for first in rows.clone().step_by(block) {
+            let last = rows.end.min(first.saturating_add(block));
+            for piece in self.plan.pieces().filter(|piece| piece.len > 0) {
+                let Ok(Some(output)) = self.outputs.get(piece.index) else { continue };
+                let bytes = |rows: usize| {
+                    let elements = number(rows) * piece.len * self.plan.inner;
+                    usize_of(shape::packed_bytes(elements, self.plan.dtype.bits()))
+                };
+                // SAFETY: the caller's promise.
+                unsafe { self.copy_piece(piece, &output, bytes(first)..bytes(last)) };
+            }
+        }
+    }
+
     /// Copies the bytes `part` of one output, counted as if it were packed.
     ///
     /// # Safety
@@ -126,11 +165,11 @@ impl<O: Outputs> Job<'_, O> {
         unsafe {
             match &self.form {
                 Form::Rows(rows) => rows.copy(piece, output.data, part),
-                Form::Strided => {
-                    strided::Layout::new(self.plan, piece, self.input, output).copy(part);
+                Form::Strided(tuning) => {
+                    strided::Layout::new(self.plan, piece, self.input, output, *tuning).copy(part);
                 }
-                Form::SubByte => {
-                    sub_byte::Layout::new(self.plan, piece, self.input, output).copy(part);
+                Form::SubByte(tuning) => {
+                    sub_byte::Layout::new(self.plan, piece, self.input, output, *tuning).copy(part);
                 }
             }
         }

@@ -2,7 +2,8 @@
 //! a run of every row. The element type is gone: only bytes are left.
 
 use super::kernel::lines::{Lines, LINE, STAGE};
-use super::kernel::{detect, Deal, Gather, Kernels, Past, Shuffle, Stream, AHEAD, DEALS, MAX_DEAL};
+use super::kernel::{detect, Deal, Gather, Kernels, Past, Stream, AHEAD, DEALS, MAX_DEAL};
+use super::transpose::Columns;
 use super::{caches, signed, usize_of};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
@@ -13,9 +14,9 @@ use core::slice::from_mut;
 /// How to go about a copy on this machine.
 #[derive(Clone, Copy)]
 pub(super) struct Tuning {
-    kernels: &'static Kernels,
+    pub kernels: &'static Kernels,
     /// The stores for outputs that are to go to memory past the caches.
-    past: Option<&'static Past>,
+    pub past: Option<&'static Past>,
 }
 
 impl Tuning {
@@ -23,6 +24,11 @@ impl Tuning {
         let kernels = detect();
         let is_large = bytes > LEAST_PAST && bytes.saturating_mul(2) > caches::hold(1);
         Self { kernels, past: kernels.past.as_ref().filter(|_| is_large) }
+    }
+
+    /// The same, but never past the caches.
+    pub(super) fn through_caches(self) -> Self {
+        Self { past: None, ..self }
     }
 }
 
@@ -36,8 +42,10 @@ pub(super) struct Rows {
     pub count: usize,
     /// Bytes of a row: of everything from the split axis inward.
     row: usize,
-    /// Bytes of one step on the split axis.
+    /// Units of one step on the split axis: bytes, or elements where several share one.
     step: usize,
+    /// How many of them make a byte, as a power of two.
+    shared: u32,
     tuning: Tuning,
 }
 
@@ -108,14 +116,22 @@ impl Group {
 
 impl Rows {
     pub(super) fn new(plan: &Plan<'_>, source: *const u8, tuning: Tuning) -> Self {
-        let step = usize_of(plan.inner) * (plan.dtype.bits() as usize / 8);
-        Self {
+        let bits = plan.dtype.bits();
+        let mut rows = Self {
             source,
             count: usize_of(plan.outer),
-            row: usize_of(plan.extent) * step,
-            step,
+            row: 0,
+            step: usize_of(plan.inner) * (bits / 8).max(1) as usize,
+            shared: (8 / bits.min(8)).trailing_zeros(),
             tuning,
-        }
+        };
+        rows.row = rows.bytes(plan.extent);
+        rows
+    }
+
+    /// Bytes of steps on the split axis, which are whole ones.
+    fn bytes(&self, steps: i64) -> usize {
+        (usize_of(steps) * self.step) >> self.shared
     }
 
     /// How many rows to cut at: so many that short runs make whole lines.
@@ -134,6 +150,10 @@ impl Rows {
         outputs: &impl Outputs,
         rows: Range<usize>,
     ) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.transpose(plan, outputs, &rows) } {
+            return self.finish();
+        }
         let (mut groups, mut deals) = (0, 0);
         self.for_each_group(plan, outputs, |group| {
             groups += 1;
@@ -159,6 +179,39 @@ impl Rows {
         self.finish();
     }
 
+    /// Copies what all pieces have in a range of rows, if they are many of one width and all wanted.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn transpose(
+        &self,
+        plan: &Plan<'_>,
+        outputs: &impl Outputs,
+        rows: &Range<usize>,
+    ) -> bool {
+        let Some(Piece { len, .. }) = plan.pieces().next() else { return false };
+        let unit = usize_of(len) * self.step;
+        let Some(kernel) = self.tuning.kernels.transpose(unit) else { return false };
+        let is_alike = |piece: Piece| piece.len == len && outputs.data(piece.index).is_some();
+        if usize_of(plan.count()) <= MAX_DEAL || !plan.pieces().all(is_alike) {
+            return false;
+        }
+        let columns = Columns {
+            source: self.source.wrapping_add(rows.start * self.row),
+            step: self.row,
+            rows: rows.len(),
+            count: usize_of(plan.count()),
+            unit,
+            target: |at| {
+                let target = outputs.data(at).unwrap_or(null_mut());
+                target.wrapping_add(rows.start * unit)
+            },
+        };
+        // SAFETY: the caller's promise.
+        unsafe { columns.copy(kernel, self.tuning.past.is_some()) };
+        true
+    }
+
     /// Waits for stores past the caches.
     fn finish(&self) {
         if let Some(past) = self.tuning.past {
@@ -175,9 +228,9 @@ impl Rows {
         let nothing = Run { offset: 0, bytes: 0, target: null_mut() };
         let mut group = Group { runs: [nothing; MAX_GROUP], len: 0 };
         for piece in plan.pieces() {
-            let bytes = usize_of(piece.len) * self.step;
+            let bytes = self.bytes(piece.len);
             let Some(target) = outputs.data(piece.index).filter(|_| bytes > 0) else { continue };
-            let run = Run { offset: usize_of(piece.offset) * self.step, bytes, target };
+            let run = Run { offset: self.bytes(piece.offset), bytes, target };
             if !group.is_joined_by(&run) {
                 visit(&group);
                 group.len = 0;
@@ -286,38 +339,37 @@ impl Rows {
         }
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.tuning.past, self.shuffle(&deal, runs.len(), width)) {
-                (Some(_), Some(shuffle)) if alike => shuffle(deal, width, true),
-                (Some(past), _) => self.deal_lines(past, deal, runs.len(), width),
-                (None, _) => self.deal_through(deal, runs.len(), width),
+            match self.tuning.past {
+                Some(past) => {
+                    if let (true, Some(deal_lines)) = (alike, self.tuning.kernels.deal_lines) {
+                        deal.skip(deal_lines(deal, runs.len(), width, true), width);
+                    }
+                    self.deal_staged(past, deal, runs.len(), width);
+                }
+                None => self.deal_through(deal, runs.len(), width),
             }
         }
     }
 
-    /// The loop that deals by shuffles, where there is one for this and rows enough.
-    fn shuffle(&self, deal: &Deal, len: usize, width: usize) -> Option<Shuffle> {
-        let fits = len * width == self.row && deal.count * width >= 2 * LINE;
-        self.tuning.kernels.shuffle(width, len).filter(|_| fits)
-    }
-
-    /// Deals out through the caches, to as many targets at a time as there is a loop for.
+    /// Deals out to as many targets at a time as there is a loop for.
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
     unsafe fn deal_through(&self, mut deal: Deal, len: usize, width: usize) {
         let kernels = self.tuning.kernels;
-        if let Some(shuffle) = self.shuffle(&deal, len, width) {
-            // SAFETY: the caller's promise.
-            return unsafe { shuffle(deal, width, false) };
-        }
-        let mut left = len;
-        while left > 0 {
-            let now = DEALS.into_iter().find(|len| *len <= left).unwrap_or(1);
-            // SAFETY: the caller's promise.
-            unsafe { kernels.deal(deal, width, now) };
-            deal.targets.rotate_left(now);
-            deal.source = deal.source.wrapping_add(now * width);
-            left -= now;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(deal_lines) = kernels.deal_lines {
+                deal.skip(deal_lines(deal, len, width, false), width);
+            }
+            let mut left = len;
+            while left > 0 {
+                let now = DEALS.into_iter().find(|len| *len <= left).unwrap_or(1);
+                kernels.deal(deal, width, now);
+                deal.targets.rotate_left(now);
+                deal.source = deal.source.wrapping_add(now * width);
+                left -= now;
+            }
         }
     }
 
@@ -325,7 +377,7 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
-    unsafe fn deal_lines(&self, past: &Past, mut deal: Deal, len: usize, width: usize) {
+    unsafe fn deal_staged(&self, past: &Past, mut deal: Deal, len: usize, width: usize) {
         let mut lines = deal.targets.map(Lines::new);
         let lines = lines.get_mut(..len).unwrap_or_default();
         let mut left = deal.count;
@@ -355,8 +407,8 @@ impl Rows {
     /// # Safety
     /// As [`Rows::copy_all`].
     pub(super) unsafe fn copy(&self, piece: Piece, target: *mut u8, range: Range<usize>) {
-        let offset = usize_of(piece.offset) * self.step;
-        let run = Run { offset, bytes: usize_of(piece.len) * self.step, target };
+        let offset = self.bytes(piece.offset);
+        let run = Run { offset, bytes: self.bytes(piece.len), target };
         let all = self.runs(&run);
         let kernels = self.tuning.kernels;
         let lines = all.line_after(range.start)..all.line_floor(range.end);
@@ -375,6 +427,15 @@ impl Rows {
             }
         }
         self.finish();
+    }
+}
+
+impl Deal {
+    /// Leaves the first rows out.
+    fn skip(&mut self, rows: usize, width: usize) {
+        self.source = self.source.wrapping_add(rows * self.step);
+        self.targets = self.targets.map(|target| target.wrapping_add(rows * width));
+        self.count -= rows;
     }
 }
 

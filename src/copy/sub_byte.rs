@@ -1,11 +1,36 @@
-//! Pieces of 4-bit and 2-bit elements: rows of bits that begin anywhere in a byte, gathered into
-//! packed bytes 64 bits at a time.
+//! Pieces of 4-bit and 2-bit elements that are not whole bytes, or of inputs with strides of their
+//! own: axes over runs of bits, which begin anywhere in a byte.
 
-use super::kernel::steps::copy_bytes;
+use super::kernel::bits::{Packed, Runs};
+use super::kernel::lines::{Lines, LINE, STAGE};
+use super::rows::Tuning;
+use super::usize_of;
 use crate::memory::Memory;
 use crate::plan::{Piece, Plan};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
+
+/// Whether all pieces of a packed input are whole bytes of every row: then it does not matter
+/// what the bytes hold.
+pub(super) fn is_whole_bytes(plan: &Plan<'_>, input: &Memory<'_>) -> bool {
+    let step = plan.inner * i64::from(plan.dtype.bits());
+    let is_whole = |len: i64| len * step % 8 == 0;
+    input.bit_offset % 8 == 0 && (is_whole(1) || plan.pieces().all(|piece| is_whole(piece.len)))
+}
+
+/// As many rows make whole lines of every piece.
+pub(super) const GRANULE: usize = 8 * LINE;
+/// Shorter rows than this, in bits, have much of each line in common.
+const SHORT_ROW: i64 = 8 * 256;
+/// Such rows are taken by about as many bytes, which stay in the first-level cache for all pieces.
+const BLOCK: i64 = 16 << 10;
+
+/// How many rows to take at a time, where that is better than one piece after the other.
+pub(super) fn block_of_rows(plan: &Plan<'_>) -> Option<usize> {
+    let row = plan.extent * plan.inner * i64::from(plan.dtype.bits());
+    let is_worth_it = row < SHORT_ROW && usize_of(plan.outer) > GRANULE;
+    is_worth_it.then(|| usize_of(8 * BLOCK / row).next_multiple_of(GRANULE))
+}
 
 /// One axis of the input, outermost first: steps, and bits from one to the next.
 #[derive(Clone, Copy, Default)]
@@ -26,6 +51,9 @@ pub(super) struct Layout {
     total: i64,
     axes: [Axis; MAX_RANK],
     rank: usize,
+    /// As [`Runs::readable`]: a packed input may be read to its end.
+    readable: usize,
+    tuning: Tuning,
 }
 
 impl Layout {
@@ -35,6 +63,7 @@ impl Layout {
         piece: Piece,
         input: &Memory<'_>,
         output: &Memory<'_>,
+        tuning: Tuning,
     ) -> Self {
         let bits = i64::from(plan.dtype.bits());
         let mut layout = Self {
@@ -45,7 +74,13 @@ impl Layout {
             total: bits,
             axes: [Axis::default(); MAX_RANK],
             rank: 0,
+            readable: 0,
+            tuning,
         };
+        if input.is_packed() {
+            let bytes = usize_of((layout.begin + plan.elements * bits + 7) / 8);
+            layout.readable = input.data as usize + bytes;
+        }
         let mut packed = bits;
         for (axis, &input_extent) in plan.shape.iter().enumerate().rev() {
             let is_split = axis == plan.axis;
@@ -66,14 +101,23 @@ impl Layout {
         layout
     }
 
-    /// Adds an axis outside of those there, or lengthens the run by one that continues it.
+    /// Adds an axis outside of those there, or lengthens the run or the axis that it continues.
     fn push(&mut self, axis: Axis) {
         if axis.extent == 1 {
             return;
         }
         if self.rank == 0 && axis.bits == self.run {
             self.run *= axis.extent;
-        } else if let Some(slot) = self.axes.get_mut(self.rank) {
+            return;
+        }
+        match self.rank.checked_sub(1).and_then(|inner| self.axes.get_mut(inner)) {
+            Some(inner) if inner.bits.checked_mul(inner.extent) == Some(axis.bits) => {
+                inner.extent *= axis.extent;
+                return;
+            }
+            _ => {}
+        }
+        if let Some(slot) = self.axes.get_mut(self.rank) {
             *slot = axis;
             self.rank += 1;
         }
@@ -84,24 +128,61 @@ impl Layout {
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
+        let target = self.target.wrapping_add(part.start);
+        // SAFETY: the caller's promise; a stage has room for STAGE bytes.
+        unsafe {
+            let Some(stores) = self.tuning.past else { return self.pack(part, target) };
+            let mut lines = Lines::new(target);
+            for start in part.clone().step_by(STAGE) {
+                let end = part.end.min(start + STAGE);
+                self.pack(start..end, lines.room());
+                lines.filled(stores, end - start);
+            }
+            lines.finish();
+            (stores.fence)();
+        }
+    }
+
+    /// Puts the bytes `part` of the packed output at `target`.
+    ///
+    /// # Safety
+    /// As [`Layout::copy`]; there must be room for them.
+    unsafe fn pack(&self, part: Range<usize>, target: *mut u8) {
         let bit_of = |byte: usize| i64::try_from(byte).map_or(self.total, |byte| byte * 8);
         let (mut bit, end) = (bit_of(part.start), bit_of(part.end).min(self.total));
-        let mut writer = Writer::new(self.target.wrapping_add(part.start));
+        let inner = self.axes().last().copied().unwrap_or(Axis { extent: 1, bits: 0 });
+        let mut packed = Packed::new(target, part.len());
         while bit < end {
-            let within = bit % self.run;
-            let bits = (self.run - within).min(end - bit);
+            let (run, within, left) = (bit / self.run, bit % self.run, end - bit);
+            let (len, count) = if within > 0 || left < self.run {
+                ((self.run - within).min(left), 1)
+            } else {
+                (self.run, (inner.extent - run % inner.extent).min(left / self.run))
+            };
+            let runs = Runs {
+                source: self.source,
+                begin: self.run_begin(run) + within,
+                step: inner.bits,
+                count,
+                len,
+                readable: self.readable,
+            };
             // SAFETY: the bits lie within the piece.
-            unsafe { writer.push_run(self.source, self.run_begin(bit / self.run) + within, bits) };
-            bit += bits;
+            unsafe { (self.tuning.kernels.pack)(&mut packed, runs) };
+            bit += len * count;
         }
         // SAFETY: as above; `end` is at the end of a byte or of the output.
-        unsafe { writer.finish() };
+        unsafe { packed.finish() };
+    }
+
+    fn axes(&self) -> &[Axis] {
+        self.axes.get(..self.rank).unwrap_or_default()
     }
 
     /// Bits from `source` to a run.
     fn run_begin(&self, mut run: i64) -> i64 {
         let mut begin = self.begin;
-        for axis in self.axes.get(..self.rank).unwrap_or_default().iter().rev() {
+        for axis in self.axes().iter().rev() {
             begin = begin.wrapping_add(axis.bits.wrapping_mul(run % axis.extent));
             run /= axis.extent;
         }
@@ -109,100 +190,137 @@ impl Layout {
     }
 }
 
-/// Puts bits together, low ones first, and writes them out as whole bytes.
-struct Writer {
-    target: *mut u8,
-    held: u64,
-    /// Bits in `held`, below 64; those above them are 0.
-    count: u32,
-}
+#[cfg(test)]
+mod tests {
+    use super::{Layout, Tuning};
+    use crate::copy::kernel::levels;
+    use crate::dtype::DType;
+    use crate::memory::Memory;
+    use crate::operator::Operator;
+    use crate::plan::Plan;
+    use crate::rules::Request;
 
-impl Writer {
-    fn new(target: *mut u8) -> Self {
-        Self { target, held: 0, count: 0 }
+    /// How the rows of the input lie.
+    #[derive(Debug, Clone, Copy)]
+    enum Rows {
+        Packed,
+        Padded,
+        Reversed,
+        Transposed,
     }
 
-    /// Appends the `bits` that lie `begin` bits from `source`.
-    ///
-    /// # Safety
-    /// They must be readable, and room for them writable at the target.
-    unsafe fn push_run(&mut self, source: *const u8, begin: i64, bits: i64) {
-        // Bit positions in memory fit in bytes.
-        #[allow(clippy::cast_possible_truncation)]
-        let mut at = source.wrapping_offset(begin.div_euclid(8) as isize);
-        let mut shift = u32::try_from(begin.rem_euclid(8)).unwrap_or(0);
-        let mut left = u64::try_from(bits).unwrap_or(0);
-        // SAFETY: the caller's promise; every load stays within the bytes of the bits left.
-        unsafe {
-            if shift == 0 && self.count % 8 == 0 && left >= 8 {
-                self.flush();
-                let bytes = usize::try_from(left / 8).unwrap_or(0);
-                copy_bytes(at, self.target, bytes);
-                self.target = self.target.add(bytes);
-                at = at.add(bytes);
-                left %= 8;
-            }
-            while left + u64::from(shift) >= 64 {
-                let word = u64::from_le(at.cast::<u64>().read_unaligned()) >> shift;
-                self.push(word, 64 - shift);
-                left -= u64::from(64 - shift);
-                at = at.add(8);
-                shift = 0;
-            }
-            while left > 0 {
-                let taken = u32::try_from(left).map_or(8 - shift, |left| left.min(8 - shift));
-                let mask = (1u64 << taken) - 1;
-                self.push(u64::from(at.read() >> shift) & mask, taken);
-                left -= u64::from(taken);
-                at = at.add(1);
-                shift = 0;
+    fn bit(bytes: &[u8], at: usize) -> bool {
+        bytes[at / 8] >> (at % 8) & 1 == 1
+    }
+
+    /// The piece `before..before + len` of rows of `before + len + after` elements, cut in two
+    /// anywhere: compared with its bits picked one by one. The source has no byte to spare, and
+    /// the target margins.
+    fn check(dtype: DType, [before, len, after]: [i64; 3], rows: i64, lead: i64, lay: Rows) {
+        const MARGIN: usize = 16;
+        let size = |count: i64| usize::try_from(count).unwrap();
+        let bits = i64::from(dtype.bits());
+        let extent = before + len + after;
+        let (row_step, step, first) = match lay {
+            Rows::Packed => (extent, 1, 0),
+            Rows::Padded => (extent + 3, 1, 0),
+            Rows::Reversed => (extent, -1, extent - 1),
+            Rows::Transposed => (1, rows, 0),
+        };
+        let origin = (lead + first) * bits;
+        let last = lead
+            + match lay {
+                Rows::Reversed => rows * extent - 1,
+                _ => (rows - 1) * row_step + (extent - 1) * step,
+            };
+        let source: Vec<u8> = (0..size((last + 1) * bits).div_ceil(8))
+            .map(|i| ((i * 2_654_435_761) >> 11).to_le_bytes()[0])
+            .collect();
+        let total = size(rows * len * bits);
+        let mut expected = vec![0xEE; total.div_ceil(8) + 2 * MARGIN];
+        expected[MARGIN..MARGIN + total.div_ceil(8)].fill(0);
+        for at in 0..total {
+            let (element, within) = (i64::try_from(at).unwrap() / bits, at % size(bits));
+            let (row, column) = (element / len, before + element % len);
+            let from = size(origin + (row * row_step + column * step) * bits) + within;
+            expected[MARGIN + at / 8] |= u8::from(bit(&source, from)) << (at % 8);
+        }
+
+        let lengths = [before, len, after];
+        let request = Request {
+            operator: Operator::VariadicSplit1,
+            axis: 1,
+            lengths: Some((&lengths[..]).into()),
+            num_outputs: 0,
+            keepdims: true,
+            clamp_uneven: false,
+            outputs: Some(3),
+        };
+        let (shape, strides) = ([rows, extent], [row_step, step]);
+        let plan = Plan::new(&request, dtype, &shape, false).unwrap();
+        let input = Memory {
+            data: source.as_ptr().cast_mut(),
+            data_bytes: source.len(),
+            dtype,
+            shape: &shape,
+            strides: Some(&strides),
+            bit_offset: u32::try_from(origin).unwrap(),
+        };
+        let piece = plan.pieces().nth(1).unwrap();
+        let cut = (total / 8 * 5 / 8, total.div_ceil(8));
+        for kernels in levels() {
+            for past in [None, kernels.past.as_ref()] {
+                let mut target = vec![0xEE; expected.len()];
+                let data = target.as_mut_ptr().wrapping_add(MARGIN);
+                let output = Memory { data, shape: &[], strides: None, bit_offset: 0, ..input };
+                let tuning = Tuning { kernels, past };
+                let layout = Layout::new(&plan, piece, &input, &output, tuning);
+                // SAFETY: source and target are as long as the plan says.
+                unsafe {
+                    layout.copy(cut.0..cut.1);
+                    layout.copy(0..cut.0);
+                }
+                assert!(target == expected, "{dtype:?} {lengths:?} x {rows}, lead {lead}, {lay:?}");
             }
         }
     }
 
-    /// Appends the low `bits` (1 to 64) of `word`, whose others are 0.
-    ///
-    /// # Safety
-    /// Room for them must be writable at the target.
-    unsafe fn push(&mut self, word: u64, bits: u32) {
-        self.held |= word << self.count;
-        if self.count + bits < 64 {
-            self.count += bits;
-            return;
-        }
-        // SAFETY: the caller's promise: 64 bits of it are there to write.
-        unsafe {
-            self.target.cast::<u64>().write_unaligned(self.held.to_le());
-            self.target = self.target.add(8);
-        }
-        self.held = word.checked_shr(64 - self.count).unwrap_or(0);
-        self.count = self.count + bits - 64;
-    }
-
-    /// Writes out the whole bytes held, all of which `held` is then free of.
-    ///
-    /// # Safety
-    /// As [`Writer::push`]; `count` must be a multiple of 8, or this the end of the output.
-    unsafe fn flush(&mut self) {
-        while self.count > 0 {
-            #[allow(clippy::cast_possible_truncation)] // the low byte is meant
-            let byte = self.held as u8;
-            // SAFETY: the caller's promise.
-            unsafe {
-                self.target.write(byte);
-                self.target = self.target.add(1);
+    #[test]
+    fn runs_of_any_length_at_any_bit_of_rows_of_any_length() {
+        for dtype in [DType::Uint4, DType::Uint2] {
+            let each = i64::from(8 / dtype.bits());
+            for len in 1..=130 / i64::from(dtype.bits()) {
+                for after in 0..2 * each {
+                    for lead in 0..each {
+                        check(dtype, [len % 3, len, after], 37, lead, Rows::Packed);
+                    }
+                }
             }
-            self.held >>= 8;
-            self.count = self.count.saturating_sub(8);
         }
     }
 
-    /// Writes out what is left; bits past the last in its byte are 0.
-    ///
-    /// # Safety
-    /// As [`Writer::flush`].
-    unsafe fn finish(mut self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.flush() };
+    #[test]
+    fn rows_with_strides_of_their_own() {
+        for dtype in [DType::Int4, DType::Int2] {
+            for layout in [Rows::Padded, Rows::Reversed, Rows::Transposed] {
+                for len in (1..30).chain([64, 65, 300]) {
+                    for lead in 0..4 {
+                        check(dtype, [lead + 1, len, len % 4], 21, lead, layout);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_a_stage() {
+        for dtype in [DType::Float4E2M1, DType::Int2] {
+            for len in [1, 2, 3, 5, 8, 13, 27, 28, 29, 255, 1024, 2047, 5003] {
+                for (rows, lead) in [(1, 1), (2, 3), (1 + 9000 / len, 1)] {
+                    check(dtype, [1, len, 2], rows, lead, Rows::Packed);
+                    check(dtype, [0, len, 0], rows, lead, Rows::Packed);
+                }
+            }
+        }
     }
 }

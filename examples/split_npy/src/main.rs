@@ -68,7 +68,7 @@ structures, long doubles) are split as so many bytes each, by the rules of UINT8
 are not in the file as such and cannot be split.
 
 The pieces are written in C order. They get their names when all are complete, replacing files of
-these names; on an error there are none.";
+these names; on an error there are none. A process that is killed leaves a directory .split_npy-...";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Op {
@@ -245,6 +245,11 @@ impl<'a> Pieces<'a> {
     /// Gives the files their names, then tells them.
     fn publish(&self) -> Result<()> {
         for index in 0..self.shapes.len() {
+            // Half of the names would be given before the error.
+            let path = self.finished(index);
+            ensure!(!path.is_dir(), "cannot write {}: it is a directory", path.display());
+        }
+        for index in 0..self.shapes.len() {
             let path = self.finished(index);
             fs::rename(self.unfinished(index), &path)
                 .with_context(|| format!("cannot write {}", path.display()))?;
@@ -252,7 +257,8 @@ impl<'a> Pieces<'a> {
         let mut out = io::stdout().lock();
         for (index, shape) in self.shapes.iter().enumerate() {
             let (path, dtype) = (self.finished(index), &self.header.descr);
-            writeln!(out, "{}  {dtype}  {}", path.display(), npy::tuple(shape))?;
+            writeln!(out, "{}  {dtype}  {}", path.display(), npy::tuple(shape))
+                .context("all pieces are made, but not told on standard output")?;
         }
         Ok(())
     }

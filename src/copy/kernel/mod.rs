@@ -3,15 +3,22 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `generic.rs` | the loops, written once |
+//! | `bits.rs` | the loops for runs of bits, written once |
 //! | `x86_64.rs` | the same for AVX2, and stores that go past the caches |
 //! | `steps.rs` | portable loops for units a step apart on both sides |
+//! | `transpose.rs` | contiguous units of many rows become rows of their own |
 //! | `lines.rs` | a stage that turns small pieces into whole lines for such stores |
 
+pub(super) mod bits;
 mod generic;
 pub(super) mod lines;
 pub(super) mod steps;
+pub(super) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
+
+use bits::{Packed, Runs};
+use transpose::Transpose;
 
 /// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
 #[derive(Clone, Copy)]
@@ -39,21 +46,24 @@ pub(super) const MAX_DEAL: usize = 16;
 pub(super) struct Kernels {
     /// Copies contiguous bytes.
     pub copy: unsafe fn(*const u8, *mut u8, usize),
+    /// Packs runs of bits.
+    pub pack: unsafe fn(&mut Packed, Runs),
     /// By [`GATHERS`].
     gather: [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),
     /// By width, then by [`DEALS`].
     deal: [[unsafe fn(Deal); DEALS.len()]; WIDTHS.len()],
-    /// By number of targets, 2 to 8.
-    shuffle: Option<[Shuffle; 7]>,
+    pub deal_lines: Option<DealLines>,
+    /// By width.
+    transpose: [unsafe fn(&Transpose<'_>); WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.
     pub past: Option<Past>,
 }
 
-/// Deals rows out that are an element of so many bytes for each target and nothing else, past the
-/// caches or not. There must be a line of them for each target; to go past the caches, targets must
-/// all lie as many whole elements from a line.
-pub(super) type Shuffle = unsafe fn(Deal, usize, bool);
+/// Deals elements out to so many targets, of so many bytes, past the caches or not, a line of each
+/// at a time; as many rows as it can, which it returns. To go past the caches, targets must all lie
+/// as many whole elements from a line.
+pub(super) type DealLines = unsafe fn(Deal, usize, usize, bool) -> usize;
 
 /// A piece on its way past the caches.
 #[derive(Clone, Copy)]
@@ -106,12 +116,6 @@ impl Kernels {
         WIDTHS.contains(&width)
     }
 
-    /// The loop that deals rows of `len` elements of `width` bytes out, if there is one.
-    pub(super) fn shuffle(&self, width: usize, len: usize) -> Option<Shuffle> {
-        let by_len = self.shuffle.as_ref().filter(|_| width < 16 && Self::deals(width))?;
-        by_len.get(len.checked_sub(2)?).copied()
-    }
-
     /// Deals elements of `width` bytes out to `len` targets: a width and a number that there is
     /// a loop for.
     ///
@@ -127,6 +131,12 @@ impl Kernels {
         }
     }
 
+    /// The loop that transposes units of `width` bytes, if there is one.
+    pub(super) fn transpose(&self, width: usize) -> Option<unsafe fn(&Transpose<'_>)> {
+        let width = WIDTHS.iter().position(|w| *w == width)?;
+        self.transpose.get(width).copied()
+    }
+
     /// The loop that gathers units of `unit` bytes.
     pub(super) fn gather(&self, unit: usize) -> unsafe fn(Gather) {
         let place = GATHERS.iter().position(|longest| unit <= *longest);
@@ -137,7 +147,7 @@ impl Kernels {
 /// The loops for this CPU; in a test build with `--cfg libsplit_portable`, those for any.
 pub(super) fn detect() -> &'static Kernels {
     #[cfg(target_arch = "x86_64")]
-    if cfg!(not(libsplit_portable)) && std::arch::is_x86_feature_detected!("avx2") {
+    if cfg!(not(libsplit_portable)) && x86_64::is_detected() {
         return &x86_64::AVX2;
     }
     &generic::KERNELS
@@ -147,7 +157,7 @@ pub(super) fn detect() -> &'static Kernels {
 #[cfg(test)]
 pub(super) fn levels() -> Vec<&'static Kernels> {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
+    if x86_64::is_detected() {
         return vec![&generic::KERNELS, &x86_64::AVX2];
     }
     vec![&generic::KERNELS]

@@ -1,24 +1,28 @@
 //! AVX2: the generic loops with registers of 32 bytes, and stores that go past the caches.
 
+use super::bits::{self, Packed, Runs};
 use super::generic::{self, table};
+use super::transpose::Transpose;
 use super::{Deal, Gather, Kernels, Past};
 use core::arch::x86_64::{_mm256_loadu_si256, _mm256_stream_si256, _mm_sfence};
 
+mod deal;
 mod merge;
+mod network;
 mod shuffle;
+mod transpose;
 
-/// For CPUs with AVX2, and only for those.
+/// Whether this CPU has what [`AVX2`] needs.
+pub(super) fn is_detected() -> bool {
+    // BMI2 has come with AVX2 ever since; it shifts by any number of bits in one step.
+    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2")
+}
+
+/// For CPUs with AVX2 and BMI2, and only for those.
 pub(super) static AVX2: Kernels = table!(
-    #[target_feature(enable = "avx2")]
-    shuffle: Some([
-        shuffle::deal::<2>,
-        shuffle::deal::<3>,
-        shuffle::deal::<4>,
-        shuffle::deal::<5>,
-        shuffle::deal::<6>,
-        shuffle::deal::<7>,
-        shuffle::deal::<8>,
-    ]),
+    #[target_feature(enable = "avx2,bmi2")]
+    level: transpose::Avx2,
+    deal_lines: Some(deal::deal),
     past: Some(Past {
         stream,
         fence: || {

@@ -1,0 +1,422 @@
+//! Runs of bits, put one behind the other into packed bytes, low bits first. Written once and
+//! inlined into the functions of each CPU level, as the loops of `generic.rs` are.
+
+// Numbers of bits in a word and of bytes in a buffer fit whatever they are cast to.
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+#![allow(clippy::inline_always)]
+
+use super::generic;
+
+/// `count` runs of `len` bits, each `step` bits from the one before.
+#[derive(Clone, Copy)]
+pub(crate) struct Runs {
+    pub source: *const u8,
+    /// Bits from `source` to the first run, which may be negative.
+    pub begin: i64,
+    pub step: i64,
+    pub count: i64,
+    pub len: i64,
+    /// Bytes below this address may be read whether they hold bits of a run or not.
+    pub readable: usize,
+}
+
+impl Runs {
+    /// Takes the first `count` away.
+    #[inline(always)]
+    fn skip(&mut self, count: i64) {
+        // Past the last one nothing need be in range.
+        self.begin = self.begin.wrapping_add(count.wrapping_mul(self.step));
+        self.count -= count;
+    }
+}
+
+/// The longest runs that a word holds wherever in a byte they begin, with up to 7 bits before.
+const SHORT: i64 = 56;
+
+/// Appends runs to what is packed already.
+///
+/// # Safety
+/// The runs must be readable, and from the first byte of each on everything up to `readable`;
+/// there must be room for them.
+#[inline(always)]
+pub(super) unsafe fn pack(packed: &mut Packed, runs: Runs) {
+    // A copy, which registers hold.
+    let mut to = *packed;
+    let mut rest = runs;
+    // SAFETY: the caller's promise; no more than `count` runs are taken.
+    unsafe {
+        while rest.count > 0 && (to.bits > 0 || runs.len > SHORT) {
+            to.push_run(&rest);
+            rest.skip(1);
+        }
+        // No closures here: they would be functions of no CPU level.
+        if rest.readable > 0 {
+            if let Some(fold) = Fold::new(&rest) {
+                to.push_folded(&mut rest, &fold);
+            }
+        } else if rest.len == 4 && (rest.begin | rest.step) % 4 == 0 {
+            to.push_elements::<4>(&mut rest);
+        } else if rest.len == 2 {
+            to.push_elements::<2>(&mut rest);
+        }
+        while rest.count > 0 {
+            to.push_short(&rest);
+            rest.skip(1);
+        }
+    }
+    *packed = to;
+}
+
+/// Packed bytes that grow.
+#[derive(Clone, Copy)]
+pub(crate) struct Packed {
+    target: *mut u8,
+    end: *mut u8,
+    /// The last byte, where it is not full; the bits above are 0.
+    held: u64,
+    /// Bits of it: 0 to 7.
+    bits: u32,
+}
+
+impl Packed {
+    /// No bits yet, and room for `bytes`.
+    pub(crate) fn new(target: *mut u8, bytes: usize) -> Self {
+        Self { target, end: target.wrapping_add(bytes), held: 0, bits: 0 }
+    }
+
+    /// Appends the low `bits` (up to [`SHORT`]) of `word`, whose others are 0.
+    ///
+    /// # Safety
+    /// There must be room for them.
+    #[inline(always)]
+    unsafe fn push(&mut self, word: u64, bits: u32) {
+        let word = self.held | word << self.bits;
+        let bits = self.bits + bits;
+        let bytes = bits as usize / 8;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.room() >= 8 {
+                self.target.cast::<u64>().write_unaligned(word.to_le());
+            } else {
+                generic::copy(word.to_le_bytes().as_ptr(), self.target, bytes);
+            }
+            self.target = self.target.add(bytes);
+        }
+        self.held = word >> (bits & !7);
+        self.bits = bits % 8;
+    }
+
+    /// Bytes that may be written.
+    fn room(&self) -> usize {
+        self.end as usize - self.target as usize
+    }
+
+    /// Appends the first of short runs.
+    ///
+    /// # Safety
+    /// As [`pack`].
+    #[inline(always)]
+    unsafe fn push_short(&mut self, runs: &Runs) {
+        let Runs { source, begin, len, readable, .. } = *runs;
+        // SAFETY: the caller's promise.
+        unsafe { self.push(load(source, begin, len as u32, readable), len as u32) };
+    }
+
+    /// Appends the first of runs of any length.
+    ///
+    /// # Safety
+    /// As [`pack`].
+    #[inline(always)]
+    unsafe fn push_run(&mut self, runs: &Runs) {
+        let Runs { source, begin, len, readable, .. } = *runs;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if len <= SHORT {
+                self.push_short(runs);
+            } else {
+                self.push_long(source, begin, len, readable);
+            }
+        }
+    }
+
+    /// Appends the `len` bits from the bit `at` on: whole bytes in between as such.
+    ///
+    /// # Safety
+    /// As [`pack`].
+    #[inline(always)]
+    unsafe fn push_long(&mut self, source: *const u8, at: i64, len: i64, readable: usize) {
+        let head = i64::from((8 - self.bits) % 8).min(len);
+        let bytes = (len - head) / 8;
+        let tail = (len - head) % 8;
+        let (middle, last) = (at + head, at + head + bytes * 8);
+        // SAFETY: the caller's promise; each part lies within the run.
+        unsafe {
+            if head > 0 {
+                self.push(load(source, at, head as u32, readable), head as u32);
+            }
+            shift(byte(source, middle), middle & 7, self.target, bytes as usize);
+            self.target = self.target.add(bytes as usize);
+            if tail > 0 {
+                self.push(load(source, last, tail as u32, readable), tail as u32);
+            }
+        }
+    }
+
+    /// Appends runs of `LEN` bits that begin at multiples of it, and so are in one byte each, as
+    /// many as fill words.
+    ///
+    /// # Safety
+    /// As [`pack`]; the runs must be such ones.
+    #[inline(always)]
+    unsafe fn push_elements<const LEN: u32>(&mut self, runs: &mut Runs) {
+        let each = 32 / LEN;
+        while runs.count >= i64::from(each) {
+            let mut at = runs.begin;
+            let mut word = 0;
+            for place in 0..each {
+                // SAFETY: the caller's promise.
+                let byte = unsafe { byte(runs.source, at).read() } >> (at & 7);
+                word |= (u64::from(byte) & ones(LEN)) << (place * LEN);
+                at = at.wrapping_add(runs.step);
+            }
+            // SAFETY: as above.
+            unsafe { self.push(word, 32) };
+            runs.skip(i64::from(each));
+        }
+    }
+
+    /// Appends runs by as many at a time as a fold takes, while whole words may be read (and
+    /// written).
+    ///
+    /// # Safety
+    /// As [`pack`]; no bits must be held.
+    #[inline(always)]
+    unsafe fn push_folded(&mut self, runs: &mut Runs, fold: &Fold) {
+        let source = byte(runs.source, runs.begin);
+        let words =
+            |bytes: usize, step: usize| bytes.checked_sub(8).map_or(0, |rest| rest / step + 1);
+        let count = (runs.count / fold.runs) as usize;
+        let count = count.min(words(runs.readable.saturating_sub(source as usize), fold.from));
+        let count = match fold.to {
+            1 | 2 | 4 => count,
+            to => count.min(words(self.room(), to)),
+        };
+        // SAFETY: the caller's promise; as many words may be read, and written.
+        unsafe {
+            match fold.to {
+                1 => fold.all(source, count, |at, word| self.target.add(at).write(word as u8)),
+                2 => fold.all(source, count, |at, word| {
+                    self.target.add(at * 2).cast::<u16>().write_unaligned((word as u16).to_le());
+                }),
+                4 => fold.all(source, count, |at, word| {
+                    self.target.add(at * 4).cast::<u32>().write_unaligned((word as u32).to_le());
+                }),
+                to => fold.all(source, count, |at, word| {
+                    // The bytes above are those of the next.
+                    self.target.add(at * to).cast::<u64>().write_unaligned(word.to_le());
+                }),
+            }
+            self.target = self.target.add(count * fold.to);
+        }
+        runs.skip(count as i64 * fold.runs);
+    }
+
+    /// Writes out the last byte if it is not full.
+    ///
+    /// # Safety
+    /// It must be writable.
+    pub(crate) unsafe fn finish(self) {
+        if self.bits > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { self.target.write(self.held as u8) };
+        }
+    }
+}
+
+/// How the runs in a word move next to each other: neighbours to pairs, pairs to fours and so on.
+/// Their number is such that they are whole bytes before and after.
+struct Fold {
+    runs: i64,
+    /// Bytes from a word to the next in the source.
+    from: usize,
+    /// Bytes of the runs.
+    to: usize,
+    /// Bits in the word before the first run.
+    shift: u32,
+    mask: u64,
+    /// What stays where it is; and how far what comes next to it moves, and where to.
+    folds: [(u64, u32, u64); 4],
+}
+
+impl Fold {
+    /// The most runs at a time, up to 16; `None` where not even one would do.
+    #[inline(always)]
+    fn new(runs: &Runs) -> Option<Self> {
+        let &Runs { begin, step, len, .. } = runs;
+        if runs.count < 2 || step < len {
+            return None;
+        }
+        let shift = begin & 7;
+        // What is compared only if it cannot overflow: a step that is short, or a single run.
+        let fits = |runs: i64| {
+            runs * step % 8 == 0 && runs * len % 8 == 0 && shift + (runs - 1) * step + len <= 64
+        };
+        let count = match step {
+            ..=64 => [16, 8, 4, 2, 1].into_iter().find(|runs| fits(*runs))?,
+            _ if step % 8 == 0 && len % 8 == 0 => 1,
+            _ => return None,
+        };
+        let every = |runs: i64, step: i64, len: i64| {
+            (0..runs).fold(0, |mask, run| mask | ones(len as u32) << (run * step))
+        };
+        let mut folds = [(u64::MAX, 0, 0); 4];
+        for (fold, pairs) in folds.iter_mut().zip(0..) {
+            let (len, step) = (len << pairs, step << pairs);
+            if count >> pairs > 1 {
+                let stays = every(count >> (pairs + 1), step * 2, len);
+                *fold = (stays, (step - len) as u32, stays << len);
+            }
+        }
+        Some(Self {
+            runs: count,
+            from: (count * step / 8) as usize,
+            to: (count * len / 8) as usize,
+            shift: shift as u32,
+            mask: every(count, step, len),
+            folds,
+        })
+    }
+
+    /// Folds `count` words and hands them to `store` by number.
+    ///
+    /// # Safety
+    /// All words must be readable.
+    #[inline(always)]
+    unsafe fn all(&self, source: *const u8, count: usize, store: impl Fn(usize, u64)) {
+        if self.from == 8 {
+            // The same again with a step that the compiler knows.
+            for at in 0..count {
+                // SAFETY: the caller's promise.
+                store(at, self.one(unsafe { word(source.add(at * 8)) }));
+            }
+            return;
+        }
+        for at in 0..count {
+            // SAFETY: the caller's promise.
+            store(at, self.one(unsafe { word(source.add(at * self.from)) }));
+        }
+    }
+
+    #[inline(always)]
+    fn one(&self, word: u64) -> u64 {
+        let runs = word >> self.shift & self.mask;
+        let fold = |runs, (stays, by, moved): &(u64, u32, u64)| runs & stays | runs >> by & moved;
+        self.folds.iter().fold(runs, fold)
+    }
+}
+
+/// Copies bytes that begin at the bit `by` (0 to 7) of the first one.
+///
+/// # Safety
+/// They must be readable at `source` and writable at `target`.
+#[inline(always)]
+unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise; where `by` is not 0, one byte more holds bits of theirs.
+    unsafe {
+        if by == 0 {
+            return generic::copy(source, target, bytes);
+        }
+        if bytes < 8 {
+            let word = short_word(source, bytes + 1) >> by;
+            return generic::copy(word.to_le_bytes().as_ptr(), target, bytes);
+        }
+        let mut at = 0;
+        while at + 64 <= bytes {
+            shift_words::<8>(source.add(at), by, target.add(at));
+            at += 64;
+        }
+        while at + 8 < bytes {
+            shift_words::<1>(source.add(at), by, target.add(at));
+            at += 8;
+        }
+        shift_words::<1>(source.add(bytes - 8), by, target.add(bytes - 8));
+    }
+}
+
+/// [`shift`] of `N` words.
+///
+/// # Safety
+/// As [`shift`]; `by` is not 0.
+#[inline(always)]
+unsafe fn shift_words<const N: usize>(source: *const u8, by: i64, target: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        // The bits that one has lost at its end are in the middle of the other.
+        let low = source.cast::<[u64; N]>().read_unaligned();
+        let high = source.add(1).cast::<[u64; N]>().read_unaligned();
+        let mut words = [0; N];
+        for (word, (low, high)) in words.iter_mut().zip(low.into_iter().zip(high)) {
+            *word = (u64::from_le(low) >> by | u64::from_le(high) << (8 - by)).to_le();
+        }
+        target.cast::<[u64; N]>().write_unaligned(words);
+    }
+}
+
+/// The `len` bits (up to [`SHORT`]) from the bit `at` on.
+///
+/// # Safety
+/// As [`pack`].
+#[inline(always)]
+unsafe fn load(source: *const u8, at: i64, len: u32, readable: usize) -> u64 {
+    let first = byte(source, at);
+    let before = (at & 7) as u32;
+    // SAFETY: the caller's promise.
+    let bits = unsafe {
+        if readable.saturating_sub(first as usize) >= 8 {
+            word(first)
+        } else {
+            short_word(first, (before + len).div_ceil(8) as usize)
+        }
+    };
+    bits >> before & ones(len)
+}
+
+/// The byte that holds the bit `at`.
+#[inline(always)]
+fn byte(source: *const u8, at: i64) -> *const u8 {
+    source.wrapping_offset((at >> 3) as isize)
+}
+
+/// # Safety
+/// Eight bytes must be readable.
+#[inline(always)]
+unsafe fn word(source: *const u8) -> u64 {
+    // SAFETY: the caller's promise.
+    u64::from_le(unsafe { source.cast::<u64>().read_unaligned() })
+}
+
+/// A word of which only `bytes` are there, up to 8; the others are 0.
+///
+/// # Safety
+/// They must be readable.
+#[inline(always)]
+unsafe fn short_word(source: *const u8, bytes: usize) -> u64 {
+    let half = |at: usize| {
+        // SAFETY: the caller's promise, for halves that lie within the bytes.
+        u64::from(u32::from_le(unsafe { source.add(at).cast::<u32>().read_unaligned() }))
+    };
+    // SAFETY: as above.
+    let byte = |at: usize| u64::from(unsafe { source.add(at).read() });
+    match bytes {
+        1 => byte(0),
+        // The first, the last, and the one between or one of them again.
+        2..=3 => byte(0) | byte(bytes / 2) << (bytes / 2 * 8) | byte(bytes - 1) << (bytes * 8 - 8),
+        _ => half(0) | half(bytes - 4) << (bytes * 8 - 32),
+    }
+}
+
+/// A word whose low `bits` (1 to 64) are 1.
+#[inline(always)]
+fn ones(bits: u32) -> u64 {
+    u64::MAX >> (64 - bits)
+}
