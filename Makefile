@@ -2,6 +2,7 @@
 
 PREFIX = /usr/local
 CMAKE_FLAGS =
+SECONDS = 60
 MINUTES = 10
 DENY = advisories bans licenses sources
 BUILD := build/release
@@ -39,7 +40,7 @@ run: build $(VENV)/made ## build everything and run the examples on real input
 	@examples/run.sh
 
 .PHONY: test
-test: lint test-rust build test-examples test-bench test-c ## check the code and run all tests
+test: lint test-rust build test-examples test-bench test-c test-variants ## check the code, run all tests
 
 .PHONY: bench
 bench: build $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
@@ -79,7 +80,8 @@ deny: toolchain ## check dependencies with cargo-deny, built first where it is m
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
 	@echo "==> lint: cargo fmt, clang-format, cargo clippy"
-	@cargo fmt --all --check && clang-format --dry-run -Werror $(C_FILES) || \
+	@cargo fmt --all --check && cargo fmt --manifest-path fuzz/Cargo.toml --check && \
+	    clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 
@@ -87,6 +89,7 @@ lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and 
 format: toolchain $(VENV)/made ## reformat the code the way lint wants it
 	@echo "==> format: cargo fmt, clang-format"
 	@cargo fmt --all
+	@cargo fmt --manifest-path fuzz/Cargo.toml
 	@clang-format -i $(C_FILES)
 
 .PHONY: build
@@ -115,6 +118,23 @@ test-bench: build $(VENV)/made
 test-c: build $(VENV)/clang-made
 	@echo "==> test: ctest"
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(jobs)
+
+# Once more: with sanitizers, and without AVX2.
+.PHONY: test-variants
+test-variants: toolchain $(cmake)
+	@for variant in address thread portable; do \
+	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
+	done
+
+.PHONY: memcheck
+memcheck: build ## run the C tests under valgrind, which has to be installed
+	$(call need,valgrind,it (Debian: valgrind))
+	@echo "==> memcheck: valgrind"
+	@tools/memcheck.sh $(BUILD)
+
+.PHONY: fuzz
+fuzz: toolchain ## fuzz the C functions, SECONDS for each target, 60 if not given
+	@tools/fuzz.sh $(SECONDS)
 
 .PHONY: clean
 clean: ## remove what was built
