@@ -2,6 +2,7 @@
 
 PREFIX = /usr/local
 CMAKE_FLAGS =
+SECONDS = 60
 MINUTES = 10
 DENY = advisories bans licenses sources
 BUILD := build/release
@@ -42,7 +43,7 @@ run: build onnxruntime $(VENV)/onnxruntime-made ## build everything and run it o
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
 .PHONY: test
-test: lint test-rust build test-examples test-bench test-c test-onnxruntime test-python ## check the code and run all tests
+test: lint test-rust build test-examples test-bench test-c test-variants test-adapter ## lint, and run all tests
 
 .PHONY: bench
 bench: build $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
@@ -82,7 +83,8 @@ deny: toolchain ## check dependencies with cargo-deny, built first where it is m
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
 	@echo "==> lint: cargo fmt, clang-format, cargo clippy"
-	@cargo fmt --all --check && clang-format --dry-run -Werror $(C_FILES) || \
+	@cargo fmt --all --check && cargo fmt --manifest-path fuzz/Cargo.toml --check && \
+	    clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 	@cargo fmt --manifest-path $(adapter) --check || \
@@ -95,6 +97,7 @@ format: toolchain $(VENV)/made ## reformat the code the way lint wants it
 	@echo "==> format: cargo fmt, clang-format"
 	@cargo fmt --all
 	@cargo fmt --manifest-path $(adapter)
+	@cargo fmt --manifest-path fuzz/Cargo.toml
 	@clang-format -i $(C_FILES)
 
 .PHONY: build
@@ -129,6 +132,9 @@ test-c: build $(VENV)/clang-made
 	@echo "==> test: ctest"
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(jobs)
 
+.PHONY: test-adapter
+test-adapter: test-onnxruntime test-python
+
 .PHONY: test-onnxruntime
 test-onnxruntime: onnxruntime $(VENV)/onnxruntime-made
 	@echo "==> test: the adapter for ONNX Runtime"
@@ -143,6 +149,23 @@ test-python: onnxruntime $(VENV)/onnxruntime-made
 	    ./adapters/onnxruntime/python && \
 	    cd adapters/onnxruntime/python && "$(PYTHON)" -m mypy && \
 	    "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
+
+# Once more: with sanitizers, and without AVX2.
+.PHONY: test-variants
+test-variants: toolchain $(cmake)
+	@for variant in address thread portable; do \
+	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
+	done
+
+.PHONY: memcheck
+memcheck: build ## run the C tests under valgrind, which has to be installed
+	$(call need,valgrind,it (Debian: valgrind))
+	@echo "==> memcheck: valgrind"
+	@tools/memcheck.sh $(BUILD)
+
+.PHONY: fuzz
+fuzz: toolchain ## fuzz the C functions, SECONDS for each target, 60 if not given
+	@tools/fuzz.sh $(SECONDS)
 
 .PHONY: clean
 clean: ## remove what was built

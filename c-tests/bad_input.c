@@ -2,6 +2,38 @@
  * bad_input.c - everything that a caller can get wrong: which status, what the error tells, and
  * that nothing has changed
  *
+ * What made other libraries crash, and where it is asked of this one (a table below, or another
+ * program):
+ *
+ *   num_outputs 0, on tensors with and without elements   number_cases, lengths_cases
+ *     (CVE-2021-29599)
+ *   negative length with a right sum (CVE-2021-41222)     lengths_cases
+ *   fewer and more outputs than lengths (onnx 8255)       number_cases
+ *   scalar length 0 (onnx 8322)                           lengths_cases
+ *   axis -rank - 1, rank, INT64_MIN, INT64_MAX            tensor_cases
+ *     (CVE-2020-15207)
+ *   data_bytes one short (CVE-2020-15208), by every       layout_cases, every_element_type
+ *     element width (nntrainer 4346)
+ *   every pointer NULL in turn (CVE-2020-15209), or       pointer_cases
+ *     askew; data may be
+ *   output = input, partial overlaps, outputs alike       output_cases, and the tests on overlaps
+ *     (CVE-2020-15210)                                    among many
+ *   more than 2^31 elements (CVE-2020-15202)              copy.c, view.c, infer.c
+ *   ... and tasks numbered 2^32 and above                 parallel.c
+ *   sums, products, byte spans and addresses that wrap    overflow_cases, lengths_cases
+ *     (CVE-2021-29601, CVE-2022-23558)
+ *   pieces of length 0 (pytorch 8686)                     test_what_is_accepted, output tests
+ *   rank 0, 65, INT32_MIN; extents below 0; shape NULL    tensor_cases, pointer_cases
+ *   capacity below the rank                               layout_cases
+ *   output strides of 0, or that collide                  layout_cases
+ *   garbage strides where they do not matter              test_what_is_accepted
+ *   struct_size 0, short, huge; a tail that is not 0      structure_cases, test_error_structures
+ *   unknown dtype, operator, opset and flags              structure_cases, tensor_cases
+ *   data that is not aligned                              test_what_is_accepted
+ *   num_outputs SIZE_MAX                                  number_cases
+ *   a parallel_for that fails, skips, repeats, reorders   parallel.c
+ *     or calls back
+ *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 #include "check.h"
@@ -30,7 +62,7 @@ struct scene {
     int64_t input_shape[2], input_strides[2];
     int64_t lengths[4], split_shape[2], split_strides[2];
     int64_t shapes[MAX_OUTPUTS][3], strides[MAX_OUTPUTS][3];
-    unsigned char input_bytes[64], output_bytes[MAX_OUTPUTS][64];
+    unsigned char input_bytes[256], output_bytes[MAX_OUTPUTS][192];
     libsplit_params params;
     unsigned char params_tail[64];
     libsplit_executor executor;
@@ -413,6 +445,10 @@ static void use_scalar(struct scene *s, int64_t length) {
 
 SPOIL(variadic_without_lengths) { use(s, VARIADIC, 1, 0); }
 SPOIL(neither) { use(s, SPLIT, 18, 0); }
+SPOIL(neither_of_nothing) {
+    use(s, SPLIT, 18, 0);
+    s->input_shape[1] = 0;
+}
 SPOIL(both) { s->params.num_outputs = 2; }
 SPOIL(refused_lengths) {
     use(s, OV_SPLIT, 1, 2);
@@ -477,6 +513,10 @@ SPOIL(half_a_length) {
     s->input.data_bytes = 0;
 }
 SPOIL(scalar_0) { use_scalar(s, 0); }
+SPOIL(scalar_0_of_nothing) {
+    use_scalar(s, 0);
+    s->input_shape[1] = 0;
+}
 SPOIL(scalar_minus_3) { use_scalar(s, -3); }
 SPOIL(scalar_min) { use_scalar(s, INT64_MIN); }
 SPOIL(uneven_13) {
@@ -496,6 +536,7 @@ static const struct bad lengths_cases[] = {
     {"VariadicSplit without lengths", variadic_without_lengths, ALL, ERROR(SPLIT), "params.split",
      NO_OUTPUT},
     {"neither lengths nor num_outputs", neither, ALL, ERROR(SPLIT), "num_outputs", NO_OUTPUT},
+    {"neither, of nothing", neither_of_nothing, ALL, ERROR(SPLIT), "num_outputs", NO_OUTPUT},
     {"both lengths and num_outputs", both, ALL, ERROR(SPLIT), "num_outputs", NO_OUTPUT},
     {"OpenVINO Split with lengths", refused_lengths, ALL, ERROR(SPLIT), "params.split", NO_OUTPUT},
     {"scalar for Split", scalar_lengths, ALL, ERROR(SPLIT), "params.split", NO_OUTPUT},
@@ -532,6 +573,8 @@ static const struct bad lengths_cases[] = {
     {"UINT64_MAX is not -1", uint64_max, ALL, ERROR(SPLIT_SIZES), "params.split[0]", OUTPUT(0)},
     {"1.5 of 6", half_a_length, ALL, ERROR(SPLIT_SIZES), "params.split[0]", OUTPUT(0)},
     {"scalar 0", scalar_0, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT, NUMBERS(1, 0)},
+    {"scalar 0 of nothing", scalar_0_of_nothing, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT,
+     NUMBERS(1, 0)},
     {"scalar -3", scalar_minus_3, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT,
      NUMBERS(1, -3)},
     {"scalar INT64_MIN", scalar_min, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT},
@@ -600,6 +643,10 @@ SPOIL(empty_lengths) {
     s->num_outputs = 0;
 }
 SPOIL(splits_0) { use(s, OV_SPLIT, 1, 0); }
+SPOIL(splits_0_of_nothing) {
+    use(s, OV_SPLIT, 1, 0);
+    s->input_shape[1] = 0;
+}
 SPOIL(splits_minus_1) { use(s, OV_SPLIT, 1, -1); }
 SPOIL(splits_2_to_40) { use(s, OV_SPLIT, 1, INT64_C(1) << 40); }
 SPOIL(splits_2_to_40_of_nothing) {
@@ -654,6 +701,8 @@ static const struct bad number_cases[] = {
      ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
     {"empty lengths", empty_lengths, ALL, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
     {"num_splits 0", splits_0, ALL, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT, NUMBERS(1, 0)},
+    {"num_splits 0 of nothing", splits_0_of_nothing, ALL, ERROR(NUM_OUTPUTS), "num_outputs",
+     NO_OUTPUT, NUMBERS(1, 0)},
     {"num_splits -1", splits_minus_1, ALL, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT,
      NUMBERS(1, -1)},
     {"num_splits 2^40", splits_2_to_40, ALL, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
@@ -962,6 +1011,15 @@ SPOIL(padded_rows) {
     s->outputs[1].data_bytes = 9;
 }
 SPOIL(keepdims_2) { s->params.keepdims = 2; }
+SPOIL(lengths_askew) {
+    memmove((char *)s->lengths + 1, s->lengths, 16);
+    s->split.data = ASKEW(s->lengths);
+}
+SPOIL(data_askew) {
+    s->input.data = memmove(s->input_bytes + 1, s->input_bytes, 12);
+    s->outputs[0].data = s->output_bytes[0] + 17;
+    s->outputs[1].data = s->output_bytes[1] + 19;
+}
 
 static void test_what_is_accepted(void) {
     static const struct {
@@ -980,6 +1038,8 @@ static void test_what_is_accepted(void) {
         {"outputs right behind the input", output_beside_input},
         {"padded rows", padded_rows},
         {"keepdims 2", keepdims_2},
+        {"lengths that are not aligned", lengths_askew},
+        {"data that is not aligned", data_askew},
     };
     static struct scene scene;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -999,6 +1059,74 @@ static void test_what_is_accepted(void) {
                 CHECK(memcmp(row + scene.strides[1][0], "ijkl", 4) == 0);
             }
         }
+}
+
+/* One row of three columns, the last of no length, and strides that lead nowhere: those of the row
+ * and of the empty piece do not matter. */
+SPOIL(garbage_strides) {
+    s->input_shape[0] = 1;
+    s->input_strides[0] = INT64_MIN;
+    s->lengths[1] = 4;
+    s->lengths[2] = 0;
+    s->split_shape[0] = 3;
+    s->split.data_bytes = 24;
+    for (size_t i = 0; i < 3; i++) {
+        set_output(s, i, s->lengths[i]);
+        s->shapes[i][0] = 1;
+        s->strides[i][0] = INT64_MAX;
+        s->outputs[i].data_bytes = 0;
+    }
+    s->strides[2][1] = INT64_MIN;
+    s->outputs[2].data = NULL;
+    s->num_outputs = 3;
+}
+
+static void test_strides_that_do_not_matter(void) {
+    static struct scene scene;
+    for (unsigned verb = COUNT; verb <= COPY; verb *= 2) {
+        CHECK_CASE("%s: garbage strides", name_of(verb));
+        set_scene(&scene);
+        garbage_strides(&scene);
+        CHECK_OK(call(verb, &scene, NULL));
+        if (verb == COPY) {
+            CHECK(memcmp(scene.outputs[0].data, "ab", 2) == 0);
+            CHECK(memcmp(scene.outputs[1].data, "cdef", 4) == 0);
+        }
+    }
+}
+
+/* data_bytes one short of what 12 elements, or the 8 of the second output, take. */
+static libsplit_dtype every_element_type;
+static void use_every_element_type(struct scene *s) {
+    use_lengths(s, VARIADIC, 1, 2, 4);
+    s->input.dtype = s->outputs[0].dtype = s->outputs[1].dtype = every_element_type;
+    s->input.data_bytes = s->outputs[0].data_bytes = s->outputs[1].data_bytes = 0;
+}
+static size_t bytes_of(size_t elements) {
+    return (elements * libsplit_dtype_bits(every_element_type) + 7) / 8;
+}
+SPOIL(input_of_type_short) {
+    use_every_element_type(s);
+    s->input.data_bytes = bytes_of(12) - 1;
+}
+SPOIL(output_of_type_short) {
+    use_every_element_type(s);
+    s->outputs[1].data_bytes = bytes_of(8) - 1;
+}
+
+static void test_every_element_type_one_byte_short(void) {
+    for (libsplit_dtype type = LIBSPLIT_DTYPE_FLOAT; type <= LIBSPLIT_DTYPE_INT2; type++) {
+        every_element_type = type;
+        const struct bad cases[] = {
+            {libsplit_dtype_name(type), input_of_type_short, DATA, ERROR(DATA_BYTES),
+             "input.data_bytes", NO_OUTPUT,
+             NUMBERS((int64_t)bytes_of(12), (int64_t)bytes_of(12) - 1)},
+            {libsplit_dtype_name(type), output_of_type_short, COPY, ERROR(DATA_BYTES),
+             "outputs[1].data_bytes", OUTPUT(1),
+             NUMBERS((int64_t)bytes_of(8), (int64_t)bytes_of(8) - 1)},
+        };
+        REFUSE_ALL(cases);
+    }
 }
 
 /* An error structure that cannot be written to refuses the call, right or wrong. */
@@ -1402,6 +1530,8 @@ int main(void) {
     REFUSE_ALL(layout_cases);
     REFUSE_ALL(overflow_cases);
     REFUSE_ALL(output_cases);
+    test_strides_that_do_not_matter();
+    test_every_element_type_one_byte_short();
     test_error_structures_that_are_too_small();
     test_error_structure_askew();
     test_error_structure_that_is_larger();

@@ -17,8 +17,11 @@ macro_rules! dtypes {
 
             /// Bits of one element, 2 to 128.
             #[must_use]
+            // The table is as long as there are types.
+            #[allow(clippy::indexing_slicing)]
             pub const fn bits(self) -> u32 {
-                match self { $(Self::$variant => $bits,)* }
+                const BITS: &[u32] = &[0, $($bits),*];
+                BITS[self as usize]
             }
 
             /// The name of the type in ONNX `TensorProto.DataType`, NUL-terminated.

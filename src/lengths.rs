@@ -102,11 +102,15 @@ impl<'a> Lengths<'a> {
 
     /// Entry `index` as a number. `index` is below the length, and the values are known.
     pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
+        self.value(index).ok_or(Error::LengthNotInteger { output: index, dtype: self.dtype })
+    }
+
+    /// [`Lengths::get`] without an error, which the rules have seen to.
+    pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.len.unwrap_or(1));
-        let Some(data) = self.data else { return Ok(0) };
+        let Some(data) = self.data else { return Some(0) };
         // SAFETY: the element is readable by the promise of `from_raw` or of the borrowed slice.
-        let value = unsafe { read(data, self.bit_offset + index * self.bit_stride, self.dtype) };
-        value.ok_or(Error::LengthNotInteger { output: index, dtype: self.dtype })
+        unsafe { read(data, self.bit_offset + index * self.bit_stride, self.dtype) }
     }
 }
 

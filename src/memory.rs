@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::error::{number, Error, Which};
+use crate::plan::{Piece, Plan};
 use crate::shape::{self, element_count};
 
 /// A tensor as a caller describes it. Its extents are known and not negative; everything else is
@@ -24,6 +25,11 @@ pub(crate) struct Memory<'a> {
 pub(crate) trait Outputs: Sync {
     fn len(&self) -> usize;
     fn get(&self, index: usize) -> Result<Option<Memory<'_>>, Error>;
+    /// The bytes of an output that is as most are: wanted, not empty, packed, everything about it in
+    /// order, and its shape not in its own data. `None` = look closely.
+    fn plain(&self, _plan: &Plan<'_>, _piece: Piece) -> Option<Span> {
+        None
+    }
     /// Where a checked output begins, `None` for one that is not wanted.
     fn data(&self, index: usize) -> Option<*mut u8>;
     /// Where the descriptors themselves lie.
@@ -47,8 +53,16 @@ impl Span {
     }
 
     pub(crate) fn intersects(self, other: Self) -> bool {
-        let (start, end) = (self.start.max(other.start), self.end.min(other.end));
-        start < end
+        !self.is_apart(other) && !self.is_empty() && !other.is_empty()
+    }
+
+    /// Whether one lies above the other. Of an empty span within another that is not so.
+    pub(crate) fn is_apart(self, other: Self) -> bool {
+        self.end <= other.start || other.end <= self.start
+    }
+
+    fn is_empty(self) -> bool {
+        self.start >= self.end
     }
 }
 
@@ -92,21 +106,34 @@ impl Memory<'_> {
         self.span_of(count, which)
     }
 
+    /// From where to where the bytes of a tensor with elements go, relative to its data.
+    fn byte_reach(&self, count: i64, which: Which) -> Result<(i64, i64), Error> {
+        let (low, high) = match self.strided_dims() {
+            None => (0, count - 1),
+            Some(dims) => shape::reach(dims, which)?,
+        };
+        byte_reach(low, high, self.dtype.bits(), self.bit_offset.into())
+            .ok_or(Error::StridesOverflow { which })
+    }
+
     /// [`Memory::span`] of a tensor whose `count` of elements is known.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the error of a result is larger than the span
     pub(crate) fn span_of(&self, count: i64, which: Which) -> Result<Option<Span>, Error> {
-        self.check_bit_offset(which)?;
+        if self.bit_offset != 0 {
+            self.check_bit_offset(which)?;
+        }
         if count == 0 {
             return Ok(None);
         }
         if self.data.is_null() {
             return Err(Error::NullField { which, field: "data" });
         }
-        let (low, high) = match self.strided_dims() {
-            None => (0, count - 1),
-            Some(dims) => shape::reach(dims, which)?,
+        let (low, bytes) = if self.strides.is_none() && self.bit_offset == 0 {
+            (0, shape::packed_bytes(count, self.dtype.bits()))
+        } else {
+            self.byte_reach(count, which)?
         };
-        let (low, bytes) = byte_reach(low, high, self.dtype.bits(), self.bit_offset.into())
-            .ok_or(Error::StridesOverflow { which })?;
         if self.data_bytes != 0 && (self.data_bytes as u64) < bytes.unsigned_abs() {
             let actual = number(self.data_bytes);
             return Err(Error::DataBytes { which, expected: bytes, actual });

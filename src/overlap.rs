@@ -4,70 +4,74 @@
 use crate::error::{Error, Which};
 use crate::memory::{Memory, Outputs, Span};
 
-/// The spans of this many outputs are kept, and compared each with each.
+/// The spans of this many outputs are compared each with each.
 const FEW: usize = 8;
 /// How many spans are put in order at a time, on 32 KiB of the stack, where there are more.
 const BLOCK: usize = 1024;
 
-/// Sees the outputs' spans go by: in most calls they rise or fall, and that is all there is to it.
+/// Sees the outputs' spans go by: in most calls each lies above or below all before it, and that is
+/// all there is to it.
 pub(crate) struct Overlaps {
-    few: [(usize, Span); FEW],
-    seen: usize,
-    last: Span,
-    ascending: bool,
-    descending: bool,
+    /// From the lowest to the highest byte of those seen.
+    hull: Span,
+    outside: bool,
 }
 
 impl Overlaps {
     pub(crate) fn new() -> Self {
-        let nothing = Span { start: 0, end: 0 };
-        Self { few: [(0, nothing); FEW], seen: 0, last: nothing, ascending: true, descending: true }
+        Self { hull: Span { start: usize::MAX, end: 0 }, outside: true }
     }
 
     /// Takes the span of the next output that has elements.
-    pub(crate) fn push(&mut self, index: usize, span: Span) {
-        if self.seen > 0 {
-            self.ascending &= self.last.end <= span.start;
-            self.descending &= span.end <= self.last.start;
-        }
-        if let Some(slot) = self.few.get_mut(self.seen) {
-            *slot = (index, span);
-        }
-        self.last = span;
-        self.seen += 1;
+    pub(crate) fn push(&mut self, span: Span) {
+        self.outside &= span.is_apart(self.hull);
+        let Span { start, end } = self.hull;
+        self.hull = Span { start: start.min(span.start), end: end.max(span.end) };
     }
 
     /// That no two of the outputs pushed share a byte.
     pub(crate) fn check<O: Outputs>(&self, outputs: &O, all_packed: bool) -> Result<(), Error> {
-        if self.ascending || self.descending || O::APART {
-            return Ok(());
+        if self.outside || O::APART {
+            Ok(())
+        } else {
+            check_each(outputs, all_packed)
         }
-        if let Some(few) = self.few.get(..self.seen) {
-            return pairs(outputs, few);
-        }
-        let span = |index| span_of(outputs, index);
-        let start = |index| {
-            if all_packed {
-                Ok(outputs.data(index).map(|data| data as usize))
-            } else {
-                Ok(span(index)?.map(|span| span.start))
-            }
-        };
-        for_each_cluster(outputs.len(), start, span, |cluster| {
-            // The usual mistake is found without comparing all with all.
-            apart(outputs, cluster.pair.0, cluster.pair.1)?;
-            columns(outputs, cluster.reach)
-        })
     }
 }
 
-/// Compares each span with those before it.
-fn pairs(outputs: &impl Outputs, spans: &[(usize, Span)]) -> Result<(), Error> {
-    for (at, &(output, span)) in spans.iter().enumerate() {
-        for &(other, other_span) in spans.iter().take(at) {
-            if span.intersects(other_span) {
+/// That no two outputs share a byte, whatever their order.
+#[cold]
+fn check_each(outputs: &impl Outputs, all_packed: bool) -> Result<(), Error> {
+    if outputs.len() <= FEW {
+        return pairs(outputs);
+    }
+    let span = |index| span_of(outputs, index);
+    let start = |index| {
+        if all_packed {
+            Ok(outputs.data(index).map(|data| data as usize))
+        } else {
+            Ok(span(index)?.map(|span| span.start))
+        }
+    };
+    for_each_cluster(outputs.len(), start, span, |cluster| {
+        // The usual mistake is found without comparing all with all.
+        apart(outputs, cluster.pair.0, cluster.pair.1)?;
+        columns(outputs, cluster.reach)
+    })
+}
+
+/// Compares each of a few outputs with those before it.
+fn pairs(outputs: &impl Outputs) -> Result<(), Error> {
+    let mut spans = [Span::default(); FEW];
+    for output in 0..outputs.len() {
+        let span = span_of(outputs, output)?.unwrap_or_default();
+        for (other, other_span) in spans.iter().take(output).enumerate() {
+            if span.intersects(*other_span) {
                 apart(outputs, output, other)?;
             }
+        }
+        if let Some(slot) = spans.get_mut(output) {
+            *slot = span;
         }
     }
     Ok(())
@@ -120,6 +124,7 @@ fn for_each_cluster(
 
 /// Calls `visit` for each index below `count` that has a start, in the order of the starts. Without
 /// a heap that takes a pass for each block of the lowest not visited yet.
+#[inline(never)] // for it takes a large stack
 fn in_order(
     count: usize,
     start: impl Fn(usize) -> Result<Option<usize>, Error>,
@@ -208,6 +213,7 @@ fn columns(outputs: &impl Outputs, reach: Span) -> Result<(), Error> {
 }
 
 /// That no output lies over the strides of another, which are read again while it is written.
+#[cold]
 pub(crate) fn check_strides(outputs: &impl Outputs) -> Result<(), Error> {
     let strides = |index| -> Result<Option<Span>, Error> {
         Ok(outputs.get(index)?.and_then(|memory| memory.strides).map(Span::of_slice))
@@ -364,7 +370,7 @@ mod tests {
     fn accepted(tensors: &Tensors) -> bool {
         let mut overlaps = Overlaps::new();
         for index in 0..tensors.len() {
-            overlaps.push(index, span_of(tensors, index).unwrap().unwrap());
+            overlaps.push(span_of(tensors, index).unwrap().unwrap());
         }
         overlaps.check(tensors, false).is_ok()
     }

@@ -1,10 +1,13 @@
 //! A checked split: which axis, which pieces, and where every piece lies in the input.
 
+// A plan is large to hand back.
+#![allow(clippy::inline_always)]
+
 use crate::dtype::DType;
 use crate::error::{number, Error, Which};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::{self, Pieces, Request};
-use crate::shape::{self, DIM_UNKNOWN, MAX_RANK};
+use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
 
 /// A split of one input shape by one request.
 #[derive(Debug, Clone, Copy)]
@@ -36,8 +39,9 @@ pub(crate) struct Piece {
 impl<'a> Plan<'a> {
     /// Checks input and request. Where the shape may have unknown extents (inference), so may
     /// the pieces; otherwise everything about them is known.
+    #[inline(always)]
     pub(crate) fn new(
-        request: &Request<'a>,
+        request: &'a Request<'a>,
         dtype: DType,
         shape: &'a [i64],
         unknown_allowed: bool,
@@ -82,18 +86,23 @@ impl<'a> Plan<'a> {
 
     /// The pieces in order. Their offsets mean nothing after a piece of unknown length.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
-        let mut offset = 0i64;
         let count = usize::try_from(self.count()).unwrap_or(usize::MAX);
-        (0i64..).zip(0..count).map(move |(number, index)| {
-            let piece = Piece { index, offset, len: self.pieces.length(number, offset) };
-            offset = offset.saturating_add(piece.len);
+        let mut next = 0i64;
+        (0..count).map(move |index| {
+            let piece = Piece { index, offset: next, len: self.pieces.length(index, next) };
+            next = next.wrapping_add(piece.len);
             piece
         })
     }
 
     /// Elements of a piece, where all extents are known.
     pub(crate) fn piece_elements(&self, piece: Piece) -> i64 {
-        self.outer * piece.len * self.inner
+        self.outer * self.inner * piece.len
+    }
+
+    /// Bytes of a packed output, where all extents are known.
+    pub(crate) fn piece_bytes(&self, piece: Piece) -> usize {
+        usize_of(shape::packed_bytes(self.piece_elements(piece), self.dtype.bits()))
     }
 
     /// Rank of every output.
@@ -106,12 +115,22 @@ impl<'a> Plan<'a> {
         &self,
         piece: Piece,
     ) -> impl DoubleEndedIterator<Item = i64> + Clone + 'a {
-        let Self { axis, keeps_axis, shape, .. } = *self;
-        shape
-            .iter()
-            .enumerate()
-            .filter(move |(d, _)| keeps_axis || *d != axis)
-            .map(move |(d, extent)| if d == axis { piece.len } else { *extent })
+        let Self { axis, shape, .. } = *self;
+        self.input_axes().map(move |d| match shape.get(d) {
+            Some(extent) if d != axis => *extent,
+            _ => piece.len,
+        })
+    }
+
+    /// Whether an output has this shape.
+    pub(crate) fn has_shape(&self, piece: Piece, shape: &[i64]) -> bool {
+        if !self.keeps_axis {
+            return self.output_shape(piece).eq(shape.iter().copied());
+        }
+        let mut extents = shape.iter().zip(self.shape).enumerate();
+        shape.len() == self.shape.len()
+            && shape.get(self.axis) == Some(&piece.len)
+            && extents.all(|(d, (extent, input))| extent == input || d == self.axis)
     }
 
     /// An input's strides as an output has them.
@@ -119,9 +138,13 @@ impl<'a> Plan<'a> {
         &self,
         strides: &'a [i64],
     ) -> impl DoubleEndedIterator<Item = i64> + Clone + 'a {
-        let Self { axis, keeps_axis, .. } = *self;
-        let kept = strides.iter().enumerate().filter(move |(d, _)| keeps_axis || *d != axis);
-        kept.map(|(_, stride)| *stride)
+        self.input_axes().map(move |d| strides.get(d).copied().unwrap_or(0))
+    }
+
+    /// The axes that an output has, as the input numbers them.
+    fn input_axes(&self) -> impl DoubleEndedIterator<Item = usize> + Clone {
+        let dropped = if self.keeps_axis { usize::MAX } else { self.axis };
+        (0..self.output_rank()).map(move |d| d + usize::from(d >= dropped))
     }
 }
 

@@ -33,13 +33,17 @@ pub(crate) fn element_count(
 }
 
 /// Bytes that `count` packed elements take; the last byte of sub-byte ones may be partly used.
+/// All their bits can be numbered, as [`element_count`] has found.
+#[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 pub(crate) fn packed_bytes(count: i64, bits: u32) -> i64 {
-    if bits >= 8 {
-        count * i64::from(bits / 8)
-    } else {
-        let per_byte = i64::from(8 / bits);
-        count / per_byte + i64::from(count % per_byte != 0)
-    }
+    (count as u64 * u64::from(bits)).div_ceil(8) as i64
+}
+
+/// A checked count as `usize`: what lies in memory fits.
+#[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation)]
+pub(crate) fn usize_of(count: i64) -> usize {
+    debug_assert!(count >= 0);
+    count as usize
 }
 
 /// Row-major packed strides in elements; entries past the rank are 0. Extents of 0 count as 1.

@@ -5,17 +5,23 @@
 //! | `check.rs` | what a copy checks before the first byte moves |
 //! | `rows.rs` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
+//! | `region.rs` | some of those units that make whole axes: planes to transpose, and rows |
+//! | `transpose.rs` | a transpose of any size: planes, and many short pieces |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 
 mod caches;
 pub(crate) mod check;
+#[cfg(all(test, unix))]
+mod guarded;
 mod kernel;
 mod parallel;
+mod region;
 mod rows;
 mod strided;
 mod sub_byte;
+mod transpose;
 
 use kernel::lines::LINE;
 pub use parallel::Executor;
@@ -24,7 +30,7 @@ use parallel::Work;
 use crate::error::{number, Error};
 use crate::memory::{Memory, Outputs};
 use crate::plan::{Piece, Plan};
-use crate::shape;
+use crate::shape::{packed_bytes, usize_of};
 use check::Checked;
 use core::ops::Range;
 use rows::{Rows, Tuning};
@@ -51,7 +57,7 @@ pub(crate) unsafe fn run<O: Outputs>(
     } else if sub_byte {
         Form::SubByte(if checked.bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() })
     } else {
-        Form::Strided
+        Form::Strided(tuning)
     };
     let pieces = usize_of(plan.count());
     match form {
@@ -62,6 +68,15 @@ pub(crate) unsafe fn run<O: Outputs>(
             let granule = rows.granule();
             let size = Work { bytes: checked.bytes, units: rows.count, granule, pieces };
             parallel::run(executor, &size, &work)
+        }
+        Form::Rows(rows) if rows.is_cached() && !parallel::is_of_use(executor, checked.bytes) => {
+            for piece in plan.pieces() {
+                let target = outputs.data(piece.index).filter(|_| piece.len > 0);
+                let Some(target) = target else { continue };
+                // SAFETY: the caller's promise.
+                unsafe { rows.copy_runs(piece, target) };
+            }
+            Ok(())
         }
         form => {
             let job = Job { plan, input, outputs, form };
@@ -99,7 +114,7 @@ enum Form {
     /// Input and outputs are packed.
     Rows(Rows),
     /// One of them has strides of its own.
-    Strided,
+    Strided(Tuning),
     /// Elements share bytes with those of other pieces; outputs are packed.
     SubByte(Tuning),
 }
@@ -118,13 +133,12 @@ impl<O: Outputs> Job<'_, O> {
             if begin >= range.end {
                 break;
             }
-            // They have all been had before, in the checks.
-            let Ok(Some(output)) = self.outputs.get(piece.index) else { continue };
-            let end = begin.saturating_add(packed_bytes(self.plan, piece));
+            let Some(target) = self.outputs.data(piece.index) else { continue };
+            let end = begin.saturating_add(self.plan.piece_bytes(piece));
             if end > range.start && end > begin {
                 let part = range.start.max(begin) - begin..range.end.min(end) - begin;
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_piece(piece, &output, part) };
+                unsafe { self.copy_piece(piece, target, part) };
             }
             begin = end;
         }
@@ -139,13 +153,13 @@ impl<O: Outputs> Job<'_, O> {
         for first in rows.clone().step_by(block) {
             let last = rows.end.min(first.saturating_add(block));
             for piece in self.plan.pieces().filter(|piece| piece.len > 0) {
-                let Ok(Some(output)) = self.outputs.get(piece.index) else { continue };
+                let Some(target) = self.outputs.data(piece.index) else { continue };
                 let bytes = |rows: usize| {
                     let elements = number(rows) * piece.len * self.plan.inner;
-                    usize_of(shape::packed_bytes(elements, self.plan.dtype.bits()))
+                    usize_of(packed_bytes(elements, self.plan.dtype.bits()))
                 };
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_piece(piece, &output, bytes(first)..bytes(last)) };
+                unsafe { self.copy_piece(piece, target, bytes(first)..bytes(last)) };
             }
         }
     }
@@ -154,30 +168,25 @@ impl<O: Outputs> Job<'_, O> {
     ///
     /// # Safety
     /// As [`Job::run`].
-    unsafe fn copy_piece(&self, piece: Piece, output: &Memory<'_>, part: Range<usize>) {
+    unsafe fn copy_piece(&self, piece: Piece, target: *mut u8, part: Range<usize>) {
+        // All of them have been had before, in the checks.
+        let output = || self.outputs.get(piece.index).ok().flatten();
+        let Self { plan, input, .. } = *self;
         // SAFETY: what is read and written stays within the spans that were checked.
         unsafe {
             match &self.form {
-                Form::Rows(rows) => rows.copy(piece, output.data, part),
-                Form::Strided => {
-                    strided::Layout::new(self.plan, piece, self.input, output).copy(part);
+                Form::Rows(rows) => rows.copy(piece, target, part),
+                Form::Strided(tuning) => {
+                    let Some(output) = output() else { return };
+                    strided::Layout::new(plan, piece, input, &output, *tuning).copy(part);
                 }
                 Form::SubByte(tuning) => {
-                    sub_byte::Layout::new(self.plan, piece, self.input, output, *tuning).copy(part);
+                    let Some(output) = output() else { return };
+                    sub_byte::Layout::new(plan, piece, input, &output, *tuning).copy(part);
                 }
             }
         }
     }
-}
-
-/// Bytes of a checked piece, counted as if it were packed.
-fn packed_bytes(plan: &Plan<'_>, piece: Piece) -> usize {
-    usize_of(shape::packed_bytes(plan.piece_elements(piece), plan.dtype.bits()))
-}
-
-/// A checked count as `usize`: what lies in memory fits.
-fn usize_of(count: i64) -> usize {
-    usize::try_from(count).unwrap_or(0)
 }
 
 /// A count as a signed one: no object in memory has more than `isize::MAX` bytes.

@@ -39,6 +39,11 @@ pub(super) struct Work {
     pub pieces: usize,
 }
 
+/// Whether more than one task may be worth it.
+pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
+    executor.is_some() && bytes >= 2 * MIN_TASK
+}
+
 /// Runs `body` over all units, cut into ranges for the executor's tasks, or at once where that is
 /// as quick.
 pub(super) fn run(
@@ -47,16 +52,19 @@ pub(super) fn run(
     body: &(dyn Fn(Range<usize>) + Sync),
 ) -> Result<(), Error> {
     let &Work { bytes, units, granule, pieces } = work;
-    let wished = match executor.map(Executor::max_tasks) {
-        None => 1,
-        Some(0) => DEFAULT_TASKS,
-        Some(width) => width.min(MAX_TASKS),
-    };
-    let tasks = wished.min(bytes / MIN_TASK.max(pieces.saturating_mul(WALK)));
-    let (Some(executor), 2..) = (executor, tasks) else {
+    let Some(executor) = executor.filter(|_| is_of_use(executor, bytes)) else {
         body(0..units);
         return Ok(());
     };
+    let wished = match executor.max_tasks() {
+        0 => DEFAULT_TASKS,
+        width => width.min(MAX_TASKS),
+    };
+    let tasks = wished.min(bytes / MIN_TASK.max(pieces.saturating_mul(WALK)));
+    if tasks < 2 {
+        body(0..units);
+        return Ok(());
+    }
     let chunk = units.div_ceil(tasks).next_multiple_of(granule);
     let claims = Claims::default();
     let finished = AtomicUsize::new(0);

@@ -3,6 +3,7 @@
 
 use super::kernel::lines::{Lines, LINE, STAGE};
 use super::kernel::{detect, Deal, Gather, Kernels, Past, Stream, AHEAD, DEALS, MAX_DEAL};
+use super::transpose::Columns;
 use super::{caches, signed, usize_of};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
@@ -149,6 +150,10 @@ impl Rows {
         outputs: &impl Outputs,
         rows: Range<usize>,
     ) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.transpose(plan, outputs, &rows) } {
+            return self.finish();
+        }
         let (mut groups, mut deals) = (0, 0);
         self.for_each_group(plan, outputs, |group| {
             groups += 1;
@@ -172,6 +177,39 @@ impl Rows {
             });
         }
         self.finish();
+    }
+
+    /// Copies what all pieces have in a range of rows, if they are many of one width and all wanted.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn transpose(
+        &self,
+        plan: &Plan<'_>,
+        outputs: &impl Outputs,
+        rows: &Range<usize>,
+    ) -> bool {
+        let Some(Piece { len, .. }) = plan.pieces().next() else { return false };
+        let unit = usize_of(len) * self.step;
+        let Some(kernel) = self.tuning.kernels.transpose(unit) else { return false };
+        let is_alike = |piece: Piece| piece.len == len && outputs.data(piece.index).is_some();
+        if usize_of(plan.count()) <= MAX_DEAL || !plan.pieces().all(is_alike) {
+            return false;
+        }
+        let columns = Columns {
+            source: self.source.wrapping_add(rows.start * self.row),
+            step: self.row,
+            rows: rows.len(),
+            count: usize_of(plan.count()),
+            unit,
+            target: |at| {
+                let target = outputs.data(at).unwrap_or(null_mut());
+                target.wrapping_add(rows.start * unit)
+            },
+        };
+        // SAFETY: the caller's promise.
+        unsafe { columns.copy(kernel, self.tuning.past.is_some()) };
+        true
     }
 
     /// Waits for stores past the caches.
@@ -361,6 +399,25 @@ impl Rows {
         for lines in lines {
             // SAFETY: the caller's promise.
             unsafe { lines.finish() };
+        }
+    }
+
+    /// Whether outputs stay in the caches.
+    pub(super) fn is_cached(&self) -> bool {
+        self.tuning.past.is_none()
+    }
+
+    /// Copies a whole piece through the caches, run by run.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    pub(super) unsafe fn copy_runs(&self, piece: Piece, target: *mut u8) {
+        let run = usize_of(piece.len) * self.step;
+        let source = self.source.wrapping_add(usize_of(piece.offset) * self.step);
+        for row in 0..self.count {
+            let (from, to) = (source.wrapping_add(row * self.row), target.wrapping_add(row * run));
+            // SAFETY: the caller's promise.
+            unsafe { (self.tuning.kernels.copy)(from, to, run) };
         }
     }
 

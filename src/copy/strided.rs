@@ -1,20 +1,13 @@
 //! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
 use super::kernel::lines::LINE;
-use super::kernel::steps::{self as kernel, Row};
+use super::region::{Axis, Region};
+use super::rows::Tuning;
 use super::{signed, usize_of};
 use crate::memory::Memory;
 use crate::plan::{Piece, Plan};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
-
-/// One axis of a copy: how many steps, and how far each goes in the input and the output.
-#[derive(Debug, Clone, Copy, Default)]
-struct Axis {
-    extent: usize,
-    from: isize,
-    to: isize,
-}
 
 /// A piece as `rank` axes over units of `unit` contiguous bytes. The output's steps are positive
 /// and the axes sorted by them, outermost first; neighbours that continue each other are one.
@@ -24,10 +17,13 @@ pub(super) struct Layout {
     unit: usize,
     axes: [Axis; MAX_RANK],
     rank: usize,
+    tuning: Tuning,
 }
 
 /// Units above this many bytes may be cut between tasks, at whole lines.
 const CUT_ABOVE: usize = 4096;
+/// Cuts may be so coarse that a piece has this many places for them.
+const MIN_GRANULES: usize = 32;
 
 impl Layout {
     /// The layout of a checked piece that has elements, of a type of whole bytes.
@@ -36,6 +32,7 @@ impl Layout {
         piece: Piece,
         input: &Memory<'_>,
         output: &Memory<'_>,
+        tuning: Tuning,
     ) -> Self {
         let size = plan.dtype.bits() as usize / 8;
         let mut layout = Self {
@@ -44,6 +41,7 @@ impl Layout {
             unit: size,
             axes: [Axis::default(); MAX_RANK],
             rank: 0,
+            tuning,
         };
         // Innermost first, as packed strides are counted.
         let (mut packed_from, mut packed_to) = (signed(size), signed(size));
@@ -136,107 +134,105 @@ impl Layout {
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
-        let offset_by = |unit: usize| {
-            let Odometer { from, to, .. } = Odometer::new(self.axes(), unit);
-            (self.source.wrapping_offset(from), self.target.wrapping_offset(to))
-        };
-        // SAFETY: units below the end of the piece lie within it, and so do their bytes.
-        unsafe {
-            if first == last {
-                if head < tail {
-                    let (source, target) = offset_by(first);
-                    kernel::copy_bytes(source.add(head), target.add(head), tail - head);
-                }
+        let copy_within = |unit: usize, bytes: Range<usize>| {
+            if bytes.is_empty() {
                 return;
             }
-            if head > 0 {
-                let (source, target) = offset_by(first);
-                kernel::copy_bytes(source.add(head), target.add(head), self.unit - head);
+            let (source, target) = self.at(unit);
+            // SAFETY: units below the end of the piece lie within it, and so do their bytes.
+            unsafe {
+                (self.tuning.kernels.copy)(
+                    source.add(bytes.start),
+                    target.add(bytes.start),
+                    bytes.len(),
+                );
             }
-            self.copy_units(first + usize::from(head > 0)..last);
-            if tail > 0 {
-                let (source, target) = offset_by(last);
-                kernel::copy_bytes(source, target, tail);
-            }
+        };
+        if first == last {
+            return copy_within(first, head..tail);
         }
+        let mut begin = first;
+        if head > 0 {
+            copy_within(first, head..self.unit);
+            begin += 1;
+        }
+        while begin < last {
+            // SAFETY: the caller's promise.
+            begin += unsafe { self.copy_region(begin..last) };
+        }
+        copy_within(last, 0..tail);
     }
 
     fn axes(&self) -> &[Axis] {
         self.axes.get(..self.rank).unwrap_or_default()
     }
 
-    /// The unit and the byte in it where a part ends. Small units are not cut.
-    fn cut(&self, byte: usize) -> (usize, usize) {
-        let (unit, rest) = (byte / self.unit, byte % self.unit);
-        (unit, if self.unit > CUT_ABOVE { rest - rest % LINE } else { 0 })
+    /// Where a unit lies in the input and the output.
+    fn at(&self, mut unit: usize) -> (*const u8, *mut u8) {
+        let (mut source, mut target) = (self.source, self.target);
+        for axis in self.axes().iter().rev() {
+            if unit == 0 {
+                break;
+            }
+            let index = signed(unit % axis.extent);
+            unit /= axis.extent;
+            source = source.wrapping_offset(axis.from.wrapping_mul(index));
+            target = target.wrapping_offset(axis.to.wrapping_mul(index));
+        }
+        (source, target)
     }
 
-    /// Copies a range of units, row by row of the innermost axis.
+    /// The unit and the byte in it where a part ends. Small units are not cut, and of an axis so
+    /// many steps are left together as make whole lines, where that leaves enough to cut at.
+    fn cut(&self, byte: usize) -> (usize, usize) {
+        let (unit, rest) = (byte / self.unit, byte % self.unit);
+        if self.unit > CUT_ABOVE {
+            return (unit, rest - rest % LINE);
+        }
+        if unit == 0 {
+            return (0, 0);
+        }
+        let count: usize = self.axes().iter().map(|axis| axis.extent).product();
+        if unit >= count {
+            return (count, 0);
+        }
+        let mut step = count;
+        for axis in self.axes() {
+            step /= axis.extent;
+            for granule in [step * (LINE / self.unit).max(1), step] {
+                if granule <= count / MIN_GRANULES {
+                    return (unit - unit % granule, 0);
+                }
+            }
+        }
+        (unit, 0)
+    }
+
+    /// Copies the largest region that a range of units begins with; gives the number of its units.
     ///
     /// # Safety
     /// As [`Layout::copy`].
-    unsafe fn copy_units(&self, units: Range<usize>) {
-        let (inner, outer) = match self.axes().split_last() {
-            Some((inner, outer)) => (*inner, outer),
-            None => (Axis { extent: 1, from: 0, to: 0 }, &[][..]),
-        };
-        let copy_row = kernel::choose(self.unit);
-        let mut rows = Odometer::new(outer, units.start / inner.extent);
-        let mut within = units.start % inner.extent;
-        let mut left = units.len();
-        while left > 0 {
-            let count = (inner.extent - within).min(left);
-            let ahead = signed(within);
-            let row = Row {
-                source: self.source.wrapping_offset(rows.from + inner.from * ahead),
-                source_step: inner.from,
-                target: self.target.wrapping_offset(rows.to + inner.to * ahead),
-                target_step: inner.to,
-                count,
-                unit: self.unit,
-            };
-            // SAFETY: the row lies within the piece.
-            unsafe { copy_row(row) };
-            left -= count;
-            within = 0;
-            rows.advance();
-        }
-    }
-}
-
-/// Walks over axes in row-major order, without a division a step.
-struct Odometer<'a> {
-    axes: &'a [Axis],
-    index: [usize; MAX_RANK],
-    from: isize,
-    to: isize,
-}
-
-impl<'a> Odometer<'a> {
-    fn new(axes: &'a [Axis], mut position: usize) -> Self {
-        let mut odometer = Self { axes, index: [0; MAX_RANK], from: 0, to: 0 };
-        for (axis, index) in axes.iter().zip(&mut odometer.index).rev() {
-            *index = position % axis.extent;
-            position /= axis.extent;
-            odometer.from += axis.from * signed(*index);
-            odometer.to += axis.to * signed(*index);
-        }
-        odometer
-    }
-
-    /// On to the next position; from the last one to the first.
-    fn advance(&mut self) {
-        for (axis, index) in self.axes.iter().zip(&mut self.index).rev() {
-            *index += 1;
-            self.from = self.from.wrapping_add(axis.from);
-            self.to = self.to.wrapping_add(axis.to);
-            if *index < axis.extent {
-                return;
+    unsafe fn copy_region(&self, units: Range<usize>) -> usize {
+        let mut step = 1;
+        let mut outermost = self.rank.saturating_sub(1);
+        // The outermost axis of which whole steps are wanted.
+        for (at, axis) in self.axes().iter().enumerate().skip(1).rev() {
+            let next = step * axis.extent;
+            if (units.start > 0 && units.start % next != 0) || units.len() < next {
+                break;
             }
-            *index = 0;
-            self.from = self.from.wrapping_sub(axis.from.wrapping_mul(signed(axis.extent)));
-            self.to = self.to.wrapping_sub(axis.to.wrapping_mul(signed(axis.extent)));
+            (outermost, step) = (at - 1, next);
         }
+        let (source, target) = self.at(units.start);
+        let axes = self.axes().get(outermost..).unwrap_or_default();
+        let mut region = Region { source, target, unit: self.unit, axes, count: 1 };
+        if let Some(first) = axes.first() {
+            let index = if units.start > 0 { units.start / step % first.extent } else { 0 };
+            region.count = (units.len() / step).min(first.extent - index);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { region.copy(self.tuning) };
+        region.count * step
     }
 }
 
@@ -245,4 +241,154 @@ fn stride(memory: &Memory<'_>, axis: usize, size: usize) -> Option<isize> {
     let stride = memory.strides?.get(axis).copied()?;
     // Only strides of extent-1 axes may be out of range, and those are not used.
     Some(isize::try_from(stride).unwrap_or(0).wrapping_mul(signed(size)))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::{Layout, Tuning};
+    use crate::copy::kernel::levels;
+    use crate::dtype::DType;
+    use crate::memory::Memory;
+    use crate::operator::Operator;
+    use crate::plan::Plan;
+    use crate::rules::Request;
+    use proptest::prelude::*;
+
+    const TYPES: [DType; 5] =
+        [DType::Uint8, DType::Float16, DType::Float, DType::Int64, DType::Complex128];
+
+    /// How a tensor lies in memory: its axes outermost first, and for each how many elements more
+    /// than needed it is apart, how many times over, and whether it runs backwards.
+    #[derive(Debug, Clone)]
+    struct Lie {
+        order: Vec<usize>,
+        axes: Vec<(i64, i64, bool)>,
+    }
+
+    impl Lie {
+        /// Strides in elements, and how many lie before and from the first element on.
+        fn strides(&self, shape: &[i64]) -> (Vec<i64>, i64, i64) {
+            let (mut strides, mut step) = (vec![0; shape.len()], 1);
+            let (mut before, mut after) = (0, 1);
+            for axis in self.order.iter().rev() {
+                let (gap, times, backwards) = self.axes[*axis];
+                step *= times;
+                let reach = step * (shape[*axis] - 1);
+                strides[*axis] = if backwards { -step } else { step };
+                *(if backwards { &mut before } else { &mut after }) += reach;
+                step = step * shape[*axis] + gap;
+            }
+            (strides, before, after)
+        }
+    }
+
+    fn lie(rank: usize) -> impl Strategy<Value = Lie> {
+        let order = Just((0..rank).collect::<Vec<_>>()).prop_shuffle();
+        let axis = (
+            prop_oneof![4 => Just(0i64), 1 => 1i64..20],
+            prop_oneof![6 => Just(1i64), 1 => Just(2i64)],
+            prop::bool::weighted(0.2),
+        );
+        (order, prop::collection::vec(axis, rank)).prop_map(|(order, axes)| Lie { order, axes })
+    }
+
+    fn shape_and_lies() -> impl Strategy<Value = (Vec<i64>, Lie, Lie)> {
+        let extent = prop_oneof![2 => 1i64..5, 3 => 5i64..40, 1 => 40i64..150];
+        prop::collection::vec(extent, 1..=5)
+            .prop_filter("not too many", |shape| shape.iter().product::<i64>() <= 30_000)
+            .prop_flat_map(|shape| {
+                let rank = shape.len();
+                (Just(shape), lie(rank), lie(rank))
+            })
+    }
+
+    fn elements(count: i64, dtype: DType) -> usize {
+        usize::try_from(count).unwrap() * dtype.bits() as usize / 8
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
+
+        /// Two pieces of a tensor that lies anyhow, in three parts each, at every level, past the
+        /// caches or not, at the end or the begin of what may be touched.
+        #[test]
+        fn any_layout_in_any_parts(
+            (shape, from, to) in shape_and_lies(),
+            axis in any::<prop::sample::Index>(),
+            dtype in prop::sample::select(TYPES.to_vec()),
+            first in any::<prop::sample::Index>(),
+            cuts in any::<[prop::sample::Index; 2]>(),
+            at_end in any::<bool>(),
+        ) {
+            let axis = axis.index(shape.len());
+            let extent = usize::try_from(shape[axis]).unwrap();
+            let first = i64::try_from(first.index(extent)).unwrap();
+            let lengths = [first, shape[axis] - first];
+            let request = Request {
+                operator: Operator::VariadicSplit1,
+                axis: i64::try_from(axis).unwrap(),
+                lengths: Some((&lengths[..]).into()),
+                num_outputs: 0,
+                keepdims: true,
+                clamp_uneven: false,
+                outputs: Some(2),
+            };
+            let plan = Plan::new(&request, dtype, &shape, false).unwrap();
+            let (strides, before, after) = from.strides(&shape);
+            let round = |bytes: usize| bytes.next_multiple_of(64 << 10);
+            let bytes = elements(before + after, dtype);
+            let source = Guarded::filled(round(bytes));
+            let source = (source.place(bytes, at_end).wrapping_add(elements(before, dtype)), source);
+            let input = Memory {
+                data: source.0, data_bytes: 0, dtype, shape: &shape, strides: Some(&strides), bit_offset: 0,
+            };
+            for piece in plan.pieces().filter(|piece| piece.len > 0) {
+                let mut shape = shape.clone();
+                shape[axis] = piece.len;
+                let (out_strides, out_before, out_after) = to.strides(&shape);
+                let out_bytes = elements(out_before + out_after, dtype);
+                let memory = Guarded::filled(round(out_bytes));
+                let begin = memory.place(out_bytes, at_end);
+                let data = begin.wrapping_add(elements(out_before, dtype));
+                let output = Memory { data, shape: &shape, strides: Some(&out_strides), ..input };
+                let size = elements(1, dtype);
+                // What each byte of the output's span is to be.
+                let mut expected = vec![0xEE; out_bytes];
+                let count: i64 = shape.iter().product();
+                for element in 0..count {
+                    let (mut rest, mut get, mut put) = (element, 0, out_before);
+                    for d in (0..shape.len()).rev() {
+                        let index = rest % shape[d];
+                        rest /= shape[d];
+                        get += (index + if d == axis { piece.offset } else { 0 }) * strides[d];
+                        put += index * out_strides[d];
+                    }
+                    for byte in 0..size {
+                        let at = isize::try_from(get * i64::from(dtype.bits() / 8)).unwrap();
+                        // SAFETY: within what the strides span.
+                        expected[elements(put, dtype) + byte] = unsafe { source.0.offset(at).add(byte).read() };
+                    }
+                }
+                let bytes = elements(count, dtype);
+                let mut cuts = cuts.map(|cut| cut.index(bytes));
+                cuts.sort_unstable();
+                for kernels in levels() {
+                    for past in [None, kernels.past.as_ref()] {
+                        let tuning = Tuning { kernels, past };
+                        let layout = Layout::new(&plan, piece, &input, &output, tuning);
+                        // SAFETY: memory is as large as the strides say.
+                        let copied = unsafe {
+                            begin.write_bytes(0xEE, out_bytes);
+                            layout.copy(cuts[0]..cuts[1]);
+                            layout.copy(cuts[1]..bytes);
+                            layout.copy(0..cuts[0]);
+                            std::slice::from_raw_parts(begin, out_bytes)
+                        };
+                        prop_assert!(copied == expected, "piece {}, past {}", piece.index, past.is_some());
+                    }
+                }
+            }
+        }
+    }
 }

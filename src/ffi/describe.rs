@@ -1,11 +1,14 @@
 //! What `infer` and `view` write into output descriptors: all of them are checked, then filled.
 
+#![allow(clippy::inline_always)]
+
 use super::parse::{check_array, is_unwanted, Arguments};
 use super::types::{libsplit_dtype, libsplit_tensor, LIBSPLIT_DIM_UNKNOWN};
 use crate::error::{number, Error, Which};
 use crate::memory::{byte_reach, Memory, Span};
 use crate::plan::{Piece, Plan};
-use crate::shape::{self, DIM_UNKNOWN};
+use crate::shape::{self, usize_of, DIM_UNKNOWN};
+use core::ptr::null;
 
 /// Fills shapes, packed strides and sizes.
 ///
@@ -16,19 +19,14 @@ pub(super) unsafe fn infer(
     plan: &Plan<'_>,
     outputs: &mut [libsplit_tensor],
 ) -> Result<(), Error> {
-    let descriptors = Span::of_slice(outputs);
-    let mut before = [(0, Span::default()); 2];
+    let mut arrays = Arrays::new(arguments, None, plan, outputs);
     for (piece, output) in wanted(plan, outputs) {
-        check_room(arguments, None, descriptors, plan, piece, output)?;
-        check_not_shared(plan, piece, output, &mut before)?;
+        arrays.check(piece.index, output)?;
         packed_bytes(plan, piece)?;
     }
     for (piece, output) in wanted(plan, outputs) {
         // SAFETY: room was checked above, and the arrays do not lie in the input's.
-        unsafe {
-            write_shape(plan, piece, output);
-            write_packed_strides(plan, piece.len, output);
-        }
+        unsafe { write_axes(plan, piece, None, piece.len, output) };
         output.data_bytes = packed_bytes(plan, piece)?;
         output.bit_offset = 0;
     }
@@ -46,29 +44,18 @@ pub(super) unsafe fn view(
 ) -> Result<(), Error> {
     // SAFETY: the promise under which the arguments were parsed still holds.
     let input = unsafe { arguments.input() }?;
-    let has_elements = input.span_of(plan.elements, Which::Input)?.is_some();
-    // Strides of a tensor without elements say nothing: its views are packed.
-    let strides = input.strides.filter(|_| has_elements);
-    let place = Place { input, has_elements, strides };
-    let descriptors = Span::of_slice(outputs);
-    let mut before = [(0, Span::default()); 2];
+    let place = Place::new(plan, input)?;
+    let mut arrays = Arrays::new(arguments, input.strides, plan, outputs);
     for (piece, output) in wanted(plan, outputs) {
-        check_room(arguments, input.strides, descriptors, plan, piece, output)?;
-        check_not_shared(plan, piece, output, &mut before)?;
+        arrays.check(piece.index, output)?;
         if output.strides.is_null() && !place.is_packed(plan, piece) {
             return Err(Error::ViewNotPacked { output: piece.index });
         }
     }
     for (piece, output) in wanted(plan, outputs) {
+        let extent = if place.has_elements { plan.extent } else { piece.len };
         // SAFETY: room was checked above, and the arrays do not lie in the input's.
-        unsafe {
-            write_shape(plan, piece, output);
-            match place.strides {
-                Some(strides) => write_strides(output, plan.output_strides(strides)),
-                None if has_elements => write_packed_strides(plan, plan.extent, output),
-                None => write_packed_strides(plan, piece.len, output),
-            }
-        }
+        unsafe { write_axes(plan, piece, place.strides, extent, output) };
         place.point(plan, piece, output);
     }
     Ok(())
@@ -82,66 +69,131 @@ fn wanted<'a, 'b: 'a>(
     plan.pieces().zip(outputs.iter_mut()).filter(|(_, output)| !is_unwanted(output))
 }
 
-/// That an output's arrays are there, long enough, and not the ones that are still read.
-fn check_room(
-    arguments: &Arguments<'_>,
-    input_strides: Option<&[i64]>,
+/// What the outputs' arrays must stay clear of: what is read meanwhile, and each other.
+struct Arrays<'a> {
+    rank: usize,
+    shape: &'a [i64],
+    strides: Option<&'a [i64]>,
+    lengths: Option<Span>,
     descriptors: Span,
-    plan: &Plan<'_>,
-    piece: Piece,
-    output: &libsplit_tensor,
-) -> Result<(), Error> {
-    let index = piece.index;
-    let which = Which::Output(index);
-    let rank = plan.output_rank();
-    if usize::try_from(output.capacity).map_or(true, |capacity| capacity < rank) {
-        let expected = number(rank);
-        return Err(Error::Capacity { output: index, expected, actual: output.capacity.into() });
-    }
-    if rank == 0 {
-        return Ok(());
-    }
-    check_array(output.shape, which, "shape")?;
-    if !output.strides.is_null() {
-        check_array(output.strides, which, "strides")?;
-    }
-    for (field, array) in [("shape", output.shape), ("strides", output.strides)] {
-        let written = array_span(array, rank);
-        let reads = |read: &[i64]| written.intersects(Span::of_slice(read));
-        let other = if reads(arguments.shape) || input_strides.is_some_and(reads) {
-            Which::Input
-        } else if arguments.lengths_span.is_some_and(|lengths| written.intersects(lengths)) {
-            Which::Split
-        } else if written.intersects(descriptors)
-            || field == "strides" && written.intersects(array_span(output.shape, rank))
-        {
-            which
-        } else {
-            continue;
-        };
-        return Err(Error::DescriptorOverlap { output: index, field, other });
-    }
-    Ok(())
+    /// All of the above, as an array of `rank` entries must avoid it.
+    reads: [Zone; 4],
+    /// The last output's, which has this index: one array may be meant to serve all.
+    before: [Zone; 2],
+    last: (usize, [*const i64; 2]),
 }
 
-/// That an output does not have its arrays from the wanted output before it, as happens where one
-/// array is meant to serve all.
-fn check_not_shared(
-    plan: &Plan<'_>,
-    piece: Piece,
-    output: &libsplit_tensor,
-    before: &mut [(usize, Span); 2],
-) -> Result<(), Error> {
-    let own = |array| (piece.index, array_span(array, plan.output_rank()));
-    let arrays = [own(output.shape), own(output.strides)];
-    for (field, (index, array)) in ["shape", "strides"].into_iter().zip(arrays) {
-        if let Some((other, _)) = before.iter().find(|(_, other)| array.intersects(*other)) {
-            let other = Which::Output(*other);
+impl<'a> Arrays<'a> {
+    fn new(
+        arguments: &Arguments<'a>,
+        strides: Option<&'a [i64]>,
+        plan: &Plan<'_>,
+        outputs: &[libsplit_tensor],
+    ) -> Self {
+        let (rank, shape) = (plan.output_rank(), arguments.shape);
+        let (lengths, descriptors) = (arguments.lengths_span, Span::of_slice(outputs));
+        let reads = [
+            Span::of_slice(shape),
+            strides.map_or(Span::default(), Span::of_slice),
+            lengths.unwrap_or_default(),
+            descriptors,
+        ];
+        let reads = reads.map(|span| Zone::around(span, rank));
+        let before = [Zone::default(); 2];
+        Self { rank, shape, strides, lengths, descriptors, reads, before, last: (0, [null(); 2]) }
+    }
+
+    /// That an output's arrays are there, long enough, and clear of all others in use.
+    #[inline(always)] // twice, and the better part of a call
+    fn check(&mut self, index: usize, output: &libsplit_tensor) -> Result<(), Error> {
+        let which = Which::Output(index);
+        if i64::from(output.capacity) < number(self.rank) {
+            let (expected, actual) = (number(self.rank), output.capacity.into());
+            return Err(Error::Capacity { output: index, expected, actual });
+        }
+        if self.rank == 0 {
+            return Ok(());
+        }
+        check_array(output.shape, which, "shape")?;
+        if !output.strides.is_null() {
+            check_array(output.strides, which, "strides")?;
+        }
+        let arrays = [output.shape.cast_const(), output.strides.cast_const()];
+        let own = arrays.map(|array| Zone::of_array(array, self.rank));
+        let meets = |array: *const i64| {
+            self.reads.iter().chain(&self.before).any(|zone| zone.has(array as usize))
+        };
+        let ([shape, strides], [zone, _]) = (arrays, own);
+        let strides_meet = !strides.is_null() && (meets(strides) || zone.has(strides as usize));
+        if meets(shape) || strides_meet {
+            self.collide(index, output)?;
+        }
+        self.before = own;
+        self.last = (index, arrays);
+        Ok(())
+    }
+
+    /// What an output's arrays lie over.
+    #[cold]
+    fn collide(&self, index: usize, output: &libsplit_tensor) -> Result<(), Error> {
+        let fields = [("shape", output.shape), ("strides", output.strides)];
+        let which = Which::Output(index);
+        for (field, array) in fields {
+            let written = array_span(array, self.rank);
+            let reads = |read: &[i64]| written.intersects(Span::of_slice(read));
+            let other = if reads(self.shape) || self.strides.is_some_and(reads) {
+                Which::Input
+            } else if self.lengths.is_some_and(|lengths| written.intersects(lengths)) {
+                Which::Split
+            } else if written.intersects(self.descriptors)
+                || field == "strides" && written.intersects(array_span(output.shape, self.rank))
+            {
+                which
+            } else {
+                continue;
+            };
             return Err(Error::DescriptorOverlap { output: index, field, other });
         }
+        let (last, arrays) = self.last;
+        for (field, array) in fields {
+            let written = array_span(array, self.rank);
+            if arrays.iter().any(|other| written.intersects(array_span(*other, self.rank))) {
+                let other = Which::Output(last);
+                return Err(Error::DescriptorOverlap { output: index, field, other });
+            }
+        }
+        Ok(())
     }
-    *before = arrays;
-    Ok(())
+}
+
+/// The addresses at which an array would lie over memory in use: one comparison tells.
+#[derive(Clone, Copy, Default)]
+struct Zone {
+    first: usize,
+    len: usize,
+}
+
+impl Zone {
+    /// Where an array of `rank` entries would lie over `span`.
+    fn around(span: Span, rank: usize) -> Self {
+        if span.start >= span.end {
+            return Self::default();
+        }
+        let reach = (rank * size_of::<i64>()).saturating_sub(1);
+        let first = span.start.wrapping_sub(reach);
+        Self { first, len: span.end.wrapping_sub(first) }
+    }
+
+    /// [`Zone::around`] of another array of the same length; NULL is none.
+    fn of_array(array: *const i64, rank: usize) -> Self {
+        let reach = (rank * size_of::<i64>()).saturating_sub(1);
+        let len = if array.is_null() { 0 } else { 2 * reach + 1 };
+        Self { first: (array as usize).wrapping_sub(reach), len }
+    }
+
+    fn has(self, address: usize) -> bool {
+        address.wrapping_sub(self.first) < self.len
+    }
 }
 
 fn array_span(array: *const i64, len: usize) -> Span {
@@ -163,50 +215,40 @@ fn packed_bytes(plan: &Plan<'_>, piece: Piece) -> Result<usize, Error> {
     usize::try_from(bytes).map_err(|_| Error::TooManyElements { which })
 }
 
-/// # Safety
-/// The output's shape must have room for its rank.
-unsafe fn write_shape(plan: &Plan<'_>, piece: Piece, output: &mut libsplit_tensor) {
-    for (axis, extent) in plan.output_shape(piece).enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe { output.shape.add(axis).write(extent) };
-    }
-    output.rank = i32::try_from(plan.output_rank()).unwrap_or(0);
-    output.dtype = libsplit_dtype(plan.dtype as i32);
-}
-
-/// # Safety
-/// The output's strides must be NULL or have room for its rank.
-unsafe fn write_strides(output: &mut libsplit_tensor, strides: impl Iterator<Item = i64>) {
-    if output.strides.is_null() {
-        return;
-    }
-    for (axis, stride) in strides.enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe { output.strides.add(axis).write(stride) };
-    }
-}
-
-/// The packed strides of the input's shape with `extent` on the axis, as an output has them.
+/// Writes shape, strides (if not NULL), rank and dtype. The strides are those of the input, or the
+/// packed ones of its shape with `extent` on the axis.
 ///
 /// # Safety
-/// As [`write_strides`].
-unsafe fn write_packed_strides(plan: &Plan<'_>, extent: i64, output: &mut libsplit_tensor) {
-    if output.strides.is_null() {
-        return;
-    }
-    let mut stride = 1i64;
+/// The output's arrays must have room for its rank.
+unsafe fn write_axes(
+    plan: &Plan<'_>,
+    piece: Piece,
+    strides: Option<&[i64]>,
+    extent: i64,
+    output: &mut libsplit_tensor,
+) {
     let mut slot = plan.output_rank();
+    output.rank = i32::try_from(slot).unwrap_or(0);
+    output.dtype = libsplit_dtype(plan.dtype as i32);
+    let mut packed = 1i64;
     for (axis, &input_extent) in plan.shape.iter().enumerate().rev() {
         let is_split = axis == plan.axis;
         if !is_split || plan.keeps_axis {
             slot -= 1;
+            let stride = strides.map_or(packed, |strides| strides.get(axis).copied().unwrap_or(0));
             // SAFETY: the caller's promise; `slot` is below the rank.
-            unsafe { output.strides.add(slot).write(stride) };
+            unsafe {
+                output.shape.add(slot).write(if is_split { piece.len } else { input_extent });
+                if !output.strides.is_null() {
+                    output.strides.add(slot).write(stride);
+                }
+            }
         }
-        stride = match if is_split { extent } else { input_extent } {
-            _ if stride == LIBSPLIT_DIM_UNKNOWN => stride,
+        packed = match if is_split { extent } else { input_extent } {
+            _ if packed == LIBSPLIT_DIM_UNKNOWN => packed,
             DIM_UNKNOWN => LIBSPLIT_DIM_UNKNOWN,
-            extent => stride.saturating_mul(extent.max(1)),
+            // What is known fits, as has been checked.
+            extent => packed.wrapping_mul(extent.max(1)),
         };
     }
 }
@@ -217,9 +259,33 @@ struct Place<'a> {
     has_elements: bool,
     /// The input's own strides, where it has such and elements that they matter to.
     strides: Option<&'a [i64]>,
+    /// Elements from one step on the split axis to the next.
+    step: i64,
+    /// The lowest and the highest element of the first step, in elements from its first.
+    reach: (i64, i64),
 }
 
 impl<'a> Place<'a> {
+    fn new(plan: &Plan<'a>, input: Memory<'a>) -> Result<Self, Error> {
+        let has_elements = input.span_of(plan.elements, Which::Input)?.is_some();
+        // Strides of a tensor without elements say nothing: its views are packed.
+        let strides = input.strides.filter(|_| has_elements);
+        let (mut step, reach) = match strides {
+            None => (plan.inner, (0, (plan.outer - 1) * plan.extent * plan.inner + plan.inner - 1)),
+            Some(strides) => {
+                let step = strides.get(plan.axis).copied().unwrap_or(0);
+                let first = Piece { index: 0, offset: 0, len: 1 };
+                let dims = plan.output_shape(first).zip(plan.output_strides(strides));
+                (step, shape::reach(dims, Which::Input)?)
+            }
+        };
+        // The stride of an extent-1 axis may be anything, and only an empty piece follows it.
+        if plan.extent == 1 {
+            step = 0;
+        }
+        Ok(Self { input, has_elements, strides, step, reach })
+    }
+
     /// Whether a piece lies in the input as a packed tensor would.
     fn is_packed(&self, plan: &Plan<'a>, piece: Piece) -> bool {
         if !self.has_elements || piece.len == 0 {
@@ -233,20 +299,6 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The lowest and the highest element of a piece that has some, in elements from its first.
-    fn reach(&self, plan: &Plan<'a>, piece: Piece) -> Result<(i64, i64), Error> {
-        match self.strides {
-            None => {
-                let rows = (plan.outer - 1) * plan.extent;
-                Ok((0, (rows + piece.len) * plan.inner - 1))
-            }
-            Some(strides) => {
-                let dims = plan.output_shape(piece).zip(plan.output_strides(strides));
-                shape::reach(dims, Which::Output(piece.index))
-            }
-        }
-    }
-
     /// Points an output at its piece of the input.
     fn point(&self, plan: &Plan<'a>, piece: Piece, output: &mut libsplit_tensor) {
         output.data = self.input.data.cast();
@@ -256,13 +308,7 @@ impl<'a> Place<'a> {
             return;
         }
         let bits = plan.dtype.bits();
-        let stride = match self.strides {
-            // The stride of an extent-1 axis may be anything, and only an empty piece follows it.
-            _ if plan.extent == 1 => 0,
-            None => plan.inner,
-            Some(strides) => strides.get(plan.axis).copied().unwrap_or(0),
-        };
-        let begin = piece.offset.wrapping_mul(stride);
+        let begin = piece.offset.wrapping_mul(self.step);
         let (bytes, bit_offset) = if bits >= 8 {
             (begin.wrapping_mul(i64::from(bits / 8)), 0)
         } else {
@@ -273,9 +319,10 @@ impl<'a> Place<'a> {
         output.bit_offset = u32::try_from(bit_offset).unwrap_or(0);
         if piece.len > 0 {
             // Within the input's reach, which was checked.
-            let (low, high) = self.reach(plan, piece).unwrap_or((0, 0));
+            let last = (piece.len - 1) * self.step;
+            let (low, high) = (self.reach.0 + last.min(0), self.reach.1 + last.max(0));
             let bytes = byte_reach(low, high, bits, bit_offset).map_or(0, |(_, bytes)| bytes);
-            output.data_bytes = usize::try_from(bytes).unwrap_or(0);
+            output.data_bytes = usize_of(bytes);
         }
     }
 }

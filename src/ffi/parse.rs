@@ -1,5 +1,8 @@
 //! Raw pointers in, checked borrows out. Everything that C hands over passes through here.
 
+// What a call is made of is large to hand back.
+#![allow(clippy::inline_always)]
+
 use super::types::{
     libsplit_executor, libsplit_op, libsplit_params, libsplit_task_fn, libsplit_tensor,
     LIBSPLIT_FLAG_CLAMP_UNEVEN,
@@ -10,7 +13,7 @@ use crate::error::{number, Error, Which};
 use crate::lengths::Lengths;
 use crate::memory::{Memory, Outputs, Span};
 use crate::operator::Operator;
-use crate::plan::Plan;
+use crate::plan::{Piece, Plan};
 use crate::rules::Request;
 use crate::shape::MAX_RANK;
 use core::ffi::c_void;
@@ -33,6 +36,7 @@ pub(super) struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     /// # Safety
     /// The pointers must be NULL or valid for what their structures say, for `'a`.
+    #[inline(always)]
     pub(super) unsafe fn parse(
         input: *const libsplit_tensor,
         params: *const libsplit_params,
@@ -45,13 +49,15 @@ impl<'a> Arguments<'a> {
             let tensor = *reference(input, "input")?;
             let dtype = dtype_of(&tensor, Which::Input)?;
             let shape = shape_of(&tensor, Which::Input)?;
-            let (lengths, lengths_span) = lengths(params.split)?;
+            let (lengths, lengths_span) =
+                if params.split.is_null() { (None, None) } else { lengths(params.split)? };
             let request = Request { lengths, ..request };
             Ok(Self { tensor, dtype, shape, request, lengths_span })
         }
     }
 
-    pub(super) fn plan(&self, unknown_allowed: bool) -> Result<Plan<'a>, Error> {
+    #[inline(always)]
+    pub(super) fn plan(&self, unknown_allowed: bool) -> Result<Plan<'_>, Error> {
         Plan::new(&self.request, self.dtype, self.shape, unknown_allowed)
     }
 
@@ -104,16 +110,13 @@ fn check_flags(argument: &'static str, flags: u32, known: u32) -> Result<(), Err
     Err(Error::Flags { argument, expected: known.into(), actual: flags.into() })
 }
 
-/// The lengths, if there are any, and where they lie.
+/// The lengths, and where they lie.
 ///
 /// # Safety
 /// As [`Arguments::parse`].
 unsafe fn lengths<'a>(
     split: *const libsplit_tensor,
 ) -> Result<(Option<Lengths<'a>>, Option<Span>), Error> {
-    if split.is_null() {
-        return Ok((None, None));
-    }
     let which = Which::Split;
     // SAFETY: the caller's promise.
     let tensor = unsafe { *reference(split, "params.split")? };
@@ -337,6 +340,31 @@ impl Outputs for Descriptors<'_> {
         let dtype = dtype_of(tensor, which)?;
         // SAFETY: the promise of `parse`.
         unsafe { memory(tensor, dtype, shape_of(tensor, which)?, which) }.map(Some)
+    }
+
+    fn plain(&self, plan: &Plan<'_>, piece: Piece) -> Option<Span> {
+        let tensor = self.0.get(piece.index)?;
+        let rank = plan.output_rank();
+        if tensor.dtype.0 != plan.dtype as i32
+            || i64::from(tensor.rank) != number(rank)
+            || tensor.shape.is_null()
+            || !tensor.shape.is_aligned()
+            || !tensor.strides.is_null()
+            || tensor.bit_offset != 0
+            || tensor.data.is_null()
+        {
+            return None;
+        }
+        // SAFETY: not NULL, aligned, and `rank` entries long by the promise of `parse`.
+        let shape = unsafe { core::slice::from_raw_parts(tensor.shape, rank) };
+        let bytes = plan.piece_bytes(piece);
+        let start = tensor.data as usize;
+        let span = Span { start, end: start.checked_add(bytes)? };
+        let is_plain = bytes > 0
+            && (tensor.data_bytes == 0 || tensor.data_bytes >= bytes)
+            && plan.has_shape(piece, shape)
+            && !span.intersects(Span::of_slice(shape));
+        is_plain.then_some(span)
     }
 
     fn data(&self, index: usize) -> Option<*mut u8> {

@@ -30,8 +30,8 @@ pub(super) fn expect_dtype(
 
 /// The pieces that a list gives, or an error for a scalar and for a list that does not fit.
 pub(super) fn pieces<'a>(
-    request: &Request<'a>,
-    lengths: Lengths<'a>,
+    request: &Request<'_>,
+    lengths: &'a Lengths<'a>,
     extent: i64,
     minus_one: MinusOne,
 ) -> Result<Pieces<'a>, Error> {
@@ -62,7 +62,7 @@ pub(super) fn pieces<'a>(
 
 /// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
 fn add_up(
-    lengths: Lengths<'_>,
+    lengths: &Lengths<'_>,
     count: i64,
     minus_one: MinusOne,
 ) -> Result<(Option<i64>, bool), Error> {

@@ -37,7 +37,7 @@ pub(crate) enum Pieces<'a> {
     /// `size` each for as long as the extent lasts; then what is left, then 0.
     Even { count: i64, size: i64, extent: i64 },
     /// As listed; entries of -1 (VariadicSplit) are `rest`, which may be unknown.
-    Listed { lengths: Lengths<'a>, count: i64, rest: i64 },
+    Listed { lengths: &'a Lengths<'a>, count: i64, rest: i64 },
     /// This many, of lengths not known yet.
     Unknown { count: i64 },
 }
@@ -52,11 +52,11 @@ impl Pieces<'_> {
     }
 
     /// Length of piece `index`, which starts at `offset`. The rules have checked every entry.
-    pub(crate) fn length(&self, index: i64, offset: i64) -> i64 {
+    pub(crate) fn length(&self, index: usize, offset: i64) -> i64 {
         match *self {
             Self::Even { size, extent, .. } => size.min(extent - offset),
-            Self::Listed { lengths, rest, .. } => match lengths.get(index) {
-                Ok(length) if length >= 0 => length,
+            Self::Listed { lengths, rest, .. } => match lengths.value(number(index)) {
+                Some(length) if length >= 0 => length,
                 _ => rest,
             },
             Self::Unknown { .. } => DIM_UNKNOWN,
@@ -66,8 +66,10 @@ impl Pieces<'_> {
 
 /// The pieces that `request` makes of a tensor of `dtype` whose axis has `extent`, which may be
 /// unknown.
+#[inline(always)]
+#[allow(clippy::inline_always)] // large to hand back
 pub(crate) fn pieces<'a>(
-    request: &Request<'a>,
+    request: &'a Request<'a>,
     dtype: DType,
     extent: i64,
 ) -> Result<Pieces<'a>, Error> {

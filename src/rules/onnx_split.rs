@@ -12,20 +12,21 @@ use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
 
+#[inline]
 pub(super) fn pieces<'a>(
-    request: &Request<'a>,
+    request: &'a Request<'a>,
     dtype: DType,
     extent: i64,
 ) -> Result<Pieces<'a>, Error> {
-    match request.lengths {
+    match &request.lengths {
         Some(lengths) => listed(request, lengths, dtype, extent),
         None => even(request, extent),
     }
 }
 
 fn listed<'a>(
-    request: &Request<'a>,
-    lengths: Lengths<'a>,
+    request: &Request<'_>,
+    lengths: &'a Lengths<'a>,
     input: DType,
     extent: i64,
 ) -> Result<Pieces<'a>, Error> {
@@ -36,11 +37,11 @@ fn listed<'a>(
         // The attribute is int64, the second input of the input's own type: floats.
         Operator::Split1 => lengths_list::expect_dtype(
             request,
-            &lengths,
+            lengths,
             |dtype| dtype == DType::Int64 || dtype == input,
             "INT64 or the input's type",
         ),
-        _ => lengths_list::expect_dtype(request, &lengths, |dtype| dtype == DType::Int64, "INT64"),
+        _ => lengths_list::expect_dtype(request, lengths, |dtype| dtype == DType::Int64, "INT64"),
     }?;
     if lengths.len() == Some(0) {
         return Err(Error::NoOutputs { expected: 1, actual: 0 });
@@ -48,7 +49,8 @@ fn listed<'a>(
     lengths_list::pieces(request, lengths, extent, MinusOne::Refused)
 }
 
-fn even<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
+#[inline]
+fn even<'a>(request: &Request<'_>, extent: i64) -> Result<Pieces<'a>, Error> {
     let count = parts(request)?;
     if count > MAX_OUTPUTS {
         return Err(Error::TooManyOutputs { expected: MAX_OUTPUTS, actual: count });

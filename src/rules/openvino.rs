@@ -7,16 +7,19 @@ use crate::error::Error;
 use crate::shape::DIM_UNKNOWN;
 
 /// VariadicSplit: a list of any integer type, in which one entry of -1 takes the rest.
-pub(super) fn variadic_split<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
-    let Some(lengths) = request.lengths else {
+pub(super) fn variadic_split<'a>(
+    request: &'a Request<'a>,
+    extent: i64,
+) -> Result<Pieces<'a>, Error> {
+    let Some(lengths) = &request.lengths else {
         return Err(Error::LengthsAbsent { operator: request.operator });
     };
-    lengths_list::expect_dtype(request, &lengths, DType::is_integer, "an integer type")?;
+    lengths_list::expect_dtype(request, lengths, DType::is_integer, "an integer type")?;
     lengths_list::pieces(request, lengths, extent, MinusOne::Rest)
 }
 
 /// Split: `num_splits` equal parts.
-pub(super) fn split<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
+pub(super) fn split<'a>(request: &Request<'_>, extent: i64) -> Result<Pieces<'a>, Error> {
     if request.lengths.is_some() {
         return Err(Error::LengthsRefused { operator: request.operator });
     }

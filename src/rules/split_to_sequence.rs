@@ -10,11 +10,11 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::shape::DIM_UNKNOWN;
 
-pub(super) fn pieces<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
-    let Some(lengths) = request.lengths else { return chunks(request, 1, extent) };
+pub(super) fn pieces<'a>(request: &'a Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
+    let Some(lengths) = &request.lengths else { return chunks(request, 1, extent) };
     lengths_list::expect_dtype(
         request,
-        &lengths,
+        lengths,
         |dtype| matches!(dtype, DType::Int32 | DType::Int64),
         "INT32 or INT64",
     )?;
@@ -30,7 +30,7 @@ pub(super) fn pieces<'a>(request: &Request<'a>, extent: i64) -> Result<Pieces<'a
     }
 }
 
-fn chunks<'a>(request: &Request<'a>, size: i64, extent: i64) -> Result<Pieces<'a>, Error> {
+fn chunks<'a>(request: &Request<'_>, size: i64, extent: i64) -> Result<Pieces<'a>, Error> {
     if extent == DIM_UNKNOWN {
         return match unknown(request, "input.shape")? {
             // As many pieces of 1 as there are outputs.
@@ -45,7 +45,7 @@ fn chunks<'a>(request: &Request<'a>, size: i64, extent: i64) -> Result<Pieces<'a
 }
 
 /// As many pieces as the caller says that there are, where `argument` does not tell yet.
-fn unknown<'a>(request: &Request<'a>, argument: &'static str) -> Result<Pieces<'a>, Error> {
+fn unknown<'a>(request: &Request<'_>, argument: &'static str) -> Result<Pieces<'a>, Error> {
     let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
     match given.or(Some(request.num_outputs).filter(|count| *count > 0)) {
         Some(count) => Ok(Pieces::Unknown { count }),

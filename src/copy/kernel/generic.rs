@@ -6,6 +6,8 @@
 #![allow(clippy::inline_always)]
 
 use super::bits::{self, Packed, Runs};
+pub(super) use super::transpose::transpose;
+use super::transpose::{Portable, Transpose};
 use super::{generic, Deal, Gather, Kernels};
 use core::mem::MaybeUninit;
 
@@ -44,7 +46,7 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
 /// # Safety
 /// As [`copy`]; `bytes` must be from `N` to `2 * N`.
 #[inline(always)]
-unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize) {
+pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         chunk::<N>(source, target, 0);
@@ -74,7 +76,7 @@ unsafe fn ascending<const N: usize>(source: *const u8, target: *mut u8) {
 /// # Safety
 /// They must be readable and writable.
 #[inline(always)]
-unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, at: usize) {
+pub(super) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, at: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         let bytes = source.add(at).cast::<[MaybeUninit<u8>; N]>().read();
@@ -155,7 +157,7 @@ unsafe fn deal_row<T: Copy, const N: usize>(
 
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
-    ($(#[$feature:meta])? deal_lines: $deal_lines:expr, past: $past:expr) => {{
+    ($(#[$feature:meta])? level: $level:ty, deal_lines: $deal_lines:expr, past: $past:expr) => {{
         $(#[$feature])?
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             // SAFETY: the caller's promise.
@@ -181,6 +183,11 @@ macro_rules! table {
             // SAFETY: the caller's promise.
             unsafe { bits::pack(packed, runs) };
         }
+        $(#[$feature])?
+        unsafe fn transpose<const W: usize, const N: usize>(matrix: &Transpose<'_>) {
+            // SAFETY: the caller's promise.
+            unsafe { generic::transpose::<$level, W, N>(matrix) };
+        }
         macro_rules! deals {
             ($t:ty) => { [deal::<$t, 16>, deal::<$t, 8>, deal::<$t, 4>, deal::<$t, 3>, deal::<$t, 2>, deal::<$t, 1>] };
         }
@@ -200,6 +207,13 @@ macro_rules! table {
             ],
             gather_any,
             deal: [deals!(u8), deals!(u16), deals!(u32), deals!(u64), deals!(u128)],
+            transpose: [
+                transpose::<1, 16>,
+                transpose::<2, 8>,
+                transpose::<4, 4>,
+                transpose::<8, 2>,
+                transpose::<16, 1>,
+            ],
             deal_lines: $deal_lines,
             past: $past,
         }
@@ -208,4 +222,4 @@ macro_rules! table {
 pub(super) use table;
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
-pub(super) static KERNELS: Kernels = table!(deal_lines: None, past: None);
+pub(super) static KERNELS: Kernels = table!(level: Portable, deal_lines: None, past: None);

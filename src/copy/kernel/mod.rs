@@ -6,16 +6,19 @@
 //! | `bits.rs` | the loops for runs of bits, written once |
 //! | `x86_64.rs` | the same for AVX2, and stores that go past the caches |
 //! | `steps.rs` | portable loops for units a step apart on both sides |
+//! | `transpose.rs` | contiguous units of many rows become rows of their own |
 //! | `lines.rs` | a stage that turns small pieces into whole lines for such stores |
 
 pub(super) mod bits;
 mod generic;
 pub(super) mod lines;
 pub(super) mod steps;
+pub(super) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
 use bits::{Packed, Runs};
+use transpose::Transpose;
 
 /// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
 #[derive(Clone, Copy)]
@@ -51,6 +54,8 @@ pub(super) struct Kernels {
     /// By width, then by [`DEALS`].
     deal: [[unsafe fn(Deal); DEALS.len()]; WIDTHS.len()],
     pub deal_lines: Option<DealLines>,
+    /// By width.
+    transpose: [unsafe fn(&Transpose<'_>); WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.
     pub past: Option<Past>,
 }
@@ -126,6 +131,12 @@ impl Kernels {
         }
     }
 
+    /// The loop that transposes units of `width` bytes, if there is one.
+    pub(super) fn transpose(&self, width: usize) -> Option<unsafe fn(&Transpose<'_>)> {
+        let width = WIDTHS.iter().position(|w| *w == width)?;
+        self.transpose.get(width).copied()
+    }
+
     /// The loop that gathers units of `unit` bytes.
     pub(super) fn gather(&self, unit: usize) -> unsafe fn(Gather) {
         let place = GATHERS.iter().position(|longest| unit <= *longest);
@@ -133,10 +144,10 @@ impl Kernels {
     }
 }
 
-/// The loops for this CPU.
+/// The loops for this CPU; in a test build with `--cfg libsplit_portable`, those for any.
 pub(super) fn detect() -> &'static Kernels {
     #[cfg(target_arch = "x86_64")]
-    if x86_64::is_detected() {
+    if cfg!(not(libsplit_portable)) && x86_64::is_detected() {
         return &x86_64::AVX2;
     }
     &generic::KERNELS

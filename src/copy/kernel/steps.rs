@@ -1,5 +1,6 @@
 //! Units a step apart on both sides: what pieces with strides of their own are made of.
 
+use super::{generic, Kernels};
 use core::mem::MaybeUninit;
 
 /// `count` units of `unit` bytes, each a step from the one before.
@@ -17,24 +18,30 @@ pub(crate) struct Row {
 ///
 /// # Safety
 /// Every unit must be readable at its source and writable at its target, which do not overlap.
-pub(crate) type Kernel = unsafe fn(Row);
-
-/// The kernel for rows of `unit` bytes: by element widths, anything else as runs of bytes.
-pub(crate) fn choose(unit: usize) -> Kernel {
-    match unit {
-        1 => elements::<u8>,
-        2 => elements::<u16>,
-        4 => elements::<u32>,
-        8 => elements::<u64>,
-        16 => elements::<u128>,
-        _ => runs,
+pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match row.unit {
+            1 => elements::<u8>(row),
+            2 => elements::<u16>(row),
+            4 => elements::<u32>(row),
+            8 => elements::<u64>(row),
+            16 => elements::<u128>(row),
+            3 => ends::<2>(row),
+            5..=7 => ends::<4>(row),
+            9..=15 => ends::<8>(row),
+            17..=32 => ends::<16>(row),
+            33..=64 => ends::<32>(row),
+            65..=128 => ends::<64>(row),
+            _ => runs(kernels, row),
+        }
     }
 }
 
 /// Units that a register holds.
 ///
 /// # Safety
-/// As [`Kernel`]; `row.unit` must be the size of `T`.
+/// As [`copy`]; `row.unit` must be the size of `T`.
 unsafe fn elements<T: Copy>(row: Row) {
     debug_assert_eq!(row.unit, size_of::<T>());
     let (mut source, mut target) = (row.source, row.target);
@@ -49,25 +56,30 @@ unsafe fn elements<T: Copy>(row: Row) {
     }
 }
 
-/// Units of any size.
+/// Units of `N` to `2 * N` bytes.
 ///
 /// # Safety
-/// As [`Kernel`].
-unsafe fn runs(row: Row) {
+/// As [`copy`].
+unsafe fn ends<const N: usize>(row: Row) {
     let (mut source, mut target) = (row.source, row.target);
     for _ in 0..row.count {
         // SAFETY: the caller's promise.
-        unsafe { copy_bytes(source, target, row.unit) };
+        unsafe { generic::ends::<N>(source, target, row.unit) };
         source = source.wrapping_offset(row.source_step);
         target = target.wrapping_offset(row.target_step);
     }
 }
 
-/// Copies contiguous bytes.
+/// Units of any size.
 ///
 /// # Safety
-/// `source` must be readable and `target` writable for `bytes`; they do not overlap.
-pub(crate) unsafe fn copy_bytes(source: *const u8, target: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { target.copy_from_nonoverlapping(source, bytes) };
+/// As [`copy`].
+unsafe fn runs(kernels: &Kernels, row: Row) {
+    let (mut source, mut target) = (row.source, row.target);
+    for _ in 0..row.count {
+        // SAFETY: the caller's promise.
+        unsafe { (kernels.copy)(source, target, row.unit) };
+        source = source.wrapping_offset(row.source_step);
+        target = target.wrapping_offset(row.target_step);
+    }
 }

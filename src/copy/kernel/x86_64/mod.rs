@@ -2,6 +2,7 @@
 
 use super::bits::{self, Packed, Runs};
 use super::generic::{self, table};
+use super::transpose::Transpose;
 use super::{Deal, Gather, Kernels, Past};
 use core::arch::x86_64::{_mm256_loadu_si256, _mm256_stream_si256, _mm_sfence};
 
@@ -9,6 +10,7 @@ mod deal;
 mod merge;
 mod network;
 mod shuffle;
+mod transpose;
 
 /// Whether this CPU has what [`AVX2`] needs.
 pub(super) fn is_detected() -> bool {
@@ -19,6 +21,7 @@ pub(super) fn is_detected() -> bool {
 /// For CPUs with AVX2 and BMI2, and only for those.
 pub(super) static AVX2: Kernels = table!(
     #[target_feature(enable = "avx2,bmi2")]
+    level: transpose::Avx2,
     deal_lines: Some(deal::deal),
     past: Some(Past {
         stream,

@@ -1,0 +1,119 @@
+//! Writes the seeds: ONNX's cases as scripts, and a few calls of every other kind. Run in `fuzz/`.
+
+use libsplit_fuzz::rules::{ONNX_SPLIT, OPENVINO_SPLIT, SPLIT_TO_SEQUENCE, VARIADIC_SPLIT};
+use libsplit_fuzz::script::{wild, Script, Tensor};
+use serde_json::Value;
+use std::fs;
+use std::io;
+
+fn number(case: &Value, field: &str) -> Option<i64> {
+    case[field].as_i64()
+}
+
+/// The numbers of a JSON list; those not known yet are -1.
+fn list(value: &Value) -> Option<Vec<i64>> {
+    Some(value.as_array()?.iter().map(|entry| entry.as_i64().unwrap_or(-1)).collect())
+}
+
+fn fill(slots: &mut [i64; 8], numbers: &[i64]) {
+    for (slot, number) in slots.iter_mut().zip(numbers) {
+        *slot = *number;
+    }
+}
+
+/// A case of ONNX's as it stands there.
+fn script_of(case: &Value) -> Script {
+    let op = if case["op"] == "Split" { ONNX_SPLIT } else { SPLIT_TO_SEQUENCE };
+    let opset = number(case, "opset").unwrap_or(1);
+    let shape = list(&case["input_shape"]).unwrap_or_default();
+    let mut script = Script {
+        wild: wild::OPERATOR | wild::SHAPE | wild::LENGTHS,
+        op,
+        opset,
+        axis: number(case, "axis").unwrap_or(0),
+        num_outputs: number(case, "num_outputs").unwrap_or(0),
+        keepdims: number(case, "keepdims").unwrap_or(1),
+        rank: shape.len() as i64,
+        ..Script::default()
+    };
+    script.input.dtype = if case["dtype"] == "float64" { 11 } else { 1 };
+    fill(&mut script.shape, &shape);
+    script.list.dtype = if case["split_dtype"] == "int32" { 6 } else { 7 };
+    match (list(&case["split"]), number(case, "split")) {
+        (Some(values), _) => {
+            (script.lengths, script.list_rank) = (1, 1);
+            script.list_len = values.len() as i64;
+            fill(&mut script.values, &values);
+        }
+        (None, Some(value)) => {
+            script.lengths = 2;
+            script.values[0] = value;
+        }
+        (None, None) if op == ONNX_SPLIT && opset < 18 && script.num_outputs == 0 => {
+            script.num_outputs = case["outputs"].as_array().map_or(0, Vec::len) as i64;
+        }
+        (None, None) => {}
+    }
+    script
+}
+
+/// Calls that are right, one for each way to lay tensors out, to run, and to be wild.
+fn made_up() -> Vec<(String, Script)> {
+    let mut all = vec![];
+    for op in [ONNX_SPLIT, SPLIT_TO_SEQUENCE, VARIADIC_SPLIT, OPENVINO_SPLIT] {
+        for variant in 0..8 {
+            let mut script = Script {
+                wild: if variant == 7 { 63 & !wild::OPERATOR } else { 0 },
+                op: op - 1,
+                axis: 2 + variant,
+                num_outputs: variant,
+                keepdims: variant & 1,
+                rank: 1 + variant % 3,
+                shape: [6, 30 + variant, 5, 4, 3, 2, 1, 1],
+                lengths: variant % 3,
+                list_len: variant,
+                values: [2, 1, 3, 0, 5, 1, 1, 1],
+                executor: variant % 4,
+                seed: variant,
+                ..Script::default()
+            };
+            script.input = Tensor {
+                dtype: variant * 5 + op,
+                layout: variant % 4,
+                steps: [variant, 2 * variant, 20, 7, 0, 1, 2, 3],
+                bit_offset: variant,
+                lead: 3 * variant,
+                ..Tensor::default()
+            };
+            for output in &mut script.outputs {
+                output.layout = variant % 3;
+                output.steps = [variant, 4, 18, 1, 0, 1, 2, 3];
+                output.fault = i64::from(variant == 3);
+            }
+            if variant == 5 {
+                script.shape = [100, 60, 50, 4, 3, 2, 1, 1];
+            }
+            all.push((format!("made-up-{op}-{variant}"), script));
+        }
+    }
+    all
+}
+
+fn main() -> io::Result<()> {
+    let mut seeds = made_up();
+    let sub_byte = seeds.iter().filter(|(_, script)| script.op >= 2).cloned();
+    let sub_byte: Vec<_> = sub_byte.collect();
+    for file in ["onnx.json", "onnx_shape.json"] {
+        let text = fs::read_to_string(format!("../tests/cases/{file}"))?;
+        let cases: Vec<Value> = serde_json::from_str(&text)?;
+        let named = |(place, case)| (format!("{file}-{place:02}"), script_of(case));
+        seeds.extend(cases.iter().enumerate().map(named));
+    }
+    for (target, seeds) in [("split", seeds), ("sub_byte", sub_byte)] {
+        fs::create_dir_all(format!("corpus/{target}"))?;
+        for (name, script) in seeds {
+            fs::write(format!("corpus/{target}/{name}"), script.write())?;
+        }
+    }
+    Ok(())
+}
