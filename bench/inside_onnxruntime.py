@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import onnxruntime as ort
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build/release"),

@@ -6,7 +6,6 @@ import os
 import pathlib
 
 import numpy as np
-import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
