@@ -190,7 +190,7 @@ impl Rows {
         rows: &Range<usize>,
     ) -> bool {
         let Some(Piece { len, .. }) = plan.pieces().next() else { return false };
-        let unit = usize_of(len) * self.step;
+        let unit = self.bytes(len);
         let Some(kernel) = self.tuning.kernels.transpose(unit) else { return false };
         let is_alike = |piece: Piece| piece.len == len && outputs.data(piece.index).is_some();
         if usize_of(plan.count()) <= MAX_DEAL || !plan.pieces().all(is_alike) {
@@ -412,8 +412,8 @@ impl Rows {
     /// # Safety
     /// As [`Rows::copy_all`].
     pub(super) unsafe fn copy_runs(&self, piece: Piece, target: *mut u8) {
-        let run = usize_of(piece.len) * self.step;
-        let source = self.source.wrapping_add(usize_of(piece.offset) * self.step);
+        let run = self.bytes(piece.len);
+        let source = self.source.wrapping_add(self.bytes(piece.offset));
         for row in 0..self.count {
             let (from, to) = (source.wrapping_add(row * self.row), target.wrapping_add(row * run));
             // SAFETY: the caller's promise.

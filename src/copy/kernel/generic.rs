@@ -6,6 +6,7 @@
 #![allow(clippy::inline_always)]
 
 use super::bits::{self, Packed, Runs};
+use super::lines::LINE;
 pub(super) use super::transpose::transpose;
 use super::transpose::{Portable, Transpose};
 use super::{generic, Deal, Gather, Kernels};
@@ -29,8 +30,10 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             32..=64 => ends::<32>(source, target, bytes),
             65..=128 => ends::<64>(source, target, bytes),
             _ => {
+                // On to the target's next line: stores across two lines take twice the time.
+                chunk::<64>(source, target, 0);
+                let mut at = LINE - target as usize % LINE;
                 let last = bytes - 128;
-                let mut at = 0;
                 while at < last {
                     chunk::<128>(source, target, at);
                     at += 128;
