@@ -359,6 +359,28 @@ static void test_garbage_strides_of_extent_1(void) {
     CHECK(memcmp(target, bytes, 2) == 0);
 }
 
+/* More pieces than are dealt out together, of two 4-bit elements: a byte of each row for each. */
+static void test_many_pieces_of_whole_bytes(void) {
+    enum { ROWS = 64, PIECES = 20, BESIDE = 192 };
+    static unsigned char targets[PIECES][ROWS + BESIDE], expected[PIECES][ROWS + BESIDE];
+    int64_t shape[2] = {ROWS, PIECES * 2}, piece[2] = {ROWS, 2};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT4, source, 2, shape);
+    libsplit_tensor outputs[PIECES];
+    memset(targets, 0xEE, sizeof targets);
+    memset(expected, 0xEE, sizeof expected);
+    for (size_t i = 0; i < PIECES; i++) {
+        outputs[i] = packed(LIBSPLIT_DTYPE_UINT4, targets[i], 2, piece);
+        for (size_t row = 0; row < ROWS; row++)
+            expected[i][row] = source[row * PIECES + i];
+    }
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_SPLIT, 1);
+    params.axis = 1;
+    params.num_outputs = PIECES;
+    CHECK_CASE("20 pieces of a byte of each row");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, PIECES, NULL, NULL));
+    CHECK(memcmp(targets, expected, sizeof targets) == 0);
+}
+
 /* 2^34 elements of 4 bits in 8 GiB of addresses, of which one page can be read. */
 static void test_offsets_past_2_to_the_33_bits(void) {
     size_t gib = (size_t)1 << 30, page = 65536, at = 6 * gib;
@@ -395,6 +417,7 @@ int main(void) {
     test_views_at_every_offset();
     test_output_layouts();
     test_garbage_strides_of_extent_1();
+    test_many_pieces_of_whole_bytes();
     test_offsets_past_2_to_the_33_bits();
     CHECK_DONE();
 }
