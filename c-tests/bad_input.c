@@ -309,7 +309,8 @@ SPOIL(openvino_minus_1) {
 }
 SPOIL(flag_2) { s->params.flags = 2; }
 SPOIL(flags_all) { s->params.flags = UINT32_MAX; }
-SPOIL(executor_flag) { s->executor.flags = 1; }
+SPOIL(executor_flag_1) { s->executor.flags = 1; }
+SPOIL(executor_flag_8) { s->executor.flags = LIBSPLIT_FLAG_NEVER_STREAM | 8; }
 
 static const struct bad structure_cases[] = {
     {"params.struct_size 0", params_size_0, ALL, ERROR(STRUCT_SIZE), "params.struct_size",
@@ -348,7 +349,8 @@ static const struct bad structure_cases[] = {
      NUMBERS(1, -1)},
     {"flag 2", flag_2, ALL, ERROR(FLAGS), "params.flags", NO_OUTPUT},
     {"all flags", flags_all, ALL, ERROR(FLAGS), "params.flags", NO_OUTPUT},
-    {"executor.flags 1", executor_flag, COPY, ERROR(FLAGS), "executor.flags", NO_OUTPUT},
+    {"executor.flags 8", executor_flag_8, COPY, ERROR(FLAGS), "executor.flags", NO_OUTPUT},
+    {"executor.flags 1", executor_flag_1, COPY, ERROR(FLAGS), "executor.flags", NO_OUTPUT},
 };
 
 SPOIL(input_dtype_0) { s->input.dtype = 0; }

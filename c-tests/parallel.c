@@ -411,6 +411,28 @@ static void test_every_pool_that_runs_all_tasks(void) {
     }
 }
 
+/* Whatever the flags say of caches, the bytes are the same; with flags there need not be a pool. */
+static void test_flags_without_a_pool(void) {
+    static const uint32_t flags[] = {
+        LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
+        LIBSPLIT_FLAG_NEVER_STREAM,
+        LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM,
+    };
+    for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
+        struct work *work = new_work(&jobs[j]);
+        for (size_t f = 0; f < sizeof flags / sizeof *flags; f++) {
+            libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(NULL, NULL);
+            executor.flags = flags[f];
+            executor.max_tasks = 7;
+            memset(work->target, 0xA5, work->target_bytes);
+            CHECK_CASE("%s, flags %u", jobs[j].name, (unsigned)flags[f]);
+            CHECK_OK(copy_work(work, &executor, NULL));
+            CHECK_EQ_INT(count_wrong(work), 0);
+        }
+        free_work(work);
+    }
+}
+
 /* Rows of an odd number of 4-bit elements, from the middle of a byte on: tasks meet within rows. */
 static void test_4_bit_elements(void) {
     enum { ROWS = 1001, WIDTH = 3001, FIRST = 1500, LAST = WIDTH - FIRST };
@@ -642,6 +664,7 @@ static void test_concurrent_calls_share_an_input(void) {
 
 int main(void) {
     test_every_pool_that_runs_all_tasks();
+    test_flags_without_a_pool();
     test_4_bit_elements();
     test_small_copies_stay_on_the_calling_thread();
     test_nothing_to_copy_does_not_bother_the_pool();

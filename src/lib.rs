@@ -57,7 +57,7 @@ mod shape;
 mod split;
 mod view;
 
-pub use copy::Executor;
+pub use copy::{Executor, Streaming};
 pub use dtype::DType;
 pub use element::Element;
 pub use error::{Error, ErrorKind, Which};

@@ -102,6 +102,18 @@
 #define LIBSPLIT_FLAG_CLAMP_UNEVEN 1
 
 /**
+ * In libsplit_executor.flags: the outputs are read soon after the copy. Outputs that the caches do
+ * not hold are stored past them, which is faster, but leaves them in memory only; with this flag
+ * that begins at twice the size.
+ */
+#define LIBSPLIT_FLAG_OUTPUTS_READ_NEXT 2
+
+/**
+ * In libsplit_executor.flags: never store past the caches, whatever the size.
+ */
+#define LIBSPLIT_FLAG_NEVER_STREAM 4
+
+/**
  * What became of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that tells the kind
  * of error. New kinds may be added; treat any number other than 0 as an error.
  */
@@ -449,7 +461,7 @@ typedef struct libsplit_params {
    */
   int32_t keepdims;
   /**
-   * LIBSPLIT_FLAG_..., or 0.
+   * LIBSPLIT_FLAG_CLAMP_UNEVEN, or 0.
    */
   uint32_t flags;
 } libsplit_params;
@@ -515,7 +527,8 @@ typedef struct libsplit_executor {
    */
   size_t struct_size;
   /**
-   * Runs the tasks of one call. Not NULL. May itself call libsplit.
+   * Runs the tasks of one call. May itself call libsplit. May be NULL if flags are set: then
+   * everything runs on the calling thread.
    */
   libsplit_parallel_for_fn parallel_for;
   /**
@@ -527,7 +540,7 @@ typedef struct libsplit_executor {
    */
   uint32_t max_tasks;
   /**
-   * Must be 0.
+   * LIBSPLIT_FLAG_OUTPUTS_READ_NEXT or LIBSPLIT_FLAG_NEVER_STREAM, or 0.
    */
   uint32_t flags;
 } libsplit_executor;

@@ -24,8 +24,8 @@ mod sub_byte;
 mod transpose;
 
 use kernel::lines::LINE;
-pub use parallel::Executor;
 use parallel::Work;
+pub use parallel::{Executor, Streaming};
 
 use crate::error::{number, Error};
 use crate::memory::{Memory, Outputs};
@@ -49,7 +49,7 @@ pub(crate) unsafe fn run<O: Outputs>(
     if checked.bytes == 0 {
         return Ok(());
     }
-    let tuning = Tuning::of_this_machine(checked.bytes);
+    let tuning = Tuning::new(checked.bytes, executor);
     let sub_byte = plan.dtype.is_sub_byte();
     let form = if checked.all_packed && (!sub_byte || sub_byte::is_whole_bytes(plan, input)) {
         let source = input.data.wrapping_add(input.bit_offset as usize / 8);

@@ -11,12 +11,31 @@ pub trait Executor: Sync {
         0
     }
 
+    /// Whether outputs may be stored past the caches.
+    fn streaming(&self) -> Streaming {
+        Streaming::Auto
+    }
+
     /// Runs `task(i)` once for each `i` below `count`, in any order and on any threads, and
     /// returns after the last has finished.
     ///
     /// # Errors
     /// A number other than 0 of the executor's own, if it could not run them all.
     fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32>;
+}
+
+/// Whether outputs are stored past the caches, which is faster where the caches do not hold them,
+/// but leaves them in memory only.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Streaming {
+    /// Where that is faster.
+    #[default]
+    Auto,
+    /// The outputs are read soon after the copy: only from twice that size on.
+    OutputsReadNext,
+    /// Not at all.
+    Never,
 }
 
 /// Tasks are at least this long: less is not worth handing to another thread.
@@ -42,6 +61,15 @@ pub(super) struct Work {
 /// Whether more than one task may be worth it.
 pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
     executor.is_some() && bytes >= 2 * MIN_TASK
+}
+
+/// How many threads may work on so many bytes, if the executor says how many it has; else 2.
+pub(super) fn threads(executor: Option<&dyn Executor>, bytes: usize) -> usize {
+    match executor.filter(|_| is_of_use(executor, bytes)).map(Executor::max_tasks) {
+        None => 1,
+        Some(0) => 2,
+        Some(width) => width.min(bytes / MIN_TASK),
+    }
 }
 
 /// Runs `body` over all units, cut into ranges for the executor's tasks, or at once where that is

@@ -4,7 +4,7 @@
 use super::kernel::lines::{Lines, LINE, STAGE};
 use super::kernel::{detect, Deal, Gather, Kernels, Past, Stream, AHEAD, DEALS, MAX_DEAL};
 use super::transpose::Columns;
-use super::{caches, signed, usize_of};
+use super::{caches, parallel, signed, usize_of, Executor, Streaming};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
 use core::ops::Range;
@@ -20,10 +20,20 @@ pub(super) struct Tuning {
 }
 
 impl Tuning {
-    pub(super) fn of_this_machine(bytes: usize) -> Self {
+    /// For so many bytes of outputs, and as many of input.
+    pub(super) fn new(bytes: usize, executor: Option<&dyn Executor>) -> Self {
         let kernels = detect();
-        let is_large = bytes > LEAST_PAST && bytes.saturating_mul(2) > caches::hold(1);
-        Self { kernels, past: kernels.past.as_ref().filter(|_| is_large) }
+        let is_large = || {
+            let both = bytes.saturating_mul(2);
+            let held = || caches::hold(parallel::threads(executor, bytes));
+            match executor.map_or(Streaming::Auto, Executor::streaming) {
+                Streaming::Auto => both > held(),
+                Streaming::OutputsReadNext => both > held().saturating_mul(2),
+                Streaming::Never => false,
+            }
+        };
+        let is_past = bytes > LEAST_PAST && is_large();
+        Self { kernels, past: kernels.past.as_ref().filter(|_| is_past) }
     }
 
     /// The same, but never past the caches.

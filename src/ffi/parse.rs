@@ -5,9 +5,9 @@
 
 use super::types::{
     libsplit_executor, libsplit_op, libsplit_params, libsplit_task_fn, libsplit_tensor,
-    LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN, LIBSPLIT_FLAG_NEVER_STREAM, LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
 };
-use crate::copy::Executor;
+use crate::copy::{Executor, Streaming};
 use crate::dtype::DType;
 use crate::error::{number, Error, Which};
 use crate::lengths::Lengths;
@@ -382,7 +382,8 @@ impl Outputs for Descriptors<'_> {
 /// The caller's thread pool.
 pub(super) struct Pool {
     executor: libsplit_executor,
-    parallel_for: unsafe extern "C" fn(*mut c_void, libsplit_task_fn, *mut c_void, usize) -> i32,
+    parallel_for:
+        Option<unsafe extern "C" fn(*mut c_void, libsplit_task_fn, *mut c_void, usize) -> i32>,
 }
 
 // SAFETY: `pool` is only handed back to the caller, on the calling thread.
@@ -398,24 +399,42 @@ pub(super) unsafe fn executor(executor: *const libsplit_executor) -> Result<Opti
     }
     // SAFETY: the caller's promise.
     let executor = unsafe { versioned(executor, "executor") }?;
-    check_flags("executor", executor.flags, 0)?;
-    let Some(parallel_for) = executor.parallel_for else {
+    let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
+    check_flags("executor", executor.flags, known)?;
+    if executor.parallel_for.is_none() && executor.flags == 0 {
         return Err(Error::Null { argument: "executor.parallel_for" });
-    };
-    Ok(Some(Pool { executor, parallel_for }))
+    }
+    Ok(Some(Pool { executor, parallel_for: executor.parallel_for }))
 }
 
 impl Executor for Pool {
     fn max_tasks(&self) -> usize {
-        usize::try_from(self.executor.max_tasks).unwrap_or(usize::MAX)
+        match self.parallel_for {
+            Some(_) => usize::try_from(self.executor.max_tasks).unwrap_or(usize::MAX),
+            None => 1,
+        }
+    }
+
+    fn streaming(&self) -> Streaming {
+        let has = |flag| self.executor.flags & flag != 0;
+        if has(LIBSPLIT_FLAG_NEVER_STREAM) {
+            Streaming::Never
+        } else if has(LIBSPLIT_FLAG_OUTPUTS_READ_NEXT) {
+            Streaming::OutputsReadNext
+        } else {
+            Streaming::Auto
+        }
     }
 
     fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32> {
+        let Some(parallel_for) = self.parallel_for else {
+            (0..count).for_each(task);
+            return Ok(());
+        };
         // A wide pointer does not pass through void*, a pointer to one does.
         let context = core::ptr::from_ref(&task).cast_mut().cast();
         // SAFETY: `context` outlives the call, by whose end every task has returned.
-        let code =
-            unsafe { (self.parallel_for)(self.executor.pool, Some(run_task), context, count) };
+        let code = unsafe { parallel_for(self.executor.pool, Some(run_task), context, count) };
         if code == 0 {
             Ok(())
         } else {

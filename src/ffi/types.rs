@@ -23,6 +23,14 @@ pub const LIBSPLIT_DIM_UNKNOWN: i64 = -1;
 /// (5 into 4: 2, 2, 1, 0). Every other case is as without it.
 pub const LIBSPLIT_FLAG_CLAMP_UNEVEN: u32 = 1;
 
+/// In libsplit_executor.flags: the outputs are read soon after the copy. Outputs that the caches do
+/// not hold are stored past them, which is faster, but leaves them in memory only; with this flag
+/// that begins at twice the size.
+pub const LIBSPLIT_FLAG_OUTPUTS_READ_NEXT: u32 = 2;
+
+/// In libsplit_executor.flags: never store past the caches, whatever the size.
+pub const LIBSPLIT_FLAG_NEVER_STREAM: u32 = 4;
+
 /// What became of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that tells the kind
 /// of error. New kinds may be added; treat any number other than 0 as an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,7 +260,7 @@ pub struct libsplit_params {
     /// ONNX SplitToSequence without lengths: 0 drops the axis of the pieces, which are 1 long;
     /// anything else keeps it. Otherwise it does not matter.
     pub keepdims: i32,
-    /// LIBSPLIT_FLAG_..., or 0.
+    /// LIBSPLIT_FLAG_CLAMP_UNEVEN, or 0.
     pub flags: u32,
 }
 
@@ -302,12 +310,13 @@ pub type libsplit_parallel_for_fn = Option<
 pub struct libsplit_executor {
     /// sizeof(libsplit_executor).
     pub struct_size: usize,
-    /// Runs the tasks of one call. Not NULL. May itself call libsplit.
+    /// Runs the tasks of one call. May itself call libsplit. May be NULL if flags are set: then
+    /// everything runs on the calling thread.
     pub parallel_for: libsplit_parallel_for_fn,
     /// Handed to parallel_for untouched; may be NULL.
     pub pool: *mut c_void,
     /// The pool's width, the most tasks that are of use at a time; 0 = the library chooses.
     pub max_tasks: u32,
-    /// Must be 0.
+    /// LIBSPLIT_FLAG_OUTPUTS_READ_NEXT or LIBSPLIT_FLAG_NEVER_STREAM, or 0.
     pub flags: u32,
 }
