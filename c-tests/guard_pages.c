@@ -298,6 +298,19 @@ static void test_runs_of_mixed_lengths(void) {
         }
 }
 
+/* Short runs at the end of rows: what lies behind the last is not read with it. */
+static void test_short_runs_behind_another(void) {
+    for (int64_t first = 3; first <= 37; first += 2)
+        for (int64_t run = 1; run <= 8; run *= 2)
+            for (int pieces = 3; pieces <= 8; pieces++) {
+                struct job job = {.dtype = LIBSPLIT_DTYPE_UINT8, .rows = 130, .pieces = pieces};
+                job.lengths[0] = first;
+                for (int i = 1; i < pieces; i++)
+                    job.lengths[i] = run;
+                check_job(&job);
+            }
+}
+
 /* Runs of each length in copies so large that they go past the caches: one piece of a short run,
  * one of the same run or another, and one that makes up the size. */
 static void test_runs_past_the_caches(void) {
@@ -441,6 +454,7 @@ int main(void) {
     map_regions();
     test_runs_of_equal_length();
     test_runs_of_mixed_lengths();
+    test_short_runs_behind_another();
     test_runs_past_the_caches();
     test_forms_past_the_caches();
     test_strided_inputs();

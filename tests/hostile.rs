@@ -60,16 +60,44 @@ fn shape_and_strides_of_an_output_may_not_be_one_array() {
 #[test]
 fn one_array_may_not_serve_all_outputs() {
     let input = Tensor::new(2, &[8, 5]);
-    let mut array = [0i64; 2];
-    let mut outputs = [Tensor::unwanted(), Tensor::unwanted()];
-    for output in &mut outputs {
-        (output.shape, output.capacity) = (array.as_mut_ptr(), 2);
+    for begins in [[0, 0], [0, 1], [1, 0]] {
+        let mut array = [0i64; 3];
+        let mut outputs = [Tensor::unwanted(), Tensor::unwanted()];
+        for (output, begin) in outputs.iter_mut().zip(begins) {
+            (output.shape, output.capacity) = (array[begin..].as_mut_ptr(), 2);
+        }
+        let failure = call(|error| unsafe {
+            libsplit_infer(&input.descriptor(), &halves(), outputs.as_mut_ptr(), 2, error)
+        });
+        assert_eq!(failure.unwrap_err().status, OVERLAP);
+        assert_eq!(array, [0; 3]);
     }
+}
+
+/// The first output has rows on both sides of the second, and one of them on the second's strides.
+#[test]
+fn data_of_an_output_may_not_lie_over_the_strides_of_another_between_its_rows() {
+    let data = [0x41u8; 8];
+    let input = Tensor::new(2, &[4, 2]).at(data.as_ptr(), 8);
+    let mut memory = [0i64; 16];
+    memory[8..10].copy_from_slice(&[2, 1]);
+    let before = memory;
+    let (mut shape, mut strides) = ([2i64, 2], [64i64, 1]);
+    let at = memory.as_mut_ptr();
+    let outputs = [(at, strides.as_mut_ptr()), (at.wrapping_add(2), at.wrapping_add(8))];
+    let outputs = outputs.map(|(data, strides)| libsplit_tensor {
+        data: data.cast(),
+        shape: shape.as_mut_ptr(),
+        strides,
+        rank: 2,
+        dtype: input.descriptor().dtype,
+        ..Tensor::unwanted()
+    });
     let failure = call(|error| unsafe {
-        libsplit_infer(&input.descriptor(), &halves(), outputs.as_mut_ptr(), 2, error)
+        libsplit_copy(&input.descriptor(), &halves(), outputs.as_ptr(), 2, null(), error)
     });
     assert_eq!(failure.unwrap_err().status, OVERLAP);
-    assert_eq!(array, [0; 2]);
+    assert_eq!(memory, before);
 }
 
 #[test]

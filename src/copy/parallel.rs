@@ -125,3 +125,30 @@ impl Claims {
         word.is_some_and(|word| word.fetch_or(bit, Ordering::Relaxed) & bit == 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{run, AtomicU64, Executor, Ordering, Work};
+
+    struct Wide;
+
+    impl Executor for Wide {
+        fn max_tasks(&self) -> usize {
+            1000
+        }
+        fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32> {
+            (0..count).for_each(task);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn more_tasks_than_there_can_be_are_asked_for() {
+        let (units, done) = (12_345, AtomicU64::new(0));
+        let body = |range: std::ops::Range<usize>| {
+            done.fetch_add(range.len() as u64, Ordering::Relaxed);
+        };
+        run(Some(&Wide), &Work { bytes: 1 << 30, units, granule: 1, pieces: 1 }, &body).unwrap();
+        assert_eq!(done.into_inner(), units as u64);
+    }
+}
