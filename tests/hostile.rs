@@ -230,3 +230,65 @@ fn a_tensor_of_the_highest_rank_is_split() {
     let expected: Vec<u8> = data.chunks(16).flat_map(|row| row[8..].to_vec()).collect();
     assert_eq!(bytes.as_slice(), expected);
 }
+
+#[test]
+fn outputs_too_large_are_noticed_before_the_first_is_described() {
+    let input = Tensor::new(2, &[-1, 1 << 40]);
+    let lengths = [1i64, 1 << 40];
+    let lengths = Tensor::new(7, &[2]).at(lengths.as_ptr().cast(), 16);
+    let split = lengths.descriptor();
+    let params = libsplit_params { split: &split, ..params(libsplit_op::ONNX_SPLIT, 13) };
+    let mut shapes = [[7i64; 2]; 2];
+    let mut outputs = [Tensor::unwanted(), Tensor::unwanted()];
+    for (output, shape) in outputs.iter_mut().zip(&mut shapes) {
+        (output.shape, output.capacity) = (shape.as_mut_ptr(), 2);
+    }
+    let failure = call(|error| unsafe {
+        libsplit_infer(&input.descriptor(), &params, outputs.as_mut_ptr(), 2, error)
+    });
+    assert_eq!(failure.unwrap_err().status, libsplit_status::ERROR_OVERFLOW.0);
+    assert_eq!(shapes, [[7; 2]; 2]);
+}
+
+#[test]
+fn empty_tensors_have_the_strides_of_extents_of_1() {
+    let input = Tensor::new(2, &[2, 4, 0, 3]);
+    let params = libsplit_params { axis: 1, ..halves() };
+    for described in [infer(&input, &params, 2, 4), view(&input, &params, 2, 4)] {
+        assert_eq!(described.unwrap().strides, [[6, 3, 3, 1], [6, 3, 3, 1]]);
+    }
+}
+
+#[test]
+fn structures_of_more_than_4096_bytes_are_not_believed() {
+    #[repr(C)]
+    struct Long(libsplit_params, [u8; 4096]);
+    let mut long = Long(halves(), [0; 4096]);
+    let input = Tensor::new(2, &[8]);
+    long.0.struct_size = 4096;
+    assert_eq!(count(&input, unsafe { &*(&raw const long).cast() }), Ok(2));
+    long.0.struct_size = 4097;
+    let failure = count(&input, unsafe { &*(&raw const long).cast() }).unwrap_err();
+    assert_eq!(failure.status, libsplit_status::ERROR_STRUCT_SIZE.0);
+}
+
+#[test]
+fn an_output_is_unwanted_only_if_all_of_it_is_zero() {
+    let data = [0x41u8; 64];
+    let input = Tensor::new(2, &[8, 8]).at(data.as_ptr(), 64);
+    let spoils: [fn(&mut libsplit_tensor); 5] = [
+        |output| output.data_bytes = 1,
+        |output| output.capacity = 1,
+        |output| output.rank = 2,
+        |output| output.dtype.0 = 2,
+        |output| output.bit_offset = 8,
+    ];
+    for spoil in spoils {
+        let mut outputs = [Tensor::unwanted(), Tensor::unwanted()];
+        spoil(&mut outputs[1]);
+        let result = call(|error| unsafe {
+            libsplit_copy(&input.descriptor(), &halves(), outputs.as_ptr(), 2, null(), error)
+        });
+        assert!(result.is_err());
+    }
+}

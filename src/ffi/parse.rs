@@ -453,3 +453,31 @@ unsafe extern "C" fn run_task(context: *mut c_void, index: usize) {
     // A panic, which would be a bug, leaves the task unfinished, and that is noticed.
     let _ = catch_unwind(AssertUnwindSafe(|| task(index)));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        executor, libsplit_executor, Executor, Streaming, LIBSPLIT_FLAG_NEVER_STREAM,
+        LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
+    };
+
+    #[test]
+    fn flags_of_an_executor_say_what_may_go_past_the_caches() {
+        let streaming = |flags| {
+            let stated = libsplit_executor {
+                struct_size: size_of::<libsplit_executor>(),
+                flags,
+                max_tasks: 0,
+                parallel_for: None,
+                pool: core::ptr::null_mut(),
+            };
+            // SAFETY: a whole structure, without a function to call.
+            let pool = unsafe { executor(&raw const stated) };
+            pool.unwrap().unwrap().streaming()
+        };
+        let (read_next, never) = (LIBSPLIT_FLAG_OUTPUTS_READ_NEXT, LIBSPLIT_FLAG_NEVER_STREAM);
+        assert_eq!(streaming(read_next), Streaming::OutputsReadNext);
+        assert_eq!(streaming(never), Streaming::Never);
+        assert_eq!(streaming(read_next | never), Streaming::Never);
+    }
+}
