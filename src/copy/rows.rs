@@ -304,7 +304,8 @@ impl Rows {
                 let all = self.runs(run);
                 let begin = all.line_before(rows.start * run.bytes);
                 let first = all.line_after(begin);
-                all.copy_range(self.tuning.kernels, begin..first.min(self.count * run.bytes));
+                let end = all.line_before(rows.end * run.bytes);
+                all.copy_range(self.tuning.kernels, begin..first.min(end));
                 *stream = all.stream(first);
                 stream.due = signed(rows.start * run.bytes) - signed(first);
                 stream.turn = signed(rows_a_turn * run.bytes);
@@ -555,13 +556,16 @@ mod tests {
 
     const MARGIN: usize = 80;
 
+    /// No byte of the input.
+    const UNTOUCHED: u8 = 0xEE;
+
     /// Rows of `lengths` bytes, each piece into a buffer `ahead` bytes from alignment, by one of
-    /// the two ways that there are; compared with the pieces cut out row by row.
+    /// the two ways that there are, in two parts; compared with the pieces cut out row by row.
     fn check(lengths: &[i64], rows: i64, ahead: usize, tuning: Tuning, by_piece: bool, cut: usize) {
         let row: i64 = lengths.iter().sum();
         let bytes = usize::try_from(rows * row).unwrap();
         let source: Vec<u8> =
-            (0..bytes).map(|i| (i * 31 % 251 + i / 251 % 7).to_le_bytes()[0]).collect();
+            (0..bytes).map(|i| (i * 31 % 229 + i / 229 % 7).to_le_bytes()[0]).collect();
         let request = Request {
             operator: Operator::VariadicSplit1,
             axis: 1,
@@ -573,42 +577,50 @@ mod tests {
         };
         let shape = [rows, row];
         let plan = Plan::new(&request, DType::Uint8, &shape, false).unwrap();
+        let form = Rows::new(&plan, source.as_ptr(), tuning);
         let size = |len: i64| usize::try_from(rows * len).unwrap();
         let mut buffers: Vec<Vec<u8>> =
-            lengths.iter().map(|len| vec![0xEE; size(*len) + 2 * MARGIN + ahead]).collect();
-        let memory = |buffer: &mut Vec<u8>| Memory {
-            data: buffer.as_mut_ptr().wrapping_add(MARGIN + ahead),
-            data_bytes: 0,
-            dtype: DType::Uint8,
-            shape: &[],
-            strides: None,
-            bit_offset: 0,
-        };
-        let targets = Targets(buffers.iter_mut().map(memory).collect());
-        let form = Rows::new(&plan, source.as_ptr(), tuning);
-        // SAFETY: buffers and source are as long as the plan says.
-        unsafe {
-            if by_piece {
-                for piece in plan.pieces().filter(|piece| piece.len > 0) {
-                    let (target, end) = (targets.data(piece.index).unwrap(), size(piece.len));
-                    form.copy(piece, target, 0..cut % end);
-                    form.copy(piece, target, cut % end..end);
+            lengths.iter().map(|len| vec![0; size(*len) + 2 * MARGIN + ahead]).collect();
+        // What a part alone writes.
+        let mut copy_part = |is_first: bool| {
+            let part = |all: usize| if is_first { 0..cut % all } else { cut % all..all };
+            buffers.iter_mut().for_each(|buffer| buffer.fill(UNTOUCHED));
+            let memory = |buffer: &mut Vec<u8>| Memory {
+                data: buffer.as_mut_ptr().wrapping_add(MARGIN + ahead),
+                data_bytes: 0,
+                dtype: DType::Uint8,
+                shape: &[],
+                strides: None,
+                bit_offset: 0,
+            };
+            let targets = Targets(buffers.iter_mut().map(memory).collect());
+            // SAFETY: buffers and source are as long as the plan says.
+            unsafe {
+                if by_piece {
+                    for piece in plan.pieces().filter(|piece| piece.len > 0) {
+                        let target = targets.data(piece.index).unwrap();
+                        form.copy(piece, target, part(size(piece.len)));
+                    }
+                } else {
+                    form.copy_all(&plan, &targets, part(form.count));
                 }
-            } else {
-                let cut = cut % form.count;
-                form.copy_all(&plan, &targets, 0..cut);
-                form.copy_all(&plan, &targets, cut..form.count);
             }
-        }
-        for (piece, buffer) in plan.pieces().zip(&buffers) {
+            buffers.clone()
+        };
+        for ((piece, first), second) in plan.pieces().zip(copy_part(true)).zip(copy_part(false)) {
             let begin = usize::try_from(piece.offset).unwrap();
             let run = begin..begin + usize::try_from(piece.len).unwrap();
-            let mut expected = vec![0xEE; MARGIN + ahead];
+            let mut expected = vec![UNTOUCHED; MARGIN + ahead];
             for row in source.chunks(usize::try_from(row).unwrap()) {
                 expected.extend_from_slice(&row[run.clone()]);
             }
-            expected.resize(buffer.len(), 0xEE);
-            assert!(*buffer == expected, "piece {}", piece.index);
+            expected.resize(first.len(), UNTOUCHED);
+            // Threads may have them: no byte is written by both.
+            let is_of_both = |(a, b): (&u8, &u8)| *a != UNTOUCHED && *b != UNTOUCHED;
+            let shared = first.iter().zip(&second).position(is_of_both);
+            assert_eq!(shared, None, "piece {}: a byte of both parts", piece.index);
+            let both: Vec<u8> = first.iter().zip(&second).map(|(a, b)| *a.min(b)).collect();
+            assert!(both == expected, "piece {}", piece.index);
         }
     }
 
