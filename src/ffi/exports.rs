@@ -9,7 +9,7 @@ use super::types::{
 };
 use crate::copy;
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Error, Which};
 use core::ffi::{c_char, CStr};
 
 /// The version of the library, not of the header: major << 24 | minor << 16 | patch. Never fails.
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn libsplit_count(
         let count = unsafe { parse::writable(count, "count") }?;
         let number = usize::try_from(plan.count());
         // SAFETY: checked just now.
-        unsafe { count.write(number.map_err(|_| Error::Internal)?) };
+        unsafe { count.write(number.map_err(|_| Error::TooManyElements { which: Which::Input })?) };
         Ok(())
     };
     // SAFETY: as above.
