@@ -46,9 +46,9 @@ run: build onnxruntime $(VENV)/onnxruntime-made ## build everything and run it o
 test: lint test-rust build test-examples test-bench test-c test-variants test-adapter ## lint, and run all tests
 
 .PHONY: bench
-bench: build $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
+bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
 	@echo "==> bench: results in $(OUT)"
-	@"$(BENCH_VENV)/bin/python" bench/bench.py --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
+	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
 
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install

@@ -195,9 +195,20 @@ def run(args: argparse.Namespace) -> report.Results:
             results.empty_python_call = calls.empty_python_call()
             builds = {name: (path, everyone[name].library) for name, path in args.library}
             results.costs = calls.costs(builds, args.build / "bench/one_call")
+        if args.inside:
+            results.inside = inside_onnxruntime(args)
     except KeyboardInterrupt:
         print("\ninterrupted: these results are not all", file=sys.stderr)
     return results
+
+
+def inside_onnxruntime(args: argparse.Namespace) -> list[dict]:
+    import inside_onnxruntime as inside  # needs ONNX Runtime, which a run without peers has not
+
+    rounds = 15 if args.full else 5
+    rows = inside.rows(args.threads, rounds)
+    total = len(inside.WORKLOADS) * len(args.threads)
+    return list(tqdm(rows, "inside ONNX Runtime", total, unit="case", disable=args.quiet))
 
 
 def select(args: argparse.Namespace) -> list[Workload]:
@@ -242,6 +253,8 @@ def arguments() -> argparse.Namespace:
                         help="directory for the results")
     parser.add_argument("--no-calls", dest="calls", action="store_false",
                         help="leave out what a call costs and its instructions")
+    parser.add_argument("--inside", action="store_true",
+                        help="measure the provider inside ONNX Runtime too")
     parser.add_argument("--no-chart", dest="chart", action="store_false")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.add_argument("--list", action="store_true", help="name the workloads and exit")

@@ -53,6 +53,7 @@ class Results:
     rows: list[Row] = dataclasses.field(default_factory=list)
     costs: list[Cost] = dataclasses.field(default_factory=list)
     empty_python_call: float = 0
+    inside: list[dict] = dataclasses.field(default_factory=list)  # of inside_onnxruntime.rows
 
     def cases(self) -> dict[tuple[str, int, int], dict[str, Row]]:
         """The rows by case, then by competitor."""
@@ -86,7 +87,17 @@ def tables(results: Results) -> str:
                  f"A call from Python that does nothing takes {results.empty_python_call:.0f} ns: "
                  "part of what every other library takes here, but not libsplit, memcpy and flat.",
                  ""]
+    if results.inside:
+        text += ["## Inside ONNX Runtime: its own Split against libsplit's provider", "",
+                 _inside(results.inside), ""]
     return "\n".join(text)
+
+
+def _inside(rows: list[dict]) -> str:
+    return markdown(["", "split", "MiB", "threads", "own µs", "libsplit µs", "×"], [
+        [row["workload"], f"{row['dtype']} {row['shape']} axis {row['axis']}",
+         f"{row['bytes'] / MIB:.2f}", str(row["threads"]), f"{row['onnxruntime_us']:.0f}",
+         f"{row['libsplit_us']:.0f}", f"{row['faster']:.2f}"] for row in rows], text_columns=2)
 
 
 def _ratios(here: list[dict[str, Row]], libraries: list[str]) -> str:
@@ -135,6 +146,11 @@ def write(results: Results, directory: pathlib.Path, with_chart: bool) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "results.md").write_text(tables(results), encoding="utf-8")
     _write_csv(results, directory / "results.csv")
+    if results.inside:
+        with open(directory / "inside_onnxruntime.csv", "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, results.inside[0].keys(), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(results.inside)
     if with_chart:
         _draw(results, directory / "speed")
 

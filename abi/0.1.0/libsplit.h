@@ -669,8 +669,8 @@ libsplit_status libsplit_infer(const struct libsplit_tensor *input,
 /**
  * libsplit_view() does what libsplit_infer() does and points every output into the input: data,
  * strides and bit_offset (below 8) are those of the piece where it lies, data_bytes is the
- * number of bytes from the lowest to the highest that the piece touches. Nothing is copied, and the input's data is never
- * read, so the address may be any device's.
+ * number of bytes from the lowest to the highest that the piece touches. Nothing is copied, and
+ * the input's data is never read, so the address may be any device's.
  *
  * 'input' is complete; its extents are known. 'outputs' as for libsplit_infer(); where strides
  * is NULL the piece must happen to be packed. A view lives no longer than the data under it.

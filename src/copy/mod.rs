@@ -3,13 +3,15 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `check.rs` | what a copy checks before the first byte moves |
-//! | `rows.rs` | the canonical form of packed tensors: rows, of which each piece takes a run |
+//! | `tuning.rs`, `caches.rs` | which loops, and from which size on past the caches |
+//! | `rows/` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
-//! | `region.rs` | some of those units that make whole axes: planes to transpose, and rows |
+//! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
+//! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
 //! | `transpose.rs` | a transpose of any size: planes, and many short pieces |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
-//! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
+//! | `guarded.rs` | for tests: memory that ends where nothing may be touched |
 
 mod caches;
 pub(crate) mod check;
@@ -22,6 +24,7 @@ mod rows;
 mod strided;
 mod sub_byte;
 mod transpose;
+mod tuning;
 
 use kernel::lines::LINE;
 use parallel::Work;
@@ -33,7 +36,8 @@ use crate::plan::{Piece, Plan};
 use crate::shape::{packed_bytes, usize_of};
 use check::Checked;
 use core::ops::Range;
-use rows::{Rows, Tuning};
+use rows::Rows;
+use tuning::Tuning;
 
 /// Copies every wanted piece of `input` into its output, as [`check::copy`] has found them.
 ///

@@ -2,9 +2,9 @@
 //! output have different innermost axes, rows of units everywhere else.
 
 use super::kernel::steps::{self, Row};
-use super::rows::Tuning;
 use super::signed;
 use super::transpose::Columns;
+use super::tuning::Tuning;
 use crate::shape::MAX_RANK;
 
 /// One axis of a copy: how many steps, and how far each goes in the input and the output.

@@ -2,7 +2,7 @@
 
 use super::kernel::lines::LINE;
 use super::region::{Axis, Region};
-use super::rows::Tuning;
+use super::tuning::Tuning;
 use super::{signed, usize_of};
 use crate::memory::Memory;
 use crate::plan::{Piece, Plan};

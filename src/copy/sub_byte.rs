@@ -3,7 +3,7 @@
 
 use super::kernel::bits::{Packed, Runs};
 use super::kernel::lines::{Lines, LINE, STAGE};
-use super::rows::Tuning;
+use super::tuning::Tuning;
 use super::usize_of;
 use crate::memory::Memory;
 use crate::plan::{Piece, Plan};

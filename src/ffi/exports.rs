@@ -9,7 +9,7 @@ use super::types::{
 };
 use crate::copy;
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Error, Which};
 use core::ffi::{c_char, CStr};
 
 /// The version of the library, not of the header: major << 24 | minor << 16 | patch. Never fails.
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn libsplit_count(
         let count = unsafe { parse::writable(count, "count") }?;
         let number = usize::try_from(plan.count());
         // SAFETY: checked just now.
-        unsafe { count.write(number.map_err(|_| Error::Internal)?) };
+        unsafe { count.write(number.map_err(|_| Error::TooManyElements { which: Which::Input })?) };
         Ok(())
     };
     // SAFETY: as above.
@@ -152,8 +152,8 @@ pub unsafe extern "C" fn libsplit_infer(
 
 /// libsplit_view() does what libsplit_infer() does and points every output into the input: data,
 /// strides and bit_offset (below 8) are those of the piece where it lies, data_bytes is the
-/// number of bytes from the lowest to the highest that the piece touches. Nothing is copied, and the input's data is never
-/// read, so the address may be any device's.
+/// number of bytes from the lowest to the highest that the piece touches. Nothing is copied, and
+/// the input's data is never read, so the address may be any device's.
 ///
 /// 'input' is complete; its extents are known. 'outputs' as for libsplit_infer(); where strides
 /// is NULL the piece must happen to be packed. A view lives no longer than the data under it.

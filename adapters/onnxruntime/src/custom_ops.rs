@@ -1,8 +1,9 @@
 //! The custom ops: `Split` and `VariadicSplit` of the domain `libsplit`, and on request a `Split`
 //! that takes the place of ONNX Runtime's own.
 
-use crate::node::{Node, Rules};
+use crate::node::Node;
 use crate::ort::{guard, ort_call, Error, Ort, OLDEST};
+use crate::params::Rules;
 use core::ffi::{c_char, c_int, c_void, CStr};
 use core::ptr;
 use ort_sys::{

@@ -1,6 +1,7 @@
 //! A Split node of a model, and how it is run: the same for the provider and for custom ops.
 
 use crate::ort::{ort_call, Error, Ort};
+use crate::params::{Attributes, Rules};
 use crate::strings::Strings;
 use crate::tensor::{self, Input};
 use core::ffi::{c_void, CStr};
@@ -8,32 +9,15 @@ use core::ptr;
 use ort_sys::{OrtKernelContext, OrtKernelInfo};
 use smallvec::SmallVec;
 use split::ffi::{
-    libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer, libsplit_op,
-    libsplit_params, libsplit_status, libsplit_task_fn, libsplit_tensor,
+    libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer,
+    libsplit_status, libsplit_task_fn, libsplit_tensor,
 };
 
-/// Whose rules a node follows.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Rules {
-    /// ONNX Split of this version, and its element types.
-    Onnx(i32),
-    /// ONNX Split of any version, as the node's attributes and inputs have it, of any type.
-    AnySplit,
-    /// `OpenVINO` `VariadicSplit`.
-    VariadicSplit,
-}
-
-/// What a node says of itself, once and for all its runs.
+/// A node, with what it says of itself.
 pub struct Node {
     ort: Ort,
-    rules: Rules,
-    axis: i64,
-    /// The attribute; 0 = absent.
-    num_outputs: i64,
-    /// The attribute `split` of the older versions; empty = absent.
-    lengths: Vec<i64>,
+    attributes: Attributes,
     inputs: usize,
-    outputs: usize,
 }
 
 /// The descriptor of an output that nothing uses.
@@ -62,16 +46,15 @@ impl Node {
         }
         // SAFETY: as above.
         let integer = |name| unsafe { integer(ort, info, name) };
-        Ok(Self {
-            ort,
+        let attributes = Attributes {
             rules,
             axis: integer(c"axis"),
             num_outputs: integer(c"num_outputs"),
             // SAFETY: as above.
             lengths: unsafe { integers(ort, info, c"split") },
-            inputs,
             outputs,
-        })
+        };
+        Ok(Self { ort, attributes, inputs })
     }
 
     /// Runs the node. May be called by many threads at a time.
@@ -84,17 +67,16 @@ impl Node {
             .ok_or_else(|| Error::Refused("the node has no input to split".into()))?;
         // SAFETY: as above.
         let lengths = unsafe { self.lengths_input(context) }?;
-        let count = [self.lengths.len().try_into().unwrap_or(i64::MAX)];
-        let lengths = match &lengths {
-            Some(lengths) => Some(lengths.descriptor()),
-            None => self.lengths_attribute(&count),
-        };
-        let params = self.params(lengths.as_ref());
-        let source = libsplit_tensor { dtype: self.dtype(input.dtype), ..input.descriptor() };
+        let lengths = lengths.as_ref().map(|lengths| (lengths.descriptor(), &lengths.shape[..]));
+        let Self { attributes, .. } = self;
+        let count = [attributes.lengths.len().try_into().unwrap_or(i64::MAX)];
+        let lengths = attributes.lengths(lengths, &count);
+        let params = attributes.params(lengths.as_ref());
+        let source = libsplit_tensor { dtype: attributes.dtype(input.dtype), ..input.descriptor() };
 
         let rank = input.shape.len();
-        let mut shapes: SmallVec<[i64; 64]> = SmallVec::from_elem(0, rank * self.outputs);
-        let mut outputs: SmallVec<[_; 16]> = SmallVec::from_elem(UNWANTED, self.outputs);
+        let mut shapes: SmallVec<[i64; 64]> = SmallVec::from_elem(0, rank * attributes.outputs);
+        let mut outputs: SmallVec<[_; 16]> = SmallVec::from_elem(UNWANTED, attributes.outputs);
         let extents = shapes.as_mut_ptr();
         for (index, output) in outputs.iter_mut().enumerate() {
             output.shape = extents.wrapping_add(index * rank);
@@ -103,9 +85,11 @@ impl Node {
         let (source, params, outputs_ptr) =
             (&raw const source, &raw const params, outputs.as_mut_ptr());
         // SAFETY: the descriptors are complete, and every shape has room for `rank` entries.
-        check(|error| unsafe { libsplit_infer(source, params, outputs_ptr, self.outputs, error) })?;
+        check(|error| unsafe {
+            libsplit_infer(source, params, outputs_ptr, attributes.outputs, error)
+        })?;
 
-        let mut strings = Strings::new(self.ort, &input, self.axis);
+        let mut strings = Strings::new(self.ort, &input, attributes.axis);
         for (index, output) in outputs.iter_mut().enumerate() {
             let shape = &shapes[index * rank..][..rank];
             // SAFETY: the caller's promise.
@@ -131,15 +115,14 @@ impl Node {
                 source,
                 params,
                 outputs.as_ptr(),
-                self.outputs,
+                attributes.outputs,
                 &raw const executor,
                 error,
             )
         })
     }
 
-    /// The lengths that the node is given at run time, if any. An empty list is as good as none,
-    /// as it is for ONNX Runtime.
+    /// The lengths that the node is given at run time, if any.
     ///
     /// # Safety
     /// As [`Node::run`].
@@ -148,64 +131,7 @@ impl Node {
             return Ok(None);
         }
         // SAFETY: the caller's promise.
-        let lengths = unsafe { Input::get(self.ort, context, 1) }?;
-        Ok(lengths.filter(|lengths| lengths.shape[..] != [0]))
-    }
-
-    /// The lengths that the node has as an attribute, if any; `count` is how many.
-    fn lengths_attribute(&self, count: &[i64; 1]) -> Option<libsplit_tensor> {
-        (!self.lengths.is_empty()).then(|| libsplit_tensor {
-            data: self.lengths.as_ptr().cast_mut().cast(),
-            shape: count.as_ptr().cast_mut(),
-            rank: 1,
-            dtype: libsplit_dtype::INT64,
-            ..UNWANTED
-        })
-    }
-
-    fn params(&self, lengths: Option<&libsplit_tensor>) -> libsplit_params {
-        let opset = match self.rules {
-            Rules::Onnx(version) => version,
-            // Before version 18, equal parts are equal.
-            Rules::AnySplit if lengths.is_none() && self.num_outputs == 0 => 13,
-            Rules::AnySplit => 18,
-            Rules::VariadicSplit => 0,
-        };
-        libsplit_params {
-            struct_size: size_of::<libsplit_params>(),
-            op: match self.rules {
-                Rules::VariadicSplit => libsplit_op::OPENVINO_VARIADIC_SPLIT,
-                _ => libsplit_op::ONNX_SPLIT,
-            },
-            opset,
-            axis: self.axis,
-            split: lengths.map_or(ptr::null(), ptr::from_ref),
-            num_outputs: match lengths {
-                // Both are refused by libsplit.
-                Some(_) => self.num_outputs,
-                // As ONNX Runtime does: what counts is how many outputs the node has.
-                None if opset >= 18 => self.outputs.try_into().unwrap_or(i64::MAX),
-                None => 0,
-            },
-            keepdims: 1,
-            flags: 0,
-        }
-    }
-
-    /// The type to copy as: ONNX Split has no 8-bit floats, but splitting does not care.
-    fn dtype(&self, dtype: libsplit_dtype) -> libsplit_dtype {
-        match dtype {
-            libsplit_dtype::FLOAT8E4M3FN
-            | libsplit_dtype::FLOAT8E4M3FNUZ
-            | libsplit_dtype::FLOAT8E5M2
-            | libsplit_dtype::FLOAT8E5M2FNUZ
-            | libsplit_dtype::FLOAT8E8M0
-                if self.rules == Rules::AnySplit =>
-            {
-                libsplit_dtype::UINT8
-            }
-            dtype => dtype,
-        }
+        unsafe { Input::get(self.ort, context, 1) }
     }
 }
 

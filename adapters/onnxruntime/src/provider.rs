@@ -6,8 +6,9 @@ use crate::abi::{
     OrtKernelRegistry, VERSION,
 };
 use crate::claims::Claims;
-use crate::node::{Node, Rules};
+use crate::node::Node;
 use crate::ort::{guard, ort_call, text, Error, Ort};
+use crate::params::Rules;
 use core::ffi::{c_char, c_void, CStr};
 use core::ptr;
 use ort_sys::{

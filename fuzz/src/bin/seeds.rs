@@ -99,17 +99,53 @@ fn made_up() -> Vec<(String, Script)> {
     all
 }
 
+/// Nodes of every operator of the adapter for ONNX Runtime, with every way to give lengths, and
+/// `num_outputs` with and without them.
+fn nodes() -> Vec<(String, Script)> {
+    const CUSTOM: [(&str, i64); 2] = [("Split", 2), ("VariadicSplit", 3)];
+    let versions = [1, 2, 11, 13, 18].map(|version| (format!("Split-{version}"), 1, version));
+    let custom = CUSTOM.map(|(name, op)| (format!("libsplit.{name}"), op, 0));
+    let mut all = vec![];
+    for (name, op, opset) in versions.into_iter().chain(custom) {
+        for (variant, way) in [0, 1, 2, 3, 4, 5, 0, 1].into_iter().enumerate() {
+            let mut script = Script {
+                op,
+                opset,
+                axis: 3,
+                num_outputs: if variant < 6 { 0 } else { 3 },
+                rank: 2,
+                shape: [5, 9, 0, 0, 0, 0, 0, 0],
+                lengths: way,
+                list_len: 3,
+                values: [2, if op == 3 { -1 } else { 4 }, 3, 0, 0, 0, 0, 0],
+                given: 2,
+                ..Script::default()
+            };
+            script.input.dtype = 10;
+            script.outputs[1].fault = way % 2; // not used
+            all.push((format!("{name}-{variant}"), script));
+        }
+    }
+    all
+}
+
 fn main() -> io::Result<()> {
-    let mut seeds = made_up();
+    let (mut seeds, mut nodes) = (made_up(), nodes());
     let sub_byte = seeds.iter().filter(|(_, script)| script.op >= 2).cloned();
     let sub_byte: Vec<_> = sub_byte.collect();
     for file in ["onnx.json", "onnx_shape.json"] {
         let text = fs::read_to_string(format!("../tests/cases/{file}"))?;
         let cases: Vec<Value> = serde_json::from_str(&text)?;
-        let named = |(place, case)| (format!("{file}-{place:02}"), script_of(case));
-        seeds.extend(cases.iter().enumerate().map(named));
+        for (place, case) in cases.iter().enumerate() {
+            let (name, script) = (format!("{file}-{place:02}"), script_of(case));
+            if script.op == ONNX_SPLIT {
+                let outputs = case["outputs"].as_array().map_or(0, Vec::len) as i64;
+                nodes.push((name.clone(), Script { given: outputs - 1, ..script.clone() }));
+            }
+            seeds.push((name, script));
+        }
     }
-    for (target, seeds) in [("split", seeds), ("sub_byte", sub_byte)] {
+    for (target, seeds) in [("split", seeds), ("sub_byte", sub_byte), ("onnxruntime", nodes)] {
         fs::create_dir_all(format!("corpus/{target}"))?;
         for (name, script) in seeds {
             fs::write(format!("corpus/{target}/{name}"), script.write())?;

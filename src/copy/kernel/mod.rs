@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `generic.rs` | the loops, written once |
 //! | `bits.rs` | the loops for runs of bits, written once |
-//! | `x86_64.rs` | the same for AVX2, and stores that go past the caches |
+//! | `x86_64/` | the same for AVX2, stores that go past the caches, and what registers do better |
 //! | `steps.rs` | portable loops for units a step apart on both sides |
 //! | `transpose.rs` | contiguous units of many rows become rows of their own |
 //! | `lines.rs` | a stage that turns small pieces into whole lines for such stores |
@@ -85,8 +85,8 @@ pub(super) struct Stream {
 /// input from a place on, which goes ahead by so many bytes a turn.
 ///
 /// # Safety
-/// What streams have due in all turns must be readable and writable; for units below 16 bytes, so
-/// must 16 bytes from the begin of each run on.
+/// What streams have due in all turns must be writable, and its input readable from the first byte
+/// to the last, what lies between runs included.
 pub(super) type Merge = unsafe fn(&mut [Stream], usize, *const u8, usize);
 
 /// The loops that go past the caches.

@@ -27,8 +27,8 @@ pub(super) struct Strip {
 /// left at either end, over what is there already.
 fn each_strip(deal: &Deal, len: usize, width: usize, past: bool, mut visit: impl FnMut(Strip)) {
     let rows = LINE / width;
-    // About 8 KiB, which stay in the first-level cache for the next column.
-    let most = 2 * STRIP / len;
+    // About 16 KiB, which stay in the first-level cache for the next column.
+    let most = (4 * STRIP / len).min(STRIP);
     let begin = deal.targets.first().map_or(0, |target| *target as usize);
     let mut row = begin.wrapping_neg() % LINE / width;
     if row > 0 {

@@ -22,14 +22,14 @@ pub(super) unsafe fn merge(streams: &mut [Stream], turns: usize, ahead: *const u
         for stream in &mut *streams {
             stream.due += stream.turn;
             while stream.due >= LINE_DUE {
-                _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
-                ahead = ahead.wrapping_add(LINE);
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller's promise; any address may be asked for.
                 unsafe {
+                    _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
                     let (low, high) = (next(stream), next(stream));
                     _mm256_stream_si256(stream.target.cast(), low);
                     _mm256_stream_si256(stream.target.add(VECTOR).cast(), high);
                 }
+                ahead = ahead.wrapping_add(LINE);
                 stream.target = stream.target.wrapping_add(LINE);
                 stream.due -= LINE_DUE;
             }

@@ -102,20 +102,21 @@ unsafe fn tile<const E: usize, const PAST: bool>(
 /// A vector of each column.
 ///
 /// # Safety
-/// As [`deal`].
+/// As [`strip`].
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn columns<const E: usize>(source: *const u8, step: usize, order: __m256i) -> [__m256i; E] {
-    let mut rows = [_mm256_setzero_si256(); E];
-    for (at, slot) in rows.iter_mut().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe {
+    // SAFETY: the caller's promise.
+    let mut rows = unsafe {
+        let mut rows = [_mm256_setzero_si256(); E];
+        for (at, slot) in rows.iter_mut().enumerate() {
             let low = _mm_loadu_si128(source.add(at * step).cast());
             let high = _mm_loadu_si128(source.add((E + at) * step).cast());
             let row = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
             *slot = if step == HALF { _mm256_shuffle_epi8(row, order) } else { row };
         }
-    }
+        rows
+    };
     let mut done = 1;
     while done < E {
         let mut next = rows;

@@ -103,14 +103,14 @@ unsafe fn lines<const N: usize, const PAST: bool>(
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn input<const N: usize>(source: *const u8) -> [__m256i; N] {
-    let mut input = [_mm256_setzero_si256(); N];
-    for (at, slot) in input.iter_mut().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut input = [_mm256_setzero_si256(); N];
+        for (at, slot) in input.iter_mut().enumerate() {
             let low = _mm_loadu_si128(source.add(at * HALF).cast());
             let high = _mm_loadu_si128(source.add((N + at) * HALF).cast());
             *slot = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
         }
+        input
     }
-    input
 }

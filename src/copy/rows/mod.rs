@@ -1,49 +1,21 @@
 //! The canonical form of packed tensors: the input is rows of the whole axis, and each piece takes
 //! a run of every row. The element type is gone: only bytes are left.
 
-use super::kernel::lines::{Lines, LINE, STAGE};
-use super::kernel::{detect, Deal, Gather, Kernels, Past, Stream, AHEAD, DEALS, MAX_DEAL};
+mod deal;
+mod group;
+mod merge;
+
+use super::kernel::lines::LINE;
+use super::kernel::{Gather, AHEAD, MAX_DEAL};
 use super::transpose::Columns;
-use super::{caches, parallel, signed, usize_of, Executor, Streaming};
+use super::tuning::Tuning;
+use super::{signed, usize_of};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
 use core::ops::Range;
 use core::ptr::null_mut;
 use core::slice::from_mut;
-
-/// How to go about a copy on this machine.
-#[derive(Clone, Copy)]
-pub(super) struct Tuning {
-    pub kernels: &'static Kernels,
-    /// The stores for outputs that are to go to memory past the caches.
-    pub past: Option<&'static Past>,
-}
-
-impl Tuning {
-    /// For so many bytes of outputs, and as many of input.
-    pub(super) fn new(bytes: usize, executor: Option<&dyn Executor>) -> Self {
-        let kernels = detect();
-        let is_large = || {
-            let both = bytes.saturating_mul(2);
-            let held = || caches::hold(parallel::threads(executor, bytes));
-            match executor.map_or(Streaming::Auto, Executor::streaming) {
-                Streaming::Auto => both > held(),
-                Streaming::OutputsReadNext => both > held().saturating_mul(2),
-                Streaming::Never => false,
-            }
-        };
-        let is_past = bytes > LEAST_PAST && is_large();
-        Self { kernels, past: kernels.past.as_ref().filter(|_| is_past) }
-    }
-
-    /// The same, but never past the caches.
-    pub(super) fn through_caches(self) -> Self {
-        Self { past: None, ..self }
-    }
-}
-
-/// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
-const LEAST_PAST: usize = 1 << 20;
+use group::{Group, Run, MAX_GROUP};
 
 /// A packed input as rows.
 pub(super) struct Rows {
@@ -67,62 +39,6 @@ unsafe impl Sync for Rows {}
 const BLOCK: usize = 24 << 10;
 /// The least rows of a block that stays in the caches: as many short runs are worth a loop.
 const MIN_BLOCK_ROWS: usize = 64;
-/// Pieces whose runs go past the caches take turns of about this many bytes of input.
-const TURN: usize = 512;
-/// What a piece has of each row.
-#[derive(Clone, Copy)]
-struct Run {
-    /// Bytes from the begin of a row.
-    offset: usize,
-    bytes: usize,
-    target: *mut u8,
-}
-
-/// The most pieces that are copied together.
-const MAX_GROUP: usize = 32;
-
-/// Consecutive pieces that are copied together.
-struct Group {
-    runs: [Run; MAX_GROUP],
-    len: usize,
-}
-
-impl Group {
-    fn runs(&self) -> &[Run] {
-        self.runs.get(..self.len).unwrap_or_default()
-    }
-
-    /// Whether its runs are elements of one width, which are dealt out.
-    fn is_deal(&self) -> bool {
-        match self.runs() {
-            [first, second, ..] => Self::deals(first, second),
-            _ => false,
-        }
-    }
-
-    fn deals(first: &Run, second: &Run) -> bool {
-        Kernels::deals(first.bytes)
-            && first.bytes == second.bytes
-            && first.offset + first.bytes == second.offset
-    }
-
-    fn is_joined_by(&self, run: &Run) -> bool {
-        match self.runs() {
-            [] => true,
-            [.., last] if self.len == 1 || self.is_deal() == Self::deals(last, run) => {
-                self.len < if Self::deals(last, run) { MAX_DEAL } else { MAX_GROUP }
-            }
-            _ => false,
-        }
-    }
-
-    fn push(&mut self, run: Run) {
-        if let Some(slot) = self.runs.get_mut(self.len) {
-            *slot = run;
-            self.len += 1;
-        }
-    }
-}
 
 impl Rows {
     pub(super) fn new(plan: &Plan<'_>, source: *const u8, tuning: Tuning) -> Self {
@@ -281,137 +197,6 @@ impl Rows {
         }
     }
 
-    /// Copies some rows of pieces past the caches, together.
-    ///
-    /// # Safety
-    /// As [`Rows::copy_all`].
-    unsafe fn merge(&self, past: &Past, runs: &[Run], rows: &Range<usize>) {
-        let nothing = Stream {
-            source: self.source,
-            left: 0,
-            unit: 0,
-            gap: 0,
-            target: null_mut(),
-            turn: 0,
-            due: 0,
-        };
-        let mut streams = [nothing; MAX_GROUP];
-        let Some(streams) = streams.get_mut(..runs.len()) else { return };
-        let rows_a_turn = (TURN / self.row).max(1);
-        // SAFETY: the caller's promise.
-        unsafe {
-            for (stream, run) in streams.iter_mut().zip(runs) {
-                let all = self.runs(run);
-                let begin = all.line_before(rows.start * run.bytes);
-                let first = all.line_after(begin);
-                all.copy_range(self.tuning.kernels, begin..first.min(self.count * run.bytes));
-                *stream = all.stream(first);
-                stream.due = signed(rows.start * run.bytes) - signed(first);
-                stream.turn = signed(rows_a_turn * run.bytes);
-            }
-            let offset = runs.first().map_or(0, |run| run.offset);
-            let ahead = self.source.wrapping_add(rows.start * self.row + offset + AHEAD);
-            (past.merge)(streams, rows.len() / rows_a_turn, ahead, rows_a_turn * self.row);
-            for (stream, run) in streams.iter_mut().zip(runs) {
-                stream.turn = signed(rows.len() % rows_a_turn * run.bytes);
-            }
-            (past.merge)(streams, 1, ahead.wrapping_add(rows.len() * self.row), 0);
-            for (stream, run) in streams.iter().zip(runs) {
-                let all = self.runs(run);
-                let done = stream.target as usize - run.target as usize;
-                let end = all.line_before(rows.end * run.bytes);
-                all.copy_range(self.tuning.kernels, done.min(end)..end);
-            }
-        }
-    }
-
-    /// Deals some rows out, an element of each to each target.
-    ///
-    /// # Safety
-    /// As [`Rows::copy_all`].
-    unsafe fn deal(&self, runs: &[Run], rows: &Range<usize>) {
-        let Some(&Run { offset, bytes: width, target: first }) = runs.first() else { return };
-        let begin = |target: *mut u8| target as usize % LINE;
-        let alike =
-            begin(first) % width == 0 && runs.iter().all(|run| begin(run.target) == begin(first));
-        // Blocks end where the targets' lines do, if they have that in common.
-        let ahead = if alike { begin(first) / width } else { 0 };
-        let cut = |row: usize| if row == self.count { row } else { row.saturating_sub(ahead) };
-        let rows = cut(rows.start)..cut(rows.end);
-        let mut deal = Deal {
-            source: self.source.wrapping_add(rows.start * self.row + offset),
-            step: self.row,
-            targets: [null_mut(); MAX_DEAL],
-            count: rows.len(),
-        };
-        for (slot, run) in deal.targets.iter_mut().zip(runs) {
-            *slot = run.target.wrapping_add(rows.start * width);
-        }
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self.tuning.past {
-                Some(past) => {
-                    if let (true, Some(deal_lines)) = (alike, self.tuning.kernels.deal_lines) {
-                        deal.skip(deal_lines(deal, runs.len(), width, true), width);
-                    }
-                    self.deal_staged(past, deal, runs.len(), width);
-                }
-                None => self.deal_through(deal, runs.len(), width),
-            }
-        }
-    }
-
-    /// Deals out to as many targets at a time as there is a loop for.
-    ///
-    /// # Safety
-    /// As [`Rows::copy_all`].
-    unsafe fn deal_through(&self, mut deal: Deal, len: usize, width: usize) {
-        let kernels = self.tuning.kernels;
-        // SAFETY: the caller's promise.
-        unsafe {
-            if let Some(deal_lines) = kernels.deal_lines {
-                deal.skip(deal_lines(deal, len, width, false), width);
-            }
-            let mut left = len;
-            while left > 0 {
-                let now = DEALS.into_iter().find(|len| *len <= left).unwrap_or(1);
-                kernels.deal(deal, width, now);
-                deal.targets.rotate_left(now);
-                deal.source = deal.source.wrapping_add(now * width);
-                left -= now;
-            }
-        }
-    }
-
-    /// Deals out past the caches, by way of a stage for each target.
-    ///
-    /// # Safety
-    /// As [`Rows::copy_all`].
-    unsafe fn deal_staged(&self, past: &Past, mut deal: Deal, len: usize, width: usize) {
-        let mut lines = deal.targets.map(Lines::new);
-        let lines = lines.get_mut(..len).unwrap_or_default();
-        let mut left = deal.count;
-        while left > 0 {
-            deal.count = left.min(STAGE / width);
-            for (slot, lines) in deal.targets.iter_mut().zip(lines.iter_mut()) {
-                *slot = lines.room();
-            }
-            // SAFETY: the caller's promise; a stage has room for STAGE bytes.
-            unsafe {
-                self.deal_through(deal, len, width);
-                for lines in lines.iter_mut() {
-                    lines.filled(past, deal.count * width);
-                }
-            }
-            deal.source = deal.source.wrapping_add(deal.count * self.row);
-            left -= deal.count;
-        }
-        for lines in lines {
-            // SAFETY: the caller's promise.
-            unsafe { lines.finish() };
-        }
-    }
-
     /// Whether outputs stay in the caches.
     pub(super) fn is_cached(&self) -> bool {
         self.tuning.past.is_none()
@@ -456,68 +241,6 @@ impl Rows {
             }
         }
         self.finish();
-    }
-}
-
-impl Deal {
-    /// Leaves the first rows out.
-    fn skip(&mut self, rows: usize, width: usize) {
-        self.source = self.source.wrapping_add(rows * self.step);
-        self.targets = self.targets.map(|target| target.wrapping_add(rows * width));
-        self.count -= rows;
-    }
-}
-
-impl Gather {
-    /// Bytes from the target to the line at or before `byte`, or to the target's end where `byte`
-    /// is that.
-    fn line_before(&self, byte: usize) -> usize {
-        if byte == self.count * self.unit {
-            byte
-        } else {
-            self.line_floor(byte)
-        }
-    }
-
-    fn line_floor(&self, byte: usize) -> usize {
-        byte.saturating_sub((self.target as usize).wrapping_add(byte) % LINE)
-    }
-
-    fn line_after(&self, byte: usize) -> usize {
-        byte + (self.target as usize).wrapping_add(byte).wrapping_neg() % LINE
-    }
-
-    /// What it gives from a byte on.
-    fn stream(&self, byte: usize) -> Stream {
-        let (run, within) = (byte / self.unit, byte % self.unit);
-        Stream {
-            source: self.source.wrapping_add(run * self.step + within),
-            left: self.unit - within,
-            unit: self.unit,
-            gap: self.step - self.unit,
-            target: self.target.wrapping_add(byte),
-            turn: 0,
-            due: 0,
-        }
-    }
-
-    /// Copies the bytes `range` of what it gives, run by run.
-    ///
-    /// # Safety
-    /// As [`Kernels::gather`].
-    unsafe fn copy_range(&self, kernels: &Kernels, range: Range<usize>) {
-        let Self { source, step, target, unit, .. } = *self;
-        let mut source = source.wrapping_add(range.start / unit * step);
-        let mut within = range.start % unit;
-        let mut at = range.start;
-        while at < range.end {
-            let bytes = (unit - within).min(range.end - at);
-            // SAFETY: the caller's promise.
-            unsafe { (kernels.copy)(source.add(within), target.add(at), bytes) };
-            source = source.wrapping_add(step);
-            within = 0;
-            at += bytes;
-        }
     }
 }
 
@@ -584,13 +307,16 @@ mod tests {
 
     const MARGIN: usize = 80;
 
+    /// No byte of the input.
+    const UNTOUCHED: u8 = 0xEE;
+
     /// Rows of `lengths` bytes, each piece into a buffer `ahead` bytes from alignment, by one of
-    /// the two ways that there are; compared with the pieces cut out row by row.
+    /// the two ways that there are, in two parts; compared with the pieces cut out row by row.
     fn check(lengths: &[i64], rows: i64, ahead: usize, tuning: Tuning, by_piece: bool, cut: usize) {
         let row: i64 = lengths.iter().sum();
         let bytes = usize::try_from(rows * row).unwrap();
         let source: Vec<u8> =
-            (0..bytes).map(|i| (i * 31 % 251 + i / 251 % 7).to_le_bytes()[0]).collect();
+            (0..bytes).map(|i| (i * 31 % 229 + i / 229 % 7).to_le_bytes()[0]).collect();
         let request = Request {
             operator: Operator::VariadicSplit1,
             axis: 1,
@@ -602,42 +328,52 @@ mod tests {
         };
         let shape = [rows, row];
         let plan = Plan::new(&request, DType::Uint8, &shape, false).unwrap();
+        let form = Rows::new(&plan, source.as_ptr(), tuning);
         let size = |len: i64| usize::try_from(rows * len).unwrap();
         let mut buffers: Vec<Vec<u8>> =
-            lengths.iter().map(|len| vec![0xEE; size(*len) + 2 * MARGIN + ahead]).collect();
-        let memory = |buffer: &mut Vec<u8>| Memory {
-            data: buffer.as_mut_ptr().wrapping_add(MARGIN + ahead),
-            data_bytes: 0,
-            dtype: DType::Uint8,
-            shape: &[],
-            strides: None,
-            bit_offset: 0,
-        };
-        let targets = Targets(buffers.iter_mut().map(memory).collect());
-        let form = Rows::new(&plan, source.as_ptr(), tuning);
-        // SAFETY: buffers and source are as long as the plan says.
-        unsafe {
-            if by_piece {
-                for piece in plan.pieces().filter(|piece| piece.len > 0) {
-                    let (target, end) = (targets.data(piece.index).unwrap(), size(piece.len));
-                    form.copy(piece, target, 0..cut % end);
-                    form.copy(piece, target, cut % end..end);
-                }
-            } else {
-                let cut = cut % form.count;
-                form.copy_all(&plan, &targets, 0..cut);
-                form.copy_all(&plan, &targets, cut..form.count);
+            lengths.iter().map(|len| vec![0; size(*len) + 2 * MARGIN + ahead]).collect();
+        // What a part alone writes.
+        let mut copy_part = |is_first: bool| {
+            let part = |all: usize| if is_first { 0..cut % all } else { cut % all..all };
+            for buffer in &mut buffers {
+                buffer.fill(UNTOUCHED);
             }
-        }
-        for (piece, buffer) in plan.pieces().zip(&buffers) {
+            let memory = |buffer: &mut Vec<u8>| Memory {
+                data: buffer.as_mut_ptr().wrapping_add(MARGIN + ahead),
+                data_bytes: 0,
+                dtype: DType::Uint8,
+                shape: &[],
+                strides: None,
+                bit_offset: 0,
+            };
+            let targets = Targets(buffers.iter_mut().map(memory).collect());
+            // SAFETY: buffers and source are as long as the plan says.
+            unsafe {
+                if by_piece {
+                    for piece in plan.pieces().filter(|piece| piece.len > 0) {
+                        let target = targets.data(piece.index).unwrap();
+                        form.copy(piece, target, part(size(piece.len)));
+                    }
+                } else {
+                    form.copy_all(&plan, &targets, part(form.count));
+                }
+            }
+            buffers.clone()
+        };
+        for ((piece, first), second) in plan.pieces().zip(copy_part(true)).zip(copy_part(false)) {
             let begin = usize::try_from(piece.offset).unwrap();
             let run = begin..begin + usize::try_from(piece.len).unwrap();
-            let mut expected = vec![0xEE; MARGIN + ahead];
+            let mut expected = vec![UNTOUCHED; MARGIN + ahead];
             for row in source.chunks(usize::try_from(row).unwrap()) {
                 expected.extend_from_slice(&row[run.clone()]);
             }
-            expected.resize(buffer.len(), 0xEE);
-            assert!(*buffer == expected, "piece {}", piece.index);
+            expected.resize(first.len(), UNTOUCHED);
+            // Threads may have them: no byte is written by both.
+            let is_of_both = |(a, b): (&u8, &u8)| *a != UNTOUCHED && *b != UNTOUCHED;
+            let shared = first.iter().zip(&second).position(is_of_both);
+            assert_eq!(shared, None, "piece {}: a byte of both parts", piece.index);
+            let both: Vec<u8> = first.iter().zip(&second).map(|(a, b)| *a.min(b)).collect();
+            assert!(both == expected, "piece {}", piece.index);
         }
     }
 

@@ -1,0 +1,58 @@
+//! Which pieces are copied together.
+
+use super::super::kernel::{Kernels, MAX_DEAL};
+
+/// What a piece has of each row.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    /// Bytes from the begin of a row.
+    pub offset: usize,
+    pub bytes: usize,
+    pub target: *mut u8,
+}
+
+/// The most pieces that are copied together.
+pub(super) const MAX_GROUP: usize = 32;
+
+/// Consecutive pieces that are copied together.
+pub(super) struct Group {
+    pub runs: [Run; MAX_GROUP],
+    pub len: usize,
+}
+
+impl Group {
+    pub(super) fn runs(&self) -> &[Run] {
+        self.runs.get(..self.len).unwrap_or_default()
+    }
+
+    /// Whether its runs are elements of one width, which are dealt out.
+    pub(super) fn is_deal(&self) -> bool {
+        match self.runs() {
+            [first, second, ..] => Self::deals(first, second),
+            _ => false,
+        }
+    }
+
+    fn deals(first: &Run, second: &Run) -> bool {
+        Kernels::deals(first.bytes)
+            && first.bytes == second.bytes
+            && first.offset + first.bytes == second.offset
+    }
+
+    pub(super) fn is_joined_by(&self, run: &Run) -> bool {
+        match self.runs() {
+            [] => true,
+            [.., last] if self.len == 1 || self.is_deal() == Self::deals(last, run) => {
+                self.len < if Self::deals(last, run) { MAX_DEAL } else { MAX_GROUP }
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn push(&mut self, run: Run) {
+        if let Some(slot) = self.runs.get_mut(self.len) {
+            *slot = run;
+            self.len += 1;
+        }
+    }
+}

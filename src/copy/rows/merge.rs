@@ -1,0 +1,112 @@
+//! Pieces whose runs go past the caches together, in whole lines.
+
+use super::super::kernel::lines::LINE;
+use super::super::kernel::{Gather, Kernels, Past, Stream, AHEAD};
+use super::super::signed;
+use super::group::{Run, MAX_GROUP};
+use super::Rows;
+use core::ops::Range;
+use core::ptr::null_mut;
+
+/// Pieces whose runs go past the caches take turns of about this many bytes of input.
+const TURN: usize = 512;
+
+impl Rows {
+    /// Copies some rows of pieces past the caches, together.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    pub(super) unsafe fn merge(&self, past: &Past, runs: &[Run], rows: &Range<usize>) {
+        let nothing = Stream {
+            source: self.source,
+            left: 0,
+            unit: 0,
+            gap: 0,
+            target: null_mut(),
+            turn: 0,
+            due: 0,
+        };
+        let mut streams = [nothing; MAX_GROUP];
+        let Some(streams) = streams.get_mut(..runs.len()) else { return };
+        let rows_a_turn = (TURN / self.row).max(1);
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (stream, run) in streams.iter_mut().zip(runs) {
+                let all = self.runs(run);
+                let begin = all.line_before(rows.start * run.bytes);
+                let first = all.line_after(begin);
+                let end = all.line_before(rows.end * run.bytes);
+                all.copy_range(self.tuning.kernels, begin..first.min(end));
+                *stream = all.stream(first);
+                stream.due = signed(rows.start * run.bytes) - signed(first);
+                stream.turn = signed(rows_a_turn * run.bytes);
+            }
+            let offset = runs.first().map_or(0, |run| run.offset);
+            let ahead = self.source.wrapping_add(rows.start * self.row + offset + AHEAD);
+            (past.merge)(streams, rows.len() / rows_a_turn, ahead, rows_a_turn * self.row);
+            for (stream, run) in streams.iter_mut().zip(runs) {
+                stream.turn = signed(rows.len() % rows_a_turn * run.bytes);
+            }
+            (past.merge)(streams, 1, ahead.wrapping_add(rows.len() * self.row), 0);
+            for (stream, run) in streams.iter().zip(runs) {
+                let all = self.runs(run);
+                let done = stream.target as usize - run.target as usize;
+                let end = all.line_before(rows.end * run.bytes);
+                all.copy_range(self.tuning.kernels, done.min(end)..end);
+            }
+        }
+    }
+}
+
+impl Gather {
+    /// Bytes from the target to the line at or before `byte`, or to the target's end where `byte`
+    /// is that.
+    fn line_before(&self, byte: usize) -> usize {
+        if byte == self.count * self.unit {
+            byte
+        } else {
+            self.line_floor(byte)
+        }
+    }
+
+    pub(super) fn line_floor(&self, byte: usize) -> usize {
+        byte.saturating_sub((self.target as usize).wrapping_add(byte) % LINE)
+    }
+
+    pub(super) fn line_after(&self, byte: usize) -> usize {
+        byte + (self.target as usize).wrapping_add(byte).wrapping_neg() % LINE
+    }
+
+    /// What it gives from a byte on.
+    pub(super) fn stream(&self, byte: usize) -> Stream {
+        let (run, within) = (byte / self.unit, byte % self.unit);
+        Stream {
+            source: self.source.wrapping_add(run * self.step + within),
+            left: self.unit - within,
+            unit: self.unit,
+            gap: self.step - self.unit,
+            target: self.target.wrapping_add(byte),
+            turn: 0,
+            due: 0,
+        }
+    }
+
+    /// Copies the bytes `range` of what it gives, run by run.
+    ///
+    /// # Safety
+    /// As [`Kernels::gather`].
+    pub(super) unsafe fn copy_range(&self, kernels: &Kernels, range: Range<usize>) {
+        let Self { source, step, target, unit, .. } = *self;
+        let mut source = source.wrapping_add(range.start / unit * step);
+        let mut within = range.start % unit;
+        let mut at = range.start;
+        while at < range.end {
+            let bytes = (unit - within).min(range.end - at);
+            // SAFETY: the caller's promise.
+            unsafe { (kernels.copy)(source.add(within), target.add(at), bytes) };
+            source = source.wrapping_add(step);
+            within = 0;
+            at += bytes;
+        }
+    }
+}
