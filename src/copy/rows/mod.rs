@@ -246,7 +246,7 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::{caches, detect, Executor, Outputs, Plan, Rows, Streaming, Tuning};
+    use super::{Outputs, Plan, Rows, Tuning};
     use crate::copy::kernel::levels;
     use crate::dtype::DType;
     use crate::error::Error;
@@ -254,35 +254,6 @@ mod tests {
     use crate::operator::Operator;
     use crate::rules::Request;
     use proptest::prelude::*;
-
-    /// One thread, and whether outputs may go past the caches.
-    struct OneThread(Streaming);
-
-    impl Executor for OneThread {
-        fn max_tasks(&self) -> usize {
-            1
-        }
-        fn streaming(&self) -> Streaming {
-            self.0
-        }
-        fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32> {
-            (0..count).for_each(task);
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn outputs_go_past_the_caches_where_these_do_not_hold_them_and_the_executor_agrees() {
-        let has = detect().past.is_some();
-        let held = caches::hold(1);
-        let past =
-            |bytes, streaming| Tuning::new(bytes, Some(&OneThread(streaming))).past.is_some();
-        assert!(!past(held / 2, Streaming::Auto));
-        assert_eq!(past(held / 2 + (1 << 20), Streaming::Auto), has);
-        assert!(!past(held, Streaming::OutputsReadNext));
-        assert_eq!(past(held + 1, Streaming::OutputsReadNext), has);
-        assert!(!past(usize::MAX, Streaming::Never));
-    }
 
     struct Targets(Vec<Memory<'static>>);
 
@@ -411,7 +382,7 @@ mod tests {
             ahead in 0usize..70,
             cut in any::<usize>(),
         ) {
-            let lengths = std::iter::repeat(width).take(pieces).chain(other).collect::<Vec<_>>();
+            let lengths = std::iter::repeat_n(width, pieces).chain(other).collect::<Vec<_>>();
             for tuning in tunings() {
                 check(&lengths, rows, ahead, tuning, false, cut);
             }
