@@ -4,14 +4,9 @@
 
 use super::super::lines::LINE;
 use super::super::{Deal, AHEAD};
+use super::vector::HALF;
 use super::{network, shuffle};
-use core::arch::x86_64::{
-    __m256i, _mm256_storeu_si256, _mm256_stream_si256, _mm_prefetch, _MM_HINT_T0,
-};
-
-/// Half a vector: what interleavings and shuffles work within.
-pub(super) const HALF: usize = 16;
-pub(super) const VECTOR: usize = 2 * HALF;
+use core::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
 
 /// The most lines of each target that are made of one column of targets before the next.
 pub(super) const STRIP: usize = 64;
@@ -55,11 +50,11 @@ pub(in super::super) unsafe fn deal(mut deal: Deal, len: usize, width: usize, pa
     let fills_row = len * width == deal.step;
     let by_network = len >= in_half || fills_row && len.is_power_of_two();
     let by_shuffles = !by_network && fills_row && len <= shuffle::MOST;
-    if !by_network && !by_shuffles {
+    let is_partial = !by_network && !by_shuffles;
+    if is_partial {
         // A half of a row has bytes of what follows: the last rows' would not be there.
         deal.count = deal.count.saturating_sub(HALF.div_ceil(deal.step));
     }
-    let is_partial = !by_shuffles && len < in_half && !by_network;
     if deal.count * width < LINE || in_half < 2 || len < 2 || past && is_partial {
         return 0;
     }
@@ -85,24 +80,5 @@ pub(super) fn ask_ahead(source: *const u8, bytes: usize) {
     for at in (0..bytes).step_by(LINE) {
         // SAFETY: any address will do.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(begin.wrapping_add(at).cast()) };
-    }
-}
-
-/// Stores a line, one half right after the other: two stores to one line take the time of one.
-///
-/// # Safety
-/// It must be writable; to go past the caches, `target` must be aligned to it.
-#[target_feature(enable = "avx2")]
-#[inline]
-pub(super) unsafe fn store_line<const PAST: bool>(target: *mut u8, low: __m256i, high: __m256i) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if PAST {
-            _mm256_stream_si256(target.cast(), low);
-            _mm256_stream_si256(target.add(VECTOR).cast(), high);
-        } else {
-            _mm256_storeu_si256(target.cast(), low);
-            _mm256_storeu_si256(target.add(VECTOR).cast(), high);
-        }
     }
 }

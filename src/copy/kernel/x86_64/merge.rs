@@ -4,12 +4,12 @@
 
 use super::super::lines::LINE;
 use super::super::Stream;
+use super::vector::{store_line, VECTOR};
 use core::arch::x86_64::{
-    __m256i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm256_stream_si256, _mm_prefetch, _MM_HINT_T0,
+    __m256i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm_prefetch, _MM_HINT_T0,
 };
 use core::ptr::from_ref;
 
-const VECTOR: usize = size_of::<__m256i>();
 #[allow(clippy::cast_possible_wrap)] // 64
 const LINE_DUE: isize = LINE as isize;
 
@@ -26,8 +26,7 @@ pub(super) unsafe fn merge(streams: &mut [Stream], turns: usize, ahead: *const u
                 unsafe {
                     _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
                     let (low, high) = (next(stream), next(stream));
-                    _mm256_stream_si256(stream.target.cast(), low);
-                    _mm256_stream_si256(stream.target.add(VECTOR).cast(), high);
+                    store_line::<true>(stream.target, low, high);
                 }
                 ahead = ahead.wrapping_add(LINE);
                 stream.target = stream.target.wrapping_add(LINE);

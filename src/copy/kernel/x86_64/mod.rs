@@ -2,15 +2,18 @@
 
 use super::bits::{self, Packed, Runs};
 use super::generic::{self, table};
+use super::lines::LINE;
 use super::transpose::Transpose;
 use super::{Deal, Gather, Kernels, Past};
-use core::arch::x86_64::{_mm256_loadu_si256, _mm256_stream_si256, _mm_sfence};
+use core::arch::x86_64::{_mm256_loadu_si256, _mm_sfence};
+use vector::{store_line, VECTOR};
 
 mod deal;
 mod merge;
 mod network;
 mod shuffle;
 mod transpose;
+mod vector;
 
 /// Whether this CPU has what [`AVX2`] needs.
 pub(super) fn is_detected() -> bool {
@@ -45,10 +48,9 @@ unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe {
             let low = _mm256_loadu_si256(source.add(at).cast());
-            let high = _mm256_loadu_si256(source.add(at + 32).cast());
-            _mm256_stream_si256(target.add(at).cast(), low);
-            _mm256_stream_si256(target.add(at + 32).cast(), high);
+            let high = _mm256_loadu_si256(source.add(at + VECTOR).cast());
+            store_line::<true>(target.add(at), low, high);
         }
-        at += 64;
+        at += LINE;
     }
 }

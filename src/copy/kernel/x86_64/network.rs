@@ -3,13 +3,9 @@
 
 use super::super::lines::LINE;
 use super::super::{Deal, MAX_DEAL};
-use super::deal::{ask_ahead, store_line, Strip, HALF, STRIP, VECTOR};
-use core::arch::x86_64::{
-    __m256i, _mm256_castsi128_si256, _mm256_inserti128_si256, _mm256_loadu_si256,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32,
-    _mm256_unpackhi_epi64, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32,
-    _mm256_unpacklo_epi64, _mm256_unpacklo_epi8, _mm_loadu_si128,
-};
+use super::deal::{ask_ahead, Strip, STRIP};
+use super::vector::{load_halves, store_line, transposed, HALF, VECTOR};
+use core::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_shuffle_epi8};
 use core::mem::MaybeUninit;
 
 /// A strip of `len` targets, of `columns` that 16 bytes have: 2, 4, 8 or 16.
@@ -107,46 +103,13 @@ unsafe fn tile<const E: usize, const PAST: bool>(
 #[inline]
 unsafe fn columns<const E: usize>(source: *const u8, step: usize, order: __m256i) -> [__m256i; E] {
     // SAFETY: the caller's promise.
-    let mut rows = unsafe {
-        let mut rows = [_mm256_setzero_si256(); E];
-        for (at, slot) in rows.iter_mut().enumerate() {
-            let low = _mm_loadu_si128(source.add(at * step).cast());
-            let high = _mm_loadu_si128(source.add((E + at) * step).cast());
-            let row = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
-            *slot = if step == HALF { _mm256_shuffle_epi8(row, order) } else { row };
-        }
-        rows
-    };
-    let mut done = 1;
-    while done < E {
-        let mut next = rows;
-        let (first, second) = rows.split_at(E / 2);
-        for ((a, b), pair) in first.iter().zip(second).zip(next.chunks_exact_mut(2)) {
-            // SAFETY: the features are those of this function.
-            let interleaved = unsafe { interleave::<E>(*a, *b) };
-            pair.copy_from_slice(&interleaved);
-        }
-        rows = next;
-        done *= 2;
-    }
-    rows
-}
-
-/// The elements of two vectors by turns, `E` in a half.
-///
-/// # Safety
-/// Needs AVX2.
-#[allow(unused_unsafe)] // newer compilers see that it is safe
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn interleave<const E: usize>(a: __m256i, b: __m256i) -> [__m256i; 2] {
-    // SAFETY: the features are those of this function.
     unsafe {
-        match E {
-            2 => [_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)],
-            4 => [_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)],
-            8 => [_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)],
-            _ => [_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b)],
+        let mut rows = load_halves::<E>(source, step);
+        if step == HALF {
+            for row in &mut rows {
+                *row = _mm256_shuffle_epi8(*row, order);
+            }
         }
+        transposed(rows)
     }
 }

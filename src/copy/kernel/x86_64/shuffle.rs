@@ -4,10 +4,10 @@
 
 use super::super::lines::LINE;
 use super::super::{Deal, MAX_DEAL};
-use super::deal::{ask_ahead, store_line, Strip, HALF, VECTOR};
+use super::deal::{ask_ahead, Strip};
+use super::vector::{load_halves, store_line, HALF, VECTOR};
 use core::arch::x86_64::{
-    __m256i, _mm256_castsi128_si256, _mm256_inserti128_si256, _mm256_load_si256, _mm256_or_si256,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm_loadu_si128,
+    _mm256_load_si256, _mm256_or_si256, _mm256_setzero_si256, _mm256_shuffle_epi8,
 };
 
 /// Where the bytes of one half come from: in which half of the input, and where in it.
@@ -81,7 +81,8 @@ unsafe fn lines<const N: usize, const PAST: bool>(
             if PAST {
                 ask_ahead(source, N * LINE);
             }
-            let (low, high) = (input::<N>(source), input::<N>(source.add(N * VECTOR)));
+            let low = load_halves::<N>(source, HALF);
+            let high = load_halves::<N>(source.add(N * VECTOR), HALF);
             for (target, masks) in targets.iter().zip(masks).take(N) {
                 let (mut first, mut second) = (_mm256_setzero_si256(), _mm256_setzero_si256());
                 for ((low, high), mask) in low.iter().zip(&high).zip(masks) {
@@ -93,24 +94,5 @@ unsafe fn lines<const N: usize, const PAST: bool>(
             }
             source = source.add(N * LINE);
         }
-    }
-}
-
-/// The rows for a vector of each target: those for its low half in the low halves.
-///
-/// # Safety
-/// They must be readable.
-#[target_feature(enable = "avx2")]
-#[inline]
-unsafe fn input<const N: usize>(source: *const u8) -> [__m256i; N] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut input = [_mm256_setzero_si256(); N];
-        for (at, slot) in input.iter_mut().enumerate() {
-            let low = _mm_loadu_si128(source.add(at * HALF).cast());
-            let high = _mm_loadu_si128(source.add((N + at) * HALF).cast());
-            *slot = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
-        }
-        input
     }
 }
