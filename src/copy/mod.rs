@@ -8,13 +8,16 @@
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
-//! | `transpose.rs` | a transpose of any size: planes, and many short pieces |
+//! | `columns.rs` | columns become rows of their own: dealt out where they are few, else transposed |
+//! | `deal.rs` | elements of one width, dealt out to as many targets |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 //! | `guarded.rs` | for tests: memory that ends where nothing may be touched |
 
 mod caches;
 pub(crate) mod check;
+mod columns;
+mod deal;
 #[cfg(all(test, unix))]
 mod guarded;
 mod kernel;
@@ -23,7 +26,6 @@ mod region;
 mod rows;
 mod strided;
 mod sub_byte;
-mod transpose;
 mod tuning;
 
 use kernel::lines::LINE;
@@ -197,4 +199,10 @@ impl<O: Outputs> Job<'_, O> {
 #[allow(clippy::cast_possible_wrap)]
 fn signed(count: usize) -> isize {
     count as isize
+}
+
+/// A step that may be negative, for arithmetic that wraps.
+#[allow(clippy::cast_sign_loss)]
+fn wrapped(step: isize) -> usize {
+    step as usize
 }

@@ -1,11 +1,12 @@
 //! Some units of a strided piece that make whole axes: planes to transpose where the input and the
 //! output have different innermost axes, rows of units everywhere else.
 
+use super::columns::{Columns, Targets};
 use super::kernel::steps::{self, Row};
-use super::signed;
-use super::transpose::Columns;
 use super::tuning::Tuning;
+use super::{signed, wrapped};
 use crate::shape::MAX_RANK;
+use core::iter::once;
 
 /// One axis of a copy: how many steps, and how far each goes in the input and the output.
 #[derive(Debug, Clone, Copy, Default)]
@@ -115,22 +116,26 @@ impl Plane {
     unsafe fn copy(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column } = self;
         let shorter = row.extent.min(column.extent);
+        let columns = Columns {
+            source,
+            step: wrapped(row.from),
+            rows: row.extent,
+            unit,
+            count: column.extent,
+            targets: once(Targets {
+                first: Some(target),
+                apart: wrapped(column.to),
+                count: column.extent,
+            }),
+        };
         // SAFETY: the caller's promise.
         unsafe {
-            match tuning.kernels.transpose(unit).filter(|_| shorter >= MIN_TURNED) {
-                Some(kernel) => {
-                    let columns = Columns {
-                        source,
-                        step: wrapped(row.from),
-                        rows: row.extent,
-                        count: column.extent,
-                        unit,
-                        target: |at| target.wrapping_offset(column.to.wrapping_mul(signed(at))),
-                    };
-                    columns.copy(kernel, tuning.past.is_some());
-                }
-                None if column.extent <= row.extent => self.gather_columns(tuning),
-                None => self.scatter_rows(tuning),
+            if Columns::turns(unit) && (shorter >= MIN_TURNED || columns.are_dealt()) {
+                columns.copy(tuning);
+            } else if column.extent <= row.extent {
+                self.gather_columns(tuning);
+            } else {
+                self.scatter_rows(tuning);
             }
         }
     }
@@ -173,12 +178,6 @@ impl Plane {
             }
         }
     }
-}
-
-/// A step that may be negative, for arithmetic that wraps.
-#[allow(clippy::cast_sign_loss)]
-fn wrapped(step: isize) -> usize {
-    step as usize
 }
 
 /// Walks over axes in row-major order, but for one of them, without a division a step.

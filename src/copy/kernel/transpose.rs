@@ -1,9 +1,11 @@
-//! Transposes: contiguous units of many rows become contiguous rows of their own. A square of whole
-//! lines on both sides goes through a stage in the first-level cache, so that each line of the
-//! source is read once and each line of a target written once.
+//! Transposes: contiguous units of many rows become contiguous rows of their own. Blocks of whole
+//! lines on both sides go through a stage in the first-level cache, so that each line of the source
+//! is read once and each line of a target written once.
 
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
+// The stage: half of a first-level cache.
+#![allow(clippy::large_stack_arrays)]
 
 use super::generic;
 use super::lines::LINE;
@@ -16,20 +18,21 @@ pub(crate) struct Transpose<'a> {
     pub source: *const u8,
     pub step: usize,
     pub rows: usize,
-    /// [`STRIP`] of them at the most.
     pub targets: &'a [*mut u8],
     /// Whether whole lines of the targets go to memory past the caches.
     pub streams: bool,
-    /// So far ahead (wrapped) of what is read lies what is read soon.
-    pub ahead: usize,
 }
 
-/// The most targets at a time.
+/// The most targets whose lines wait on the stage.
 pub(crate) const STRIP: usize = 128;
 
-/// A line on the stage has the one before it in front: a target's own lines begin anywhere in
+/// Lines of each target that are made at a time: two that follow each other go past the caches in
+/// the time of one.
+pub(crate) const HEIGHT: usize = 2;
+
+/// Lines on the stage have the one before them in front: a target's own lines begin anywhere in
 /// them.
-pub(super) const PITCH: usize = 2 * LINE;
+pub(super) const PITCH: usize = (1 + HEIGHT) * LINE;
 
 /// What a level of CPU features does its own way.
 pub(super) trait Level {
@@ -39,14 +42,14 @@ pub(super) trait Level {
     /// The rows must be readable, and 32 bytes at each of `N` stage rows writable.
     unsafe fn turn<const W: usize, const N: usize>(source: *const u8, step: usize, stage: *mut u8);
 
-    /// Copies a line past the caches to an aligned target.
+    /// Copies whole lines past the caches to an aligned target.
     ///
     /// # Safety
-    /// Both must be whole lines, readable and writable.
-    unsafe fn stream_line(source: *const u8, target: *mut u8);
+    /// They must be readable and writable.
+    unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize);
 
-    /// Asks for a line that is read soon; any address will do.
-    fn prefetch(address: *const u8);
+    /// Asks for a line of each of some rows that are read soon; any address will do.
+    fn ask(source: *const u8, step: usize, rows: usize);
 }
 
 /// For every CPU.
@@ -60,13 +63,13 @@ impl Level for Portable {
     }
 
     #[inline(always)]
-    unsafe fn stream_line(source: *const u8, target: *mut u8) {
+    unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
-        unsafe { generic::chunk::<LINE>(source, target, 0) };
+        unsafe { generic::copy(source, target, bytes) };
     }
 
     #[inline(always)]
-    fn prefetch(_: *const u8) {}
+    fn ask(_: *const u8, _: usize, _: usize) {}
 }
 
 /// Puts `rows` rows of `columns` units on the stage, unit by unit.
@@ -97,89 +100,111 @@ unsafe fn turn_units<const W: usize>(
 /// All rows must be readable and all targets writable; they do not overlap.
 #[inline(always)]
 pub(super) unsafe fn transpose<L: Level, const W: usize, const N: usize>(matrix: &Transpose<'_>) {
-    let side = LINE / W;
+    // What does not end with a line of its target waits on the stage for the rest of it.
+    let carries =
+        matrix.streams && matrix.targets.iter().any(|target| *target as usize % LINE != 0);
+    // Rows are best read from one end to the other, which is what CPUs are ahead of.
+    let width = if matrix.streams && !carries { matrix.targets.len() } else { STRIP };
+    let mut source = matrix.source;
+    for targets in matrix.targets.chunks(width.max(1)) {
+        // SAFETY: the caller's promise.
+        unsafe { transpose_strip::<L, W, N>(&Transpose { source, targets, ..*matrix }, carries) };
+        source = source.wrapping_add(targets.len() * W);
+    }
+}
+
+/// Some columns, no more than [`STRIP`] if lines of theirs are carried on from block to block.
+///
+/// # Safety
+/// As [`transpose`].
+#[inline(always)]
+unsafe fn transpose_strip<L: Level, const W: usize, const N: usize>(
+    matrix: &Transpose<'_>,
+    carries: bool,
+) {
+    let &Transpose { step, targets, streams, .. } = matrix;
     let mut stage = Stage([const { MaybeUninit::uninit() }; STRIP * PITCH]);
     let stage = stage.0.as_mut_ptr().cast::<u8>().wrapping_add(LINE);
-    let streams = matrix.streams;
-    let tail = matrix.rows % side;
+    let (block, side) = (HEIGHT * LINE / W, LINE / W);
+    let width = targets.len().div_ceil(side) * LINE;
+    let tail = matrix.rows % block;
     let end = matrix.rows - tail;
-    let row_at = |row: usize| matrix.source.wrapping_add(matrix.step.wrapping_mul(row));
-    for row in (0..end).step_by(side) {
-        let mut source = row_at(row);
-        let mut stage = stage;
-        for targets in matrix.targets.chunks(side) {
-            if streams {
-                let mut soon = source.wrapping_add(matrix.ahead);
-                for _ in 0..side {
-                    L::prefetch(soon);
-                    soon = soon.wrapping_add(matrix.step);
-                }
+    let row_at = |row: usize| matrix.source.wrapping_add(step.wrapping_mul(row));
+    for row in (0..end).step_by(block) {
+        let mut next = stage;
+        for (targets, at) in targets.chunks(side).zip((0..).step_by(LINE)) {
+            let source = row_at(row).wrapping_add(at);
+            if carries {
+                // Of the strips of long rows CPUs are not ahead.
+                let soon = at + 2 * LINE;
+                let below = if soon < width { 0 } else { block };
+                L::ask(row_at(row + below).wrapping_add(soon % width), step, block);
             }
+            let mut stage = if carries { next } else { stage };
+            next = next.wrapping_add(side * PITCH);
             // SAFETY: the caller's promise; the stage has a row for each target.
             unsafe {
-                fill::<L, W, N>(source, matrix.step, side, targets.len(), stage);
-                if streams {
-                    for target in targets {
+                fill::<L, W, N>(source, step, block, targets.len(), stage);
+                for target in targets {
+                    if streams {
                         stream::<L>(stage, *target, row * W);
-                        stage = stage.wrapping_add(PITCH);
+                    } else {
+                        let target = target.wrapping_add(row * W);
+                        generic::chunk::<{ HEIGHT * LINE }>(stage, target, 0);
                     }
-                } else {
-                    let mut line = stage;
-                    for target in targets {
-                        generic::chunk::<LINE>(line, target.wrapping_add(row * W), 0);
-                        line = line.wrapping_add(PITCH);
-                    }
+                    stage = stage.wrapping_add(PITCH);
                 }
             }
-            source = source.wrapping_add(LINE);
         }
     }
-    if tail == 0 && !streams {
+    if tail == 0 && !carries {
         return;
     }
-    let mut source = row_at(end);
-    let mut stage = stage;
-    for targets in matrix.targets.chunks(side) {
-        // SAFETY: as above; what a line on the stage still owes the target is in front of it.
+    let mut next = stage;
+    for (targets, at) in targets.chunks(side).zip((0..).step_by(LINE)) {
+        let mut stage = if carries { next } else { stage };
+        next = next.wrapping_add(side * PITCH);
+        // SAFETY: as above; what a line on the stage still carries the target is in front of it.
         unsafe {
-            fill::<L, W, N>(source, matrix.step, tail, targets.len(), stage);
+            fill::<L, W, N>(row_at(end).wrapping_add(at), step, tail, targets.len(), stage);
             for target in targets {
-                let owed = if streams { *target as usize % LINE } else { 0 };
+                let owed = if carries && end > 0 { *target as usize % LINE } else { 0 };
                 generic::copy(stage.sub(owed), target.add(end * W).sub(owed), owed + tail * W);
                 stage = stage.wrapping_add(PITCH);
             }
         }
-        source = source.wrapping_add(LINE);
     }
 }
 
 #[repr(align(64))]
 struct Stage([MaybeUninit<u8>; STRIP * PITCH]);
 
-/// Sends the line off that a new one on the stage makes whole.
+/// Sends the lines off that new ones on the stage make whole.
 ///
 /// # Safety
-/// `at` bytes of the target have been on the stage before, a line at a time; that many and a line
-/// more must be writable.
+/// `at` bytes of the target have been on the stage before, so many lines at a time; that many and
+/// the new ones must be writable.
 #[inline(always)]
 unsafe fn stream<L: Level>(stage: *mut u8, target: *mut u8, at: usize) {
+    const NEW: usize = HEIGHT * LINE;
     let owed = target as usize % LINE;
     // SAFETY: the caller's promise.
     unsafe {
         if owed == 0 {
-            L::stream_line(stage, target.add(at));
-            return;
+            return L::stream(stage, target.add(at), NEW);
         }
         if at == 0 {
-            generic::copy(stage, target, LINE - owed);
+            let head = LINE - owed;
+            generic::copy(stage, target, head);
+            L::stream(stage.add(head), target.add(head), NEW - LINE);
         } else {
-            L::stream_line(stage.sub(owed), target.add(at).sub(owed));
+            L::stream(stage.sub(owed), target.add(at).sub(owed), NEW);
         }
-        generic::chunk::<LINE>(stage, stage.sub(LINE), 0);
+        generic::chunk::<LINE>(stage.add(NEW - LINE), stage.sub(LINE), 0);
     }
 }
 
-/// Puts `rows` rows of `columns` units, up to a line each way, on the stage.
+/// Puts up to [`HEIGHT`] lines of rows, of up to a line of units, on the stage.
 ///
 /// # Safety
 /// They must be readable, and a stage row for each column writable.
@@ -198,10 +223,10 @@ unsafe fn fill<L: Level, const W: usize, const N: usize>(
             L::turn::<W, N>(source.add(column * W), step, stage.add(column * PITCH + row * W));
         }
     };
-    if rows == LINE / W && columns == LINE / W {
-        for half in 0..2 {
+    if rows == HEIGHT * LINE / W && columns == LINE / W {
+        for row in 0..2 * HEIGHT {
             for column in 0..4 {
-                tile(half * 2 * N, column * N);
+                tile(row * 2 * N, column * N);
             }
         }
     } else if rows >= 2 * N && columns >= N {

@@ -1,15 +1,14 @@
 //! The canonical form of packed tensors: the input is rows of the whole axis, and each piece takes
 //! a run of every row. The element type is gone: only bytes are left.
 
-mod deal;
 mod group;
 mod merge;
 
+use super::columns::{Columns, Targets};
 use super::kernel::lines::LINE;
-use super::kernel::{Gather, AHEAD, MAX_DEAL};
-use super::transpose::Columns;
+use super::kernel::{Deal, Gather, AHEAD, MAX_DEAL};
 use super::tuning::Tuning;
-use super::{signed, usize_of};
+use super::{deal, signed, usize_of};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
 use core::ops::Range;
@@ -105,7 +104,7 @@ impl Rows {
         self.finish();
     }
 
-    /// Copies what all pieces have in a range of rows, if they are many of one width and all wanted.
+    /// Copies what all pieces have in a range of rows, if they are many of one width.
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
@@ -117,25 +116,56 @@ impl Rows {
     ) -> bool {
         let Some(Piece { len, .. }) = plan.pieces().next() else { return false };
         let unit = self.bytes(len);
-        let Some(kernel) = self.tuning.kernels.transpose(unit) else { return false };
-        let is_alike = |piece: Piece| piece.len == len && outputs.data(piece.index).is_some();
-        if usize_of(plan.count()) <= MAX_DEAL || !plan.pieces().all(is_alike) {
+        let count = usize_of(plan.count());
+        if !Columns::turns(unit)
+            || count <= MAX_DEAL
+            || !plan.pieces().all(|piece| piece.len == len)
+        {
             return false;
         }
+        let targets = (0..count).map(|at| {
+            let first = outputs.data(at).map(|target| target.wrapping_add(rows.start * unit));
+            Targets { first, apart: 0, count: 1 }
+        });
         let columns = Columns {
             source: self.source.wrapping_add(rows.start * self.row),
             step: self.row,
             rows: rows.len(),
-            count: usize_of(plan.count()),
             unit,
-            target: |at| {
-                let target = outputs.data(at).unwrap_or(null_mut());
-                target.wrapping_add(rows.start * unit)
-            },
+            count,
+            targets,
         };
         // SAFETY: the caller's promise.
-        unsafe { columns.copy(kernel, self.tuning.past.is_some()) };
+        unsafe { columns.copy(self.tuning) };
         true
+    }
+
+    /// Deals some rows out, an element of each to each target.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn deal(&self, runs: &[Run], rows: &Range<usize>) {
+        let Some(&Run { offset, bytes: width, .. }) = runs.first() else { return };
+        let mut deal = Deal {
+            source: self.source.wrapping_add(offset),
+            step: self.row,
+            targets: [null_mut(); MAX_DEAL],
+            count: self.count,
+        };
+        for (slot, run) in deal.targets.iter_mut().zip(runs) {
+            *slot = run.target;
+        }
+        // Blocks end where the targets' lines do, if they have that in common.
+        let ahead = match deal.targets.first() {
+            Some(first) if deal.is_alike(runs.len(), width) => *first as usize % LINE / width,
+            _ => 0,
+        };
+        let cut = |row: usize| if row == self.count { row } else { row.saturating_sub(ahead) };
+        let rows = cut(rows.start)..cut(rows.end);
+        deal.skip(rows.start, width);
+        deal.count = rows.len();
+        // SAFETY: the caller's promise.
+        unsafe { deal::copy(self.tuning, deal, runs.len(), width) };
     }
 
     /// Waits for stores past the caches.

@@ -1,0 +1,240 @@
+//! Columns of any matrix become rows of their own: dealt out where they are few, else transposed
+//! a part of the matrix at a time.
+
+use super::deal;
+use super::kernel::lines::LINE;
+use super::kernel::transpose::{Transpose, STRIP};
+use super::kernel::{Deal, Kernels, MAX_DEAL};
+use super::tuning::Tuning;
+use core::ptr::null_mut;
+
+/// Where the next `count` columns go: to `first` and to places `apart` bytes (backwards: wrapped)
+/// from one another, or nowhere.
+#[derive(Clone, Copy)]
+pub(super) struct Targets {
+    pub first: Option<*mut u8>,
+    pub apart: usize,
+    pub count: usize,
+}
+
+/// `rows` rows, `step` bytes apart (backwards: wrapped), of `count` contiguous units of `unit`
+/// bytes. Unit `i` of every row goes to the `i`-th of the targets, one behind the other.
+pub(super) struct Columns<T> {
+    pub source: *const u8,
+    pub step: usize,
+    pub rows: usize,
+    pub unit: usize,
+    pub count: usize,
+    pub targets: T,
+}
+
+/// The most targets of a transpose at a time.
+const MOST: usize = 2048;
+/// Targets of fewer lines than this are not worth going past the caches for.
+const MIN_STREAMED: usize = 4;
+/// Rows further apart are not dealt out: that reads what lies between them too, which on another
+/// page may be none of ours.
+const MAX_STEP: usize = 4096;
+
+impl Columns<()> {
+    /// Whether there are loops for units of so many bytes.
+    pub(super) fn turns(unit: usize) -> bool {
+        Kernels::deals(unit)
+    }
+}
+
+impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
+    /// Whether they are so few, and close enough, to be dealt out.
+    pub(super) fn are_dealt(&self) -> bool {
+        self.count <= MAX_DEAL && (1..=MAX_STEP).contains(&self.step) && self.rows >= LINE
+    }
+
+    /// Copies them, past the caches or not. Does not wait for stores past the caches.
+    ///
+    /// # Safety
+    /// All rows must be readable and all targets writable; they do not overlap.
+    pub(super) unsafe fn copy(&self, tuning: Tuning) {
+        let streams = tuning.past.is_some() && self.rows * self.unit >= MIN_STREAMED * LINE;
+        let tuning = if streams { tuning } else { tuning.through_caches() };
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.are_dealt() {
+                return self.deal(tuning);
+            }
+            self.transpose(tuning);
+        }
+    }
+
+    /// Deals the rows out.
+    ///
+    /// # Safety
+    /// As [`Columns::copy`].
+    unsafe fn deal(&self, tuning: Tuning) {
+        self.each_run::<MAX_DEAL>(|first, wanted| {
+            let mut targets = [null_mut(); MAX_DEAL];
+            for (slot, target) in targets.iter_mut().zip(&*wanted) {
+                *slot = *target;
+            }
+            let source = self.source.wrapping_add(first * self.unit);
+            let deal = Deal { source, step: self.step, targets, count: self.rows };
+            // SAFETY: the caller's promise.
+            unsafe { deal::copy(tuning, deal, wanted.len(), self.unit) };
+        });
+    }
+
+    /// Transposes the rows.
+    ///
+    /// # Safety
+    /// As [`Columns::copy`].
+    unsafe fn transpose(&self, tuning: Tuning) {
+        let &Self { step, rows, unit, .. } = self;
+        let Some(kernel) = tuning.kernels.transpose(unit) else { return };
+        let streams = tuning.past.is_some();
+        let transpose = |first, targets: &mut [*mut u8]| {
+            let mut source = self.source.wrapping_add(first * unit);
+            let head = if streams { rows_to_line(targets, unit).unwrap_or(0) } else { 0 };
+            // SAFETY: the caller's promise.
+            unsafe {
+                if head > 0 {
+                    kernel(&Transpose { source, step, rows: head, targets, streams: false });
+                    source = source.wrapping_add(step.wrapping_mul(head));
+                    for target in &mut *targets {
+                        *target = target.add(head * unit);
+                    }
+                }
+                kernel(&Transpose { source, step, rows: rows - head, targets, streams });
+            }
+        };
+        if self.count <= STRIP {
+            self.each_run::<STRIP>(transpose);
+        } else {
+            self.each_run::<MOST>(transpose);
+        }
+    }
+
+    /// Visits the wanted targets, up to `N` neighbours at a time, with the number of the first.
+    fn each_run<const N: usize>(&self, mut visit: impl FnMut(usize, &mut [*mut u8])) {
+        let mut run = [null_mut(); N];
+        let (mut column, mut len) = (0, 0);
+        let mut visit = |run: &mut [*mut u8; N], end: usize, len: usize| match run.get_mut(..len) {
+            None | Some([]) => {}
+            Some(targets) => visit(end - len, targets),
+        };
+        for Targets { first, apart, count } in self.targets.clone() {
+            let Some(mut target) = first else {
+                visit(&mut run, column, len);
+                (column, len) = (column + count, 0);
+                continue;
+            };
+            let end = column + count;
+            while column < end {
+                let room = run.get_mut(len..).unwrap_or_default().iter_mut();
+                for slot in room.take(end - column) {
+                    *slot = target;
+                    target = target.wrapping_add(apart);
+                    (column, len) = (column + 1, len + 1);
+                }
+                if len == N {
+                    visit(&mut run, column, len);
+                    len = 0;
+                }
+            }
+        }
+        visit(&mut run, column, len);
+    }
+}
+
+/// The first row whose units begin a line of their targets, if it is the same for all.
+fn rows_to_line(targets: &[*mut u8], unit: usize) -> Option<usize> {
+    let mut missing = targets.iter().map(|target| (*target as usize).wrapping_neg() % LINE);
+    let first = missing.next().filter(|first| first % unit == 0)?;
+    missing.all(|other| other == first).then_some(first / unit)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::{Columns, Targets, Tuning, LINE, STRIP};
+    use crate::copy::kernel::levels;
+    use std::iter::once;
+
+    const BYTES: usize = 1 << 20;
+
+    /// Where the targets of a transpose begin: `apart` bytes from each other, a gap included.
+    fn apart(len: usize, layout: usize) -> usize {
+        match layout {
+            0 => len,
+            1 => len + 5,
+            _ => len.next_multiple_of(LINE),
+        }
+    }
+
+    /// Transposes at the very end, or the very begin, of memory that may be touched, at every
+    /// level, past the caches or not; compared unit by unit, and gaps with what was there before.
+    fn check(memory: &[Guarded; 2], unit: usize, rows: usize, columns: usize, variant: usize) {
+        let [source, target] = memory;
+        let (layout, at_end, backwards) = (variant % 3, variant / 3 % 2 == 0, variant / 6 % 2 == 1);
+        let pitch = columns * unit + [0, 3, 64][variant % 7 % 3];
+        let (len, apart) = (rows * unit, apart(rows * unit, layout));
+        let first = source.place((rows - 1) * pitch + columns * unit, at_end);
+        let out_bytes = (columns - 1) * apart + len;
+        let out = target.place(out_bytes, at_end);
+        let row_at =
+            |row: usize| first.wrapping_add(pitch * if backwards { rows - 1 - row } else { row });
+        let step = if backwards { pitch.wrapping_neg() } else { pitch };
+        let mut expected = vec![0xEE; out_bytes];
+        for column in 0..columns {
+            for row in 0..rows {
+                let from = row_at(row).wrapping_add(column * unit);
+                // SAFETY: that many bytes are there.
+                let from = unsafe { std::slice::from_raw_parts(from, unit) };
+                expected[column * apart + row * unit..][..unit].copy_from_slice(from);
+            }
+        }
+        let transpose = Columns {
+            source: row_at(0),
+            step,
+            rows,
+            unit,
+            count: columns,
+            targets: once(Targets { first: Some(out), apart, count: columns }),
+        };
+        for kernels in levels() {
+            for past in [None, kernels.past.as_ref()] {
+                // SAFETY: source and target have that many rows.
+                let copied = unsafe {
+                    out.write_bytes(0xEE, out_bytes);
+                    transpose.copy(Tuning { kernels, past });
+                    std::slice::from_raw_parts(out, out_bytes)
+                };
+                assert!(copied == expected, "{unit} B [{rows}, {columns}], variant {variant}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_extent_up_to_70_each_way() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            for rows in 1..=70 {
+                for columns in 1..=70 {
+                    check(&memory, unit, rows, columns, rows * 5 + columns);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_columns_than_a_strip_and_many_lines_of_rows() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            for rows in [1, 4 * LINE / unit, 5 * LINE / unit - 1, 9 * LINE / unit + 1] {
+                for columns in [STRIP - 1, STRIP, STRIP + 1, 2 * STRIP + 17] {
+                    for variant in 0..12 {
+                        check(&memory, unit, rows, columns, variant);
+                    }
+                }
+            }
+        }
+    }
+}
