@@ -85,7 +85,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The pieces in order. Their offsets mean nothing after a piece of unknown length.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + Clone + '_ {
         let count = usize::try_from(self.count()).unwrap_or(usize::MAX);
         let mut next = 0i64;
         (0..count).map(move |index| {

@@ -267,7 +267,7 @@ unsafe fn run(
 }
 
 /// The outputs of a copy from Rust.
-struct Memories<'a>(Vec<Option<Memory<'a>>>);
+pub(crate) struct Memories<'a>(pub Vec<Option<Memory<'a>>>);
 
 // SAFETY: the memories are only read; what they point to is the copy engine's care.
 unsafe impl Sync for Memories<'_> {}

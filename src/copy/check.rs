@@ -7,8 +7,9 @@ use crate::plan::{Piece, Plan};
 
 /// What the checks found.
 pub(crate) struct Checked {
-    /// Whether the input and every wanted output are packed.
-    pub all_packed: bool,
+    /// Whether the input is packed, and whether every wanted output is.
+    pub input_packed: bool,
+    pub outputs_packed: bool,
     /// Bytes of all wanted outputs, counted as if they were packed.
     pub bytes: usize,
 }
@@ -23,7 +24,7 @@ pub(crate) fn copy(
     outputs: &impl Outputs,
 ) -> Result<Checked, Error> {
     let input_span = input.span_of(plan.elements, Which::Input)?;
-    let mut checked = Checked { all_packed: input.is_packed(), bytes: 0 };
+    let mut checked = Checked { input_packed: input.is_packed(), outputs_packed: true, bytes: 0 };
     let mut overlaps = Overlaps::new();
     // What is read, apart from an output's own shape.
     let reads = [
@@ -42,12 +43,12 @@ pub(crate) fn copy(
             },
         };
         overlaps.push(span);
-        checked.all_packed &= is_packed;
+        checked.outputs_packed &= is_packed;
         // The pieces do not add up to more than the input.
         checked.bytes += plan.piece_bytes(piece);
     }
-    overlaps.check(outputs, checked.all_packed)?;
-    if !checked.all_packed {
+    overlaps.check(outputs, checked.outputs_packed)?;
+    if !checked.input_packed || !checked.outputs_packed {
         overlap::check_strides(outputs)?;
     }
     Ok(checked)

@@ -5,6 +5,7 @@
 //! | `check.rs` | what a copy checks before the first byte moves |
 //! | `tuning.rs`, `caches.rs` | which loops, and from which size on past the caches |
 //! | `rows/` | the canonical form of packed tensors: rows, of which each piece takes a run |
+//! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
@@ -21,6 +22,7 @@ mod deal;
 #[cfg(all(test, unix))]
 mod guarded;
 mod kernel;
+mod matrices;
 mod parallel;
 mod region;
 mod rows;
@@ -38,6 +40,7 @@ use crate::plan::{Piece, Plan};
 use crate::shape::{packed_bytes, usize_of};
 use check::Checked;
 use core::ops::Range;
+use matrices::Matrices;
 use rows::Rows;
 use tuning::Tuning;
 
@@ -57,7 +60,20 @@ pub(crate) unsafe fn run<O: Outputs>(
     }
     let tuning = Tuning::new(checked.bytes, executor);
     let sub_byte = plan.dtype.is_sub_byte();
-    let form = if checked.all_packed && (!sub_byte || sub_byte::is_whole_bytes(plan, input)) {
+    let pieces = usize_of(plan.count());
+    if checked.outputs_packed && !checked.input_packed && !sub_byte {
+        if let Some(matrices) = Matrices::new(plan, input, tuning) {
+            // SAFETY: the caller's promise; ranges of tasks do not meet.
+            let work = |range| unsafe { matrices.copy(outputs, range) };
+            let (units, granule) = (matrices.all_rows(), matrices.granule());
+            let size = Work { bytes: checked.bytes, units, granule, pieces };
+            return parallel::run(executor, &size, &work);
+        }
+    }
+    let form = if checked.input_packed
+        && checked.outputs_packed
+        && (!sub_byte || sub_byte::is_whole_bytes(plan, input))
+    {
         let source = input.data.wrapping_add(input.bit_offset as usize / 8);
         Form::Rows(Rows::new(plan, source, tuning))
     } else if sub_byte {
@@ -65,7 +81,6 @@ pub(crate) unsafe fn run<O: Outputs>(
     } else {
         Form::Strided(tuning)
     };
-    let pieces = usize_of(plan.count());
     match form {
         // Many rows are cut between rows, few long ones anywhere.
         Form::Rows(rows) if rows.count >= MANY_ROWS => {

@@ -237,7 +237,7 @@ impl Layout {
 }
 
 /// A tensor's own stride on an axis, in bytes.
-fn stride(memory: &Memory<'_>, axis: usize, size: usize) -> Option<isize> {
+pub(super) fn stride(memory: &Memory<'_>, axis: usize, size: usize) -> Option<isize> {
     let stride = memory.strides?.get(axis).copied()?;
     // Only strides of extent-1 axes may be out of range, and those are not used.
     Some(isize::try_from(stride).unwrap_or(0).wrapping_mul(signed(size)))

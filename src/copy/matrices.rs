@@ -1,0 +1,332 @@
+//! The canonical form of packed outputs of an input in whose memory the steps on the split axis are
+//! what lies side by side, as in a transposed matrix or the channels of an image: matrices, of
+//! which each piece takes some columns and makes them rows.
+
+use super::columns::{Columns, Targets};
+use super::kernel::lines::LINE;
+use super::strided::stride;
+use super::tuning::Tuning;
+use super::{signed, usize_of, wrapped};
+use crate::memory::{Memory, Outputs};
+use crate::plan::Plan;
+use core::ops::Range;
+
+/// An input as matrices.
+pub(super) struct Matrices<'a> {
+    plan: &'a Plan<'a>,
+    input: &'a Memory<'a>,
+    tuning: Tuning,
+    /// How many.
+    count: usize,
+    /// How many of them are inward of the split axis, for each step outward of it.
+    inner: usize,
+    /// Rows of each, `step` bytes apart in the input.
+    rows: usize,
+    step: isize,
+    /// Bytes of a column, one after another in every row.
+    unit: usize,
+    /// The first of the axes that are in the rows and columns, but for the split axis.
+    turned: usize,
+}
+
+// SAFETY: the input is only read.
+unsafe impl Sync for Matrices<'_> {}
+
+impl<'a> Matrices<'a> {
+    /// The form of a checked split of packed outputs, if it is one and has loops.
+    pub(super) fn new(plan: &'a Plan<'a>, input: &'a Memory<'a>, tuning: Tuning) -> Option<Self> {
+        let size = plan.dtype.bits() as usize / 8;
+        let (mut unit, mut rows, mut step) = (size, 1, 0isize);
+        let mut turned = plan.shape.len();
+        while turned - 1 > plan.axis {
+            let axis = turned - 1;
+            let extent = usize_of(*plan.shape.get(axis)?);
+            let from = stride(input, axis, size)?;
+            if extent > 1 && rows > 1 && step.checked_mul(signed(rows)) == Some(from) {
+                rows *= extent;
+            } else if extent > 1 && rows == 1 && from == signed(unit) {
+                unit *= extent;
+            } else if extent > 1 && rows == 1 {
+                (rows, step) = (extent, from);
+            } else if extent > 1 {
+                break;
+            }
+            turned = axis;
+        }
+        let count = usize_of(plan.outer * plan.inner) * size / (rows * unit);
+        let inner = count / usize_of(plan.outer);
+        let form = Self { plan, input, tuning, count, inner, rows, step, unit, turned };
+        let is_side_by_side = plan.extent > 1 && stride(input, plan.axis, size)? == signed(unit);
+        let makes_lines = rows * unit >= LINE;
+        (is_side_by_side && makes_lines && Columns::turns(unit)).then_some(form)
+    }
+
+    /// The rows of all matrices.
+    pub(super) fn all_rows(&self) -> usize {
+        self.count * self.rows
+    }
+
+    /// How many rows to cut at: so many that columns make whole lines.
+    pub(super) fn granule(&self) -> usize {
+        LINE / self.unit
+    }
+
+    /// Copies what all pieces have in a range of the rows of all matrices.
+    ///
+    /// # Safety
+    /// The input must be readable and the outputs writable over the pieces.
+    pub(super) unsafe fn copy(&self, outputs: &impl Outputs, range: Range<usize>) {
+        let mut at = range.start;
+        while at < range.end {
+            let (matrix, first) = (at / self.rows, at % self.rows);
+            let rows = (self.rows - first).min(range.end - at);
+            // SAFETY: the caller's promise.
+            unsafe { self.copy_rows(outputs, matrix, first..first + rows) };
+            at += rows;
+        }
+        if let Some(past) = self.tuning.past {
+            (past.fence)();
+        }
+    }
+
+    /// Copies what all pieces have in some rows of a matrix.
+    ///
+    /// # Safety
+    /// As [`Matrices::copy`].
+    unsafe fn copy_rows(&self, outputs: &impl Outputs, matrix: usize, rows: Range<usize>) {
+        let column = self.rows * self.unit;
+        let (outer, inner) = (matrix / self.inner, matrix % self.inner);
+        let targets = self.plan.pieces().map(|piece| {
+            let count = usize_of(piece.len);
+            let ahead = (outer * count * self.inner + inner) * column + rows.start * self.unit;
+            let first = outputs.data(piece.index).map(|target| target.wrapping_add(ahead));
+            Targets { first, apart: self.inner * column, count }
+        });
+        let source = self.source(matrix);
+        let columns = Columns {
+            source: source.wrapping_offset(self.step.wrapping_mul(signed(rows.start))),
+            step: wrapped(self.step),
+            rows: rows.len(),
+            unit: self.unit,
+            count: usize_of(self.plan.extent),
+            targets,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { columns.copy(self.tuning) };
+    }
+
+    /// Where a matrix begins.
+    fn source(&self, mut matrix: usize) -> *const u8 {
+        let &Self { plan, input, .. } = self;
+        let size = plan.dtype.bits() as usize / 8;
+        let mut source = input.data.cast_const();
+        let outward = plan.shape.iter().enumerate().take(self.turned).rev();
+        for (axis, extent) in outward.filter(|(axis, _)| *axis != plan.axis) {
+            let index = signed(matrix % usize_of(*extent));
+            matrix /= usize_of(*extent);
+            let step = stride(input, axis, size).unwrap_or(0);
+            source = source.wrapping_offset(step.wrapping_mul(index));
+        }
+        source
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::{Matrices, Memory, Plan, Tuning};
+    use crate::copy::kernel::levels;
+    use crate::dtype::DType;
+    use crate::operator::Operator;
+    use crate::rules::Request;
+    use crate::split::Memories;
+    use proptest::prelude::*;
+
+    const TYPES: [DType; 5] =
+        [DType::Uint8, DType::Float16, DType::Float, DType::Int64, DType::Complex128];
+    /// No byte of the input.
+    const UNTOUCHED: u8 = 0xEE;
+    const MARGIN: usize = 130;
+
+    /// A split whose steps lie side by side: the extents outward of its axis, the wanted pieces'
+    /// and the others' lengths, the extents inward of it, of which the last may be in the units.
+    #[derive(Debug, Clone)]
+    struct Case {
+        dtype: DType,
+        outward: Vec<i64>,
+        pieces: Vec<(i64, bool)>,
+        inward: Vec<i64>,
+        unit: i64,
+        /// In which order axes other than these lie in memory, and how many elements more than
+        /// needed each is apart, and whether it is forwards (1), backwards (-1) or repeated (0).
+        order: Vec<usize>,
+        gaps: Vec<(i64, i64)>,
+    }
+
+    fn case() -> impl Strategy<Value = Case> {
+        let len = prop_oneof![3 => 0i64..4, 2 => 4i64..40, 1 => 100i64..300];
+        let pieces = prop::collection::vec((len, prop::bool::weighted(0.8)), 1..8);
+        let outward = prop::collection::vec(1i64..4, 0..=2);
+        let inward = prop::collection::vec(prop_oneof![1i64..9, 9i64..40, 100i64..500], 1..=3);
+        let dtype = prop::sample::select(TYPES.to_vec());
+        let unit = prop_oneof![3 => Just(1i64), 1 => Just(2i64), 1 => Just(4i64)];
+        (dtype, outward, pieces, inward, unit)
+            .prop_filter("not too many", |(_, outward, pieces, inward, unit)| {
+                let extents = outward.iter().chain(inward).product::<i64>() * unit;
+                extents * pieces.iter().map(|(len, _)| len).sum::<i64>() <= 20_000
+            })
+            .prop_flat_map(|(dtype, outward, pieces, inward, unit)| {
+                let rank = outward.len() + inward.len();
+                // Mostly as they are counted: then they are one.
+                let order = Just((0..rank).collect::<Vec<_>>());
+                let order = prop_oneof![2 => order.clone(), 1 => order.prop_shuffle()];
+                let gap = prop_oneof![6 => Just(0i64), 1 => 1i64..20, 1 => Just(700i64)];
+                let sign = prop_oneof![8 => Just(1i64), 1 => Just(-1), 1 => Just(0)];
+                let gaps = prop::collection::vec((gap, sign), rank);
+                (order, gaps).prop_map(move |(order, gaps)| {
+                    let (outward, pieces, inward) =
+                        (outward.clone(), pieces.clone(), inward.clone());
+                    Case { dtype, outward, pieces, inward, unit, order, gaps }
+                })
+            })
+    }
+
+    impl Case {
+        /// Extents and strides in elements, outermost first, and how many lie before and from the
+        /// first element on.
+        fn layout(&self) -> (Vec<i64>, Vec<i64>, i64, i64) {
+            let extent: i64 = self.pieces.iter().map(|(len, _)| len).sum();
+            let axis = self.outward.len();
+            let others: Vec<i64> = self.outward.iter().chain(&self.inward).copied().collect();
+            let mut strides = vec![0; others.len()];
+            let (mut step, mut before, mut after) = (self.unit * extent, 0, self.unit * extent);
+            for at in self.order.iter().rev() {
+                let (gap, sign) = self.gaps[*at];
+                step += gap;
+                strides[*at] = sign * step;
+                *(if sign < 0 { &mut before } else { &mut after }) +=
+                    sign.abs() * step * (others[*at] - 1);
+                step *= others[*at];
+            }
+            let mut shape = others;
+            shape.insert(axis, extent);
+            strides.insert(axis, self.unit);
+            if self.unit > 1 {
+                shape.push(self.unit);
+                strides.push(1);
+            }
+            (shape, strides, before, after)
+        }
+
+        fn bytes(&self, elements: i64) -> usize {
+            usize::try_from(elements).unwrap() * self.dtype.bits() as usize / 8
+        }
+
+        /// What an output must be, element by element.
+        fn expected(
+            &self,
+            first: *const u8,
+            shape: &[i64],
+            strides: &[i64],
+            offset: i64,
+        ) -> Vec<u8> {
+            let (axis, mut bytes) = (self.outward.len(), Vec::new());
+            for element in 0..shape.iter().product::<i64>() {
+                let (mut rest, mut at) = (element, 0);
+                for d in (0..shape.len()).rev() {
+                    let index = rest % shape[d] + if d == axis { offset } else { 0 };
+                    at += index * strides[d];
+                    rest /= shape[d];
+                }
+                let size = self.bytes(1);
+                let at = isize::try_from(at).unwrap() * isize::try_from(size).unwrap();
+                // SAFETY: within what the strides span.
+                bytes.extend(unsafe { std::slice::from_raw_parts(first.offset(at), size) });
+            }
+            bytes
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..Default::default() })]
+
+        /// In two parts, at every level, past the caches or not, each output anywhere in its line,
+        /// the input at the end or the begin of what may be touched.
+        #[test]
+        fn columns_of_matrices_in_parts(
+            case in case(),
+            ahead in prop::collection::vec(prop_oneof![Just(0usize), 0usize..70], 8),
+            cut in any::<prop::sample::Index>(),
+            at_end in any::<bool>(),
+        ) {
+            let (shape, strides, before, after) = case.layout();
+            let lengths: Vec<i64> = case.pieces.iter().map(|(len, _)| *len).collect();
+            let request = Request {
+                operator: Operator::VariadicSplit1,
+                axis: i64::try_from(case.outward.len()).unwrap(),
+                lengths: Some((&lengths[..]).into()),
+                num_outputs: 0,
+                keepdims: true,
+                clamp_uneven: false,
+                outputs: Some(lengths.len()),
+            };
+            let plan = Plan::new(&request, case.dtype, &shape, false).unwrap();
+            let source = Guarded::filled(case.bytes(before + after).next_multiple_of(64 << 10));
+            let first = source.place(case.bytes(before + after), at_end);
+            for at in 0..case.bytes(before + after) {
+                // SAFETY: that many bytes are there.
+                unsafe { *first.add(at) &= 0x7F };
+            }
+            let input = Memory {
+                data: first.wrapping_add(case.bytes(before)),
+                data_bytes: 0,
+                dtype: case.dtype,
+                shape: &shape,
+                strides: Some(&strides),
+                bit_offset: 0,
+            };
+            let expected: Vec<Option<Vec<u8>>> = (plan.pieces().zip(&case.pieces))
+                .map(|(piece, (_, is_wanted))| {
+                    let shape: Vec<i64> = plan.output_shape(piece).collect();
+                    is_wanted.then(|| case.expected(input.data, &shape, &strides, piece.offset))
+                })
+                .collect();
+            for kernels in levels() {
+                for past in [None, kernels.past.as_ref()] {
+                    let form = Matrices::new(&plan, &input, Tuning { kernels, past });
+                    prop_assume!(form.is_some());
+                    let form = form.unwrap();
+                    let cut = cut.index(form.all_rows() + 1);
+                    let copy_part = |rows| {
+                        let mut buffers: Vec<Vec<u8>> = (expected.iter().zip(&ahead))
+                            .map(|(bytes, ahead)| {
+                                let bytes = bytes.as_ref().map_or(0, Vec::len);
+                                vec![UNTOUCHED; bytes + 2 * MARGIN + ahead]
+                            })
+                            .collect();
+                        let outputs = (buffers.iter_mut().zip(&expected).zip(&ahead))
+                            .map(|((buffer, bytes), ahead)| {
+                                let data = buffer.as_mut_ptr().wrapping_add(MARGIN + ahead);
+                                bytes.as_ref().map(|_| Memory { data, strides: None, ..input })
+                            })
+                            .collect();
+                        // SAFETY: buffers and source are as large as the plan says.
+                        unsafe { form.copy(&Memories(outputs), rows) };
+                        buffers
+                    };
+                    let parts = copy_part(0..cut).into_iter().zip(copy_part(cut..form.all_rows()));
+                    for (((first, second), bytes), ahead) in parts.zip(&expected).zip(&ahead) {
+                        let is_of_both = |(a, b): (&u8, &u8)| *a != UNTOUCHED && *b != UNTOUCHED;
+                        prop_assert!(!first.iter().zip(&second).any(is_of_both));
+                        let both: Vec<u8> =
+                            first.iter().zip(&second).map(|(a, b)| *a.min(b)).collect();
+                        let mut whole = vec![UNTOUCHED; MARGIN + ahead];
+                        whole.extend(bytes.iter().flatten());
+                        whole.resize(both.len(), UNTOUCHED);
+                        prop_assert!(both == whole, "past {}, cut at {cut}", past.is_some());
+                    }
+                }
+            }
+        }
+    }
+}
