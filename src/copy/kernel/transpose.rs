@@ -164,12 +164,16 @@ unsafe fn transpose_strip<L: Level, const W: usize, const N: usize>(
     for (targets, at) in targets.chunks(side).zip((0..).step_by(LINE)) {
         let mut stage = if carries { next } else { stage };
         next = next.wrapping_add(side * PITCH);
-        // SAFETY: as above; what a line on the stage still carries the target is in front of it.
+        // SAFETY: as above; what a line on the stage still owes its target is in front of it.
         unsafe {
             fill::<L, W, N>(row_at(end).wrapping_add(at), step, tail, targets.len(), stage);
             for target in targets {
                 let owed = if carries && end > 0 { *target as usize % LINE } else { 0 };
-                generic::copy(stage.sub(owed), target.add(end * W).sub(owed), owed + tail * W);
+                let (line, target) = (stage.sub(owed), target.add(end * W).sub(owed));
+                let bytes = owed + tail * W;
+                let whole = if streams && end > 0 { bytes - bytes % LINE } else { 0 };
+                L::stream(line, target, whole);
+                generic::copy(line.add(whole), target.add(whole), bytes - whole);
                 stage = stage.wrapping_add(PITCH);
             }
         }
