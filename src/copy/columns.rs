@@ -30,8 +30,9 @@ pub(super) struct Columns<T> {
 
 /// The most targets of a transpose at a time.
 const MOST: usize = 2048;
-/// Targets of fewer lines than this are not worth going past the caches for.
+/// Targets of fewer lines than this are not worth going past the caches for: transposed, and dealt.
 const MIN_STREAMED: usize = 4;
+const MIN_DEALT: usize = 64;
 /// Rows further apart are not dealt out: that reads what lies between them too, which on another
 /// page may be none of ours.
 const MAX_STEP: usize = 4096;
@@ -54,14 +55,17 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// # Safety
     /// All rows must be readable and all targets writable; they do not overlap.
     pub(super) unsafe fn copy(&self, tuning: Tuning) {
-        let streams = tuning.past.is_some() && self.rows * self.unit >= MIN_STREAMED * LINE;
-        let tuning = if streams { tuning } else { tuning.through_caches() };
+        let is_dealt = self.are_dealt();
+        let least = if is_dealt { MIN_DEALT } else { MIN_STREAMED };
+        let is_long = self.rows * self.unit >= least * LINE;
+        let tuning = if is_long { tuning } else { tuning.through_caches() };
         // SAFETY: the caller's promise.
         unsafe {
-            if self.are_dealt() {
-                return self.deal(tuning);
+            if is_dealt {
+                self.deal(tuning);
+            } else {
+                self.transpose(tuning);
             }
-            self.transpose(tuning);
         }
     }
 
@@ -154,7 +158,7 @@ fn rows_to_line(targets: &[*mut u8], unit: usize) -> Option<usize> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Columns, Targets, Tuning, LINE, STRIP};
+    use super::{Columns, Targets, Tuning, LINE, MAX_DEAL, MIN_DEALT, STRIP};
     use crate::copy::kernel::levels;
     use std::iter::once;
 
@@ -233,6 +237,17 @@ mod tests {
                     for variant in 0..12 {
                         check(&memory, unit, rows, columns, variant);
                     }
+                }
+            }
+        }
+    }
+    #[test]
+    fn few_columns_of_many_rows() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            for rows in [LINE, MIN_DEALT * LINE / unit, 3 * MIN_DEALT * LINE / unit + 7] {
+                for columns in 1..=MAX_DEAL {
+                    check(&memory, unit, rows, columns, rows * 5 + columns);
                 }
             }
         }
