@@ -9,7 +9,7 @@ use super::bits::{self, Packed, Runs};
 use super::lines::LINE;
 pub(super) use super::transpose::transpose;
 use super::transpose::{Portable, Transpose};
-use super::{generic, Deal, Gather, Kernels};
+use super::{generic, Deal, Gather, Kernels, DEALS, WIDTHS};
 use core::mem::MaybeUninit;
 
 /// Copies contiguous bytes.
@@ -57,7 +57,8 @@ pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, by
     }
 }
 
-/// `N` bytes, 32 at a time in their order: two stores to one line take the time of one.
+/// `N` bytes in their order, 32 at a time and then what is left: two stores to one line take the
+/// time of one.
 ///
 /// # Safety
 /// As [`copy`], for `N` bytes.
@@ -65,11 +66,24 @@ pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, by
 unsafe fn ascending<const N: usize>(source: *const u8, target: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe {
-        if N <= 32 {
-            return chunk::<N>(source, target, 0);
-        }
-        for at in (0..N).step_by(32) {
+        for at in (0..N / 32 * 32).step_by(32) {
             chunk::<32>(source, target, at);
+        }
+        let part = |bytes: usize| (N & bytes > 0).then_some(N / (2 * bytes) * 2 * bytes);
+        if let Some(at) = part(16) {
+            chunk::<16>(source, target, at);
+        }
+        if let Some(at) = part(8) {
+            chunk::<8>(source, target, at);
+        }
+        if let Some(at) = part(4) {
+            chunk::<4>(source, target, at);
+        }
+        if let Some(at) = part(2) {
+            chunk::<2>(source, target, at);
+        }
+        if let Some(at) = part(1) {
+            chunk::<1>(source, target, at);
         }
     }
 }
@@ -124,8 +138,7 @@ pub(super) unsafe fn gather_any(gather: Gather) {
 ///
 /// # Safety
 /// As [`super::Kernels::deal`].
-#[inline(always)]
-pub(super) unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
+unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
     let Deal { source, step, targets, count } = deal;
     if step == N * size_of::<T>() {
         // The same again with a step that the compiler knows.
@@ -158,6 +171,15 @@ unsafe fn deal_row<T: Copy, const N: usize>(
     }
 }
 
+/// By width, then by number of targets. All of a row is moved one by one, for which no level has
+/// more to offer.
+pub(super) const DEAL: [[unsafe fn(Deal); DEALS.len()]; WIDTHS.len()] =
+    [deals::<u8>(), deals::<u16>(), deals::<u32>(), deals::<u64>(), deals::<u128>()];
+
+const fn deals<T: Copy>() -> [unsafe fn(Deal); DEALS.len()] {
+    [deal::<T, 16>, deal::<T, 8>, deal::<T, 4>, deal::<T, 3>, deal::<T, 2>, deal::<T, 1>]
+}
+
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
     ($(#[$feature:meta])? level: $level:ty, deal_lines: $deal_lines:expr, past: $past:expr) => {{
@@ -177,11 +199,6 @@ macro_rules! table {
             unsafe { generic::gather_over::<N>(gather) };
         }
         $(#[$feature])?
-        unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
-            // SAFETY: the caller's promise.
-            unsafe { generic::deal::<T, N>(deal) };
-        }
-        $(#[$feature])?
         unsafe fn pack(packed: &mut Packed, runs: Runs) {
             // SAFETY: the caller's promise.
             unsafe { bits::pack(packed, runs) };
@@ -190,9 +207,6 @@ macro_rules! table {
         unsafe fn transpose<const W: usize, const N: usize>(matrix: &Transpose<'_>) {
             // SAFETY: the caller's promise.
             unsafe { generic::transpose::<$level, W, N>(matrix) };
-        }
-        macro_rules! deals {
-            ($t:ty) => { [deal::<$t, 16>, deal::<$t, 8>, deal::<$t, 4>, deal::<$t, 3>, deal::<$t, 2>, deal::<$t, 1>] };
         }
         Kernels {
             copy,
@@ -203,13 +217,18 @@ macro_rules! table {
                 gather_over::<4>,
                 gather_over::<8>,
                 gather_over::<16>,
+                gather_over::<20>,
                 gather_over::<32>,
+                gather_over::<40>,
+                gather_over::<48>,
                 gather_over::<64>,
+                gather_over::<80>,
                 gather_over::<96>,
+                gather_over::<112>,
                 gather_over::<128>,
             ],
             gather_any,
-            deal: [deals!(u8), deals!(u16), deals!(u32), deals!(u64), deals!(u128)],
+            deal: generic::DEAL,
             transpose: [
                 transpose::<1, 16>,
                 transpose::<2, 8>,

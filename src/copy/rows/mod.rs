@@ -4,6 +4,7 @@
 mod deal;
 mod group;
 mod merge;
+mod stage;
 
 use super::kernel::lines::LINE;
 use super::kernel::{Gather, AHEAD, MAX_DEAL};
@@ -96,6 +97,9 @@ impl Rows {
                 unsafe {
                     match self.tuning.past {
                         _ if group.is_deal() => self.deal(group.runs(), &rows),
+                        Some(past) if group.is_short() => {
+                            self.stage(past, group.runs(), &rows, Self::gather);
+                        }
                         Some(past) => self.merge(past, group.runs(), &rows),
                         None => self.gather(group.runs(), &rows),
                     }
@@ -246,7 +250,9 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outputs, Plan, Rows, Tuning};
+    use super::{Outputs, Piece, Plan, Rows, Tuning};
+    #[cfg(unix)]
+    use crate::copy::guarded::Guarded;
     use crate::copy::kernel::levels;
     use crate::dtype::DType;
     use crate::error::Error;
@@ -276,6 +282,32 @@ mod tests {
         const APART: bool = true;
     }
 
+    impl Targets {
+        fn new(begins: impl Iterator<Item = *mut u8>) -> Self {
+            let memory = |data| Memory {
+                data,
+                data_bytes: 0,
+                dtype: DType::Uint8,
+                shape: &[],
+                strides: None,
+                bit_offset: 0,
+            };
+            Self(begins.map(memory).collect())
+        }
+    }
+
+    fn request(lengths: &[i64]) -> Request<'_> {
+        Request {
+            operator: Operator::VariadicSplit1,
+            axis: 1,
+            lengths: Some(lengths.into()),
+            num_outputs: 0,
+            keepdims: true,
+            clamp_uneven: false,
+            outputs: Some(lengths.len()),
+        }
+    }
+
     const MARGIN: usize = 80;
 
     /// No byte of the input.
@@ -288,15 +320,7 @@ mod tests {
         let bytes = usize::try_from(rows * row).unwrap();
         let source: Vec<u8> =
             (0..bytes).map(|i| (i * 31 % 229 + i / 229 % 7).to_le_bytes()[0]).collect();
-        let request = Request {
-            operator: Operator::VariadicSplit1,
-            axis: 1,
-            lengths: Some(lengths.into()),
-            num_outputs: 0,
-            keepdims: true,
-            clamp_uneven: false,
-            outputs: Some(lengths.len()),
-        };
+        let request = request(lengths);
         let shape = [rows, row];
         let plan = Plan::new(&request, DType::Uint8, &shape, false).unwrap();
         let form = Rows::new(&plan, source.as_ptr(), tuning);
@@ -309,15 +333,8 @@ mod tests {
             for buffer in &mut buffers {
                 buffer.fill(UNTOUCHED);
             }
-            let memory = |buffer: &mut Vec<u8>| Memory {
-                data: buffer.as_mut_ptr().wrapping_add(MARGIN + ahead),
-                data_bytes: 0,
-                dtype: DType::Uint8,
-                shape: &[],
-                strides: None,
-                bit_offset: 0,
-            };
-            let targets = Targets(buffers.iter_mut().map(memory).collect());
+            let begin = |buffer: &mut Vec<u8>| buffer.as_mut_ptr().wrapping_add(MARGIN + ahead);
+            let targets = Targets::new(buffers.iter_mut().map(begin));
             // SAFETY: buffers and source are as long as the plan says.
             unsafe {
                 if by_piece {
@@ -375,7 +392,7 @@ mod tests {
 
         #[test]
         fn many_short_pieces(
-            width in prop::sample::select(vec![1i64, 2, 4, 8, 16]),
+            width in 1i64..=16,
             pieces in 2usize..40,
             other in prop::option::of(0i64..20),
             rows in 1i64..2000,
@@ -395,6 +412,61 @@ mod tests {
             for ahead in [0, 1, 7, 16, 31, 33, 63] {
                 for tuning in tunings() {
                     check(&[length, 3], 9, ahead, tuning, length % 2 == 0, 5);
+                }
+            }
+        }
+    }
+
+    /// Input and outputs at the very end, or the very begin, of memory that may be touched.
+    #[cfg(unix)]
+    fn check_guarded(memory: &[Guarded], lengths: &[i64], rows: usize, at_end: bool) {
+        let request = request(lengths);
+        let row: i64 = lengths.iter().sum();
+        let shape = [i64::try_from(rows).unwrap(), row];
+        let plan = Plan::new(&request, DType::Uint8, &shape, false).unwrap();
+        let row = usize::try_from(row).unwrap();
+        let (source, outputs) = memory.split_first().unwrap();
+        let source = source.place(rows * row, at_end);
+        // SAFETY: that many bytes are there.
+        let input = unsafe { std::slice::from_raw_parts(source, rows * row) };
+        let size = |piece: &Piece| rows * usize::try_from(piece.len).unwrap();
+        let places: Vec<*mut u8> =
+            plan.pieces().zip(outputs).map(|(p, memory)| memory.place(size(&p), at_end)).collect();
+        let targets = Targets::new(places.iter().copied());
+        for tuning in tunings() {
+            // SAFETY: input and outputs are as long as the plan says.
+            unsafe {
+                for (piece, place) in plan.pieces().zip(&places) {
+                    place.write_bytes(UNTOUCHED, size(&piece));
+                }
+                Rows::new(&plan, source, tuning).copy_all(&plan, &targets, 0..rows);
+            }
+            for (piece, place) in plan.pieces().zip(&places) {
+                // SAFETY: as above.
+                let copied = unsafe { std::slice::from_raw_parts(*place, size(&piece)) };
+                let begin = usize::try_from(piece.offset).unwrap();
+                let run = begin..begin + usize::try_from(piece.len).unwrap();
+                let expected: Vec<u8> =
+                    input.chunks(row).flat_map(|row| &row[run.clone()]).copied().collect();
+                assert!(copied == expected, "{lengths:?}, {rows} rows, piece {}", piece.index);
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_touched_before_or_after_input_and_outputs() {
+        let memory: Vec<_> = (0..20).map(|_| Guarded::filled(448 << 10)).collect();
+        for width in [1, 2, 3, 4, 5, 8, 9, 12, 16, 20, 36, 44, 70] {
+            for pieces in 1..=18 {
+                for others in [&[][..], &[3], &[300]] {
+                    let mut lengths = vec![width; pieces];
+                    lengths.extend(others);
+                    for rows in [70, 257] {
+                        check_guarded(&memory, &lengths, rows, true);
+                        lengths.rotate_right(1);
+                        check_guarded(&memory, &lengths, rows, false);
+                    }
                 }
             }
         }
