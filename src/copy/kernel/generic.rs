@@ -102,12 +102,12 @@ pub(super) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, a
 }
 
 /// Gathers units of at most `N` bytes, `N` at a time: what is too much is overwritten by the next
-/// unit. The last units, where that would go past the end, are gathered one by one.
+/// unit. Returns the last units, where that would go past the end.
 ///
 /// # Safety
 /// As [`super::Kernels::gather`].
 #[inline(always)]
-pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) {
+pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
     let Gather { source, step, target, count, unit } = gather;
     // So many units from the end on there are `N` bytes left.
     let whole = (count + 1).saturating_sub(N.div_ceil(unit));
@@ -115,10 +115,37 @@ pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) {
         // SAFETY: the caller's promise; rows are no shorter than units, so sources have as many.
         unsafe { ascending::<N>(source.wrapping_add(at * step), target.add(at * unit)) };
     }
-    for at in whole..count {
-        // SAFETY: the caller's promise.
-        unsafe { copy(source.wrapping_add(at * step), target.add(at * unit), unit) };
+    gather.after(whole)
+}
+
+/// The same for units of any size from 32 bytes on: 32 at a time, and what is left up to a multiple
+/// of 8. Units are alike, so each takes the branches of the one before.
+///
+/// # Safety
+/// As [`super::Kernels::gather`].
+#[inline(always)]
+pub(super) unsafe fn gather_parts(gather: Gather) -> Gather {
+    let Gather { source, step, target, count, unit } = gather;
+    let bytes = unit.next_multiple_of(8);
+    let whole = count.saturating_sub(usize::from(bytes > unit));
+    for at in 0..whole {
+        let (mut from, mut to) = (source.wrapping_add(at * step), target.wrapping_add(at * unit));
+        // SAFETY: as above.
+        unsafe {
+            for _ in 0..bytes / 32 {
+                chunk::<32>(from, to, 0);
+                (from, to) = (from.add(32), to.add(32));
+            }
+            if bytes & 16 > 0 {
+                chunk::<16>(from, to, 0);
+                (from, to) = (from.add(16), to.add(16));
+            }
+            if bytes & 8 > 0 {
+                chunk::<8>(from, to, 0);
+            }
+        }
     }
+    gather.after(whole)
 }
 
 /// Gathers units of any size.
@@ -189,6 +216,7 @@ macro_rules! table {
             unsafe { generic::copy(source, target, bytes) };
         }
         $(#[$feature])?
+        #[inline(never)]
         unsafe fn gather_any(gather: Gather) {
             // SAFETY: the caller's promise.
             unsafe { generic::gather_any(gather) };
@@ -196,7 +224,12 @@ macro_rules! table {
         $(#[$feature])?
         unsafe fn gather_over<const N: usize>(gather: Gather) {
             // SAFETY: the caller's promise.
-            unsafe { generic::gather_over::<N>(gather) };
+            unsafe { gather_any(generic::gather_over::<N>(gather)) };
+        }
+        $(#[$feature])?
+        unsafe fn gather_parts(gather: Gather) {
+            // SAFETY: the caller's promise.
+            unsafe { gather_any(generic::gather_parts(gather)) };
         }
         $(#[$feature])?
         unsafe fn pack(packed: &mut Packed, runs: Runs) {
@@ -221,11 +254,17 @@ macro_rules! table {
                 gather_over::<32>,
                 gather_over::<40>,
                 gather_over::<48>,
+                gather_over::<56>,
                 gather_over::<64>,
+                gather_over::<72>,
                 gather_over::<80>,
+                gather_over::<88>,
                 gather_over::<96>,
+                gather_over::<104>,
                 gather_over::<112>,
+                gather_over::<120>,
                 gather_over::<128>,
+                gather_parts,
             ],
             gather_any,
             deal: generic::DEAL,

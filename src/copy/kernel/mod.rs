@@ -110,7 +110,20 @@ const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 pub(super) const DEALS: [usize; 6] = [16, 8, 4, 3, 2, 1];
 
 /// The longest units of each of the loops that gather.
-const GATHERS: [usize; 14] = [1, 2, 4, 8, 16, 20, 32, 40, 48, 64, 80, 96, 112, 128];
+const GATHERS: [usize; 20] =
+    [1, 2, 4, 8, 16, 20, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 1024];
+
+impl Gather {
+    /// What is left after so many units.
+    fn after(self, units: usize) -> Self {
+        Self {
+            source: self.source.wrapping_add(units * self.step),
+            target: self.target.wrapping_add(units * self.unit),
+            count: self.count - units,
+            ..self
+        }
+    }
+}
 
 impl Deal {
     /// Leaves the first rows out.

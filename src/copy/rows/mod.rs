@@ -456,8 +456,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn nothing_is_touched_before_or_after_input_and_outputs() {
-        let memory: Vec<_> = (0..20).map(|_| Guarded::filled(448 << 10)).collect();
-        for width in [1, 2, 3, 4, 5, 8, 9, 12, 16, 20, 36, 44, 70] {
+        let memory: Vec<_> = (0..20).map(|_| Guarded::filled(704 << 10)).collect();
+        for width in [1, 2, 3, 4, 5, 8, 9, 12, 16, 20, 36, 45, 133] {
             for pieces in 1..=18 {
                 for others in [&[][..], &[3], &[300]] {
                     let mut lengths = vec![width; pieces];
