@@ -166,7 +166,7 @@ pub(super) unsafe fn gather_any(gather: Gather) {
 /// # Safety
 /// As [`super::Kernels::deal`].
 unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
-    let Deal { source, step, targets, count } = deal;
+    let Deal { source, step, targets, count, .. } = deal;
     if step == N * size_of::<T>() {
         // The same again with a step that the compiler knows.
         for at in 0..count {

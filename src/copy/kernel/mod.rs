@@ -37,6 +37,8 @@ pub(super) struct Deal {
     pub step: usize,
     pub targets: [*mut u8; MAX_DEAL],
     pub count: usize,
+    /// As many more rows follow, which can be read.
+    pub after: usize,
 }
 
 /// The most targets that rows are dealt out to at a time.

@@ -72,6 +72,7 @@ impl Rows {
             step: self.row,
             targets,
             count: rows.len(),
+            after: self.count - rows.end,
         }
     }
 }

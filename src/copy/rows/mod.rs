@@ -38,8 +38,9 @@ unsafe impl Sync for Rows {}
 /// Rows are taken in blocks of about this many bytes, which stay in the first-level cache while
 /// one group of pieces after the other takes its runs.
 const BLOCK: usize = 24 << 10;
-/// The least rows of a block that stays in the caches: as many short runs are worth a loop.
-const MIN_BLOCK_ROWS: usize = 64;
+/// Blocks are of a multiple of so many rows: as many short runs are worth a loop, and end a line
+/// where they began one.
+const BLOCK_ROWS: usize = 64;
 
 impl Rows {
     pub(super) fn new(plan: &Plan<'_>, source: *const u8, tuning: Tuning) -> Self {
@@ -88,7 +89,7 @@ impl Rows {
         });
         // What is one group reads the input in its order, and but once.
         let is_one = groups == 1 && deals == 1;
-        let few = (BLOCK / self.row).max(MIN_BLOCK_ROWS);
+        let few = (BLOCK / self.row).max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
         let block = if is_one { rows.len().max(1) } else { few };
         for first in rows.clone().step_by(block) {
             let rows = first..rows.end.min(first.saturating_add(block));

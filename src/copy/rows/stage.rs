@@ -21,6 +21,9 @@ impl Rows {
         rows: &Range<usize>,
         put: unsafe fn(&Self, &[Run], &Range<usize>),
     ) {
+        if rows.is_empty() {
+            return;
+        }
         let mut lines: [Lines; MAX_GROUP] = from_fn(|at| {
             let target = |run: &Run| run.target.wrapping_add(rows.start * run.bytes);
             Lines::new(runs.get(at).map_or(null_mut(), target))

@@ -47,9 +47,10 @@ pub(in super::super) unsafe fn deal(deal: Deal, len: usize, width: usize, past: 
         return 0;
     }
     let tile = Tile::new(&deal, len, width);
-    // The last 16 bytes end in the last row that is dealt out, or in one of those after it.
+    // The last 16 bytes end in the last row that is dealt out, or so many rows after it.
     let used = (tile.rows - 1) * deal.step + ((len - 1) % tile.columns + 1) * width;
-    let count = deal.count.saturating_sub(HALF.saturating_sub(used).div_ceil(deal.step));
+    let over = HALF.saturating_sub(used).div_ceil(deal.step);
+    let count = deal.count.min((deal.count + deal.after).saturating_sub(over));
     let rows = LINE / width;
     if count < rows {
         return 0;
