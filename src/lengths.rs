@@ -133,8 +133,8 @@ impl<'a, T: Length, const N: usize> From<&'a [T; N]> for Lengths<'a> {
 unsafe fn read(data: *const u8, bits: i64, dtype: DType) -> Option<i64> {
     // Lengths lie in memory, so their offset in bytes fits.
     #[allow(clippy::cast_possible_truncation)]
-    let at = data.wrapping_offset(bits.div_euclid(8) as isize);
-    let shift = bits.rem_euclid(8);
+    let at = data.wrapping_offset((bits >> 3) as isize);
+    let shift = bits & 7;
     macro_rules! number {
         ($t:ty) => {{
             // SAFETY: the caller's promise; no alignment is assumed.

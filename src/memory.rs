@@ -2,7 +2,6 @@
 
 use crate::dtype::DType;
 use crate::error::{number, Error, Which};
-use crate::plan::{Piece, Plan};
 use crate::shape::{self, element_count};
 
 /// A tensor as a caller describes it. Its extents are known and not negative; everything else is
@@ -25,11 +24,6 @@ pub(crate) struct Memory<'a> {
 pub(crate) trait Outputs: Sync {
     fn len(&self) -> usize;
     fn get(&self, index: usize) -> Result<Option<Memory<'_>>, Error>;
-    /// The bytes of an output that is as most are: wanted, not empty, packed, everything about it in
-    /// order, and its shape not in its own data. `None` = look closely.
-    fn plain(&self, _plan: &Plan<'_>, _piece: Piece) -> Option<Span> {
-        None
-    }
     /// Where a checked output begins, `None` for one that is not wanted.
     fn data(&self, index: usize) -> Option<*mut u8>;
     /// Where the descriptors themselves lie.
@@ -58,10 +52,15 @@ impl Span {
 
     /// Whether one lies above the other. Of an empty span within another that is not so.
     pub(crate) fn is_apart(self, other: Self) -> bool {
-        self.end <= other.start || other.end <= self.start
+        other.end <= self.start || self.end <= other.start
     }
 
-    fn is_empty(self) -> bool {
+    /// From the lowest to the highest byte of both.
+    pub(crate) fn hull(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
         self.start >= self.end
     }
 }

@@ -25,8 +25,7 @@ impl Overlaps {
     /// Takes the span of the next output that has elements.
     pub(crate) fn push(&mut self, span: Span) {
         self.outside &= span.is_apart(self.hull);
-        let Span { start, end } = self.hull;
-        self.hull = Span { start: start.min(span.start), end: end.max(span.end) };
+        self.hull = self.hull.hull(span);
     }
 
     /// That no two of the outputs pushed share a byte.
@@ -223,7 +222,7 @@ pub(crate) fn check_strides(outputs: &impl Outputs) -> Result<(), Error> {
     let mut all = Span { start: usize::MAX, end: 0 };
     for array in (0..count).map(strides) {
         let Some(array) = array? else { continue };
-        all = Span { start: all.start.min(array.start), end: all.end.max(array.end) };
+        all = all.hull(array);
     }
     let mut meets = false;
     for output in 0..count {

@@ -122,17 +122,6 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Whether an output has this shape.
-    pub(crate) fn has_shape(&self, piece: Piece, shape: &[i64]) -> bool {
-        if !self.keeps_axis {
-            return self.output_shape(piece).eq(shape.iter().copied());
-        }
-        let mut extents = shape.iter().zip(self.shape).enumerate();
-        shape.len() == self.shape.len()
-            && shape.get(self.axis) == Some(&piece.len)
-            && extents.all(|(d, (extent, input))| extent == input || d == self.axis)
-    }
-
     /// An input's strides as an output has them.
     pub(crate) fn output_strides(
         &self,

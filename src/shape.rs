@@ -34,9 +34,9 @@ pub(crate) fn element_count(
 
 /// Bytes that `count` packed elements take; the last byte of sub-byte ones may be partly used.
 /// All their bits can be numbered, as [`element_count`] has found.
-#[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)]
+#[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::manual_div_ceil)]
 pub(crate) fn packed_bytes(count: i64, bits: u32) -> i64 {
-    (count as u64 * u64::from(bits)).div_ceil(8) as i64
+    ((count as u64 * u64::from(bits) + 7) / 8) as i64
 }
 
 /// A checked count as `usize`: what lies in memory fits.

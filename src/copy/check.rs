@@ -15,7 +15,6 @@ pub(crate) struct Checked {
 
 /// Checks the input and every wanted output against the plan and against each other.
 /// `lengths` is where the lengths lie, which are still read while outputs are written.
-#[inline(never)]
 pub(crate) fn copy(
     plan: &Plan<'_>,
     input: &Memory<'_>,
@@ -25,22 +24,16 @@ pub(crate) fn copy(
     let input_span = input.span_of(plan.elements, Which::Input)?;
     let mut checked = Checked { all_packed: input.is_packed(), bytes: 0 };
     let mut overlaps = Overlaps::new();
-    // What is read, apart from an output's own shape.
-    let reads = [
-        input_span.unwrap_or_default(),
-        lengths.unwrap_or_default(),
-        Span::of_slice(input.shape),
-        input.strides.map_or(Span::default(), Span::of_slice),
-        outputs.descriptors(),
-    ];
     for piece in plan.pieces() {
-        let (span, is_packed) = match outputs.plain(plan, piece) {
-            Some(span) if reads.iter().all(|read| span.is_apart(*read)) => (span, true),
-            _ => match look_closely(plan, piece, input, input_span, lengths, outputs)? {
-                Some(found) => found,
-                None => continue,
-            },
-        };
+        let Some(output) = outputs.get(piece.index)? else { continue };
+        let Some((span, is_packed)) = check_output(plan, piece, &output)? else { continue };
+        if let Some(input_span) = input_span {
+            if span.intersects(input_span) && !overlap::interleave(input, input_span, &output, span)
+            {
+                return Err(Error::Overlap { output: piece.index, other: Which::Input });
+            }
+        }
+        check_not_read(span, input, lengths, outputs, &output, piece.index)?;
         overlaps.push(span);
         checked.all_packed &= is_packed;
         // The pieces do not add up to more than the input.
@@ -51,29 +44,6 @@ pub(crate) fn copy(
         overlap::check_strides(outputs)?;
     }
     Ok(checked)
-}
-
-/// Checks one output, against what is read too; gives its span, and whether it is packed, if it is
-/// wanted and has elements.
-#[cold]
-#[inline(never)]
-fn look_closely(
-    plan: &Plan<'_>,
-    piece: Piece,
-    input: &Memory<'_>,
-    input_span: Option<Span>,
-    lengths: Option<Span>,
-    outputs: &impl Outputs,
-) -> Result<Option<(Span, bool)>, Error> {
-    let Some(output) = outputs.get(piece.index)? else { return Ok(None) };
-    let Some((span, is_packed)) = check_output(plan, piece, &output)? else { return Ok(None) };
-    if let Some(input_span) = input_span {
-        if span.intersects(input_span) && !overlap::interleave(input, input_span, &output, span) {
-            return Err(Error::Overlap { output: piece.index, other: Which::Input });
-        }
-    }
-    check_not_read(span, input, lengths, outputs, &output, piece.index)?;
-    Ok(Some((span, is_packed)))
 }
 
 /// That writing an output leaves alone what is still read meanwhile: the lengths, and the arrays

@@ -99,6 +99,11 @@ pub(crate) unsafe fn run<O: Outputs>(
     }
 }
 
+/// The loop that copies contiguous bytes.
+pub(crate) fn contiguous() -> unsafe fn(*const u8, *mut u8, usize) {
+    kernel::detect().copy
+}
+
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a stage past them.
 const SUB_BYTE_PAST: usize = 8 << 20;
 

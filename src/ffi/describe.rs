@@ -1,14 +1,11 @@
 //! What `infer` and `view` write into output descriptors: all of them are checked, then filled.
 
-#![allow(clippy::inline_always)]
-
 use super::parse::{check_array, is_unwanted, Arguments};
 use super::types::{libsplit_dtype, libsplit_tensor, LIBSPLIT_DIM_UNKNOWN};
 use crate::error::{number, Error, Which};
 use crate::memory::{byte_reach, Memory, Span};
 use crate::plan::{Piece, Plan};
 use crate::shape::{self, usize_of, DIM_UNKNOWN};
-use core::ptr::null;
 
 /// Fills shapes, packed strides and sizes.
 ///
@@ -76,11 +73,10 @@ struct Arrays<'a> {
     strides: Option<&'a [i64]>,
     lengths: Option<Span>,
     descriptors: Span,
-    /// All of the above, as an array of `rank` entries must avoid it.
-    reads: [Zone; 4],
+    /// All of the above.
+    reads: [Span; 4],
     /// The last output's, which has this index: one array may be meant to serve all.
-    before: [Zone; 2],
-    last: (usize, [*const i64; 2]),
+    last: (usize, [Span; 2]),
 }
 
 impl<'a> Arrays<'a> {
@@ -94,17 +90,14 @@ impl<'a> Arrays<'a> {
         let (lengths, descriptors) = (arguments.lengths_span, Span::of_slice(outputs));
         let reads = [
             Span::of_slice(shape),
-            strides.map_or(Span::default(), Span::of_slice),
-            lengths.unwrap_or_default(),
             descriptors,
+            lengths.unwrap_or_default(),
+            strides.map_or(Span::default(), Span::of_slice),
         ];
-        let reads = reads.map(|span| Zone::around(span, rank));
-        let before = [Zone::default(); 2];
-        Self { rank, shape, strides, lengths, descriptors, reads, before, last: (0, [null(); 2]) }
+        Self { rank, shape, strides, lengths, descriptors, reads, last: (0, [Span::default(); 2]) }
     }
 
     /// That an output's arrays are there, long enough, and clear of all others in use.
-    #[inline(always)] // twice, and the better part of a call
     fn check(&mut self, index: usize, output: &libsplit_tensor) -> Result<(), Error> {
         let which = Which::Output(index);
         if i64::from(output.capacity) < number(self.rank) {
@@ -118,35 +111,29 @@ impl<'a> Arrays<'a> {
         if !output.strides.is_null() {
             check_array(output.strides, which, "strides")?;
         }
-        let arrays = [output.shape.cast_const(), output.strides.cast_const()];
-        let own = arrays.map(|array| Zone::of_array(array, self.rank));
-        let meets = |array: *const i64| {
-            self.reads.iter().chain(&self.before).any(|zone| zone.has(array as usize))
-        };
-        let ([shape, strides], [zone, _]) = (arrays, own);
-        let strides_meet = !strides.is_null() && (meets(strides) || zone.has(strides as usize));
-        if meets(shape) || strides_meet {
-            self.collide(index, output)?;
+        let arrays = [output.shape, output.strides].map(|array| array_span(array, self.rank));
+        let [shape, strides] = arrays;
+        let is_free =
+            |array: Span| self.reads.iter().chain(&self.last.1).all(|other| array.is_apart(*other));
+        if !is_free(shape) || !is_free(strides) || !shape.is_apart(strides) {
+            self.collide(index, arrays)?;
         }
-        self.before = own;
         self.last = (index, arrays);
         Ok(())
     }
 
     /// What an output's arrays lie over.
     #[cold]
-    fn collide(&self, index: usize, output: &libsplit_tensor) -> Result<(), Error> {
-        let fields = [("shape", output.shape), ("strides", output.strides)];
+    fn collide(&self, index: usize, arrays: [Span; 2]) -> Result<(), Error> {
         let which = Which::Output(index);
-        for (field, array) in fields {
-            let written = array_span(array, self.rank);
+        for (field, written) in ["shape", "strides"].into_iter().zip(arrays) {
             let reads = |read: &[i64]| written.intersects(Span::of_slice(read));
             let other = if reads(self.shape) || self.strides.is_some_and(reads) {
                 Which::Input
             } else if self.lengths.is_some_and(|lengths| written.intersects(lengths)) {
                 Which::Split
             } else if written.intersects(self.descriptors)
-                || field == "strides" && written.intersects(array_span(output.shape, self.rank))
+                || field == "strides" && written.intersects(arrays[0])
             {
                 which
             } else {
@@ -154,10 +141,9 @@ impl<'a> Arrays<'a> {
             };
             return Err(Error::DescriptorOverlap { output: index, field, other });
         }
-        let (last, arrays) = self.last;
-        for (field, array) in fields {
-            let written = array_span(array, self.rank);
-            if arrays.iter().any(|other| written.intersects(array_span(*other, self.rank))) {
+        let (last, others) = self.last;
+        for (field, written) in ["shape", "strides"].into_iter().zip(arrays) {
+            if others.iter().any(|other| written.intersects(*other)) {
                 let other = Which::Output(last);
                 return Err(Error::DescriptorOverlap { output: index, field, other });
             }
@@ -166,40 +152,12 @@ impl<'a> Arrays<'a> {
     }
 }
 
-/// The addresses at which an array would lie over memory in use: one comparison tells.
-#[derive(Clone, Copy, Default)]
-struct Zone {
-    first: usize,
-    len: usize,
-}
-
-impl Zone {
-    /// Where an array of `rank` entries would lie over `span`.
-    fn around(span: Span, rank: usize) -> Self {
-        if span.start >= span.end {
-            return Self::default();
-        }
-        let reach = (rank * size_of::<i64>()).saturating_sub(1);
-        let first = span.start.wrapping_sub(reach);
-        Self { first, len: span.end.wrapping_sub(first) }
-    }
-
-    /// [`Zone::around`] of another array of the same length; NULL is none.
-    fn of_array(array: *const i64, rank: usize) -> Self {
-        let reach = (rank * size_of::<i64>()).saturating_sub(1);
-        let len = if array.is_null() { 0 } else { 2 * reach + 1 };
-        Self { first: (array as usize).wrapping_sub(reach), len }
-    }
-
-    fn has(self, address: usize) -> bool {
-        address.wrapping_sub(self.first) < self.len
-    }
-}
-
-fn array_span(array: *const i64, len: usize) -> Span {
+/// Where an array of as many entries as an output has axes lies; of NULL, nowhere.
+pub(super) fn array_span(array: *const i64, rank: usize) -> Span {
     let start = array as usize;
-    let bytes = if array.is_null() { 0 } else { len.saturating_mul(size_of::<i64>()) };
-    Span { start, end: start.saturating_add(bytes) }
+    // An array does not wrap round.
+    let end = if array.is_null() { start } else { start.wrapping_add(rank * size_of::<i64>()) };
+    Span { start, end }
 }
 
 /// Bytes of a packed output, 0 while an extent is unknown; what is known must not overflow.
@@ -227,28 +185,34 @@ unsafe fn write_axes(
     extent: i64,
     output: &mut libsplit_tensor,
 ) {
-    let mut slot = plan.output_rank();
-    output.rank = i32::try_from(slot).unwrap_or(0);
+    output.rank = i32::try_from(plan.output_rank()).unwrap_or(0);
     output.dtype = libsplit_dtype(plan.dtype as i32);
+    let (mut shape_end, mut strides_end) = (
+        output.shape.wrapping_add(plan.output_rank()),
+        output.strides.wrapping_add(plan.output_rank()),
+    );
     let mut packed = 1i64;
     for (axis, &input_extent) in plan.shape.iter().enumerate().rev() {
         let is_split = axis == plan.axis;
+        let (len, extent) =
+            if is_split { (piece.len, extent) } else { (input_extent, input_extent) };
         if !is_split || plan.keeps_axis {
-            slot -= 1;
             let stride = strides.map_or(packed, |strides| strides.get(axis).copied().unwrap_or(0));
-            // SAFETY: the caller's promise; `slot` is below the rank.
+            shape_end = shape_end.wrapping_sub(1);
+            strides_end = strides_end.wrapping_sub(1);
+            // SAFETY: the caller's promise; there are as many axes as the rank says.
             unsafe {
-                output.shape.add(slot).write(if is_split { piece.len } else { input_extent });
+                shape_end.write(len);
                 if !output.strides.is_null() {
-                    output.strides.add(slot).write(stride);
+                    strides_end.write(stride);
                 }
             }
         }
-        packed = match if is_split { extent } else { input_extent } {
-            _ if packed == LIBSPLIT_DIM_UNKNOWN => packed,
-            DIM_UNKNOWN => LIBSPLIT_DIM_UNKNOWN,
+        packed = if packed < 0 || extent < 0 {
+            LIBSPLIT_DIM_UNKNOWN
+        } else {
             // What is known fits, as has been checked.
-            extent => packed.wrapping_mul(extent.max(1)),
+            packed.wrapping_mul(extent.max(1))
         };
     }
 }

@@ -7,6 +7,7 @@ use super::types::{
     libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_status,
     libsplit_tensor, LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR, LIBSPLIT_VERSION_PATCH,
 };
+use super::usual;
 use crate::copy;
 use crate::dtype::DType;
 use crate::error::{Error, Which};
@@ -182,14 +183,33 @@ pub unsafe extern "C" fn libsplit_view(
     let body = || {
         // SAFETY: the caller's promise.
         unsafe {
-            let arguments = Arguments::parse(input, params, Some(num_outputs))?;
-            let plan = arguments.plan(false)?;
-            let outputs = parse::output_array(outputs, num_outputs)?;
-            describe::view(&arguments, &plan, outputs)
+            if usual::view(input, params, outputs, num_outputs) {
+                return Ok(());
+            }
+            view_closely(input, params, outputs, num_outputs)
         }
     };
     // SAFETY: as above.
     unsafe { guard(error, body) }
+}
+
+/// Views that are not usual ones, and what is wrong.
+///
+/// # Safety
+/// As [`libsplit_view`].
+pub(super) unsafe fn view_closely(
+    input: *const libsplit_tensor,
+    params: *const libsplit_params,
+    outputs: *mut libsplit_tensor,
+    num_outputs: usize,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let arguments = Arguments::parse(input, params, Some(num_outputs))?;
+        let plan = arguments.plan(false)?;
+        let outputs = parse::output_array(outputs, num_outputs)?;
+        describe::view(&arguments, &plan, outputs)
+    }
 }
 
 /// libsplit_copy() copies every piece into the buffer that its output describes.
@@ -242,16 +262,36 @@ pub unsafe extern "C" fn libsplit_copy(
     let body = || {
         // SAFETY: the caller's promise.
         unsafe {
-            let arguments = Arguments::parse(input, params, Some(num_outputs))?;
-            let plan = arguments.plan(false)?;
-            let outputs = Descriptors::parse(outputs, num_outputs)?;
-            let pool = parse::executor(executor)?;
-            let input = arguments.input()?;
-            let checked = copy::check::copy(&plan, &input, arguments.lengths_span, &outputs)?;
-            let pool = pool.as_ref().map(|pool| pool as &dyn copy::Executor);
-            copy::run(&plan, &input, &outputs, &checked, pool)
+            if usual::copy(input, params, outputs, num_outputs, executor) {
+                return Ok(());
+            }
+            copy_closely(input, params, outputs, num_outputs, executor)
         }
     };
     // SAFETY: as above.
     unsafe { guard(error, body) }
+}
+
+/// Copies that are not usual ones, and what is wrong.
+///
+/// # Safety
+/// As [`libsplit_copy`].
+pub(super) unsafe fn copy_closely(
+    input: *const libsplit_tensor,
+    params: *const libsplit_params,
+    outputs: *const libsplit_tensor,
+    num_outputs: usize,
+    executor: *const libsplit_executor,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let arguments = Arguments::parse(input, params, Some(num_outputs))?;
+        let plan = arguments.plan(false)?;
+        let outputs = Descriptors::parse(outputs, num_outputs)?;
+        let pool = parse::executor(executor)?;
+        let input = arguments.input()?;
+        let checked = copy::check::copy(&plan, &input, arguments.lengths_span, &outputs)?;
+        let pool = pool.as_ref().map(|pool| pool as &dyn copy::Executor);
+        copy::run(&plan, &input, &outputs, &checked, pool)
+    }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `types.rs` | the structures and constants, as C sees them |
 //! | `exports.rs` | the functions |
+//! | `usual.rs` | the calls that are made all day, at their least cost |
 //! | `parse.rs` | raw pointers in, checked borrows out |
 //! | `describe.rs` | what `infer` and `view` write into output descriptors |
 //! | `guard.rs` | errors and panics become a status |
@@ -20,6 +21,7 @@ mod guard;
 mod layout;
 mod parse;
 mod types;
+mod usual;
 
 pub use exports::*;
 pub use types::*;

@@ -4,8 +4,8 @@
 #![allow(clippy::inline_always)]
 
 use super::types::{
-    libsplit_executor, libsplit_op, libsplit_params, libsplit_task_fn, libsplit_tensor,
-    LIBSPLIT_FLAG_CLAMP_UNEVEN, LIBSPLIT_FLAG_NEVER_STREAM, LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
+    libsplit_executor, libsplit_op, libsplit_params, libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    LIBSPLIT_FLAG_NEVER_STREAM, LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
 };
 use crate::copy::{Executor, Streaming};
 use crate::dtype::DType;
@@ -13,7 +13,7 @@ use crate::error::{number, Error, Which};
 use crate::lengths::Lengths;
 use crate::memory::{Memory, Outputs, Span};
 use crate::operator::Operator;
-use crate::plan::{Piece, Plan};
+use crate::plan::Plan;
 use crate::rules::Request;
 use crate::shape::MAX_RANK;
 use core::ffi::c_void;
@@ -73,17 +73,7 @@ impl<'a> Arguments<'a> {
 
 /// Operator, axis and the like; the lengths are parsed on their own.
 fn request<'a>(params: &libsplit_params, outputs: Option<usize>) -> Result<Request<'a>, Error> {
-    let operator = match params.op {
-        libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
-        libsplit_op::ONNX_SPLIT_TO_SEQUENCE => Operator::onnx_split_to_sequence(params.opset),
-        libsplit_op::OPENVINO_VARIADIC_SPLIT => {
-            openvino(params.opset, "OpenVINO VariadicSplit").map(|()| Operator::VariadicSplit1)
-        }
-        libsplit_op::OPENVINO_SPLIT => {
-            openvino(params.opset, "OpenVINO Split").map(|()| Operator::OpenVinoSplit1)
-        }
-        libsplit_op(actual) => Err(Error::OperatorUnknown { expected: 4, actual: actual.into() }),
-    }?;
+    let operator = operator(params)?;
     check_flags("params", params.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
     Ok(Request {
         operator,
@@ -94,6 +84,22 @@ fn request<'a>(params: &libsplit_params, outputs: Option<usize>) -> Result<Reque
         clamp_uneven: params.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
         outputs,
     })
+}
+
+/// The operator version that governs.
+#[inline(always)]
+pub(super) fn operator(params: &libsplit_params) -> Result<Operator, Error> {
+    match params.op {
+        libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
+        libsplit_op::ONNX_SPLIT_TO_SEQUENCE => Operator::onnx_split_to_sequence(params.opset),
+        libsplit_op::OPENVINO_VARIADIC_SPLIT => {
+            openvino(params.opset, "OpenVINO VariadicSplit").map(|()| Operator::VariadicSplit1)
+        }
+        libsplit_op::OPENVINO_SPLIT => {
+            openvino(params.opset, "OpenVINO Split").map(|()| Operator::OpenVinoSplit1)
+        }
+        libsplit_op(actual) => Err(Error::OperatorUnknown { expected: 4, actual: actual.into() }),
+    }
 }
 
 fn openvino(opset: i32, operator: &'static str) -> Result<(), Error> {
@@ -342,31 +348,6 @@ impl Outputs for Descriptors<'_> {
         unsafe { memory(tensor, dtype, shape_of(tensor, which)?, which) }.map(Some)
     }
 
-    fn plain(&self, plan: &Plan<'_>, piece: Piece) -> Option<Span> {
-        let tensor = self.0.get(piece.index)?;
-        let rank = plan.output_rank();
-        if tensor.dtype.0 != plan.dtype as i32
-            || i64::from(tensor.rank) != number(rank)
-            || tensor.shape.is_null()
-            || !tensor.shape.is_aligned()
-            || !tensor.strides.is_null()
-            || tensor.bit_offset != 0
-            || tensor.data.is_null()
-        {
-            return None;
-        }
-        // SAFETY: not NULL, aligned, and `rank` entries long by the promise of `parse`.
-        let shape = unsafe { core::slice::from_raw_parts(tensor.shape, rank) };
-        let bytes = plan.piece_bytes(piece);
-        let start = tensor.data as usize;
-        let span = Span { start, end: start.checked_add(bytes)? };
-        let is_plain = bytes > 0
-            && (tensor.data_bytes == 0 || tensor.data_bytes >= bytes)
-            && plan.has_shape(piece, shape)
-            && !span.intersects(Span::of_slice(shape));
-        is_plain.then_some(span)
-    }
-
     fn data(&self, index: usize) -> Option<*mut u8> {
         let tensor = self.0.get(index).filter(|tensor| !is_unwanted(tensor))?;
         Some(tensor.data.cast())
@@ -380,11 +361,7 @@ impl Outputs for Descriptors<'_> {
 }
 
 /// The caller's thread pool.
-pub(super) struct Pool {
-    executor: libsplit_executor,
-    parallel_for:
-        Option<unsafe extern "C" fn(*mut c_void, libsplit_task_fn, *mut c_void, usize) -> i32>,
-}
+pub(super) struct Pool(libsplit_executor);
 
 // SAFETY: `pool` is only handed back to the caller, on the calling thread.
 unsafe impl Sync for Pool {}
@@ -404,19 +381,19 @@ pub(super) unsafe fn executor(executor: *const libsplit_executor) -> Result<Opti
     if executor.parallel_for.is_none() && executor.flags == 0 {
         return Err(Error::Null { argument: "executor.parallel_for" });
     }
-    Ok(Some(Pool { executor, parallel_for: executor.parallel_for }))
+    Ok(Some(Pool(executor)))
 }
 
 impl Executor for Pool {
     fn max_tasks(&self) -> usize {
-        match self.parallel_for {
-            Some(_) => usize::try_from(self.executor.max_tasks).unwrap_or(usize::MAX),
+        match self.0.parallel_for {
+            Some(_) => usize::try_from(self.0.max_tasks).unwrap_or(usize::MAX),
             None => 1,
         }
     }
 
     fn streaming(&self) -> Streaming {
-        let has = |flag| self.executor.flags & flag != 0;
+        let has = |flag| self.0.flags & flag != 0;
         if has(LIBSPLIT_FLAG_NEVER_STREAM) {
             Streaming::Never
         } else if has(LIBSPLIT_FLAG_OUTPUTS_READ_NEXT) {
@@ -427,14 +404,14 @@ impl Executor for Pool {
     }
 
     fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32> {
-        let Some(parallel_for) = self.parallel_for else {
+        let Some(parallel_for) = self.0.parallel_for else {
             (0..count).for_each(task);
             return Ok(());
         };
         // A wide pointer does not pass through void*, a pointer to one does.
         let context = core::ptr::from_ref(&task).cast_mut().cast();
         // SAFETY: `context` outlives the call, by whose end every task has returned.
-        let code = unsafe { parallel_for(self.executor.pool, Some(run_task), context, count) };
+        let code = unsafe { parallel_for(self.0.pool, Some(run_task), context, count) };
         if code == 0 {
             Ok(())
         } else {

@@ -21,15 +21,7 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: both ends of every move lie within `bytes`.
     unsafe {
         match bytes {
-            0 => {}
-            1 => target.write(source.read()),
-            2..=3 => ends::<2>(source, target, bytes),
-            4..=7 => ends::<4>(source, target, bytes),
-            8..=15 => ends::<8>(source, target, bytes),
-            16..=31 => ends::<16>(source, target, bytes),
-            32..=64 => ends::<32>(source, target, bytes),
-            65..=128 => ends::<64>(source, target, bytes),
-            _ => {
+            129.. => {
                 // On to the target's next line: stores across two lines take twice the time.
                 chunk::<64>(source, target, 0);
                 let mut at = LINE - target as usize % LINE;
@@ -40,6 +32,14 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
                 }
                 chunk::<128>(source, target, last);
             }
+            65.. => ends::<64>(source, target, bytes),
+            33.. => ends::<32>(source, target, bytes),
+            16.. => ends::<16>(source, target, bytes),
+            8.. => ends::<8>(source, target, bytes),
+            4.. => ends::<4>(source, target, bytes),
+            2.. => ends::<2>(source, target, bytes),
+            1 => target.write(source.read()),
+            0 => {}
         }
     }
 }
