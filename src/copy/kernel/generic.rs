@@ -198,8 +198,8 @@ unsafe fn deal_row<T: Copy, const N: usize>(
     }
 }
 
-/// By width, then by number of targets. All of a row is moved one by one, for which no level has
-/// more to offer.
+/// By width, then by number of targets, for every level: elements that move one by one gain nothing
+/// from wider registers.
 pub(super) const DEAL: [[unsafe fn(Deal); DEALS.len()]; WIDTHS.len()] =
     [deals::<u8>(), deals::<u16>(), deals::<u32>(), deals::<u64>(), deals::<u128>()];
 

@@ -36,7 +36,8 @@ impl Group {
         }
     }
 
-    /// Whether its runs are too short to be put together in registers.
+    /// Whether its runs are too short to be put together in registers; none is longer than a stage
+    /// then.
     pub(super) fn is_short(&self) -> bool {
         self.runs().iter().map(|run| run.bytes).sum::<usize>() <= SHORT * self.len
     }

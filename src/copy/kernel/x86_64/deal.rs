@@ -57,7 +57,7 @@ pub(in super::super) unsafe fn deal(deal: Deal, len: usize, width: usize, past: 
     }
     let is_three = len == 3 && deal.step == 3 * width && width < 8;
     let masks = is_three.then(|| shuffle::Masks::new(width));
-    let some = |row: usize, lines: usize, past: bool| {
+    let deal_out = |row: usize, lines: usize, past: bool| {
         if lines == 0 {
             return;
         }
@@ -77,8 +77,8 @@ pub(in super::super) unsafe fn deal(deal: Deal, len: usize, width: usize, past: 
     let begin = deal.targets.first().map_or(0, |target| *target as usize);
     let head = begin.wrapping_neg() % LINE / width;
     let lines = count.saturating_sub(head) / rows;
-    some(0, usize::from(head > 0), false);
-    some(head, lines, past);
-    some(count - rows, usize::from(head + lines * rows < count), false);
+    deal_out(0, usize::from(head > 0), false);
+    deal_out(head, lines, past);
+    deal_out(count - rows, usize::from(head + lines * rows < count), false);
     count
 }
