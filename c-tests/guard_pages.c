@@ -301,7 +301,7 @@ static void test_runs_of_mixed_lengths(void) {
 /* Short runs at the end of rows: what lies behind the last is not read with it. */
 static void test_short_runs_behind_another(void) {
     for (int64_t first = 3; first <= 37; first += 2)
-        for (int64_t run = 1; run <= 8; run *= 2)
+        for (int64_t run = 1; run <= 16; run *= 2)
             for (int pieces = 3; pieces <= 8; pieces++) {
                 struct job job = {.dtype = LIBSPLIT_DTYPE_UINT8, .rows = 130, .pieces = pieces};
                 job.lengths[0] = first;
@@ -336,10 +336,12 @@ static void test_forms_past_the_caches(void) {
         int64_t run;
         int pieces;
     } forms[] = {
-        {1, 2},  {1, 3},  {1, 4},       {1, 7},        {2, 2},      {2, 5},       {4, 3},
-        {4, 17}, {7, 3},  {8, 2},       {8, 4},        {12, 3},     {16, 4},      {24, 2},
-        {31, 2}, {48, 3}, {96, 2},      {128, 3},      {160001, 1}, {600001, 16}, {1600001, 2},
-        {64, 5}, {32, 9}, {6000001, 3}, {17900001, 1},
+        {1, 2},  {1, 3},       {1, 4},        {1, 6},      {1, 7},       {1, 11},      {1, 13},
+        {1, 16}, {2, 2},       {2, 5},        {2, 10},     {3, 5},       {4, 3},       {4, 5},
+        {4, 13}, {4, 17},      {5, 12},       {7, 3},      {8, 2},       {8, 3},       {8, 4},
+        {8, 15}, {12, 3},      {16, 2},       {16, 4},     {16, 15},     {24, 2},      {31, 2},
+        {48, 3}, {96, 2},      {128, 3},      {160001, 1}, {600001, 16}, {1600001, 2}, {64, 5},
+        {32, 9}, {6000001, 3}, {17900001, 1},
     };
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
         int64_t rows = PAST_THE_CACHES / (forms[f].run * forms[f].pieces) + 1;

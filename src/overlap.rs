@@ -157,8 +157,7 @@ fn in_order(
         }
         let lowest = block.get_mut(..len).unwrap_or_default();
         lowest.sort_unstable();
-        let sure = if ceiling.is_none() { len } else { BLOCK };
-        for &key in lowest.iter().take(sure) {
+        for &key in &*lowest {
             visited = Some(key);
             visit(key.1)?;
         }

@@ -1,10 +1,10 @@
 //! Columns of any matrix become rows of their own: dealt out where they are few, else transposed
 //! a part of the matrix at a time.
 
-use super::deal;
 use super::kernel::lines::LINE;
 use super::kernel::transpose::{Transpose, STRIP};
-use super::kernel::{Deal, Kernels, MAX_DEAL};
+use super::kernel::{Kernels, MAX_DEAL};
+use super::rows::Rows;
 use super::tuning::Tuning;
 use core::ptr::null_mut;
 
@@ -33,9 +33,9 @@ const MOST: usize = 2048;
 /// Targets of fewer lines than this are not worth going past the caches for: transposed, and dealt.
 const MIN_STREAMED: usize = 4;
 const MIN_DEALT: usize = 64;
-/// Rows further apart are not dealt out: that reads what lies between them too, which on another
-/// page may be none of ours.
-const MAX_STEP: usize = 4096;
+/// Rows further apart are not dealt out, which asks for what lies between them and may read 16 bytes
+/// of it: no more than a page holds, of which another row has bytes.
+const MAX_STEP: usize = 256;
 
 impl Columns<()> {
     /// Whether there are loops for units of so many bytes.
@@ -74,15 +74,11 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// # Safety
     /// As [`Columns::copy`].
     unsafe fn deal(&self, tuning: Tuning) {
-        self.each_run::<MAX_DEAL>(|first, wanted| {
-            let mut targets = [null_mut(); MAX_DEAL];
-            for (slot, target) in targets.iter_mut().zip(&*wanted) {
-                *slot = *target;
-            }
-            let source = self.source.wrapping_add(first * self.unit);
-            let deal = Deal { source, step: self.step, targets, count: self.rows };
+        let &Self { step, rows, unit, .. } = self;
+        self.each_run::<MAX_DEAL>(|first, targets| {
+            let source = self.source.wrapping_add(first * unit);
             // SAFETY: the caller's promise.
-            unsafe { deal::copy(tuning, deal, wanted.len(), self.unit) };
+            unsafe { Rows::deal_columns(source, step, rows, unit, targets, tuning) };
         });
     }
 

@@ -10,7 +10,6 @@
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
 //! | `columns.rs` | columns become rows of their own: dealt out where they are few, else transposed |
-//! | `deal.rs` | elements of one width, dealt out to as many targets |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 //! | `guarded.rs` | for tests: memory that ends where nothing may be touched |
@@ -18,7 +17,6 @@
 mod caches;
 pub(crate) mod check;
 mod columns;
-mod deal;
 #[cfg(all(test, unix))]
 mod guarded;
 mod kernel;

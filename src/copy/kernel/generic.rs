@@ -9,7 +9,7 @@ use super::bits::{self, Packed, Runs};
 use super::lines::LINE;
 pub(super) use super::transpose::transpose;
 use super::transpose::{Portable, Transpose};
-use super::{generic, Deal, Gather, Kernels};
+use super::{generic, Deal, Gather, Kernels, DEALS, WIDTHS};
 use core::mem::MaybeUninit;
 
 /// Copies contiguous bytes.
@@ -57,7 +57,8 @@ pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, by
     }
 }
 
-/// `N` bytes, 32 at a time in their order: two stores to one line take the time of one.
+/// `N` bytes in their order, 32 at a time and then what is left: two stores to one line take the
+/// time of one.
 ///
 /// # Safety
 /// As [`copy`], for `N` bytes.
@@ -65,11 +66,24 @@ pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, by
 unsafe fn ascending<const N: usize>(source: *const u8, target: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe {
-        if N <= 32 {
-            return chunk::<N>(source, target, 0);
-        }
-        for at in (0..N).step_by(32) {
+        for at in (0..N / 32 * 32).step_by(32) {
             chunk::<32>(source, target, at);
+        }
+        let part = |bytes: usize| (N & bytes > 0).then_some(N / (2 * bytes) * 2 * bytes);
+        if let Some(at) = part(16) {
+            chunk::<16>(source, target, at);
+        }
+        if let Some(at) = part(8) {
+            chunk::<8>(source, target, at);
+        }
+        if let Some(at) = part(4) {
+            chunk::<4>(source, target, at);
+        }
+        if let Some(at) = part(2) {
+            chunk::<2>(source, target, at);
+        }
+        if let Some(at) = part(1) {
+            chunk::<1>(source, target, at);
         }
     }
 }
@@ -88,12 +102,12 @@ pub(super) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, a
 }
 
 /// Gathers units of at most `N` bytes, `N` at a time: what is too much is overwritten by the next
-/// unit. The last units, where that would go past the end, are gathered one by one.
+/// unit. Returns the last units, where that would go past the end.
 ///
 /// # Safety
 /// As [`super::Kernels::gather`].
 #[inline(always)]
-pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) {
+pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
     let Gather { source, step, target, count, unit } = gather;
     // So many units from the end on there are `N` bytes left.
     let whole = (count + 1).saturating_sub(N.div_ceil(unit));
@@ -101,10 +115,37 @@ pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) {
         // SAFETY: the caller's promise; rows are no shorter than units, so sources have as many.
         unsafe { ascending::<N>(source.wrapping_add(at * step), target.add(at * unit)) };
     }
-    for at in whole..count {
-        // SAFETY: the caller's promise.
-        unsafe { copy(source.wrapping_add(at * step), target.add(at * unit), unit) };
+    gather.after(whole)
+}
+
+/// The same for units of any size from 32 bytes on: 32 at a time, and what is left up to a multiple
+/// of 8. Units are alike, so each takes the branches of the one before.
+///
+/// # Safety
+/// As [`super::Kernels::gather`].
+#[inline(always)]
+pub(super) unsafe fn gather_parts(gather: Gather) -> Gather {
+    let Gather { source, step, target, count, unit } = gather;
+    let bytes = unit.next_multiple_of(8);
+    let whole = count.saturating_sub(usize::from(bytes > unit));
+    for at in 0..whole {
+        let (mut from, mut to) = (source.wrapping_add(at * step), target.wrapping_add(at * unit));
+        // SAFETY: as above.
+        unsafe {
+            for _ in 0..bytes / 32 {
+                chunk::<32>(from, to, 0);
+                (from, to) = (from.add(32), to.add(32));
+            }
+            if bytes & 16 > 0 {
+                chunk::<16>(from, to, 0);
+                (from, to) = (from.add(16), to.add(16));
+            }
+            if bytes & 8 > 0 {
+                chunk::<8>(from, to, 0);
+            }
+        }
     }
+    gather.after(whole)
 }
 
 /// Gathers units of any size.
@@ -124,9 +165,8 @@ pub(super) unsafe fn gather_any(gather: Gather) {
 ///
 /// # Safety
 /// As [`super::Kernels::deal`].
-#[inline(always)]
-pub(super) unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
-    let Deal { source, step, targets, count } = deal;
+unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
+    let Deal { source, step, targets, count, .. } = deal;
     if step == N * size_of::<T>() {
         // The same again with a step that the compiler knows.
         for at in 0..count {
@@ -158,6 +198,15 @@ unsafe fn deal_row<T: Copy, const N: usize>(
     }
 }
 
+/// By width, then by number of targets, for every level: elements that move one by one gain nothing
+/// from wider registers.
+pub(super) const DEAL: [[unsafe fn(Deal); DEALS.len()]; WIDTHS.len()] =
+    [deals::<u8>(), deals::<u16>(), deals::<u32>(), deals::<u64>(), deals::<u128>()];
+
+const fn deals<T: Copy>() -> [unsafe fn(Deal); DEALS.len()] {
+    [deal::<T, 16>, deal::<T, 8>, deal::<T, 4>, deal::<T, 3>, deal::<T, 2>, deal::<T, 1>]
+}
+
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
     ($(#[$feature:meta])? level: $level:ty, deal_lines: $deal_lines:expr, past: $past:expr) => {{
@@ -167,6 +216,7 @@ macro_rules! table {
             unsafe { generic::copy(source, target, bytes) };
         }
         $(#[$feature])?
+        #[inline(never)]
         unsafe fn gather_any(gather: Gather) {
             // SAFETY: the caller's promise.
             unsafe { generic::gather_any(gather) };
@@ -174,12 +224,12 @@ macro_rules! table {
         $(#[$feature])?
         unsafe fn gather_over<const N: usize>(gather: Gather) {
             // SAFETY: the caller's promise.
-            unsafe { generic::gather_over::<N>(gather) };
+            unsafe { gather_any(generic::gather_over::<N>(gather)) };
         }
         $(#[$feature])?
-        unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
+        unsafe fn gather_parts(gather: Gather) {
             // SAFETY: the caller's promise.
-            unsafe { generic::deal::<T, N>(deal) };
+            unsafe { gather_any(generic::gather_parts(gather)) };
         }
         $(#[$feature])?
         unsafe fn pack(packed: &mut Packed, runs: Runs) {
@@ -191,9 +241,6 @@ macro_rules! table {
             // SAFETY: the caller's promise.
             unsafe { generic::transpose::<$level, W, N>(matrix) };
         }
-        macro_rules! deals {
-            ($t:ty) => { [deal::<$t, 16>, deal::<$t, 8>, deal::<$t, 4>, deal::<$t, 3>, deal::<$t, 2>, deal::<$t, 1>] };
-        }
         Kernels {
             copy,
             pack,
@@ -203,13 +250,24 @@ macro_rules! table {
                 gather_over::<4>,
                 gather_over::<8>,
                 gather_over::<16>,
+                gather_over::<20>,
                 gather_over::<32>,
+                gather_over::<40>,
+                gather_over::<48>,
+                gather_over::<56>,
                 gather_over::<64>,
+                gather_over::<72>,
+                gather_over::<80>,
+                gather_over::<88>,
                 gather_over::<96>,
+                gather_over::<104>,
+                gather_over::<112>,
+                gather_over::<120>,
                 gather_over::<128>,
+                gather_parts,
             ],
             gather_any,
-            deal: [deals!(u8), deals!(u16), deals!(u32), deals!(u64), deals!(u128)],
+            deal: generic::DEAL,
             transpose: [
                 transpose::<1, 16>,
                 transpose::<2, 8>,

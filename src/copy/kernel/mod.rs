@@ -37,6 +37,8 @@ pub(super) struct Deal {
     pub step: usize,
     pub targets: [*mut u8; MAX_DEAL],
     pub count: usize,
+    /// As many more rows follow, which can be read.
+    pub after: usize,
 }
 
 /// The most targets that rows are dealt out to at a time.
@@ -93,6 +95,8 @@ pub(super) type Merge = unsafe fn(&mut [Stream], usize, *const u8, usize);
 pub(super) struct Past {
     /// Copies contiguous bytes: whole lines to an aligned target.
     pub stream: unsafe fn(*const u8, *mut u8, usize),
+    /// Asks for so many bytes of input, from any address on, that are needed soon.
+    pub ask: fn(*const u8, usize),
     /// What must follow the last store.
     pub fence: fn(),
     pub merge: Merge,
@@ -108,7 +112,29 @@ const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 pub(super) const DEALS: [usize; 6] = [16, 8, 4, 3, 2, 1];
 
 /// The longest units of each of the loops that gather.
-const GATHERS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 96, 128];
+const GATHERS: [usize; 20] =
+    [1, 2, 4, 8, 16, 20, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 1024];
+
+impl Gather {
+    /// What is left after so many units.
+    fn after(self, units: usize) -> Self {
+        Self {
+            source: self.source.wrapping_add(units * self.step),
+            target: self.target.wrapping_add(units * self.unit),
+            count: self.count - units,
+            ..self
+        }
+    }
+}
+
+impl Deal {
+    /// Leaves the first rows out.
+    pub(super) fn skip(&mut self, rows: usize, width: usize) {
+        self.source = self.source.wrapping_add(rows * self.step);
+        self.targets = self.targets.map(|target| target.wrapping_add(rows * width));
+        self.count -= rows;
+    }
+}
 
 impl Kernels {
     /// Whether elements of `width` bytes can be dealt out.

@@ -14,6 +14,9 @@ pub(super) struct Run {
 /// The most pieces that are copied together.
 pub(super) const MAX_GROUP: usize = 32;
 
+/// Runs of so many bytes on average, or fewer, are put together on stages rather than in registers.
+const SHORT: usize = 8;
+
 /// Consecutive pieces that are copied together.
 pub(super) struct Group {
     pub runs: [Run; MAX_GROUP],
@@ -31,6 +34,12 @@ impl Group {
             [first, second, ..] => Self::deals(first, second),
             _ => false,
         }
+    }
+
+    /// Whether its runs are too short to be put together in registers; none is longer than a stage
+    /// then.
+    pub(super) fn is_short(&self) -> bool {
+        self.runs().iter().map(|run| run.bytes).sum::<usize>() <= SHORT * self.len
     }
 
     fn deals(first: &Run, second: &Run) -> bool {

@@ -1,14 +1,16 @@
 //! The canonical form of packed tensors: the input is rows of the whole axis, and each piece takes
 //! a run of every row. The element type is gone: only bytes are left.
 
+mod deal;
 mod group;
 mod merge;
+mod stage;
 
 use super::columns::{Columns, Targets};
 use super::kernel::lines::LINE;
-use super::kernel::{Deal, Gather, AHEAD, MAX_DEAL};
+use super::kernel::{Gather, AHEAD, MAX_DEAL};
 use super::tuning::Tuning;
-use super::{deal, signed, usize_of};
+use super::{signed, usize_of};
 use crate::memory::Outputs;
 use crate::plan::{Piece, Plan};
 use core::ops::Range;
@@ -36,8 +38,9 @@ unsafe impl Sync for Rows {}
 /// Rows are taken in blocks of about this many bytes, which stay in the first-level cache while
 /// one group of pieces after the other takes its runs.
 const BLOCK: usize = 24 << 10;
-/// The least rows of a block that stays in the caches: as many short runs are worth a loop.
-const MIN_BLOCK_ROWS: usize = 64;
+/// Blocks are of a multiple of so many rows: as many short runs are worth a loop, and end a line
+/// where they began one.
+const BLOCK_ROWS: usize = 64;
 
 impl Rows {
     pub(super) fn new(plan: &Plan<'_>, source: *const u8, tuning: Tuning) -> Self {
@@ -86,7 +89,7 @@ impl Rows {
         });
         // What is one group reads the input in its order, and but once.
         let is_one = groups == 1 && deals == 1;
-        let few = (BLOCK / self.row).max(MIN_BLOCK_ROWS);
+        let few = (BLOCK / self.row).max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
         let block = if is_one { rows.len().max(1) } else { few };
         for first in rows.clone().step_by(block) {
             let rows = first..rows.end.min(first.saturating_add(block));
@@ -95,6 +98,9 @@ impl Rows {
                 unsafe {
                     match self.tuning.past {
                         _ if group.is_deal() => self.deal(group.runs(), &rows),
+                        Some(past) if group.is_short() => {
+                            self.stage(past, group.runs(), &rows, Self::gather);
+                        }
                         Some(past) => self.merge(past, group.runs(), &rows),
                         None => self.gather(group.runs(), &rows),
                     }
@@ -138,34 +144,6 @@ impl Rows {
         // SAFETY: the caller's promise.
         unsafe { columns.copy(self.tuning) };
         true
-    }
-
-    /// Deals some rows out, an element of each to each target.
-    ///
-    /// # Safety
-    /// As [`Rows::copy_all`].
-    unsafe fn deal(&self, runs: &[Run], rows: &Range<usize>) {
-        let Some(&Run { offset, bytes: width, .. }) = runs.first() else { return };
-        let mut deal = Deal {
-            source: self.source.wrapping_add(offset),
-            step: self.row,
-            targets: [null_mut(); MAX_DEAL],
-            count: self.count,
-        };
-        for (slot, run) in deal.targets.iter_mut().zip(runs) {
-            *slot = run.target;
-        }
-        // Blocks end where the targets' lines do, if they have that in common.
-        let ahead = match deal.targets.first() {
-            Some(first) if deal.is_alike(runs.len(), width) => *first as usize % LINE / width,
-            _ => 0,
-        };
-        let cut = |row: usize| if row == self.count { row } else { row.saturating_sub(ahead) };
-        let rows = cut(rows.start)..cut(rows.end);
-        deal.skip(rows.start, width);
-        deal.count = rows.len();
-        // SAFETY: the caller's promise.
-        unsafe { deal::copy(self.tuning, deal, runs.len(), width) };
     }
 
     /// Waits for stores past the caches.
@@ -276,7 +254,9 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outputs, Plan, Rows, Tuning};
+    use super::{Outputs, Piece, Plan, Rows, Tuning};
+    #[cfg(unix)]
+    use crate::copy::guarded::Guarded;
     use crate::copy::kernel::levels;
     use crate::dtype::DType;
     use crate::error::Error;
@@ -306,6 +286,32 @@ mod tests {
         const APART: bool = true;
     }
 
+    impl Targets {
+        fn new(begins: impl Iterator<Item = *mut u8>) -> Self {
+            let memory = |data| Memory {
+                data,
+                data_bytes: 0,
+                dtype: DType::Uint8,
+                shape: &[],
+                strides: None,
+                bit_offset: 0,
+            };
+            Self(begins.map(memory).collect())
+        }
+    }
+
+    fn request(lengths: &[i64]) -> Request<'_> {
+        Request {
+            operator: Operator::VariadicSplit1,
+            axis: 1,
+            lengths: Some(lengths.into()),
+            num_outputs: 0,
+            keepdims: true,
+            clamp_uneven: false,
+            outputs: Some(lengths.len()),
+        }
+    }
+
     const MARGIN: usize = 80;
 
     /// No byte of the input.
@@ -318,15 +324,7 @@ mod tests {
         let bytes = usize::try_from(rows * row).unwrap();
         let source: Vec<u8> =
             (0..bytes).map(|i| (i * 31 % 229 + i / 229 % 7).to_le_bytes()[0]).collect();
-        let request = Request {
-            operator: Operator::VariadicSplit1,
-            axis: 1,
-            lengths: Some(lengths.into()),
-            num_outputs: 0,
-            keepdims: true,
-            clamp_uneven: false,
-            outputs: Some(lengths.len()),
-        };
+        let request = request(lengths);
         let shape = [rows, row];
         let plan = Plan::new(&request, DType::Uint8, &shape, false).unwrap();
         let form = Rows::new(&plan, source.as_ptr(), tuning);
@@ -339,15 +337,8 @@ mod tests {
             for buffer in &mut buffers {
                 buffer.fill(UNTOUCHED);
             }
-            let memory = |buffer: &mut Vec<u8>| Memory {
-                data: buffer.as_mut_ptr().wrapping_add(MARGIN + ahead),
-                data_bytes: 0,
-                dtype: DType::Uint8,
-                shape: &[],
-                strides: None,
-                bit_offset: 0,
-            };
-            let targets = Targets(buffers.iter_mut().map(memory).collect());
+            let begin = |buffer: &mut Vec<u8>| buffer.as_mut_ptr().wrapping_add(MARGIN + ahead);
+            let targets = Targets::new(buffers.iter_mut().map(begin));
             // SAFETY: buffers and source are as long as the plan says.
             unsafe {
                 if by_piece {
@@ -405,7 +396,7 @@ mod tests {
 
         #[test]
         fn many_short_pieces(
-            width in prop::sample::select(vec![1i64, 2, 4, 8, 16]),
+            width in 1i64..=16,
             pieces in 2usize..40,
             other in prop::option::of(0i64..20),
             rows in 1i64..2000,
@@ -425,6 +416,61 @@ mod tests {
             for ahead in [0, 1, 7, 16, 31, 33, 63] {
                 for tuning in tunings() {
                     check(&[length, 3], 9, ahead, tuning, length % 2 == 0, 5);
+                }
+            }
+        }
+    }
+
+    /// Input and outputs at the very end, or the very begin, of memory that may be touched.
+    #[cfg(unix)]
+    fn check_guarded(memory: &[Guarded], lengths: &[i64], rows: usize, at_end: bool) {
+        let request = request(lengths);
+        let row: i64 = lengths.iter().sum();
+        let shape = [i64::try_from(rows).unwrap(), row];
+        let plan = Plan::new(&request, DType::Uint8, &shape, false).unwrap();
+        let row = usize::try_from(row).unwrap();
+        let (source, outputs) = memory.split_first().unwrap();
+        let source = source.place(rows * row, at_end);
+        // SAFETY: that many bytes are there.
+        let input = unsafe { std::slice::from_raw_parts(source, rows * row) };
+        let size = |piece: &Piece| rows * usize::try_from(piece.len).unwrap();
+        let places: Vec<*mut u8> =
+            plan.pieces().zip(outputs).map(|(p, memory)| memory.place(size(&p), at_end)).collect();
+        let targets = Targets::new(places.iter().copied());
+        for tuning in tunings() {
+            // SAFETY: input and outputs are as long as the plan says.
+            unsafe {
+                for (piece, place) in plan.pieces().zip(&places) {
+                    place.write_bytes(UNTOUCHED, size(&piece));
+                }
+                Rows::new(&plan, source, tuning).copy_all(&plan, &targets, 0..rows);
+            }
+            for (piece, place) in plan.pieces().zip(&places) {
+                // SAFETY: as above.
+                let copied = unsafe { std::slice::from_raw_parts(*place, size(&piece)) };
+                let begin = usize::try_from(piece.offset).unwrap();
+                let run = begin..begin + usize::try_from(piece.len).unwrap();
+                let expected: Vec<u8> =
+                    input.chunks(row).flat_map(|row| &row[run.clone()]).copied().collect();
+                assert!(copied == expected, "{lengths:?}, {rows} rows, piece {}", piece.index);
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_touched_before_or_after_input_and_outputs() {
+        let memory: Vec<_> = (0..20).map(|_| Guarded::filled(704 << 10)).collect();
+        for width in [1, 2, 3, 4, 5, 8, 9, 12, 16, 20, 36, 45, 133] {
+            for pieces in 1..=18 {
+                for others in [&[][..], &[3], &[300]] {
+                    let mut lengths = vec![width; pieces];
+                    lengths.extend(others);
+                    for rows in [70, 257] {
+                        check_guarded(&memory, &lengths, rows, true);
+                        lengths.rotate_right(1);
+                        check_guarded(&memory, &lengths, rows, false);
+                    }
                 }
             }
         }

@@ -1,41 +1,38 @@
-//! Deals rows out a line of each target at a time. Which way depends on how many elements 16 bytes
-//! of a row have: if there are targets for all, or if they are a power of two, by a network of
-//! interleavings; else by shuffles, the bytes of each target out of each vector of the rows.
+//! Deals rows out a line of each target at a time: which rows, and how 16 bytes of them become the
+//! columns that the network transposes. Rows of three elements go by shuffles.
 
 use super::super::lines::LINE;
-use super::super::{Deal, AHEAD};
-use super::vector::HALF;
+use super::super::Deal;
+use super::vector::{HALF, VECTOR};
 use super::{network, shuffle};
-use core::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
 
-/// The most lines of each target that are made of one column of targets before the next.
-pub(super) const STRIP: usize = 64;
-
-/// Rows that make lines of all targets.
-pub(super) struct Strip {
-    pub row: usize,
-    pub lines: usize,
-    pub past: bool,
+/// How 16 bytes of input become columns.
+pub(super) struct Tile {
+    /// A power of two; the last ones may have no target.
+    pub columns: usize,
+    /// Whole rows that they are of.
+    pub rows: usize,
+    /// Where the bytes of each column come from, twice, if they do not lie together as they are.
+    pub order: Option<[u8; VECTOR]>,
 }
 
-/// Visits all rows: past the caches from the targets' first whole line on, and through them what is
-/// left at either end, over what is there already.
-fn each_strip(deal: &Deal, len: usize, width: usize, past: bool, mut visit: impl FnMut(Strip)) {
-    let rows = LINE / width;
-    // About 16 KiB, which stay in the first-level cache for the next column.
-    let most = (4 * STRIP / len).min(STRIP);
-    let begin = deal.targets.first().map_or(0, |target| *target as usize);
-    let mut row = begin.wrapping_neg() % LINE / width;
-    if row > 0 {
-        visit(Strip { row: 0, lines: 1, past: false });
-    }
-    while row + rows <= deal.count {
-        let lines = ((deal.count - row) / rows).min(most);
-        visit(Strip { row, lines, past });
-        row += lines * rows;
-    }
-    if row < deal.count {
-        visit(Strip { row: deal.count - rows, lines: 1, past: false });
+impl Tile {
+    fn new(deal: &Deal, len: usize, width: usize) -> Self {
+        let in_half = HALF / width;
+        let few = len.next_power_of_two().min(in_half);
+        let rows = in_half / few;
+        if rows == 1 || (rows - 1) * deal.step + len * width > HALF {
+            return Self { columns: in_half, rows: 1, order: None };
+        }
+        let mut order = [0; VECTOR];
+        for half in order.chunks_exact_mut(HALF) {
+            for (at, slot) in half.iter_mut().enumerate() {
+                let (column, row, byte) = (at / width / rows, at / width % rows, at % width);
+                let from = row * deal.step + column * width + byte;
+                *slot = u8::try_from(from).unwrap_or(0);
+            }
+        }
+        Self { columns: few, rows, order: Some(order) }
     }
 }
 
@@ -45,40 +42,43 @@ fn each_strip(deal: &Deal, len: usize, width: usize, past: bool, mut visit: impl
 /// # Safety
 /// As [`super::super::Kernels::deal`]. To go past the caches, the targets must all lie as many
 /// whole elements from a line.
-pub(in super::super) unsafe fn deal(mut deal: Deal, len: usize, width: usize, past: bool) -> usize {
-    let in_half = HALF / width.clamp(1, HALF);
-    let fills_row = len * width == deal.step;
-    let by_network = len >= in_half || fills_row && len.is_power_of_two();
-    let by_shuffles = !by_network && fills_row && len <= shuffle::MOST;
-    let is_partial = !by_network && !by_shuffles;
-    if is_partial {
-        // A half of a row has bytes of what follows: the last rows' would not be there.
-        deal.count = deal.count.saturating_sub(HALF.div_ceil(deal.step));
-    }
-    if deal.count * width < LINE || in_half < 2 || len < 2 || past && is_partial {
+pub(in super::super) unsafe fn deal(deal: Deal, len: usize, width: usize, past: bool) -> usize {
+    if len < 2 {
         return 0;
     }
-    if by_shuffles {
-        let masks = shuffle::masks(len, width);
+    let tile = Tile::new(&deal, len, width);
+    // The last 16 bytes end in the last row that is dealt out, or so many rows after it.
+    let used = (tile.rows - 1) * deal.step + ((len - 1) % tile.columns + 1) * width;
+    let over = HALF.saturating_sub(used).div_ceil(deal.step);
+    let count = deal.count.min((deal.count + deal.after).saturating_sub(over));
+    let rows = LINE / width;
+    if count < rows {
+        return 0;
+    }
+    let is_three = len == 3 && deal.step == 3 * width && width < 8;
+    let masks = is_three.then(|| shuffle::Masks::new(width));
+    let deal_out = |row: usize, lines: usize, past: bool| {
+        if lines == 0 {
+            return;
+        }
+        let mut some = deal;
+        some.skip(row, width);
         // SAFETY: the caller's promise, and the checks above.
-        let strip = |strip| unsafe { shuffle::strip(&deal, len, width, &masks, &strip) };
-        each_strip(&deal, len, width, past, strip);
-    } else {
-        let columns = if by_network { len.min(in_half) } else { in_half };
-        let order = network::order(columns, width);
-        // SAFETY: as above.
-        let strip = |strip| unsafe { network::strip(&deal, len, width, columns, &order, &strip) };
-        each_strip(&deal, len, width, past, strip);
-    }
-    deal.count
-}
-
-/// Asks for the rows that are needed soon.
-#[inline]
-pub(super) fn ask_ahead(source: *const u8, bytes: usize) {
-    let begin = source.wrapping_add(AHEAD);
-    for at in (0..bytes).step_by(LINE) {
-        // SAFETY: any address will do.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(begin.wrapping_add(at).cast()) };
-    }
+        unsafe {
+            match (&masks, past) {
+                (None, _) => network::deal(some, len, width, &tile, lines, past),
+                (Some(masks), false) => shuffle::deal::<false>(&some, masks, lines),
+                (Some(masks), true) => shuffle::deal::<true>(&some, masks, lines),
+            }
+        }
+    };
+    // Past the caches from the targets' first whole line on, and through them what is left at
+    // either end, over what is there already.
+    let begin = deal.targets.first().map_or(0, |target| *target as usize);
+    let head = begin.wrapping_neg() % LINE / width;
+    let lines = count.saturating_sub(head) / rows;
+    deal_out(0, usize::from(head > 0), false);
+    deal_out(head, lines, past);
+    deal_out(count - rows, usize::from(head + lines * rows < count), false);
+    count
 }

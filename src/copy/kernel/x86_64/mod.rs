@@ -4,8 +4,8 @@ use super::bits::{self, Packed, Runs};
 use super::generic::{self, table};
 use super::lines::LINE;
 use super::transpose::Transpose;
-use super::{Deal, Gather, Kernels, Past};
-use core::arch::x86_64::{_mm256_loadu_si256, _mm_sfence};
+use super::{Gather, Kernels, Past};
+use core::arch::x86_64::{_mm256_loadu_si256, _mm_prefetch, _mm_sfence, _MM_HINT_T0};
 use vector::{store_line, VECTOR};
 
 mod deal;
@@ -28,6 +28,7 @@ pub(super) static AVX2: Kernels = table!(
     deal_lines: Some(deal::deal),
     past: Some(Past {
         stream,
+        ask,
         fence: || {
             // SAFETY: SSE is part of x86-64.
             unsafe { _mm_sfence() };
@@ -35,6 +36,14 @@ pub(super) static AVX2: Kernels = table!(
         merge: merge::merge,
     })
 );
+
+/// Asks for bytes, a line at a time.
+fn ask(begin: *const u8, bytes: usize) {
+    for at in (0..bytes).step_by(LINE) {
+        // SAFETY: SSE is part of x86-64; prefetching never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(begin.wrapping_add(at).cast()) };
+    }
+}
 
 /// Copies whole lines past the caches.
 ///

@@ -2,93 +2,158 @@
 //! and again as often as it takes.
 
 use super::super::lines::LINE;
-use super::super::{Deal, MAX_DEAL};
-use super::deal::{ask_ahead, Strip, STRIP};
+use super::super::{Deal, AHEAD, MAX_DEAL};
+use super::ask;
+use super::deal::Tile;
 use super::vector::{load_halves, store_line, transposed, HALF, VECTOR};
 use core::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_shuffle_epi8};
 use core::mem::MaybeUninit;
 
-/// A strip of `len` targets, of `columns` that 16 bytes have: 2, 4, 8 or 16.
+/// The most lines of each target that are made of some columns before the next.
+const STRIP: usize = 64;
+
+/// Deals some lines out to each of `len` targets.
 ///
 /// # Safety
-/// As [`super::deal::deal`]; 16 bytes must be readable from the begin of each row on, or rows have
-/// nothing between them.
-pub(super) unsafe fn strip(
-    deal: &Deal,
+/// As [`super::deal::deal`]; whole tiles must be readable.
+pub(super) unsafe fn deal(
+    mut deal: Deal,
     len: usize,
     width: usize,
-    columns: usize,
-    order: &[u8; VECTOR],
-    strip: &Strip,
+    tile: &Tile,
+    mut lines: usize,
+    past: bool,
 ) {
-    let tile = match (columns, strip.past) {
-        (2, false) => tile::<2, false>,
-        (4, false) => tile::<4, false>,
-        (8, false) => tile::<8, false>,
-        (_, false) => tile::<16, false>,
-        (2, true) => tile::<2, true>,
-        (4, true) => tile::<4, true>,
-        (8, true) => tile::<8, true>,
-        (_, true) => tile::<16, true>,
-    };
-    // Where 16 bytes are several rows, the elements of each target are brought together first.
-    let step = deal.step * (HALF / (columns * width));
     // Columns without a target go here.
-    let mut nowhere = [const { MaybeUninit::<u8>::uninit() }; STRIP * LINE];
-    for first in (0..len).step_by(columns) {
-        // The last columns lie partly over those before.
-        let first = first.min(len.saturating_sub(columns));
-        let mut targets = [nowhere.as_mut_ptr().cast(); MAX_DEAL];
-        let of_this = deal.targets.iter().take(len).skip(first);
-        for (slot, target) in targets.iter_mut().zip(of_this) {
-            *slot = target.wrapping_add(strip.row * width);
-        }
-        let source = deal.source.wrapping_add(strip.row * deal.step + first * width);
-        let ahead = if first == 0 { LINE / width * deal.step } else { 0 };
-        // SAFETY: the caller's promise.
-        unsafe { tile(source, step, order, &targets, strip.lines, ahead) };
-    }
-}
-
-/// Which byte of 16 goes where, so that those of each of `columns` are together; twice.
-pub(super) fn order(columns: usize, width: usize) -> [u8; VECTOR] {
-    let mut order = [0; VECTOR];
-    let bytes_each = HALF / columns;
-    for half in order.chunks_exact_mut(HALF) {
-        for (column, bytes) in half.chunks_exact_mut(bytes_each).enumerate() {
-            for (byte, slot) in bytes.iter_mut().enumerate() {
-                let from = (byte / width * columns + column) * width + byte % width;
-                *slot = u8::try_from(from).unwrap_or(0);
+    let mut nowhere = Nowhere([const { MaybeUninit::uninit() }; STRIP * LINE]);
+    // About 16 KiB, which stay in the first-level cache for the next columns.
+    let most = (4 * STRIP / len).min(STRIP);
+    while lines > 0 {
+        let some = lines.min(most);
+        let mut first = 0;
+        while let Some(strip) = strip_for(tile.columns, len - first) {
+            let mut group = deal;
+            group.source = deal.source.wrapping_add(first * width);
+            group.targets = [nowhere.0.as_mut_ptr().cast(); MAX_DEAL];
+            let targets = deal.targets.iter().take(len).skip(first);
+            for (slot, target) in group.targets.iter_mut().zip(targets).take(strip.len) {
+                *slot = *target;
             }
+            let ahead = if first == 0 { LINE / width * deal.step } else { 0 };
+            let run = if past { strip.past } else { strip.through };
+            // SAFETY: the caller's promise.
+            unsafe { run(&group, tile, some, ahead) };
+            first = len.min(first + strip.len);
         }
+        deal.skip(some * LINE / width, width);
+        lines -= some;
     }
-    order
 }
 
-/// Some lines of `E` columns. Past the caches asks for so many bytes ahead with each line.
+/// Lines that nobody wants.
+#[repr(align(64))]
+struct Nowhere([MaybeUninit<u8>; STRIP * LINE]);
+
+/// The loops for so many targets, which deal out a number of lines, through the caches or past
+/// them. There they ask for so many bytes ahead with each line.
+struct Strip {
+    len: usize,
+    through: unsafe fn(&Deal, &Tile, usize, usize),
+    past: unsafe fn(&Deal, &Tile, usize, usize),
+}
+
+const fn of<const E: usize, const N: usize>() -> Strip {
+    Strip { len: N, through: strip::<E, N, false>, past: strip::<E, N, true> }
+}
+
+/// The loops for `len` targets by tiles of so many columns, or for as many of them as there are
+/// loops for.
+fn strip_for(columns: usize, len: usize) -> Option<&'static Strip> {
+    static ONE: [Strip; 4] = [of::<1, 1>(), of::<1, 2>(), of::<1, 3>(), of::<1, 4>()];
+    static TWO: [Strip; 4] = [of::<2, 1>(), of::<2, 2>(), of::<2, 3>(), of::<2, 4>()];
+    static FOUR: [Strip; 4] = [of::<4, 1>(), of::<4, 2>(), of::<4, 3>(), of::<4, 4>()];
+    static EIGHT: [Strip; 8] = [
+        of::<8, 1>(),
+        of::<8, 2>(),
+        of::<8, 3>(),
+        of::<8, 4>(),
+        of::<8, 5>(),
+        of::<8, 6>(),
+        of::<8, 7>(),
+        of::<8, 8>(),
+    ];
+    static SIXTEEN: [Strip; 6] = [
+        of::<16, 4>(),
+        of::<16, 8>(),
+        of::<16, 10>(),
+        of::<16, 12>(),
+        of::<16, 14>(),
+        of::<16, 16>(),
+    ];
+    let strips: &[Strip] = match columns {
+        1 => &ONE,
+        2 => &TWO,
+        4 => &FOUR,
+        8 => &EIGHT,
+        _ => &SIXTEEN,
+    };
+    let strip = strips.iter().find(|strip| strip.len >= len).or(strips.last());
+    strip.filter(|_| len > 0)
+}
+
+/// Some lines of each of `N` targets, by tiles of `E` columns.
 ///
 /// # Safety
-/// As [`strip`].
+/// As [`deal`].
 #[target_feature(enable = "avx2")]
-unsafe fn tile<const E: usize, const PAST: bool>(
-    mut source: *const u8,
-    step: usize,
-    order: &[u8; VECTOR],
-    targets: &[*mut u8; MAX_DEAL],
+unsafe fn strip<const E: usize, const N: usize, const PAST: bool>(
+    deal: &Deal,
+    tile: &Tile,
     lines: usize,
     ahead: usize,
 ) {
+    let step = deal.step * tile.rows;
+    // Rows of nothing else.
+    let is_packed = N <= E && 2 * N > E && E < 16 && step == HALF / E * N;
     // SAFETY: the caller's promise.
     unsafe {
-        let order = _mm256_loadu_si256(order.as_ptr().cast());
+        if is_packed {
+            // The same with a step that the compiler knows.
+            strip_by::<E, N, PAST>(deal, HALF / E * N, tile, lines, ahead);
+        } else {
+            strip_by::<E, N, PAST>(deal, step, tile, lines, ahead);
+        }
+    }
+}
+
+/// [`strip`] of tiles whose 16 bytes are `step` from the next.
+///
+/// # Safety
+/// As [`deal`].
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn strip_by<const E: usize, const N: usize, const PAST: bool>(
+    deal: &Deal,
+    step: usize,
+    tile: &Tile,
+    lines: usize,
+    ahead: usize,
+) {
+    let mut source = deal.source;
+    // SAFETY: the caller's promise.
+    unsafe {
         for at in 0..lines {
             if PAST {
-                ask_ahead(source, ahead);
+                ask(source.wrapping_add(AHEAD), ahead);
             }
-            let low = columns::<E>(source, step, order);
-            let high = columns::<E>(source.add(2 * E * step), step, order);
-            for ((target, low), high) in targets.iter().zip(low).zip(high) {
-                store_line::<PAST>(target.add(at * LINE), low, high);
+            for first in (0..N).step_by(E) {
+                let source = source.add(first / E * HALF);
+                let low = columns::<E>(source, step, tile.order.as_ref());
+                let high = columns::<E>(source.add(2 * E * step), step, tile.order.as_ref());
+                let targets = deal.targets.iter().take(N).skip(first);
+                for ((target, low), high) in targets.zip(low).zip(high) {
+                    store_line::<PAST>(target.add(at * LINE), low, high);
+                }
             }
             source = source.add(4 * E * step);
         }
@@ -98,14 +163,19 @@ unsafe fn tile<const E: usize, const PAST: bool>(
 /// A vector of each column.
 ///
 /// # Safety
-/// As [`strip`].
+/// As [`deal`].
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn columns<const E: usize>(source: *const u8, step: usize, order: __m256i) -> [__m256i; E] {
+unsafe fn columns<const E: usize>(
+    source: *const u8,
+    step: usize,
+    order: Option<&[u8; VECTOR]>,
+) -> [__m256i; E] {
     // SAFETY: the caller's promise.
     unsafe {
         let mut rows = load_halves::<E>(source, step);
-        if step == HALF {
+        if let Some(order) = order {
+            let order = _mm256_loadu_si256(order.as_ptr().cast());
             for row in &mut rows {
                 *row = _mm256_shuffle_epi8(*row, order);
             }

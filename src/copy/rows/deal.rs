@@ -1,0 +1,101 @@
+//! Elements of one width, dealt out to as many pieces.
+
+use super::super::kernel::lines::LINE;
+use super::super::kernel::{Deal, DEALS, MAX_DEAL};
+use super::group::Run;
+use super::{Rows, Tuning};
+use core::ops::Range;
+use core::ptr::null_mut;
+
+impl Rows {
+    /// Deals the first columns of some rows, `row` bytes apart, out: `width` bytes to each of some
+    /// targets, [`MAX_DEAL`] at the most.
+    ///
+    /// # Safety
+    /// Every row must be readable up to the next, the last one over the columns; every target must
+    /// be writable.
+    pub(in super::super) unsafe fn deal_columns(
+        source: *const u8,
+        row: usize,
+        count: usize,
+        width: usize,
+        targets: &[*mut u8],
+        tuning: Tuning,
+    ) {
+        let rows = Self { source, count, row, step: width, shared: 0, tuning };
+        let mut runs = [Run { offset: 0, bytes: width, target: null_mut() }; MAX_DEAL];
+        for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
+            *run = Run { offset: column * width, target: *target, ..*run };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { rows.deal(runs.get(..targets.len()).unwrap_or_default(), &(0..count)) };
+    }
+
+    /// Deals some rows out, an element of each to each target.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    pub(super) unsafe fn deal(&self, runs: &[Run], rows: &Range<usize>) {
+        let Some(&Run { bytes: width, target: first, .. }) = runs.first() else { return };
+        let begin = |target: *mut u8| target as usize % LINE;
+        let alike =
+            begin(first) % width == 0 && runs.iter().all(|run| begin(run.target) == begin(first));
+        // Blocks end where the targets' lines do, if they have that in common.
+        let ahead = if alike { begin(first) / width } else { 0 };
+        let cut = |row: usize| if row == self.count { row } else { row.saturating_sub(ahead) };
+        let mut rows = cut(rows.start)..cut(rows.end);
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.tuning.past {
+                Some(past) => {
+                    if let (true, Some(deal_lines)) = (alike, self.tuning.kernels.deal_lines) {
+                        rows.start +=
+                            deal_lines(self.rows_of(runs, &rows), runs.len(), width, true);
+                    }
+                    self.stage(past, runs, &rows, Self::deal_through);
+                }
+                None => self.deal_through(runs, &rows),
+            }
+        }
+    }
+
+    /// Deals out to as many targets at a time as there is a loop for.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn deal_through(&self, runs: &[Run], rows: &Range<usize>) {
+        let width = runs.first().map_or(0, |run| run.bytes);
+        let kernels = self.tuning.kernels;
+        let mut deal = self.rows_of(runs, rows);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(deal_lines) = kernels.deal_lines {
+                deal.skip(deal_lines(deal, runs.len(), width, false), width);
+            }
+            let mut left = runs.len();
+            while left > 0 {
+                let now = DEALS.into_iter().find(|len| *len <= left).unwrap_or(1);
+                kernels.deal(deal, width, now);
+                deal.targets.rotate_left(now);
+                deal.source = deal.source.wrapping_add(now * width);
+                left -= now;
+            }
+        }
+    }
+
+    /// Rows as they are dealt out.
+    fn rows_of(&self, runs: &[Run], rows: &Range<usize>) -> Deal {
+        let offset = runs.first().map_or(0, |run| run.offset);
+        let mut targets = [null_mut(); MAX_DEAL];
+        for (slot, run) in targets.iter_mut().zip(runs) {
+            *slot = run.target.wrapping_add(rows.start * run.bytes);
+        }
+        Deal {
+            source: self.source.wrapping_add(rows.start * self.row + offset),
+            step: self.row,
+            targets,
+            count: rows.len(),
+            after: self.count - rows.end,
+        }
+    }
+}
