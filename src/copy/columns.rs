@@ -33,8 +33,8 @@ const MOST: usize = 2048;
 /// Targets of fewer lines than this are not worth going past the caches for: transposed, and dealt.
 const MIN_STREAMED: usize = 4;
 const MIN_DEALT: usize = 64;
-/// Rows further apart are not dealt out, which asks for what lies between them and may read 16 bytes
-/// of it: no more than a page holds, of which another row has bytes.
+/// Rows further apart are not dealt out: that asks for what lies between them, and may read 16 bytes
+/// of it. So near the next row, those are on a page of ours.
 const MAX_STEP: usize = 256;
 
 impl Columns<()> {
