@@ -9,6 +9,9 @@
 //! | `transpose.rs` | contiguous units of many rows become rows of their own |
 //! | `lines.rs` | a stage that turns small pieces into whole lines for such stores |
 
+// Other CPUs have loops for every case, but not for every way of going about it.
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports))]
+
 pub(super) mod bits;
 mod generic;
 pub(super) mod lines;
