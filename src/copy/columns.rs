@@ -237,6 +237,7 @@ mod tests {
             }
         }
     }
+
     #[test]
     fn few_columns_of_many_rows() {
         let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];

@@ -10,7 +10,7 @@ use core::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_shuffle_epi8};
 use core::mem::MaybeUninit;
 
 /// The most lines of each target that are made of some columns before the next.
-const STRIP: usize = 64;
+const MOST_LINES: usize = 64;
 
 /// Deals some lines out to each of `len` targets.
 ///
@@ -25,9 +25,9 @@ pub(super) unsafe fn deal(
     past: bool,
 ) {
     // Columns without a target go here.
-    let mut nowhere = Nowhere([const { MaybeUninit::uninit() }; STRIP * LINE]);
+    let mut nowhere = Nowhere([const { MaybeUninit::uninit() }; MOST_LINES * LINE]);
     // About 16 KiB, which stay in the first-level cache for the next columns.
-    let most = (4 * STRIP / len).min(STRIP);
+    let most = (4 * MOST_LINES / len).min(MOST_LINES);
     while lines > 0 {
         let some = lines.min(most);
         let mut first = 0;
@@ -52,7 +52,7 @@ pub(super) unsafe fn deal(
 
 /// Lines that nobody wants.
 #[repr(align(64))]
-struct Nowhere([MaybeUninit<u8>; STRIP * LINE]);
+struct Nowhere([MaybeUninit<u8>; MOST_LINES * LINE]);
 
 /// The loops for so many targets, which deal out a number of lines, through the caches or past
 /// them. There they ask for so many bytes ahead with each line.

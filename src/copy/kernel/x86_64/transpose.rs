@@ -32,6 +32,7 @@ impl Level for Avx2 {
         // SAFETY: the caller's promise, and that there is AVX2.
         unsafe { stream(source, target, bytes) };
     }
+
     #[inline(always)]
     fn ask(source: *const u8, step: usize, rows: usize) {
         let mut line = source;
