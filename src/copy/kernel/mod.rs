@@ -20,6 +20,7 @@ pub(super) mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
+use super::signed;
 use bits::{Packed, Runs};
 use transpose::Transpose;
 

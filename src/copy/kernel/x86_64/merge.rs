@@ -3,15 +3,15 @@
 //! own order.
 
 use super::super::lines::LINE;
-use super::super::Stream;
+use super::super::{signed, Stream};
 use super::vector::{store_line, VECTOR};
 use core::arch::x86_64::{
     __m256i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm_prefetch, _MM_HINT_T0,
 };
 use core::ptr::from_ref;
 
-#[allow(clippy::cast_possible_wrap)] // 64
-const LINE_DUE: isize = LINE as isize;
+/// Of runs of so many bytes, most lines lie within one.
+const LONG: usize = 4 * LINE;
 
 /// # Safety
 /// As [`super::super::Merge`].
@@ -21,7 +21,13 @@ pub(super) unsafe fn merge(streams: &mut [Stream], turns: usize, ahead: *const u
         let mut ahead = ahead.wrapping_add(at * turn);
         for stream in &mut *streams {
             stream.due += stream.turn;
-            while stream.due >= LINE_DUE {
+            if stream.unit >= LONG {
+                // SAFETY: the caller's promise.
+                let bytes = unsafe { long_runs(stream, ahead) };
+                ahead = ahead.wrapping_add(bytes);
+                continue;
+            }
+            while stream.due >= signed(LINE) {
                 // SAFETY: the caller's promise; any address may be asked for.
                 unsafe {
                     _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
@@ -30,8 +36,57 @@ pub(super) unsafe fn merge(streams: &mut [Stream], turns: usize, ahead: *const u
                 }
                 ahead = ahead.wrapping_add(LINE);
                 stream.target = stream.target.wrapping_add(LINE);
-                stream.due -= LINE_DUE;
+                stream.due -= signed(LINE);
             }
+        }
+    }
+}
+
+/// A turn of a stream of long runs: stores the lines that are due, and asks for as many bytes of
+/// input, which it returns.
+///
+/// # Safety
+/// As [`super::super::Merge`].
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn long_runs(stream: &mut Stream, ahead: *const u8) -> usize {
+    let bytes = stream.due.max(0).unsigned_abs() / LINE * LINE;
+    let mut at = 0;
+    while at < bytes {
+        let (source, target) = (stream.source, stream.target.wrapping_add(at));
+        let ahead = ahead.wrapping_add(at);
+        let whole = stream.left.min(bytes - at) / LINE * LINE;
+        // SAFETY: the caller's promise; any address may be asked for.
+        unsafe {
+            for at in (0..whole).step_by(LINE) {
+                _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(at).cast());
+                let low = _mm256_loadu_si256(source.add(at).cast());
+                let high = _mm256_loadu_si256(source.add(at + VECTOR).cast());
+                store_line::<true>(target.add(at), low, high);
+            }
+            if whole > 0 {
+                stream.skip(whole);
+            } else {
+                _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+                let (low, high) = (next(stream), next(stream));
+                store_line::<true>(target, low, high);
+            }
+        }
+        at += whole.max(LINE);
+    }
+    stream.target = stream.target.wrapping_add(bytes);
+    stream.due -= signed(bytes);
+    bytes
+}
+
+impl Stream {
+    /// Takes bytes of a run.
+    fn skip(&mut self, bytes: usize) {
+        self.source = self.source.wrapping_add(bytes);
+        self.left -= bytes;
+        if self.left == 0 {
+            self.source = self.source.wrapping_add(self.gap);
+            self.left = self.unit;
         }
     }
 }
@@ -62,12 +117,8 @@ unsafe fn next(stream: &mut Stream) -> __m256i {
             vector = _mm256_blendv_epi8(more, vector, keep);
             have += unit;
         }
-        stream.left = have - VECTOR;
-        stream.source = source.wrapping_add(left - stream.left);
-        if stream.left == 0 {
-            stream.source = stream.source.wrapping_add(gap);
-            stream.left = unit;
-        }
+        (stream.source, stream.left) = (source, left);
+        stream.skip(left - (have - VECTOR));
         vector
     }
 }
