@@ -9,7 +9,7 @@ use core::ops::Range;
 use core::ptr::null_mut;
 
 /// Pieces whose runs go past the caches take turns of about this many bytes of input.
-const TURN: usize = 512;
+const TURN: usize = 1024;
 
 impl Rows {
     /// Copies some rows of pieces past the caches, together.
