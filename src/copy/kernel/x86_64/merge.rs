@@ -58,21 +58,27 @@ unsafe fn long_runs(stream: &mut Stream, ahead: *const u8) -> usize {
         let whole = stream.left.min(bytes - at) / LINE * LINE;
         // SAFETY: the caller's promise; any address may be asked for.
         unsafe {
-            for at in (0..whole).step_by(LINE) {
-                _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(at).cast());
-                let low = _mm256_loadu_si256(source.add(at).cast());
-                let high = _mm256_loadu_si256(source.add(at + VECTOR).cast());
-                store_line::<true>(target.add(at), low, high);
-            }
-            if whole > 0 {
-                stream.skip(whole);
-            } else {
-                _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+            _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+            if whole == 0 {
                 let (low, high) = (next(stream), next(stream));
                 store_line::<true>(target, low, high);
+                at += LINE;
+                continue;
             }
+            let vector = |at: usize| _mm256_loadu_si256(source.add(at).cast());
+            let (mut low, mut high) = (vector(0), vector(VECTOR));
+            for at in (LINE..whole).step_by(LINE) {
+                _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(at).cast());
+                // Before the store: where that lies a line ahead within its page, CPUs take the
+                // load for one of what is stored, and let it wait.
+                let next = (vector(at), vector(at + VECTOR));
+                store_line::<true>(target.add(at - LINE), low, high);
+                (low, high) = next;
+            }
+            store_line::<true>(target.add(whole - LINE), low, high);
         }
-        at += whole.max(LINE);
+        stream.skip(whole);
+        at += whole;
     }
     stream.target = stream.target.wrapping_add(bytes);
     stream.due -= signed(bytes);
