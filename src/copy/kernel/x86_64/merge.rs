@@ -4,6 +4,7 @@
 
 use super::super::lines::LINE;
 use super::super::{signed, Stream};
+use super::stream_asking;
 use super::vector::{store_line, VECTOR};
 use core::arch::x86_64::{
     __m256i, _mm256_blendv_epi8, _mm256_loadu_si256, _mm_prefetch, _MM_HINT_T0,
@@ -53,29 +54,19 @@ unsafe fn long_runs(stream: &mut Stream, ahead: *const u8) -> usize {
     let bytes = stream.due.max(0).unsigned_abs() / LINE * LINE;
     let mut at = 0;
     while at < bytes {
-        let (source, target) = (stream.source, stream.target.wrapping_add(at));
+        let target = stream.target.wrapping_add(at);
         let ahead = ahead.wrapping_add(at);
         let whole = stream.left.min(bytes - at) / LINE * LINE;
         // SAFETY: the caller's promise; any address may be asked for.
         unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
             if whole == 0 {
+                _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
                 let (low, high) = (next(stream), next(stream));
                 store_line::<true>(target, low, high);
                 at += LINE;
                 continue;
             }
-            let vector = |at: usize| _mm256_loadu_si256(source.add(at).cast());
-            let (mut low, mut high) = (vector(0), vector(VECTOR));
-            for at in (LINE..whole).step_by(LINE) {
-                _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(at).cast());
-                // Before the store: where that lies a line ahead within its page, CPUs take the
-                // load for one of what is stored, and let it wait.
-                let next = (vector(at), vector(at + VECTOR));
-                store_line::<true>(target.add(at - LINE), low, high);
-                (low, high) = next;
-            }
-            store_line::<true>(target.add(whole - LINE), low, high);
+            stream_asking(stream.source, target, whole, Some(ahead));
         }
         stream.skip(whole);
         at += whole;

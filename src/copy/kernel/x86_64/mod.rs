@@ -48,18 +48,44 @@ fn ask(begin: *const u8, bytes: usize) {
 /// Copies whole lines past the caches.
 ///
 /// # Safety
-/// `source` must be readable and `target` writable for `bytes`, a multiple of 64; `target` is
-/// aligned to 64.
+/// As [`stream_asking`].
 #[target_feature(enable = "avx2")]
 unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
-    let mut at = 0;
-    while at < bytes {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let low = _mm256_loadu_si256(source.add(at).cast());
-            let high = _mm256_loadu_si256(source.add(at + VECTOR).cast());
-            store_line::<true>(target.add(at), low, high);
+    // SAFETY: the caller's promise.
+    unsafe { stream_asking(source, target, bytes, None) };
+}
+
+/// Copies whole lines past the caches, and asks for as many from a place on.
+///
+/// # Safety
+/// `source` must be readable and `target` writable for `bytes`, a multiple of 64; `target` is
+/// aligned to 64. Any address may be asked for.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn stream_asking(
+    source: *const u8,
+    target: *mut u8,
+    bytes: usize,
+    ahead: Option<*const u8>,
+) {
+    if bytes == 0 {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let vector = |at: usize| _mm256_loadu_si256(source.add(at).cast());
+        let (mut low, mut high) = (vector(0), vector(VECTOR));
+        for at in (0..bytes).step_by(LINE) {
+            if let Some(ahead) = ahead {
+                _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(at).cast());
+            }
+            let (last_low, last_high) = (low, high);
+            // Before the store: where that lies a line ahead within its page, CPUs take the load
+            // for one of what is stored, and let it wait.
+            if at + LINE < bytes {
+                (low, high) = (vector(at + LINE), vector(at + LINE + VECTOR));
+            }
+            store_line::<true>(target.add(at), last_low, last_high);
         }
-        at += LINE;
     }
 }
