@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use libsplit_fuzz::call::noise;
+use libsplit_fuzz::call::{noise, ZERO};
 use libsplit_fuzz::script::{wild, Script};
 use libsplit_fuzz::tensor::{bits_of, check_size, Refused};
 use params::{Attributes, Rules};
@@ -208,17 +208,6 @@ impl Node {
         extents.map(|(at, extent)| if Some(at) == axis { length } else { *extent }).collect()
     }
 }
-
-const ZERO: libsplit_tensor = libsplit_tensor {
-    data: null_mut(),
-    data_bytes: 0,
-    shape: null_mut(),
-    strides: null_mut(),
-    rank: 0,
-    capacity: 0,
-    dtype: libsplit_dtype(0),
-    bit_offset: 0,
-};
 
 /// A tensor that is only read.
 fn describe(shape: &[i64], dtype: libsplit_dtype, data: *mut u8) -> libsplit_tensor {

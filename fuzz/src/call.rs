@@ -44,6 +44,18 @@ mod fault {
     pub const DATA_NULL: i64 = 4;
 }
 
+/// A descriptor of nothing, to be filled in.
+pub const ZERO: libsplit_tensor = libsplit_tensor {
+    data: null_mut(),
+    data_bytes: 0,
+    shape: null_mut(),
+    strides: null_mut(),
+    rank: 0,
+    capacity: 0,
+    dtype: libsplit_dtype(0),
+    bit_offset: 0,
+};
+
 /// Bytes that look random.
 pub fn noise(len: usize, seed: i64) -> Vec<u8> {
     let mut state = (seed as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -115,16 +127,7 @@ impl Described {
             bit_offset,
         });
         let mut described = Self {
-            raw: libsplit_tensor {
-                data: null_mut(),
-                data_bytes: 0,
-                shape: null_mut(),
-                strides: null_mut(),
-                rank,
-                capacity: 0,
-                dtype: libsplit_dtype(dtype),
-                bit_offset,
-            },
+            raw: libsplit_tensor { rank, dtype: libsplit_dtype(dtype), bit_offset, ..ZERO },
             shape,
             strides: strides.unwrap_or_default(),
             buffer: vec![],

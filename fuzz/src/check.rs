@@ -1,7 +1,7 @@
 //! The four functions, each compared with the model: what must be refused is, and changes nothing;
 //! everything else gives exactly what the model says.
 
-use crate::call::{askew, most_bytes, Call, Described};
+use crate::call::{askew, most_bytes, Call, Described, ZERO};
 use crate::rules::{self, Answer, Ask, FEW};
 use crate::script::{wild, Script};
 use crate::tensor::{bits_of, check_size, packed_strides, Refused, Tensor};
@@ -156,17 +156,7 @@ fn given(script: &Script, call: &Call) -> Option<Ask> {
 
 /// Descriptors for `given` outputs, or as many as there can be where more are claimed.
 fn descriptors(given: usize) -> Vec<libsplit_tensor> {
-    let zero = libsplit_tensor {
-        data: null_mut(),
-        data_bytes: 0,
-        shape: null_mut(),
-        strides: null_mut(),
-        rank: 0,
-        capacity: 0,
-        dtype: split::ffi::libsplit_dtype(0),
-        bit_offset: 0,
-    };
-    vec![zero; given.min(FEW as usize)]
+    vec![ZERO; given.min(FEW as usize)]
 }
 
 fn bytes_of<T>(slice: &[T]) -> Vec<u8> {
