@@ -5,10 +5,10 @@
 
 use divan::counter::BytesCount;
 use divan::Bencher;
-use split::ffi::{
+use libsplit::ffi::{
     libsplit_copy, libsplit_dtype, libsplit_op, libsplit_params, libsplit_status, libsplit_tensor,
 };
-use split::{Operator, Split, View, ViewMut};
+use libsplit::{Operator, Split, View, ViewMut};
 use std::fmt;
 use std::ptr::{null, null_mut};
 
@@ -93,7 +93,7 @@ fn transpose(bencher: Bencher, width: usize) {
     }
 }
 
-fn transposed<T: split::Element + Copy + Default>(bencher: Bencher) {
+fn transposed<T: libsplit::Element + Copy + Default>(bencher: Bencher) {
     const SIDE: usize = 2048;
     let side = extent(SIDE);
     let source = vec![T::default(); SIDE * SIDE];

@@ -16,16 +16,16 @@ use num_complex::Complex;
 /// struct F8E5M2(u8);
 ///
 /// // SAFETY: one byte, as FLOAT8E5M2 is.
-/// unsafe impl split::Element for F8E5M2 {
-///     const DTYPE: split::DType = split::DType::Float8E5M2;
+/// unsafe impl libsplit::Element for F8E5M2 {
+///     const DTYPE: libsplit::DType = libsplit::DType::Float8E5M2;
 /// }
 ///
 /// let data = [0x3C, 0x40, 0x44, 0x48].map(F8E5M2);
-/// let halves = split::Split::new(split::Operator::OpenVinoSplit1)
+/// let halves = libsplit::Split::new(libsplit::Operator::OpenVinoSplit1)
 ///     .num_outputs(2)
-///     .to_vecs(&split::View::packed(&data, &[4])?)?;
+///     .to_vecs(&libsplit::View::packed(&data, &[4])?)?;
 /// assert_eq!(halves[1], [F8E5M2(0x44), F8E5M2(0x48)]);
-/// # Ok::<(), split::Error>(())
+/// # Ok::<(), libsplit::Error>(())
 /// ```
 pub unsafe trait Element: Copy {
     /// The element type.

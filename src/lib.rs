@@ -6,7 +6,7 @@
 //! [`Operator`] version, set its parameters on a [`Split`], and hand it a [`View`] of the input:
 //!
 //! ```
-//! use split::{Operator, Split, View};
+//! use libsplit::{Operator, Split, View};
 //!
 //! // A query, key and value projection in one matrix, as models fuse them: 2 tokens, 2 + 2 + 2.
 //! let qkv = half::f16::from_f32_const(1.0);
@@ -17,7 +17,7 @@
 //!     .views(&View::packed(&qkv, &[2, 6])?)?;
 //! assert_eq!(pieces[0].shape(), [2, 2]);
 //! assert_eq!(pieces[0].strides(), [6, 1]);
-//! # Ok::<(), split::Error>(())
+//! # Ok::<(), libsplit::Error>(())
 //! ```
 //!
 //! Whatever a rule refuses is an [`Error`] that names the argument, both numbers and the remedy,

@@ -14,7 +14,7 @@ use crate::view::{View, ViewMut};
 /// the others are what the C functions of the same names do.
 ///
 /// ```
-/// use split::{Operator, Split, View};
+/// use libsplit::{Operator, Split, View};
 ///
 /// let data = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
 /// let input = View::packed(&data, &[7])?;
@@ -25,7 +25,7 @@ use crate::view::{View, ViewMut};
 ///
 /// let copies = split.to_vecs(&input)?;
 /// assert_eq!(copies[0], [1.0, 2.0, 3.0]);
-/// # Ok::<(), split::Error>(())
+/// # Ok::<(), libsplit::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
 #[must_use]
@@ -54,14 +54,14 @@ impl<'a> Split<'a> {
     /// The operator's lengths: a slice or array, one a piece, or [`Lengths::scalar`].
     ///
     /// ```
-    /// use split::{Operator, Split, View};
+    /// use libsplit::{Operator, Split, View};
     ///
     /// let data: Vec<u8> = (0..12).collect();
     /// let input = View::packed(&data, &[2, 6])?;
     /// let pieces = Split::new(Operator::VariadicSplit1).axis(1).lengths(&[1, -1]).views(&input)?;
     /// assert_eq!(pieces[1].shape(), [2, 5]);
     /// assert_eq!(pieces[0].to_vec(), [0, 6]);
-    /// # Ok::<(), split::Error>(())
+    /// # Ok::<(), libsplit::Error>(())
     /// ```
     pub fn lengths(self, lengths: impl Into<Lengths<'a>>) -> Self {
         Self(Request { lengths: Some(lengths.into()), ..self.0 })
@@ -98,12 +98,12 @@ impl<'a> Split<'a> {
     /// input and then in the outputs.
     ///
     /// ```
-    /// use split::{Operator, Split, DIM_UNKNOWN};
+    /// use libsplit::{Operator, Split, DIM_UNKNOWN};
     ///
     /// let split = Split::new(Operator::onnx_split(13)?).lengths(&[3i64, 1]);
     /// let shapes = split.shapes::<f32>(&[DIM_UNKNOWN, 8])?;
     /// assert_eq!(shapes, [[3, 8], [1, 8]]);
-    /// # Ok::<(), split::Error>(())
+    /// # Ok::<(), libsplit::Error>(())
     /// ```
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl<'a> Split<'a> {
     /// Copies every piece into its output, whose shape must be the operator's.
     ///
     /// ```
-    /// use split::{Operator, Split, View, ViewMut};
+    /// use libsplit::{Operator, Split, View, ViewMut};
     ///
     /// // An interleaved picture of 2 × 2 pixels, into a plane of its own for each colour.
     /// let pixels = [11u8, 12, 13, 21, 22, 23, 31, 32, 33, 41, 42, 43];
@@ -179,7 +179,7 @@ impl<'a> Split<'a> {
     ///     ],
     /// )?;
     /// assert_eq!((red, blue), ([11, 21, 31, 41], [13, 23, 33, 43]));
-    /// # Ok::<(), split::Error>(())
+    /// # Ok::<(), libsplit::Error>(())
     /// ```
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl<'a> Split<'a> {
     /// [`Split::copy`] with the work given to an executor, where there is enough of it.
     ///
     /// ```
-    /// use split::{Executor, Operator, Split, View, ViewMut};
+    /// use libsplit::{Executor, Operator, Split, View, ViewMut};
     ///
     /// struct Threads;
     ///
@@ -224,7 +224,7 @@ impl<'a> Split<'a> {
     ///     &Threads,
     /// )?;
     /// assert_eq!((even[7], odd[49_999]), (14, 99_999));
-    /// # Ok::<(), split::Error>(())
+    /// # Ok::<(), libsplit::Error>(())
     /// ```
     ///
     /// # Errors

@@ -106,9 +106,9 @@ impl<'a, T: Element> View<'a, T> {
     /// ```
     /// // A matrix of 2 rows and 3 columns, seen transposed and with its rows reversed.
     /// let data = [1, 2, 3, 4, 5, 6];
-    /// let view = split::View::strided(&data, 3, &[3, 2], &[1, -3])?;
+    /// let view = libsplit::View::strided(&data, 3, &[3, 2], &[1, -3])?;
     /// assert_eq!(view.to_vec(), [4, 1, 5, 2, 6, 3]);
-    /// # Ok::<(), split::Error>(())
+    /// # Ok::<(), libsplit::Error>(())
     /// ```
     ///
     /// # Errors

@@ -8,7 +8,8 @@ use gimli::{AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, Littl
 use object::{Object, ObjectSection};
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -36,7 +37,7 @@ impl<'a> Entry<'a> {
     fn name(&self) -> Option<String> {
         let name = self.value(gimli::DW_AT_name)?;
         let name = self.library.dwarf.attr_string(self.unit, name).unwrap();
-        Some(name.to_string().unwrap().replace("split::ffi::types::", ""))
+        Some(name.to_string().unwrap().replace("libsplit::ffi::types::", ""))
     }
 
     /// The type of a parameter, of a field, or of what a function returns.
@@ -137,12 +138,20 @@ fn lines_only_in(text: &str, other: &str) -> String {
     only.flat_map(|line| ["\n  ", line]).collect()
 }
 
+/// Builds the C artifact with all its debug information.
+fn c_library() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("abi");
+    let arguments = ["rustc", "--locked", "--lib", "--crate-type=cdylib", "--features=capi"];
+    let mut cargo = Command::new(env!("CARGO"));
+    let status = cargo.args(arguments).arg("--target-dir").arg(&target).status().unwrap();
+    assert!(status.success());
+    target.join("debug/liblibsplit.so")
+}
+
 #[test]
 fn the_binary_interface_is_the_committed_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("abi/libsplit.abi");
-    // Cargo puts the library that belongs to this test beside it.
-    let library = std::env::current_exe().unwrap().with_file_name("libsplit.so");
-    let library = std::fs::read(library).unwrap();
+    let library = std::fs::read(c_library()).unwrap();
     let found: String = Library::parse(&library).interface().into_iter().collect();
     if std::env::var_os("LIBSPLIT_UPDATE_ABI").is_some() {
         std::fs::write(&path, &found).unwrap();

@@ -3,12 +3,12 @@
 // Calls into C functions are all unsafe, and what they get is made right above them.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::borrow_as_ptr)]
 
-use split::ffi::{
+use libsplit::ffi::{
     libsplit_dtype, libsplit_dtype_bits, libsplit_dtype_name, libsplit_status,
     libsplit_status_name, libsplit_version, libsplit_version_string, LIBSPLIT_DIM_UNKNOWN,
     LIBSPLIT_MAX_RANK, LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR, LIBSPLIT_VERSION_PATCH,
 };
-use split::{DType, ErrorKind, DIM_UNKNOWN, MAX_RANK};
+use libsplit::{DType, ErrorKind, DIM_UNKNOWN, MAX_RANK};
 use std::ffi::{c_char, CStr};
 use std::path::Path;
 

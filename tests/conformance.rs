@@ -6,8 +6,8 @@
 mod common;
 
 use common::{count, infer, params, view, Tensor};
+use libsplit::ffi::{libsplit_copy, libsplit_op, libsplit_params, libsplit_tensor};
 use serde::Deserialize;
-use split::ffi::{libsplit_copy, libsplit_op, libsplit_params, libsplit_tensor};
 use std::ptr::null;
 
 #[derive(Deserialize)]

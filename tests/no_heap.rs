@@ -6,7 +6,7 @@
 mod common;
 
 use common::{params, Tensor};
-use split::ffi::{
+use libsplit::ffi::{
     libsplit_copy, libsplit_count, libsplit_error, libsplit_infer, libsplit_op, libsplit_params,
     libsplit_status, libsplit_tensor, libsplit_view,
 };

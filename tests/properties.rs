@@ -7,12 +7,12 @@
 mod common;
 
 use common::{call, count, infer, params, view, Tensor};
-use proptest::prelude::*;
-use proptest::sample::{select, Index};
-use split::ffi::{
+use libsplit::ffi::{
     libsplit_copy, libsplit_executor, libsplit_op, libsplit_params, libsplit_task_fn,
     libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
+use proptest::prelude::*;
+use proptest::sample::{select, Index};
 use std::ffi::c_void;
 use std::ptr::null;
 

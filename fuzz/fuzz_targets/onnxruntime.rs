@@ -7,7 +7,7 @@ use libsplit_fuzz::call::{noise, ZERO};
 use libsplit_fuzz::script::{wild, Script};
 use libsplit_fuzz::tensor::{bits_of, check_size, Refused};
 use params::{Attributes, Rules};
-use split::ffi::{
+use libsplit::ffi::{
     libsplit_copy, libsplit_count, libsplit_dtype, libsplit_infer, libsplit_params,
     libsplit_status, libsplit_tensor,
 };

@@ -7,7 +7,7 @@ use crate::rules::{
 };
 use crate::script::{self, wild, Script};
 use crate::tensor::{bits_of, packed_strides, Tensor};
-use split::ffi::{libsplit_dtype, libsplit_op, libsplit_params, libsplit_tensor};
+use libsplit::ffi::{libsplit_dtype, libsplit_op, libsplit_params, libsplit_tensor};
 use std::ptr::{null, null_mut};
 
 /// The most bytes of a buffer: enough for several tasks, or as few as tell all but that.

@@ -5,7 +5,7 @@ use crate::call::{askew, most_bytes, Call, Described, ZERO};
 use crate::rules::{self, Answer, Ask, FEW};
 use crate::script::{wild, Script};
 use crate::tensor::{bits_of, check_size, packed_strides, Refused, Tensor};
-use split::ffi::{
+use libsplit::ffi::{
     libsplit_copy, libsplit_count, libsplit_error, libsplit_executor, libsplit_infer,
     libsplit_params, libsplit_status, libsplit_task_fn, libsplit_tensor, libsplit_view,
 };

@@ -14,7 +14,7 @@ use crate::error::{Error, Which};
 use core::ffi::{c_char, CStr};
 
 /// The version of the library, not of the header: major << 24 | minor << 16 | patch. Never fails.
-#[unsafe(no_mangle)]
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_version() -> u32 {
     LIBSPLIT_VERSION_MAJOR << 24 | LIBSPLIT_VERSION_MINOR << 16 | LIBSPLIT_VERSION_PATCH
 }
@@ -27,27 +27,27 @@ const VERSION: &CStr =
 
 /// The version of the library as text, "major.minor.patch", NUL-terminated and static. Never
 /// fails.
-#[unsafe(no_mangle)]
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_version_string() -> *const c_char {
     VERSION.as_ptr()
 }
 
 /// The name of a status, as "LIBSPLIT_STATUS_ERROR_AXIS", NUL-terminated and static;
 /// "LIBSPLIT_STATUS_UNKNOWN" for a number that is none. Never NULL.
-#[unsafe(no_mangle)]
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char {
     status.name().as_ptr()
 }
 
 /// The name of an element type in ONNX TensorProto.DataType, as "FLOAT16", NUL-terminated and
 /// static; "UNDEFINED" for a number that is none. Never NULL.
-#[unsafe(no_mangle)]
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_dtype_name(dtype: libsplit_dtype) -> *const c_char {
     DType::from_number(dtype.0).map_or(c"UNDEFINED", DType::c_name).as_ptr()
 }
 
 /// Bits of one element: 2, 4, 8, 16, 32, 64 or 128; 0 for a number that is no element type.
-#[unsafe(no_mangle)]
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
     DType::from_number(dtype.0).map_or(0, DType::bits)
 }
@@ -79,7 +79,7 @@ pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
 ///
 /// # Safety
 /// Every pointer must be NULL or valid for what its structure says, for the length of the call.
-#[unsafe(no_mangle)]
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_count(
     input: *const libsplit_tensor,
     params: *const libsplit_params,
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn libsplit_count(
 ///
 /// # Safety
 /// Every pointer must be NULL or valid for what its structure says, for the length of the call.
-#[unsafe(no_mangle)]
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_infer(
     input: *const libsplit_tensor,
     params: *const libsplit_params,
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn libsplit_infer(
 ///
 /// # Safety
 /// Every pointer must be NULL or valid for what its structure says, for the length of the call.
-#[unsafe(no_mangle)]
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_view(
     input: *const libsplit_tensor,
     params: *const libsplit_params,
@@ -250,7 +250,7 @@ pub(super) unsafe fn view_closely(
 ///
 /// # Safety
 /// Every pointer must be NULL or valid for what its structure says, for the length of the call.
-#[unsafe(no_mangle)]
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_copy(
     input: *const libsplit_tensor,
     params: *const libsplit_params,

@@ -1,7 +1,7 @@
 //! Calls into the C functions as a C program would make them, from owned arrays.
 #![allow(dead_code)] // each test uses a part
 
-use split::ffi::{
+use libsplit::ffi::{
     libsplit_count, libsplit_dtype, libsplit_error, libsplit_infer, libsplit_op, libsplit_params,
     libsplit_status, libsplit_tensor, libsplit_view,
 };

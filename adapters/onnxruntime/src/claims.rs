@@ -7,7 +7,7 @@ use ort_sys::{
     ONNXTensorElementDataType as OrtDtype, OrtGraph, OrtLogger, OrtLoggingLevel, OrtNode,
     OrtSessionOptions,
 };
-use split::ffi::{libsplit_dtype, libsplit_dtype_bits};
+use libsplit::ffi::{libsplit_dtype, libsplit_dtype_bits};
 use std::ffi::CString;
 
 /// How ONNX Runtime passes on the options of `add_provider_for_devices`: behind this.

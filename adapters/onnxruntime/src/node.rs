@@ -8,7 +8,7 @@ use core::ffi::{c_void, CStr};
 use core::ptr;
 use ort_sys::{OrtKernelContext, OrtKernelInfo};
 use smallvec::SmallVec;
-use split::ffi::{
+use libsplit::ffi::{
     libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer,
     libsplit_status, libsplit_task_fn, libsplit_tensor,
 };

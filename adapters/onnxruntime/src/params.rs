@@ -2,7 +2,7 @@
 //! that the fuzz target `onnxruntime` can do without it.
 
 use core::ptr;
-use split::ffi::{libsplit_dtype, libsplit_op, libsplit_params, libsplit_tensor};
+use libsplit::ffi::{libsplit_dtype, libsplit_op, libsplit_params, libsplit_tensor};
 
 /// Whose rules a node follows.
 #[derive(Debug, Clone, Copy, PartialEq)]

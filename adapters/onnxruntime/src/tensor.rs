@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use core::ptr;
 use ort_sys::{ONNXTensorElementDataType as OrtDtype, OrtKernelContext, OrtValue};
 use smallvec::SmallVec;
-use split::ffi::{libsplit_dtype, libsplit_tensor};
+use libsplit::ffi::{libsplit_dtype, libsplit_tensor};
 
 /// Extents; on the stack as long as there are not more than models usually have.
 pub type Shape = SmallVec<[i64; 8]>;
