@@ -31,10 +31,13 @@
 //! | `operator.rs` | which operator version governs, which element types it allows |
 //! | `rules/` | parameters to lengths of the pieces, one file an operator |
 //! | `plan.rs` | axis and pieces to extents and offsets of every output |
-//! | `shape.rs`, `memory.rs`, `overlap.rs` | checked arithmetic on shapes, spans and overlaps |
+//! | `place.rs` | where pieces lie in the input: what makes views |
+//! | `targets.rs`, `parts.rs` | outputs checked, and what the engine is given to copy |
+//! | `tensor.rs`, `shape.rs`, `span.rs` | tensors in memory, and checked arithmetic on them |
+//! | `overlap.rs`, `order.rs` | what lies over what |
 //! | `copy/` | bytes moved |
+//! | `ffi/` | the C API: pointers parsed, plans, and the guard |
 //! | `view.rs`, `split.rs`, `element.rs` | this Rust API |
-//! | `ffi/` | the C API: pointer parsing and the guard |
 
 // Numbers from callers must never panic; see tests for what does.
 #![cfg_attr(
@@ -42,19 +45,26 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+extern crate alloc;
+
 mod copy;
 mod dtype;
 mod element;
 mod error;
 pub mod ffi;
 mod lengths;
-mod memory;
 mod operator;
+mod order;
 mod overlap;
+mod parts;
+mod place;
 mod plan;
 mod rules;
 mod shape;
+mod span;
 mod split;
+mod targets;
+mod tensor;
 mod view;
 
 pub use copy::{Executor, Streaming};

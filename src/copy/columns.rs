@@ -6,6 +6,8 @@ use super::kernel::transpose::{Transpose, STRIP};
 use super::kernel::{Kernels, MAX_DEAL};
 use super::rows::Rows;
 use super::tuning::Tuning;
+use super::usize_of;
+use crate::parts::Part;
 use core::ptr::null_mut;
 
 /// Where the next `count` columns go: to `first` and to places `apart` bytes (backwards: wrapped)
@@ -15,6 +17,24 @@ pub(super) struct Targets {
     pub first: Option<*mut u8>,
     pub apart: usize,
     pub count: usize,
+}
+
+impl Targets {
+    /// Of pieces in order, with what none of them wants between.
+    pub(super) fn of<'a>(
+        parts: impl Iterator<Item = Part> + Clone + 'a,
+        of_part: impl Fn(Part) -> Self + Clone + 'a,
+        steps_a_column: i64,
+    ) -> impl Iterator<Item = Self> + Clone + 'a {
+        let mut next = 0;
+        parts.flat_map(move |part| {
+            let gap = part.offset - next;
+            next = part.offset + part.len;
+            let count = usize_of(gap.checked_div(steps_a_column).unwrap_or(0));
+            let gap = (count > 0).then_some(Self { first: None, apart: 0, count });
+            gap.into_iter().chain(Some(of_part(part)))
+        })
+    }
 }
 
 /// `rows` rows, `step` bytes apart (backwards: wrapped), of `count` contiguous units of `unit`

@@ -1,6 +1,6 @@
 //! How the work of one call is cut into tasks for the caller's threads.
 
-use crate::error::{number, Error};
+use crate::error::{number, Error, Fault, Report};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -78,7 +78,8 @@ pub(super) fn run(
     executor: Option<&dyn Executor>,
     work: &Work,
     body: &(dyn Fn(Range<usize>) + Sync),
-) -> Result<(), Error> {
+    report: &mut Report,
+) -> Result<(), Fault> {
     let &Work { bytes, units, granule, pieces } = work;
     let Some(executor) = executor.filter(|_| is_of_use(executor, bytes)) else {
         body(0..units);
@@ -104,11 +105,14 @@ pub(super) fn run(
         }
     });
     if let Err(actual) = result {
-        return Err(Error::ExecutorFailed { expected: 0, actual: actual.into() });
+        return report.refuse(Error::ExecutorFailed { expected: 0, actual: actual.into() });
     }
     match finished.load(Ordering::Acquire) {
         actual if actual == tasks => Ok(()),
-        actual => Err(Error::ExecutorSkipped { expected: number(tasks), actual: number(actual) }),
+        actual => {
+            let (expected, actual) = (number(tasks), number(actual));
+            report.refuse(Error::ExecutorSkipped { expected, actual })
+        }
     }
 }
 
@@ -128,7 +132,7 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    use super::{run, AtomicU64, Executor, Ordering, Work};
+    use super::{run, AtomicU64, Executor, Ordering, Report, Work};
 
     struct Wide;
 
@@ -148,7 +152,8 @@ mod tests {
         let body = |range: std::ops::Range<usize>| {
             done.fetch_add(range.len() as u64, Ordering::Relaxed);
         };
-        run(Some(&Wide), &Work { bytes: 1 << 30, units, granule: 1, pieces: 1 }, &body).unwrap();
+        run(Some(&Wide), &Work { bytes: 1 << 30, units, granule: 1, pieces: 1 }, &body, &mut Report::default())
+            .unwrap();
         assert_eq!(done.into_inner(), units as u64);
     }
 }
