@@ -3,7 +3,7 @@
 //! which each piece takes some columns and makes them rows.
 
 use super::columns::{Columns, Targets};
-use super::kernel::lines::LINE;
+use super::kernel::combine::LINE;
 use super::strided::stride;
 use super::tuning::Tuning;
 use super::{signed, usize_of, wrapped};
@@ -84,7 +84,7 @@ impl<'a> Matrices<'a> {
             unsafe { self.copy_rows(outputs, matrix, first..first + rows) };
             at += rows;
         }
-        if let Some(past) = self.tuning.past {
+        if let Some(past) = self.tuning.non_temporal {
             (past.fence)();
         }
     }
@@ -135,7 +135,6 @@ impl<'a> Matrices<'a> {
 mod tests {
     use super::super::guarded::Guarded;
     use super::{Matrices, Memory, Plan, Tuning};
-    use crate::copy::kernel::levels;
     use crate::dtype::DType;
     use crate::operator::Operator;
     use crate::rules::Request;
@@ -291,9 +290,8 @@ mod tests {
                     is_wanted.then(|| case.expected(input.data, &shape, &strides, piece.offset))
                 })
                 .collect();
-            for kernels in levels() {
-                for past in [None, kernels.past.as_ref()] {
-                    let form = Matrices::new(&plan, &input, Tuning { kernels, past });
+            for tuning in Tuning::all() {
+                    let form = Matrices::new(&plan, &input, tuning);
                     prop_assume!(form.is_some());
                     let form = form.unwrap();
                     let cut = cut.index(form.all_rows() + 1);
@@ -323,9 +321,8 @@ mod tests {
                         let mut whole = vec![UNTOUCHED; MARGIN + ahead];
                         whole.extend(bytes.iter().flatten());
                         whole.resize(both.len(), UNTOUCHED);
-                        prop_assert!(both == whole, "past {}, cut at {cut}", past.is_some());
+                        prop_assert!(both == whole, "past {}, cut at {cut}", tuning.non_temporal.is_some());
                     }
-                }
             }
         }
     }

@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `check.rs` | what a copy checks before the first byte moves |
-//! | `tuning.rs`, `caches.rs` | which loops, and from which size on past the caches |
+//! | `tuning.rs` | rules by CPU: which loops, from which size on past the caches |
 //! | `rows/` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
@@ -14,7 +14,6 @@
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 //! | `guarded.rs` | for tests: memory that ends where nothing may be touched |
 
-mod caches;
 pub(crate) mod check;
 mod columns;
 #[cfg(all(test, unix))]
@@ -28,7 +27,7 @@ mod strided;
 mod sub_byte;
 mod tuning;
 
-use kernel::lines::LINE;
+use kernel::combine::LINE;
 use parallel::Work;
 pub use parallel::{Executor, Streaming};
 
@@ -116,7 +115,7 @@ pub(crate) unsafe fn run<O: Outputs>(
 
 /// The loop that copies contiguous bytes.
 pub(crate) fn contiguous() -> unsafe fn(*const u8, *mut u8, usize) {
-    kernel::detect().copy
+    tuning::contiguous()
 }
 
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a stage past them.

@@ -1,6 +1,6 @@
 //! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
-use super::kernel::lines::LINE;
+use super::kernel::combine::LINE;
 use super::region::{Axis, Region};
 use super::tuning::Tuning;
 use super::{signed, usize_of};
@@ -218,7 +218,7 @@ impl Layout {
         // The outermost axis of which whole steps are wanted.
         for (at, axis) in self.axes().iter().enumerate().skip(1).rev() {
             let next = step * axis.extent;
-            if (units.start > 0 && units.start % next != 0) || units.len() < next {
+            if (units.start > 0 && !units.start.is_multiple_of(next)) || units.len() < next {
                 break;
             }
             (outermost, step) = (at - 1, next);
@@ -247,7 +247,6 @@ pub(super) fn stride(memory: &Memory<'_>, axis: usize, size: usize) -> Option<is
 mod tests {
     use super::super::guarded::Guarded;
     use super::{Layout, Tuning};
-    use crate::copy::kernel::levels;
     use crate::dtype::DType;
     use crate::memory::Memory;
     use crate::operator::Operator;
@@ -373,9 +372,7 @@ mod tests {
                 let bytes = elements(count, dtype);
                 let mut cuts = cuts.map(|cut| cut.index(bytes));
                 cuts.sort_unstable();
-                for kernels in levels() {
-                    for past in [None, kernels.past.as_ref()] {
-                        let tuning = Tuning { kernels, past };
+                for tuning in Tuning::all() {
                         let layout = Layout::new(&plan, piece, &input, &output, tuning);
                         // SAFETY: memory is as large as the strides say.
                         let copied = unsafe {
@@ -385,8 +382,7 @@ mod tests {
                             layout.copy(0..cuts[0]);
                             std::slice::from_raw_parts(begin, out_bytes)
                         };
-                        prop_assert!(copied == expected, "piece {}, past {}", piece.index, past.is_some());
-                    }
+                        prop_assert!(copied == expected, "piece {}, past {}", piece.index, tuning.non_temporal.is_some());
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! own: axes over runs of bits, which begin anywhere in a byte.
 
 use super::kernel::bits::{Packed, Runs};
-use super::kernel::lines::{Lines, LINE, STAGE};
+use super::kernel::combine::{WriteCombining, LINE, SCRATCH};
 use super::tuning::Tuning;
 use super::usize_of;
 use crate::memory::Memory;
@@ -15,7 +15,8 @@ use core::ops::Range;
 pub(super) fn is_whole_bytes(plan: &Plan<'_>, input: &Memory<'_>) -> bool {
     let step = plan.inner * i64::from(plan.dtype.bits());
     let is_whole = |len: i64| len * step % 8 == 0;
-    input.bit_offset % 8 == 0 && (is_whole(1) || plan.pieces().all(|piece| is_whole(piece.len)))
+    input.bit_offset.is_multiple_of(8)
+        && (is_whole(1) || plan.pieces().all(|piece| is_whole(piece.len)))
 }
 
 /// As many rows make whole lines of every piece.
@@ -129,12 +130,12 @@ impl Layout {
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
         let target = self.target.wrapping_add(part.start);
-        // SAFETY: the caller's promise; a stage has room for STAGE bytes.
+        // SAFETY: the caller's promise; a stage has room for SCRATCH bytes.
         unsafe {
-            let Some(stores) = self.tuning.past else { return self.pack(part, target) };
-            let mut lines = Lines::new(target);
-            for start in part.clone().step_by(STAGE) {
-                let end = part.end.min(start + STAGE);
+            let Some(stores) = self.tuning.non_temporal else { return self.pack(part, target) };
+            let mut lines = WriteCombining::new(target);
+            for start in part.clone().step_by(SCRATCH) {
+                let end = part.end.min(start + SCRATCH);
                 self.pack(start..end, lines.room());
                 lines.filled(stores, end - start);
             }
@@ -193,7 +194,6 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::{Layout, Tuning};
-    use crate::copy::kernel::levels;
     use crate::dtype::DType;
     use crate::memory::Memory;
     use crate::operator::Operator;
@@ -268,20 +268,17 @@ mod tests {
         };
         let piece = plan.pieces().nth(1).unwrap();
         let cut = (total / 8 * 5 / 8, total.div_ceil(8));
-        for kernels in levels() {
-            for past in [None, kernels.past.as_ref()] {
-                let mut target = vec![0xEE; expected.len()];
-                let data = target.as_mut_ptr().wrapping_add(MARGIN);
-                let output = Memory { data, shape: &[], strides: None, bit_offset: 0, ..input };
-                let tuning = Tuning { kernels, past };
-                let layout = Layout::new(&plan, piece, &input, &output, tuning);
-                // SAFETY: source and target are as long as the plan says.
-                unsafe {
-                    layout.copy(cut.0..cut.1);
-                    layout.copy(0..cut.0);
-                }
-                assert!(target == expected, "{dtype:?} {lengths:?} x {rows}, lead {lead}, {lay:?}");
+        for tuning in Tuning::all() {
+            let mut target = vec![0xEE; expected.len()];
+            let data = target.as_mut_ptr().wrapping_add(MARGIN);
+            let output = Memory { data, shape: &[], strides: None, bit_offset: 0, ..input };
+            let layout = Layout::new(&plan, piece, &input, &output, tuning);
+            // SAFETY: source and target are as long as the plan says.
+            unsafe {
+                layout.copy(cut.0..cut.1);
+                layout.copy(0..cut.0);
             }
+            assert!(target == expected, "{dtype:?} {lengths:?} x {rows}, lead {lead}, {lay:?}");
         }
     }
 

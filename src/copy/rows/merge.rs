@@ -1,7 +1,7 @@
 //! Pieces whose runs go past the caches together, in whole lines.
 
-use super::super::kernel::lines::LINE;
-use super::super::kernel::{Gather, Kernels, Past, Stream, AHEAD};
+use super::super::kernel::combine::LINE;
+use super::super::kernel::{Gather, Kernels, NonTemporal, Stream};
 use super::super::signed;
 use super::group::{Run, MAX_GROUP};
 use super::Rows;
@@ -16,7 +16,7 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
-    pub(super) unsafe fn merge(&self, past: &Past, runs: &[Run], rows: &Range<usize>) {
+    pub(super) unsafe fn merge(&self, past: &NonTemporal, runs: &[Run], rows: &Range<usize>) {
         let nothing = Stream {
             source: self.source,
             left: 0,
@@ -42,7 +42,8 @@ impl Rows {
                 stream.turn = signed(rows_a_turn * run.bytes);
             }
             let offset = runs.first().map_or(0, |run| run.offset);
-            let ahead = self.source.wrapping_add(rows.start * self.row + offset + AHEAD);
+            let ahead =
+                self.source.wrapping_add(rows.start * self.row + offset + self.tuning.prefetch);
             (past.merge)(streams, rows.len() / rows_a_turn, ahead, rows_a_turn * self.row);
             for (stream, run) in streams.iter_mut().zip(runs) {
                 stream.turn = signed(rows.len() % rows_a_turn * run.bytes);

@@ -7,8 +7,8 @@ mod merge;
 mod stage;
 
 use super::columns::{Columns, Targets};
-use super::kernel::lines::LINE;
-use super::kernel::{Gather, AHEAD, MAX_DEAL};
+use super::kernel::combine::LINE;
+use super::kernel::{Gather, MAX_DEINTERLEAVED};
 use super::tuning::Tuning;
 use super::{signed, usize_of};
 use crate::memory::Outputs;
@@ -85,7 +85,7 @@ impl Rows {
         let (mut groups, mut deals) = (0, 0);
         self.for_each_group(plan, outputs, |group| {
             groups += 1;
-            deals += usize::from(group.is_deal() || self.tuning.past.is_some());
+            deals += usize::from(group.is_deal() || self.tuning.non_temporal.is_some());
         });
         // What is one group reads the input in its order, and but once.
         let is_one = groups == 1 && deals == 1;
@@ -96,7 +96,7 @@ impl Rows {
             self.for_each_group(plan, outputs, |group| {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    match self.tuning.past {
+                    match self.tuning.non_temporal {
                         _ if group.is_deal() => self.deal(group.runs(), &rows),
                         Some(past) if group.is_short() => {
                             self.stage(past, group.runs(), &rows, Self::gather);
@@ -124,7 +124,7 @@ impl Rows {
         let unit = self.bytes(len);
         let count = usize_of(plan.count());
         if !Columns::turns(unit)
-            || count <= MAX_DEAL
+            || count <= MAX_DEINTERLEAVED
             || !plan.pieces().all(|piece| piece.len == len)
         {
             return false;
@@ -148,7 +148,7 @@ impl Rows {
 
     /// Waits for stores past the caches.
     fn finish(&self) {
-        if let Some(past) = self.tuning.past {
+        if let Some(past) = self.tuning.non_temporal {
             (past.fence)();
         }
     }
@@ -207,7 +207,7 @@ impl Rows {
 
     /// Whether outputs stay in the caches.
     pub(super) fn is_cached(&self) -> bool {
-        self.tuning.past.is_none()
+        self.tuning.non_temporal.is_none()
     }
 
     /// Copies a whole piece through the caches, run by run.
@@ -236,12 +236,12 @@ impl Rows {
         let lines = all.line_after(range.start)..all.line_floor(range.end);
         // SAFETY: the caller's promise.
         unsafe {
-            match self.tuning.past {
+            match self.tuning.non_temporal {
                 Some(past) if !lines.is_empty() => {
                     all.copy_range(kernels, range.start..lines.start);
                     let mut stream = all.stream(lines.start);
                     stream.turn = signed(lines.len());
-                    let ahead = stream.source.wrapping_add(AHEAD);
+                    let ahead = stream.source.wrapping_add(self.tuning.prefetch);
                     (past.merge)(from_mut(&mut stream), 1, ahead, 0);
                     all.copy_range(kernels, lines.end..range.end);
                 }
@@ -257,7 +257,6 @@ mod tests {
     use super::{Outputs, Piece, Plan, Rows, Tuning};
     #[cfg(unix)]
     use crate::copy::guarded::Guarded;
-    use crate::copy::kernel::levels;
     use crate::dtype::DType;
     use crate::error::Error;
     use crate::memory::{Memory, Span};
@@ -369,14 +368,6 @@ mod tests {
         }
     }
 
-    /// Every level of CPU features there is here, with and without going past the caches.
-    fn tunings() -> Vec<Tuning> {
-        let levels = levels().into_iter();
-        levels
-            .flat_map(|kernels| [None, kernels.past.as_ref()].map(|past| Tuning { kernels, past }))
-            .collect()
-    }
-
     proptest! {
         #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
 
@@ -389,7 +380,7 @@ mod tests {
             cut in any::<usize>(),
         ) {
             prop_assume!(lengths.iter().sum::<i64>() > 0);
-            for tuning in tunings() {
+            for tuning in Tuning::all() {
                 check(&lengths, rows, ahead, tuning, by_piece, cut);
             }
         }
@@ -404,7 +395,7 @@ mod tests {
             cut in any::<usize>(),
         ) {
             let lengths = std::iter::repeat_n(width, pieces).chain(other).collect::<Vec<_>>();
-            for tuning in tunings() {
+            for tuning in Tuning::all() {
                 check(&lengths, rows, ahead, tuning, false, cut);
             }
         }
@@ -414,7 +405,7 @@ mod tests {
     fn every_length_at_every_offset_from_a_line() {
         for length in 1..=300 {
             for ahead in [0, 1, 7, 16, 31, 33, 63] {
-                for tuning in tunings() {
+                for tuning in Tuning::all() {
                     check(&[length, 3], 9, ahead, tuning, length % 2 == 0, 5);
                 }
             }
@@ -437,7 +428,7 @@ mod tests {
         let places: Vec<*mut u8> =
             plan.pieces().zip(outputs).map(|(p, memory)| memory.place(size(&p), at_end)).collect();
         let targets = Targets::new(places.iter().copied());
-        for tuning in tunings() {
+        for tuning in Tuning::all() {
             // SAFETY: input and outputs are as long as the plan says.
             unsafe {
                 for (piece, place) in plan.pieces().zip(&places) {
