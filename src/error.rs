@@ -314,7 +314,9 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Null { .. } | Self::NullField { .. } | Self::NullAddress { .. } => ErrorKind::Null,
+            Self::Null { .. } | Self::NullField { .. } | Self::NullAddress { .. } => {
+                ErrorKind::Null
+            }
             Self::Alignment { .. } | Self::AlignmentField { .. } => ErrorKind::Alignment,
             Self::StructSize { .. } | Self::StructSizeHuge { .. } | Self::NonZeroTail { .. } => {
                 ErrorKind::StructSize

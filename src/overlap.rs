@@ -117,7 +117,8 @@ impl Grid {
         let cell = all().fold(0, |cell, span| gcd(span.start - lowest, cell));
         let windows = (hull.end.checked_sub(lowest)?).checked_div(cell)? / CELLS;
         let mut highest = 0;
-        let is_ascending = all().all(|span| span.start >= core::mem::replace(&mut highest, span.start));
+        let is_ascending =
+            all().all(|span| span.start >= core::mem::replace(&mut highest, span.start));
         (!is_ascending && windows <= count / BLOCK).then_some(Self { lowest, cell })
     }
 
@@ -197,11 +198,7 @@ impl Lattice {
     }
 
     /// Elements of `size` bytes with extents and strides in elements, none of extent 0.
-    pub(crate) fn strided(
-        span: Span,
-        size: u32,
-        dims: impl Iterator<Item = (i64, i64)>,
-    ) -> Self {
+    pub(crate) fn strided(span: Span, size: u32, dims: impl Iterator<Item = (i64, i64)>) -> Self {
         let mut lattice = Self { run: size.into(), ..Self::whole(span) };
         for (extent, stride) in dims {
             let (count, stride) = (extent.unsigned_abs(), stride.unsigned_abs());
@@ -241,9 +238,9 @@ impl Lattice {
         }
         let (mut rank, mut joined) = (0usize, [Steps::default(); MAX_AXES]);
         for axis in self.axes().iter().rev() {
-            let last = joined.get_mut(rank.wrapping_sub(1)).filter(|last: &&mut Steps| {
-                last.stride.saturating_mul(last.count) == axis.stride
-            });
+            let last = joined
+                .get_mut(rank.wrapping_sub(1))
+                .filter(|last: &&mut Steps| last.stride.saturating_mul(last.count) == axis.stride);
             if let Some(last) = last {
                 last.count = last.count.saturating_mul(axis.count);
             } else if let Some(slot) = joined.get_mut(rank) {
@@ -257,10 +254,15 @@ impl Lattice {
 
     /// Runs begin at multiples of this from the lowest address on; 0 = there is but one.
     fn period(&self) -> usize {
-        let period = self.axes().iter().fold(0, |period, axis| {
-            gcd(usize::try_from(axis.stride).unwrap_or(1), period)
-        });
-        if self.run <= period as u64 { period } else { 0 }
+        let period = self
+            .axes()
+            .iter()
+            .fold(0, |period, axis| gcd(usize::try_from(axis.stride).unwrap_or(1), period));
+        if self.run <= period as u64 {
+            period
+        } else {
+            0
+        }
     }
 }
 
@@ -309,7 +311,8 @@ pub(crate) fn meet(a: &Lattice, b: &Lattice) -> Answer {
 
 /// The axes of both, as differences, longest strides first; how many there are.
 fn differences_of(a: &Lattice, b: &Lattice, into: &mut [Difference; 2 * MAX_AXES]) -> usize {
-    let (mut len, mut first, mut second) = (0, a.axes().iter().peekable(), b.axes().iter().peekable());
+    let (mut len, mut first, mut second) =
+        (0, a.axes().iter().peekable(), b.axes().iter().peekable());
     loop {
         let strides = [first.peek().map(|axis| axis.stride), second.peek().map(|axis| axis.stride)];
         let Some(stride) = strides.into_iter().flatten().max() else { break };
@@ -410,9 +413,8 @@ struct Cluster {
 pub(crate) fn clash(places: &dyn Places) -> Option<Clash> {
     let mut cluster = Cluster { reach: Span::default(), members: [0; CLUSTER], len: 0 };
     let mut found = None;
-    let start = |index| {
-        Some(places.span(index)).filter(|span| !span.is_empty()).map(|span| span.start)
-    };
+    let start =
+        |index| Some(places.span(index)).filter(|span| !span.is_empty()).map(|span| span.start);
     in_order(places.len(), &start, &mut |index| {
         let span = places.span(index);
         if span.start >= cluster.reach.end {
@@ -424,7 +426,11 @@ pub(crate) fn clash(places: &dyn Places) -> Option<Clash> {
             *slot = index;
         }
         cluster.len += 1;
-        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if found.is_some() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     });
     found.or_else(|| cluster.clash(places))
 }
@@ -672,9 +678,7 @@ mod tests {
     #[test]
     fn tiles_side_by_side() {
         let (plane, pitch) = (480 * 640 + 16, 640);
-        let tile = |column: usize| {
-            (4096 + 2 * column, vec![3, 480, 320], vec![plane, pitch, 1])
-        };
+        let tile = |column: usize| (4096 + 2 * column, vec![3, 480, 320], vec![plane, pitch, 1]);
         assert!(accepted(&Tensors(vec![tile(0), tile(320)])));
         assert!(!accepted(&Tensors(vec![tile(0), tile(319)])));
     }

@@ -86,11 +86,7 @@ impl Outputs {
 
     /// That no output overlaps the input or another.
     #[inline(always)]
-    pub(crate) fn check(
-        &self,
-        transfer: &Transfer<'_>,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
+    pub(crate) fn check(&self, transfer: &Transfer<'_>, report: &mut Report) -> Result<(), Fault> {
         if self.trail.is_apart && !self.meets_input {
             return Ok(());
         }
@@ -129,11 +125,7 @@ fn overlapping(output: usize, other: Which, is_sure: bool) -> Error {
 
 /// That no output lies over elements of the input.
 #[inline(never)]
-fn check_input(
-    transfer: &Transfer<'_>,
-    input: Span,
-    report: &mut Report,
-) -> Result<(), Fault> {
+fn check_input(transfer: &Transfer<'_>, input: Span, report: &mut Report) -> Result<(), Fault> {
     let geometry = &transfer.geometry;
     let lattice = match transfer.strides {
         Some(strides) if !geometry.dtype.is_sub_byte() => {

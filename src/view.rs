@@ -74,7 +74,11 @@ impl Layout {
 
     /// Where element [0, …, 0] lies; the slice's begin where there is none.
     fn first<T>(&self, data: *mut T) -> *mut T {
-        if self.shape.contains(&0) { data } else { data.wrapping_add(self.offset) }
+        if self.shape.contains(&0) {
+            data
+        } else {
+            data.wrapping_add(self.offset)
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 //! which each piece takes some columns and makes them rows.
 
 use super::columns::{Columns, Targets};
-use super::kernel::lines::LINE;
+use super::kernel::combine::LINE;
 use super::strided::stride;
 use super::tuning::Tuning;
 use super::{signed, usize_of, wrapped};
+use crate::math::div_rem;
 use crate::parts::Transfer;
 use core::ops::Range;
 
@@ -56,7 +57,8 @@ impl<'a> Matrices<'a> {
         let count = bytes.checked_div(rows * unit)?;
         let inner = count.checked_div(usize_of(geometry.outer))?;
         let form = Self { transfer, tuning, count, inner, rows, step, unit, turned };
-        let is_side_by_side = geometry.extent > 1 && stride(*strides, geometry.axis, size)? == signed(unit);
+        let is_side_by_side =
+            geometry.extent > 1 && stride(*strides, geometry.axis, size)? == signed(unit);
         let makes_lines = rows * unit >= LINE;
         (is_side_by_side && makes_lines && Columns::turns(unit)).then_some(form)
     }
@@ -84,7 +86,7 @@ impl<'a> Matrices<'a> {
             unsafe { self.copy_rows(matrix, first..first + rows) };
             at += rows;
         }
-        if let Some(past) = self.tuning.past {
+        if let Some(past) = self.tuning.non_temporal {
             (past.fence)();
         }
     }
@@ -135,16 +137,10 @@ impl<'a> Matrices<'a> {
     }
 }
 
-/// Quotient and rest by what is not 0.
-pub(super) fn div_rem(a: usize, b: usize) -> (usize, usize) {
-    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
-}
-
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
     use super::{Matrices, Transfer, Tuning};
-    use crate::copy::kernel::levels;
     use crate::copy::testing::{parts, transfer};
     use crate::dtype::DType;
     use proptest::prelude::*;
@@ -285,9 +281,7 @@ mod tests {
                     is_wanted.then(|| case.expected(first, &shape, &strides, begin))
                 })
                 .collect();
-            for kernels in levels() {
-                for past in [None, kernels.past.as_ref()] {
-                    let tuning = Tuning { kernels, past };
+            for tuning in Tuning::all() {
                     let packed = transfer(case.dtype, &shape, axis, first, &[]);
                     let packed = Transfer { strides: Some(&strides), ..packed };
                     let Some(form) = Matrices::new(&packed, tuning) else {
@@ -324,9 +318,8 @@ mod tests {
                         let mut whole = vec![UNTOUCHED; MARGIN + ahead];
                         whole.extend(bytes.iter().flatten());
                         whole.resize(both.len(), UNTOUCHED);
-                        prop_assert!(both == whole, "past {}, cut at {cut}", past.is_some());
+                        prop_assert!(both == whole, "past {}, cut at {cut}", tuning.non_temporal.is_some());
                     }
-                }
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! //! | `tuning.rs`, `caches.rs` | which loops, and from which size on past the caches |
+//! | `tuning.rs` | rules by CPU: which loops, from which size on past the caches |
 //! | `rows/` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
@@ -13,7 +13,6 @@
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 //! | `guarded.rs`, `testing.rs` | for tests: memory that ends where nothing may be touched, and transfers |
 
-mod caches;
 mod columns;
 #[cfg(all(test, unix))]
 mod guarded;
@@ -30,7 +29,7 @@ mod sub_byte;
 mod testing;
 mod tuning;
 
-use kernel::lines::LINE;
+use kernel::combine::LINE;
 use parallel::Work;
 pub use parallel::{Executor, Streaming};
 
@@ -73,7 +72,7 @@ const MANY_ROWS: i64 = 64;
 /// As [`run`].
 #[inline]
 unsafe fn copy_small(transfer: &Transfer<'_>) {
-    let copy = kernel::detect().copy;
+    let copy = tuning::contiguous();
     let geometry = &transfer.geometry;
     let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
     let row = usize_of(geometry.extent) * step;
@@ -136,7 +135,8 @@ unsafe fn run_form(
         }
         form => {
             let job = Job { transfer, form };
-            if let (Form::SubByte(_), Some(block)) = (&job.form, sub_byte::block_of_rows(transfer)) {
+            if let (Form::SubByte(_), Some(block)) = (&job.form, sub_byte::block_of_rows(transfer))
+            {
                 // SAFETY: as above.
                 let work = |rows| unsafe { job.run_rows(rows, block) };
                 let units = usize_of(transfer.geometry.outer);

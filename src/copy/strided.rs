@@ -1,10 +1,10 @@
 //! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
-use super::kernel::lines::LINE;
-use super::matrices::div_rem;
+use super::kernel::combine::LINE;
 use super::region::{Axis, Region};
 use super::tuning::Tuning;
 use super::{signed, usize_of};
+use crate::math::div_rem;
 use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
@@ -244,7 +244,6 @@ pub(super) fn stride(strides: Option<&[i64]>, axis: usize, size: usize) -> Optio
 mod tests {
     use super::super::guarded::Guarded;
     use super::{Layout, Part, Transfer, Tuning};
-    use crate::copy::kernel::levels;
     use crate::copy::testing::transfer;
     use crate::dtype::DType;
     use crate::parts::OutputStrides;
@@ -362,9 +361,7 @@ mod tests {
                 let bytes = elements(count, dtype);
                 let mut cuts = cuts.map(|cut| cut.index(bytes));
                 cuts.sort_unstable();
-                for kernels in levels() {
-                    for past in [None, kernels.past.as_ref()] {
-                        let tuning = Tuning { kernels, past };
+                for tuning in Tuning::all() {
                         let layout = Layout::new(&transfer, &part, tuning);
                         // SAFETY: memory is as large as the strides say.
                         let copied = unsafe {
@@ -374,8 +371,7 @@ mod tests {
                             layout.copy(0..cuts[0]);
                             std::slice::from_raw_parts(begin, out_bytes)
                         };
-                        prop_assert!(copied == expected, "from {}, past {}", offset, past.is_some());
-                    }
+                        prop_assert!(copied == expected, "from {}, past {}", offset, tuning.non_temporal.is_some());
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! own: axes over runs of bits, which begin anywhere in a byte.
 
 use super::kernel::bits::{Packed, Runs};
-use super::kernel::lines::{Lines, LINE, STAGE};
+use super::kernel::combine::{WriteCombining, LINE, SCRATCH};
 use super::tuning::Tuning;
 use super::usize_of;
 use crate::parts::{Part, Transfer};
@@ -129,12 +129,12 @@ impl Layout {
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
         let target = self.target.wrapping_add(part.start);
-        // SAFETY: the caller's promise; a stage has room for STAGE bytes.
+        // SAFETY: the caller's promise; a stage has room for SCRATCH bytes.
         unsafe {
-            let Some(stores) = self.tuning.past else { return self.pack(part, target) };
-            let mut lines = Lines::new(target);
-            for start in part.clone().step_by(STAGE) {
-                let end = part.end.min(start + STAGE);
+            let Some(stores) = self.tuning.non_temporal else { return self.pack(part, target) };
+            let mut lines = WriteCombining::new(target);
+            for start in part.clone().step_by(SCRATCH) {
+                let end = part.end.min(start + SCRATCH);
                 self.pack(start..end, lines.room());
                 lines.filled(stores, end - start);
             }
@@ -201,7 +201,6 @@ fn div_rem(a: i64, b: i64) -> (i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::{Layout, Part, Transfer, Tuning};
-    use crate::copy::kernel::levels;
     use crate::copy::testing::transfer;
     use crate::dtype::DType;
 
@@ -260,19 +259,17 @@ mod tests {
             ..transfer(dtype, &shape, 1, source.as_ptr(), &[])
         };
         let cut = (total / 8 * 5 / 8, total.div_ceil(8));
-        for kernels in levels() {
-            for past in [None, kernels.past.as_ref()] {
-                let mut target = vec![0xEE; expected.len()];
-                let data = target.as_mut_ptr().wrapping_add(MARGIN);
-                let part = Part { index: 1, offset: before, len, target: data };
-                let layout = Layout::new(&transfer, &part, Tuning { kernels, past });
-                // SAFETY: source and target are as long as the plan says.
-                unsafe {
-                    layout.copy(cut.0..cut.1);
-                    layout.copy(0..cut.0);
-                }
-                assert!(target == expected, "{dtype:?} {lengths:?} x {rows}, lead {lead}, {lay:?}");
+        for tuning in Tuning::all() {
+            let mut target = vec![0xEE; expected.len()];
+            let data = target.as_mut_ptr().wrapping_add(MARGIN);
+            let part = Part { index: 1, offset: before, len, target: data };
+            let layout = Layout::new(&transfer, &part, tuning);
+            // SAFETY: source and target are as long as the plan says.
+            unsafe {
+                layout.copy(cut.0..cut.1);
+                layout.copy(0..cut.0);
             }
+            assert!(target == expected, "{dtype:?} {lengths:?} x {rows}, lead {lead}, {lay:?}");
         }
     }
 

@@ -214,7 +214,8 @@ struct Packed {
 impl Packed {
     #[inline(always)]
     fn new(geometry: &Geometry<'_>) -> Self {
-        let (mut bits, mut is_known, mut is_empty) = (i64::from(geometry.dtype.bits()), true, false);
+        let (mut bits, mut is_known, mut is_empty) =
+            (i64::from(geometry.dtype.bits()), true, false);
         for (axis, extent) in geometry.shape.iter().enumerate() {
             match *extent {
                 _ if axis == geometry.axis => {}
@@ -313,4 +314,3 @@ pub(super) unsafe fn count(
     }
     Ok(())
 }
-

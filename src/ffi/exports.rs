@@ -127,9 +127,7 @@ pub unsafe extern "C" fn libsplit_infer(
 ) -> libsplit_status {
     // SAFETY: the caller's promise.
     unsafe {
-        guard(error, |report| {
-            describe::infer(input, params, outputs, num_outputs, error, report)
-        })
+        guard(error, |report| describe::infer(input, params, outputs, num_outputs, error, report))
     }
 }
 

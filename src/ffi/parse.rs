@@ -465,6 +465,9 @@ mod tests {
         let (_memory, unknown) = at_the_edge(40, &[7, 8, 0, 1]);
         assert!(matches!(read(unknown), Err(Some(Error::NonZeroTail { expected: 24, .. }))));
         let (_memory, short) = at_the_edge(8, &[]);
-        assert!(matches!(read(short), Err(Some(Error::StructSize { expected: 16, actual: 8, .. }))));
+        assert!(matches!(
+            read(short),
+            Err(Some(Error::StructSize { expected: 16, actual: 8, .. }))
+        ));
     }
 }

@@ -24,9 +24,7 @@ use super::types::{
 use crate::copy::{self, Executor};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
-use crate::parts::{
-    OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer, FEW_PARTS,
-};
+use crate::parts::{OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer, FEW_PARTS};
 use crate::place::Place;
 use crate::plan::{Geometry, Plan};
 use crate::shape::MAX_RANK;
@@ -41,7 +39,9 @@ const MAGIC: u64 = {
     let version = crate::ffi::LIBSPLIT_VERSION_MAJOR << 16
         | crate::ffi::LIBSPLIT_VERSION_MINOR << 8
         | crate::ffi::LIBSPLIT_VERSION_PATCH;
-    u64::from_be_bytes(*b"\0split\0\0") << 8 | (version as u64) << 8 & 0xFF_FF00 | size_of::<Head>() as u64
+    u64::from_be_bytes(*b"\0split\0\0") << 8
+        | (version as u64) << 8 & 0xFF_FF00
+        | size_of::<Head>() as u64
 };
 
 /// In place of a view: the output is not wanted.
@@ -125,14 +125,15 @@ pub(super) unsafe fn init(
         let split = call.plan(Look::AtLayout, report)?;
         let geometry = split.geometry;
         let place = checked(plan.cast::<u64>(), "plan", report)?.cast_mut().cast::<u8>();
-        let given = if outputs.is_null() {
-            &[]
-        } else {
-            parse::descriptors(outputs, num_outputs, report)?
-        };
+        let given =
+            if outputs.is_null() { &[] } else { parse::descriptors(outputs, num_outputs, report)? };
         let Some(arrays) = Arrays::new(geometry.shape.len(), num_outputs) else {
             let (argument, expected) = ("num_outputs", i64::MAX);
-            return report.refuse(Error::TooManyOutputs { argument, expected, actual: num_outputs });
+            return report.refuse(Error::TooManyOutputs {
+                argument,
+                expected,
+                actual: num_outputs,
+            });
         };
         if plan_size < arrays.end {
             let (expected, actual) = (arrays.end, plan_size);
@@ -154,8 +155,12 @@ pub(super) unsafe fn init(
         let memory = Span { start: place as usize, end: (place as usize).wrapping_add(arrays.end) };
         check_apart(memory, &call, given, geometry.output_rank(), error, report)?;
         let outputs = (!outputs.is_null()).then_some(given);
-        Writer { place, arrays, outputs, has_strided_outputs: !are_packed }
-            .write(&call.input, &split, reach, report)
+        Writer { place, arrays, outputs, has_strided_outputs: !are_packed }.write(
+            &call.input,
+            &split,
+            reach,
+            report,
+        )
     }
 }
 
@@ -228,7 +233,11 @@ impl Writer<'_> {
                     continue;
                 }
                 let (offset, len) = (piece.offset, piece.len);
-                self.entry::<PlannedPart>(self.arrays.parts, num_parts).write(PlannedPart { index, offset, len });
+                self.entry::<PlannedPart>(self.arrays.parts, num_parts).write(PlannedPart {
+                    index,
+                    offset,
+                    len,
+                });
                 if let Some(output) = output.filter(|_| self.has_strided_outputs) {
                     // All of it has been checked.
                     let layout = layout_of(geometry, index, len, output, report)?;
@@ -455,9 +464,7 @@ fn check_read(
 ) -> Result<(), Fault> {
     match (0..transfer.parts.count()).find(|at| transfer.span(*at).intersects(read)) {
         None => Ok(()),
-        Some(at) => {
-            report.refuse(Error::DataOverDescriptor { output: transfer.index(at), other })
-        }
+        Some(at) => report.refuse(Error::DataOverDescriptor { output: transfer.index(at), other }),
     }
 }
 

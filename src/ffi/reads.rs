@@ -66,9 +66,16 @@ impl Reads {
     /// From the lowest to the highest of them.
     #[inline]
     pub(super) fn hull(&self) -> Span {
-        self.spans.iter().fold(Span::NOWHERE, |hull, span| {
-            if span.is_empty() { hull } else { hull.hull(*span) }
-        })
+        self.spans.iter().fold(
+            Span::NOWHERE,
+            |hull, span| {
+                if span.is_empty() {
+                    hull
+                } else {
+                    hull.hull(*span)
+                }
+            },
+        )
     }
 
     /// Where the elements of the lengths lie.

@@ -60,7 +60,9 @@ pub(super) fn pieces<'a>(
         Some(sum) if if has_rest { sum <= extent } else { sum == extent } => {
             Ok(Pieces::Listed { lengths, count, rest: extent - sum })
         }
-        Some(actual) if has_rest => report.refuse(Error::LengthsExceed { expected: extent, actual }),
+        Some(actual) if has_rest => {
+            report.refuse(Error::LengthsExceed { expected: extent, actual })
+        }
         Some(actual) => report.refuse(Error::LengthsSum { expected: extent, actual }),
         None => report.refuse(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX }),
     }

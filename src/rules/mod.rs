@@ -122,7 +122,11 @@ impl Request<'_> {
                 Some(given) if self.num_outputs == 0 => given,
                 _ => usize_of(count),
             };
-            return report.refuse(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
+            return report.refuse(Error::TooManyOutputs {
+                argument,
+                expected: MAX_OUTPUTS,
+                actual,
+            });
         }
         self.expect_count(count, report)
     }

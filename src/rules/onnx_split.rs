@@ -54,11 +54,7 @@ fn listed<'a>(
 }
 
 #[inline]
-fn even<'a>(
-    request: &Request<'_>,
-    extent: i64,
-    report: &mut Report,
-) -> Result<Pieces<'a>, Fault> {
+fn even<'a>(request: &Request<'_>, extent: i64, report: &mut Report) -> Result<Pieces<'a>, Fault> {
     let operator = request.operator;
     let count = parts(request, report)?;
     request.expect_parts(count, report)?;

@@ -7,10 +7,11 @@ mod merge;
 mod stage;
 
 use super::columns::{Columns, Targets};
-use super::kernel::lines::LINE;
-use super::kernel::{Gather, AHEAD, MAX_DEAL};
+use super::kernel::combine::LINE;
+use super::kernel::{Gather, MAX_DEINTERLEAVED};
 use super::tuning::Tuning;
 use super::{signed, usize_of};
+use crate::math::{self, div_rem};
 use crate::parts::{Part, Parts, Transfer};
 use core::ops::Range;
 use core::ptr::null_mut;
@@ -64,7 +65,7 @@ impl Rows {
 
     /// How many rows to cut at: so many that short runs make whole lines.
     pub(super) fn granule(&self) -> usize {
-        (LINE * LINE / self.row).clamp(1, LINE)
+        div_rem(LINE * LINE, self.row).0.clamp(1, LINE)
     }
 
     /// Copies what all pieces have in a range of rows. Where that ends within a line of an output,
@@ -80,18 +81,17 @@ impl Rows {
         let (mut groups, mut deals) = (0, 0);
         self.for_each_group(parts, |group| {
             groups += 1;
-            deals += usize::from(group.is_deal() || self.tuning.past.is_some());
+            deals += usize::from(group.is_deal() || self.tuning.non_temporal.is_some());
         });
         // What is one group reads the input in its order, and but once.
         let is_one = groups == 1 && deals == 1;
-        let few = (BLOCK / self.row).max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
-        let block = if is_one { rows.len().max(1) } else { few };
-        for first in rows.clone().step_by(block) {
-            let rows = first..rows.end.min(first.saturating_add(block));
+        let few = div_rem(BLOCK, self.row).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
+        let block = if is_one { rows.len() } else { few };
+        for rows in math::parts(rows, block) {
             self.for_each_group(parts, |group| {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    match self.tuning.past {
+                    match self.tuning.non_temporal {
                         _ if group.is_deal() => self.deal(group.runs(), &rows),
                         Some(past) if group.is_short() => {
                             self.stage(past, group.runs(), &rows, Self::gather);
@@ -112,17 +112,20 @@ impl Rows {
     unsafe fn transpose(&self, parts: &Parts<'_>, rows: &Range<usize>) -> bool {
         let Some(first) = parts.iter().next() else { return false };
         let (len, unit) = (first.len, self.bytes(first.len));
-        let is_column =
-            |part: Part| part.len == len && part.offset.checked_rem(len) == Some(0);
+        let is_column = |part: Part| part.len == len && part.offset.checked_rem(len) == Some(0);
         let count = self.row.checked_div(unit).unwrap_or(0);
-        if !Columns::turns(unit) || count <= MAX_DEAL || !parts.iter().all(is_column) {
+        if !Columns::turns(unit) || count <= MAX_DEINTERLEAVED || !parts.iter().all(is_column) {
             return false;
         }
-        let targets = Targets::of(parts.iter(), |part| Targets {
-            first: Some(part.target.wrapping_add(rows.start * unit)),
-            apart: 0,
-            count: 1,
-        }, len);
+        let targets = Targets::of(
+            parts.iter(),
+            |part| Targets {
+                first: Some(part.target.wrapping_add(rows.start * unit)),
+                apart: 0,
+                count: 1,
+            },
+            len,
+        );
         let columns = Columns {
             source: self.source.wrapping_add(rows.start * self.row),
             step: self.row,
@@ -138,7 +141,7 @@ impl Rows {
 
     /// Waits for stores past the caches.
     fn finish(&self) {
-        if let Some(past) = self.tuning.past {
+        if let Some(past) = self.tuning.non_temporal {
             (past.fence)();
         }
     }
@@ -204,12 +207,12 @@ impl Rows {
         let lines = all.line_after(range.start)..all.line_floor(range.end);
         // SAFETY: the caller's promise.
         unsafe {
-            match self.tuning.past {
+            match self.tuning.non_temporal {
                 Some(past) if !lines.is_empty() => {
                     all.copy_range(kernels, range.start..lines.start);
                     let mut stream = all.stream(lines.start);
                     stream.turn = signed(lines.len());
-                    let ahead = stream.source.wrapping_add(AHEAD);
+                    let ahead = stream.source.wrapping_add(self.tuning.prefetch);
                     (past.merge)(from_mut(&mut stream), 1, ahead, 0);
                     all.copy_range(kernels, lines.end..range.end);
                 }
@@ -225,7 +228,6 @@ mod tests {
     use super::{Parts, Rows, Tuning};
     #[cfg(unix)]
     use crate::copy::guarded::Guarded;
-    use crate::copy::kernel::levels;
     use crate::copy::testing::{parts, steps, transfer};
     use crate::dtype::DType;
     use core::ptr::null_mut;
@@ -291,14 +293,6 @@ mod tests {
         }
     }
 
-    /// Every level of CPU features there is here, with and without going past the caches.
-    fn tunings() -> Vec<Tuning> {
-        let levels = levels().into_iter();
-        levels
-            .flat_map(|kernels| [None, kernels.past.as_ref()].map(|past| Tuning { kernels, past }))
-            .collect()
-    }
-
     proptest! {
         #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
 
@@ -311,7 +305,7 @@ mod tests {
             cut in any::<usize>(),
         ) {
             prop_assume!(lengths.iter().sum::<i64>() > 0);
-            for tuning in tunings() {
+            for tuning in Tuning::all() {
                 check(&lengths, rows, ahead, tuning, by_piece, cut);
             }
         }
@@ -326,7 +320,7 @@ mod tests {
             cut in any::<usize>(),
         ) {
             let lengths = std::iter::repeat_n(width, pieces).chain(other).collect::<Vec<_>>();
-            for tuning in tunings() {
+            for tuning in Tuning::all() {
                 check(&lengths, rows, ahead, tuning, false, cut);
             }
         }
@@ -336,7 +330,7 @@ mod tests {
     fn every_length_at_every_offset_from_a_line() {
         for length in 1..=300 {
             for ahead in [0, 1, 7, 16, 31, 33, 63] {
-                for tuning in tunings() {
+                for tuning in Tuning::all() {
                     check(&[length, 3], 9, ahead, tuning, length % 2 == 0, 5);
                 }
             }
@@ -357,7 +351,7 @@ mod tests {
         let places = lengths.iter().zip(outputs);
         let parts =
             parts(lengths, places.map(|(len, memory)| Some(memory.place(size(*len), at_end))));
-        for tuning in tunings() {
+        for tuning in Tuning::all() {
             // SAFETY: input and outputs are as long as the plan says.
             unsafe {
                 for part in &parts {
