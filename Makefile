@@ -64,11 +64,6 @@ header: toolchain ## generate include/libsplit.h from the Rust sources
 	@echo "==> header: include/libsplit.h"
 	@LIBSPLIT_UPDATE_HEADER=1 cargo test --locked --test header
 
-.PHONY: abi-baseline
-abi-baseline: toolchain ## write abi/libsplit.abi, after an addition to the ABI
-	@echo "==> abi-baseline: abi/libsplit.abi"
-	@LIBSPLIT_UPDATE_ABI=1 cargo test --locked --test abi
-
 .PHONY: soak
 soak: build ## split at random from many threads for MINUTES, 10 if not given
 	@echo "==> soak: $(MINUTES) minutes"

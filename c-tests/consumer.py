@@ -52,20 +52,19 @@ def install():
 def pkg_config():
     (pc,) = moved.rglob("libsplit.pc")
 
-    def flags(*options):
-        return shlex.split(run("pkg-config", *options, "libsplit", PKG_CONFIG_PATH=str(pc.parent)))
+    def flags(name):
+        path = {"PKG_CONFIG_PATH": str(pc.parent)}
+        return shlex.split(run("pkg-config", "--cflags", "--libs", name, **path))
 
     libdir = pc.parent.parent
-    run(args.cc, PROGRAM, "-o", work / "shared", *flags("--cflags", "--libs"))
+    run(args.cc, PROGRAM, "-o", work / "shared", *flags("libsplit"))
     check(work / "shared", LD_LIBRARY_PATH=str(libdir))
 
-    # As the two libraries lie side by side, -lsplit alone would mean the shared one.
-    static = flags("--static", "--cflags", "--libs")
-    named = ["-l:libsplit.a" if flag == "-lsplit" else flag for flag in static]
-    run(args.cc, PROGRAM, "-o", work / "static", *named)
+    run(args.cc, PROGRAM, "-o", work / "static", *flags("libsplit-static"))
     check(work / "static")
-    run(args.cc, "-static", PROGRAM, "-o", work / "all-static", *static)
-    check(work / "all-static")
+    for libsplit in flags("libsplit-static"), flags("libsplit"):
+        run(args.cc, "-static", PROGRAM, "-o", work / "all-static", *libsplit)
+        check(work / "all-static")
 
 
 def cmake_project(name, *options):

@@ -45,7 +45,7 @@ fn the_c_program_runs_as_it_stands() {
         .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"])
         .arg(root.join("include"))
         .args([&source, &static_library()])
-        .args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc", "-o"])
+        .arg("-o")
         .arg(&program)
         .output()
         .unwrap();

@@ -8,7 +8,6 @@
 //! | `parse.rs` | raw pointers in, checked borrows out |
 //! | `describe.rs` | what `infer` and `view` write into output descriptors |
 //! | `guard.rs` | errors and panics become a status |
-//! | `layout.rs` | sizes and offsets that may not change |
 //!
 //! `include/libsplit.h` is generated from `types.rs` and `exports.rs`, comments included, so
 //! those are written for C readers.
@@ -18,7 +17,6 @@
 mod describe;
 mod exports;
 mod guard;
-mod layout;
 mod parse;
 mod types;
 mod usual;
