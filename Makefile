@@ -29,6 +29,9 @@ adapter := adapters/onnxruntime/Cargo.toml
 rust := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 jobs := $(shell getconf _NPROCESSORS_ONLN)
 prefix := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
+# A test that runs away fails at 12 GiB, instead of taking the machine with it. (Some reserve 8 GiB of
+# addresses; sanitizers reserve far more.)
+limit := ulimit -v $$((12 << 20)) &&
 need = @command -v $(1) >/dev/null || { echo "error: no $(1): install $(2)" >&2; exit 1; }
 
 .PHONY: help
@@ -110,7 +113,7 @@ onnxruntime: build ## build the adapter for ONNX Runtime; 'make install' then in
 .PHONY: test-rust
 test-rust: toolchain
 	@echo "==> test: cargo test"
-	@cargo test --locked
+	@cargo test --locked --no-run && $(limit) cargo test --locked
 
 .PHONY: test-examples
 test-examples: build $(VENV)/made
@@ -125,7 +128,7 @@ test-bench: build $(VENV)/made
 .PHONY: test-c
 test-c: build $(VENV)/clang-made
 	@echo "==> test: ctest"
-	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(jobs)
+	@$(limit) ctest --test-dir $(BUILD) --output-on-failure --parallel $(jobs)
 
 .PHONY: test-adapter
 test-adapter: test-onnxruntime test-python
