@@ -62,6 +62,15 @@ install: $(if $(SUDO_USER),,build) ## install below PREFIX, /usr/local if not gi
 	@cmake --install $(BUILD) --prefix "$(prefix)"
 	@rm -f $(BUILD)/install_manifest.txt # root's would be in the way of the next install
 
+.PHONY: deb
+deb: toolchain $(cmake) $(VENV)/made ## build Debian packages in out, and try and check them
+	@tools/deb.sh out
+
+.PHONY: dist
+dist: ## write the source archive of the last commit to out
+	@echo "==> dist: out"
+	@tools/dist.sh out
+
 .PHONY: header
 header: toolchain ## generate include/libsplit.h from the Rust sources
 	@echo "==> header: include/libsplit.h"

@@ -17,13 +17,15 @@ EXPECTED = "1 2 | 3 4 5 6\n"
 parser = argparse.ArgumentParser()
 parser.add_argument("way")
 parser.add_argument("--build", type=Path, help="the build directory of libsplit")
+parser.add_argument("--installed", type=Path, help="where it lies already, instead of 'install'")
 parser.add_argument("--config", help="its build type")
 parser.add_argument("--cmake")
 parser.add_argument("--cc")
 args = parser.parse_args()
 
 work = args.build / "consumer"
-moved = work / "moved"
+moved = args.installed or work / "moved"
+work.mkdir(exist_ok=True)
 
 
 def run(*command, **env):
