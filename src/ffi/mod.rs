@@ -11,7 +11,6 @@
 //! | `reads.rs` | the caller's memory that nothing written may lie over |
 //! | `executor.rs` | the caller's threads |
 //! | `guard.rs` | what became of a call, as a status and in detail |
-//! | `layout.rs` | sizes and offsets that may not change |
 //!
 //! `include/libsplit.h` is generated from `types.rs` and `exports.rs`, comments included, so
 //! those are written for C readers.
@@ -23,7 +22,6 @@ mod describe;
 mod executor;
 mod exports;
 mod guard;
-mod layout;
 pub(crate) mod parse;
 pub(crate) mod plans;
 pub(crate) mod reads;
