@@ -114,6 +114,12 @@
 #define LIBSPLIT_FLAG_NEVER_STREAM 4
 
 /**
+ * A split prepared once, to be run many times: bytes of the caller's, aligned to 8, as many as
+ * libsplit_plan_size() says. libsplit_plan_init() makes one.
+ */
+typedef struct libsplit_plan libsplit_plan;
+
+/**
  * What became of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that tells the kind
  * of error. New kinds may be added; treat any number other than 0 as an error.
  */
@@ -549,14 +555,6 @@ typedef struct libsplit_executor {
    */
   uint32_t flags;
 } libsplit_executor;
-
-/**
- * A split prepared once, to be run many times: bytes of the caller's, aligned to 8, as many as
- * libsplit_plan_size() says. libsplit_plan_init() makes one.
- */
-typedef struct libsplit_plan {
-  uint8_t opaque[0];
-} libsplit_plan;
 
 /**
  * An element of type STRING: 'size' bytes at 'data', not NUL-terminated. Splitting copies this

@@ -278,16 +278,16 @@ pub(crate) enum Answer {
 /// The steps of a stride by which two tensors differ: from `low` to `high` of them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Difference {
-    stride: i128,
-    low: i128,
-    high: i128,
+    stride: i64,
+    low: i64,
+    high: i64,
     /// What the shorter strides add at the least and at the most.
-    least: i128,
-    most: i128,
+    least: i64,
+    most: i64,
     /// Where the search stands: the next number of steps, the last, and the distance before.
-    next: i128,
-    last: i128,
-    from: i128,
+    next: i64,
+    last: i64,
+    from: i64,
 }
 
 /// The most indices that a search looks at.
@@ -300,12 +300,16 @@ pub(crate) fn meet(a: &Lattice, b: &Lattice) -> Answer {
     if !a.span.intersects(b.span) {
         return Answer::Apart;
     }
+    // Distances and their sums then fit; and no memory is that large.
+    if a.span.hull(b.span).len() >= 1 << (usize::BITS - 4) {
+        return Answer::GivenUp;
+    }
     let mut differences = [Difference::default(); 2 * MAX_AXES];
     let len = differences_of(a, b, &mut differences);
     let Some(differences) = differences.get_mut(..len) else { return Answer::GivenUp };
     // They meet where b's run begins less than a run before or behind a's.
-    let (low, high) = (1 - i128::from(b.run), i128::from(a.run) - 1);
-    let begin = b.span.start as i128 - a.span.start as i128;
+    let (low, high) = (1 - b.run.cast_signed(), a.run.cast_signed() - 1);
+    let begin = b.span.start.wrapping_sub(a.span.start).cast_signed() as i64;
     search(differences, begin, low, high)
 }
 
@@ -317,11 +321,12 @@ fn differences_of(a: &Lattice, b: &Lattice, into: &mut [Difference; 2 * MAX_AXES
         let strides = [first.peek().map(|axis| axis.stride), second.peek().map(|axis| axis.stride)];
         let Some(stride) = strides.into_iter().flatten().max() else { break };
         let steps = |axes: &mut core::iter::Peekable<core::slice::Iter<'_, Steps>>| {
-            axes.next_if(|axis| axis.stride == stride).map_or(0, |axis| i128::from(axis.count) - 1)
+            axes.next_if(|axis| axis.stride == stride)
+                .map_or(0, |axis| axis.count.cast_signed() - 1)
         };
         let (low, high) = (-steps(&mut first), steps(&mut second));
         if let Some(slot) = into.get_mut(len) {
-            *slot = Difference { stride: stride.into(), low, high, ..Difference::default() };
+            *slot = Difference { stride: stride.cast_signed(), low, high, ..Difference::default() };
             len += 1;
         }
     }
@@ -335,7 +340,7 @@ fn differences_of(a: &Lattice, b: &Lattice, into: &mut [Difference; 2 * MAX_AXES
 }
 
 /// Whether steps of the differences lead from a distance to one between `low` and `high`.
-fn search(differences: &mut [Difference], begin: i128, low: i128, high: i128) -> Answer {
+fn search(differences: &mut [Difference], begin: i64, low: i64, high: i64) -> Answer {
     let mut depth = 0usize;
     let mut enters = true;
     let mut distance = begin;
@@ -370,11 +375,13 @@ fn search(differences: &mut [Difference], begin: i128, low: i128, high: i128) ->
     Answer::GivenUp
 }
 
-fn floor(a: i128, b: i128) -> i128 {
-    a.checked_div_euclid(b).unwrap_or(0)
+/// Rounded down, by a stride, which is above 0.
+fn floor(a: i64, b: i64) -> i64 {
+    let quotient = a.checked_div(b).unwrap_or(0);
+    quotient - i64::from(quotient * b > a)
 }
 
-fn ceil(a: i128, b: i128) -> i128 {
+fn ceil(a: i64, b: i64) -> i64 {
     -floor(-a, b)
 }
 

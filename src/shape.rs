@@ -22,6 +22,7 @@ pub(crate) fn usize_of(count: i64) -> usize {
 }
 
 /// Row-major packed strides in elements; entries past the rank are 0. Extents of 0 count as 1.
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub(crate) fn packed_strides(shape: &[i64]) -> [i64; MAX_RANK] {
     let mut strides = [0; MAX_RANK];
     let mut stride = 1i64;

@@ -46,6 +46,11 @@ impl Span {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
+    /// Bytes, more than none.
+    pub(crate) fn len(self) -> usize {
+        self.end.wrapping_sub(self.start)
+    }
+
     pub(crate) fn is_empty(self) -> bool {
         self.start >= self.end
     }

@@ -18,7 +18,6 @@ use crate::rules::Request;
 use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Tensor;
-use core::ptr::null;
 
 /// Input and parameters of a call.
 pub(crate) struct Call<'a> {
@@ -43,9 +42,10 @@ pub(super) enum Look {
 
 impl<'a> Call<'a> {
     /// A call that is not C's.
+    #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn new(input: Tensor<'a>, request: Request<'a>) -> Self {
         let (lengths, params) = (Span::default(), Span::default());
-        Self { input, request, lengths, at: null(), params, split_at: null() }
+        Self { input, request, lengths, at: core::ptr::null(), params, split_at: core::ptr::null() }
     }
 
     /// # Safety

@@ -27,6 +27,7 @@ const NAMES: [Which; 10] = [
 
 impl Reads {
     /// Nothing: the borrow checker has seen to it.
+    #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn nothing() -> Self {
         Self { spans: [Span::NOWHERE; NAMES.len()] }
     }
