@@ -98,7 +98,7 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_count`: whatever the operator's rules refuse.
     pub fn count<T: Element>(&self, shape: &[i64]) -> Result<usize, Error> {
-        let count = self.plan(T::DTYPE, shape, true, |plan| plan.count())?;
+        let count = self.plan(T::DTYPE, shape, true, |plan| plan.pieces.count())?;
         usize::try_from(count).map_err(|_| Error::TooManyElements { which: Which::Input })
     }
 

@@ -93,8 +93,8 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
         }
     }
     let too_many = Error::TooManyElements { which: Which::Input };
-    let sizes = shape.iter().copied().filter(|extent| *extent > 0);
-    let count = sizes.fold(Some(1i64), |count, extent| count?.checked_mul(extent));
+    let mut sizes = shape.iter().copied().filter(|extent| *extent > 0);
+    let count = sizes.try_fold(1i64, i64::checked_mul);
     let count = count.filter(|count| count.checked_mul(T::DTYPE.bits().into()).is_some());
     Ok(if shape.contains(&0) { 0 } else { count.ok_or(too_many)? })
 }

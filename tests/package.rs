@@ -33,7 +33,10 @@ fn cargo_package(arguments: &[&OsStr]) -> Output {
 fn the_package_is_the_sources_and_what_users_need() {
     let list = cargo_package(&["--list".as_ref()]).stdout;
     let list = String::from_utf8(list).unwrap();
-    let is_source = |file: &&str| file.starts_with("src/") && file.ends_with(".rs");
+    let is_source = |file: &&str| {
+        file.starts_with("src/")
+            && std::path::Path::new(file).extension().is_some_and(|e| e == "rs")
+    };
     let (sources, others): (Vec<_>, Vec<_>) = list.lines().partition(is_source);
     assert!(sources.contains(&"src/lib.rs"));
     // There is no .cargo_vcs_info.json outside of a clone.

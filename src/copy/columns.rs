@@ -194,7 +194,8 @@ mod tests {
     /// level, past the caches or not; compared unit by unit, and gaps with what was there before.
     fn check(memory: &[Guarded; 2], unit: usize, rows: usize, columns: usize, variant: usize) {
         let [source, target] = memory;
-        let (layout, at_end, backwards) = (variant % 3, variant / 3 % 2 == 0, variant / 6 % 2 == 1);
+        let (layout, at_end, backwards) =
+            (variant % 3, (variant / 3).is_multiple_of(2), variant / 6 % 2 == 1);
         let pitch = columns * unit + [0, 3, 64][variant % 7 % 3];
         let (len, apart) = (rows * unit, apart(rows * unit, layout));
         let first = source.place((rows - 1) * pitch + columns * unit, at_end);

@@ -16,7 +16,7 @@ pub(super) fn is_whole_bytes(transfer: &Transfer<'_>) -> bool {
     let step = geometry.inner * i64::from(geometry.dtype.bits());
     let is_whole = |len: i64| len * step % 8 == 0;
     let are_whole = |part: Part| is_whole(part.offset) && is_whole(part.len);
-    transfer.bit_offset % 8 == 0
+    transfer.bit_offset.is_multiple_of(8)
         && (is_whole(1) || is_whole(geometry.extent) && transfer.parts.iter().all(are_whole))
 }
 

@@ -41,7 +41,7 @@ pub(super) unsafe fn copy(
 
 /// # Safety
 /// What the call's input and the outputs describe must be valid for what they say.
-#[inline(never)] // with all registers to itself
+#[inline(always)]
 pub(crate) unsafe fn copy_parsed(
     call: &Call<'_>,
     outputs: *const libsplit_tensor,
@@ -60,13 +60,13 @@ pub(crate) unsafe fn copy_parsed(
             arrays: Span::NOWHERE,
             parts: [const { MaybeUninit::uninit() }; FEW_PARTS],
         };
-        for piece in plan.pieces() {
-            match outputs.get(piece.index) {
-                Some(output) if !parse::is_unwanted(output) => {
-                    seen.see(&plan.geometry, piece, output, report)?;
-                }
-                _ => {}
+        let mut offset = 0;
+        for (index, output) in outputs.iter().enumerate() {
+            let len = plan.pieces.length(index);
+            if !parse::is_unwanted(output) {
+                seen.see(&plan.geometry, Piece { index, offset, len }, output, report)?;
             }
+            offset += len;
         }
         let Seen { outputs: seen, arrays, parts } = &seen;
         let parts = if seen.parts <= FEW_PARTS {
@@ -117,7 +117,7 @@ impl Seen {
     ///
     /// # Safety
     /// As [`parse_output`].
-    #[inline(always)]
+    #[inline(never)] // with all registers to itself
     unsafe fn see(
         &mut self,
         geometry: &Geometry<'_>,
@@ -246,7 +246,7 @@ fn check_reads(
         let Some(output) = outputs.get(at / 2).filter(|output| !parse::is_unwanted(output)) else {
             return Span::default();
         };
-        Span::of_array(if at % 2 == 0 { output.shape } else { output.strides }, rank)
+        Span::of_array(if at.is_multiple_of(2) { output.shape } else { output.strides }, rank)
     };
     let arrays = outputs.len().saturating_mul(2);
     let found = if count <= FEW && outputs.len() <= FEW {

@@ -166,7 +166,6 @@ fn check_room(
 }
 
 /// That the outputs' arrays lie over nothing else in use, nor over each other.
-#[cold]
 #[inline(never)]
 fn check_arrays(
     rank: usize,
@@ -179,22 +178,33 @@ fn check_arrays(
     if let Some(other) = reads.under(descriptors) {
         return report.refuse(Error::ArrayOverlap { argument: "outputs", other });
     }
-    let field = |at: usize| if at % 2 == 0 { "shape" } else { "strides" };
+    let field = |at: usize| if at.is_multiple_of(2) { "shape" } else { "strides" };
     let span = |at: usize| {
         let Some(output) = outputs.get(at / 2).filter(|output| !is_unwanted(output)) else {
             return Span::default();
         };
-        Span::of_array(if at % 2 == 0 { output.shape } else { output.strides }, rank)
+        Span::of_array(if at.is_multiple_of(2) { output.shape } else { output.strides }, rank)
     };
-    let count = outputs.len().saturating_mul(2);
-    for at in 0..count {
-        let own = span(at).intersects(descriptors).then_some(Which::Output(at / 2));
-        if let Some(other) = reads.under(span(at)).or(own) {
-            let (output, field) = (at / 2, field(at));
-            return report.refuse(Error::DescriptorOverlap { output, field, other });
+    for (index, output) in outputs.iter().enumerate() {
+        if is_unwanted(output) {
+            continue;
+        }
+        for at in [2 * index, 2 * index + 1] {
+            let span = span(at);
+            if reads.are_apart(span) && span.is_apart(descriptors) || span.is_empty() {
+                continue;
+            }
+            let own = span.intersects(descriptors).then_some(Which::Output(index));
+            if let Some(other) = reads.under(span).or(own) {
+                let field = field(at);
+                return report.refuse(Error::DescriptorOverlap { output: index, field, other });
+            }
         }
     }
-    match overlap::meeting(count, &span).filter(|_| may_meet) {
+    if !may_meet {
+        return Ok(());
+    }
+    match overlap::meeting(outputs.len().saturating_mul(2), &span) {
         None => Ok(()),
         Some((at, other)) => {
             let (output, field, other) = (at / 2, field(at), Which::Output(other / 2));
@@ -233,18 +243,15 @@ impl Packed {
         let steps = if piece.len > 0 { piece.len } else { 1 };
         let bytes = match self.bits.checked_mul(steps) {
             Some(bits) if self.is_known && !self.is_empty && piece.len > 0 => {
-                usize::try_from((bits.unsigned_abs() + 7) / 8).ok()
+                usize::try_from(bits.unsigned_abs().div_ceil(8)).ok()
             }
             Some(_) => Some(0),
             None => None,
         };
-        match bytes {
-            Some(bytes) => Ok(bytes),
-            None => {
-                let which = Which::Output(piece.index);
-                report.refuse(Error::TooManyElements { which })
-            }
+        if let Some(bytes) = bytes {
+            return Ok(bytes);
         }
+        report.refuse(Error::TooManyElements { which: Which::Output(piece.index) })
     }
 }
 

@@ -15,7 +15,8 @@
 //! `include/libsplit.h` is generated from `types.rs` and `exports.rs`, comments included, so
 //! those are written for C readers.
 
-#![allow(non_camel_case_types, clippy::doc_markdown)]
+// C names, prose for C readers, and functions whose results C need not use.
+#![allow(non_camel_case_types, clippy::doc_markdown, clippy::must_use_candidate)]
 
 pub(crate) mod copies;
 mod describe;

@@ -50,7 +50,7 @@ impl<'a> Call<'a> {
 
     /// # Safety
     /// Promise 1.
-    #[inline(never)] // once for all functions, with all registers to itself
+    #[inline(always)]
     pub(super) unsafe fn parse(
         input: *const libsplit_tensor,
         params: *const libsplit_params,
@@ -91,7 +91,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    #[inline(never)] // as above
+    #[inline(always)]
     pub(crate) fn plan(&self, look: Look, report: &mut Report) -> Result<Plan<'_>, Fault> {
         let Tensor { dtype, shape, .. } = self.input;
         Plan::new(&self.request, dtype, shape, look == Look::AtShape, report)
@@ -204,13 +204,10 @@ pub(super) fn dtype_of(
     report: &mut Report,
 ) -> Result<DType, Fault> {
     let number = tensor.dtype.0;
-    match DType::from_number(number) {
-        Some(dtype) => Ok(dtype),
-        None => {
-            let actual = number.into();
-            report.refuse(Error::DTypeUnknown { which, expected: 26, actual })
-        }
+    if let Some(dtype) = DType::from_number(number) {
+        return Ok(dtype);
     }
+    report.refuse(Error::DTypeUnknown { which, expected: 26, actual: number.into() })
 }
 
 /// A descriptor's rank, within what a tensor may have.
@@ -419,6 +416,8 @@ pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::cast_ptr_alignment)] // memory that is aligned enough
+
     use super::{versioned, Error, Report};
 
     /// Today's version of a structure whose first had two fields.

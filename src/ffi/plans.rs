@@ -12,7 +12,9 @@
 //! Promise 3, of every function that reads one: memory that begins with [`MAGIC`] is a plan that
 //! [`init`] of this very library has made, or a copy of one.
 
-#![allow(clippy::inline_always)] // on the way of every call
+// On the way of every call; places within a plan are aligned; numbers have been checked to fit.
+#![allow(clippy::inline_always, clippy::cast_ptr_alignment, clippy::cast_possible_wrap)]
+#![allow(clippy::cast_possible_truncation)]
 
 use super::copies::layout_of;
 use super::executor::Pool;

@@ -208,12 +208,12 @@ impl Rows {
         // SAFETY: the caller's promise.
         unsafe {
             match self.tuning.non_temporal {
-                Some(past) if !lines.is_empty() => {
+                Some(stores) if !lines.is_empty() => {
                     all.copy_range(kernels, range.start..lines.start);
                     let mut stream = all.stream(lines.start);
                     stream.turn = signed(lines.len());
                     let ahead = stream.source.wrapping_add(self.tuning.prefetch);
-                    (past.merge)(from_mut(&mut stream), 1, ahead, 0);
+                    (stores.merge)(from_mut(&mut stream), 1, ahead, 0);
                     all.copy_range(kernels, lines.end..range.end);
                 }
                 _ => all.copy_range(kernels, range),
