@@ -4,6 +4,7 @@ PREFIX = /usr/local
 CMAKE_FLAGS =
 SECONDS = 60
 MINUTES = 10
+CPUS = aarch64 s390x
 DENY = advisories bans licenses sources
 BUILD := build/release
 VENV := .venv
@@ -65,6 +66,14 @@ install: $(if $(SUDO_USER),,build) ## install below PREFIX, /usr/local if not gi
 .PHONY: deb
 deb: toolchain $(cmake) $(VENV)/made ## build Debian packages in out, and try and check them
 	@tools/deb.sh out
+
+.PHONY: cinstall
+cinstall: toolchain $(VENV)/made ## install by cargo-c into build/cinstall, and try that
+	@tools/cinstall.sh
+
+.PHONY: cross
+cross: toolchain $(cmake) ## run the C tests of CPUS, aarch64 and s390x if not given, under qemu
+	@tools/cross.sh $(CPUS)
 
 .PHONY: dist
 dist: ## write the source archive of the last commit to out

@@ -3,7 +3,7 @@
 What the header of a release declares, abi/<release>/libsplit.h, today's header declares too, to the
 letter: numbers, types, functions, and fields in their order. Only a structure that begins with its
 size may have grown, at its end. The shared library exports the header's functions and nothing else,
-each under the version of the release that brought it, and bears its SONAME.
+and bears its SONAME.
 
 usage: abi.py HEADER LIBRARY SONAME NM READELF
 """
@@ -50,30 +50,23 @@ def run(*command):
 
 
 today = declarations(header)
-brought = {}  # functions, by the release that brought them
 for release in releases:
     number = release.parent.name
     then = declarations(release)
     for name, old in then.items():
         if not is_kept(old, today.get(name, "")):
             errors.append(f"{number} has\n  {old}\nand today's header\n  {today.get(name)}")
-    for function in functions(then):
-        brought.setdefault(function, "LIBSPLIT_" + number.rpartition(".")[0])
-if not functions(today) or not brought:
-    errors.append("no function found in a header")
+    if not functions(then):
+        errors.append(f"no function found in the header of {number}")
+if not releases:
+    errors.append("no header of a release found")
 
 lines = run(nm, "-D", "-P", "--defined-only", library).splitlines()
-symbols = [line.split()[0].split("@@") for line in lines if not line.startswith("LIBSPLIT_")]
-exported = {name: version for name, *version in symbols}
-for name in functions(today) - exported.keys():
-    errors.append(f"{name} is declared, not exported: add it to abi/libsplit.map")
-for name in exported.keys() - functions(today):
-    errors.append(f"{name} is exported, not declared")
-for name, version in exported.items():
-    if name in brought and version != [brought[name]]:
-        errors.append(f"{name} has version {version}, not {brought[name]}: see abi/libsplit.map")
-    if name not in brought and version and version[0] in brought.values():
-        errors.append(f"{name} is newer than {version[0]}: give it a version of its own")
+exported = {line.split()[0] for line in lines}
+if functions(today) - exported:
+    errors.append(f"declared, not exported: {sorted(functions(today) - exported)}")
+if exported - functions(today):
+    errors.append(f"exported, not declared: {sorted(exported - functions(today))}")
 if f"[{soname}]" not in run(readelf, "-d", library):
     errors.append(f"the SONAME is not {soname}")
 

@@ -17,7 +17,7 @@ ALLOWED = {"memcpy", "memmove", "memset", "memcmp", "bcmp"}
 GLIBC = (2, 17)
 # As in Rust's names of functions, whichever way they are mangled.
 FORBIDDEN = re.compile(r"panic|unwrap_failed|expect_failed|index_fail|slice_error|begin_unwind|"
-                       r"_Unwind_|eh_personality|\d+alloc(\d|\.\.)|__rust_|__rdl_|__rg_|malloc|"
+                       r"_Unwind_|\d+alloc(\d|\.\.)|__rust_|__rdl_|__rg_|malloc|"
                        r"\d+std(\d|\.\.)|3std2io")
 errors = []
 

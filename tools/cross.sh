@@ -1,0 +1,57 @@
+#!/bin/sh
+# Builds the library for other CPUs, $@ (aarch64, s390x), with Debian's newest Rust, and runs the C
+# tests under qemu. Only on Debian, as root where packages are missing; the compiler is unpacked in
+# build/cross, beside the machine's own. Debian has no libraries of this Rust for every CPU, but the
+# source of core, which is all that libsplit needs: cargo builds it too.
+set -eu
+build=$PWD/build/cross
+rust=$build/rust
+
+fail() {
+    echo "error: $*" >&2
+    exit 1
+}
+install() {
+    apt-get -qq install -y --no-install-recommends "$@" >/dev/null ||
+        fail "apt-get could not install $*"
+}
+
+if [ ! -x "$rust/rustc" ]; then
+    echo "==> cross: the compiler, from Debian"
+    command -v apt-get >/dev/null || fail "the compilers for other CPUs come from Debian's packages"
+    apt-get -qq update
+    version=$(apt-cache madison rustc-web | awk '{ print $3 }' | sort -V | tail -n 1)
+    number=$(echo "$version" | cut -d . -f 1-2)
+    llvm=$(apt-cache depends "libstd-rust-web-$number" | sed -n 's/.*Depends: \(libllvm.*\)/\1/p')
+    install qemu-user "$llvm" gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+        gcc-s390x-linux-gnu libc6-dev-s390x-cross
+    rm -rf "$rust" "$build/debs"
+    mkdir -p "$build/debs"
+    (cd "$build/debs" && apt-get -qq download "rustc-web=$version" "rust-web-src=$version" \
+        "libstd-rust-web-$number=$version" "libstd-rust-web-dev=$version" 2>/dev/null) ||
+        fail "apt-get could not download Rust"
+    for package in "$build/debs"/*.deb; do
+        dpkg -x "$package" "$rust"
+    done
+    rm -r "$build/debs"
+    # shellcheck disable=SC2016 # for the wrapper to expand
+    printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "$rust/usr/lib/$(uname -m)-linux-gnu" \
+        "$rust/usr/bin/rustc" >"$rust/rustc"
+    chmod +x "$rust/rustc"
+fi
+export RUSTC="$rust/rustc" RUSTC_BOOTSTRAP=1 CARGO_UNSTABLE_BUILD_STD=core
+echo "==> cross: $("$RUSTC" --version)"
+
+tests='^(copy|view|infer|bad_input|strides|strings|sub_byte|constants)[.]shared$'
+if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
+for cpu in "$@"; do
+    echo "==> cross: $cpu"
+    cmake -S . -B "$build/$cpu" -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_EXAMPLES=OFF \
+        -DLIBSPLIT_BUILD_BENCH=OFF -DLIBSPLIT_CARGO_TARGET="$cpu-unknown-linux-gnu" \
+        -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$cpu" \
+        -DCMAKE_C_COMPILER="$cpu-linux-gnu-gcc" \
+        -DCMAKE_CROSSCOMPILING_EMULATOR="qemu-$cpu;-L;/usr/$cpu-linux-gnu" >/dev/null
+    cmake --build "$build/$cpu" --parallel "$(getconf _NPROCESSORS_ONLN)"
+    ctest --test-dir "$build/$cpu" --output-on-failure \
+        --tests-regex "$tests|^(old_program|abi$|freestanding)"
+done
