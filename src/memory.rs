@@ -81,7 +81,7 @@ impl Memory<'_> {
             Ok(())
         } else if !self.dtype.is_sub_byte() {
             Err(Error::BitOffsetNotZero { which, expected: 0, actual })
-        } else if self.bit_offset % bits != 0 {
+        } else if !self.bit_offset.is_multiple_of(bits) {
             Err(Error::BitOffset { which, expected: bits.into(), actual })
         } else {
             Ok(())

@@ -366,7 +366,7 @@ fn place_input(scene: &Scene) -> Placed {
         Tensor::new(scene.ask.dtype, &scene.input.shape).at(bytes[origin / 8..].as_ptr(), usable);
     tensor.bit_offset = u32::try_from(origin % 8).unwrap();
     tensor.strides = Some(scene.input.strides.clone());
-    if scene.input.is_empty() && scene.lead % 2 == 0 {
+    if scene.input.is_empty() && scene.lead.is_multiple_of(2) {
         tensor.strides = Some(vec![i64::MIN; scene.input.shape.len()]); // must not matter
         tensor.data = std::ptr::null_mut();
     }

@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `check.rs` | what a copy checks before the first byte moves |
-//! | `tuning.rs` | rules by CPU: which loops, from which size on past the caches |
+//! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
 //! | `rows/` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
@@ -28,6 +28,7 @@ mod sub_byte;
 mod tuning;
 
 use kernel::combine::LINE;
+use kernel::rules::LOW_THRESHOLDS;
 use parallel::Work;
 pub use parallel::{Executor, Streaming};
 
@@ -88,6 +89,11 @@ pub(crate) unsafe fn run<O: Outputs>(
             parallel::run(executor, &size, &work)
         }
         Form::Rows(rows) if rows.is_cached() && !parallel::is_of_use(executor, checked.bytes) => {
+            if rows.count >= ROW_MAJOR && tuning.kernels.row_major.is_some() {
+                // SAFETY: the caller's promise.
+                unsafe { rows.copy_all(plan, outputs, 0..rows.count) };
+                return Ok(());
+            }
             for piece in plan.pieces() {
                 let target = outputs.data(piece.index).filter(|_| piece.len > 0);
                 let Some(target) = target else { continue };
@@ -119,7 +125,10 @@ pub(crate) fn contiguous() -> unsafe fn(*const u8, *mut u8, usize) {
 }
 
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a stage past them.
-const SUB_BYTE_PAST: usize = 8 << 20;
+const SUB_BYTE_PAST: usize = if LOW_THRESHOLDS { 0 } else { 8 << 20 };
+
+/// From this many rows on they are copied row by row, where there are loops for that.
+const ROW_MAJOR: usize = 4;
 
 /// From this many rows on, blocks of them are dealt out to all pieces.
 const MANY_ROWS: usize = 64;

@@ -263,7 +263,7 @@ impl Usual<'_> {
             let arrays = [output.shape, output.strides];
             let [shape, strides] = arrays.map(|array| array_span(array, rank));
             let is_free = |span: Span| {
-                span.start % align_of::<i64>() == 0
+                span.start.is_multiple_of(align_of::<i64>())
                     && reads.iter().chain(&last).all(|other| span.is_apart(*other))
             };
             if !is_free(shape) || !is_free(strides) || !shape.is_apart(strides) {
