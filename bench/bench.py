@@ -146,8 +146,7 @@ def competitors(args: argparse.Namespace, native: Native) -> dict[str, object]:
     first = everyone[args.library[0][0]]
     everyone["1 thread"] = LibsplitCopy(first.library, always_one_thread=True)
     if asked is None or "flat" in asked:
-        everyone["plain"] = FlatCopy(native, past_caches=False)
-        everyone["stream"] = FlatCopy(native, past_caches=True)
+        everyone |= FlatCopy.all(native)
     if asked is None or "memcpy" in asked:
         everyone["memcpy"] = MemcpyRows(native)
     for name, make in PEERS.items():
@@ -171,11 +170,32 @@ def machine() -> str:
     return ", ".join(told)
 
 
+# Results of CPUs that have them go by these names.
+CPUS = {("GenuineIntel", 6, 143): "sapphire-rapids", ("AuthenticAMD", 25, 1): "zen3",
+        ("AuthenticAMD", 25, 17): "zen4", ("AuthenticAMD", 26, 2): "zen5"}
+
+
+def cpu(cpuinfo: pathlib.Path = pathlib.Path("/proc/cpuinfo")) -> str:
+    """A directory's name for this CPU's results: by vendor, family and model, where Linux tells."""
+    text = cpuinfo.read_text() if cpuinfo.exists() else ""
+
+    def told(key: str) -> str:
+        found = re.search(rf"^{key}\s*: (.*)$", text, re.MULTILINE)
+        return found[1].strip() if found else ""
+
+    vendor, family, model = told("vendor_id"), told("cpu family"), told("model")
+    if not vendor:
+        return platform.machine()
+    known = CPUS.get((vendor, int(family), int(model)))
+    return known or f"{vendor}-{family}-{model}".lower()
+
+
 def run(args: argparse.Namespace) -> report.Results:
     native = Native(args.build / "bench/bench_native.so")
     everyone = competitors(args, native)
     libraries = [name for name, _ in args.library]
-    results = report.Results(machine(), libraries,
+    today = time.strftime("%Y-%m-%d")
+    results = report.Results(f"Measured {today} on {machine()}", libraries,
                              {name: one.version for name, one in everyone.items()})
     selected = select(args)
     memory = Memory(selected)
@@ -250,7 +270,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--library", type=library, action="append", metavar="NAME=PATH",
                         help="a build of libsplit, again for a second one to compare with")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "out/bench",
-                        help="directory for the results")
+                        help="results go to a directory of this CPU's below it")
     parser.add_argument("--no-calls", dest="calls", action="store_false",
                         help="leave out what a call costs and its instructions")
     parser.add_argument("--inside", action="store_true",
@@ -272,9 +292,10 @@ def main() -> int:
             print(f"{work.name:9} {work.bytes / workloads.MIB:8.2f} MiB  {work.describe()}")
         return 0
     results = run(args)
-    report.write(results, args.output, args.chart)
+    directory = args.output / cpu()
+    report.write(results, directory, args.chart)
     print(report.tables(results))
-    print(f"These tables and more are in {args.output}.")
+    print(f"These tables and more are in {directory}.")
     wrong = [row for row in results.rows if not row.right and row.competitor in results.libraries]
     for row in wrong:
         print(f"error: {row.competitor} gives wrong bytes for {row.workload.name}", file=sys.stderr)

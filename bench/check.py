@@ -16,7 +16,8 @@ import numpy as np
 import bench
 import report
 import workloads
-from competitors import NumPy, Run
+from competitors import FlatCopy, NumPy, Run
+from native import Native
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", HERE.parent / "build/release"))
@@ -37,6 +38,41 @@ class Workloads(unittest.TestCase):
         names = {work.name for work in workloads.ALL}
         for listed in [workloads.QUICK_MISALIGNED, workloads.QUICK_THREADS, report.CHARTED]:
             self.assertLessEqual(set(listed), names)
+
+
+class Cpu(unittest.TestCase):
+    def test_results_of_each_cpu_have_a_directory_of_their_own(self):
+        def name(text: str) -> str:
+            with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+                file.write(text)
+                file.flush()
+                return bench.cpu(pathlib.Path(file.name))
+
+        told = "vendor_id\t: {}\ncpu family\t: {}\nmodel\t\t: {}\nmodel name\t: any\n"
+        self.assertEqual(name(told.format("GenuineIntel", 6, 143)), "sapphire-rapids")
+        self.assertEqual(name(told.format("AuthenticAMD", 25, 17)), "zen4")
+        self.assertEqual(name(told.format("AuthenticAMD", 25, 33)), "authenticamd-25-33")
+        self.assertTrue(name(""))
+        for directory in (HERE / "results").iterdir():
+            self.assertIn(directory.name, bench.CPUS.values())
+
+
+class Losses(unittest.TestCase):
+    def test_who_is_faster_and_what_is_below_its_goal_are_listed(self):
+        work = {work.name: work for work in SMALL}
+
+        def losses(name: str, **nanoseconds: float) -> str:
+            rows = [report.Row(work[name], 1, 0, competitor, True, [time])
+                    for competitor, time in nanoseconds.items()]
+            versions = dict.fromkeys(nanoseconds, "")
+            return report.tables(report.Results("here", ["libsplit"], versions, rows))
+
+        self.assertIn("numpy takes 0.50", losses("W13", libsplit=2, plain=2, numpy=1))
+        self.assertIn("0.50 of flat, the goal is 0.88", losses("W13", libsplit=2, plain=1, numpy=9))
+        self.assertIn("None", losses("W13", libsplit=1, plain=1, numpy=9))
+
+    def test_goals_are_of_workloads(self):
+        self.assertLessEqual(set(report.GOALS), {work.name for work in workloads.ALL})
 
 
 class Verify(unittest.TestCase):
@@ -74,17 +110,19 @@ class Program(unittest.TestCase):
             done = self.bench("--only", ",".join(only), "--competitors", "flat,memcpy,numpy",
                               "--rounds", "2", "--seconds", "0", "--output", directory)
             self.assertEqual(done.returncode, 0, done.stderr)
-            with open(pathlib.Path(directory) / "results.csv", newline="") as file:
+            with open(pathlib.Path(directory) / bench.cpu() / "results.csv", newline="") as file:
                 rows = list(csv.DictReader(file))
-            tables = (pathlib.Path(directory) / "results.md").read_text(encoding="utf-8")
+            tables = (pathlib.Path(directory) / bench.cpu() / "results.md").read_text(encoding="utf-8")
         self.assertEqual({row["right"] for row in rows}, {"True"})
         self.assertEqual({row["workload"] for row in rows}, set(only))
         self.assertEqual({(row["threads"], row["offset"]) for row in rows},
                          {("1", "0"), ("1", "16"), ("2", "0"), ("2", "16")})
         self.assertEqual({row["competitor"] for row in rows},
-                         {"libsplit", "1 thread", "plain", "stream", "memcpy", "numpy"})
+                         {"libsplit", "1 thread", "memcpy", "numpy",
+                          *FlatCopy.all(Native(BUILD / "bench/bench_native.so"))})
         self.assertTrue(all(float(row["median_ns"]) > 0 for row in rows))
         self.assertIn("| libsplit | copy ", tables)
+        self.assertIn("## Losses", tables)
         self.assertIn(tables, done.stdout)
 
     def test_an_unknown_workload_is_named(self):

@@ -73,15 +73,23 @@ class LibsplitCopy:
 class FlatCopy:
     """The ceiling: as many bytes, from the input to where the outputs are. Splits nothing."""
 
-    version = "AVX2"
+    WAYS = {"plain": "AVX2", "stream": "AVX2, past the caches", "wide": "AVX-512",
+            "strings": "rep movsb"}
 
-    def __init__(self, native: Native, past_caches: bool):
+    def __init__(self, native: Native, way: str):
         self.native = native
-        self.past_caches = past_caches
+        self.way = list(self.WAYS).index(way)
+        self.version = self.WAYS[way]
+
+    @classmethod
+    def all(cls, native: Native) -> dict[str, FlatCopy]:
+        """Those that this CPU has."""
+        copies = {way: cls(native, way) for way in cls.WAYS}
+        return {way: copy for way, copy in copies.items() if native.library.has_way(copy.way)}
 
     def prepare(self, case: Case) -> Run:
         flat = Flat(source=case.source.ctypes.data, target=case.area.ctypes.data,
-                    bytes=case.area.nbytes, past_caches=self.past_caches,
+                    bytes=case.area.nbytes, way=self.way,
                     pool=self.native.pool(case.threads))
         return Run(lambda calls: self.native.time("flat", flat, calls), splits=False)
 

@@ -81,9 +81,12 @@ struct flat {
     const char *source;
     char *target;
     size_t bytes;
-    int32_t past_caches;
+    int32_t way;       /* one of enum way */
     struct pool *pool; /* NULL = the calling thread alone */
 };
+
+/* Which of them is the fastest depends on the CPU and the size. */
+enum way { PLAIN, STREAM, WIDE, STRINGS };
 
 #if defined(__x86_64__)
 
@@ -120,16 +123,63 @@ AVX2 static void copy_32(char *target, const char *source) {
 FLAT_COPY(copy_plain, _mm256_store_si256, (void)0)
 FLAT_COPY(copy_past_caches, _mm256_stream_si256, _mm_sfence())
 
+/* The same by lines. */
+__attribute__((target("avx512f,avx512bw"))) static void copy_wide(char *target, const char *source,
+                                                                  size_t bytes) {
+    _mm512_storeu_si512((void *)target, _mm512_loadu_si512((const void *)source));
+    size_t at = LINE - (uintptr_t)target % LINE;
+    for (; at + 256 <= bytes; at += 256) {
+        __m512i a = _mm512_loadu_si512((const void *)(source + at));
+        __m512i b = _mm512_loadu_si512((const void *)(source + at + 64));
+        __m512i c = _mm512_loadu_si512((const void *)(source + at + 128));
+        __m512i d = _mm512_loadu_si512((const void *)(source + at + 192));
+        _mm512_store_si512((void *)(target + at), a);
+        _mm512_store_si512((void *)(target + at + 64), b);
+        _mm512_store_si512((void *)(target + at + 128), c);
+        _mm512_store_si512((void *)(target + at + 192), d);
+    }
+    for (; at + 64 <= bytes; at += 64)
+        _mm512_store_si512((void *)(target + at), _mm512_loadu_si512((const void *)(source + at)));
+    _mm512_storeu_si512((void *)(target + bytes - 64),
+                        _mm512_loadu_si512((const void *)(source + bytes - 64)));
+}
+
+static void copy_strings(char *target, const char *source, size_t bytes) {
+    __asm__ volatile("rep movsb" : "+D"(target), "+S"(source), "+c"(bytes) : : "memory");
+}
+
+/* Whether this CPU, and its operating system, have it. */
+int32_t has_way(int32_t way) {
+    switch (way) {
+    case PLAIN:
+    case STREAM:
+        return __builtin_cpu_supports("avx2") != 0;
+    case WIDE:
+        return __builtin_cpu_supports("avx512bw") != 0;
+    default:
+        return 1;
+    }
+}
+
 static void copy_flat(const struct flat *flat, size_t begin, size_t end) {
-    if (end - begin < 128 || !__builtin_cpu_supports("avx2"))
-        memcpy(flat->target + begin, flat->source + begin, end - begin);
-    else if (flat->past_caches)
-        copy_past_caches(flat->target + begin, flat->source + begin, end - begin);
+    char *target = flat->target + begin;
+    const char *source = flat->source + begin;
+    size_t bytes = end - begin;
+    if (bytes < 128)
+        memcpy(target, source, bytes);
+    else if (flat->way == PLAIN)
+        copy_plain(target, source, bytes);
+    else if (flat->way == STREAM)
+        copy_past_caches(target, source, bytes);
+    else if (flat->way == WIDE)
+        copy_wide(target, source, bytes);
     else
-        copy_plain(flat->target + begin, flat->source + begin, end - begin);
+        copy_strings(target, source, bytes);
 }
 
 #else
+
+int32_t has_way(int32_t way) { return way == PLAIN; }
 
 static void copy_flat(const struct flat *flat, size_t begin, size_t end) {
     memcpy(flat->target + begin, flat->source + begin, end - begin);

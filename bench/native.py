@@ -50,7 +50,7 @@ class Split(Structure):
 
 class Flat(Structure):
     _fields_ = [("source", c_void_p), ("target", c_void_p), ("bytes", c_size_t),
-                ("past_caches", c_int32), ("pool", c_void_p)]
+                ("way", c_int32), ("pool", c_void_p)]
 
 
 class Rows(Structure):

@@ -10,7 +10,7 @@ import statistics
 from calls import Cost
 from workloads import MIB, Workload
 
-FLAT = ["plain", "stream"]
+FLAT = ["plain", "stream", "wide", "strings"]
 
 # The chart: whom it shows, and how; and what.
 MARKS = {"libsplit": ("#c1272d", "D"), "onnxruntime": ("#0072b2", "o"),
@@ -18,6 +18,21 @@ MARKS = {"libsplit": ("#c1272d", "D"), "onnxruntime": ("#0072b2", "o"),
          "cv2": ("#56b4e9", "P"), "memcpy": ("#777777", "x")}
 CHARTED = ["W1", "W2", "W4", "W4b", "W5", "W5b", "W5c", "W6", "W7", "W8", "W9", "W11", "W11u",
            "W12", "W13", "W15", "W16", "W17", "W18", "U96", "U31", "R12x3", "R48x3", "R12x3L"]
+
+
+# What libsplit's share of the flat copy should be, and how many times faster than each peer it
+# should be: with one thread, outputs on lines.
+GOALS = {
+    **dict.fromkeys(["W1", "W7", "W8", "W14", "W18"], 0.97),
+    **dict.fromkeys(["W2", "W3", "W19", "W15", "W10b"], 0.90),
+    **dict.fromkeys(["W4", "W5", "W5b", "W13", "W16"], 0.88),
+    **dict.fromkeys(["W5c", "W4b", "W6"], 0.97),
+    **dict.fromkeys(["W9", "W9c"], 0.78),
+    "W17": 0.92,
+    **dict.fromkeys(["X5x7", "R12x3", "R24x3", "R48x3"], 0.90),
+    **dict.fromkeys(["X6x3", "X16x3", "R12x8", "X13"], 0.60),
+    "W11": 0.75, "W11u": 0.50, "W12": 0.78,
+}
 
 
 @dataclasses.dataclass
@@ -69,7 +84,7 @@ def ratio(row: Row, to: Row) -> float:
 
 
 def ceiling(of: dict[str, Row]) -> Row | None:
-    """The faster of the flat copies."""
+    """The fastest of the flat copies."""
     return min((of[name] for name in FLAT if name in of), key=lambda row: row.median, default=None)
 
 
@@ -90,7 +105,32 @@ def tables(results: Results) -> str:
     if results.inside:
         text += ["## Inside ONNX Runtime: its own Split against libsplit's provider", "",
                  _inside(results.inside), ""]
+    text += ["## Losses", "", _losses(results), ""]
     return "\n".join(text)
+
+
+def _losses(results: Results) -> str:
+    """The cases where somebody else is faster, or the share of the flat copy is below the goal."""
+    lines = []
+    for (name, threads, offset), of in results.cases().items():
+        libsplit, flat = of[results.libraries[0]], ceiling(of)
+        ours = [*results.libraries, *FLAT]
+        ahead = {peer: ratio(row, libsplit) for peer, row in of.items()
+                 if peer not in ours and row.right and ratio(row, libsplit) < 1}
+        goal = GOALS.get(name) if (threads, offset) == (1, 0) else None
+        share = ratio(flat, libsplit) if flat else None
+        if not libsplit.right:
+            why = "wrong"
+        elif ahead:
+            why = ", ".join(f"{peer} takes {times:.2f} of the time" for peer, times in ahead.items())
+        elif goal and share and share < goal:
+            why = f"{share:.2f} of flat, the goal is {goal:.2f}"
+        else:
+            continue
+        lines.append([name, libsplit.workload.describe(), str(threads), str(offset), why])
+    if not lines:
+        return "None: nobody is faster, and every goal is met."
+    return markdown(["", "split", "threads", "offset", "why"], lines, text_columns=2)
 
 
 def _inside(rows: list[dict]) -> str:

@@ -4,6 +4,7 @@
 #   address    AddressSanitizer, and UndefinedBehaviorSanitizer in C; the Rust properties as well
 #   thread     ThreadSanitizer
 #   portable   the loops for CPUs without AVX2
+#   low        thresholds so low that small cases cross them all
 #
 # The stable compiler takes the sanitizers' flag under RUSTC_BOOTSTRAP; their runtimes are gcc's. The
 # parts of Rust's standard library that come compiled are not instrumented; the library calls next
@@ -25,12 +26,19 @@ thread)
     tests='(strides|sub_byte|parallel)[.]shared$|sanitizer'
     ;;
 portable)
+    rust_cfg='libsplit_level="portable"'
+    c_flags=
+    tests='(copy|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
+    sanitizer=
+    ;;
+low)
+    rust_cfg=libsplit_low_thresholds
     c_flags=
     tests='(copy|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
     sanitizer=
     ;;
 *)
-    echo "error: $0 address|thread|portable" >&2
+    echo "error: $0 address|thread|portable|low" >&2
     exit 1
     ;;
 esac
@@ -39,7 +47,7 @@ if [ -n "$sanitizer" ]; then
     export RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=false \
         RUSTFLAGS="-Zsanitizer=$sanitizer -Cunsafe-allow-abi-mismatch=sanitizer"
 else
-    export RUSTFLAGS="--cfg libsplit_level=\"$variant\""
+    export RUSTFLAGS="--cfg $rust_cfg"
 fi
 
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi

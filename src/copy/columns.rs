@@ -61,7 +61,7 @@ const MAX_STEP: usize = 256;
 impl Columns<()> {
     /// Whether there are loops for units of so many bytes.
     pub(super) fn turns(unit: usize) -> bool {
-        Kernels::deinterleaves(unit)
+        Kernels::transposes(unit)
     }
 }
 

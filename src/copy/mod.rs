@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `tuning.rs` | rules by CPU: which loops, from which size on past the caches |
+//! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
 //! | `rows/` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
@@ -30,6 +30,7 @@ mod testing;
 mod tuning;
 
 use kernel::combine::LINE;
+use kernel::rules::LOW_THRESHOLDS;
 use parallel::Work;
 pub use parallel::{Executor, Streaming};
 
@@ -137,6 +138,15 @@ unsafe fn run_form(
             let work_size = Work { bytes, units: rows.count, granule: rows.granule(), pieces };
             parallel::run(executor, &work_size, &work, report)
         }
+        Form::Rows(rows)
+            if rows.count >= ROW_MAJOR
+                && rows.is_row_major()
+                && !parallel::is_of_use(executor, bytes) =>
+        {
+            // SAFETY: the caller's promise.
+            unsafe { rows.copy_all(parts, 0..rows.count) };
+            Ok(())
+        }
         form => {
             let job = Job { transfer, form };
             if let (Form::SubByte(_), Some(block)) = (&job.form, sub_byte::block_of_rows(transfer))
@@ -156,7 +166,10 @@ unsafe fn run_form(
 }
 
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a stage past them.
-const SUB_BYTE_PAST: usize = 8 << 20;
+const SUB_BYTE_PAST: usize = if LOW_THRESHOLDS { 0 } else { 8 << 20 };
+
+/// From this many rows on they are copied row by row, where there are loops for that.
+const ROW_MAJOR: usize = 4;
 
 /// One call's work, seen as the bytes of all wanted outputs one after another.
 struct Job<'a> {

@@ -1,5 +1,6 @@
 //! How the work of one call is cut into tasks for the caller's threads.
 
+use super::kernel::rules::LOW_THRESHOLDS;
 use crate::error::{number, Error, Fault, Report};
 use crate::math::{div_ceil, div_rem, next_multiple};
 use core::ops::Range;
@@ -40,7 +41,7 @@ pub enum Streaming {
 }
 
 /// Tasks are at least this long: less is not worth handing to another thread.
-const MIN_TASK: usize = 256 << 10;
+const MIN_TASK: usize = if LOW_THRESHOLDS { 256 } else { 256 << 10 };
 /// Tasks where the caller leaves their number to the library.
 const DEFAULT_TASKS: usize = 16;
 /// The most tasks of one call; one bit each in [`Claims`].

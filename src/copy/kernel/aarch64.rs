@@ -18,9 +18,17 @@ use core::arch::asm;
 pub(super) static NEON: Kernels = level!(
     #[target_feature(enable = "neon")]
     vector: uint8x16_t,
-    parts: 2,
-    lines: 2
+    lines: 2,
+    deinterleave: network::deinterleave
 );
+
+mod network {
+    super::super::level::network!(
+        #[target_feature(enable = "neon")]
+        vector: core::arch::aarch64::uint8x16_t,
+        parts: 2
+    );
+}
 
 impl Vector for uint8x16_t {
     const LANES: usize = 1;

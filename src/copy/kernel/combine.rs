@@ -19,7 +19,7 @@ pub(crate) const SCRATCH: usize = 1024;
 /// Contiguous bytes on their way to `target`.
 #[repr(align(64))]
 pub(crate) struct WriteCombining {
-    scratch: [MaybeUninit<u8>; SCRATCH + LINE],
+    scratch: [MaybeUninit<u8>; SCRATCH + 2 * LINE],
     /// Bytes on the scratch, those of the first line that are not ours included.
     fill: usize,
     /// Bytes of the first line that are not ours: they lie before the target.
@@ -32,14 +32,14 @@ impl WriteCombining {
     pub(crate) fn new(target: *mut u8) -> Self {
         let foreign = target as usize % LINE;
         Self {
-            scratch: [const { MaybeUninit::uninit() }; SCRATCH + LINE],
+            scratch: [const { MaybeUninit::uninit() }; SCRATCH + 2 * LINE],
             fill: foreign,
             foreign,
             line: target.wrapping_sub(foreign),
         }
     }
 
-    /// Where the next bytes go, `SCRATCH` of them at the most.
+    /// Where the next bytes go, `SCRATCH` of them at the most. There is room for a line more.
     pub(crate) fn room(&mut self) -> *mut u8 {
         self.scratch.as_mut_ptr().cast::<u8>().wrapping_add(self.fill)
     }

@@ -204,14 +204,7 @@ pub(super) const DEINTERLEAVE: [[unsafe fn(Deinterleave); COUNTS.len()]; WIDTHS.
     [counts::<u8>(), counts::<u16>(), counts::<u32>(), counts::<u64>(), counts::<u128>()];
 
 const fn counts<T: Copy>() -> [unsafe fn(Deinterleave); COUNTS.len()] {
-    [
-        deinterleave::<T, 16>,
-        deinterleave::<T, 8>,
-        deinterleave::<T, 4>,
-        deinterleave::<T, 3>,
-        deinterleave::<T, 2>,
-        deinterleave::<T, 1>,
-    ]
+    [deinterleave::<T, 4>, deinterleave::<T, 3>, deinterleave::<T, 2>, deinterleave::<T, 1>]
 }
 
 /// Makes a table of the loops above for a level of CPU features.
@@ -250,7 +243,13 @@ macro_rules! table {
         $(#[$feature])?
         unsafe fn transpose<const W: usize, const N: usize>(matrix: &Transpose<'_>) {
             // SAFETY: the caller's promise.
-            unsafe { turns::transpose::<$level, W, N>(matrix) };
+            unsafe { turns::transpose::<$level, W, N>(matrix, strips::<W, N>) };
+        }
+        $(#[$feature])?
+        #[inline(never)]
+        unsafe fn strips<const W: usize, const N: usize>(matrix: &Transpose<'_>, carries: bool) {
+            // SAFETY: the caller's promise.
+            unsafe { turns::transpose_strips::<$level, W, N>(matrix, carries) };
         }
         Kernels {
             copy,
@@ -286,6 +285,9 @@ macro_rules! table {
                 transpose::<8, 2>,
                 transpose::<16, 1>,
             ],
+            longest: 0,
+            permutes: |_, _, _| false,
+            row_major: None,
             deinterleave_lines: $lines,
             non_temporal: $non_temporal,
         }

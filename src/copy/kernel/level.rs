@@ -2,13 +2,11 @@
 
 /// The loops, inlined into functions with the level's features.
 ///
-/// `parts` is the number of vectors of a line that the network makes at a time; `lines` the height of
-/// a transpose's blocks.
+/// `lines` is the height of a transpose's blocks, `deinterleave` takes equal runs apart.
 macro_rules! level {
-    (#[$feature:meta] vector: $vector:ty, parts: $parts:expr, lines: $lines:expr) => {{
+    (#[$feature:meta] vector: $vector:ty, lines: $lines:expr, deinterleave: $deinterleave:expr) => {{
         use $crate::copy::kernel::{
-            combine::LINE, generic, merge, network, stream, three, transpose, vector::Vector,
-            Deinterleave, NonTemporal, Stream,
+            combine::LINE, generic, merge, stream, transpose, vector::Vector, NonTemporal, Stream,
         };
         type V = $vector;
         /// Vectors of a line.
@@ -24,6 +22,29 @@ macro_rules! level {
             // SAFETY: the caller's promise.
             unsafe { merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn) };
         }
+        generic::table!(
+            #[$feature]
+            level: transpose::ByVectors<V, LINE_PARTS, $lines>,
+            deinterleave_lines: Some($deinterleave),
+            non_temporal: Some(NonTemporal {
+                stream,
+                prefetch: stream::prefetch::<V>,
+                fence: <V as Vector>::fence,
+                merge,
+            })
+        )
+    }};
+}
+pub(super) use level;
+
+/// The network of a level, `parts` vectors of a line at a time: the content of a
+/// module, of which a function called `deinterleave` is meant for others.
+macro_rules! network {
+    (#[$feature:meta] vector: $vector:ty, parts: $parts:expr) => {
+        use $crate::copy::kernel::{combine::LINE, network, three, vector::Vector, Deinterleave};
+        type V = $vector;
+        const LINE_PARTS: usize = LINE / <V as Vector>::BYTES;
+
         #[$feature]
         unsafe fn strip<const E: usize, const N: usize, const PAST: bool>(
             rows_of: &Deinterleave,
@@ -70,7 +91,9 @@ macro_rules! level {
             ],
             three: [three::<false>, three::<true>],
         };
-        unsafe fn deinterleave(
+        /// # Safety
+        /// That of `network.rs`.
+        pub(in $crate::copy::kernel) unsafe fn deinterleave(
             rows_of: Deinterleave,
             len: usize,
             width: usize,
@@ -79,17 +102,6 @@ macro_rules! level {
             // SAFETY: the caller's promise.
             unsafe { network::deinterleave(&STRIPS, rows_of, len, width, past) }
         }
-        generic::table!(
-            #[$feature]
-            level: transpose::ByVectors<V, LINE_PARTS, $lines>,
-            deinterleave_lines: Some(deinterleave),
-            non_temporal: Some(NonTemporal {
-                stream,
-                prefetch: stream::prefetch::<V>,
-                fence: <V as Vector>::fence,
-                merge,
-            })
-        )
-    }};
+    };
 }
-pub(super) use level;
+pub(super) use network;

@@ -3,16 +3,18 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `cpu.rs` | what CPUID and XGETBV say of a CPU: its level among others |
+//! | `rules.rs` | what to do on which CPU |
 //! | `generic.rs`, `bits.rs`, `strided.rs` | loops that need no registers of their own: bytes, bits, units a step apart |
 //! | `vector.rs` | the vector type that the other loops are written over |
 //! | `network.rs`, `three.rs` | equal short runs: rows are deinterleaved |
+//! | `row_major.rs` | runs of a line and more, row by row |
 //! | `stream.rs`, `merge.rs` | whole lines past the caches: of one run, of many |
 //! | `combine.rs` | a write-combining buffer, for what makes no lines by itself |
 //! | `transpose.rs` | contiguous units of many rows become rows of their own |
 //! | `level.rs` | makes the table of a level out of its vectors |
 //! | `x86_64/`, `aarch64.rs` | the levels: their vectors, and their own tricks |
 //!
-//! Which table a copy takes is a rule of `../tuning.rs`.
+//! `../tuning.rs` goes by the rules.
 
 // Other CPUs have loops for every case, but not for every way of going about it.
 #![cfg_attr(
@@ -29,6 +31,8 @@ mod generic;
 mod level;
 mod merge;
 mod network;
+pub(super) mod row_major;
+pub(super) mod rules;
 mod stream;
 pub(super) mod strided;
 mod three;
@@ -40,6 +44,7 @@ mod x86_64;
 use super::signed;
 use bits::{Packed, Runs};
 use cpu::Level;
+use row_major::RowRun;
 use transpose::Transpose;
 
 /// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
@@ -80,15 +85,24 @@ pub(super) struct Kernels {
     /// By width, then by [`COUNTS`].
     deinterleave: [[unsafe fn(Deinterleave); COUNTS.len()]; WIDTHS.len()],
     pub deinterleave_lines: Option<DeinterleaveLines>,
+    /// Elements of so many bytes and fewer are deinterleaved, whatever their width.
+    longest: usize,
+    /// Of those that are not of 1, 2, 4, 8 or 16 bytes: whether so many, of so many bytes, in rows so
+    /// far from one another are.
+    permutes: fn(usize, usize, usize) -> bool,
+    /// Copies runs row by row through the caches, where that is known to win.
+    pub row_major: Option<RowMajor>,
     /// By width.
     transpose: [unsafe fn(&Transpose<'_>); WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.
     pub non_temporal: Option<NonTemporal>,
 }
 
+/// Copies the runs of so many rows, so many bytes apart, or leaves them alone; whether it did.
+pub(super) type RowMajor = unsafe fn(&mut [RowRun], usize, usize) -> bool;
+
 /// Deinterleaves elements to so many targets, of so many bytes, past the caches or not, a line of
-/// each at a time; as many rows as it can, which it returns. To go past the caches, targets must all lie
-/// as many whole elements from a line.
+/// each at a time; as many rows as it can, which it returns.
 pub(super) type DeinterleaveLines = unsafe fn(Deinterleave, usize, usize, bool) -> usize;
 
 /// A piece on its way past the caches.
@@ -130,7 +144,7 @@ pub(super) struct NonTemporal {
 const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// Numbers of targets that there are loops for, most first.
-pub(super) const COUNTS: [usize; 6] = [16, 8, 4, 3, 2, 1];
+pub(super) const COUNTS: [usize; 4] = [4, 3, 2, 1];
 
 /// The longest units of each of the loops that gather.
 const GATHERS: [usize; 20] =
@@ -158,24 +172,40 @@ impl Deinterleave {
 }
 
 impl Kernels {
-    /// Whether there are loops that deinterleave elements of `width` bytes.
-    pub(super) fn deinterleaves(width: usize) -> bool {
-        WIDTHS.contains(&width)
+    /// Whether some elements of `width` bytes may be deinterleaved.
+    pub(super) fn may_deinterleave(&self, width: usize) -> bool {
+        width <= self.longest || Self::transposes(width)
     }
 
-    /// Deinterleaves elements of `width` bytes to `len` targets: a width and a number that there
-    /// is a loop for.
+    /// Whether `len` elements of `width` bytes are, in rows `step` bytes apart.
+    pub(super) fn deinterleaves(&self, len: usize, width: usize, step: usize) -> bool {
+        Self::transposes(width) || (width <= self.longest && (self.permutes)(len, width, step))
+    }
+
+    /// Deinterleaves elements of `width` bytes to `len` targets, a number that there is a loop for.
     ///
     /// # Safety
     /// Every element must be readable, and room for it writable at its target.
     pub(super) unsafe fn deinterleave(&self, rows_of: Deinterleave, width: usize, len: usize) {
-        let width = WIDTHS.iter().position(|w| *w == width);
-        let len = COUNTS.iter().position(|l| *l == len);
-        let kernel = width.and_then(|width| self.deinterleave.get(width)?.get(len?));
+        let kernels =
+            WIDTHS.iter().position(|w| *w == width).and_then(|w| self.deinterleave.get(w));
+        let len_at = COUNTS.iter().position(|l| *l == len);
+        let kernel = kernels.and_then(|kernels| kernels.get(len_at?));
         if let Some(kernel) = kernel {
             // SAFETY: the caller's promise.
-            unsafe { kernel(rows_of) };
+            return unsafe { kernel(rows_of) };
         }
+        let Deinterleave { source, step, targets, count, .. } = rows_of;
+        for (at, target) in targets.into_iter().enumerate().take(len) {
+            let source = source.wrapping_add(at * width);
+            // SAFETY: the caller's promise.
+            unsafe { self.gather(width)(Gather { source, step, target, count, unit: width }) };
+        }
+    }
+
+    /// Whether there are loops that transpose units of `width` bytes.
+    pub(super) fn transposes(width: usize) -> bool {
+        WIDTHS.contains(&width)
     }
 
     /// The loop that transposes units of `width` bytes, if there is one.
@@ -195,12 +225,23 @@ impl Kernels {
 pub(super) fn of_level(level: Level) -> &'static Kernels {
     match level {
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 | Level::Vbmi => &x86_64::avx512::AVX512,
+        Level::Vbmi => &x86_64::vbmi::VBMI,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => &x86_64::avx512::AVX512,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => &x86_64::avx2::AVX2,
         #[cfg(target_arch = "aarch64")]
         Level::Neon => &aarch64::NEON,
         _ => &generic::KERNELS,
+    }
+}
+
+/// The loops of a level, and long runs by string instructions, where it has such.
+pub(super) fn with_strings(level: Level) -> &'static Kernels {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Vbmi => &x86_64::vbmi::VBMI_STRINGS,
+        level => of_level(level),
     }
 }
 
@@ -211,9 +252,10 @@ pub(super) fn levels() -> Vec<&'static Kernels> {
     let highest = cpu::Cpu::this().level;
     let mut levels: Vec<&'static Kernels> = Vec::new();
     for level in all.into_iter().filter(|level| *level <= highest) {
-        let kernels = of_level(level);
-        if !levels.iter().any(|other| std::ptr::eq(*other, kernels)) {
-            levels.push(kernels);
+        for kernels in [of_level(level), with_strings(level)] {
+            if !levels.iter().any(|other| std::ptr::eq(*other, kernels)) {
+                levels.push(kernels);
+            }
         }
     }
     levels

@@ -13,8 +13,7 @@
 //! 1. The CPU must have the features of the vectors.
 //! 2. Every row must be readable up to the next one, and `after` rows more; every target must be
 //!    writable for a unit of each row. They do not overlap.
-//! 3. To go past the caches, targets must all lie as many whole units from a line, and a fence must
-//!    follow the last store.
+//! 3. A fence must follow the last store past the caches.
 
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
@@ -100,7 +99,8 @@ impl Strips {
     }
 }
 
-/// Deinterleaves units of `width` bytes, as many rows as it can, and returns how many those are.
+/// Deinterleaves units of `width` bytes, as many rows as it can, and returns how many those are. Past
+/// the caches, none where targets do not all lie as many whole units from a line.
 ///
 /// # Safety
 /// 1 for `strips`, 2; 3 if `past`.
@@ -112,6 +112,12 @@ pub(super) unsafe fn deinterleave(
     past: bool,
 ) -> usize {
     if len < 2 || !matches!(width, 1 | 2 | 4 | 8 | 16) {
+        return 0;
+    }
+    let begin = |target: *mut u8| target as usize % LINE;
+    let targets = rows_of.targets.get(..len).unwrap_or_default();
+    let first = targets.first().map_or(0, |target| begin(*target));
+    if past && (first % width != 0 || targets.iter().any(|target| begin(*target) != first)) {
         return 0;
     }
     let tile = Tile::new(&rows_of, len, width);

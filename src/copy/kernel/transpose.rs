@@ -8,6 +8,8 @@
 //! The trick for targets that begin within a line: rows on the scratch have room for a line in front,
 //! where what a target's line still lacks is carried on from block to block.
 //!
+//! Registers of a whole line need neither ([`whole_blocks`]).
+//!
 //! # Safety
 //! 1. The CPU must have the features of the level.
 //! 2. All rows must be readable and all targets writable; they do not overlap.
@@ -21,7 +23,7 @@
 use super::combine::LINE;
 use super::generic;
 use super::stream::stream as stream_lines;
-use super::vector::{load_rows, transposed, Vector};
+use super::vector::{load_rows, transposed, Vector, LANE};
 use crate::math::div_rem;
 use core::arch::asm;
 use core::marker::PhantomData;
@@ -77,6 +79,15 @@ pub(super) trait Level {
 
     /// Prefetches a line of each of some rows; any address will do.
     fn prefetch(source: *const u8, step: usize, rows: usize);
+
+    /// Transposes as many whole blocks as there are, of so many rows and a line of columns, where a
+    /// register holds a line; how many rows and columns that was.
+    ///
+    /// # Safety
+    /// 1, 2, 3; where lines go past the caches, targets must be aligned to one.
+    unsafe fn whole_blocks<const W: usize, const N: usize>(_: &Transpose<'_>) -> (usize, usize) {
+        (0, 0)
+    }
 }
 
 /// For every CPU.
@@ -138,6 +149,23 @@ impl<V: Vector, const P: usize, const H: usize> Level for ByVectors<V, P, H> {
     }
 
     #[inline(always)]
+    unsafe fn whole_blocks<const W: usize, const N: usize>(
+        matrix: &Transpose<'_>,
+    ) -> (usize, usize) {
+        if V::BYTES < LINE {
+            return (0, 0);
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            if matrix.streams {
+                whole_blocks::<V, W, N, true>(matrix)
+            } else {
+                whole_blocks::<V, W, N, false>(matrix)
+            }
+        }
+    }
+
+    #[inline(always)]
     fn prefetch(source: *const u8, step: usize, rows: usize) {
         let mut line = source;
         for _ in 0..rows {
@@ -161,7 +189,7 @@ fn opaque(mut number: usize) -> usize {
 ///
 /// # Safety
 /// As [`fill`].
-#[inline(always)]
+#[inline(never)]
 unsafe fn turn_units<L: Level + ?Sized, const W: usize>(
     source: *const u8,
     step: usize,
@@ -179,15 +207,73 @@ unsafe fn turn_units<L: Level + ?Sized, const W: usize>(
     }
 }
 
-/// Units of `W` bytes, `N` in 16 bytes.
+/// Units of `W` bytes, `N` in 16 bytes; `strips` is [`transpose_strips`] of the level.
 ///
 /// # Safety
-/// All rows must be readable and all targets writable; they do not overlap.
+/// 1, 2, 3.
 #[inline(always)]
-pub(super) unsafe fn transpose<L: Level, const W: usize, const N: usize>(matrix: &Transpose<'_>) {
+pub(super) unsafe fn transpose<L: Level, const W: usize, const N: usize>(
+    matrix: &Transpose<'_>,
+    strips: Strips,
+) {
     // What does not end with a line of its target waits on the scratch for the rest of it.
     let carries = matrix.streams
         && matrix.targets.iter().any(|target| !(*target as usize).is_multiple_of(LINE));
+    if !carries {
+        // SAFETY: the caller's promise; what is left is copied below.
+        let (rows, columns) = unsafe { L::whole_blocks::<W, N>(matrix) };
+        if rows > 0 {
+            // SAFETY: the same, without some columns, and without some rows.
+            return unsafe { transpose_rest::<W>(matrix, rows, columns, strips) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { strips(matrix, carries) };
+}
+
+/// What is right of so many columns, and what is below so many rows of these.
+///
+/// # Safety
+/// As [`transpose`].
+#[inline(always)]
+unsafe fn transpose_rest<const W: usize>(
+    matrix: &Transpose<'_>,
+    rows: usize,
+    columns: usize,
+    strips: Strips,
+) {
+    let (done, right) = matrix.targets.split_at_checked(columns).unwrap_or_default();
+    let source = matrix.source.wrapping_add(columns * W);
+    // SAFETY: the caller's promise; a copy of a part of the matrix is one.
+    unsafe {
+        strips(&Transpose { source, targets: right, ..*matrix }, false);
+        if rows == matrix.rows {
+            return;
+        }
+        let mut source = matrix.source.wrapping_add(matrix.step.wrapping_mul(rows));
+        for targets in done.chunks(LINE) {
+            let mut below = [core::ptr::null_mut(); LINE];
+            for (slot, target) in below.iter_mut().zip(targets) {
+                *slot = target.wrapping_add(rows * W);
+            }
+            let targets = below.get(..targets.len()).unwrap_or_default();
+            let part = Transpose { source, rows: matrix.rows - rows, targets, ..*matrix };
+            strips(&part, false);
+            source = source.wrapping_add(targets.len() * W);
+        }
+    }
+}
+
+/// The loops by strips of a level, which carry lines of targets on from block to block or do not.
+type Strips = unsafe fn(&Transpose<'_>, bool);
+
+/// # Safety
+/// As [`transpose`].
+#[inline(always)]
+pub(super) unsafe fn transpose_strips<L: Level, const W: usize, const N: usize>(
+    matrix: &Transpose<'_>,
+    carries: bool,
+) {
     // Rows are best read from one end to the other, which is what CPUs are ahead of.
     let width = if matrix.streams && !carries { matrix.targets.len() } else { STRIP };
     let mut source = matrix.source;
@@ -342,3 +428,65 @@ unsafe fn copy_lines(source: *const u8, target: *mut u8, lines: usize) {
         unsafe { generic::chunk::<LINE>(source, target, line * LINE) };
     }
 }
+
+/// Lines of each target that a block makes.
+const BLOCK_LINES: usize = 4;
+
+/// Whole blocks, by registers of a line.
+///
+/// The trick: rows are often a power of two apart, and then their lines are all in a few sets of the
+/// first-level cache, which does not hold them until all of their columns are taken. So each line is
+/// taken at once, to a scratch where they lie one behind the other; and lines of targets, for the same
+/// reason, are stored whole.
+///
+/// # Safety
+/// As [`Level::whole_blocks`].
+#[inline(always)]
+unsafe fn whole_blocks<V: Vector, const W: usize, const N: usize, const PAST: bool>(
+    matrix: &Transpose<'_>,
+) -> (usize, usize) {
+    let &Transpose { source, step, targets, .. } = matrix;
+    let side = LINE / W;
+    let block = BLOCK_LINES * side;
+    let rows = matrix.rows - matrix.rows % block;
+    let columns = targets.len() - targets.len() % side;
+    if rows == 0 || columns == 0 {
+        return (0, 0);
+    }
+    let mut scratch = Block([const { MaybeUninit::uninit() }; BLOCK_LINES * LINE * LINE]);
+    let scratch = scratch.0.as_mut_ptr().cast::<u8>();
+    for row in (0..rows).step_by(block) {
+        let mut first = source.wrapping_add(step.wrapping_mul(row));
+        for targets in targets.chunks_exact(side) {
+            let (mut from, mut to) = (first, scratch);
+            for _ in 0..block {
+                // SAFETY: the caller's promise; any address may be prefetched.
+                unsafe { V::load(from).store(to) };
+                V::prefetch(from.wrapping_add(2 * LINE));
+                from = from.wrapping_add(step);
+                to = to.wrapping_add(LINE);
+            }
+            let mut column = scratch.cast_const();
+            for targets in targets.chunks_exact(N) {
+                let mut tile = column;
+                for line in 0..BLOCK_LINES {
+                    // SAFETY: the scratch has so many tiles; the caller's promise.
+                    unsafe {
+                        let lines = transposed(load_rows::<V, N>(tile, LINE));
+                        for (target, units) in targets.iter().zip(lines) {
+                            let target = target.wrapping_add(row * W + line * LINE);
+                            V::put::<1, PAST>([units], target);
+                        }
+                    }
+                    tile = tile.wrapping_add(side * LINE);
+                }
+                column = column.wrapping_add(LANE);
+            }
+            first = first.wrapping_add(LINE);
+        }
+    }
+    (rows, columns)
+}
+
+#[repr(align(64))]
+struct Block([MaybeUninit<u8>; BLOCK_LINES * LINE * LINE]);

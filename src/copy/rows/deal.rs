@@ -49,9 +49,7 @@ impl Rows {
         unsafe {
             match self.tuning.non_temporal {
                 Some(past) => {
-                    if let (true, Some(deinterleave_lines)) =
-                        (alike, self.tuning.kernels.deinterleave_lines)
-                    {
+                    if let Some(deinterleave_lines) = self.tuning.kernels.deinterleave_lines {
                         rows.start +=
                             deinterleave_lines(self.rows_of(runs, &rows), runs.len(), width, true);
                     }

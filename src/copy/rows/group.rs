@@ -1,6 +1,7 @@
 //! Which pieces are copied together.
 
 use super::super::kernel::{Kernels, MAX_DEINTERLEAVED};
+use super::Tuning;
 
 /// What a piece has of each row.
 #[derive(Clone, Copy)]
@@ -28,10 +29,15 @@ impl Group {
         self.runs.get(..self.len).unwrap_or_default()
     }
 
-    /// Whether its runs are elements of one width, which are dealt out.
-    pub(super) fn is_deal(&self) -> bool {
+    /// Whether its runs are elements of one width, which are dealt out, in rows of so many bytes.
+    pub(super) fn is_deal(&self, tuning: Tuning, row: usize) -> bool {
+        let width = self.runs().first().map_or(0, |run| run.bytes);
+        self.is_equal(tuning.kernels) && tuning.deinterleaves(self.len, width, row)
+    }
+
+    fn is_equal(&self, kernels: &Kernels) -> bool {
         match self.runs() {
-            [first, second, ..] => Self::deals(first, second),
+            [first, second, ..] => Self::deals(first, second, kernels),
             _ => false,
         }
     }
@@ -42,17 +48,20 @@ impl Group {
         self.runs().iter().map(|run| run.bytes).sum::<usize>() <= SHORT * self.len
     }
 
-    fn deals(first: &Run, second: &Run) -> bool {
-        Kernels::deinterleaves(first.bytes)
+    fn deals(first: &Run, second: &Run, kernels: &Kernels) -> bool {
+        kernels.may_deinterleave(first.bytes)
             && first.bytes == second.bytes
             && first.offset + first.bytes == second.offset
     }
 
-    pub(super) fn is_joined_by(&self, run: &Run) -> bool {
+    pub(super) fn is_joined_by(&self, run: &Run, kernels: &Kernels) -> bool {
         match self.runs() {
             [] => true,
-            [.., last] if self.len == 1 || self.is_deal() == Self::deals(last, run) => {
-                self.len < if Self::deals(last, run) { MAX_DEINTERLEAVED } else { MAX_GROUP }
+            [.., last]
+                if self.len == 1 || self.is_equal(kernels) == Self::deals(last, run, kernels) =>
+            {
+                self.len
+                    < if Self::deals(last, run, kernels) { MAX_DEINTERLEAVED } else { MAX_GROUP }
             }
             _ => false,
         }

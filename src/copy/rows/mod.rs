@@ -8,6 +8,7 @@ mod stage;
 
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
+use super::kernel::row_major::RowRun;
 use super::kernel::{Gather, MAX_DEINTERLEAVED};
 use super::tuning::Tuning;
 use super::{signed, usize_of};
@@ -81,7 +82,9 @@ impl Rows {
         let (mut groups, mut deals) = (0, 0);
         self.for_each_group(parts, |group| {
             groups += 1;
-            deals += usize::from(group.is_deal() || self.tuning.non_temporal.is_some());
+            deals += usize::from(
+                group.is_deal(self.tuning, self.row) || self.tuning.non_temporal.is_some(),
+            );
         });
         // What is one group reads the input in its order, and but once.
         let is_one = groups == 1 && deals == 1;
@@ -92,7 +95,7 @@ impl Rows {
                 // SAFETY: the caller's promise.
                 unsafe {
                     match self.tuning.non_temporal {
-                        _ if group.is_deal() => self.deal(group.runs(), &rows),
+                        _ if group.is_deal(self.tuning, self.row) => self.deal(group.runs(), &rows),
                         Some(past) if group.is_short() => {
                             self.stage(past, group.runs(), &rows, Self::gather);
                         }
@@ -139,6 +142,11 @@ impl Rows {
         true
     }
 
+    /// Whether there are loops that take row after row, through the caches.
+    pub(super) fn is_row_major(&self) -> bool {
+        self.tuning.non_temporal.is_none() && self.tuning.kernels.row_major.is_some()
+    }
+
     /// Waits for stores past the caches.
     fn finish(&self) {
         if let Some(past) = self.tuning.non_temporal {
@@ -151,7 +159,7 @@ impl Rows {
         let mut group = Group { runs: [nothing; MAX_GROUP], len: 0 };
         for part in parts.iter() {
             let run = self.run(&part);
-            if !group.is_joined_by(&run) {
+            if !group.is_joined_by(&run, self.tuning.kernels) {
                 visit(&group);
                 group.len = 0;
             }
@@ -184,6 +192,22 @@ impl Rows {
     /// # Safety
     /// As [`Rows::copy_all`].
     unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
+        if let Some(row_major) = self.tuning.kernels.row_major {
+            let nothing = RowRun { source: self.source, bytes: 0, target: null_mut() };
+            let mut slots = [nothing; MAX_GROUP];
+            for (slot, run) in slots.iter_mut().zip(runs) {
+                *slot = RowRun {
+                    source: self.source.wrapping_add(rows.start * self.row + run.offset),
+                    bytes: run.bytes,
+                    target: run.target.wrapping_add(rows.start * run.bytes),
+                };
+            }
+            let slots = slots.get_mut(..runs.len()).unwrap_or_default();
+            // SAFETY: the caller's promise.
+            if unsafe { row_major(slots, self.row, rows.len()) } {
+                return;
+            }
+        }
         for run in runs {
             let all = self.runs(run);
             let some = Gather {

@@ -17,12 +17,22 @@ use core::arch::x86_64::{
 use core::ptr::from_ref;
 
 /// For CPUs with AVX2 and BMI2 (which shifts by any number of bits in one step), and only for those.
-pub(in super::super) static AVX2: Kernels = level!(
+pub(in super::super) static AVX2: Kernels = TABLE;
+
+pub(super) const TABLE: Kernels = level!(
     #[target_feature(enable = "avx2,bmi2")]
     vector: __m256i,
-    parts: 2,
-    lines: 2
+    lines: 2,
+    deinterleave: network::deinterleave
 );
+
+pub(super) mod network {
+    super::super::super::level::network!(
+        #[target_feature(enable = "avx2")]
+        vector: core::arch::x86_64::__m256i,
+        parts: 2
+    );
+}
 
 /// As many ones as a vector has bytes, then as many zeros.
 #[repr(C)]

@@ -3,3 +3,5 @@
 
 pub(super) mod avx2;
 pub(super) mod avx512;
+mod permute;
+pub(super) mod vbmi;
