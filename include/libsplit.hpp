@@ -1044,9 +1044,9 @@ template <class Executor, class Act> decltype(auto) with_executor(Executor &&giv
 // ---------------------------------------------------------------------------------------------
 // The split
 
-/// What to do: an operator, its version and its parameters. Made by one of the four functions and
-/// set by the others, in a chain or one by one. What the operator does not take is refused when it
-/// is used.
+/// What to do: an operator, its version and its parameters. One of four functions makes it, and the
+/// next ones return it with one parameter set: split::onnx(18).axis(1).parts(2). What the operator
+/// does not take is refused when the split is used.
 class split {
   public:
     /// ONNX Split, of the version that governs a model's opset import: 18 or newer takes parts() or
@@ -1063,76 +1063,81 @@ class split {
     static split variadic() noexcept { return {LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1}; }
 
     /// The axis to split; negative ones count from the back. 0 if it is not set.
-    split &axis(std::int64_t axis) & noexcept {
+    [[nodiscard]] split axis(std::int64_t axis) && noexcept {
         params_.axis = axis;
-        return *this;
+        return std::move(*this);
     }
     /// How many parts there are to be (ONNX num_outputs, OpenVINO num_splits); 0: not set.
-    split &parts(std::int64_t parts) & noexcept {
+    [[nodiscard]] split parts(std::int64_t parts) && noexcept {
         params_.num_outputs = parts;
-        return *this;
+        return std::move(*this);
     }
     /// One length a piece. They are copied: up to 16 into the object, more into a std::vector.
     template <class Range, class = std::enable_if_t<detail::has_integers<Range>>>
-    split &lengths(const Range &lengths) & {
+    [[nodiscard]] split lengths(const Range &lengths) && {
         few_count_ = 0;
         many_.clear();
         given_ = nullptr;
         kind_ = kind::list;
         for (const auto length : lengths)
             push(detail::to_int64(length));
-        return *this;
+        return std::move(*this);
     }
     /// The same, in braces.
-    template <class Integer = std::int64_t> split &lengths(std::initializer_list<Integer> lengths) & {
-        return this->template lengths<std::initializer_list<Integer>>(lengths);
+    template <class Integer = std::int64_t>
+    [[nodiscard]] split lengths(std::initializer_list<Integer> lengths) && {
+        return std::move(*this).template lengths<std::initializer_list<Integer>>(lengths);
     }
     /// The length of every piece but a smaller last (SplitToSequence).
-    split &piece_length(std::int64_t length) & noexcept {
+    [[nodiscard]] split piece_length(std::int64_t length) && noexcept {
         few_[0] = length;
+        few_count_ = 1;
+        many_.clear();
+        given_ = nullptr;
         kind_ = kind::scalar;
-        return *this;
+        return std::move(*this);
     }
     /// Lengths as the model has them, in a tensor: its rank and type count. It is not copied and
     /// must outlive the split.
-    split &lengths_tensor(const input &lengths) & noexcept {
+    [[nodiscard]] split lengths_tensor(const input &lengths) && noexcept {
         given_ = &lengths;
         kind_ = kind::tensor;
-        return *this;
+        return std::move(*this);
     }
     /// false: pieces of 1 lose the axis (SplitToSequence without lengths). true if it is not set.
-    split &keepdims(bool keep) & noexcept {
+    [[nodiscard]] split keepdims(bool keep) && noexcept {
         params_.keepdims = keep ? 1 : 0;
-        return *this;
+        return std::move(*this);
     }
     /// Split-18 with parts(): 5 into 4 is 2, 2, 1, 0 rather than an error.
-    split &clamp_uneven(bool clamp = true) & noexcept {
+    [[nodiscard]] split clamp_uneven(bool clamp = true) && noexcept {
         params_.flags = clamp ? LIBSPLIT_FLAG_CLAMP_UNEVEN : 0;
-        return *this;
+        return std::move(*this);
     }
 
-    // The same in a chain that begins with a temporary.
-    split axis(std::int64_t axis) && noexcept { return std::move(this->axis(axis)); }
-    split parts(std::int64_t parts) && noexcept { return std::move(this->parts(parts)); }
+    // The same of a split that has a name, which stays as it is.
+    [[nodiscard]] split axis(std::int64_t axis) const & { return split(*this).axis(axis); }
+    [[nodiscard]] split parts(std::int64_t parts) const & { return split(*this).parts(parts); }
     template <class Range, class = std::enable_if_t<detail::has_integers<Range>>>
-    split lengths(const Range &lengths) && {
-        return std::move(this->lengths(lengths));
+    [[nodiscard]] split lengths(const Range &lengths) const & {
+        return split(*this).lengths(lengths);
     }
-    template <class Integer = std::int64_t> split lengths(std::initializer_list<Integer> lengths) && {
-        return std::move(this->lengths(lengths));
+    template <class Integer = std::int64_t>
+    [[nodiscard]] split lengths(std::initializer_list<Integer> lengths) const & {
+        return split(*this).lengths(lengths);
     }
-    split piece_length(std::int64_t length) && noexcept {
-        return std::move(this->piece_length(length));
+    [[nodiscard]] split piece_length(std::int64_t length) const & {
+        return split(*this).piece_length(length);
     }
-    split lengths_tensor(const input &lengths) && noexcept {
-        return std::move(this->lengths_tensor(lengths));
+    [[nodiscard]] split lengths_tensor(const input &lengths) const & {
+        return split(*this).lengths_tensor(lengths);
     }
-    split keepdims(bool keep) && noexcept { return std::move(this->keepdims(keep)); }
-    split clamp_uneven(bool clamp = true) && noexcept {
-        return std::move(this->clamp_uneven(clamp));
+    [[nodiscard]] split keepdims(bool keep) const & { return split(*this).keepdims(keep); }
+    [[nodiscard]] split clamp_uneven(bool clamp = true) const & {
+        return split(*this).clamp_uneven(clamp);
     }
     /// Would be gone before the call.
-    split &lengths_tensor(input &&) & = delete;
+    split lengths_tensor(input &&) const & = delete;
     split lengths_tensor(input &&) && = delete;
 
     /// How many pieces there are; as libsplit_count().
