@@ -75,7 +75,7 @@ inline int done() {
 // What failed, and how.
 #define CHECK_FAILS(call, code)                                                                    \
     do {                                                                                           \
-        const auto failed = call;                                                                  \
+        const auto &failed = call;                                                                 \
         CHECK(!failed);                                                                            \
         CHECK_TEXT(libsplit::name(failed.error().status()), libsplit::name(code));                 \
         CHECK(failed.error().what()[0] != '\0');                                                   \
