@@ -134,8 +134,6 @@ libsplit_dlpack_end_(libsplit_error *error, libsplit_status status, int64_t expe
     va_list arguments;
     if (error == NULL)
         return status;
-    if (error->struct_size < sizeof *error)
-        return LIBSPLIT_STATUS_ERROR_STRUCT_SIZE;
     error->status = status;
     error->output_index = -1;
     error->expected = expected;
@@ -149,6 +147,14 @@ libsplit_dlpack_end_(libsplit_error *error, libsplit_status status, int64_t expe
 static inline libsplit_status libsplit_dlpack_ok_(libsplit_error *error) {
     return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_OK, 0, 0, "%s", "");
 }
+
+/* The beginning of every function: whether 'error' can be filled. */
+static inline int libsplit_dlpack_is_small_(const libsplit_error *error) {
+    return error != NULL && error->struct_size < sizeof *error;
+}
+#define LIBSPLIT_DLPACK_BEGIN_(error)                                                              \
+    if (libsplit_dlpack_is_small_(error))                                                          \
+        return LIBSPLIT_STATUS_ERROR_STRUCT_SIZE
 
 /* The name of a type code, as dlpack.h spells it after kDL. */
 static inline const char *libsplit_dlpack_code_name_(uint8_t code) {
@@ -271,6 +277,7 @@ static inline libsplit_dtype libsplit_dlpack_lane_(uint8_t code, uint8_t bits) {
 static inline libsplit_status libsplit_dtype_from_dlpack(DLDataType type, libsplit_dtype *dtype,
                                                          libsplit_error *error) {
     libsplit_dtype found = libsplit_dlpack_lane_(type.code, type.bits);
+    LIBSPLIT_DLPACK_BEGIN_(error);
     if (dtype == NULL)
         return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_ERROR_NULL, 0, 0, "dtype is NULL");
     if (found != 0 && type.lanes != 1)
@@ -297,6 +304,7 @@ static inline libsplit_status libsplit_dtype_to_dlpack(libsplit_dtype dtype, DLD
     static const uint8_t codes[] = {2, 1, 0, 1, 0,  0,  0,  255, 6, 2, 2,  1, 1,
                                     5, 5, 4, 10, 11, 12, 13,  1, 0, 17, 14, 1, 0};
     const uint32_t bits = libsplit_dtype_bits(dtype);
+    LIBSPLIT_DLPACK_BEGIN_(error);
     if (type == NULL)
         return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_ERROR_NULL, 0, 0, "type is NULL");
     if (dtype < 1 || (size_t)dtype > sizeof codes || codes[dtype - 1] == 255 || bits == 0)
@@ -326,7 +334,8 @@ static inline libsplit_status libsplit_tensor_from_dlpack(const DLTensor *source
                                                           libsplit_tensor *tensor,
                                                           libsplit_error *error) {
     libsplit_status status;
-    libsplit_dtype dtype;
+    libsplit_dtype dtype = 0;
+    LIBSPLIT_DLPACK_BEGIN_(error);
     if (source == NULL || tensor == NULL)
         return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_ERROR_NULL, 0, 0, "%s is NULL",
                                     source == NULL ? "source" : "tensor");
@@ -368,6 +377,7 @@ libsplit_tensor_from_dlpack_versioned(const struct DLManagedTensorVersioned *sou
                                       libsplit_tensor *tensor, libsplit_error *error) {
     const uint64_t known =
         LIBSPLIT_DLPACK_READ_ONLY | LIBSPLIT_DLPACK_COPIED | LIBSPLIT_DLPACK_SUBBYTE_PADDED;
+    LIBSPLIT_DLPACK_BEGIN_(error);
     if (source == NULL)
         return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_ERROR_NULL, 0, 0, "source is NULL");
     if (source->version.major != LIBSPLIT_DLPACK_MAJOR)
@@ -448,11 +458,12 @@ static inline libsplit_status libsplit_tensor_to_dlpack(const libsplit_tensor *p
                                                         const DLTensor *source, int64_t *strides,
                                                         DLTensor *result, libsplit_error *error) {
     libsplit_status status;
-    libsplit_dtype dtype;
-    DLDataType type;
+    libsplit_dtype dtype = 0;
+    DLDataType type = {0, 0, 0};
     DLDevice device;
     uintptr_t address, base;
     int empty;
+    LIBSPLIT_DLPACK_BEGIN_(error);
     if (piece == NULL || result == NULL)
         return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_ERROR_NULL, 0, 0, "%s is NULL",
                                     piece == NULL ? "piece" : "result");
@@ -526,6 +537,7 @@ libsplit_tensor_to_dlpack_versioned(const libsplit_tensor *piece,
                                     libsplit_error *error) {
     libsplit_status status;
     const uint64_t flags = source == NULL ? 0 : source->flags & LIBSPLIT_DLPACK_READ_ONLY;
+    LIBSPLIT_DLPACK_BEGIN_(error);
     if (result == NULL)
         return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_ERROR_NULL, 0, 0, "result is NULL");
     if (source != NULL && source->version.major != LIBSPLIT_DLPACK_MAJOR)
@@ -542,5 +554,7 @@ libsplit_tensor_to_dlpack_versioned(const libsplit_tensor *piece,
     result->flags = flags;
     return status;
 }
+
+#undef LIBSPLIT_DLPACK_BEGIN_
 
 #endif /* LIBSPLIT_DLPACK_H */

@@ -32,8 +32,10 @@ inline void equal(const std::string &actual, const std::string &expected, const 
 // "3 4" of any numbers in a row.
 template <class Range> std::string text(const Range &numbers) {
     std::string text;
-    for (const auto number : numbers)
-        text += (text.empty() ? "" : " ") + std::to_string(static_cast<long long>(number));
+    for (const auto number : numbers) {
+        text.append(text.empty() ? "" : " ");
+        text.append(std::to_string(static_cast<long long>(number)));
+    }
     return text;
 }
 

@@ -195,8 +195,11 @@ static void views_and_back(void) {
     CHECK(libsplit_tensor_to_dlpack(&pieces[2], &source, NULL, &result, NULL) ==
           LIBSPLIT_STATUS_ERROR_OVERFLOW);
     error.struct_size = 8;
-    CHECK(libsplit_tensor_from_dlpack(NULL, &input, &error) ==
+    input.rank = 7;
+    source.data = data;
+    CHECK(libsplit_tensor_from_dlpack(&source, &input, &error) ==
           LIBSPLIT_STATUS_ERROR_STRUCT_SIZE);
+    CHECK(input.rank == 7 && error.status == LIBSPLIT_STATUS_ERROR_OVERFLOW);
     error.struct_size = sizeof error;
 }
 
