@@ -1,4 +1,4 @@
-"""Installs libsplit, moves it, and builds and runs one program with it in each way users do.
+"""Installs libsplit, moves it, and builds and runs programs with it in each way users do.
 
 usage: consumer.py install|pkg-config|find_package|add_subdirectory
 """
@@ -20,6 +20,7 @@ parser.add_argument("--build", type=Path, help="the build directory of libsplit"
 parser.add_argument("--config", help="its build type")
 parser.add_argument("--cmake")
 parser.add_argument("--cc")
+parser.add_argument("--cxx")
 args = parser.parse_args()
 
 work = args.build / "consumer"
@@ -58,6 +59,9 @@ def pkg_config():
     libdir = pc.parent.parent
     run(args.cc, PROGRAM, "-o", work / "shared", *flags("--cflags", "--libs"))
     check(work / "shared", LD_LIBRARY_PATH=str(libdir))
+    run(args.cxx, "-std=c++17", PROGRAM.with_suffix(".cpp"), "-o", work / "cpp",
+        *flags("--cflags", "--libs"))
+    check(work / "cpp", LD_LIBRARY_PATH=str(libdir))
 
     # As the two libraries lie side by side, -lsplit alone would mean the shared one.
     static = flags("--static", "--cflags", "--libs")
@@ -72,10 +76,11 @@ def cmake_project(name, *options):
     # A Debug build, as users make too; with add_subdirectory it runs cargo's dev profile.
     build = work / name
     run(args.cmake, "-S", PROGRAM.parent, "-B", build, f"-DCMAKE_C_COMPILER={args.cc}",
-        "-DCMAKE_BUILD_TYPE=Debug", *options)
+        f"-DCMAKE_CXX_COMPILER={args.cxx}", "-DCMAKE_BUILD_TYPE=Debug", *options)
     run(args.cmake, "--build", build)
     check(build / "shared")
     check(build / "static")
+    check(build / "cpp")
 
 
 ways = {

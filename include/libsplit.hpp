@@ -36,16 +36,17 @@
 //
 //     halves.copy(x, outputs, libsplit::openmp{});                                // OpenMP
 //     halves.copy(x, outputs, libsplit::std_execution{std::execution::par});      // C++17
-//     halves.copy(x, outputs, libsplit::submit_to(pool));                         // submit(f): future
-//     halves.copy(x, outputs, [](std::size_t count, libsplit::task task) {        // oneTBB
+//     halves.copy(x, outputs, libsplit::submit_to(pool));                         // submit(f):
+//     future halves.copy(x, outputs, [](std::size_t count, libsplit::task task) {        // oneTBB
 //         tbb::parallel_for(std::size_t{0}, count, task);
 //     });
-//     halves.copy(x, outputs, c_executor);                                        // libsplit_executor
+//     halves.copy(x, outputs, c_executor);                                        //
+//     libsplit_executor
 #ifndef LIBSPLIT_HPP
 #define LIBSPLIT_HPP
 
 #if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 201703L
-#    error "libsplit.hpp needs C++17"
+#error "libsplit.hpp needs C++17"
 #endif
 
 #include "libsplit.h"
@@ -67,26 +68,26 @@
 #include <vector>
 
 #if __has_include(<version>)
-#    include <version>
+#include <version>
 #endif
 #ifdef __cpp_lib_span
-#    include <span>
+#include <span>
 #endif
 #ifdef __cpp_lib_mdspan
-#    include <mdspan>
+#include <mdspan>
 #endif
 #ifdef _OPENMP
-#    include <omp.h>
+#include <omp.h>
 #endif
 #if defined(__STDCPP_FLOAT16_T__) || defined(__STDCPP_BFLOAT16_T__)
-#    include <stdfloat>
+#include <stdfloat>
 #endif
 
 // Whether errors may be thrown.
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
-#    define LIBSPLIT_HPP_THROWS 1
+#define LIBSPLIT_HPP_THROWS 1
 #else
-#    define LIBSPLIT_HPP_THROWS 0
+#define LIBSPLIT_HPP_THROWS 0
 #endif
 
 namespace libsplit {
@@ -110,13 +111,12 @@ template <class T> class span {
 
     constexpr span() noexcept = default;
     constexpr span(T *first, std::size_t count) noexcept : first_(first), count_(count) {}
-    template <std::size_t N>
-    constexpr span(T (&array)[N]) noexcept : first_(array), count_(N) {}
+    template <std::size_t N> constexpr span(T (&array)[N]) noexcept : first_(array), count_(N) {}
     /// Of anything with data() and size(): std::vector, std::array, another span.
-    template <class Range, class = std::enable_if_t<std::is_convertible_v<
-                               std::remove_pointer_t<decltype(std::data(
-                                   std::declval<Range &>()))> (*)[],
-                               T (*)[]>>>
+    template <
+        class Range,
+        class = std::enable_if_t<std::is_convertible_v<
+            std::remove_pointer_t<decltype(std::data(std::declval<Range &>()))> (*)[], T (*)[]>>>
     constexpr span(Range &&range) noexcept : first_(std::data(range)), count_(std::size(range)) {}
 
     constexpr T *data() const noexcept { return first_; }
@@ -275,9 +275,8 @@ enum class status : libsplit_status {
 
 /// The name in libsplit.h, as "LIBSPLIT_STATUS_ERROR_AXIS". Never null.
 inline const char *name(status code) noexcept {
-    return code == status::out_of_memory
-               ? "out of memory"
-               : libsplit_status_name(static_cast<libsplit_status>(code));
+    return code == status::out_of_memory ? "out of memory"
+                                         : libsplit_status_name(static_cast<libsplit_status>(code));
 }
 
 /// An error, or none: thrown, or part of a result. Holds its message itself.
@@ -579,8 +578,7 @@ class output : public libsplit_tensor {
     /// A buffer to copy to. Shape, and strides unless it is packed, are not copied and must outlive
     /// this; if they are not equally many, every call refuses it (status::rank).
     template <class T, class = std::enable_if_t<!std::is_void_v<T> && !std::is_const_v<T>>>
-    output(T *data, span<const std::int64_t> shape,
-           span<const std::int64_t> strides = {}) noexcept
+    output(T *data, span<const std::int64_t> shape, span<const std::int64_t> strides = {}) noexcept
         : output(detail::dtype_for<T>(), data, shape, strides) {}
     /// The same, of any type.
     output(libsplit::dtype type, void *data, span<const std::int64_t> shape,
@@ -726,8 +724,8 @@ inline bool outputs_init(span<output> outputs, span<std::int64_t> ints, std::siz
     return true;
 }
 
-/// Pieces with their shapes and strides, in one block of memory, which is allocated when they do not
-/// fit into the one that is there. What they point to is not theirs. They can be moved.
+/// Pieces with their shapes and strides, in one block of memory, which is allocated when they do
+/// not fit into the one that is there. What they point to is not theirs. They can be moved.
 class pieces {
   public:
     using value_type = piece;
@@ -852,14 +850,14 @@ template <class Run> executor(Run &&, std::uint32_t) -> executor<Run>;
 template <class Run> executor(Run &&, std::uint32_t, std::uint32_t) -> executor<Run>;
 
 #ifdef _OPENMP
-/// The threads of OpenMP's runtime: so many, or as many as it has. Within a parallel region there is
-/// one, unless OMP_MAX_ACTIVE_LEVELS allows more.
+/// The threads of OpenMP's runtime: so many, or as many as it has. Within a parallel region there
+/// is one, unless OMP_MAX_ACTIVE_LEVELS allows more.
 struct openmp {
     int threads = 0;
 
     void operator()(std::size_t count, task part) const noexcept {
         const int width = threads > 0 ? threads : omp_get_max_threads();
-#    pragma omp parallel for num_threads(width) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(width) schedule(dynamic, 1)
         for (std::size_t i = 0; i < count; i++)
             part(i);
     }
@@ -1030,8 +1028,8 @@ template <class Executor, class Act> decltype(auto) with_executor(Executor &&giv
         const plain_call call(&given);
         return act(call);
     } else if constexpr (is_executor<plain>::value) {
-        pool_call<std::remove_reference_t<decltype((given.run))>> call(
-            given.run, given.max_tasks, given.flags);
+        pool_call<std::remove_reference_t<decltype((given.run))>> call(given.run, given.max_tasks,
+                                                                       given.flags);
         return act(call);
     } else {
         pool_call<std::remove_reference_t<Executor>> call(given, 0, 0);
@@ -1187,9 +1185,8 @@ class split {
     template <class Executor = calling_thread>
     result<> try_copy(const input &x, span<const output> outputs,
                       Executor &&executor = {}) const noexcept {
-        return detail::with_executor(executor, [&](const auto &running) {
-            return copy_on(running, x, outputs);
-        });
+        return detail::with_executor(
+            executor, [&](const auto &running) { return copy_on(running, x, outputs); });
     }
 
     /// The same with the outputs in braces.
@@ -1204,8 +1201,7 @@ class split {
     /// of elements whose size is then checked. Nothing is copied before all have been asked for.
     /// Allocates the descriptors of the pieces, and returns them.
     template <class Allocate, class Executor = calling_thread,
-              class = std::enable_if_t<
-                  std::is_invocable_v<Allocate &, std::size_t, const piece &>>>
+              class = std::enable_if_t<std::is_invocable_v<Allocate &, std::size_t, const piece &>>>
     result<pieces> try_copy(const input &x, Allocate &&allocate, Executor &&executor = {}) const
         noexcept(std::is_nothrow_invocable_v<Allocate &, std::size_t, const piece &>) {
         pieces all;
@@ -1241,8 +1237,7 @@ class split {
         copy(x, span<const output>(outputs.begin(), outputs.size()), executor);
     }
     template <class Allocate, class Executor = calling_thread,
-              class = std::enable_if_t<
-                  std::is_invocable_v<Allocate &, std::size_t, const piece &>>>
+              class = std::enable_if_t<std::is_invocable_v<Allocate &, std::size_t, const piece &>>>
     pieces copy(const input &x, Allocate &&allocate, Executor &&executor = {}) const {
         pieces all;
         provide(x, all, allocate).value();
@@ -1254,8 +1249,7 @@ class split {
   private:
     enum class kind { absent, scalar, list, tensor };
 
-    split(libsplit_op op, std::int32_t opset) noexcept
-        : params_(LIBSPLIT_PARAMS_INIT(op, opset)) {}
+    split(libsplit_op op, std::int32_t opset) noexcept : params_(LIBSPLIT_PARAMS_INIT(op, opset)) {}
 
     void push(std::int64_t length) {
         if (many_.empty() && few_count_ < few_.size()) {

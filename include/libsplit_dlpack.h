@@ -36,23 +36,23 @@
 #include <stdio.h>
 
 #if !defined(DLPACK_DLPACK_H_) && defined(__has_include)
-#  if __has_include(<dlpack/dlpack.h>)
-#    include <dlpack/dlpack.h>
-#  endif
+#if __has_include(<dlpack/dlpack.h>)
+#include <dlpack/dlpack.h>
+#endif
 #endif
 
 #ifdef DLPACK_DLPACK_H_
-#  if !defined(DLPACK_MAJOR_VERSION) || DLPACK_MAJOR_VERSION != 1
-#    error "libsplit_dlpack.h needs a dlpack.h of version 1.0 or newer, below 2"
-#  endif
+#if !defined(DLPACK_MAJOR_VERSION) || DLPACK_MAJOR_VERSION != 1
+#error "libsplit_dlpack.h needs a dlpack.h of version 1.0 or newer, below 2"
+#endif
 #else
 /* What dlpack.h declares, as far as it is needed here. */
-#  ifdef __cplusplus
+#ifdef __cplusplus
 extern "C" {
 typedef enum : int32_t {
-#  else
+#else
 typedef enum {
-#  endif
+#endif
     kDLCPU = 1,
     kDLCUDA = 2,
     kDLCUDAHost = 3,
@@ -110,9 +110,9 @@ typedef struct DLManagedTensorVersioned {
     uint64_t flags;
     DLTensor dl_tensor;
 } DLManagedTensorVersioned;
-#  ifdef __cplusplus
+#ifdef __cplusplus
 }
-#  endif
+#endif
 #endif
 
 /* The version of DLPack that libsplit_tensor_to_dlpack_versioned() states. */
@@ -128,9 +128,9 @@ typedef struct DLManagedTensorVersioned {
 #if defined(__GNUC__)
 __attribute__((format(printf, 5, 6)))
 #endif
-static inline libsplit_status
-libsplit_dlpack_end_(libsplit_error *error, libsplit_status status, int64_t expected,
-                     int64_t actual, const char *message, ...) {
+static inline libsplit_status libsplit_dlpack_end_(libsplit_error *error, libsplit_status status,
+                                                   int64_t expected, int64_t actual,
+                                                   const char *message, ...) {
     va_list arguments;
     if (error == NULL)
         return status;
@@ -154,7 +154,7 @@ static inline int libsplit_dlpack_is_small_(const libsplit_error *error) {
 }
 #define LIBSPLIT_DLPACK_BEGIN_(error)                                                              \
     if (libsplit_dlpack_is_small_(error))                                                          \
-        return LIBSPLIT_STATUS_ERROR_STRUCT_SIZE
+    return LIBSPLIT_STATUS_ERROR_STRUCT_SIZE
 
 /* The name of a type code, as dlpack.h spells it after kDL. */
 static inline const char *libsplit_dlpack_code_name_(uint8_t code) {
@@ -301,8 +301,8 @@ static inline libsplit_status libsplit_dtype_from_dlpack(DLDataType type, libspl
 static inline libsplit_status libsplit_dtype_to_dlpack(libsplit_dtype dtype, DLDataType *type,
                                                        libsplit_error *error) {
     /* By number, FLOAT first; 255: there is none. */
-    static const uint8_t codes[] = {2, 1, 0, 1, 0,  0,  0,  255, 6, 2, 2,  1, 1,
-                                    5, 5, 4, 10, 11, 12, 13,  1, 0, 17, 14, 1, 0};
+    static const uint8_t codes[] = {2, 1, 0, 1,  0,  0,  0,  255, 6, 2,  2,  1, 1,
+                                    5, 5, 4, 10, 11, 12, 13, 1,   0, 17, 14, 1, 0};
     const uint32_t bits = libsplit_dtype_bits(dtype);
     LIBSPLIT_DLPACK_BEGIN_(error);
     if (type == NULL)
@@ -442,8 +442,8 @@ static inline void libsplit_dlpack_pack_(const libsplit_tensor *tensor, int64_t 
  * type. Data of a piece without elements is NULL.
  *
  * 'strides' is room for as many entries as the piece has axes, written where the piece has no
- * strides of its own, for DLPack does not allow NULL; may be NULL if it has. '*result' borrows shape
- * and strides from 'piece' or from there.
+ * strides of its own, for DLPack does not allow NULL; may be NULL if it has. '*result' borrows
+ * shape and strides from 'piece' or from there.
  *
  *   NULL         piece or result; the piece's shape
  *   RANK         the piece's rank is below 0 or above LIBSPLIT_MAX_RANK
@@ -530,11 +530,9 @@ static inline libsplit_status libsplit_tensor_to_dlpack(const libsplit_tensor *p
  *
  * Further error: STRUCT_SIZE, the major version of 'source' is not 1.
  */
-static inline libsplit_status
-libsplit_tensor_to_dlpack_versioned(const libsplit_tensor *piece,
-                                    const struct DLManagedTensorVersioned *source, int64_t *strides,
-                                    struct DLManagedTensorVersioned *result,
-                                    libsplit_error *error) {
+static inline libsplit_status libsplit_tensor_to_dlpack_versioned(
+    const libsplit_tensor *piece, const struct DLManagedTensorVersioned *source, int64_t *strides,
+    struct DLManagedTensorVersioned *result, libsplit_error *error) {
     libsplit_status status;
     const uint64_t flags = source == NULL ? 0 : source->flags & LIBSPLIT_DLPACK_READ_ONLY;
     LIBSPLIT_DLPACK_BEGIN_(error);

@@ -72,7 +72,7 @@ inline int done() {
 
 } // namespace check
 
-#define CHECK(condition) check::holds(!!(condition), #condition, __FILE__, __LINE__)
+#define CHECK(...) check::holds(!!(__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 #define CHECK_TEXT(actual, expected) check::equal(actual, expected, #actual, __FILE__, __LINE__)
 // What failed, and how.
 #define CHECK_FAILS(call, code)                                                                    \

@@ -52,9 +52,8 @@ libsplit_status split(struct DLManagedTensorVersioned *source, DLManagedTensor *
         views[i].strides = block->pieces[i].strides;
         views[i].capacity = MAX_RANK;
     }
-    status = source != NULL
-                 ? libsplit_tensor_from_dlpack_versioned(source, 0, &input, error)
-                 : libsplit_tensor_from_dlpack(&legacy_source->dl_tensor, &input, error);
+    status = source != NULL ? libsplit_tensor_from_dlpack_versioned(source, 0, &input, error)
+                            : libsplit_tensor_from_dlpack(&legacy_source->dl_tensor, &input, error);
     if (status == LIBSPLIT_STATUS_OK)
         status = libsplit_view(&input, &params, views, count, error);
     for (size_t i = 0; i < count && status == LIBSPLIT_STATUS_OK; i++) {

@@ -12,9 +12,9 @@
 #include <mutex>
 #include <thread>
 #ifdef WITH_TBB
-#    include <execution>
-#    include <tbb/parallel_for.h>
-#    include <tbb/task_arena.h>
+#include <execution>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 #endif
 
 namespace {
@@ -24,7 +24,7 @@ using libsplit::split;
 
 constexpr std::int64_t rows = 1024, columns = 512;
 const std::int64_t shape[] = {rows, columns};
-std::vector<float> input_data(rows *columns * 3), pieces_data(input_data.size());
+std::vector<float> input_data(rows * columns * 3), pieces_data(input_data.size());
 
 const libsplit::input &x() {
     static const libsplit::input input(input_data, {rows, 3 * columns});

@@ -1,4 +1,5 @@
-// mdspan.cpp - inputs made of std::mdspan, and pieces seen as one; for standard libraries that have it
+// mdspan.cpp - inputs made of std::mdspan, and pieces seen as one; for standard libraries that have
+// it
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "check.hpp"
@@ -6,7 +7,7 @@
 #include <array>
 
 #ifndef __cpp_lib_mdspan
-#    error "this standard library has no std::mdspan"
+#error "this standard library has no std::mdspan"
 #endif
 
 int main() {
@@ -43,8 +44,8 @@ int main() {
     CHECK(inferred[0].mdspan<float, 2>().data_handle() == nullptr);
     const libsplit::input none(numbers.data(), {0, 6});
     CHECK((*halves.try_view(none))[1].mdspan<float, 2>().extent(1) == 3);
-    const auto scalars = *split::to_sequence().keepdims(false).try_view(
-        libsplit::input(numbers.data(), {24}));
+    const auto scalars =
+        *split::to_sequence().keepdims(false).try_view(libsplit::input(numbers.data(), {24}));
     CHECK((scalars[7].mdspan<float, 0>()[std::array<int, 0>{}]) == 7.0F);
     return check::done();
 }

@@ -156,13 +156,16 @@ void inputs() {
 
     // A copy has a shape of its own.
     input copy = same[0];
-    { const input gone(numbers.data(), {2, 6}); copy = gone; }
+    {
+        const input gone(numbers.data(), {2, 6});
+        copy = gone;
+    }
     CHECK_TEXT(check::extents(*rows.axis(1).try_infer(copy), 1), "3 3");
 
     // Strides: a transposed one, one that runs backwards, one that repeats.
     const input transposed(numbers.data(), {3, 4}, {1, 3});
-    CHECK_TEXT(check::text(check::elements<const float>((*split::onnx(18).axis(1).parts(2)
-                                                              .try_view(transposed))[1])),
+    CHECK_TEXT(check::text(check::elements<const float>(
+                   (*split::onnx(18).axis(1).parts(2).try_view(transposed))[1])),
                "6 9 7 10 8 11");
     const input backwards(numbers.data() + 11, {12}, {-1});
     CHECK_TEXT(check::text(check::elements<const float>((*rows.axis(0).try_view(backwards))[1])),
@@ -195,8 +198,7 @@ void inputs() {
 void packed_bits() {
     const unsigned char nibbles[] = {0x21, 0x43, 0x65};
     const split thirds = split::openvino().parts(3);
-    const auto pieces = split::variadic().lengths({1, 2, 3}).try_view(
-        {dtype::uint4, nibbles, {6}});
+    const auto pieces = split::variadic().lengths({1, 2, 3}).try_view({dtype::uint4, nibbles, {6}});
     CHECK(pieces && (*pieces)[1].bit_offset() == 4 && (*pieces)[1].data() == nibbles);
     const auto shifted = thirds.try_view(input(dtype::uint4, nibbles, {3}).bit_offset(4));
     CHECK(shifted && (*shifted)[0].bit_offset() == 4 && (*shifted)[1].bit_offset() == 0);
@@ -248,8 +250,10 @@ void pieces() {
 }
 
 void unknown_extents() {
-    const auto pieces = split::variadic().axis(1).lengths({3, -1, 1}).try_infer(
-        {dtype::float32, {2, libsplit::dim_unknown}});
+    const auto pieces = split::variadic()
+                            .axis(1)
+                            .lengths({3, -1, 1})
+                            .try_infer({dtype::float32, {2, libsplit::dim_unknown}});
     CHECK(pieces);
     CHECK_TEXT(check::extents(*pieces, 1), "3 -1 1");
     CHECK((*pieces)[1].size() == 0 && (*pieces)[0].size() == 6);
@@ -294,8 +298,7 @@ void outputs() {
     CHECK_FAILS(halves.try_copy(x, {output(left.data(), half_shape)}), status::num_outputs);
     const std::int64_t one[] = {1};
     CHECK_FAILS(halves.try_copy(x, {output(left.data(), half_shape, one), output()}), status::rank);
-    const auto refused = halves.try_copy(x, {output(), output(left.data(), half_shape),
-                                             output()});
+    const auto refused = halves.try_copy(x, {output(), output(left.data(), half_shape), output()});
     CHECK(refused.error().expected() == 2 && refused.error().actual() == 3);
     double wrong = 0;
     CHECK_FAILS(halves.try_copy(x, {output(), output(&wrong, half_shape)}), status::output);
