@@ -34,14 +34,13 @@
 // Copies on a pool of threads: anything that runs task(i) for each i < count is an executor, and
 // what it throws, copy() throws.
 //
-//     halves.copy(x, outputs, libsplit::openmp{});                                // OpenMP
-//     halves.copy(x, outputs, libsplit::std_execution{std::execution::par});      // C++17
-//     halves.copy(x, outputs, libsplit::submit_to(pool));                         // submit(f):
-//     future halves.copy(x, outputs, [](std::size_t count, libsplit::task task) {        // oneTBB
-//         tbb::parallel_for(std::size_t{0}, count, task);
+//     halves.copy(x, outputs, libsplit::openmp{});
+//     halves.copy(x, outputs, libsplit::std_execution{std::execution::par});
+//     halves.copy(x, outputs, libsplit::submit_to(pool));        // pool.submit(f) gives a future
+//     halves.copy(x, outputs, [](std::size_t count, libsplit::task task) {
+//         tbb::parallel_for(std::size_t{0}, count, task);        // oneTBB
 //     });
-//     halves.copy(x, outputs, c_executor);                                        //
-//     libsplit_executor
+//     halves.copy(x, outputs, c_executor);                       // a libsplit_executor
 #ifndef LIBSPLIT_HPP
 #define LIBSPLIT_HPP
 
