@@ -324,11 +324,12 @@ template <class T = void> class [[nodiscard]] result {
     result(const libsplit::error &error) noexcept : error_(error) {}
 
     explicit operator bool() const noexcept { return !error_; }
-    const libsplit::error &error() const noexcept { return error_; }
+    const libsplit::error &error() const & noexcept { return error_; }
+    libsplit::error error() && noexcept { return error_; }
     /// The value; that of T() if there is an error.
     T &operator*() & noexcept { return value_; }
     const T &operator*() const & noexcept { return value_; }
-    T &&operator*() && noexcept { return std::move(value_); }
+    T operator*() && noexcept { return std::move(value_); }
     T *operator->() noexcept { return &value_; }
     const T *operator->() const noexcept { return &value_; }
 #if LIBSPLIT_HPP_THROWS
@@ -357,7 +358,8 @@ template <> class [[nodiscard]] result<void> {
     result(const libsplit::error &error) noexcept : error_(error) {}
 
     explicit operator bool() const noexcept { return !error_; }
-    const libsplit::error &error() const noexcept { return error_; }
+    const libsplit::error &error() const & noexcept { return error_; }
+    libsplit::error error() && noexcept { return error_; }
 #if LIBSPLIT_HPP_THROWS
     /// Throws the error, if there is one.
     void value() const {
@@ -384,7 +386,7 @@ namespace detail {
 /// Any integer; one that is too large becomes one that every check refuses.
 template <class Integer> constexpr std::int64_t to_int64(Integer value) noexcept {
     static_assert(is_integer<Integer>, "extents, strides and lengths are integers");
-    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
     if constexpr (std::is_unsigned_v<Integer> && sizeof(Integer) == 8) {
         if (value > static_cast<Integer>(most))
             return most;
@@ -616,10 +618,10 @@ class output : public libsplit_tensor {
     }
     /// How many elements there are; 0 if an extent is not known.
     std::size_t size() const noexcept {
-        std::int64_t count = 1;
+        std::size_t count = 1;
         for (const std::int64_t extent : shape())
-            count *= extent > 0 ? extent : 0;
-        return static_cast<std::size_t>(count);
+            count *= static_cast<std::size_t>((std::max)(extent, std::int64_t{0}));
+        return count;
     }
     /// Bytes of the packed output after infer(), from the lowest to the highest touched after
     /// view(); 0 where it is not stated.
@@ -631,12 +633,12 @@ class output : public libsplit_tensor {
         const auto stride = strides();
         if (stride.empty() || size() == 0)
             return true;
-        std::int64_t step = 1;
+        std::uint64_t step = 1;
         for (std::size_t axis = stride.size(); axis-- > 0;) {
             const std::int64_t extent = shape()[axis];
-            if (extent != 1 && stride[axis] != step)
+            if (extent != 1 && static_cast<std::uint64_t>(stride[axis]) != step)
                 return false;
-            step *= extent;
+            step *= static_cast<std::uint64_t>(extent);
         }
         return true;
     }
@@ -724,7 +726,8 @@ inline bool outputs_init(span<output> outputs, span<std::int64_t> ints, std::siz
 }
 
 /// Pieces with their shapes and strides, in one block of memory, which is allocated when they do
-/// not fit into the one that is there. What they point to is not theirs. They can be moved.
+/// not fit into the one that is there. What they point to is not theirs, and a copy of a piece
+/// still needs them, for its shape. They can be moved.
 class pieces {
   public:
     using value_type = piece;

@@ -219,9 +219,11 @@ void pieces() {
     CHECK(right.size() == 6 && right.bytes() == (2 * 4 + 2) * sizeof(float));
     CHECK(!right.packed() && right.values<const float>().empty());
     std::size_t seen = 0;
-    for (const piece &each : *viewed)
+    for (const piece &each : *halves.try_view(x)) // lives as long as the loop
         seen += each.size();
     CHECK(seen == 12);
+    const std::int64_t huge[] = {std::int64_t{1} << 62, std::int64_t{1} << 62};
+    CHECK(output(dtype::float32, nullptr, huge).size() == 0);
 
     // Packed ones, also where strides do not count.
     const auto rows = split::onnx(18).parts(3).try_view(x);
@@ -359,6 +361,8 @@ void results() {
     const auto count = halves.try_count(x);
     CHECK(count && *count == 2 && !count.error() && count.error().status() == status::ok);
     CHECK_TEXT(count.error().what(), "");
+    const libsplit::error &kept = split::onnx(18).axis(7).parts(2).try_count(x).error();
+    CHECK(kept.status() == status::axis); // a copy, as the result is gone
     const auto failed = split::onnx(18).axis(7).parts(2).try_count(x);
     CHECK(!failed && failed.error().status() == status::axis && failed.error());
     CHECK(failed.error().output_index() == -1);
