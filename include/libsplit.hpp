@@ -21,13 +21,16 @@
 //     const libsplit::output outputs[] = {{left, half}, {right, half}};
 //     halves.copy(x, outputs);
 //
+//     const auto plan = halves.plan(x);                          // or prepared, and run many times
+//     plan.copy(data, {left, right});
+//
 // Shapes, strides and lengths are in elements, anything called bytes is in bytes.
 //
 // Errors: a function throws libsplit::error; its twin try_... is noexcept and returns a
 // libsplit::result instead. With -fno-exceptions there are only the twins.
 //
-// Memory: nothing is allocated but where a comment says so: for pieces, and for more than 16
-// lengths. Everything else stands in the objects themselves.
+// Memory: nothing is allocated but where a comment says so: for pieces, for plans, and for more
+// than 16 lengths. Everything else stands in the objects themselves.
 //
 // Threads: a const function may be called on one object by many threads at once.
 //
@@ -270,6 +273,7 @@ enum class status : libsplit_status {
     unknown = LIBSPLIT_STATUS_ERROR_UNKNOWN,
     executor = LIBSPLIT_STATUS_ERROR_EXECUTOR,
     internal = LIBSPLIT_STATUS_ERROR_INTERNAL,
+    plan = LIBSPLIT_STATUS_ERROR_PLAN,
 };
 
 /// The name in libsplit.h, as "LIBSPLIT_STATUS_ERROR_AXIS". Never null.
@@ -725,6 +729,16 @@ inline bool outputs_init(span<output> outputs, span<std::int64_t> ints, std::siz
     return true;
 }
 
+namespace detail {
+
+struct free_block {
+    void operator()(void *memory) const noexcept { ::operator delete(memory); }
+};
+/// Memory without objects of its own.
+using block = std::unique_ptr<void, free_block>;
+
+} // namespace detail
+
 /// Pieces with their shapes and strides, in one block of memory, which is allocated when they do
 /// not fit into the one that is there. What they point to is not theirs, and a copy of a piece
 /// still needs them, for its shape. They can be moved.
@@ -786,10 +800,6 @@ class pieces {
   private:
     friend class split;
 
-    struct free_block {
-        void operator()(void *block) const noexcept { ::operator delete(block); }
-    };
-
     static error out_of_memory(std::size_t count) noexcept {
         return {status::out_of_memory, "out of memory for the descriptors of the pieces", 0,
                 detail::to_int64(count)};
@@ -811,7 +821,7 @@ class pieces {
         return {};
     }
 
-    std::unique_ptr<void, free_block> block_;
+    detail::block block_;
     std::size_t bytes_ = 0;
     std::size_t count_ = 0;
 };
@@ -1042,6 +1052,80 @@ template <class Executor, class Act> decltype(auto) with_executor(Executor &&giv
 } // namespace detail
 
 // ---------------------------------------------------------------------------------------------
+// Plans
+
+/// A split of one shape, prepared: only the addresses are missing. Made by split::plan(), it keeps
+/// no pointer to what it was made of. It can be moved.
+class plan {
+  public:
+    /// None; every call refuses it (status::null).
+    plan() noexcept = default;
+
+    /// Copies the tensor at 'from', its element [0, ..., 0], to the addresses of the outputs, as
+    /// many as there are pieces, in the layouts that the plan was made with; as
+    /// libsplit_plan_copy(). Those of pieces that are not wanted or have no elements are not looked
+    /// at. Sizes cannot be checked. Allocates nothing.
+    template <class Executor = calling_thread>
+    result<> try_copy(const void *from, span<void *const> outputs,
+                      Executor &&executor = {}) const noexcept {
+        return detail::with_executor(
+            executor, [&](const auto &running) { return copy_on(running, from, outputs); });
+    }
+    /// The same with the addresses in braces.
+    template <class Executor = calling_thread>
+    result<> try_copy(const void *from, std::initializer_list<void *> outputs,
+                      Executor &&executor = {}) const noexcept {
+        return try_copy(from, span<void *const>(outputs.begin(), outputs.size()), executor);
+    }
+
+    /// Writes where the pieces of the tensor at 'from' lie; as libsplit_plan_view(). Shapes and
+    /// strides are those of split::view().
+    result<> try_view(const void *from, span<void *> outputs) const noexcept {
+        error wrong;
+        libsplit_plan_view(get(), const_cast<void *>(from), outputs.data(), outputs.size(),
+                           wrong.get());
+        return wrong;
+    }
+
+#if LIBSPLIT_HPP_THROWS
+    // The same, throwing error, and from copy() also what the executor threw.
+
+    template <class Executor = calling_thread>
+    void copy(const void *from, span<void *const> outputs, Executor &&executor = {}) const {
+        detail::with_executor(executor, [&](const auto &running) {
+            const result<> done = copy_on(running, from, outputs);
+            running.rethrow();
+            done.value();
+        });
+    }
+    template <class Executor = calling_thread>
+    void copy(const void *from, std::initializer_list<void *> outputs,
+              Executor &&executor = {}) const {
+        copy(from, span<void *const>(outputs.begin(), outputs.size()), executor);
+    }
+    void view(const void *from, span<void *> outputs) const { try_view(from, outputs).value(); }
+#endif
+
+    /// For functions of libsplit.h; nullptr: none.
+    const libsplit_plan *get() const noexcept {
+        return static_cast<const libsplit_plan *>(block_.get());
+    }
+
+  private:
+    friend class split;
+
+    template <class Running>
+    result<> copy_on(const Running &running, const void *from,
+                     span<void *const> outputs) const noexcept {
+        error wrong;
+        libsplit_plan_copy(get(), from, outputs.data(), outputs.size(), running.get(), wrong.get());
+        return wrong;
+    }
+
+    detail::block block_;
+};
+
+// ---------------------------------------------------------------------------------------------
 // The split
 
 /// What to do: an operator, its version and its parameters. One of four functions makes it, and the
@@ -1214,6 +1298,20 @@ class split {
         return all;
     }
 
+    /// Prepares the split of tensors like the input, whose data does not matter, into packed
+    /// outputs; as libsplit_plan_init(). Allocates the plan.
+    result<libsplit::plan> try_plan(const input &x) const noexcept {
+        const auto count = try_count(x);
+        if (!count)
+            return count.error();
+        return planned(x, nullptr, *count);
+    }
+    /// The same into outputs like these, with strides of their own or not wanted; their data does
+    /// not matter.
+    result<libsplit::plan> try_plan(const input &x, span<const output> outputs) const noexcept {
+        return planned(x, outputs.data(), outputs.size());
+    }
+
 #if LIBSPLIT_HPP_THROWS
     // The same, throwing error, and from copy() also what the executor or the allocator threw.
 
@@ -1224,6 +1322,10 @@ class split {
     pieces view(const input &x) const { return try_view(x).value(); }
     void view(const input &x, pieces &into) const { try_view(x, into).value(); }
     void view(const input &x, span<output> outputs) const { try_view(x, outputs).value(); }
+    libsplit::plan plan(const input &x) const { return try_plan(x).value(); }
+    libsplit::plan plan(const input &x, span<const output> outputs) const {
+        return try_plan(x, outputs).value();
+    }
 
     template <class Executor = calling_thread>
     void copy(const input &x, span<const output> outputs, Executor &&executor = {}) const {
@@ -1317,6 +1419,27 @@ class split {
         if (auto done = fill(x, all, how); !done)
             return done.error();
         return all;
+    }
+
+    result<libsplit::plan> planned(const input &x, const output *outputs,
+                                   std::size_t count) const noexcept {
+        error wrong = check(x);
+        libsplit::plan made;
+        const std::size_t bytes = libsplit_plan_size(x.get().rank, count);
+        if (!wrong && bytes > 0) {
+            made.block_.reset(::operator new(bytes, std::nothrow));
+            if (made.block_ == nullptr)
+                wrong = {status::out_of_memory, "out of memory for the plan", 0,
+                         detail::to_int64(bytes)};
+        }
+        if (!wrong)
+            call(x, [&](const libsplit_tensor &tensor, const libsplit_params &params) {
+                libsplit_plan_init(static_cast<libsplit_plan *>(made.block_.get()), bytes, &tensor,
+                                   &params, outputs, count, wrong.get());
+            });
+        if (wrong)
+            return wrong;
+        return made;
     }
 
     template <class Allocate>

@@ -182,6 +182,17 @@ void failing(pool &threads) {
         }
         return "nothing";
     };
+    const auto plan = thirds.plan(x(), outputs);
+    const auto throws = [&](auto act) {
+        try {
+            act();
+        } catch (const std::runtime_error &error) {
+            return std::string(error.what()) == "no";
+        }
+        return false;
+    };
+    CHECK(throws(
+        [&] { plan.copy(input_data.data(), {pieces_data.data(), nullptr, nullptr}, throwing); }));
     CHECK_TEXT(thrown(none), "LIBSPLIT_STATUS_ERROR_EXECUTOR");
     CHECK_TEXT(thrown(throwing), "no");
     CHECK_TEXT(thrown(libsplit::executor{throwing, 3}), "no");

@@ -107,6 +107,19 @@ void pieces_are_allocated_at_once_and_kept() {
     CHECK(allocations_of([&] { CHECK(halves.parts(5).try_view(x, pieces)); }) == 1);
 }
 
+void plans_are_allocated_at_once() {
+    const libsplit::input x(numbers, {512, 1024});
+    const auto halves = libsplit::split::onnx(18).axis(1).parts(2);
+    libsplit::plan plan;
+    CHECK(allocations_of([&] { plan = *halves.try_plan(x); }) == 1);
+    CHECK(allocations_of([&] {
+              void *pieces[2];
+              CHECK(plan.try_view(numbers, pieces) && pieces[1] == numbers + 512);
+              CHECK(plan.try_copy(numbers, {left, right}));
+              CHECK(!plan.try_copy(numbers, {left, left}));
+          }) == 0);
+}
+
 void many_lengths_are_allocated() {
     std::array<int, 17> lengths{};
     lengths[0] = 1024;
@@ -124,7 +137,9 @@ void memory_may_run_out() {
     const auto viewed = halves.try_view(x);
     libsplit::pieces pieces;
     const auto reserved = pieces.try_reserve(1, 1);
+    const auto planned = halves.try_plan(x);
     fails = false;
+    CHECK_FAILS(planned, libsplit::status::out_of_memory);
     CHECK_FAILS(viewed, libsplit::status::out_of_memory);
     CHECK_FAILS(reserved, libsplit::status::out_of_memory);
     CHECK(pieces.empty() && halves.try_view(x, pieces) && pieces.size() == 2);
@@ -135,6 +150,7 @@ void memory_may_run_out() {
 int main() {
     nothing_is_allocated();
     pieces_are_allocated_at_once_and_kept();
+    plans_are_allocated_at_once();
     many_lengths_are_allocated();
     memory_may_run_out();
     return check::done();

@@ -353,6 +353,43 @@ void allocators() {
     static_assert(noexcept(halves.try_copy(x, nothing)));
 }
 
+void plans() {
+    const auto numbers = counting(12);
+    const split halves = split::onnx(18).axis(1).parts(2);
+    const auto planned = halves.try_plan({dtype::float32, {3, 4}});
+    CHECK(planned && planned->get() != nullptr);
+    std::vector<float> left(6), right(12, -1.0F);
+    CHECK(planned->try_copy(numbers.data(), {left.data(), right.data()}));
+    CHECK_TEXT(check::text(left), "0 1 4 5 8 9");
+    std::array<void *, 2> addresses{};
+    CHECK(planned->try_view(numbers.data(), addresses));
+    CHECK(addresses[0] == &numbers[0] && addresses[1] == &numbers[2]);
+    addresses = {right.data(), left.data()};
+    CHECK(planned->try_copy(numbers.data(), addresses, libsplit::calling_thread{}));
+    CHECK_TEXT(check::text(left), "2 3 6 7 10 11");
+
+    // One piece alone, with strides; moved, while what it was made of is gone.
+    const std::int64_t half_shape[] = {3, 2}, apart[] = {4, 2};
+    libsplit::plan moved;
+    CHECK_FAILS(moved.try_copy(numbers.data(), addresses), status::null);
+    moved = *halves.try_plan({dtype::float32, {3, 4}},
+                             std::array{output(), output(right.data(), half_shape, apart)});
+    right.assign(12, -1.0F);
+    CHECK(moved.try_copy(numbers.data(), {nullptr, right.data()}));
+    CHECK_TEXT(check::text(right), "2 -1 3 -1 6 -1 7 -1 10 -1 11 -1");
+
+    CHECK_FAILS(moved.try_copy(numbers.data(), {right.data()}), status::num_outputs);
+    CHECK_FAILS(moved.try_view(nullptr, addresses), status::null);
+    CHECK_FAILS(split::openvino().parts(2).try_plan({dtype::float32, {3, 4}}), status::split_sizes);
+    CHECK_FAILS(halves.try_plan({dtype::float32, {3, 4}}, std::array<output, 3>()),
+                status::num_outputs);
+    CHECK_FAILS(halves.try_plan({dtype::float32, nullptr, {3, 4}, {1}}), status::strides);
+    CHECK_FAILS(halves.try_plan({dtype::float32, std::vector<int>(65, 2)}), status::rank);
+    static_assert(noexcept(moved.try_copy(nullptr, addresses)) &&
+                  noexcept(moved.try_view(nullptr, addresses)) &&
+                  noexcept(halves.try_plan(input())));
+}
+
 void results() {
     const split halves = split::onnx(18).parts(2);
     const input x(dtype::float32, {4});
@@ -415,6 +452,14 @@ void exceptions() {
     CHECK_TEXT(thrown([&] { pieces.reserve(1, 65); }), "LIBSPLIT_STATUS_ERROR_RANK");
     CHECK_TEXT(thrown([&] { wrong.try_count(x).value(); }), sizes);
     CHECK(halves.try_count(x).value() == 2);
+    const auto plan = halves.plan(x);
+    std::array<void *, 2> addresses{};
+    plan.view(numbers.data(), addresses);
+    CHECK(addresses[1] == &numbers[2]);
+    CHECK_TEXT(thrown([&] { wrong.plan(x); }), sizes);
+    CHECK_TEXT(thrown([&] { wrong.plan(x, described); }), sizes);
+    CHECK_TEXT(thrown([&] { plan.copy(numbers.data(), {}); }), "LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS");
+    CHECK_TEXT(thrown([&] { plan.view(numbers.data(), {}); }), "LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS");
 
     // What the allocator throws comes out, also of try_copy, and nothing has been copied.
     std::vector<float> first(6, -1.0F);
@@ -440,6 +485,7 @@ int main() {
     unknown_extents();
     outputs();
     allocators();
+    plans();
     results();
 #if LIBSPLIT_HPP_THROWS
     exceptions();
