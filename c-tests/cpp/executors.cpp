@@ -9,7 +9,9 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #ifdef WITH_TBB
 #include <execution>
