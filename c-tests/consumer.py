@@ -63,7 +63,7 @@ def pkg_config():
     run(args.cc, PROGRAM, "-o", work / "shared", *flags("libsplit"))
     check(work / "shared", LD_LIBRARY_PATH=str(libdir))
     run(args.cxx, "-std=c++17", PROGRAM.with_suffix(".cpp"), "-o", work / "cpp",
-        *flags("--cflags", "--libs"))
+        *flags("libsplit"))
     check(work / "cpp", LD_LIBRARY_PATH=str(libdir))
 
     run(args.cc, PROGRAM, "-o", work / "static", *flags("libsplit-static"))
