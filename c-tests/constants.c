@@ -32,7 +32,7 @@
     X(20, ERROR_OUTPUT)                                                                            \
     X(21, ERROR_UNKNOWN)                                                                           \
     X(22, ERROR_EXECUTOR)                                                                          \
-    X(23, ERROR_INTERNAL)
+    X(23, ERROR_INTERNAL) X(24, ERROR_PLAN)
 
 /* One line a type: ONNX's number, name, bits of an element. */
 #define DTYPES(X)                                                                                  \
@@ -80,7 +80,7 @@ static void test_status_names(void) {
     CHECK_EQ_INT(LIBSPLIT_STATUS_##name, number);                                                  \
     CHECK_EQ_STR(libsplit_status_name(number), "LIBSPLIT_STATUS_" #name);
     STATUSES(CHECK_NAME)
-    CHECK_EQ_STR(libsplit_status_name(24), "LIBSPLIT_STATUS_UNKNOWN");
+    CHECK_EQ_STR(libsplit_status_name(25), "LIBSPLIT_STATUS_UNKNOWN");
     CHECK_EQ_STR(libsplit_status_name(-1), "LIBSPLIT_STATUS_UNKNOWN");
     CHECK_EQ_STR(libsplit_status_name(INT32_MAX), "LIBSPLIT_STATUS_UNKNOWN");
     CHECK_EQ_STR(libsplit_status_name(INT32_MIN), "LIBSPLIT_STATUS_UNKNOWN");

@@ -36,7 +36,6 @@ pub(crate) fn parts(range: Range<usize>, len: usize) -> impl Iterator<Item = Ran
 #[cfg(test)]
 mod tests {
     use super::{div_ceil, div_rem, next_multiple, parts};
-    use std::vec::Vec;
 
     #[test]
     fn numbers_are_right_and_zero_is_survived() {

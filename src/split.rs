@@ -278,8 +278,10 @@ impl<'a> Split<'a> {
     ) -> Result<(), Error> {
         let call = Call::new(*input, Request { outputs: Some(outputs.len()), ..self.0 });
         let mut report = Report::default();
+        let (first, len) = (outputs.as_ptr(), outputs.len());
         // SAFETY: the caller's promise.
-        let copied = unsafe { copy_parsed(&call, outputs, executor, Reads::nothing, &mut report) };
+        let copied =
+            unsafe { copy_parsed(&call, first, len, executor, &Reads::nothing(), &mut report) };
         copied.map_err(|fault| reason(report, fault))
     }
 }

@@ -3,6 +3,7 @@
 // Checked in every call, for every output.
 #![allow(clippy::inline_always)]
 
+use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::{self, Answer, Clash, Lattice, Places, Trail};
 use crate::parts::{Part, Parts, Transfer};
@@ -20,9 +21,17 @@ pub(crate) fn check_shape(
     shape: &[i64],
     report: &mut Report,
 ) -> Result<(), Fault> {
-    for (axis, (&actual, expected)) in shape.iter().zip(geometry.output_shape(len)).enumerate() {
-        if actual != expected {
-            return report.refuse(Error::OutputShape { output, axis, expected, actual });
+    let mut axis = 0;
+    for (d, &extent) in geometry.shape.iter().enumerate() {
+        let expected = if d == geometry.axis { len } else { extent };
+        if d == geometry.axis && !geometry.keeps_axis {
+            continue;
+        }
+        match shape.get(axis) {
+            Some(&actual) if actual != expected => {
+                return report.refuse(Error::OutputShape { output, axis, expected, actual });
+            }
+            _ => axis += 1,
         }
     }
     Ok(())
@@ -32,6 +41,22 @@ pub(crate) fn check_shape(
 /// sub-byte ones whole bytes to themselves. Gives its reach, and whether it is packed.
 #[inline(always)]
 pub(crate) fn layout(
+    output: usize,
+    tensor: &Tensor<'_>,
+    elements: i64,
+    report: &mut Report,
+) -> Result<(Reach, bool), Fault> {
+    let which = Which::Output(output);
+    if tensor.strides.is_none() && tensor.bit_offset == 0 {
+        let reach = tensor.reach(elements, which, report)?;
+        tensor.check_data_bytes(reach, which, report)?;
+        return Ok((reach, true));
+    }
+    strided_layout(output, tensor, elements, report)
+}
+
+#[inline(never)]
+fn strided_layout(
     output: usize,
     tensor: &Tensor<'_>,
     elements: i64,
@@ -216,17 +241,15 @@ impl Places for Transfer<'_> {
 }
 
 /// That an output has the type and rank that the operator gives.
-#[cold]
-#[inline(never)]
 pub(crate) fn wrong_type_or_rank(
     geometry: &Geometry<'_>,
     output: usize,
-    dtype: i32,
+    dtype: DType,
     rank: usize,
     report: &mut Report,
 ) -> Fault {
-    if dtype != geometry.dtype as i32 {
-        let (expected, actual) = (geometry.dtype as i64, dtype.into());
+    if dtype != geometry.dtype {
+        let (expected, actual) = (geometry.dtype as i64, dtype as i64);
         return report.fail(Error::OutputDType { output, expected, actual });
     }
     let (expected, actual) = (number(geometry.output_rank()), number(rank));

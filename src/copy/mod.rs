@@ -76,7 +76,7 @@ unsafe fn copy_small(transfer: &Transfer<'_>) {
     let geometry = &transfer.geometry;
     let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
     let row = usize_of(geometry.extent) * step;
-    for part in transfer.parts.iter() {
+    let copy_part = |part: &Part| {
         let run = usize_of(part.len) * step;
         let mut source = transfer.source.wrapping_add(usize_of(part.offset) * step);
         let mut target = part.target;
@@ -86,6 +86,10 @@ unsafe fn copy_small(transfer: &Transfer<'_>) {
             source = source.wrapping_add(row);
             target = target.wrapping_add(run);
         }
+    };
+    match transfer.parts {
+        Parts::Listed(parts) => parts.iter().for_each(copy_part),
+        parts => parts.iter().for_each(|part| copy_part(&part)),
     }
 }
 

@@ -7,10 +7,11 @@ use super::parse::{self, Call, Look};
 use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
-use crate::error::{Error, Fault, Report, Which};
+use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap;
 use crate::parts::{OutputStrides, Part, Parts, Pointers, Transfer, FEW_PARTS};
-use crate::plan::{Geometry, Plan};
+use crate::plan::{Geometry, Piece};
+use crate::shape::usize_of;
 use crate::span::Span;
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
@@ -31,56 +32,43 @@ pub(super) unsafe fn copy(
     // SAFETY: the caller's promise.
     unsafe {
         let call = Call::parse(input, params, Some(num_outputs), Look::AtLayout, report)?;
-        let outputs = parse::descriptors(outputs, num_outputs, report)?;
         let pool = Pool::parse(executor, report)?;
         let pool = pool.as_ref().map(|pool| pool as &dyn Executor);
-        copy_parsed(&call, outputs, pool, || Reads::new(&call, error, executor), report)
+        let reads = Reads::new(&call, error, executor);
+        copy_parsed(&call, outputs, num_outputs, pool, &reads, report)
     }
 }
 
 /// # Safety
 /// What the call's input and the outputs describe must be valid for what they say.
-#[inline(always)]
+#[inline(never)] // with all registers to itself
 pub(crate) unsafe fn copy_parsed(
     call: &Call<'_>,
-    outputs: &[libsplit_tensor],
+    outputs: *const libsplit_tensor,
+    num_outputs: usize,
     pool: Option<&dyn Executor>,
-    reads: impl FnOnce() -> Reads,
+    reads: &Reads,
     report: &mut Report,
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
         let plan = call.plan(Look::AtLayout, report)?;
+        let outputs = parse::descriptors(outputs, num_outputs, report)?;
         let span = call.input.span(plan.geometry.elements, Which::Input, report)?;
-        let mut parts = [const { MaybeUninit::<Part>::uninit() }; FEW_PARTS];
-        let mut seen = Outputs::new(span);
-        let mut arrays = Span::NOWHERE;
+        let mut seen = Seen {
+            outputs: Outputs::new(span),
+            arrays: Span::NOWHERE,
+            parts: [const { MaybeUninit::uninit() }; FEW_PARTS],
+        };
         for piece in plan.pieces() {
-            let (index, len) = (piece.index, piece.len);
-            let Some(output) = outputs.get(index).filter(|output| !parse::is_unwanted(output))
-            else {
-                continue;
-            };
-            let (target, elements) = parse_output(&plan.geometry, index, len, output, report)?;
-            arrays = arrays.hull(Span::of_slice(target.shape));
-            if let Some(strides) = target.strides {
-                arrays = arrays.hull(Span::of_slice(strides));
+            match outputs.get(piece.index) {
+                Some(output) if !parse::is_unwanted(output) => {
+                    seen.see(&plan.geometry, piece, output, report)?;
+                }
+                _ => {}
             }
-            if elements == 0 {
-                target.check_bit_offset(Which::Output(index), report)?;
-                continue;
-            }
-            let which = Which::Output(index);
-            if target.data.is_null() {
-                return report.refuse(Error::NullField { which, field: "data" });
-            }
-            let (reach, is_packed) = targets::layout(index, &target, elements, report)?;
-            let span = reach.place(target.data, which, report)?;
-            if let Some(slot) = parts.get_mut(seen.parts) {
-                slot.write(Part { index, offset: piece.offset, len, target: target.data });
-            }
-            seen.push(span, is_packed, plan.geometry.piece_bytes(len));
         }
+        let Seen { outputs: seen, arrays, parts } = &seen;
         let parts = if seen.parts <= FEW_PARTS {
             // So many have been written.
             Parts::Listed(core::slice::from_raw_parts(parts.as_ptr().cast(), seen.parts))
@@ -101,15 +89,65 @@ pub(crate) unsafe fn copy_parsed(
             bytes: seen.bytes,
         };
         seen.check(&transfer, report)?;
-        let reads = reads();
-        let in_use = reads.hull().hull(arrays).hull(Span::of_slice(outputs));
-        if in_use.intersects(seen.trail.hull) {
-            check_reads(&plan, &transfer, &reads, outputs, report)?;
+        let written = seen.trail.hull;
+        if !(reads.are_apart(written)
+            && arrays.is_apart(written)
+            && Span::of_slice(outputs).is_apart(written))
+        {
+            check_reads(&plan.geometry, &transfer, reads, outputs, report)?;
         }
         if seen.parts <= FEW_PARTS || outputs.len() / 4 < seen.parts {
             return copy::run(&transfer, pool, report);
         }
         in_batches(&transfer, pool, report)
+    }
+}
+
+/// The outputs that have been looked at.
+struct Seen {
+    outputs: Outputs,
+    /// From the lowest to the highest byte of their shapes and strides.
+    arrays: Span,
+    /// The first of those that are wanted and have elements.
+    parts: [MaybeUninit<Part>; FEW_PARTS],
+}
+
+impl Seen {
+    /// Checks an output, and takes it down.
+    ///
+    /// # Safety
+    /// As [`parse_output`].
+    #[inline(always)]
+    unsafe fn see(
+        &mut self,
+        geometry: &Geometry<'_>,
+        piece: Piece,
+        output: &libsplit_tensor,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        let Piece { index, offset, len } = piece;
+        let which = Which::Output(index);
+        // SAFETY: the caller's promise.
+        let (tensor, elements) = unsafe { parse_output(geometry, index, len, output, report) }?;
+        self.arrays = self.arrays.hull(Span::of_slice(tensor.shape));
+        if let Some(strides) = tensor.strides {
+            self.arrays = self.arrays.hull(Span::of_slice(strides));
+        }
+        if elements == 0 {
+            return tensor.check_bit_offset(which, report);
+        }
+        let target = tensor.data;
+        if target.is_null() {
+            return report.refuse(Error::NullField { which, field: "data" });
+        }
+        let (reach, is_packed) = targets::layout(index, &tensor, elements, report)?;
+        let span = reach.place(target, which, report)?;
+        let bytes = if is_packed { usize_of(reach.bytes) } else { geometry.piece_bytes(len) };
+        if let Some(slot) = self.parts.get_mut(self.outputs.parts) {
+            slot.write(Part { index, offset, len, target });
+        }
+        self.outputs.push(span, is_packed, bytes);
+        Ok(())
     }
 }
 
@@ -125,9 +163,10 @@ pub(super) unsafe fn parse_output<'a>(
     output: &'a libsplit_tensor,
     report: &mut Report,
 ) -> Result<(Tensor<'a>, i64), Fault> {
-    let which = Which::Output(index);
-    let dtype = parse::dtype_of(output, which, report)?;
-    let rank = parse::rank_of(output, which, report)?;
+    let (which, rank) = (Which::Output(index), geometry.output_rank());
+    if output.dtype.0 != geometry.dtype as i32 || i64::from(output.rank) != number(rank) {
+        return Err(not_as_given(geometry, index, output, report));
+    }
     // SAFETY: the caller's promise.
     unsafe {
         let shape = parse::array(output.shape, rank, which, "shape", report)?;
@@ -136,20 +175,36 @@ pub(super) unsafe fn parse_output<'a>(
         } else {
             Some(parse::array(output.strides, rank, which, "strides", report)?)
         };
-        if dtype != geometry.dtype || rank != geometry.output_rank() {
-            let dtype = dtype as i32;
-            return Err(targets::wrong_type_or_rank(geometry, index, dtype, rank, report));
-        }
         targets::check_shape(geometry, index, len, shape, report)?;
         let tensor = Tensor {
             data: output.data.cast(),
             data_bytes: output.data_bytes,
-            dtype,
+            dtype: geometry.dtype,
             shape,
             strides,
             bit_offset: output.bit_offset,
         };
         Ok((tensor, geometry.piece_elements(len)))
+    }
+}
+
+/// An output whose type or rank is none, or not what the operator gives.
+#[cold]
+#[inline(never)]
+fn not_as_given(
+    geometry: &Geometry<'_>,
+    index: usize,
+    output: &libsplit_tensor,
+    report: &mut Report,
+) -> Fault {
+    let which = Which::Output(index);
+    let dtype = match parse::dtype_of(output, which, report) {
+        Ok(dtype) => dtype,
+        Err(fault) => return fault,
+    };
+    match parse::rank_of(output, which, report) {
+        Ok(rank) => targets::wrong_type_or_rank(geometry, index, dtype, rank, report),
+        Err(fault) => fault,
     }
 }
 
@@ -170,50 +225,72 @@ fn strides_of(outputs: &[libsplit_tensor], rank: usize) -> OutputStrides<'_> {
 }
 
 /// That no output lies over memory that is read meanwhile.
-#[cold]
 #[inline(never)]
 fn check_reads(
-    plan: &Plan<'_>,
+    geometry: &Geometry<'_>,
     transfer: &Transfer<'_>,
     reads: &Reads,
     outputs: &[libsplit_tensor],
     report: &mut Report,
 ) -> Result<(), Fault> {
     let count = transfer.parts.count();
-    let descriptors = Span::of_slice(outputs);
+    let (descriptors, rank) = (Span::of_slice(outputs), geometry.output_rank());
     for at in 0..count {
         let span = transfer.span(at);
-        let output = transfer.index(at);
-        match reads.under(span) {
-            Some(Which::Split) if reads.lengths().intersects(span) => {
-                return report.refuse(Error::Overlap { output, other: Which::Split });
-            }
-            Some(other) => return report.refuse(Error::DataOverDescriptor { output, other }),
-            None => {}
-        }
-        if span.intersects(descriptors) {
-            let other = Which::Output(output);
-            return report.refuse(Error::DataOverDescriptor { output, other });
+        if !reads.are_apart(span) || !descriptors.is_apart(span) {
+            check_read(transfer.index(at), span, reads, descriptors, report)?;
         }
     }
-    // Shapes and strides of all outputs follow the outputs in number.
-    let rank = plan.geometry.output_rank();
-    let arrays = |at: usize| {
+    // Shapes and strides of all outputs, which follow the outputs in number.
+    let array = |at: usize| {
         let Some(output) = outputs.get(at / 2).filter(|output| !parse::is_unwanted(output)) else {
             return Span::default();
         };
         Span::of_array(if at % 2 == 0 { output.shape } else { output.strides }, rank)
     };
-    let spans = |at: usize| match at.checked_sub(count) {
-        None => transfer.span(at),
-        Some(at) => arrays(at),
+    let arrays = outputs.len().saturating_mul(2);
+    let found = if count <= FEW && outputs.len() <= FEW {
+        let all = (0..count).flat_map(|at| (0..arrays).map(move |array| (at, array)));
+        all.into_iter().find(|(at, of)| transfer.span(*at).intersects(array(*of)))
+    } else {
+        let spans = |at: usize| match at.checked_sub(count) {
+            None => transfer.span(at),
+            Some(at) => array(at),
+        };
+        overlap::crossing(count, arrays, &spans).map(|(at, array)| (at, array - count))
     };
-    match overlap::crossing(count, outputs.len().saturating_mul(2), &spans) {
+    match found {
         None => Ok(()),
         Some((at, array)) => {
-            let (output, other) = (transfer.index(at), Which::Output((array - count) / 2));
+            let (output, other) = (transfer.index(at), Which::Output(array / 2));
             report.refuse(Error::DataOverDescriptor { output, other })
         }
+    }
+}
+
+/// So many outputs are compared with all arrays.
+const FEW: usize = 8;
+
+/// That one output does not lie over descriptors, arrays or lengths.
+#[cold]
+#[inline(never)]
+fn check_read(
+    output: usize,
+    span: Span,
+    reads: &Reads,
+    descriptors: Span,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    match reads.under(span) {
+        Some(Which::Split) if reads.lengths().intersects(span) => {
+            report.refuse(Error::Overlap { output, other: Which::Split })
+        }
+        Some(other) => report.refuse(Error::DataOverDescriptor { output, other }),
+        None if span.intersects(descriptors) => {
+            let other = Which::Output(output);
+            report.refuse(Error::DataOverDescriptor { output, other })
+        }
+        None => Ok(()),
     }
 }
 

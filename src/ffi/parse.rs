@@ -33,7 +33,7 @@ pub(crate) struct Call<'a> {
 
 /// What of the input matters to a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(crate) enum Look {
     /// Type and shape; extents may be unknown.
     AtShape,
     /// Strides and bit offset, too.
@@ -50,7 +50,7 @@ impl<'a> Call<'a> {
 
     /// # Safety
     /// Promise 1.
-    #[inline(always)]
+    #[inline(never)] // once for all functions, with all registers to itself
     pub(super) unsafe fn parse(
         input: *const libsplit_tensor,
         params: *const libsplit_params,
@@ -91,8 +91,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    #[inline(always)]
-    pub(super) fn plan(&self, look: Look, report: &mut Report) -> Result<Plan<'_>, Fault> {
+    #[inline(never)] // as above
+    pub(crate) fn plan(&self, look: Look, report: &mut Report) -> Result<Plan<'_>, Fault> {
         let Tensor { dtype, shape, .. } = self.input;
         Plan::new(&self.request, dtype, shape, look == Look::AtShape, report)
     }

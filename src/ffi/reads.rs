@@ -64,6 +64,12 @@ impl Reads {
         Self { spans }
     }
 
+    /// Whether a span, which is not empty, lies above or below each of them.
+    #[inline]
+    pub(super) fn are_apart(&self, span: Span) -> bool {
+        self.spans.iter().fold(true, |apart, read| apart & read.is_apart(span))
+    }
+
     /// From the lowest to the highest of them.
     #[inline]
     pub(super) fn hull(&self) -> Span {
