@@ -21,7 +21,7 @@ parser.add_argument("--installed", type=Path, help="where it lies already, inste
 parser.add_argument("--config", help="its build type")
 parser.add_argument("--cmake")
 parser.add_argument("--cc")
-parser.add_argument("--cxx")
+parser.add_argument("--cxx", default="c++")
 args = parser.parse_args()
 
 work = args.build / "consumer"
