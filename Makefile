@@ -10,7 +10,8 @@ BUILD := build/release
 VENV := .venv
 BENCH_VENV := .venv-bench
 OUT = out/bench
-C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] examples/pools/*.[ch]* bench/*.[ch])
+C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch]* examples/*.[ch] examples/*/*.[ch]* bench/*.[ch]) \
+           include/libsplit.hpp include/libsplit_dlpack.h
 
 # The tools in .venv come first, and cargo is found even before the first login after its install.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
@@ -144,7 +145,7 @@ test-bench: build $(VENV)/made
 	@"$(PYTHON)" bench/check.py
 
 .PHONY: test-c
-test-c: build $(VENV)/clang-made
+test-c: build $(VENV)/clang-made $(VENV)/cpp-made
 	@echo "==> test: ctest"
 	@$(limit) ctest --test-dir $(BUILD) --output-on-failure --parallel $(jobs)
 
@@ -201,6 +202,10 @@ toolchain:
 
 $(VENV)/clang-made: $(VENV)/made
 	@tools/clang.sh $(VENV)
+	@touch $@
+
+$(VENV)/cpp-made: $(VENV)/made
+	@tools/cpp.sh $(VENV)
 	@touch $@
 
 $(VENV)/onnxruntime-made: $(VENV)/made

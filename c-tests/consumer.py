@@ -1,4 +1,4 @@
-"""Installs libsplit, moves it, and builds and runs one program with it in each way users do.
+"""Installs libsplit, moves it, and builds and runs programs with it in each way users do.
 
 usage: consumer.py install|pkg-config|find_package|add_subdirectory
 """
@@ -21,6 +21,7 @@ parser.add_argument("--installed", type=Path, help="where it lies already, inste
 parser.add_argument("--config", help="its build type")
 parser.add_argument("--cmake")
 parser.add_argument("--cc")
+parser.add_argument("--cxx", default="c++")
 args = parser.parse_args()
 
 work = args.build / "consumer"
@@ -61,6 +62,9 @@ def pkg_config():
     libdir = pc.parent.parent
     run(args.cc, PROGRAM, "-o", work / "shared", *flags("libsplit"))
     check(work / "shared", LD_LIBRARY_PATH=str(libdir))
+    run(args.cxx, "-std=c++17", PROGRAM.with_suffix(".cpp"), "-o", work / "cpp",
+        *flags("libsplit"))
+    check(work / "cpp", LD_LIBRARY_PATH=str(libdir))
 
     run(args.cc, PROGRAM, "-o", work / "static", *flags("libsplit-static"))
     check(work / "static")
@@ -73,10 +77,11 @@ def cmake_project(name, *options):
     # A Debug build, as users make too; with add_subdirectory it runs cargo's dev profile.
     build = work / name
     run(args.cmake, "-S", PROGRAM.parent, "-B", build, f"-DCMAKE_C_COMPILER={args.cc}",
-        "-DCMAKE_BUILD_TYPE=Debug", *options)
+        f"-DCMAKE_CXX_COMPILER={args.cxx}", "-DCMAKE_BUILD_TYPE=Debug", *options)
     run(args.cmake, "--build", build)
     check(build / "shared")
     check(build / "static")
+    check(build / "cpp")
 
 
 ways = {

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const BESIDE_SOURCES: [&str; 11] = [
+const BESIDE_SOURCES: [&str; 13] = [
     ".cargo_vcs_info.json",
     "CHANGELOG.md",
     "Cargo.lock",
@@ -16,6 +16,8 @@ const BESIDE_SOURCES: [&str; 11] = [
     "README.md",
     "build.rs",
     "include/libsplit.h",
+    "include/libsplit.hpp",
+    "include/libsplit_dlpack.h",
 ];
 
 fn cargo_package(arguments: &[&OsStr]) -> Output {

@@ -42,7 +42,7 @@ for way in pkg-config find_package; do
         --cmake cmake --cc "${CC:-cc}"
 done
 in_root --remove libsplit-dev
-if find "$root/usr" -path '*dev*' -o -name '*.[ah]' -o -name libsplit.so | grep .; then
+if find "$root/usr" -path '*dev*' -o -name '*.[ah]' -o -name '*.hpp' -o -name libsplit.so | grep .; then
     echo "error: libsplit-dev has left these behind" >&2
     exit 1
 fi

@@ -23,7 +23,7 @@ address)
     ;;
 thread)
     c_flags=-fsanitize=thread
-    tests='(strides|sub_byte|parallel)[.]shared$|sanitizer'
+    tests='(strides|sub_byte|parallel|executors)[.]shared$|sanitizer'
     ;;
 portable)
     rust_cfg='libsplit_level="portable"'
@@ -52,6 +52,7 @@ fi
 
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS="$c_flags" \
+    -DCMAKE_CXX_FLAGS="$c_flags" \
     -DLIBSPLIT_SANITIZER="$sanitizer" -DLIBSPLIT_CARGO_TARGET="$triple" \
     -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF
 cmake --build "$build" --parallel "$(getconf _NPROCESSORS_ONLN)"

@@ -1,0 +1,1491 @@
+// libsplit.hpp - libsplit for C++17 and newer, header-only
+//
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Over libsplit.h, whose comments hold the rules and the errors. A split is made once, and then
+// asked what it gives for an input, pointed into the input, or copied:
+//
+//     #include <libsplit.hpp>
+//
+//     const auto halves = libsplit::split::onnx(18).axis(1).parts(2);
+//     const libsplit::input x(data, {rows, columns});            // const float *data
+//     for (const libsplit::piece &piece : halves.view(x))        // nothing is copied
+//         use(piece.data<const float>(), piece.shape(), piece.strides());
+//
+//     std::vector<std::vector<float>> parts;                     // copied into memory of its own
+//     halves.copy(x, [&](std::size_t, const libsplit::piece &piece) {
+//         return parts.emplace_back(piece.size()).data();
+//     });
+//
+//     const std::int64_t half[] = {rows, columns / 2};           // or into memory that is there
+//     const libsplit::output outputs[] = {{left, half}, {right, half}};
+//     halves.copy(x, outputs);
+//
+//     const auto plan = halves.plan(x);                          // or prepared, and run many times
+//     plan.copy(data, {left, right});
+//
+// Shapes, strides and lengths are in elements, anything called bytes is in bytes.
+//
+// Errors: a function throws libsplit::error; its twin try_... is noexcept and returns a
+// libsplit::result instead. With -fno-exceptions there are only the twins.
+//
+// Memory: nothing is allocated but where a comment says so: for pieces, for plans, and for more
+// than 16 lengths. Everything else stands in the objects themselves.
+//
+// Threads: a const function may be called on one object by many threads at once.
+//
+// Copies on a pool of threads: anything that runs task(i) for each i < count is an executor, and
+// what it throws, copy() throws.
+//
+//     halves.copy(x, outputs, libsplit::openmp{});
+//     halves.copy(x, outputs, libsplit::std_execution{std::execution::par});
+//     halves.copy(x, outputs, libsplit::submit_to(pool));        // pool.submit(f) gives a future
+//     halves.copy(x, outputs, [](std::size_t count, libsplit::task task) {
+//         tbb::parallel_for(std::size_t{0}, count, task);        // oneTBB
+//     });
+//     halves.copy(x, outputs, c_executor);                       // a libsplit_executor
+#ifndef LIBSPLIT_HPP
+#define LIBSPLIT_HPP
+
+#if (defined(_MSVC_LANG) ? _MSVC_LANG : __cplusplus) < 201703L
+#error "libsplit.hpp needs C++17"
+#endif
+
+#include "libsplit.h"
+
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if __has_include(<version>)
+#include <version>
+#endif
+#ifdef __cpp_lib_span
+#include <span>
+#endif
+#ifdef __cpp_lib_mdspan
+#include <mdspan>
+#endif
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#if defined(__STDCPP_FLOAT16_T__) || defined(__STDCPP_BFLOAT16_T__)
+#include <stdfloat>
+#endif
+
+// Whether errors may be thrown.
+#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
+#define LIBSPLIT_HPP_THROWS 1
+#else
+#define LIBSPLIT_HPP_THROWS 0
+#endif
+
+namespace libsplit {
+
+// What changes with the language must not be taken for the same by the linker.
+#ifdef __cpp_lib_span
+inline namespace cxx20 {
+#else
+inline namespace cxx17 {
+#endif
+
+#ifdef __cpp_lib_span
+template <class T> using span = std::span<T>;
+#else
+/// As much of C++20's std::span as is needed here: elements in a row, which somebody else owns.
+template <class T> class span {
+  public:
+    using element_type = T;
+    using value_type = std::remove_cv_t<T>;
+    using iterator = T *;
+
+    constexpr span() noexcept = default;
+    constexpr span(T *first, std::size_t count) noexcept : first_(first), count_(count) {}
+    template <std::size_t N> constexpr span(T (&array)[N]) noexcept : first_(array), count_(N) {}
+    /// Of anything with data() and size(): std::vector, std::array, another span.
+    template <
+        class Range,
+        class = std::enable_if_t<std::is_convertible_v<
+            std::remove_pointer_t<decltype(std::data(std::declval<Range &>()))> (*)[], T (*)[]>>>
+    constexpr span(Range &&range) noexcept : first_(std::data(range)), count_(std::size(range)) {}
+
+    constexpr T *data() const noexcept { return first_; }
+    constexpr std::size_t size() const noexcept { return count_; }
+    constexpr std::size_t size_bytes() const noexcept { return count_ * sizeof(T); }
+    constexpr bool empty() const noexcept { return count_ == 0; }
+    constexpr T *begin() const noexcept { return first_; }
+    constexpr T *end() const noexcept { return first_ + count_; }
+    constexpr T &operator[](std::size_t index) const noexcept { return first_[index]; }
+
+  private:
+    T *first_ = nullptr;
+    std::size_t count_ = 0;
+};
+#endif
+
+// ---------------------------------------------------------------------------------------------
+// Element types
+
+/// An element type; the numbers are those of ONNX TensorProto.DataType.
+enum class dtype : libsplit_dtype {
+    float32 = LIBSPLIT_DTYPE_FLOAT,
+    uint8 = LIBSPLIT_DTYPE_UINT8,
+    int8 = LIBSPLIT_DTYPE_INT8,
+    uint16 = LIBSPLIT_DTYPE_UINT16,
+    int16 = LIBSPLIT_DTYPE_INT16,
+    int32 = LIBSPLIT_DTYPE_INT32,
+    int64 = LIBSPLIT_DTYPE_INT64,
+    string = LIBSPLIT_DTYPE_STRING,
+    boolean = LIBSPLIT_DTYPE_BOOL,
+    float16 = LIBSPLIT_DTYPE_FLOAT16,
+    float64 = LIBSPLIT_DTYPE_DOUBLE,
+    uint32 = LIBSPLIT_DTYPE_UINT32,
+    uint64 = LIBSPLIT_DTYPE_UINT64,
+    complex64 = LIBSPLIT_DTYPE_COMPLEX64,
+    complex128 = LIBSPLIT_DTYPE_COMPLEX128,
+    bfloat16 = LIBSPLIT_DTYPE_BFLOAT16,
+    float8e4m3fn = LIBSPLIT_DTYPE_FLOAT8E4M3FN,
+    float8e4m3fnuz = LIBSPLIT_DTYPE_FLOAT8E4M3FNUZ,
+    float8e5m2 = LIBSPLIT_DTYPE_FLOAT8E5M2,
+    float8e5m2fnuz = LIBSPLIT_DTYPE_FLOAT8E5M2FNUZ,
+    uint4 = LIBSPLIT_DTYPE_UINT4,
+    int4 = LIBSPLIT_DTYPE_INT4,
+    float4e2m1 = LIBSPLIT_DTYPE_FLOAT4E2M1,
+    float8e8m0 = LIBSPLIT_DTYPE_FLOAT8E8M0,
+    uint2 = LIBSPLIT_DTYPE_UINT2,
+    int2 = LIBSPLIT_DTYPE_INT2,
+};
+
+/// The name in ONNX, as "FLOAT16"; "UNDEFINED" for a number that is no element type.
+inline const char *name(dtype type) noexcept {
+    return libsplit_dtype_name(static_cast<libsplit_dtype>(type));
+}
+
+/// Bits of one element; 0 for a number that is no element type.
+inline std::uint32_t bits(dtype type) noexcept {
+    return libsplit_dtype_bits(static_cast<libsplit_dtype>(type));
+}
+
+/// The element type of a C++ type. Specialise it for one of your own:
+///
+///     template <>
+///     struct libsplit::dtype_of<half> : libsplit::dtype_is<libsplit::dtype::float16> {};
+///
+/// Packed 4-bit and 2-bit elements have no C++ type: give their dtype and a void pointer.
+template <class T, class Enable = void> struct dtype_of;
+
+/// What a dtype_of derives from.
+template <dtype Type> using dtype_is = std::integral_constant<dtype, Type>;
+
+namespace detail {
+
+constexpr dtype integer_type(bool is_signed, std::size_t bytes) noexcept {
+    switch (bytes) {
+    case 1:
+        return is_signed ? dtype::int8 : dtype::uint8;
+    case 2:
+        return is_signed ? dtype::int16 : dtype::uint16;
+    case 4:
+        return is_signed ? dtype::int32 : dtype::uint32;
+    default:
+        return is_signed ? dtype::int64 : dtype::uint64;
+    }
+}
+
+template <class T>
+inline constexpr bool is_integer =
+    std::is_integral_v<T> && !std::is_same_v<std::remove_cv_t<T>, bool> && sizeof(T) <= 8;
+
+template <class T, class = void> inline constexpr bool has_dtype = false;
+template <class T>
+inline constexpr bool has_dtype<T, std::void_t<decltype(dtype_of<std::remove_cv_t<T>>::value)>> =
+    true;
+
+} // namespace detail
+
+/// Integers of any name, char included, by size and signedness.
+template <class T>
+struct dtype_of<T, std::enable_if_t<detail::is_integer<T>>>
+    : dtype_is<detail::integer_type(std::is_signed_v<T>, sizeof(T))> {};
+template <> struct dtype_of<std::byte> : dtype_is<dtype::uint8> {};
+template <> struct dtype_of<bool> : dtype_is<dtype::boolean> {};
+template <> struct dtype_of<float> : dtype_is<dtype::float32> {};
+template <> struct dtype_of<double> : dtype_is<dtype::float64> {};
+template <> struct dtype_of<std::complex<float>> : dtype_is<dtype::complex64> {};
+template <> struct dtype_of<std::complex<double>> : dtype_is<dtype::complex128> {};
+template <> struct dtype_of<libsplit_string> : dtype_is<dtype::string> {};
+#ifdef __STDCPP_FLOAT16_T__
+template <> struct dtype_of<std::float16_t> : dtype_is<dtype::float16> {};
+#endif
+#ifdef __STDCPP_BFLOAT16_T__
+template <> struct dtype_of<std::bfloat16_t> : dtype_is<dtype::bfloat16> {};
+#endif
+
+namespace detail {
+
+template <class T> constexpr dtype dtype_for() noexcept {
+    static_assert(has_dtype<T>, "no element type is known for this C++ type: specialise "
+                                "libsplit::dtype_of for it, or give the dtype first");
+    return dtype_of<std::remove_cv_t<T>>::value;
+}
+
+} // namespace detail
+
+// ---------------------------------------------------------------------------------------------
+// Errors
+
+/// What became of a call. Above 0 as in libsplit.h, below 0 this header's own.
+enum class status : libsplit_status {
+    out_of_memory = -1, ///< pieces could not be allocated
+    ok = LIBSPLIT_STATUS_OK,
+    null = LIBSPLIT_STATUS_ERROR_NULL,
+    alignment = LIBSPLIT_STATUS_ERROR_ALIGNMENT,
+    struct_size = LIBSPLIT_STATUS_ERROR_STRUCT_SIZE,
+    operator_ = LIBSPLIT_STATUS_ERROR_OPERATOR,
+    opset = LIBSPLIT_STATUS_ERROR_OPSET,
+    flags = LIBSPLIT_STATUS_ERROR_FLAGS,
+    dtype = LIBSPLIT_STATUS_ERROR_DTYPE,
+    rank = LIBSPLIT_STATUS_ERROR_RANK,
+    axis = LIBSPLIT_STATUS_ERROR_AXIS,
+    shape = LIBSPLIT_STATUS_ERROR_SHAPE,
+    split = LIBSPLIT_STATUS_ERROR_SPLIT,
+    split_sizes = LIBSPLIT_STATUS_ERROR_SPLIT_SIZES,
+    num_outputs = LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS,
+    capacity = LIBSPLIT_STATUS_ERROR_CAPACITY,
+    strides = LIBSPLIT_STATUS_ERROR_STRIDES,
+    bit_offset = LIBSPLIT_STATUS_ERROR_BIT_OFFSET,
+    data_bytes = LIBSPLIT_STATUS_ERROR_DATA_BYTES,
+    overflow = LIBSPLIT_STATUS_ERROR_OVERFLOW,
+    overlap = LIBSPLIT_STATUS_ERROR_OVERLAP,
+    output = LIBSPLIT_STATUS_ERROR_OUTPUT,
+    unknown = LIBSPLIT_STATUS_ERROR_UNKNOWN,
+    executor = LIBSPLIT_STATUS_ERROR_EXECUTOR,
+    internal = LIBSPLIT_STATUS_ERROR_INTERNAL,
+    plan = LIBSPLIT_STATUS_ERROR_PLAN,
+};
+
+/// The name in libsplit.h, as "LIBSPLIT_STATUS_ERROR_AXIS". Never null.
+inline const char *name(status code) noexcept {
+    return code == status::out_of_memory ? "out of memory"
+                                         : libsplit_status_name(static_cast<libsplit_status>(code));
+}
+
+/// An error, or none: thrown, or part of a result. Holds its message itself.
+class error : public std::exception {
+  public:
+    /// None.
+    error() noexcept = default;
+    /// As libsplit.h has it.
+    explicit error(const libsplit_error &detail) noexcept : detail_(detail) {}
+    /// With the two numbers that disagree, and the output that is at fault. A message that is too
+    /// long is cut off.
+    error(libsplit::status code, const char *message, std::int64_t expected = 0,
+          std::int64_t actual = 0, std::int32_t output_index = -1) noexcept {
+        detail_.status = static_cast<libsplit_status>(code);
+        detail_.output_index = output_index;
+        detail_.expected = expected;
+        detail_.actual = actual;
+        std::memcpy(detail_.message, message,
+                    (std::min)(std::strlen(message), sizeof detail_.message - 1));
+    }
+
+    libsplit::status status() const noexcept {
+        return static_cast<libsplit::status>(detail_.status);
+    }
+    /// Which output or length is at fault; -1: none of them.
+    std::int32_t output_index() const noexcept { return detail_.output_index; }
+    /// The two numbers that disagree, where two do: what was expected ...
+    std::int64_t expected() const noexcept { return detail_.expected; }
+    /// ... and what was found; else both 0.
+    std::int64_t actual() const noexcept { return detail_.actual; }
+    /// For people: the argument, the rule, both numbers and the remedy. Empty for no error.
+    const char *what() const noexcept override { return detail_.message; }
+    /// Whether there is an error.
+    explicit operator bool() const noexcept { return detail_.status != LIBSPLIT_STATUS_OK; }
+    /// For functions of libsplit.h.
+    libsplit_error *get() noexcept { return &detail_; }
+
+  private:
+    libsplit_error detail_ = LIBSPLIT_ERROR_INIT;
+};
+
+/// A value, or the error that there is instead. T may be void.
+template <class T = void> class [[nodiscard]] result {
+  public:
+    result(T &&value) noexcept : value_(std::move(value)) {}
+    result(const libsplit::error &error) noexcept : error_(error) {}
+
+    explicit operator bool() const noexcept { return !error_; }
+    const libsplit::error &error() const & noexcept { return error_; }
+    libsplit::error error() && noexcept { return error_; }
+    /// The value; that of T() if there is an error.
+    T &operator*() & noexcept { return value_; }
+    const T &operator*() const & noexcept { return value_; }
+    T operator*() && noexcept { return std::move(value_); }
+    T *operator->() noexcept { return &value_; }
+    const T *operator->() const noexcept { return &value_; }
+#if LIBSPLIT_HPP_THROWS
+    /// The value, or throws the error.
+    T value() && {
+        if (error_)
+            throw error_;
+        return std::move(value_);
+    }
+    /// The same.
+    T &value() & {
+        if (error_)
+            throw error_;
+        return value_;
+    }
+#endif
+
+  private:
+    T value_{};
+    libsplit::error error_;
+};
+
+template <> class [[nodiscard]] result<void> {
+  public:
+    result() noexcept = default;
+    result(const libsplit::error &error) noexcept : error_(error) {}
+
+    explicit operator bool() const noexcept { return !error_; }
+    const libsplit::error &error() const & noexcept { return error_; }
+    libsplit::error error() && noexcept { return error_; }
+#if LIBSPLIT_HPP_THROWS
+    /// Throws the error, if there is one.
+    void value() const {
+        if (error_)
+            throw error_;
+    }
+#endif
+
+  private:
+    libsplit::error error_;
+};
+
+/// The version of the library, not of the header: major << 24 | minor << 16 | patch.
+inline std::uint32_t version() noexcept { return libsplit_version(); }
+
+// ---------------------------------------------------------------------------------------------
+// Inputs
+
+/// An extent of an input that is not known yet, for count() and infer().
+inline constexpr std::int64_t dim_unknown = LIBSPLIT_DIM_UNKNOWN;
+
+namespace detail {
+
+/// Any integer; one that is too large becomes one that every check refuses.
+template <class Integer> constexpr std::int64_t to_int64(Integer value) noexcept {
+    static_assert(is_integer<Integer>, "extents, strides and lengths are integers");
+    constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
+    if constexpr (std::is_unsigned_v<Integer> && sizeof(Integer) == 8) {
+        if (value > static_cast<Integer>(most))
+            return most;
+    }
+    return static_cast<std::int64_t>(value);
+}
+
+/// Elements of a range with data(); void: it is none.
+template <class Range, class = void> struct element_of {
+    using type = void;
+};
+template <class Range>
+struct element_of<Range, std::void_t<decltype(std::data(std::declval<Range &>())),
+                                     decltype(std::size(std::declval<Range &>()))>> {
+    using type = std::remove_pointer_t<decltype(std::data(std::declval<Range &>()))>;
+};
+
+/// Whether it is a range of integers.
+template <class Range, class = void> inline constexpr bool has_integers = false;
+template <class Range>
+inline constexpr bool
+    has_integers<Range, std::void_t<decltype(std::begin(std::declval<const Range &>()))>> =
+        is_integer<std::remove_reference_t<decltype(*std::begin(std::declval<const Range &>()))>>;
+
+} // namespace detail
+
+/// A shape, or strides: up to LIBSPLIT_MAX_RANK numbers, in the object itself. Made of integers of
+/// any types, in braces or in any range. More of them make a tensor that every call refuses.
+class dims {
+  public:
+    dims() noexcept {}
+    template <class... Integers, class = std::enable_if_t<(sizeof...(Integers) > 0) &&
+                                                          (detail::is_integer<Integers> && ...)>>
+    dims(Integers... values) noexcept {
+        (push(detail::to_int64(values)), ...);
+    }
+    template <class Range, class = std::enable_if_t<detail::has_integers<Range>>>
+    dims(const Range &values) noexcept {
+        for (const auto value : values)
+            push(detail::to_int64(value));
+    }
+    dims(const dims &other) noexcept { assign(other); }
+    dims &operator=(const dims &other) noexcept {
+        assign(other);
+        return *this;
+    }
+    ~dims() = default;
+
+    const std::int64_t *data() const noexcept { return values_.data(); }
+    /// How many there are, at most LIBSPLIT_MAX_RANK.
+    std::size_t size() const noexcept { return (std::min)(count_, values_.size()); }
+    bool empty() const noexcept { return count_ == 0; }
+    /// How many there were to be: above LIBSPLIT_MAX_RANK if they were too many.
+    std::int32_t rank() const noexcept { return static_cast<std::int32_t>(count_); }
+    const std::int64_t *begin() const noexcept { return data(); }
+    const std::int64_t *end() const noexcept { return data() + size(); }
+    std::int64_t operator[](std::size_t axis) const noexcept { return values_[axis]; }
+
+  private:
+    void push(std::int64_t value) noexcept {
+        if (count_ < values_.size())
+            values_[count_] = value;
+        count_ = (std::min)(count_ + 1, values_.size() + 1);
+    }
+    void assign(const dims &other) noexcept {
+        count_ = other.count_;
+        std::copy_n(other.data(), other.size(), values_.data());
+    }
+
+    std::size_t count_ = 0;
+    std::array<std::int64_t, LIBSPLIT_MAX_RANK> values_;
+};
+
+/// A tensor to be split, over memory that it only reads and that must outlive it. Shape and
+/// strides are copied into the object (about 1 KiB), and may be of any integers.
+///
+/// Strides are in elements, of any sign, 0 to repeat; without them it is row-major packed. A
+/// pointer may be nullptr when there are no elements, or for count() and infer().
+class input {
+  public:
+    /// A tensor of no element type, which every call refuses.
+    input() noexcept = default;
+
+    /// Typed elements by a pointer.
+    template <class T, class = std::enable_if_t<!std::is_void_v<T>>>
+    input(const T *data, const dims &shape, const dims &strides = {}) noexcept
+        : input(detail::dtype_for<T>(), data, shape, strides) {}
+
+    /// Typed elements in a container or span, whose size is checked: bytes() is set.
+    template <class Range, class T = typename detail::element_of<const Range>::type,
+              class = std::enable_if_t<!std::is_void_v<T> && !std::is_array_v<Range>>>
+    input(const Range &elements, const dims &shape, const dims &strides = {}) noexcept
+        : input(detail::dtype_for<T>(), std::data(elements), shape, strides) {
+        bytes(std::size(elements) * sizeof(T));
+        empty_range_ = std::size(elements) == 0;
+    }
+
+    /// One axis: all elements of a container or span.
+    template <class Range, class T = typename detail::element_of<const Range>::type,
+              class = std::enable_if_t<!std::is_void_v<T>>>
+    explicit input(const Range &elements) noexcept
+        : input(detail::dtype_for<T>(), std::data(elements), dims(std::size(elements))) {}
+
+    /// Elements of any type.
+    input(dtype type, const void *data, const dims &shape, const dims &strides = {}) noexcept
+        : shape_(shape), strides_(strides) {
+        tensor_.data = const_cast<void *>(data);
+        tensor_.rank = shape.rank();
+        tensor_.dtype = static_cast<libsplit_dtype>(type);
+    }
+
+    /// No data: for count() and infer(), and lengths that are not known yet.
+    input(dtype type, const dims &shape) noexcept : input(type, nullptr, shape) {}
+
+    /// As libsplit.h describes it, a piece of another split included; its shape and strides are not
+    /// copied and must outlive this.
+    input(const libsplit_tensor &tensor) noexcept : tensor_(tensor), borrowed_(true) {}
+
+#ifdef __cpp_lib_mdspan
+    /// What a std::mdspan refers to, if its mapping has strides.
+    template <class T, class Extents, class Layout, class Accessor,
+              class = std::enable_if_t<Layout::template mapping<Extents>::is_always_strided()>>
+    input(const std::mdspan<T, Extents, Layout, Accessor> &elements) noexcept
+        : input(detail::dtype_for<T>(), std::to_address(elements.data_handle()),
+                mdspan_dims(elements, [&](std::size_t axis) { return elements.extent(axis); }),
+                mdspan_dims(elements, [&](std::size_t axis) { return elements.stride(axis); })) {}
+#endif
+
+    /// States how many bytes there are from the lowest address that the tensor touches, which is
+    /// then checked; 0: it is not.
+    input &bytes(std::size_t bytes) noexcept {
+        tensor_.data_bytes = bytes;
+        return *this;
+    }
+    /// Of packed elements below a byte: the first one's offset in bits from data.
+    input &bit_offset(std::uint32_t offset) noexcept {
+        tensor_.bit_offset = offset;
+        return *this;
+    }
+
+    /// For functions of libsplit.h; points into this object.
+    libsplit_tensor get() const noexcept {
+        libsplit_tensor tensor = tensor_;
+        if (!borrowed_) {
+            tensor.shape = const_cast<std::int64_t *>(shape_.data());
+            tensor.strides =
+                strides_.empty() ? nullptr : const_cast<std::int64_t *>(strides_.data());
+        }
+        return tensor;
+    }
+
+    /// What is wrong before libsplit is asked: as many strides as extents, and a container that is
+    /// empty, whose size libsplit would take for not stated.
+    libsplit::error check() const noexcept {
+        if (!strides_.empty() && strides_.rank() != shape_.rank())
+            return {status::strides, "input: as many strides as extents are needed, or none",
+                    shape_.rank(), strides_.rank()};
+        if (empty_range_ && std::find(shape_.begin(), shape_.end(), 0) == shape_.end())
+            return {status::data_bytes, "input: the range of elements is empty, but no extent is 0",
+                    1, 0};
+        return {};
+    }
+
+  private:
+#ifdef __cpp_lib_mdspan
+    template <class Mdspan, class Get>
+    static dims mdspan_dims(const Mdspan &elements, Get get) noexcept {
+        std::array<std::int64_t, Mdspan::rank()> values{};
+        for (std::size_t axis = 0; axis < elements.rank(); axis++)
+            values[axis] = detail::to_int64(get(axis));
+        return values;
+    }
+#endif
+
+    libsplit_tensor tensor_{};
+    dims shape_, strides_;
+    bool borrowed_ = false;
+    bool empty_range_ = false;
+};
+
+// ---------------------------------------------------------------------------------------------
+// Outputs
+
+/// An output of a split: what a libsplit_tensor says, with questions to ask. A default one is not
+/// wanted: every call skips it. Memory, shape and strides are the caller's or those of pieces.
+class output : public libsplit_tensor {
+  public:
+    /// Not wanted.
+    output() noexcept : libsplit_tensor{} {}
+    /// A buffer to copy to. Shape, and strides unless it is packed, are not copied and must outlive
+    /// this; if they are not equally many, every call refuses it (status::rank).
+    template <class T, class = std::enable_if_t<!std::is_void_v<T> && !std::is_const_v<T>>>
+    output(T *data, span<const std::int64_t> shape, span<const std::int64_t> strides = {}) noexcept
+        : output(detail::dtype_for<T>(), data, shape, strides) {}
+    /// The same, of any type.
+    output(libsplit::dtype type, void *data, span<const std::int64_t> shape,
+           span<const std::int64_t> strides = {}) noexcept
+        : libsplit_tensor{} {
+        const bool fits = strides.empty() || strides.size() == shape.size();
+        const auto axes = (std::min)(shape.size(), std::size_t{LIBSPLIT_MAX_RANK} + 1);
+        libsplit_tensor::data = data;
+        libsplit_tensor::shape = const_cast<std::int64_t *>(shape.data());
+        libsplit_tensor::strides =
+            strides.empty() ? nullptr : const_cast<std::int64_t *>(strides.data());
+        libsplit_tensor::rank = fits ? static_cast<std::int32_t>(axes) : -1;
+        libsplit_tensor::dtype = static_cast<libsplit_dtype>(type);
+    }
+    /// Would be gone before the call.
+    template <class T, class Dims, class = std::enable_if_t<std::is_same_v<Dims, dims>>>
+    output(T *data, Dims &&shape) = delete;
+
+    /// Whether it is wanted.
+    bool wanted() const noexcept {
+        const libsplit_tensor &tensor = *this;
+        return tensor.data != nullptr || tensor.data_bytes != 0 || tensor.shape != nullptr ||
+               tensor.strides != nullptr || tensor.rank != 0 || tensor.capacity != 0 ||
+               tensor.dtype != 0 || tensor.bit_offset != 0;
+    }
+    libsplit::dtype type() const noexcept {
+        return static_cast<libsplit::dtype>(libsplit_tensor::dtype);
+    }
+    /// Extents, in elements.
+    span<const std::int64_t> shape() const noexcept {
+        return {libsplit_tensor::shape, entries(libsplit_tensor::shape)};
+    }
+    /// In elements; empty: row-major packed.
+    span<const std::int64_t> strides() const noexcept {
+        return {libsplit_tensor::strides, entries(libsplit_tensor::strides)};
+    }
+    /// How many elements there are; 0 if an extent is not known.
+    std::size_t size() const noexcept {
+        std::size_t count = 1;
+        for (const std::int64_t extent : shape())
+            count *= static_cast<std::size_t>((std::max)(extent, std::int64_t{0}));
+        return count;
+    }
+    /// Bytes of the packed output after infer(), from the lowest to the highest touched after
+    /// view(); 0 where it is not stated.
+    std::size_t bytes() const noexcept { return data_bytes; }
+    /// Of packed elements below a byte: the first one's offset in bits from data().
+    std::uint32_t bit_offset() const noexcept { return libsplit_tensor::bit_offset; }
+    /// Whether the elements are in a row, row-major, without gaps.
+    bool packed() const noexcept {
+        const auto stride = strides();
+        if (stride.empty() || size() == 0)
+            return true;
+        std::uint64_t step = 1;
+        for (std::size_t axis = stride.size(); axis-- > 0;) {
+            const std::int64_t extent = shape()[axis];
+            if (extent != 1 && static_cast<std::uint64_t>(stride[axis]) != step)
+                return false;
+            step *= static_cast<std::uint64_t>(extent);
+        }
+        return true;
+    }
+    /// Address of the first element, [0, ..., 0].
+    void *data() const noexcept { return libsplit_tensor::data; }
+    /// The same, typed; nullptr if T is not the C++ type of the elements. A view of memory that may
+    /// not be written is asked for data<const T>().
+    template <class T> T *data() const noexcept {
+        return type() == detail::dtype_for<T>() ? static_cast<T *>(data()) : nullptr;
+    }
+    /// All elements in a row; empty if they are not packed or not of type T.
+    template <class T> span<T> values() const noexcept {
+        T *const first = data<T>();
+        if (first == nullptr || !packed())
+            return {};
+        return {first, size()};
+    }
+    /// Sets the address, of memory to be copied to.
+    output &set_data(void *data) noexcept {
+        libsplit_tensor::data = data;
+        return *this;
+    }
+
+#ifdef __cpp_lib_mdspan
+    /// The elements as a std::mdspan; one without elements if T or Rank is not right, or a stride
+    /// is below 1, which std::mdspan cannot have.
+    template <class T, std::size_t Rank>
+    std::mdspan<T, std::dextents<std::int64_t, Rank>, std::layout_stride> mdspan() const noexcept {
+        using extents = std::dextents<std::int64_t, Rank>;
+        using mapping = std::layout_stride::mapping<extents>;
+        std::array<std::int64_t, Rank> sizes{}, steps{};
+        T *first = shape().size() == Rank ? data<T>() : nullptr;
+        std::int64_t step = 1;
+        for (std::size_t axis = Rank; axis-- > 0 && first != nullptr;) {
+            sizes[axis] = shape()[axis];
+            steps[axis] = strides().empty() || sizes[axis] <= 1 ? step : strides()[axis];
+            step = sizes[axis] > 0 ? sizes[axis] * steps[axis] : step;
+            if (sizes[axis] < 0 || steps[axis] < 1)
+                first = nullptr;
+        }
+        if (first == nullptr) {
+            sizes.fill(0);
+            steps.fill(1);
+        }
+        return {first, mapping(extents(sizes), steps)};
+    }
+#endif
+
+  private:
+    std::size_t entries(const std::int64_t *array) const noexcept {
+        return array == nullptr || libsplit_tensor::rank < 0
+                   ? 0
+                   : static_cast<std::size_t>(libsplit_tensor::rank);
+    }
+};
+
+static_assert(sizeof(output) == sizeof(libsplit_tensor) && std::is_standard_layout_v<output> &&
+                  std::is_trivially_copyable_v<output>,
+              "arrays of outputs are arrays of libsplit_tensor");
+
+/// An output seen as what it holds.
+using piece = output;
+
+/// How many integers outputs_init() needs.
+constexpr std::size_t outputs_ints(std::size_t outputs, std::size_t rank) noexcept {
+    return outputs * rank * 2;
+}
+
+/// Gives every output room for a shape and strides of up to 'rank' entries, in 'ints', and clears
+/// the rest: what infer() and view() need of outputs that the caller owns. false: there are fewer
+/// than outputs_ints() integers, and nothing is changed.
+inline bool outputs_init(span<output> outputs, span<std::int64_t> ints, std::size_t rank) noexcept {
+    if (rank > LIBSPLIT_MAX_RANK || (rank > 0 && ints.size() / rank / 2 < outputs.size()))
+        return false;
+    std::int64_t *next = ints.data();
+    for (output &each : outputs) {
+        libsplit_tensor tensor{};
+        tensor.shape = next;
+        tensor.strides = next + rank;
+        tensor.capacity = static_cast<std::int32_t>((std::max)(rank, std::size_t{1}));
+        static_cast<libsplit_tensor &>(each) = tensor;
+        next += 2 * rank;
+    }
+    return true;
+}
+
+namespace detail {
+
+struct free_block {
+    void operator()(void *memory) const noexcept { ::operator delete(memory); }
+};
+/// Memory without objects of its own.
+using block = std::unique_ptr<void, free_block>;
+
+} // namespace detail
+
+/// Pieces with their shapes and strides, in one block of memory, which is allocated when they do
+/// not fit into the one that is there. What they point to is not theirs, and a copy of a piece
+/// still needs them, for its shape. They can be moved.
+class pieces {
+  public:
+    using value_type = piece;
+    using iterator = const piece *;
+    using const_iterator = const piece *;
+
+    pieces() noexcept = default;
+    pieces(pieces &&other) noexcept
+        : block_(std::move(other.block_)), bytes_(std::exchange(other.bytes_, 0)),
+          count_(std::exchange(other.count_, 0)) {}
+    pieces &operator=(pieces &&other) noexcept {
+        block_ = std::move(other.block_);
+        bytes_ = std::exchange(other.bytes_, 0);
+        count_ = std::exchange(other.count_, 0);
+        return *this;
+    }
+    ~pieces() = default;
+
+    std::size_t size() const noexcept { return count_; }
+    bool empty() const noexcept { return count_ == 0; }
+    piece *data() noexcept { return first(); }
+    const piece *data() const noexcept { return first(); }
+    piece *begin() noexcept { return first(); }
+    piece *end() noexcept { return first() + count_; }
+    const piece *begin() const noexcept { return first(); }
+    const piece *end() const noexcept { return first() + count_; }
+    piece &operator[](std::size_t index) noexcept { return first()[index]; }
+    const piece &operator[](std::size_t index) const noexcept { return first()[index]; }
+
+    /// Makes room for so many pieces of this rank; allocates, so that later calls need not. What
+    /// was in there is gone. status::out_of_memory, status::rank.
+    result<> try_reserve(std::size_t count, std::size_t rank) noexcept {
+        constexpr std::size_t most = (std::numeric_limits<std::size_t>::max)() / 2;
+        count_ = 0;
+        if (rank > LIBSPLIT_MAX_RANK)
+            return error(status::rank, "pieces: a rank above LIBSPLIT_MAX_RANK", LIBSPLIT_MAX_RANK,
+                         detail::to_int64(rank));
+        const std::size_t each = sizeof(piece) + outputs_ints(1, rank) * sizeof(std::int64_t);
+        if (count > most / each)
+            return out_of_memory(count);
+        if (count * each > bytes_) {
+            block_.reset();
+            bytes_ = 0;
+            block_.reset(::operator new(count * each, std::nothrow));
+            if (block_ == nullptr)
+                return out_of_memory(count);
+            bytes_ = count * each;
+        }
+        return {};
+    }
+#if LIBSPLIT_HPP_THROWS
+    /// The same, throwing.
+    void reserve(std::size_t count, std::size_t rank) { try_reserve(count, rank).value(); }
+#endif
+
+  private:
+    friend class split;
+
+    static error out_of_memory(std::size_t count) noexcept {
+        return {status::out_of_memory, "out of memory for the descriptors of the pieces", 0,
+                detail::to_int64(count)};
+    }
+    piece *first() const noexcept { return static_cast<piece *>(block_.get()); }
+
+    /// Descriptors with room, for infer and view to fill.
+    result<> prepare(std::size_t count, std::size_t rank) noexcept {
+        if (auto reserved = try_reserve(count, rank); !reserved)
+            return reserved;
+        if (count > 0) {
+            for (std::size_t i = 0; i < count; i++)
+                new (first() + i) piece();
+            void *const rest = first() + count;
+            const std::size_t ints = outputs_ints(count, rank);
+            outputs_init({first(), count}, {static_cast<std::int64_t *>(rest), ints}, rank);
+        }
+        count_ = count;
+        return {};
+    }
+
+    detail::block block_;
+    std::size_t bytes_ = 0;
+    std::size_t count_ = 0;
+};
+
+// ---------------------------------------------------------------------------------------------
+// Executors
+
+/// One call's work, as an executor gets it: task(i) does part i, on any thread, and never throws.
+/// It is gone when the call is over.
+class task {
+  public:
+    task(libsplit_task_fn run, void *context) noexcept : run_(run), context_(context) {}
+    void operator()(std::size_t index) const noexcept { run_(context_, index); }
+
+  private:
+    libsplit_task_fn run_;
+    void *context_;
+};
+
+/// Runs everything on the calling thread; what copy() does if nothing else is said.
+struct calling_thread {
+    /// LIBSPLIT_FLAG_OUTPUTS_READ_NEXT or LIBSPLIT_FLAG_NEVER_STREAM, or 0.
+    std::uint32_t flags = 0;
+};
+
+/// An executor of which more is known. 'run' is called as run(std::size_t count, libsplit::task
+/// task): it calls task(i) once for each i < count, in any order and on any threads, and returns
+/// after the last has finished, or throws. An lvalue is kept by reference.
+template <class Run> struct executor {
+    Run run;
+    /// The most tasks that are of use at a time; 0: the library chooses.
+    std::uint32_t max_tasks = 0;
+    /// LIBSPLIT_FLAG_OUTPUTS_READ_NEXT or LIBSPLIT_FLAG_NEVER_STREAM, or 0.
+    std::uint32_t flags = 0;
+};
+template <class Run> executor(Run &&) -> executor<Run>;
+template <class Run> executor(Run &&, std::uint32_t) -> executor<Run>;
+template <class Run> executor(Run &&, std::uint32_t, std::uint32_t) -> executor<Run>;
+
+#ifdef _OPENMP
+/// The threads of OpenMP's runtime: so many, or as many as it has. Within a parallel region there
+/// is one, unless OMP_MAX_ACTIVE_LEVELS allows more.
+struct openmp {
+    int threads = 0;
+
+    void operator()(std::size_t count, task part) const noexcept {
+        const int width = threads > 0 ? threads : omp_get_max_threads();
+#pragma omp parallel for num_threads(width) schedule(dynamic, 1)
+        for (std::size_t i = 0; i < count; i++)
+            part(i);
+    }
+};
+#endif
+
+namespace detail {
+
+/// Counts; what the algorithms of the standard library want for a loop over numbers.
+class counter {
+  public:
+    using iterator_category = std::random_access_iterator_tag;
+    using value_type = std::size_t;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const std::size_t *;
+    using reference = std::size_t;
+
+    counter() noexcept = default;
+    explicit counter(std::size_t value) noexcept : value_(value) {}
+    std::size_t operator*() const noexcept { return value_; }
+    std::size_t operator[](std::ptrdiff_t by) const noexcept { return *(*this + by); }
+    counter &operator+=(std::ptrdiff_t by) noexcept {
+        value_ += static_cast<std::size_t>(by);
+        return *this;
+    }
+    counter &operator-=(std::ptrdiff_t by) noexcept { return *this += -by; }
+    counter &operator++() noexcept { return *this += 1; }
+    counter &operator--() noexcept { return *this -= 1; }
+    counter operator++(int) noexcept { return std::exchange(*this, *this + 1); }
+    counter operator--(int) noexcept { return std::exchange(*this, *this - 1); }
+    friend counter operator+(counter a, std::ptrdiff_t by) noexcept { return a += by; }
+    friend counter operator+(std::ptrdiff_t by, counter a) noexcept { return a += by; }
+    friend counter operator-(counter a, std::ptrdiff_t by) noexcept { return a -= by; }
+    friend std::ptrdiff_t operator-(counter a, counter b) noexcept {
+        return static_cast<std::ptrdiff_t>(a.value_) - static_cast<std::ptrdiff_t>(b.value_);
+    }
+    friend bool operator==(counter a, counter b) noexcept { return a.value_ == b.value_; }
+    friend bool operator!=(counter a, counter b) noexcept { return a.value_ != b.value_; }
+    friend bool operator<(counter a, counter b) noexcept { return a.value_ < b.value_; }
+    friend bool operator>(counter a, counter b) noexcept { return a.value_ > b.value_; }
+    friend bool operator<=(counter a, counter b) noexcept { return a.value_ <= b.value_; }
+    friend bool operator>=(counter a, counter b) noexcept { return a.value_ >= b.value_; }
+
+  private:
+    std::size_t value_ = 0;
+};
+
+} // namespace detail
+
+/// An execution policy of the standard library: std_execution{std::execution::par}. Include
+/// <execution> yourself.
+template <class Policy> struct std_execution {
+    Policy policy;
+
+    void operator()(std::size_t count, task part) const {
+        std::for_each(policy, detail::counter(0), detail::counter(count), part);
+    }
+};
+template <class Policy> std_execution(Policy) -> std_execution<Policy>;
+
+/// A pool of threads with submit(f), which returns a future of it. Every task is one submission,
+/// which the pool and a std::vector of futures allocate; all that were submitted are waited for,
+/// also when a later one is refused.
+template <class Pool> class submit_to {
+  public:
+    explicit submit_to(Pool &pool) noexcept : pool_(&pool) {}
+
+    void operator()(std::size_t count, task part) const {
+        using future = decltype(pool_->submit(bound{part, 0}));
+        struct waiting {
+            std::vector<future> futures;
+            ~waiting() {
+                for (future &each : futures)
+                    if (each.valid())
+                        each.wait();
+            }
+        } all;
+        all.futures.reserve(count);
+        for (std::size_t i = 0; i < count; i++)
+            all.futures.push_back(pool_->submit(bound{part, i}));
+        for (future &each : all.futures)
+            each.get();
+    }
+
+  private:
+    struct bound {
+        task run;
+        std::size_t index;
+        void operator()() const noexcept { run(index); }
+    };
+    Pool *pool_;
+};
+
+namespace detail {
+
+template <class Executor> struct is_executor : std::false_type {};
+template <class Run> struct is_executor<executor<Run>> : std::true_type {};
+
+/// Runs one call: its pool for libsplit.h, and what it threw.
+template <class Run> class pool_call {
+  public:
+    pool_call(Run &run, std::uint32_t max_tasks, std::uint32_t flags) noexcept : run_(&run) {
+        executor_.max_tasks = max_tasks;
+        executor_.flags = flags;
+    }
+    pool_call(const pool_call &) = delete;
+    pool_call &operator=(const pool_call &) = delete;
+    ~pool_call() = default;
+
+    const libsplit_executor *get() const noexcept { return &executor_; }
+    void rethrow() const {
+#if LIBSPLIT_HPP_THROWS
+        if (thrown_)
+            std::rethrow_exception(thrown_);
+#endif
+    }
+
+  private:
+    static std::int32_t parallel_for(void *pool, libsplit_task_fn run, void *context,
+                                     std::size_t count) noexcept {
+        auto &self = *static_cast<pool_call *>(pool);
+#if LIBSPLIT_HPP_THROWS
+        try {
+            (*self.run_)(count, task(run, context));
+        } catch (...) {
+            self.thrown_ = std::current_exception();
+            return -1;
+        }
+#else
+        (*self.run_)(count, task(run, context));
+#endif
+        return 0;
+    }
+
+    Run *run_;
+#if LIBSPLIT_HPP_THROWS
+    std::exception_ptr thrown_;
+#endif
+    libsplit_executor executor_ = LIBSPLIT_EXECUTOR_INIT(parallel_for, this);
+};
+
+/// The executor of a call as libsplit.h wants it.
+class plain_call {
+  public:
+    explicit plain_call(const libsplit_executor *given) noexcept : given_(given) {}
+    explicit plain_call(calling_thread caller) noexcept : given_(caller.flags ? &own_ : nullptr) {
+        own_.flags = caller.flags;
+    }
+    plain_call(const plain_call &) = delete;
+    plain_call &operator=(const plain_call &) = delete;
+    ~plain_call() = default;
+
+    const libsplit_executor *get() const noexcept { return given_; }
+    void rethrow() const noexcept {}
+
+  private:
+    libsplit_executor own_ = LIBSPLIT_EXECUTOR_INIT(nullptr, nullptr);
+    const libsplit_executor *given_;
+};
+
+/// Gives 'act' what runs one call on any kind of executor.
+template <class Executor, class Act> decltype(auto) with_executor(Executor &&given, Act act) {
+    using plain = std::remove_cv_t<std::remove_reference_t<Executor>>;
+    if constexpr (std::is_same_v<plain, calling_thread>) {
+        const plain_call call(given);
+        return act(call);
+    } else if constexpr (std::is_same_v<plain, libsplit_executor>) {
+        const plain_call call(&given);
+        return act(call);
+    } else if constexpr (is_executor<plain>::value) {
+        pool_call<std::remove_reference_t<decltype((given.run))>> call(given.run, given.max_tasks,
+                                                                       given.flags);
+        return act(call);
+    } else {
+        pool_call<std::remove_reference_t<Executor>> call(given, 0, 0);
+        return act(call);
+    }
+}
+
+} // namespace detail
+
+// ---------------------------------------------------------------------------------------------
+// Plans
+
+/// A split of one shape, prepared: only the addresses are missing. Made by split::plan(), it keeps
+/// no pointer to what it was made of. It can be moved.
+class plan {
+  public:
+    /// None; every call refuses it (status::null).
+    plan() noexcept = default;
+
+    /// Copies the tensor at 'from', its element [0, ..., 0], to the addresses of the outputs, as
+    /// many as there are pieces, in the layouts that the plan was made with; as
+    /// libsplit_plan_copy(). Those of pieces that are not wanted or have no elements are not looked
+    /// at. Sizes cannot be checked. Allocates nothing.
+    template <class Executor = calling_thread>
+    result<> try_copy(const void *from, span<void *const> outputs,
+                      Executor &&executor = {}) const noexcept {
+        return detail::with_executor(
+            executor, [&](const auto &running) { return copy_on(running, from, outputs); });
+    }
+    /// The same with the addresses in braces.
+    template <class Executor = calling_thread>
+    result<> try_copy(const void *from, std::initializer_list<void *> outputs,
+                      Executor &&executor = {}) const noexcept {
+        return try_copy(from, span<void *const>(outputs.begin(), outputs.size()), executor);
+    }
+
+    /// Writes where the pieces of the tensor at 'from' lie; as libsplit_plan_view(). Shapes and
+    /// strides are those of split::view().
+    result<> try_view(const void *from, span<void *> outputs) const noexcept {
+        error wrong;
+        libsplit_plan_view(get(), const_cast<void *>(from), outputs.data(), outputs.size(),
+                           wrong.get());
+        return wrong;
+    }
+
+#if LIBSPLIT_HPP_THROWS
+    // The same, throwing error, and from copy() also what the executor threw.
+
+    template <class Executor = calling_thread>
+    void copy(const void *from, span<void *const> outputs, Executor &&executor = {}) const {
+        detail::with_executor(executor, [&](const auto &running) {
+            const result<> done = copy_on(running, from, outputs);
+            running.rethrow();
+            done.value();
+        });
+    }
+    template <class Executor = calling_thread>
+    void copy(const void *from, std::initializer_list<void *> outputs,
+              Executor &&executor = {}) const {
+        copy(from, span<void *const>(outputs.begin(), outputs.size()), executor);
+    }
+    void view(const void *from, span<void *> outputs) const { try_view(from, outputs).value(); }
+#endif
+
+    /// For functions of libsplit.h; nullptr: none.
+    const libsplit_plan *get() const noexcept {
+        return static_cast<const libsplit_plan *>(block_.get());
+    }
+
+  private:
+    friend class split;
+
+    template <class Running>
+    result<> copy_on(const Running &running, const void *from,
+                     span<void *const> outputs) const noexcept {
+        error wrong;
+        libsplit_plan_copy(get(), from, outputs.data(), outputs.size(), running.get(), wrong.get());
+        return wrong;
+    }
+
+    detail::block block_;
+};
+
+// ---------------------------------------------------------------------------------------------
+// The split
+
+/// What to do: an operator, its version and its parameters. One of four functions makes it, and the
+/// next ones return it with one parameter set: split::onnx(18).axis(1).parts(2). What the operator
+/// does not take is refused when the split is used.
+class split {
+  public:
+    /// ONNX Split, of the version that governs a model's opset import: 18 or newer takes parts() or
+    /// lengths(); older ones make equal parts, or take lengths().
+    static split onnx(std::int32_t opset) noexcept { return {LIBSPLIT_OP_ONNX_SPLIT, opset}; }
+    /// ONNX SplitToSequence: piece_length(), or lengths(), or neither for pieces of 1, of which
+    /// keepdims(false) drops the axis (what others call unbind).
+    static split to_sequence(std::int32_t opset = 24) noexcept {
+        return {LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE, opset};
+    }
+    /// OpenVINO Split: parts(), which must divide the extent.
+    static split openvino() noexcept { return {LIBSPLIT_OP_OPENVINO_SPLIT, 1}; }
+    /// OpenVINO VariadicSplit: lengths(), of which one may be -1 for what the others leave.
+    static split variadic() noexcept { return {LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1}; }
+
+    /// The axis to split; negative ones count from the back. 0 if it is not set.
+    [[nodiscard]] split axis(std::int64_t axis) && noexcept {
+        params_.axis = axis;
+        return std::move(*this);
+    }
+    /// How many parts there are to be (ONNX num_outputs, OpenVINO num_splits); 0: not set.
+    [[nodiscard]] split parts(std::int64_t parts) && noexcept {
+        params_.num_outputs = parts;
+        return std::move(*this);
+    }
+    /// One length a piece. They are copied: up to 16 into the object, more into a std::vector.
+    template <class Range, class = std::enable_if_t<detail::has_integers<Range>>>
+    [[nodiscard]] split lengths(const Range &lengths) && {
+        few_count_ = 0;
+        many_.clear();
+        given_ = nullptr;
+        kind_ = kind::list;
+        for (const auto length : lengths)
+            push(detail::to_int64(length));
+        return std::move(*this);
+    }
+    /// The same, in braces.
+    template <class Integer = std::int64_t>
+    [[nodiscard]] split lengths(std::initializer_list<Integer> lengths) && {
+        return std::move(*this).template lengths<std::initializer_list<Integer>>(lengths);
+    }
+    /// The length of every piece but a smaller last (SplitToSequence).
+    [[nodiscard]] split piece_length(std::int64_t length) && noexcept {
+        few_[0] = length;
+        few_count_ = 1;
+        many_.clear();
+        given_ = nullptr;
+        kind_ = kind::scalar;
+        return std::move(*this);
+    }
+    /// Lengths as the model has them, in a tensor: its rank and type count. It is not copied and
+    /// must outlive the split.
+    [[nodiscard]] split lengths_tensor(const input &lengths) && noexcept {
+        given_ = &lengths;
+        kind_ = kind::tensor;
+        return std::move(*this);
+    }
+    /// false: pieces of 1 lose the axis (SplitToSequence without lengths). true if it is not set.
+    [[nodiscard]] split keepdims(bool keep) && noexcept {
+        params_.keepdims = keep ? 1 : 0;
+        return std::move(*this);
+    }
+    /// Split-18 with parts(): 5 into 4 is 2, 2, 1, 0 rather than an error.
+    [[nodiscard]] split clamp_uneven(bool clamp = true) && noexcept {
+        params_.flags = clamp ? LIBSPLIT_FLAG_CLAMP_UNEVEN : 0;
+        return std::move(*this);
+    }
+
+    // The same of a split that has a name, which stays as it is.
+    [[nodiscard]] split axis(std::int64_t axis) const & { return split(*this).axis(axis); }
+    [[nodiscard]] split parts(std::int64_t parts) const & { return split(*this).parts(parts); }
+    template <class Range, class = std::enable_if_t<detail::has_integers<Range>>>
+    [[nodiscard]] split lengths(const Range &lengths) const & {
+        return split(*this).lengths(lengths);
+    }
+    template <class Integer = std::int64_t>
+    [[nodiscard]] split lengths(std::initializer_list<Integer> lengths) const & {
+        return split(*this).lengths(lengths);
+    }
+    [[nodiscard]] split piece_length(std::int64_t length) const & {
+        return split(*this).piece_length(length);
+    }
+    [[nodiscard]] split lengths_tensor(const input &lengths) const & {
+        return split(*this).lengths_tensor(lengths);
+    }
+    [[nodiscard]] split keepdims(bool keep) const & { return split(*this).keepdims(keep); }
+    [[nodiscard]] split clamp_uneven(bool clamp = true) const & {
+        return split(*this).clamp_uneven(clamp);
+    }
+    /// Would be gone before the call.
+    split lengths_tensor(input &&) const & = delete;
+    split lengths_tensor(input &&) && = delete;
+
+    /// How many pieces there are; as libsplit_count().
+    result<std::size_t> try_count(const input &x) const noexcept {
+        error wrong = check(x);
+        std::size_t count = 0;
+        if (!wrong)
+            call(x, [&](const libsplit_tensor &tensor, const libsplit_params &params) {
+                libsplit_count(&tensor, &params, &count, wrong.get());
+            });
+        if (wrong)
+            return wrong;
+        return count;
+    }
+
+    /// What the pieces look like: type, shape, packed strides, bytes(); as libsplit_infer(). The
+    /// input needs no data, and extents may be dim_unknown. Allocates the pieces.
+    result<pieces> try_infer(const input &x) const noexcept { return made(x, libsplit_infer); }
+    /// The same into pieces that are there; allocates if they have no room, and leaves them empty
+    /// on an error.
+    result<> try_infer(const input &x, pieces &into) const noexcept {
+        return fill(x, into, libsplit_infer);
+    }
+    /// The same into outputs with room (outputs_init()), as many as there are pieces; on an error
+    /// none is changed.
+    result<> try_infer(const input &x, span<output> outputs) const noexcept {
+        return describe(x, outputs, libsplit_infer);
+    }
+
+    /// Where the pieces lie in the input, which is not read; as libsplit_view(). They live as long
+    /// as its memory. Allocates the pieces.
+    result<pieces> try_view(const input &x) const noexcept { return made(x, libsplit_view); }
+    /// The same into pieces that are there; allocates if they have no room, and leaves them empty
+    /// on an error.
+    result<> try_view(const input &x, pieces &into) const noexcept {
+        return fill(x, into, libsplit_view);
+    }
+    /// The same into outputs with room (outputs_init()), as many as there are pieces; on an error
+    /// none is changed.
+    result<> try_view(const input &x, span<output> outputs) const noexcept {
+        return describe(x, outputs, libsplit_view);
+    }
+
+    /// Copies every piece into its output, as libsplit_copy(): packed or with strides, not
+    /// overlapping; default ones are skipped. Allocates nothing. On an error nothing has been
+    /// written, but for status::executor: then any part may have been.
+    template <class Executor = calling_thread>
+    result<> try_copy(const input &x, span<const output> outputs,
+                      Executor &&executor = {}) const noexcept {
+        return detail::with_executor(
+            executor, [&](const auto &running) { return copy_on(running, x, outputs); });
+    }
+
+    /// The same with the outputs in braces.
+    template <class Executor = calling_thread>
+    result<> try_copy(const input &x, std::initializer_list<output> outputs,
+                      Executor &&executor = {}) const noexcept {
+        return try_copy(x, span<const output>(outputs.begin(), outputs.size()), executor);
+    }
+
+    /// Copies every piece into memory that is asked for: allocate(std::size_t index, const piece
+    /// &described) returns its address (nullptr will do for no elements), or a container or span
+    /// of elements whose size is then checked. Nothing is copied before all have been asked for.
+    /// Allocates the descriptors of the pieces, and returns them.
+    template <class Allocate, class Executor = calling_thread,
+              class = std::enable_if_t<std::is_invocable_v<Allocate &, std::size_t, const piece &>>>
+    result<pieces> try_copy(const input &x, Allocate &&allocate, Executor &&executor = {}) const
+        noexcept(std::is_nothrow_invocable_v<Allocate &, std::size_t, const piece &>) {
+        pieces all;
+        if (auto allocated = provide(x, all, allocate); !allocated)
+            return allocated.error();
+        if (auto done = try_copy(x, span<const output>(all.data(), all.size()), executor); !done)
+            return done.error();
+        return all;
+    }
+
+    /// Prepares the split of tensors like the input, whose data does not matter, into packed
+    /// outputs; as libsplit_plan_init(). Allocates the plan.
+    result<libsplit::plan> try_plan(const input &x) const noexcept {
+        const auto count = try_count(x);
+        if (!count)
+            return count.error();
+        return planned(x, nullptr, *count);
+    }
+    /// The same into outputs like these, with strides of their own or not wanted; their data does
+    /// not matter.
+    result<libsplit::plan> try_plan(const input &x, span<const output> outputs) const noexcept {
+        return planned(x, outputs.data(), outputs.size());
+    }
+
+#if LIBSPLIT_HPP_THROWS
+    // The same, throwing error, and from copy() also what the executor or the allocator threw.
+
+    std::size_t count(const input &x) const { return try_count(x).value(); }
+    pieces infer(const input &x) const { return try_infer(x).value(); }
+    void infer(const input &x, pieces &into) const { try_infer(x, into).value(); }
+    void infer(const input &x, span<output> outputs) const { try_infer(x, outputs).value(); }
+    pieces view(const input &x) const { return try_view(x).value(); }
+    void view(const input &x, pieces &into) const { try_view(x, into).value(); }
+    void view(const input &x, span<output> outputs) const { try_view(x, outputs).value(); }
+    libsplit::plan plan(const input &x) const { return try_plan(x).value(); }
+    libsplit::plan plan(const input &x, span<const output> outputs) const {
+        return try_plan(x, outputs).value();
+    }
+
+    template <class Executor = calling_thread>
+    void copy(const input &x, span<const output> outputs, Executor &&executor = {}) const {
+        detail::with_executor(executor, [&](const auto &running) {
+            const result<> done = copy_on(running, x, outputs);
+            running.rethrow();
+            done.value();
+        });
+    }
+    template <class Executor = calling_thread>
+    void copy(const input &x, std::initializer_list<output> outputs,
+              Executor &&executor = {}) const {
+        copy(x, span<const output>(outputs.begin(), outputs.size()), executor);
+    }
+    template <class Allocate, class Executor = calling_thread,
+              class = std::enable_if_t<std::is_invocable_v<Allocate &, std::size_t, const piece &>>>
+    pieces copy(const input &x, Allocate &&allocate, Executor &&executor = {}) const {
+        pieces all;
+        provide(x, all, allocate).value();
+        copy(x, span<const output>(all.data(), all.size()), executor);
+        return all;
+    }
+#endif
+
+  private:
+    enum class kind { absent, scalar, list, tensor };
+
+    split(libsplit_op op, std::int32_t opset) noexcept : params_(LIBSPLIT_PARAMS_INIT(op, opset)) {}
+
+    void push(std::int64_t length) {
+        if (many_.empty() && few_count_ < few_.size()) {
+            few_[few_count_++] = length;
+            return;
+        }
+        if (many_.empty())
+            many_.assign(few_.begin(), few_.end());
+        many_.push_back(length);
+    }
+
+    error check(const input &x) const noexcept {
+        const error wrong = x.check();
+        return wrong || given_ == nullptr ? wrong : given_->check();
+    }
+
+    /// Calls 'act' with the input and the parameters as libsplit.h wants them.
+    template <class Act> void call(const input &x, Act act) const noexcept {
+        const libsplit_tensor tensor = x.get();
+        libsplit_params params = params_;
+        libsplit_tensor lengths{};
+        std::int64_t count = 0;
+        if (kind_ == kind::tensor) {
+            lengths = given_->get();
+        } else if (kind_ != kind::absent) {
+            count = detail::to_int64(many_.empty() ? few_count_ : many_.size());
+            lengths.data = const_cast<std::int64_t *>(many_.empty() ? few_.data() : many_.data());
+            lengths.shape = &count;
+            lengths.rank = kind_ == kind::list ? 1 : 0;
+            lengths.dtype = LIBSPLIT_DTYPE_INT64;
+        }
+        if (kind_ != kind::absent)
+            params.split = &lengths;
+        act(tensor, params);
+    }
+
+    using describe_fn = decltype(libsplit_infer);
+
+    result<> describe(const input &x, span<output> outputs, describe_fn *how) const noexcept {
+        error wrong = check(x);
+        if (!wrong)
+            call(x, [&](const libsplit_tensor &tensor, const libsplit_params &params) {
+                how(&tensor, &params, outputs.data(), outputs.size(), wrong.get());
+            });
+        return wrong;
+    }
+
+    result<> fill(const input &x, pieces &into, describe_fn *how) const noexcept {
+        into.count_ = 0;
+        const auto count = try_count(x);
+        if (!count)
+            return count.error();
+        auto done = into.prepare(*count, static_cast<std::size_t>(x.get().rank));
+        if (done)
+            done = describe(x, {into.data(), into.size()}, how);
+        if (!done)
+            into.count_ = 0;
+        return done;
+    }
+
+    result<pieces> made(const input &x, describe_fn *how) const noexcept {
+        pieces all;
+        if (auto done = fill(x, all, how); !done)
+            return done.error();
+        return all;
+    }
+
+    result<libsplit::plan> planned(const input &x, const output *outputs,
+                                   std::size_t count) const noexcept {
+        error wrong = check(x);
+        libsplit::plan made;
+        const std::size_t bytes = libsplit_plan_size(x.get().rank, count);
+        if (!wrong && bytes > 0) {
+            made.block_.reset(::operator new(bytes, std::nothrow));
+            if (made.block_ == nullptr)
+                wrong = {status::out_of_memory, "out of memory for the plan", 0,
+                         detail::to_int64(bytes)};
+        }
+        if (!wrong)
+            call(x, [&](const libsplit_tensor &tensor, const libsplit_params &params) {
+                libsplit_plan_init(static_cast<libsplit_plan *>(made.block_.get()), bytes, &tensor,
+                                   &params, outputs, count, wrong.get());
+            });
+        if (wrong)
+            return wrong;
+        return made;
+    }
+
+    template <class Allocate>
+    result<> provide(const input &x, pieces &into, Allocate &allocate) const {
+        if (auto inferred = try_infer(x, into); !inferred)
+            return inferred;
+        for (std::size_t i = 0; i < into.size(); i++) {
+            using given = decltype(allocate(i, std::as_const(into[i])));
+            static_assert(std::is_reference_v<given> || std::is_trivially_destructible_v<given>,
+                          "what allocate returns must not own the memory, which would be gone");
+            auto &&memory = allocate(i, std::as_const(into[i]));
+            if constexpr (std::is_convertible_v<given, void *>) {
+                into[i].set_data(memory);
+            } else {
+                const std::size_t bytes = std::size(memory) * sizeof(*std::data(memory));
+                if (bytes < into[i].bytes())
+                    return error(status::data_bytes, "the memory for a piece has too few bytes",
+                                 detail::to_int64(into[i].bytes()), detail::to_int64(bytes),
+                                 static_cast<std::int32_t>(i));
+                into[i].set_data(std::data(memory));
+            }
+        }
+        return {};
+    }
+
+    template <class Running>
+    result<> copy_on(const Running &running, const input &x,
+                     span<const output> outputs) const noexcept {
+        error wrong = check(x);
+        if (!wrong)
+            call(x, [&](const libsplit_tensor &tensor, const libsplit_params &params) {
+                libsplit_copy(&tensor, &params, outputs.data(), outputs.size(), running.get(),
+                              wrong.get());
+            });
+        return wrong;
+    }
+
+    libsplit_params params_;
+    kind kind_ = kind::absent;
+    std::size_t few_count_ = 0;
+    std::array<std::int64_t, 16> few_{};
+    std::vector<std::int64_t> many_;
+    const input *given_ = nullptr;
+};
+
+} // inline namespace
+} // namespace libsplit
+
+#endif // LIBSPLIT_HPP
