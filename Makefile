@@ -9,7 +9,7 @@ BUILD := build/release
 VENV := .venv
 BENCH_VENV := .venv-bench
 OUT = out/bench
-C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] examples/pools/*.[ch]* bench/*.[ch])
+C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] examples/pools/*.[ch]* examples/mpi/*.[ch] bench/*.[ch])
 
 # The tools in .venv come first, and cargo is found even before the first login after its install.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
@@ -156,6 +156,10 @@ test-variants: toolchain $(cmake)
 	@for variant in address thread portable; do \
 	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
 	done
+
+.PHONY: mpi
+mpi: build $(VENV)/made ## run and test examples/mpi on Open MPI and MPICH, from Debian where missing
+	@tools/mpi.sh $(BUILD) $(VENV)
 
 .PHONY: memcheck
 memcheck: build ## run the C tests under valgrind, which has to be installed
