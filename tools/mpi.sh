@@ -14,7 +14,7 @@ fail() {
 packages=
 command -v mpicc.openmpi >/dev/null || packages="openmpi-bin libopenmpi-dev"
 command -v mpicc.mpich >/dev/null || packages="$packages mpich libmpich-dev"
-pkg-config --exists jansson || packages="$packages libjansson-dev"
+echo '#include <jansson.h>' | cc -E - >/dev/null 2>&1 || packages="$packages libjansson-dev"
 if [ "$packages" ]; then
     echo "==> from Debian: $packages"
     sudo=
@@ -34,6 +34,7 @@ if [ "$(id -u)" = 0 ]; then
 fi
 export OMPI_MCA_rmaps_base_oversubscribe=1
 
+if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
 cmake --install "$build" --prefix "$out/installed" >/dev/null
 for mpi in openmpi mpich; do
     echo "==> mpi: build for $mpi"

@@ -13,6 +13,7 @@ echo "==> from PyPI into $venv: openvino, onnx, numpy, pytest"
     exit 1
 }
 openvino=$("$venv/bin/python" -c 'import openvino; print(openvino.__path__[0])')
+if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
 cmake --install "$build" --prefix "$out/installed" >/dev/null
 cmake -S adapters/openvino -B "$out" -DOpenVINO_DIR="$openvino/cmake" \
     -DCMAKE_PREFIX_PATH="$PWD/$out/installed" >/dev/null
