@@ -140,6 +140,7 @@ CASES = {
     "ONNX Split-18, 6 into 4": (6, lambda: onnx_split(18, [6], 4, num_outputs=4), "2 2 2 0"),
     "ONNX Split-18, unknown extent, 6 into 4": (
         6, lambda: onnx_split(18, ["n"], 4, num_outputs=4), "2 2 2 0"),
+    "ONNX Split-18, 5 into 4": (5, lambda: onnx_split(18, [5], 4, num_outputs=4), "refused"),
     "ONNX Split-18, 0 into 3": (0, lambda: onnx_split(18, [0], 3, num_outputs=3), "0 0 0"),
     "ONNX Split-18, num_outputs 2, three outputs": (
         6, lambda: onnx_split(18, [6], 3, num_outputs=2), "refused"),

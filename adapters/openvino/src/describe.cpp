@@ -1,3 +1,5 @@
+// What OpenVINO has, as libsplit describes it.
+//
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #include "describe.hpp"
@@ -66,6 +68,7 @@ Described::Described(const ov::PartialShape &extents, ov::element::Type type) {
 
 Described::Described(const ov::Tensor &from)
     : Described(ov::PartialShape(from.get_shape()), from.get_element_type()) {
+    OPENVINO_ASSERT(from.is_continuous(), "libsplit: a region of a tensor: copy it first");
     tensor.data = const_cast<void *>(from.data());
     tensor.data_bytes = from.get_byte_size();
 }

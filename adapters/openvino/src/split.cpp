@@ -1,3 +1,5 @@
+// The operation that libsplit computes.
+//
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #include "split.hpp"
@@ -99,7 +101,6 @@ libsplit_params Split::params(const libsplit_tensor *lengths) const {
     params.axis = m_rule.axis;
     params.num_outputs = m_rule.num_outputs;
     params.split = lengths;
-    params.flags = m_rule.op == LIBSPLIT_OP_ONNX_SPLIT ? LIBSPLIT_FLAG_CLAMP_UNEVEN : 0;
     return params;
 }
 
