@@ -9,8 +9,8 @@ BUILD := build/release
 VENV := .venv
 BENCH_VENV := .venv-bench
 OUT = out/bench
-C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] examples/pools/*.[ch]* examples/mpi/*.[ch] \
-           adapters/openvino/src/*.[ch]pp bench/*.[ch])
+C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] examples/pools/*.[ch]* \
+    examples/mpi/*.[ch] adapters/openvino/src/*.[ch]pp bench/*.[ch])
 
 # The tools in .venv come first, and cargo is found even before the first login after its install.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
