@@ -10,8 +10,8 @@ BUILD := build/release
 VENV := .venv
 BENCH_VENV := .venv-bench
 OUT = out/bench
-C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch]* examples/*.[ch] examples/*/*.[ch]* bench/*.[ch]) \
-           include/libsplit.hpp include/libsplit_dlpack.h
+C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch]* examples/*.[ch] examples/*/*.[ch]* bench/*.[ch] \
+    adapters/openvino/src/*.[ch]pp) include/libsplit.hpp include/libsplit_dlpack.h
 
 # The tools in .venv come first, and cargo is found even before the first login after its install.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
@@ -173,6 +173,14 @@ test-variants: toolchain $(cmake)
 	@for variant in address thread portable; do \
 	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
 	done
+
+.PHONY: mpi
+mpi: build $(VENV)/made ## run and test examples/mpi on Open MPI and MPICH, from Debian where missing
+	@tools/mpi.sh $(BUILD) $(VENV)
+
+.PHONY: openvino
+openvino: build $(VENV)/made ## build adapters/openvino against OpenVINO from PyPI, and test it
+	@tools/openvino.sh $(BUILD) $(VENV)
 
 .PHONY: memcheck
 memcheck: build ## run the C tests under valgrind, which has to be installed

@@ -1,0 +1,145 @@
+"""Tests the extension inside OpenVINO's CPU plugin, against NumPy; 'make openvino' runs it.
+
+Environment: LIBSPLIT_OPENVINO, the extension.
+"""
+
+import io
+import os
+import pathlib
+import sys
+from contextlib import redirect_stdout
+
+import numpy as np
+import openvino
+import pytest
+from openvino import Tensor, Type, opset13
+
+ADAPTER = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ADAPTER))
+import table  # noqa: E402
+from table import model_of, onnx_split, outputs_of, split, variadic_split  # noqa: E402
+
+EXTENSION = os.environ["LIBSPLIT_OPENVINO"]
+
+
+@pytest.fixture(scope="module")
+def core():
+    core = openvino.Core()
+    core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    core.add_extension(EXTENSION)
+    return core
+
+
+def names(model):
+    return [node.get_type_name() for node in model.get_ops()]
+
+
+def written_and_read(core, model, directory):
+    openvino.serialize(model, directory / "model.xml")
+    return core.read_model(directory / "model.xml")
+
+
+def assert_splits(core, model, array, lengths, axis, *inputs):
+    request, outputs = outputs_of(core, model, Tensor(array), *inputs)
+    expected = np.split(array, np.cumsum(lengths)[:-1], axis)
+    assert len(outputs) == len(expected)
+    for output, piece in zip(outputs, expected):
+        assert output.data.dtype == piece.dtype
+        np.testing.assert_array_equal(output.data, piece)
+
+
+def test_the_committed_table_is_what_runs_give():
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        table.main(EXTENSION)
+    assert (ADAPTER / "table.md").read_text(encoding="utf-8") == printed.getvalue()
+
+
+def test_libsplit_computes_them(core, tmp_path):
+    for model in (variadic_split([6], [2, -1]), split([6], 3)):
+        assert "LibsplitSplit" in names(written_and_read(core, model, tmp_path))
+    model = core.read_model(onnx_split(13, [6], 2, [2, 4]).SerializeToString())
+    assert "LibsplitSplit" in names(model)
+
+
+def test_random_shapes_axes_and_lengths(core):
+    random = np.random.default_rng(2)
+    for _ in range(40):
+        rank = int(random.integers(1, 6))
+        axis = int(random.integers(rank))
+        lengths = [int(length) for length in random.integers(0, 6, random.integers(1, 7))]
+        shape = [int(extent) for extent in random.integers(1, 7, rank)]
+        shape[axis] = sum(lengths)
+        array = random.standard_normal(shape).astype("f4")
+        given = axis - rank if random.integers(2) else axis
+        assert_splits(core, variadic_split(shape, lengths, axis=given), array, lengths, axis)
+        assert_splits(core, onnx_split(13, shape, len(lengths), lengths, axis=given), array,
+                      lengths, axis)
+
+
+def test_extents_that_change_from_run_to_run(core, tmp_path):
+    model = written_and_read(core, variadic_split([-1, -1], [1, -1, 2], axis=1), tmp_path)
+    assert [str(output.partial_shape) for output in model.outputs] == ["[?,1]", "[?,?]", "[?,2]"]
+    request = core.compile_model(model, "CPU").create_infer_request()
+    for shape in ([2, 5], [3, 9], [1, 3], [2, 5]):
+        array = np.random.default_rng(3).standard_normal(shape).astype("f4")
+        request.infer([array])
+        for index, piece in enumerate(np.split(array, [1, shape[1] - 2], 1)):
+            np.testing.assert_array_equal(request.get_output_tensor(index).data, piece)
+
+
+def test_large_tensors_on_many_threads(core):
+    array = np.random.default_rng(4).integers(0, 256, (1500, 2000, 3), dtype="u1")
+    assert_splits(core, variadic_split(array.shape, [1, 1, 1], Type.u8, 2), array, [1, 1, 1], 2)
+
+
+def test_many_requests_at_once(core):
+    model = core.compile_model(variadic_split([64, 30], [10, 15, 5], axis=1), "CPU")
+    arrays = [np.full((64, 30), index, "f4") for index in range(32)]
+    queue = openvino.AsyncInferQueue(model, 8)
+    found = {}
+    queue.set_callback(lambda request, index: found.__setitem__(
+        index, [request.get_output_tensor(piece).data.copy() for piece in range(3)]))
+    for index, array in enumerate(arrays):
+        queue.start_async([array], index)
+    queue.wait_all()
+    for index, array in enumerate(arrays):
+        for piece, expected in zip(found[index], np.split(array, [10, 25], 1)):
+            np.testing.assert_array_equal(piece, expected)
+
+
+def test_an_ir_that_was_saved_with_it_is_read_again(core, tmp_path):
+    model = core.read_model(onnx_split(18, ["n"], 3, num_outputs=3).SerializeToString())
+    assert_splits(core, model, np.arange(7, dtype="f4"), [3, 3, 1], 0)
+    openvino.serialize(model, tmp_path / "saved.xml")
+    with pytest.raises(RuntimeError, match="LibsplitSplit"):
+        openvino.Core().read_model(tmp_path / "saved.xml")
+
+
+def test_an_axis_that_the_model_computes_is_openvino_s(core, tmp_path):
+    data, axis = opset13.parameter([2, 6], Type.f32), opset13.parameter([], Type.i64)
+    for split in (opset13.split(data, axis, 2),
+                  opset13.variadic_split(data, axis, opset13.constant([2, 2]))):
+        model = written_and_read(core, model_of([data, axis], split), tmp_path)
+        assert "LibsplitSplit" not in names(model)
+
+
+@pytest.mark.parametrize("message, model", [
+    ("shorten the lengths", lambda: variadic_split([-1], [4, -1, 3])),
+    ("equal parts", lambda: split([-1], 4)),
+    ("only VariadicSplit takes a -1", lambda: onnx_split(13, [6], 2, [-1, 7])),
+    ("neither lengths nor num_outputs", lambda: onnx_split(13, [6], 2)),
+    ("element type u1", lambda: variadic_split([6], [2, 4], Type.u1)),
+])
+def test_errors_are_in_libsplit_s_words(core, message, model):
+    with pytest.raises(RuntimeError, match=message):
+        outputs_of(core, model(), Tensor(np.zeros(6, "f4")))
+
+
+def test_a_failed_run_is_followed_by_a_good_one(core, tmp_path):
+    model = written_and_read(core, variadic_split([-1], [2, 4]), tmp_path)
+    request = core.compile_model(model, "CPU").create_infer_request()
+    with pytest.raises(RuntimeError, match="add up"):
+        request.infer([np.zeros(7, "f4")])
+    request.infer([np.arange(6, dtype="f4")])
+    assert request.get_output_tensor(1).data.tolist() == [2, 3, 4, 5]

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Builds adapters/openvino against the build in directory $1 and the OpenVINO that it puts into the
+# Python environment in directory $2, from PyPI, and runs its tests.
+set -eu
+build=$1
+venv=$2
+out=build/openvino
+
+echo "==> from PyPI into $venv: openvino, onnx, numpy, pytest"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --constraint requirements-dev.txt openvino onnx numpy pytest || {
+    echo "error: pip could not install OpenVINO: is there a network?" >&2
+    exit 1
+}
+openvino=$("$venv/bin/python" -c 'import openvino; print(openvino.__path__[0])')
+if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
+cmake --install "$build" --prefix "$out/installed" >/dev/null
+cmake -S adapters/openvino -B "$out" -DOpenVINO_DIR="$openvino/cmake" \
+    -DCMAKE_PREFIX_PATH="$PWD/$out/installed" >/dev/null
+cmake --build "$out" --parallel "$(getconf _NPROCESSORS_ONLN)"
+echo "==> openvino: test"
+LIBSPLIT_OPENVINO=$PWD/$out/libsplit_openvino.so \
+    "$venv/bin/python" -m pytest --quiet -p no:cacheprovider adapters/openvino/tests
