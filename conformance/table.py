@@ -1,5 +1,30 @@
 """What a result is worth, and the page that shows them all."""
 
+from cases import digest
+
+HEAD = """\
+# Who gives what
+
+{count} splits, put to libsplit and to its peers. They are ONNX's own cases, a case for each rule of
+each operator, and bugs that people have reported of one of the peers. They stand in
+`tests/cases/` as JSON that any language reads.
+
+This page is written by `make conformance`, which installs the peers below and runs each case in
+each of them, in a process that may crash. What counts is what comes out: shapes, and every byte.
+
+libsplit's own results are tests: `make test` fails where its C functions, its Python package or the
+execution provider differ from a case; `cargo test --test conformance` does the same in Rust.
+"""
+REPORTED = """\
+Cases named by the thread that reported them. Some are mended in the versions above, which the row
+then shows. Two were never wrong but slow, and are here for their shapes."""
+DIFFER = """\
+✓: as libsplit. –: no such operator, type or question. *error*: refused. Otherwise the lengths of
+the pieces that came out. \\* marks cases that the operator's document leaves open or in which it
+contradicts itself; there a different answer is not a wrong one."""
+AGREE = """\
+Everybody who has the operator and the type gives this."""
+
 
 def verdict(case, result):
     """One word: same, none, crash, refused, accepted, shape, values, past the end."""
@@ -34,13 +59,19 @@ def _compare(case, result):
 
 
 def reads_past(case, result):
-    """Whether pieces with data are longer than the input they were cut from."""
+    """Whether a piece has bytes that stand nowhere in the input."""
     if case.kind == "shape" or "digests" not in result or not case.input_shape:
         return False
-    axis, extent = case.normal_axis, case.input_shape[case.normal_axis]
-    lengths = [shape[axis] for shape in result["shapes"]
-               if shape is not None and len(shape) == len(case.input_shape)]
-    return sum(lengths) > extent
+    elements, axis = case.elements(), case.normal_axis
+    return any(shape and len(shape) == len(case.input_shape) and 0 not in shape
+               and not _is_window(case.dtype, elements, axis, shape[axis], found)
+               for shape, found in zip(result["shapes"], result["digests"]))
+
+
+def _is_window(dtype, elements, axis, length, found):
+    before = (slice(None),) * axis
+    return any(digest(dtype, elements[before + (slice(begin, begin + length),)]) == found
+               for begin in range(elements.shape[axis] - length + 1))
 
 
 def merged(shapes):
@@ -54,3 +85,102 @@ def tally(verdicts):
     words = list(verdicts.values())
     counts = {word: words.count(word) for word in dict.fromkeys(sorted(words))}
     return ", ".join(f"{count} {word}" for word, count in counts.items())
+
+
+WORDS = {"none": "–", "same": "✓", "refused": "error", "status": "error"}
+THREADS = {"onnxruntime": "microsoft/onnxruntime", "onnx": "onnx/onnx",
+           "openvino": "openvinotoolkit/openvino", "tensorflow": "tensorflow/tensorflow",
+           "openvino_contrib": "openvinotoolkit/openvino_contrib"}
+
+
+def cell(case, result):
+    """What somebody gives, in as few words as tell it."""
+    word = verdict(case, result)
+    if word in WORDS:
+        return WORDS[word]
+    if word == "crash":
+        return f"**crash** ({result['crash']})"
+    if word == "values":
+        return "**wrong values**"
+    given = lengths(case, result)
+    return f"**reads past the input**: {given}" if word == "past the end" else given
+
+
+def lengths(case, result):
+    """The lengths of pieces on the axis, or whole shapes where that would not tell."""
+    shapes = [result["element"]] if "element" in result else result["shapes"]
+    if shapes == [None]:
+        return "no shape"
+    rank, axis = len(case.input_shape), case.normal_axis
+    if "shapes" in result and all(shape and len(shape) == rank for shape in shapes):
+        return listed(shape[axis] for shape in shapes) or "no pieces"
+    return "; ".join("none" if shape is None else f"[{listed(shape)}]"
+                     for shape in shapes) or "no pieces"
+
+
+def listed(extents):
+    extents = ["?" if extent is None else str(extent) for extent in extents]
+    if len(extents) > 8:
+        extents = extents[:3] + ["…"] + extents[-1:]
+    return ", ".join(extents)
+
+
+def expected(case):
+    if case.error:
+        return "error"
+    if case.element:
+        return f"[{listed(case.element)}]"
+    if case.sizes is not None:
+        return listed(case.sizes) or "no pieces"
+    return lengths(case, {"shapes": case.shapes()})
+
+
+def name(case):
+    """The case's name, with a link to the thread that reported it."""
+    if not case.issue:
+        return case.name
+    project, number = case.issue.split()[:2]
+    link = f"[{case.issue}](https://github.com/{THREADS[project]}/issues/{number})"
+    return case.name.replace(case.issue, link)
+
+
+def rows(every, results, names, chosen):
+    head = ["case", "what it is about", "libsplit", *names.values()]
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    for case in chosen:
+        libsplit = expected(case) + (" \\*" if case.open else "")
+        cells = [cell(case, results[n][case.name]) for n in names]
+        lines.append("| " + " | ".join([name(case), case.why, libsplit, *cells]) + " |")
+    return lines
+
+
+def page(every, results, versions, libsplit, peers):
+    ran = {n: f"{title} {versions[n]}" for n, title in peers.items() if results.get(n)}
+    differ = [case for case in every.values() if not case.issue and any(
+        verdict(case, results[n][case.name]) not in ("same", "none") for n in ran)]
+    agree = [case for case in every.values() if not case.issue and case not in differ]
+    lines = [HEAD.format(count=len(every))]
+    lines += summary(every, results, versions, {n: f"libsplit, {title}" for n, title in libsplit.items()} | peers)
+    lines += ["", "## What people have reported", "", REPORTED, ""]
+    lines += rows(every, results, ran, [case for case in every.values() if case.issue])
+    lines += ["", "## Where they differ", "", DIFFER, ""]
+    lines += rows(every, results, ran, differ)
+    lines += ["", "## Where all agree", "", AGREE, ""]
+    lines += [f"- {case.name}: {expected(case)}" for case in agree]
+    return "\n".join(lines) + "\n"
+
+
+def summary(every, results, versions, titles):
+    kinds = {"same": "as libsplit", "refused": "refuses it", "accepted": "accepts what libsplit "
+             "refuses", "shape": "other pieces", "values": "wrong values",
+             "past the end": "reads past the input", "crash": "crashes", "none": "does not apply"}
+    lines = ["| | version | " + " | ".join(kinds.values()) + " |",
+             "|" + " --- |" * (2 + len(kinds))]
+    for n, title in titles.items():
+        if not results.get(n):
+            lines.append(f"| {title} | not run |" + " |" * len(kinds))
+            continue
+        words = [verdict(every[case], result) for case, result in results[n].items()]
+        counts = " | ".join(str(words.count(kind)) for kind in kinds)
+        lines.append(f"| {title} | {versions[n]} | {counts} |")
+    return lines
