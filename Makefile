@@ -8,6 +8,7 @@ DENY = advisories bans licenses sources
 BUILD := build/release
 VENV := .venv
 BENCH_VENV := .venv-bench
+CONFORMANCE_VENV := .venv-conformance
 OUT = out/bench
 C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] examples/pools/*.[ch]* bench/*.[ch])
 
@@ -43,7 +44,7 @@ run: build onnxruntime $(VENV)/onnxruntime-made ## build everything and run it o
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
 .PHONY: test
-test: lint test-rust build test-examples test-bench test-c test-variants test-adapter ## lint, and run all tests
+test: lint test-rust build test-examples test-bench test-c test-variants test-adapter test-conformance ## lint, and run all tests
 
 .PHONY: bench
 bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
@@ -150,6 +151,16 @@ test-python: onnxruntime $(VENV)/onnxruntime-made
 	    cd adapters/onnxruntime/python && "$(PYTHON)" -m mypy && \
 	    "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
 
+.PHONY: test-conformance
+test-conformance: onnxruntime $(VENV)/onnxruntime-made
+	@echo "==> test: the cases that peers are measured by too"
+	@"$(PYTHON)" conformance/run.py
+
+.PHONY: conformance
+conformance: onnxruntime $(CONFORMANCE_VENV)/made ## put all cases to other libraries too: docs/conformance.md
+	@echo "==> conformance: libsplit and its peers"
+	@"$(CONFORMANCE_VENV)/bin/python" conformance/run.py --table docs/conformance.md
+
 # Once more: with sanitizers, and without AVX2.
 .PHONY: test-variants
 test-variants: toolchain $(cmake)
@@ -173,7 +184,7 @@ clean: ## remove what was built
 
 .PHONY: distclean
 distclean: clean ## remove what was built, and the tools in .venv
-	rm -rf $(VENV) $(BENCH_VENV)
+	rm -rf $(VENV) $(BENCH_VENV) $(CONFORMANCE_VENV)
 
 .PHONY: toolchain
 toolchain:
@@ -199,4 +210,9 @@ $(VENV)/made: requirements-dev.txt
 $(BENCH_VENV)/made: requirements-bench.txt
 	$(call need,python3,Python 3.11 or newer)
 	@tools/venv.sh $(BENCH_VENV) $<
+	@touch $@
+
+$(CONFORMANCE_VENV)/made: requirements-conformance.txt
+	$(call need,python3,Python 3.11 or newer)
+	@tools/venv.sh $(CONFORMANCE_VENV) $<
 	@touch $@

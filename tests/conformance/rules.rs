@@ -171,7 +171,7 @@ fn operator(name: &str) -> libsplit_op {
     }
 }
 
-/// The type of NumPy's or ml_dtypes' name: ONNX's, but for three.
+/// The type by the name that Python people know it by: ONNX's, but for four.
 fn dtype(name: &str) -> libsplit_dtype {
     let name = match name {
         "float32" => "FLOAT".to_owned(),
@@ -232,7 +232,7 @@ fn length_bytes(value: &Value, dtype: libsplit_dtype) -> Vec<u8> {
 }
 
 /// The number in the element type; for 8 bits and less, and bool, its lowest bits.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn number_bytes(number: i64, dtype: libsplit_dtype) -> Vec<u8> {
     let zero_after = |part: &[u8]| [part, &vec![0; part.len()]].concat();
     match dtype.0 {
@@ -273,13 +273,9 @@ impl Elements {
             return Self { shape: vec![], bits, list: vec![] };
         };
         let total: usize = if shape.contains(&0) { 0 } else { shape.iter().product() };
-        let list = match &case.bytes {
-            Some(bytes) => bytes.clone(),
-            None => {
-                let end = case.first + i64::try_from(total).unwrap();
-                (case.first..end).flat_map(|number| number_bytes(number, dtype)).collect()
-            }
-        };
+        let end = case.first + i64::try_from(total).unwrap();
+        let numbers = (case.first..end).flat_map(|number| number_bytes(number, dtype));
+        let list = case.bytes.clone().unwrap_or_else(|| numbers.collect());
         Self { shape, bits, list }
     }
 
