@@ -9,6 +9,7 @@ BUILD := build/release
 VENV := .venv
 BENCH_VENV := .venv-bench
 CONFORMANCE_VENV := .venv-conformance
+DOCS_VENV := .venv-docs
 OUT = out/bench
 C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch] examples/*.[ch] examples/pools/*.[ch]* bench/*.[ch])
 
@@ -44,7 +45,7 @@ run: build onnxruntime $(VENV)/onnxruntime-made ## build everything and run it o
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
 .PHONY: test
-test: lint test-rust build test-examples test-bench test-c test-variants test-adapter test-conformance ## lint, and run all tests
+test: lint test-rust build test-examples test-bench test-c test-variants test-adapter test-conformance test-docs ## lint, and run all tests
 
 .PHONY: bench
 bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
@@ -161,6 +162,21 @@ conformance: onnxruntime $(CONFORMANCE_VENV)/made ## put all cases to other libr
 	@echo "==> conformance: libsplit and its peers"
 	@"$(CONFORMANCE_VENV)/bin/python" conformance/run.py --table docs/conformance.md
 
+# Sphinx builds from docs/ alone; docs/generated/ is what the library and its header say.
+.PHONY: docs
+docs: build $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API reference in build/docs/site
+	@echo "==> docs: $(CURDIR)/build/docs/site/index.html"
+	@cd docs && "$(PYTHON)" -m generate
+	@"$(DOCS_VENV)/bin/sphinx-build" --quiet --fail-on-warning --jobs auto docs build/docs/site
+	@cargo doc --quiet --locked --no-deps --lib --target-dir build/docs/target
+	@rm -rf build/docs/site/rust && cp -r build/docs/target/doc build/docs/site/rust
+
+.PHONY: test-docs
+test-docs: docs onnxruntime $(VENV)/onnxruntime-made
+	@echo "==> test: the guide's code and links"
+	@"$(PYTHON)" docs/check.py --site build/docs/site
+	@"$(PYTHON)" docs/check.py
+
 # Once more: with sanitizers, and without AVX2.
 .PHONY: test-variants
 test-variants: toolchain $(cmake)
@@ -184,7 +200,7 @@ clean: ## remove what was built
 
 .PHONY: distclean
 distclean: clean ## remove what was built, and the tools in .venv
-	rm -rf $(VENV) $(BENCH_VENV) $(CONFORMANCE_VENV)
+	rm -rf $(VENV) $(BENCH_VENV) $(CONFORMANCE_VENV) $(DOCS_VENV)
 
 .PHONY: toolchain
 toolchain:
@@ -215,4 +231,9 @@ $(BENCH_VENV)/made: requirements-bench.txt
 $(CONFORMANCE_VENV)/made: requirements-conformance.txt
 	$(call need,python3,Python 3.11 or newer)
 	@tools/venv.sh $(CONFORMANCE_VENV) $<
+	@touch $@
+
+$(DOCS_VENV)/made: requirements-docs.txt
+	$(call need,python3,Python 3.11 or newer)
+	@tools/venv.sh $(DOCS_VENV) $<
 	@touch $@

@@ -16,7 +16,7 @@ def tables(results, out):
         if (file.parent / "speed.svg").exists():
             picture = "-".join(["speed", *file.parent.relative_to(results).parts]) + ".svg"
             shutil.copy(file.parent / "speed.svg", out / picture)
-            lines += [f"![Speed as a share of a flat copy's](../generated/{picture})", ""]
+            lines += [f"![Speed as a share of a flat copy's](generated/{picture})", ""]
     return "\n".join(lines)
 
 
