@@ -9,11 +9,12 @@ HEAD = """\
 each operator, and bugs that people have reported of one of the peers. They stand in
 `tests/cases/` as JSON that any language reads.
 
-This page is written by `make conformance`, which installs the peers below and runs each case in
-each of them, in a process that may crash. What counts is what comes out: shapes, and every byte.
+This page is written by `make conformance`, which installs the peers below (but torch, which is large
+and asked where it has been installed by hand) and runs each case in each of them, in a process that
+may crash. What counts is what comes out: shapes, and every byte.
 
 libsplit's own results are tests: `make test` fails where its C functions, its Python package or the
-execution provider differ from a case; `cargo test --test conformance` does the same in Rust.
+execution provider for ONNX Runtime differ from a case; `cargo test --test conformance` does the same in Rust.
 """
 REPORTED = """\
 Cases named by the thread that reported them. Some are mended in the versions above, which the row
@@ -154,13 +155,15 @@ def rows(every, results, names, chosen):
     return lines
 
 
-def page(every, results, versions, libsplit, peers):
+def page(every, results, versions, libsplit, peers, known):
     ran = {n: f"{title} {versions[n]}" for n, title in peers.items() if results.get(n)}
     differ = [case for case in every.values() if not case.issue and any(
         verdict(case, results[n][case.name]) not in ("same", "none") for n in ran)]
     agree = [case for case in every.values() if not case.issue and case not in differ]
     lines = [HEAD.format(count=len(every))]
     lines += summary(every, results, versions, {n: f"libsplit, {title}" for n, title in libsplit.items()} | peers)
+    lines += ["", "The provider's exceptions:", ""]
+    lines += [f"- {name}: {reason}." for name, reason in known.items()]
     lines += ["", "## What people have reported", "", REPORTED, ""]
     lines += rows(every, results, ran, [case for case in every.values() if case.issue])
     lines += ["", "## Where they differ", "", DIFFER, ""]
