@@ -52,16 +52,17 @@ class Worker:
         self.version = hello["version"]
 
     def _answer(self):
-        timer = threading.Timer(SECONDS, self.process.kill)
+        late = threading.Event()
+        timer = threading.Timer(SECONDS, lambda: (late.set(), self.process.kill()))
         timer.start()
         line = self.process.stdout.readline()
         timer.cancel()
         if line:
             return json.loads(line)
-        number = -self.process.wait()
-        late = number == signal.SIGKILL and not timer.is_alive() and timer.finished.is_set()
-        return {"crash": "no answer" if late and number == signal.SIGKILL else
-                signal.Signals(number).name if number > 0 else f"exit {-number}"}
+        code = self.process.wait()
+        if late.is_set():
+            return {"crash": f"no answer in {SECONDS} seconds"}
+        return {"crash": signal.Signals(-code).name if code < 0 else f"exit {code}"}
 
     def ask(self, case):
         if self.process is None or self.process.poll() is not None:
