@@ -167,13 +167,15 @@ def check_links(page, text):
 class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.links, self.anchors = [], set()
+        self.links, self.anchors, self.loaded = [], set(), []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         for name, value in attributes:
             if name in ("href", "src"):
                 self.links.append(value or "")
+                if tag in ("link", "script", "img"):
+                    self.loaded.append(value or "")
             if name in ("id", "name"):
                 self.anchors.add(value)
 
@@ -185,6 +187,9 @@ def check_site(site):
              if "rust" not in file.relative_to(site).parts}
     passed, failed = 0, 0
     for file, page in pages.items():
+        elsewhere = [link for link in page.loaded if urllib.parse.urlsplit(link).netloc]
+        failed += len(elsewhere)
+        print("".join(f"{file.relative_to(site)} loads {link}\n" for link in elsewhere), end="")
         for link in page.links:
             parts = urllib.parse.urlsplit(link)
             if parts.scheme:
