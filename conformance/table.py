@@ -20,15 +20,15 @@ REPORTED = """\
 Cases named by the thread that reported them. Some are mended in the versions above, which the row
 then shows. Two were never wrong but slow, and are here for their shapes."""
 DIFFER = """\
-✓: as libsplit. –: no such operator, type or question. *error*: refused. Otherwise the lengths of
-the pieces that came out. \\* marks cases that the operator's document leaves open or in which it
+✓: as libsplit. –: no such operator, type or question. error: refused. unknown: inference that leaves
+open what could be known. Otherwise the lengths of the pieces that came out. \\* marks cases that the operator's document leaves open or in which it
 contradicts itself; there a different answer is not a wrong one."""
 AGREE = """\
-Everybody who has the operator and the type gives this."""
+Everybody who has the operator and the type gives this, or leaves it unknown."""
 
 
 def verdict(case, result):
-    """One word: same, none, crash, refused, accepted, shape, values, past the end."""
+    """One word: same, none, crash, refused, accepted, shape, less, values, past the end."""
     if "none" in result:
         return "none"
     if "crash" in result:
@@ -47,16 +47,26 @@ def _compare(case, result):
     if "element" in result or case.element:
         expected = case.element or merged(case.shapes())
         found = result["element"] if "element" in result else merged(result["shapes"])
-        return "same" if found == expected else "shape"
+        return "same" if found == expected else "less" if less([found], [expected]) else "shape"
     found = result["shapes"]
     expected = [None if i in case.unwanted else shape for i, shape in enumerate(case.shapes())]
     if found != expected:
-        return "past the end" if reads_past(case, result) else "shape"
+        return ("past the end" if reads_past(case, result) else
+                "less" if less(found, expected) else "shape")
     if "digests" in result:
         digests = case.digests()
         if any(f is not None and f != d for f, d in zip(result["digests"], digests)):
             return "values"
     return "same"
+
+
+def less(found, expected):
+    """Whether shapes are right as far as they are known: inference that does not know it all."""
+    if len(found) != len(expected):
+        return False
+    known = [(f, e) for f, e in zip(found, expected) if f is not None]
+    return all(e is not None and len(f) == len(e) and
+               all(a in (None, b) for a, b in zip(f, e)) for f, e in known)
 
 
 def reads_past(case, result):
@@ -88,7 +98,7 @@ def tally(verdicts):
     return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
-WORDS = {"none": "–", "same": "✓", "refused": "error", "status": "error"}
+WORDS = {"none": "–", "same": "✓", "less": "unknown", "refused": "error", "status": "error"}
 THREADS = {"onnxruntime": "microsoft/onnxruntime", "onnx": "onnx/onnx",
            "openvino": "openvinotoolkit/openvino", "tensorflow": "tensorflow/tensorflow",
            "openvino_contrib": "openvinotoolkit/openvino_contrib"}
@@ -158,7 +168,7 @@ def rows(every, results, names, chosen):
 def page(every, results, versions, libsplit, peers, known):
     ran = {n: f"{title} {versions[n]}" for n, title in peers.items() if results.get(n)}
     differ = [case for case in every.values() if not case.issue and any(
-        verdict(case, results[n][case.name]) not in ("same", "none") for n in ran)]
+        verdict(case, results[n][case.name]) not in ("same", "none", "less") for n in ran)]
     agree = [case for case in every.values() if not case.issue and case not in differ]
     lines = [HEAD.format(count=len(every))]
     lines += summary(every, results, versions, {n: f"libsplit, {title}" for n, title in libsplit.items()} | peers)
@@ -175,7 +185,8 @@ def page(every, results, versions, libsplit, peers, known):
 
 def summary(every, results, versions, titles):
     kinds = {"same": "as libsplit", "refused": "refuses it", "accepted": "accepts what libsplit "
-             "refuses", "shape": "other pieces", "values": "wrong values",
+             "refuses", "shape": "other pieces", "less": "leaves extents unknown",
+             "values": "wrong values",
              "past the end": "reads past the input", "crash": "crashes", "none": "does not apply"}
     lines = ["| | version | " + " | ".join(kinds.values()) + " |",
              "|" + " --- |" * (2 + len(kinds))]

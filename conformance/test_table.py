@@ -32,6 +32,8 @@ RIGHT = {"shapes": [[3], [3], [1]], "digests": [floats(0, 1, 2), floats(3, 4, 5)
     (SEVEN, {"shapes": RIGHT["shapes"][:2], "digests": RIGHT["digests"][:2]}, "shape"),
     (SEVEN, {"error": "no", "status": None}, "refused"),
     (SEVEN, {"crash": "SIGSEGV"}, "crash"),
+    (SEVEN, {"shapes": [[3], [None], [1]]}, "less"),
+    (SEVEN, {"shapes": [[3], [None], [2]]}, "shape"),
     (REFUSED, {"error": "no", "status": None}, "same"),
     (REFUSED, {"error": "no", "status": "SPLIT_SIZES"}, "same"),
     (REFUSED, {"error": "no", "status": "AXIS"}, "status"),
