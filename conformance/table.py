@@ -14,15 +14,17 @@ and asked where it has been installed by hand) and runs each case in each of the
 may crash. What counts is what comes out: shapes, and every byte.
 
 libsplit's own results are tests: `make test` fails where its C functions, its Python package or the
-execution provider for ONNX Runtime differ from a case; `cargo test --test conformance` does the same in Rust.
+execution provider for ONNX Runtime differ from a case; `cargo test --test conformance` does the same
+in Rust.
 """
 REPORTED = """\
 Cases named by the thread that reported them. Some are mended in the versions above, which the row
 then shows. Two were never wrong but slow, and are here for their shapes."""
 DIFFER = """\
 ✓: as libsplit. –: no such operator, type or question. error: refused. unknown: inference that leaves
-open what could be known. Otherwise the lengths of the pieces that came out. \\* marks cases that the operator's document leaves open or in which it
-contradicts itself; there a different answer is not a wrong one."""
+open what could be known. Otherwise the lengths of the pieces that came out. \\* marks cases that the
+operator's document leaves open or in which it contradicts itself; there a different answer is not a
+wrong one."""
 AGREE = """\
 Everybody who has the operator and the type gives this, or leaves it unknown."""
 
