@@ -168,7 +168,7 @@ conformance: onnxruntime $(CONFORMANCE_VENV)/made ## put all cases to other libr
 docs: build $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API reference in build/docs/site
 	@echo "==> docs: $(CURDIR)/build/docs/site/index.html"
 	@cd docs && "$(PYTHON)" -m generate
-	@"$(DOCS_VENV)/bin/sphinx-build" --quiet --fail-on-warning --jobs auto docs build/docs/site
+	@"$(DOCS_VENV)/bin/sphinx-build" --quiet --fresh-env --fail-on-warning --jobs auto docs build/docs/site
 	@cargo doc --quiet --locked --no-deps --lib --target-dir build/docs/target
 	@rm -rf build/docs/site/rust && cp -r build/docs/target/doc build/docs/site/rust
 
