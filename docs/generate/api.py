@@ -1,6 +1,7 @@
 """libsplit.h as a page: each declaration with its comment."""
 
 import re
+import textwrap
 
 SECTIONS = [("Functions", lambda kind, name: kind == "function"),
             ("Structures", lambda kind, name: kind == "struct"),
@@ -13,7 +14,7 @@ COMMENT = re.compile(r"^/\*\*(.*?)\*/\n", re.S | re.M)
 
 def page(header):
     left = list(declarations(header))
-    lines = ["# C API", "", "Made from `libsplit.h`.", ""]
+    lines = ["# C API", ""]
     lines += plain(re.search(r"\n \*\n(.*?)\*/", header, re.S)[1])
     for title, belongs in SECTIONS:
         chosen = [entry for entry in left if belongs(*entry[:2])]
@@ -44,14 +45,16 @@ def declarations(header):
 
 
 def plain(comment):
-    """The comment without its stars; what is indented in it stays as it is."""
+    """The comment without its stars. What is indented in it stays as it is, but for lists."""
     lines = [re.sub(r"^ ?\* ?", "", line.rstrip()) for line in comment.strip("\n").split("\n")]
-    result, inside = [], False
-    for line in lines:
-        indented = line.startswith("  ") or (inside and not line)
-        if indented != inside:
-            result += ["```text"] if indented else ["```", ""]
-            inside = indented
-        heading = re.fullmatch(r"# (\w+)", line.strip())
-        result.append(f"**{heading[1]}**: " if heading else line if inside else line.strip())
-    return result + (["```"] if inside else [])
+    text = "\n".join(line for line in lines if not line.startswith("SPDX-"))
+    text = re.sub(r"^# (\w+)\n", r"**\1.** ", text, flags=re.M)
+    return INDENTED.sub(lambda block: _indented(block[0]), text).split("\n")
+
+
+INDENTED = re.compile(r"^ {2,}.*\n(?:(?: {2,}.*)?\n)*(?: {2,}.*$)?", re.M)
+
+
+def _indented(block):
+    block = textwrap.dedent(block).strip("\n")
+    return f"{block}\n\n" if block.startswith("- ") else f"```text\n{block}\n```\n\n"
