@@ -9,6 +9,8 @@ DENY = advisories bans licenses sources
 BUILD := build/release
 VENV := .venv
 BENCH_VENV := .venv-bench
+CONFORMANCE_VENV := .venv-conformance
+DOCS_VENV := .venv-docs
 OUT = out/bench
 C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch]* examples/*.[ch] examples/*/*.[ch]* bench/*.[ch] \
     adapters/openvino/src/*.[ch]pp) include/libsplit.hpp include/libsplit_dlpack.h
@@ -48,7 +50,7 @@ run: build onnxruntime $(VENV)/onnxruntime-made ## build everything and run it o
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
 .PHONY: test
-test: lint test-rust build test-examples test-bench test-c test-variants test-adapter ## lint, and run all tests
+test: lint test-rust build test-examples test-bench test-c test-variants test-adapter test-conformance test-docs ## lint, and run all tests
 
 .PHONY: bench
 bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
@@ -167,6 +169,32 @@ test-python: onnxruntime $(VENV)/onnxruntime-made
 	    cd adapters/onnxruntime/python && "$(PYTHON)" -m mypy && \
 	    "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
 
+.PHONY: test-conformance
+test-conformance: onnxruntime $(VENV)/onnxruntime-made
+	@echo "==> test: the cases that peers are measured by too"
+	@"$(PYTHON)" -m pytest --quiet -p no:cacheprovider conformance
+	@"$(PYTHON)" conformance/run.py
+
+.PHONY: conformance
+conformance: onnxruntime $(CONFORMANCE_VENV)/made ## put all cases to other libraries too: docs/conformance.md
+	@echo "==> conformance: libsplit and its peers"
+	@"$(CONFORMANCE_VENV)/bin/python" conformance/run.py --table docs/conformance.md
+
+# Sphinx builds from docs/ alone; docs/generated/ is what the library and its header say.
+.PHONY: docs
+docs: build $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API reference in build/docs/site
+	@echo "==> docs: $(CURDIR)/build/docs/site/index.html"
+	@cd docs && "$(PYTHON)" -m generate
+	@"$(DOCS_VENV)/bin/sphinx-build" --quiet --fresh-env --fail-on-warning --jobs auto docs build/docs/site
+	@cargo doc --quiet --locked --no-deps --lib --target-dir build/docs/target
+	@rm -rf build/docs/site/rust && cp -r build/docs/target/doc build/docs/site/rust
+
+.PHONY: test-docs
+test-docs: docs onnxruntime $(VENV)/onnxruntime-made
+	@echo "==> test: the guide's code and links"
+	@"$(PYTHON)" docs/check.py --site build/docs/site
+	@"$(PYTHON)" docs/check.py
+
 # Once more: with sanitizers, and without AVX2.
 .PHONY: test-variants
 test-variants: toolchain $(cmake)
@@ -198,7 +226,7 @@ clean: ## remove what was built
 
 .PHONY: distclean
 distclean: clean ## remove what was built, and the tools in .venv
-	rm -rf $(VENV) $(BENCH_VENV)
+	rm -rf $(VENV) $(BENCH_VENV) $(CONFORMANCE_VENV) $(DOCS_VENV)
 
 .PHONY: toolchain
 toolchain:
@@ -228,4 +256,14 @@ $(VENV)/made: requirements-dev.txt
 $(BENCH_VENV)/made: requirements-bench.txt
 	$(call need,python3,Python 3.11 or newer)
 	@tools/venv.sh $(BENCH_VENV) $<
+	@touch $@
+
+$(CONFORMANCE_VENV)/made: requirements-conformance.txt
+	$(call need,python3,Python 3.11 or newer)
+	@tools/venv.sh $(CONFORMANCE_VENV) $<
+	@touch $@
+
+$(DOCS_VENV)/made: requirements-docs.txt
+	$(call need,python3,Python 3.11 or newer)
+	@tools/venv.sh $(DOCS_VENV) $<
 	@touch $@

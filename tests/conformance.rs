@@ -4,6 +4,8 @@
 #![allow(clippy::undocumented_unsafe_blocks, clippy::borrow_as_ptr)]
 
 mod common;
+#[path = "conformance/rules.rs"]
+mod rules;
 
 use common::{count, infer, params, view, Tensor};
 use libsplit::ffi::{libsplit_copy, libsplit_op, libsplit_params, libsplit_tensor};

@@ -1,0 +1,209 @@
+"""Compiles and runs every code block of the guide, and follows its links and the README's.
+
+A page's blocks are put into an empty directory, in order: each into the file that a comment in its
+first line names, or one with a name of its own. C, C++, Rust and Python blocks are then compiled and
+run there, shell blocks are run by bash, other languages are only written (so a shell block may use
+them). A `text` block right after one that was run is what it prints, to the letter.
+
+    check.py                          everything
+    check.py docs/recipes/qkv.md      the blocks of these pages
+    check.py --site DIRECTORY         the links of the built site
+"""
+
+import argparse
+import html.parser
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build/release"))
+WORK = ROOT / "build/docs"
+PREFIX = WORK / "home/.local"
+SUFFIX = {"c": ".c", "cpp": ".cpp", "rust": ".rs", "python": ".py", "sh": ".sh", "toml": ".toml",
+          "cmake": ".cmake"}
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
+NAMED = re.compile(r"^(?:/\* |// |# )([\w./-]+\.\w+|CMakeLists\.txt)(?: \*/)?\n")
+STRICT = ["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--site", type=pathlib.Path)
+    parser.add_argument("pages", nargs="*", type=pathlib.Path)
+    options = parser.parse_args()
+    if options.site:
+        finish(*check_site(options.site))
+    pages = options.pages or [ROOT / "README.md", *sorted(
+        page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts)]
+    install()
+    passed, failed = 0, 0
+    for page in pages:
+        page = page.resolve()
+        results = check_links(page, page.read_text())
+        if page.name != "README.md":  # its blocks are the business of tests/readme.rs
+            results = [*check_page(page), *results]
+        for result in results:
+            passed, failed = passed + (result is None), failed + (result is not None)
+            if result:
+                print(result)
+    finish(passed, failed)
+
+
+def finish(passed, failed):
+    print(f"docs: {passed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+def install():
+    """libsplit as a user has it, below a home directory of the checks' own."""
+    shutil.rmtree(WORK / "home", ignore_errors=True)
+    run(["cmake", "--install", BUILD, "--prefix", PREFIX], ROOT)
+    (BUILD / "install_manifest.txt").unlink(missing_ok=True)
+
+
+def check_page(page):
+    """None for each block and link that is right, else what is wrong."""
+    text = page.read_text()
+    name = page.relative_to(ROOT).with_suffix("")
+    folder = WORK / "pages" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "libsplit").symlink_to(ROOT)
+    blocks = list(BLOCK.finditer(text))
+    following = [*blocks[1:], None]
+    for number, (block, after) in enumerate(zip(blocks, following)):
+        language, code = block.groups()
+        if language not in SUFFIX:
+            continue
+        expected = after[2] if after and after[1] == "text" else None
+        line = text.count("\n", 0, block.start()) + 1
+        found = NAMED.match(code)
+        file = folder / (found[1] if found else f"block{number}{SUFFIX[language]}")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(code)
+        wrong = try_block(language, file, folder, expected)
+        yield wrong and f"{page.relative_to(ROOT)}:{line}: {wrong}"
+    (folder / "libsplit").unlink()  # cargo would follow it
+
+
+def try_block(language, file, folder, expected):
+    command = {"c": c_program, "cpp": c_program, "rust": rust_program,
+               "python": lambda file: [[os.environ.get("PYTHON", sys.executable), file.name]],
+               "sh": lambda file: [["bash", "-euo", "pipefail", file.name]]}.get(language)
+    if command is None:
+        return None
+    try:
+        for step in command(file):
+            printed = run(step, folder)
+    except subprocess.CalledProcessError as error:
+        return f"{' '.join(map(str, error.cmd))}: exit {error.returncode}\n{error.output}"
+    except subprocess.TimeoutExpired as error:
+        return f"{error.cmd}: no end"
+    if expected is not None and printed != expected:
+        return f"prints\n{printed}instead of\n{expected}"
+    return None
+
+
+def c_program(file):
+    flags = run(["pkg-config", "--cflags", "--libs", "libsplit"], ROOT).split()
+    cc = ["cc", "-std=c11"] if file.suffix == ".c" else ["c++", "-std=c++17"]
+    program = file.with_suffix("")
+    yield [*cc, *STRICT, file.name, "-o", program, *flags, f"-Wl,-rpath,{PREFIX}/lib", "-pthread"]
+    yield [program]
+
+
+def rust_program(file):
+    """A package of its own that depends on the crate; one target directory for all."""
+    package = file.parent / f"{file.stem}-package"
+    (package / "src").mkdir(parents=True, exist_ok=True)
+    code = file.read_text()
+    if "fn main" not in code:  # as in doc comments
+        code = f"fn main() -> Result<(), Box<dyn std::error::Error>> {{\n{code}Ok(())\n}}\n"
+    (package / "src/main.rs").write_text(code)
+    (package / "Cargo.toml").write_text(
+        f'[package]\nname = "{file.stem}"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n'
+        f'[dependencies]\nlibsplit = {{ path = "{ROOT}" }}\n')
+    shutil.copy(ROOT / "Cargo.lock", package)
+    yield ["cargo", "run", "--quiet", "--offline", "--manifest-path", package / "Cargo.toml",
+           "--target-dir", WORK / "target"]
+
+
+def run(command, folder):
+    """What it prints. On an error, what it says too."""
+    environment = os.environ | {"HOME": str(WORK / "home"), "PREFIX": str(PREFIX),
+                                "PKG_CONFIG_PATH": f"{PREFIX}/lib/pkgconfig",
+                                "BUILD_DIR": str(BUILD)}
+    real_home = pathlib.Path.home()
+    environment.setdefault("CARGO_HOME", str(real_home / ".cargo"))
+    environment.setdefault("RUSTUP_HOME", str(real_home / ".rustup"))
+    done = subprocess.run(command, cwd=folder, env=environment, text=True, timeout=300,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode:
+        raise subprocess.CalledProcessError(done.returncode, command, done.stdout + done.stderr)
+    return done.stdout
+
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def check_links(page, text):
+    """Links of a source: files that are there. Sphinx checks headings and everything in docs/."""
+    for target in LINK.findall(re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.S | re.M)):
+        parts = urllib.parse.urlsplit(target)
+        if parts.scheme:
+            yield None if parts.scheme == "https" and parts.netloc else f"{page}: {target}"
+            continue
+        if "generated" in parts.path:
+            continue
+        there = not parts.path or (page.parent / parts.path).exists()
+        yield None if there else f"{page.relative_to(ROOT)}: no {target}"
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.anchors, self.loaded = [], set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name in ("href", "src"):
+                self.links.append(value or "")
+                if tag in ("link", "script", "img"):
+                    self.loaded.append(value or "")
+            if name in ("id", "name"):
+                self.anchors.add(value)
+
+
+def check_site(site):
+    """Every link and anchor of every page; nothing is loaded from elsewhere."""
+    site = site.resolve()
+    pages = {file: Page(file.read_text()) for file in site.rglob("*.html")
+             if "rust" not in file.relative_to(site).parts}
+    passed, failed = 0, 0
+    for file, page in pages.items():
+        elsewhere = [link for link in page.loaded if urllib.parse.urlsplit(link).netloc]
+        failed += len(elsewhere)
+        print("".join(f"{file.relative_to(site)} loads {link}\n" for link in elsewhere), end="")
+        for link in page.links:
+            parts = urllib.parse.urlsplit(link)
+            if parts.scheme:
+                continue
+            target = (file.parent / urllib.parse.unquote(parts.path)).resolve() \
+                if parts.path else file
+            right = target.exists() and (not parts.fragment or target not in pages
+                                         or parts.fragment in pages[target].anchors)
+            passed, failed = passed + right, failed + (not right)
+            if not right:
+                print(f"{file.relative_to(site)}: no {link}")
+    return passed, failed
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Every status: provoked, with what the library then says, and what to do."""
+
+import ctypes
+import pathlib
+import re
+
+from runners import c
+
+HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/libsplit.h"
+EXECUTOR = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
+                            ctypes.c_size_t)
+
+
+class Executor(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("parallel_for", EXECUTOR),
+                ("pool", ctypes.c_void_p), ("max_tasks", ctypes.c_uint32),
+                ("flags", ctypes.c_uint32)]
+
+
+class Call:
+    """Split-18 of a float32 [2, 6] into two halves on axis 1, to be spoilt by a recipe."""
+
+    def __init__(self, shape=(2, 6), dtype="float32", split=None, split_dtype="int64"):
+        size = 4 * 2**20 if max(shape) > 6 else 64
+        self.memory = (ctypes.c_uint8 * size)()
+        self.buffers = [(ctypes.c_uint8 * size)() for _ in range(2)]
+        self.input = c.tensor(dtype, shape, self.memory)
+        self.params = c.Params(struct_size=ctypes.sizeof(c.Params), op=1, opset=18, axis=1,
+                               num_outputs=2, keepdims=1)
+        if split is not None:
+            values = (ctypes.c_int64 * len(split))(*split)
+            self.lengths = c.tensor(split_dtype, [len(split)], values)
+            self.params.split, self.params.num_outputs = ctypes.pointer(self.lengths), 0
+        self.outputs = (c.Tensor * 2)()
+        self.shapes = [(ctypes.c_int64 * 4)() for _ in self.outputs]
+        self.strides = [(ctypes.c_int64 * 4)() for _ in self.outputs]
+        for output, extents, steps in zip(self.outputs, self.shapes, self.strides):
+            output.shape, output.strides, output.capacity = extents, steps, 4
+        self.count, self.executor = 2, None
+
+    def run(self, function):
+        head = [ctypes.byref(self.input), ctypes.byref(self.params)]
+        if function == "count":
+            c.call("count", *head, ctypes.byref(ctypes.c_size_t()))
+        if function == "copy":
+            self.run("infer")
+            for output, buffer in zip(self.outputs, self.buffers):
+                output.data = output.data or ctypes.addressof(buffer)
+            self.late(self)
+            c.call("copy", *head, self.outputs, self.count, self.executor)
+        elif function != "count":
+            c.call(function, *head, self.outputs, self.count)
+
+    late = staticmethod(lambda call: None)
+
+
+def spoilt(function="infer", late=None, **fields):
+    """A provocation: fields of the call's input (input_...) or parameters, or what Call takes."""
+    def provoke():
+        takes = {name: fields[name] for name in ("shape", "dtype", "split") if name in fields}
+        call = Call(**takes)
+        for name, value in fields.items():
+            if name.startswith("input_"):
+                setattr(call.input, name.removeprefix("input_"), value)
+            elif name not in takes:
+                setattr(call.params, name, value)
+        if late:
+            call.late = late
+        call.run(function)
+    return provoke
+
+
+def null():
+    call = Call()
+    c.call("count", ctypes.byref(call.input), ctypes.byref(call.params), None)
+
+
+def misaligned():
+    call = Call()
+    odd = ctypes.c_void_p(ctypes.addressof(call.params) + 1)
+    c.call("infer", ctypes.byref(call.input), odd, call.outputs, 2)
+
+
+def too_few():
+    call = Call()
+    call.count = 1
+    call.run("infer")
+
+
+def no_room():
+    call = Call()
+    call.outputs[0].capacity = 1
+    call.run("infer")
+
+
+def no_strides():
+    call = Call()
+    call.outputs[0].strides = None
+    call.run("view")
+
+
+def lazy(call):
+    """An executor that gives up."""
+    call.kept = EXECUTOR(lambda *arguments: 1)
+    call.executor = ctypes.byref(Executor(ctypes.sizeof(Executor), call.kept, None, 4, 0))
+
+
+def no_plan():
+    call = Call()
+    zeros = (ctypes.c_uint64 * 512)()
+    addresses = (ctypes.c_void_p * 2)(*[ctypes.addressof(b) for b in call.buffers])
+    c.call("plan_view", zeros, call.memory, addresses, 2)
+
+
+def over_input(call):
+    call.outputs[1].data = ctypes.addressof(call.memory) + 4
+
+
+def other_shape(call):
+    call.shapes[1][1] = 2
+
+
+def unknown():
+    call = Call()
+    call.params.op, call.params.num_outputs = 2, 0
+    call.input = c.tensor("float32", [2, None])
+    call.run("count")
+
+
+STATUSES = {
+    "NULL": (null, "A pointer that is needed is NULL: pass it."),
+    "ALIGNMENT": (misaligned, "Structures, shapes and strides lie at addresses that their types "
+                  "ask for. Data may lie anywhere."),
+    "STRUCT_SIZE": (spoilt(struct_size=4), "Start from `LIBSPLIT_PARAMS_INIT`, "
+                    "`LIBSPLIT_ERROR_INIT` or `LIBSPLIT_EXECUTOR_INIT`."),
+    "OPERATOR": (spoilt(op=9), "One of the `LIBSPLIT_OP_` numbers."),
+    "OPSET": (spoilt(opset=0), "The model's opset import, or 1 for OpenVINO."),
+    "FLAGS": (spoilt(flags=64), "Remove the flag, or use the library that knows it."),
+    "DTYPE": (spoilt(dtype="bfloat16", opset=11), "Use the operator version that the message "
+              "names; VariadicSplit takes every type."),
+    "RANK": (spoilt(input_rank=0), "A tensor without axes cannot be split: give it one of extent "
+             "1. At most 64 axes."),
+    "AXIS": (spoilt(axis=2), "From -rank to rank-1."),
+    "SHAPE": (spoilt(shape=(2, -5)), "Extents are 0 or more; -1 (not known) only where shapes are "
+              "inferred or outputs counted."),
+    "SPLIT": (spoilt(num_outputs=0), "Give lengths or the number of parts, as the operator wants "
+              "it; a list where it takes a list, of a type that it takes."),
+    "SPLIT_SIZES": (spoilt(split=[2, 3]), "Make the lengths add up, or use VariadicSplit with a "
+                    "-1; for a part below 0 see `LIBSPLIT_FLAG_CLAMP_UNEVEN`."),
+    "NUM_OUTPUTS": (too_few, "As many descriptors as `libsplit_count` says."),
+    "CAPACITY": (no_room, "Room for as many extents as the input has axes is always enough."),
+    "STRIDES": (no_strides, "Give each output of a view an array for strides; outputs of a copy "
+                "must not have two elements at one address."),
+    "BIT_OFFSET": (spoilt("view", input_bit_offset=4), "0 but for 4-bit and 2-bit elements."),
+    "DATA_BYTES": (spoilt("view", input_data_bytes=8), "The buffer is smaller than what the shape "
+                   "and strides reach; 0 means that it is not stated."),
+    "OVERFLOW": (spoilt(shape=(2**40, 2**40)), "Sizes and addresses have to fit 63 bits."),
+    "OVERLAP": (spoilt("copy", over_input), "Outputs need memory of their own. Where strided "
+                "outputs cannot be shown to be apart, copy one at a time, the others all zero."),
+    "OUTPUT": (spoilt("copy", other_shape), "The output's shape is not the operator's: let "
+               "`libsplit_infer` fill it in."),
+    "UNKNOWN": (unknown, "The number of pieces "
+                "depends on an extent that is not known yet: ask when it is."),
+    "EXECUTOR": (spoilt("copy", lazy, shape=(2, 500000)), "Your `parallel_for` returned something "
+                 "other than 0, or before all tasks had run. The outputs are garbage."),
+    "PLAN": (no_plan, "Plans are made by `libsplit_plan_init`, by the library that runs them, in as "
+             "many bytes as `libsplit_plan_size` says."),
+    "INTERNAL": (None, "A bug in libsplit: please report it."),
+}
+
+
+def said(name, provoke):
+    try:
+        provoke()
+    except c.Failure as failure:
+        assert failure.status_name == name, (name, failure.status_name, str(failure))
+        return f"“{failure}”"
+    raise SystemExit(f"{name} was not provoked")
+
+
+def table():
+    declared = set(re.findall(r"define LIBSPLIT_STATUS_ERROR_(\w+)", HEADER.read_text()))
+    assert declared <= set(STATUSES), f"not told of: {declared - set(STATUSES)}"
+    lines = ["| status | what it says, for example | what to do |", "| --- | --- | --- |"]
+    for name, (provoke, remedy) in STATUSES.items():
+        if name not in declared:
+            continue
+        message = said(name, provoke) if provoke else "–"
+        lines.append(f"| `{name}` | {message} | {remedy} |")
+    return "\n".join(lines) + "\n"

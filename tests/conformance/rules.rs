@@ -1,0 +1,305 @@
+//! Every rule of every operator, and bugs that peers had (`cases/rules.json`, `cases/issues.json`),
+//! through the C functions. `conformance/` puts the same cases to `libsplit.so` and to the peers.
+
+use crate::common::{self, count, params, Failure, Tensor};
+use half::{bf16, f16};
+use libsplit::ffi::{
+    libsplit_copy, libsplit_dtype, libsplit_dtype_bits, libsplit_dtype_name, libsplit_infer,
+    libsplit_op, libsplit_params, libsplit_status, libsplit_status_name, libsplit_tensor,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use std::ffi::CStr;
+use std::ptr::{from_ref, null};
+
+/// What `cases/README.md` says of the fields.
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+struct Case {
+    name: String,
+    op: String,
+    opset: i32,
+    dtype: String,
+    input_shape: Vec<Option<i64>>,
+    axis: i64,
+    kind: String,
+    first: i64,
+    bytes: Option<Vec<u8>>,
+    split: Value,
+    split_dtype: String,
+    split_shape: Option<Vec<i64>>,
+    num_outputs: i64,
+    n_outputs: Option<usize>,
+    keepdims: Option<i32>,
+    flags: Vec<String>,
+    unwanted: Vec<usize>,
+    sizes: Option<Vec<i64>>,
+    axis_dropped: bool,
+    outputs: Vec<Vec<Option<i64>>>,
+    error: Option<String>,
+}
+
+#[test]
+fn rules() {
+    let cases: Vec<Case> = serde_json::from_str(include_str!("../cases/rules.json")).unwrap();
+    assert_eq!(cases.len(), 174);
+    cases.iter().for_each(check);
+}
+
+#[test]
+fn bugs_that_peers_had() {
+    let cases: Vec<Case> = serde_json::from_str(include_str!("../cases/issues.json")).unwrap();
+    assert_eq!(cases.len(), 20);
+    cases.iter().for_each(check);
+}
+
+fn check(case: &Case) {
+    let name = &case.name;
+    match (run(case), &case.error) {
+        (Ok(()), None) => {}
+        (Ok(()), Some(error)) => panic!("{name}: expected {error}"),
+        (Err(failure), None) => panic!("{name}: {failure:?}"),
+        (Err(failure), Some(error)) => {
+            let status = libsplit_status_name(libsplit_status(failure.status));
+            let status = unsafe { CStr::from_ptr(status) }.to_str().unwrap();
+            let expected = format!("LIBSPLIT_STATUS_ERROR_{error}");
+            assert_eq!(status, expected, "{name}: {}", failure.message);
+        }
+    }
+}
+
+fn run(case: &Case) -> Result<(), Failure> {
+    let shape: Vec<i64> = case.input_shape.iter().map(|e| e.unwrap_or(-1)).collect();
+    let lengths = Lengths::of(case);
+    let split = lengths.tensor.as_ref().map(Tensor::descriptor);
+    let params = libsplit_params {
+        axis: case.axis,
+        split: split.as_ref().map_or(null(), from_ref),
+        num_outputs: case.num_outputs,
+        keepdims: case.keepdims.unwrap_or(1),
+        flags: if case.flags.is_empty() { 0 } else { LIBSPLIT_FLAG_CLAMP_UNEVEN },
+        ..params(operator(&case.op), case.opset)
+    };
+    let dtype = dtype(&case.dtype);
+    let elements = Elements::of(case, dtype, &shape);
+    let data = elements.pack();
+    let mut input = Tensor::new(dtype.0, &shape);
+    if case.kind != "shape" {
+        input = input.at(data.as_ptr(), data.len());
+    }
+    let outputs = match case.n_outputs {
+        Some(outputs) => outputs,
+        None => count(&input, &params)?,
+    };
+
+    // Capacities are generous, for the rank of the outputs is a part of the answer.
+    let mut shapes = vec![[0_i64; 65]; outputs];
+    let mut ready: Vec<libsplit_tensor> = (shapes.iter_mut().enumerate())
+        .map(|(index, shape)| {
+            let mut output = Tensor::unwanted();
+            if !case.unwanted.contains(&index) {
+                output.shape = shape.as_mut_ptr();
+                output.capacity = 64;
+            }
+            output
+        })
+        .collect();
+    let input = input.descriptor();
+    common::call(|error| unsafe {
+        libsplit_infer(&input, &params, ready.as_mut_ptr(), outputs, error)
+    })?;
+    for (index, output) in ready.iter().enumerate().filter(|(_, output)| output.rank > 0) {
+        let found = &shapes[index][..usize::try_from(output.rank).unwrap()];
+        assert_eq!(found, case.shape_of(index), "{}: output {index}", case.name);
+    }
+    if case.kind == "shape" {
+        return Ok(());
+    }
+    let mut buffers: Vec<Vec<u8>> = ready.iter().map(|o| vec![0xEE; o.data_bytes]).collect();
+    for (output, buffer) in ready.iter_mut().zip(&mut buffers) {
+        if !output.shape.is_null() {
+            output.data = buffer.as_mut_ptr().cast();
+        }
+    }
+    common::call(|error| unsafe {
+        libsplit_copy(&input, &params, ready.as_ptr(), outputs, null(), error)
+    })?;
+    let mut begin = 0;
+    for (index, size) in case.sizes.iter().flatten().enumerate() {
+        if !case.unwanted.contains(&index) {
+            let expected = elements.piece(case.axis, begin, *size).pack();
+            assert!(buffers[index] == expected, "{}: bytes of output {index}", case.name);
+        }
+        begin += size;
+    }
+    Ok(())
+}
+
+impl Case {
+    fn normal_axis(&self) -> usize {
+        normal(self.axis, self.input_shape.len())
+    }
+
+    /// The shape that has to come out.
+    fn shape_of(&self, index: usize) -> Vec<i64> {
+        let Some(sizes) = &self.sizes else {
+            return self.outputs[index].iter().map(|e| e.unwrap_or(-1)).collect();
+        };
+        let mut shape: Vec<i64> = self.input_shape.iter().map(|e| e.unwrap()).collect();
+        if self.axis_dropped {
+            shape.remove(self.normal_axis());
+        } else {
+            shape[self.normal_axis()] = sizes[index];
+        }
+        shape
+    }
+}
+
+fn normal(axis: i64, rank: usize) -> usize {
+    usize::try_from(axis).unwrap_or_else(|_| rank - usize::try_from(-axis).unwrap())
+}
+
+fn operator(name: &str) -> libsplit_op {
+    match name {
+        "Split" => libsplit_op::ONNX_SPLIT,
+        "SplitToSequence" => libsplit_op::ONNX_SPLIT_TO_SEQUENCE,
+        "openvino.VariadicSplit" => libsplit_op::OPENVINO_VARIADIC_SPLIT,
+        "openvino.Split" => libsplit_op::OPENVINO_SPLIT,
+        other => panic!("{other}"),
+    }
+}
+
+/// The type by the name that Python people know it by: ONNX's, but for four.
+fn dtype(name: &str) -> libsplit_dtype {
+    let name = match name {
+        "float32" => "FLOAT".to_owned(),
+        "float64" => "DOUBLE".to_owned(),
+        "float8_e8m0fnu" => "FLOAT8E8M0".to_owned(),
+        "float4_e2m1fn" => "FLOAT4E2M1".to_owned(),
+        other => other.to_uppercase().replace('_', ""),
+    };
+    let named = |number: &i32| {
+        let found = unsafe { CStr::from_ptr(libsplit_dtype_name(libsplit_dtype(*number))) };
+        found.to_str() == Ok(name.as_str())
+    };
+    libsplit_dtype((1..=26).find(named).unwrap_or_else(|| panic!("no type {name}")))
+}
+
+/// The lengths as memory, which a params structure then points to.
+struct Lengths {
+    #[allow(dead_code)] // the tensor points into it
+    bytes: Vec<u8>,
+    tensor: Option<Tensor>,
+}
+
+impl Lengths {
+    fn of(case: &Case) -> Self {
+        let dtype = dtype(if case.split_dtype.is_empty() { "int64" } else { &case.split_dtype });
+        let known = !case.split.is_null();
+        if !known && case.split_shape.is_none() {
+            return Self { bytes: vec![], tensor: None };
+        }
+        let list = case.split.as_array();
+        let own_shape = || list.map(|l| i64::try_from(l.len()).unwrap()).into_iter().collect();
+        let shape: Vec<i64> = case.split_shape.clone().unwrap_or_else(own_shape);
+        let values = list.map_or(std::slice::from_ref(&case.split), Vec::as_slice);
+        let values = if known { values } else { &[] };
+        let mut bytes: Vec<u8> = values.iter().flat_map(|v| length_bytes(v, dtype)).collect();
+        bytes.reserve(1); // an address also for an empty list
+        let mut tensor = Tensor::new(dtype.0, &shape);
+        if known {
+            tensor = tensor.at(bytes.as_ptr(), bytes.len());
+        }
+        Self { bytes, tensor: Some(tensor) }
+    }
+}
+
+fn length_bytes(value: &Value, dtype: libsplit_dtype) -> Vec<u8> {
+    if let (Some(wide), 13) = (value.as_u64(), dtype.0) {
+        return wide.to_ne_bytes().to_vec();
+    }
+    match (value.as_i64(), value.as_f64()) {
+        (_, Some(length)) if dtype.0 == 1 => {
+            #[allow(clippy::cast_possible_truncation)] // halves at most
+            let narrow = length as f32;
+            narrow.to_ne_bytes().to_vec()
+        }
+        (Some(length), _) => number_bytes(length, dtype),
+        _ => panic!("{value}"),
+    }
+}
+
+/// The number in the element type; for 8 bits and less, and bool, its lowest bits.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn number_bytes(number: i64, dtype: libsplit_dtype) -> Vec<u8> {
+    let zero_after = |part: &[u8]| [part, &vec![0; part.len()]].concat();
+    match dtype.0 {
+        1 => (number as f32).to_ne_bytes().to_vec(),
+        9 => vec![u8::from(number % 2 != 0)],
+        10 => f16::from_f64(number as f64).to_ne_bytes().to_vec(),
+        11 => (number as f64).to_ne_bytes().to_vec(),
+        14 => zero_after(&(number as f32).to_ne_bytes()),
+        15 => zero_after(&(number as f64).to_ne_bytes()),
+        16 => bf16::from_f64(number as f64).to_ne_bytes().to_vec(),
+        _ => {
+            let size = libsplit_dtype_bits(dtype).div_ceil(8) as usize;
+            match size {
+                1 => (number as u8).to_ne_bytes().to_vec(),
+                2 => (number as u16).to_ne_bytes().to_vec(),
+                4 => (number as u32).to_ne_bytes().to_vec(),
+                8 => number.to_ne_bytes().to_vec(),
+                // STRING: nothing looks behind the address.
+                _ => [number.to_ne_bytes(), number.to_ne_bytes()].concat(),
+            }
+        }
+    }
+}
+
+/// A tensor as a list of elements: the oracle, which knows no strides.
+struct Elements {
+    shape: Vec<usize>,
+    bits: usize,
+    /// Each element's bytes, one after the other; a byte for those of 4 and 2 bits.
+    list: Vec<u8>,
+}
+
+impl Elements {
+    fn of(case: &Case, dtype: libsplit_dtype, shape: &[i64]) -> Self {
+        let bits = libsplit_dtype_bits(dtype) as usize;
+        let known: Option<Vec<usize>> = shape.iter().map(|e| usize::try_from(*e).ok()).collect();
+        let (Some(shape), true) = (known, case.kind != "shape") else {
+            return Self { shape: vec![], bits, list: vec![] };
+        };
+        let total: usize = if shape.contains(&0) { 0 } else { shape.iter().product() };
+        let end = case.first + i64::try_from(total).unwrap();
+        let numbers = (case.first..end).flat_map(|number| number_bytes(number, dtype));
+        let list = case.bytes.clone().unwrap_or_else(|| numbers.collect());
+        Self { shape, bits, list }
+    }
+
+    /// `size` elements of the axis from `begin` on.
+    fn piece(&self, axis: i64, begin: i64, size: i64) -> Self {
+        let axis = normal(axis, self.shape.len());
+        let inner = self.shape[axis + 1..].iter().product::<usize>() * self.bits.div_ceil(8);
+        let [begin, size] = [begin, size].map(|n| usize::try_from(n).unwrap() * inner);
+        let row = self.shape[axis] * inner;
+        let rows = self.list.chunks(row.max(1));
+        let list = rows.flat_map(|row| &row[begin..begin + size]).copied().collect();
+        Self { shape: vec![], bits: self.bits, list }
+    }
+
+    /// As it lies in memory: sub-byte elements low bits first.
+    fn pack(&self) -> Vec<u8> {
+        if self.bits >= 8 {
+            return self.list.clone();
+        }
+        let mut bytes = vec![0; (self.list.len() * self.bits).div_ceil(8)];
+        for (index, element) in self.list.iter().enumerate() {
+            let at = index * self.bits;
+            bytes[at / 8] |= (element & ((1 << self.bits) - 1)) << (at % 8);
+        }
+        bytes
+    }
+}
