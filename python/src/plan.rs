@@ -104,8 +104,9 @@ impl Plan {
         let described = x.describe(self.in_bytes);
         if described.shape != self.input.shape {
             return Err(PyValueError::new_err(format!(
-                "x has shape {:?}, the plan is for another: make a plan for this",
-                x.shape()
+                "x has shape {:?}, the plan is for {:?}: make a plan for this",
+                x.shape(),
+                &self.input.shape[..self.input.shape.len() - usize::from(self.in_bytes)]
             )));
         }
         let strides = described.strides.iter().zip(&self.input.strides).zip(&described.shape);

@@ -18,7 +18,7 @@ use libsplit::ffi::libsplit_op;
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyImportError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict, PyString, PyTuple};
 use std::sync::Arc;
 
 /// What keeps a tensor's memory alive.
@@ -122,6 +122,15 @@ impl Tensor {
             Err(error) if error.is_instance_of::<PyTypeError>(py) => method.call0(),
             capsule => capsule,
         }?;
+        let name = |capsule: &Bound<'_, PyCapsule>| {
+            // SAFETY: only compared, right away.
+            capsule.name().ok().flatten().map(|name| unsafe { name.as_cstr() }.to_bytes().to_vec())
+        };
+        let name = capsule.cast::<PyCapsule>().ok().and_then(name);
+        if !name.is_some_and(|name| name.windows(8).any(|part| part == b"dltensor")) {
+            let message = format!("__dlpack__ gave {capsule}, which is no DLPack capsule");
+            return Err(PyValueError::new_err(message));
+        }
         Self::adopt(object, from_dlpack(capsule.as_borrowed(), None, None)?).map(Some)
     }
 
