@@ -172,7 +172,7 @@ fn join_packed(
     let rows: Vec<_> = pieces.iter().map(run).zip(read).collect();
     let length: usize = rows.iter().map(|(bits, _)| bits).sum();
     written.fill(0);
-    let count = if length == 0 { 0 } else { out.elements() * out.bits() / length };
+    let count = (out.elements() * out.bits()).checked_div(length).unwrap_or(0);
     let mut position = 0;
     for row in 0..count {
         for (bits, from) in &rows {
@@ -185,7 +185,7 @@ fn join_packed(
 
 /// Copies so many bits to where there are zeros.
 fn copy_bits(from: &[u8], start: usize, to: &mut [u8], position: usize, count: usize) {
-    if start % 8 == 0 && position % 8 == 0 && count % 8 == 0 {
+    if start.is_multiple_of(8) && position.is_multiple_of(8) && count.is_multiple_of(8) {
         let (start, position, count) = (start / 8, position / 8, count / 8);
         to[position..position + count].copy_from_slice(&from[start..start + count]);
         return;

@@ -9,7 +9,8 @@
 //! | `call.rs` | the C functions and their errors |
 //! | `copy.rs`, `join.rs`, `plan.rs`, `pool.rs` | copies, their inverse, plans, threads |
 
-#![allow(clippy::needless_pass_by_value)] // pyo3 hands arguments over
+// Most doc comments are Python's docstrings.
+#![allow(clippy::doc_link_with_quotes, clippy::doc_markdown)]
 
 mod call;
 mod copy;
@@ -164,10 +165,12 @@ mod _libsplit {
                 let dtype = crate::tensor::named(dtype)?;
                 match dtype.onnx.filter(|_| rule.typed) {
                     Some(number) => libsplit_dtype(number),
-                    None if rule.typed => return Err(PyTypeError::new_err(format!(
+                    None if rule.typed => {
+                        return Err(PyTypeError::new_err(format!(
                         "dtype {} is no element type of ONNX: only libsplit's own rules take it",
                         dtype.name
-                    ))),
+                    )))
+                    }
                     None => libsplit_dtype::UINT8,
                 }
             }
@@ -203,7 +206,7 @@ mod _libsplit {
     /// >>> libsplit.onnx_split(x, num_outputs=3, opset=13)
     /// Traceback (most recent call last):
     ///     ...
-    /// ValueError: num_outputs: Split-13 cannot make 3 equal parts of extent 7: split by lengths, or by ONNX Split-18
+    /// ValueError: num_outputs: ONNX Split-13 cannot make 3 equal parts of extent 7...
     #[pyfunction]
     #[pyo3(signature = (x, split=None, *, axis=0, num_outputs=None, opset=18, clamp_uneven=false))]
     fn onnx_split<'py>(

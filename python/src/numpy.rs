@@ -2,6 +2,7 @@
 
 use crate::call::{Described, Numbers, Piece};
 use crate::dtype::{carrier, DType};
+use crate::rule::Lengths;
 use ::numpy::npyffi::{
     get_type_object, npy_intp, NpyTypes, PyArrayObject, PyArrayObject_fields, PyArray_Check,
     PyArray_CheckExact, PyArray_Descr, PyDataType_ELSIZE, PyDataType_FLAGS, NPY_ARRAY_WRITEABLE,
@@ -227,8 +228,8 @@ fn refuse_masked(object: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Bytes, shape and dtype of an array of lengths, if `value` is an array.
-pub fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Option<(Vec<u8>, Vec<i64>, libsplit_dtype)>> {
+/// An array of lengths, if `value` is an array.
+pub fn lengths(value: &Bound<'_, PyAny>) -> PyResult<Option<Lengths>> {
     let Some(array) = Array::of(value)? else { return Ok(None) };
     let dtype = array.dtype()?.filter(|dtype| usize::from(dtype.bits) == 8 * array.item);
     let Some(number) = dtype.and_then(|dtype| dtype.onnx) else {
@@ -236,7 +237,8 @@ pub fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Option<(Vec<u8>, Vec<i64>,
         return Err(PyValueError::new_err(format!("lengths of dtype {kind}: use int64")));
     };
     let bytes = value.call_method0(intern!(value.py(), "tobytes"))?.extract()?;
-    Ok(Some((bytes, array.shape().to_vec(), libsplit_dtype(number))))
+    let (shape, dtype) = (array.shape().to_vec(), libsplit_dtype(number));
+    Ok(Some(Lengths::Array { bytes, shape, dtype }))
 }
 
 /// An array of type `dtype` over memory that `owner` keeps.

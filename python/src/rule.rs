@@ -193,13 +193,12 @@ fn equal_parts(shape: &[i64], parts: i64, axis: i64, uneven: Uneven) -> PyResult
     let unknown = extent == LIBSPLIT_DIM_UNKNOWN;
     let piece = extent.div_ceil_by(parts);
     match uneven {
-        Uneven::Refuse if unknown || extent % parts == 0 => Ok(equal),
+        Uneven::Refuse | Uneven::EvenOut if unknown || extent % parts == 0 => Ok(equal),
         Uneven::Refuse => Err(PyValueError::new_err(format!(
             "sections is {parts}, which does not divide the extent {extent} of axis {axis}: give \
              lengths, or uneven='last_smaller', 'even_out' or 'chunk'"
         ))),
         Uneven::LastSmaller => Ok(general(Rule::new(libsplit_op::ONNX_SPLIT, 18, axis))),
-        Uneven::EvenOut if unknown || extent % parts == 0 => Ok(equal),
         Uneven::EvenOut => {
             let count = usize::try_from(parts).unwrap_or(usize::MAX);
             let longer = extent % parts;
@@ -212,12 +211,12 @@ fn equal_parts(shape: &[i64], parts: i64, axis: i64, uneven: Uneven) -> PyResult
                 ..general(Rule::new(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1, axis))
             })
         }
-        _ if unknown => Err(PyValueError::new_err(format!(
+        Uneven::Chunk if unknown => Err(PyValueError::new_err(format!(
             "uneven='chunk' makes at most {parts} pieces of an extent that is not known: infer \
              when it is"
         ))),
-        _ if extent == 0 => Ok(equal), // as torch.chunk has it
-        _ => Ok(Rule {
+        Uneven::Chunk if extent == 0 => Ok(equal), // as torch.chunk has it
+        Uneven::Chunk => Ok(Rule {
             lengths: Lengths::Scalar(piece),
             num_outputs: 0,
             ..general(Rule::new(libsplit_op::ONNX_SPLIT_TO_SEQUENCE, 24, axis))
@@ -239,8 +238,8 @@ impl DivCeil for i64 {
 /// The lengths of an operator: an array with a dtype of its own, a number, or a list.
 fn lengths(value: Option<&Bound<'_, PyAny>>) -> PyResult<Lengths> {
     let Some(value) = value else { return Ok(Lengths::Absent) };
-    if let Some((bytes, shape, dtype)) = numpy::bytes_of(value)? {
-        return Ok(Lengths::Array { bytes, shape, dtype });
+    if let Some(lengths) = numpy::lengths(value)? {
+        return Ok(lengths);
     }
     match integer(value) {
         Some(length) => Ok(Lengths::Scalar(length?)),

@@ -421,23 +421,22 @@ impl Tensor {
                 "NumPy has no packed {name}: take the bytes by numpy.from_dlpack(tensor.bytes())"
             )));
         }
-        let dtype = match py.import("numpy")?.getattr("dtype")?.call1((name,)) {
-            Ok(dtype) => dtype,
-            Err(_) => match py.import("ml_dtypes") {
-                Ok(ml_dtypes) => {
-                    py.import("numpy")?.getattr("dtype")?.call1((ml_dtypes.getattr(name)?,))?
-                }
-                Err(_) => {
+        let dtype = py.import("numpy")?.getattr("dtype")?;
+        let known = match dtype.call1((name,)) {
+            Err(_) => {
+                let Ok(others) = py.import("ml_dtypes") else {
                     let message = format!("NumPy has {name} only with ml_dtypes: install it");
                     return Err(PyImportError::new_err(message));
-                }
-            },
+                };
+                dtype.call1((others.getattr(name)?,))?
+            }
+            Ok(known) => known,
         };
         let Described { data, shape, strides, .. } = &tensor.described;
         let size = i64::from(tensor.dtype.bits / 8);
         let strides: Numbers = strides.iter().map(|stride| stride * size).collect();
         let writable = tensor.access != Access::ReadOnly;
-        crate::numpy::over(this.as_any(), &dtype, shape, &strides, *data, writable)
+        crate::numpy::over(this.as_any(), &known, shape, &strides, *data, writable)
     }
 
     /// The device as DLPack numbers it; the CPU is (1, 0).

@@ -107,7 +107,7 @@ class Producer:
 class Old(Producer):
     """One from before versions, which knows no max_version."""
 
-    def __dlpack__(self, *, stream: Any = None) -> Any:
+    def __dlpack__(self, *, stream: Any = None) -> Any:  # type: ignore[override]
         return super().__dlpack__(stream=stream)
 
 

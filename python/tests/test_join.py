@@ -42,9 +42,10 @@ def test_packed(data: st.DataObject) -> None:
         numbers[-1] &= (1 << bits % 8) - 1
     x = libsplit.Tensor(numbers, dtype=dtype, shape=shape)
     parts = data.draw(st.integers(1, 4))
-    for uneven in "even_out", "chunk":
-        pieces = libsplit.split(x, parts, axis, uneven=uneven)  # type: ignore[arg-type]
-        copies = libsplit.copy(x, parts, axis, uneven=uneven)  # type: ignore[arg-type]
+    policies: list[Any] = ["even_out", "chunk"]
+    for uneven in policies:
+        pieces = libsplit.split(x, parts, axis, uneven=uneven)
+        copies = libsplit.copy(x, parts, axis, uneven=uneven)
         for given_pieces in pieces, copies:
             whole = libsplit.join(given_pieces, axis)
             assert (whole.shape, whole.dtype) == (x.shape, dtype)

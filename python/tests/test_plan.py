@@ -44,13 +44,14 @@ def test_as_split_and_copy(data: st.DataObject) -> None:
 def test_only_what_it_was_made_for() -> None:
     x = np.zeros((4, 6), np.float32)
     plan = libsplit.Plan(x, 2, axis=1)
-    for wrong, error, message in (
+    wrongs: list[tuple[Any, type[Exception], str]] = [
         (x.astype(int), TypeError, "x has dtype int64, the plan is for float32"),
         (x[:2], ValueError, r"x has shape \[2, 6\], the plan is for \[4, 6\]"),
         (np.asfortranarray(x), ValueError, "x has other strides"),
         (np.zeros((4, 6), [("x", "f4"), ("y", "i1")])["x"], ValueError, "other strides"),
         ([1], TypeError, "x is of <class 'list'>"),
-    ):
+    ]
+    for wrong, error, message in wrongs:
         for function in plan.split, plan.copy:
             with pytest.raises(error, match=message):
                 function(wrong)

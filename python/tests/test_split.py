@@ -83,8 +83,8 @@ def test_lengths_as_numpy_cuts(data: st.DataObject) -> None:
     shape = list(x.shape)
     lengths = lengths if sum(lengths) == shape[axis] else [shape[axis]]
     assert_views(libsplit.split(x, lengths, axis), cut(x, lengths, axis))
-    given_lengths: Any = data.draw(st.sampled_from([tuple, np.array, list]))(lengths)
-    copies = libsplit.copy(x, given_lengths, axis)
+    kind: Any = data.draw(st.sampled_from([tuple, np.array, list]))
+    copies = libsplit.copy(x, kind(lengths), axis)
     assert [piece.tolist() for piece in copies] == [p.tolist() for p in cut(x, lengths, axis)]
     assert libsplit.infer(shape, lengths, axis) == [piece.shape for piece in copies]
 
@@ -171,7 +171,8 @@ def test_references() -> None:
     ],
 )
 def test_refused(arguments: Any, error: type[Exception], message: str) -> None:
-    for function in libsplit.split, libsplit.copy, libsplit.Plan:
+    functions: list[Any] = [libsplit.split, libsplit.copy, libsplit.Plan]
+    for function in functions:
         with pytest.raises(error, match=message) as raised:
             function(np.arange(6), *arguments)
         for word in "params", "NULL", "LIBSPLIT_", "libsplit_":

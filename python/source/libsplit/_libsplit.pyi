@@ -2,8 +2,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, final
 
 class _Exporter(Protocol):
-    def __dlpack__(self, *, stream: Any = None) -> Any: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(self) -> Any: ...
 
 # Pieces are of the kind that the input is; of a kind without from_dlpack they are Tensors.
 _T = TypeVar("_T", bound=_Exporter)
@@ -12,6 +11,21 @@ _Sections: TypeAlias = SupportsIndex | Iterable[SupportsIndex] | Operator
 _Lengths: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 
 VERSION: str
+__all__ = [
+    "Operator",
+    "Plan",
+    "Tensor",
+    "VERSION",
+    "copy",
+    "forget_pool",
+    "infer",
+    "join",
+    "onnx_split",
+    "openvino_split",
+    "split",
+    "split_to_sequence",
+    "variadic_split",
+]
 
 def forget_pool() -> None: ...
 def split(
