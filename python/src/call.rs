@@ -139,7 +139,7 @@ type Describe = unsafe extern "C" fn(
 ) -> libsplit_status;
 
 fn describe(input: &libsplit_tensor, rule: &Rule, function: Describe) -> PyResult<Pieces> {
-    let count = count(input, rule)?;
+    let count = rule.count().map_or_else(|| count(input, rule), Ok)?;
     let mut pieces = Pieces::new(count, usize::try_from(input.rank).unwrap_or(0))?;
     let outputs = pieces.tensors.as_mut_ptr();
     let done = rule.with_params(|params| {

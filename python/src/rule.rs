@@ -56,6 +56,20 @@ impl Rule {
         }
     }
 
+    /// How many pieces there are if the rule suits the tensor, where it says so itself.
+    pub fn count(&self) -> Option<usize> {
+        /// More are counted first, which may refuse them before there is memory for so many.
+        const MANY: usize = 1 << 12;
+        let count = match (&self.lengths, self.op) {
+            (Lengths::List(lengths), _) => lengths.len(),
+            (Lengths::Absent, libsplit_op::ONNX_SPLIT | libsplit_op::OPENVINO_SPLIT) => {
+                usize::try_from(self.num_outputs).unwrap_or(0)
+            }
+            _ => 0,
+        };
+        (1..=MANY).contains(&count).then_some(count)
+    }
+
     /// Calls `body` with the parameters as C takes them.
     pub fn with_params<T>(&self, body: impl FnOnce(&libsplit_params) -> T) -> T {
         let mut shape = [0];
@@ -175,6 +189,12 @@ fn integer(value: &Bound<'_, PyAny>) -> Option<PyResult<i64>> {
 
 /// A list of lengths, of anything that can be counted with.
 fn list(value: &Bound<'_, PyAny>) -> PyResult<SmallVec<[i64; 8]>> {
+    if let Ok(list) = value.cast::<PyList>() {
+        return list.iter().map(|item| item.extract()).collect();
+    }
+    if let Ok(tuple) = value.cast::<PyTuple>() {
+        return tuple.iter_borrowed().map(|item| item.extract()).collect();
+    }
     let items = value.try_iter().map_err(|_| {
         let kind = value.get_type();
         let message = "it is a number of parts, a list of lengths or an Operator";

@@ -1,6 +1,6 @@
 """Copies into memory of the caller's, threads, and Python's lock."""
 
-import multiprocessing
+import subprocess
 import sys
 import threading
 import time
@@ -128,16 +128,21 @@ def test_lock_is_free_during_large_copies() -> None:
         thread.join()
 
 
-def child(x: Array, answers: Any) -> None:
-    answers.put(np.array_equal(np.concatenate(libsplit.copy(x, 2, threads=0)), x))
+FORK = """
+import os
+import numpy as np
+import libsplit
+
+x = np.random.default_rng(3).random(1 << 18)
+libsplit.copy(x, 2, threads=0)  # the parent has threads now
+child = os.fork()
+if child == 0:
+    same = np.array_equal(np.concatenate(libsplit.copy(x, 2, threads=0)), x)
+    os._exit(0 if same else 1)
+_, status = os.waitpid(child, 0)
+assert status == 0
+"""
 
 
 def test_a_forked_child_has_threads_of_its_own() -> None:
-    x = np.random.default_rng(3).random(1 << 18)
-    libsplit.copy(x, 2, threads=0)  # the parent's are there
-    context = multiprocessing.get_context("fork")
-    answers = context.Queue()
-    process = context.Process(target=child, args=(x, answers))
-    process.start()
-    assert answers.get(timeout=60)
-    process.join()
+    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=100)

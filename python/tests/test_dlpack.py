@@ -46,6 +46,25 @@ if importlib.util.find_spec("torch"):
 
     PARTNERS["torch"] = Partner(torch.from_numpy, torch.Tensor, lambda x: int(x.data_ptr()))
 
+    def test_torch() -> None:
+        x = torch.arange(24.0).reshape(4, 6)
+        pieces = libsplit.split(x, [2, -1], axis=1)
+        assert pieces[1].stride() == (6, 1)
+        pieces[1][0, 0] = -9
+        assert x[0, 2] == -9
+        out = [torch.empty(4, 3), torch.empty(3, 4).T]
+        libsplit.copy(x, 2, axis=1, out=out)
+        assert torch.equal(torch.cat(out, 1), x)
+        assert libsplit.onnx_split(x.bfloat16(), num_outputs=2)[1].dtype == torch.bfloat16
+        for refused in torch.ones(4, requires_grad=True), torch.zeros(4).to(torch.complex64).conj():
+            with pytest.raises((BufferError, RuntimeError)):
+                libsplit.split(refused, 2)
+        for extent in range(13):
+            for parts in range(1, 9):
+                x = torch.arange(extent)
+                mine = libsplit.split(x, parts, uneven="chunk")
+                assert [p.tolist() for p in mine] == [p.tolist() for p in torch.chunk(x, parts)]
+
 
 @pytest.fixture(params=PARTNERS)
 def partner(request: pytest.FixtureRequest) -> Partner:
