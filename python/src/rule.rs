@@ -168,7 +168,7 @@ pub fn from_arguments(
     match integer(sections) {
         Some(parts) => equal_parts(shape, parts?, axis, uneven),
         None => Ok(Rule {
-            lengths: Lengths::List(list(sections)?),
+            lengths: Lengths::List(list(sections, "sections")?),
             typed: false,
             argument: "sections",
             ..Rule::new(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1, axis)
@@ -188,17 +188,16 @@ fn integer(value: &Bound<'_, PyAny>) -> Option<PyResult<i64>> {
 }
 
 /// A list of lengths, of anything that can be counted with.
-fn list(value: &Bound<'_, PyAny>) -> PyResult<SmallVec<[i64; 8]>> {
+fn list(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<SmallVec<[i64; 8]>> {
     if let Ok(list) = value.cast::<PyList>() {
         return list.iter().map(|item| item.extract()).collect();
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
-        return tuple.iter_borrowed().map(|item| item.extract()).collect();
+        return tuple.iter().map(|item| item.extract()).collect();
     }
     let items = value.try_iter().map_err(|_| {
         let kind = value.get_type();
-        let message = "it is a number of parts, a list of lengths or an Operator";
-        PyTypeError::new_err(format!("sections is of {kind}: {message}"))
+        PyTypeError::new_err(format!("{argument} is of {kind}: pass a number or a list of lengths"))
     })?;
     items.map(|item| item?.extract()).collect()
 }
@@ -211,7 +210,7 @@ fn equal_parts(shape: &[i64], parts: i64, axis: i64, uneven: Uneven) -> PyResult
         return Ok(equal); // which finds what is wrong
     };
     let unknown = extent == LIBSPLIT_DIM_UNKNOWN;
-    let piece = extent.div_ceil_by(parts);
+    let piece = extent / parts + i64::from(extent % parts > 0);
     match uneven {
         Uneven::Refuse | Uneven::EvenOut if unknown || extent % parts == 0 => Ok(equal),
         Uneven::Refuse => Err(PyValueError::new_err(format!(
@@ -244,17 +243,6 @@ fn equal_parts(shape: &[i64], parts: i64, axis: i64, uneven: Uneven) -> PyResult
     }
 }
 
-trait DivCeil {
-    fn div_ceil_by(self, by: i64) -> i64;
-}
-
-impl DivCeil for i64 {
-    /// Rounds up; both are positive.
-    fn div_ceil_by(self, by: i64) -> i64 {
-        self / by + i64::from(self % by > 0)
-    }
-}
-
 /// The lengths of an operator: an array with a dtype of its own, a number, or a list.
 fn lengths(value: Option<&Bound<'_, PyAny>>) -> PyResult<Lengths> {
     let Some(value) = value else { return Ok(Lengths::Absent) };
@@ -263,7 +251,7 @@ fn lengths(value: Option<&Bound<'_, PyAny>>) -> PyResult<Lengths> {
     }
     match integer(value) {
         Some(length) => Ok(Lengths::Scalar(length?)),
-        None => Ok(Lengths::List(list(value)?)),
+        None => Ok(Lengths::List(list(value, "split")?)),
     }
 }
 
