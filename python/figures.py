@@ -34,7 +34,7 @@ def best(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
 
 def rows() -> dict[str, dict[str, Callable[[], Any]]]:
     x = np.arange(36, dtype=np.float32).reshape(3, 12)
-    big = np.zeros((4096, 3072), np.float32)
+    big = np.ones((4096, 3072), np.float32)  # zeros would all lie in one page
     plan, big_plan = libsplit.Plan(x, 3, axis=1), libsplit.Plan(big, 3, axis=1)
     pieces = [np.ascontiguousarray(piece) for piece in np.split(x, 3, 1)]
     out = [np.empty_like(piece) for piece in pieces]

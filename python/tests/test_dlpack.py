@@ -114,6 +114,7 @@ def test_jax() -> None:
         libsplit.copy(x, 2, out=[jnp.zeros((2, 8)), None])  # JAX's arrays never change
 
 
+@pytest.mark.filterwarnings("ignore:Exporting an unversioned")  # asked twice, text is refused
 def test_pyarrow_stays_read_only() -> None:
     x = pa.array(np.arange(4.0))
     assert libsplit.Tensor(x).readonly
