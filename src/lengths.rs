@@ -1,7 +1,7 @@
 //! The operator's lengths: a scalar or list of any type that some version allows.
 
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Error, Fault, Report};
 use core::marker::PhantomData;
 
 /// A borrowed lengths tensor of rank 0 or 1. Built safely from slices and numbers, or by the C
@@ -101,8 +101,12 @@ impl<'a> Lengths<'a> {
     }
 
     /// Entry `index` as a number. `index` is below the length, and the values are known.
-    pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
-        self.value(index).ok_or(Error::LengthNotInteger { output: index, dtype: self.dtype })
+    #[inline]
+    pub(crate) fn get(&self, index: i64, report: &mut Report) -> Result<i64, Fault> {
+        match self.value(index) {
+            Some(value) => Ok(value),
+            None => report.refuse(Error::LengthNotInteger { output: index, dtype: self.dtype }),
+        }
     }
 
     /// [`Lengths::get`] without an error, which the rules have seen to.
