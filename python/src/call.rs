@@ -193,7 +193,7 @@ pub struct Copy<'a> {
 unsafe impl Send for Copy<'_> {}
 
 /// From here on Python's lock is let go of: some 10 µs of copying.
-const LARGE: usize = 128 << 10;
+pub const LARGE: usize = 128 << 10;
 
 impl Copy<'_> {
     /// # Safety

@@ -50,6 +50,17 @@ fn copy_to<'py>(
     threads: Option<i64>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let targets = targets(x, &out)?;
+    copy_to_targets(py, x, rule, &targets, threads)?;
+    Ok(out)
+}
+
+pub fn copy_to_targets(
+    py: Python<'_>,
+    x: &Source<'_>,
+    rule: &Rule,
+    targets: &[Option<Source<'_>>],
+    threads: Option<i64>,
+) -> PyResult<()> {
     let in_bytes = x.in_bytes() || targets.iter().flatten().any(Source::in_bytes);
     let prepared = x.prepare(rule, in_bytes)?;
     let count = call::count(&prepared.input.tensor(), &prepared.rule)?;
@@ -61,8 +72,7 @@ fn copy_to<'py>(
     }
     // SAFETY: that nobody else writes the targets is the caller's part, as it is for every array
     // that several threads use.
-    unsafe { run(py, x, &prepared, &targets, threads) }?;
-    Ok(out)
+    unsafe { run(py, x, &prepared, targets, threads) }
 }
 
 /// # Safety
@@ -90,7 +100,10 @@ unsafe fn run(
 }
 
 /// The arrays of `out`; `None` for a piece that is not wanted.
-fn targets<'py>(x: &Source<'py>, out: &[Bound<'py, PyAny>]) -> PyResult<Vec<Option<Source<'py>>>> {
+pub fn targets<'py>(
+    x: &Source<'py>,
+    out: &[Bound<'py, PyAny>],
+) -> PyResult<Vec<Option<Source<'py>>>> {
     let target = |(index, object): (usize, &Bound<'py, PyAny>)| {
         let target = if object.is_none() {
             None

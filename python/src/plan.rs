@@ -1,12 +1,21 @@
 //! A split prepared once, run many times.
 
-use crate::call::{self, Described, Piece, Pieces};
+use crate::call::{self, Described, Piece, Pieces, LARGE};
 use crate::copy;
+use crate::pool;
 use crate::rule::{self, Rule};
 use crate::source::Source;
+use crate::tensor::packed;
+use core::ffi::c_void;
+use core::ptr::{null, null_mut};
+use libsplit::ffi::{
+    libsplit_executor, libsplit_plan, libsplit_plan_copy, libsplit_plan_init, libsplit_plan_size,
+    libsplit_plan_view,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
+use smallvec::SmallVec;
 
 /// A split that is prepared once, for tensors like ``x``: of its dtype, shape and strides.
 ///
@@ -27,6 +36,8 @@ pub struct Plan {
     input: Described,
     rule: Rule,
     in_bytes: bool,
+    /// libsplit's plan, with packed outputs.
+    memory: Box<[u64]>,
     /// Where the pieces lie in `input`.
     pieces: Pieces,
 }
@@ -51,8 +62,9 @@ impl Plan {
         let in_bytes = source.in_bytes();
         let prepared = source.prepare(&rule, in_bytes)?;
         let pieces = call::view(&prepared.input.tensor(), &prepared.rule)?;
+        let memory = plan(&prepared.input, &prepared.rule, pieces.tensors().len())?;
         let input = prepared.input;
-        Ok(Self { sample: source.sample()?.unbind(), input, rule, in_bytes, pieces })
+        Ok(Self { memory, sample: source.sample()?.unbind(), input, rule, in_bytes, pieces })
     }
 
     /// The shapes of the pieces.
@@ -69,10 +81,15 @@ impl Plan {
     fn split<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
         let data = self.check(x.py(), &source)?.data;
-        let pieces = self.pieces.iter().map(|piece| {
-            let offset = piece.data.addr().wrapping_sub(self.input.data.addr());
-            Piece { data: data.wrapping_byte_add(offset), ..piece }
+        let mut places = Places::from_elem(null_mut(), self.pieces.tensors().len());
+        let done = call::attempt(|error| {
+            let (places, count) = (places.as_mut_ptr(), places.len());
+            // SAFETY: there is room for as many addresses.
+            unsafe { libsplit_plan_view(self.plan(), data, places, count, error) }
         });
+        done.map_err(|error| call::exception(&error, &self.rule))?;
+        let pieces = self.pieces.iter().zip(&places);
+        let pieces = pieces.map(|(piece, &data)| Piece { data, ..piece });
         PyList::new(x.py(), source.views(pieces, self.in_bytes)?)
     }
 
@@ -85,8 +102,97 @@ impl Plan {
         threads: Option<i64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
-        self.check(x.py(), &source)?;
-        PyList::new(x.py(), copy::copy(x.py(), &source, &self.rule, out, threads)?)
+        let input = self.check(x.py(), &source)?;
+        source.check_copies()?;
+        let Some(out) = out else {
+            let fresh = self.pieces.iter().map(|piece| {
+                let axes = piece.shape.len() - usize::from(self.in_bytes);
+                let elements: i64 = piece.shape.iter().product();
+                let bits = usize::try_from(elements).unwrap_or(0) * source.bits();
+                source.empty(&piece.shape[..axes], bits.div_ceil(8)).map(Some)
+            });
+            let fresh = fresh.collect::<PyResult<Vec<_>>>()?;
+            self.run(x.py(), &source, &input, &fresh, threads)?;
+            let given = fresh.into_iter().flatten().map(Source::give);
+            return PyList::new(x.py(), given.collect::<PyResult<Vec<_>>>()?);
+        };
+        let out = out.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let targets = copy::targets(&source, &out)?;
+        if self.suits(&targets) {
+            self.run(x.py(), &source, &input, &targets, threads)?;
+        } else {
+            copy::copy_to_targets(x.py(), &source, &self.rule, &targets, threads)?;
+        }
+        PyList::new(x.py(), out)
+    }
+}
+
+/// One address a piece.
+type Places = SmallVec<[*mut c_void; 8]>;
+
+/// Lets libsplit prepare a copy to packed outputs.
+fn plan(input: &Described, rule: &Rule, count: usize) -> PyResult<Box<[u64]>> {
+    let bytes = libsplit_plan_size(input.tensor().rank, count);
+    let mut plan = Vec::<u64>::new();
+    plan.try_reserve_exact(bytes.div_ceil(8)).map_err(|_| call::no_memory())?;
+    plan.resize(bytes.div_ceil(8), 0);
+    let at = plan.as_mut_ptr().cast::<libsplit_plan>();
+    let done = rule.with_params(|params| {
+        let input = input.tensor();
+        call::attempt(|error| {
+            // SAFETY: `plan` has as many bytes as it takes, and is aligned to 8.
+            unsafe { libsplit_plan_init(at, bytes, &raw const input, params, null(), count, error) }
+        })
+    });
+    done.map_err(|error| call::exception(&error, rule))?;
+    Ok(plan.into_boxed_slice())
+}
+
+impl Plan {
+    fn plan(&self) -> *const libsplit_plan {
+        self.memory.as_ptr().cast()
+    }
+
+    /// Whether these are what the plan has been made for: all of them, packed.
+    fn suits(&self, targets: &[Option<Source<'_>>]) -> bool {
+        let suits = |(piece, target): (Piece<'_>, &Option<Source<'_>>)| {
+            let Some(target) = target.as_ref().filter(|to| self.in_bytes || !to.in_bytes()) else {
+                return false;
+            };
+            let Described { shape, strides, bit_offset, .. } = target.describe(self.in_bytes);
+            bit_offset == 0 && shape[..] == *piece.shape && packed(&shape) == Some(strides)
+        };
+        targets.len() == self.pieces.tensors().len() && self.pieces.iter().zip(targets).all(suits)
+    }
+
+    /// Copies the pieces to packed targets.
+    fn run(
+        &self,
+        py: Python<'_>,
+        x: &Source<'_>,
+        input: &Described,
+        targets: &[Option<Source<'_>>],
+        threads: Option<i64>,
+    ) -> PyResult<()> {
+        struct Call(*const c_void, Places, Option<libsplit_executor>);
+        // SAFETY: they are used by the thread that waits for the call.
+        unsafe impl Send for Call {}
+
+        let place = |target: &Source<'_>| target.describe(self.in_bytes).data;
+        let executor = pool::executor(threads)?;
+        let call = Call(input.data, targets.iter().flatten().map(place).collect(), executor);
+        let call = move || {
+            let Call(input, outputs, executor) = { call };
+            let executor = executor.as_ref().map_or(null(), core::ptr::from_ref);
+            let (at, count) = (outputs.as_ptr(), outputs.len());
+            call::attempt(|error| {
+                // SAFETY: `x` and the targets hold the memory; that nobody else writes the targets
+                // is the caller's part, as it is for every array that several threads use.
+                unsafe { libsplit_plan_copy(self.plan(), input, at, count, executor, error) }
+            })
+        };
+        let done = if x.bytes() >= LARGE { py.detach(call) } else { call() };
+        done.map_err(|error| call::exception(&error, &self.rule))
     }
 }
 

@@ -528,7 +528,7 @@ fn read(tensor: &DLTensor) -> PyResult<(Described, &'static DType)> {
 }
 
 /// Row-major strides, in elements.
-fn packed(shape: &[i64]) -> Option<Numbers> {
+pub fn packed(shape: &[i64]) -> Option<Numbers> {
     let mut strides = Numbers::from_elem(1, shape.len());
     let mut stride = 1i64;
     for (axis, extent) in shape.iter().enumerate().rev() {
