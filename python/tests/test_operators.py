@@ -28,10 +28,6 @@ def operator(case: dict[str, Any]) -> Operator:
     return Operator.onnx_split(split, axis=axis, num_outputs=parts, opset=case["opset"])
 
 
-def values(case: dict[str, Any]) -> list[dict[str, Any]]:
-    return [dict(case, input=case["input"])] if case["input"] is not None else []
-
-
 @pytest.mark.parametrize(
     "case", json.loads((CASES / "onnx.json").read_text()), ids=lambda case: str(case["name"])
 )

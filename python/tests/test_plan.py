@@ -1,5 +1,6 @@
 """A split that is prepared once gives what split and copy give each time."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,6 @@ def test_only_what_it_was_made_for() -> None:
 
 
 def test_it_does_not_hold_what_it_was_made_from() -> None:
-    import sys
-
     x = np.zeros((4, 6))
     before = sys.getrefcount(x)
     plan = libsplit.Plan(x, 2)
