@@ -30,6 +30,7 @@ unexport MAKEFLAGS
 cmake := $(shell echo 'cmake_minimum_required(VERSION 3.20)' | \
                  PATH="$(PATH)" cmake -P /dev/stdin 2>/dev/null || echo $(VENV)/made)
 adapter := adapters/onnxruntime/Cargo.toml
+python := python/Cargo.toml
 rust := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 jobs := $(shell getconf _NPROCESSORS_ONLN)
 prefix := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
@@ -50,7 +51,8 @@ run: build onnxruntime $(VENV)/onnxruntime-made ## build everything and run it o
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
 .PHONY: test
-test: lint test-rust build test-examples test-bench test-c test-variants test-adapter test-conformance test-docs ## lint, and run all tests
+test: lint test-rust build test-examples test-bench test-c test-variants test-adapter \
+    test-conformance test-docs test-python-package ## lint, and run all tests
 
 .PHONY: bench
 bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
@@ -110,12 +112,16 @@ lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and 
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --manifest-path $(adapter) --locked --all-targets \
 	    --target-dir target/onnxruntime -- -D warnings
+	@cargo fmt --manifest-path $(python) --check || \
+	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
+	@cargo clippy --manifest-path $(python) --locked --target-dir target/python -- -D warnings
 
 .PHONY: format
 format: toolchain $(VENV)/made ## reformat the code the way lint wants it
 	@echo "==> format: cargo fmt, clang-format"
 	@cargo fmt --all
 	@cargo fmt --manifest-path $(adapter)
+	@cargo fmt --manifest-path $(python)
 	@cargo fmt --manifest-path fuzz/Cargo.toml
 	@clang-format -i $(C_FILES)
 
@@ -130,6 +136,15 @@ build: toolchain $(cmake) ## build the libraries, the test programs and the exam
 onnxruntime: build ## build the adapter for ONNX Runtime; 'make install' then installs it too
 	@echo "==> build: the adapter for ONNX Runtime"
 	@cmake --build $(BUILD) --target libsplit-onnxruntime
+
+# The linker of the PyPI package ziglang knows glibc 2.17, the oldest that Rust works with.
+.PHONY: python
+python: toolchain $(VENV)/python-made ## build the wheel of the Python package, in out/python
+	@echo "==> build: the wheel of the Python package"
+	@rm -rf out/python
+	@CARGO_TARGET_DIR="$(CURDIR)/target/python" "$(PYTHON)" -m maturin build --quiet --locked \
+	    --release --zig --compatibility manylinux_2_17 --manifest-path $(python) --out out/python
+	@ls out/python/*.whl
 
 .PHONY: test-rust
 test-rust: toolchain
@@ -194,6 +209,19 @@ test-docs: docs onnxruntime $(VENV)/onnxruntime-made
 	@echo "==> test: the guide's code and links"
 	@"$(PYTHON)" docs/check.py --site build/docs/site
 	@"$(PYTHON)" docs/check.py
+# The wheel, with all tests; and before it what 'pip install ./python' makes, quickly built and with
+# checks for overflow, with those that need no wheel.
+.PHONY: test-python-package
+test-python-package: python
+	@echo "==> test: the Python package"
+	@export CARGO_TARGET_DIR="$(CURDIR)/target/python"; \
+	    "$(PYTHON)" -m pip install --quiet --disable-pip-version-check --force-reinstall \
+	    --config-settings build-args="--profile dev --locked" ./python && \
+	    cd python && "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests \
+	    --ignore tests/test_wheel.py
+	@"$(PYTHON)" -m pip install --quiet --disable-pip-version-check --force-reinstall \
+	    out/python/*.whl
+	@cd python && "$(PYTHON)" -m mypy && "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
 
 # Once more: with sanitizers, and without AVX2.
 .PHONY: test-variants
@@ -246,6 +274,10 @@ $(VENV)/cpp-made: $(VENV)/made
 
 $(VENV)/onnxruntime-made: $(VENV)/made
 	@tools/onnxruntime.sh $(VENV)
+	@touch $@
+
+$(VENV)/python-made: $(VENV)/made
+	@tools/python.sh $(VENV)
 	@touch $@
 
 $(VENV)/made: requirements-dev.txt

@@ -26,10 +26,14 @@ fn the_version_is_that_of_the_package() {
     let changelog = include_str!("../CHANGELOG.md");
     let newest = changelog.lines().find_map(|line| line.strip_prefix("## ")).unwrap();
     assert!(newest.starts_with(env!("CARGO_PKG_VERSION")), "CHANGELOG.md begins with {newest}");
-    // The Python package takes its version from there.
-    let adapter = include_str!("../adapters/onnxruntime/Cargo.toml");
-    let version = adapter.lines().find_map(|line| line.strip_prefix("version = ")).unwrap();
-    assert_eq!(version, format!("{:?}", env!("CARGO_PKG_VERSION")), "adapters/onnxruntime");
+    // The Python packages take their versions from there.
+    for (name, package) in [
+        ("adapters/onnxruntime", include_str!("../adapters/onnxruntime/Cargo.toml")),
+        ("python", include_str!("../python/Cargo.toml")),
+    ] {
+        let version = package.lines().find_map(|line| line.strip_prefix("version = ")).unwrap();
+        assert_eq!(version, format!("{:?}", env!("CARGO_PKG_VERSION")), "{name}");
+    }
 }
 
 fn root() -> &'static Path {

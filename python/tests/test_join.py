@@ -1,0 +1,87 @@
+"""Joining is the inverse of splitting."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import libsplit
+
+PACKED = {"int4": 4, "uint2": 2, "float4_e2m1fn": 4}
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_split_and_join(data: st.DataObject) -> None:
+    rank = data.draw(st.integers(1, 4))
+    shape = data.draw(st.lists(st.integers(0, 5), min_size=rank, max_size=rank))
+    axis = data.draw(st.integers(-rank, rank - 1))
+    dtype: Any = data.draw(st.sampled_from(["u1", "<u2", "f4", "c16", "S3", "M8[s]"]))
+    size = int(np.prod(shape))
+    x = np.frombuffer(np.random.default_rng(size).bytes(size * np.dtype(dtype).itemsize), dtype)
+    x = x.reshape(shape).transpose(data.draw(st.permutations(range(rank))))
+    parts = data.draw(st.integers(1, 4))
+    pieces = libsplit.split(x, parts, axis, uneven="even_out")
+    whole = libsplit.join(pieces, axis)
+    assert (whole.shape, whole.dtype, whole.tobytes()) == (x.shape, x.dtype, x.tobytes())
+    out = np.empty(x.shape[::-1], x.dtype).T
+    assert libsplit.join(pieces, axis, out=out) is out
+    assert out.tobytes() == x.tobytes()
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_packed(data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from(sorted(PACKED)))
+    shape = data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    bits = PACKED[dtype] * int(np.prod(shape))
+    numbers = np.random.default_rng(bits).integers(0, 256, -(-bits // 8), np.uint8)
+    if bits % 8:
+        numbers[-1] &= (1 << bits % 8) - 1
+    x = libsplit.Tensor(numbers, dtype=dtype, shape=shape)
+    parts = data.draw(st.integers(1, 4))
+    policies: list[Any] = ["even_out", "chunk"]
+    for uneven in policies:
+        pieces = libsplit.split(x, parts, axis, uneven=uneven)
+        copies = libsplit.copy(x, parts, axis, uneven=uneven)
+        for given_pieces in pieces, copies:
+            whole = libsplit.join(given_pieces, axis)
+            assert (whole.shape, whole.dtype) == (x.shape, dtype)
+            assert np.array_equal(np.from_dlpack(whole.bytes()), numbers)
+
+
+def test_wrong_pieces() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    nothing: list[Any] = []
+    with pytest.raises(ValueError, match="pieces is empty"):
+        libsplit.join(nothing)
+    with pytest.raises(ValueError, match=r"pieces\[1\] has shape \[2, 2\], pieces\[0\] has \[2, 3\]"):
+        libsplit.join([x, x[:, :2]])
+    with pytest.raises(ValueError, match=r"pieces\[1\] has shape \[6\]"):
+        libsplit.join([x, x.ravel()])
+    with pytest.raises(TypeError, match=r"pieces\[1\] has dtype int64, pieces\[0\] has float64"):
+        libsplit.join([x, x.astype(int)])
+    with pytest.raises(ValueError, match=r"axis 2 is outside \[-2, 1\]"):
+        libsplit.join([x, x], axis=2)
+    with pytest.raises(ValueError, match="axis 0 is outside"):
+        libsplit.join([np.array(1), np.array(2)])
+    with pytest.raises(ValueError, match=r"out has shape \[2, 3\], the pieces make \[4, 3\]"):
+        libsplit.join([x, x], out=np.empty((2, 3)))
+    with pytest.raises(TypeError, match="out has dtype float32"):
+        libsplit.join([x, x], out=np.empty((4, 3), np.float32))
+    with pytest.raises(TypeError, match="refer to memory outside"):
+        libsplit.join([np.array([None])])
+
+
+def test_pieces_of_out() -> None:
+    x = np.arange(4)
+    with pytest.raises(ValueError, match=r"pieces\[0\] overlaps out"):
+        libsplit.join([x[2:], x[:2]], out=x)
+    assert x.tolist() == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="overlaps out"):
+        libsplit.join([x[::-1]], out=x)
+    read_only = np.broadcast_to(0, 4)
+    with pytest.raises(ValueError, match="out is read-only"):
+        libsplit.join([x], out=read_only)

@@ -1,0 +1,206 @@
+"""Views: the right pieces of whatever NumPy holds, sharing its memory."""
+
+import gc
+import weakref
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import libsplit
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def cut(x: Array, lengths: list[int], axis: int) -> list[Array]:
+    """The pieces, by NumPy."""
+    return np.split(x, np.cumsum(lengths)[:-1], axis)
+
+
+def assert_views(pieces: list[Array], expected: list[Array]) -> None:
+    assert len(pieces) == len(expected)
+    for piece, like in zip(pieces, expected):
+        assert type(piece) is np.ndarray
+        assert (piece.shape, piece.dtype) == (like.shape, like.dtype)
+        assert piece.flags.writeable == like.flags.writeable
+        if piece.size:
+            assert piece.__array_interface__["data"] == like.__array_interface__["data"]
+            moving = [axis for axis, extent in enumerate(piece.shape) if extent > 1]
+            assert [piece.strides[axis] for axis in moving] == [like.strides[axis] for axis in moving]
+
+
+def layouts(x: Array) -> list[Array]:
+    """The same shape, otherwise laid out."""
+    gaps = np.zeros([2 * extent for extent in x.shape], x.dtype)
+    gaps[tuple(slice(None, None, 2) for _ in x.shape)] = x
+    apart = np.zeros(x.shape, [("x", x.dtype), ("y", "i1")])
+    apart["x"] = x
+    return [
+        x,
+        np.asfortranarray(x),
+        x[tuple(slice(None, None, -1) for _ in x.shape)],
+        gaps[tuple(slice(None, None, 2) for _ in x.shape)],
+        np.broadcast_to(x[:1], x.shape),
+        apart["x"],
+        np.frombuffer(b"-" + x.tobytes(), x.dtype, offset=1).reshape(x.shape),
+    ]
+
+
+DTYPES = [
+    *"?bBhHiIqQefdgFDG",
+    ">f4", "S3", "U2", "V5", "M8[ns]", "m8[s]",
+    [("a", "f4"), ("b", "i1")],
+    ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e3m4, ml_dtypes.int4,
+    ml_dtypes.float6_e2m3fn,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_any_dtype_in_any_layout(dtype: Any) -> None:
+    dtype = np.dtype(dtype)
+    x = np.frombuffer(np.random.default_rng(1).bytes(24 * dtype.itemsize), dtype).reshape(4, 6)
+    for x in layouts(x):
+        assert_views(libsplit.split(x, [1, 3, -1], axis=1), cut(x, [1, 3, 2], 1))
+        assert_views(libsplit.split(x, 2, axis=-2), cut(x, [2, 2], 0))
+        for copied, piece in zip(libsplit.copy(x, 3, axis=1), cut(x, [2, 2, 2], 1)):
+            assert (copied.shape, copied.dtype) == (piece.shape, piece.dtype)
+            assert copied.flags.c_contiguous and copied.flags.owndata and copied.flags.writeable
+            assert copied.tobytes() == piece.tobytes()
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_lengths_as_numpy_cuts(data: st.DataObject) -> None:
+    rank = data.draw(st.integers(1, 5))
+    axis = data.draw(st.integers(-rank, rank - 1))
+    lengths = data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=5))
+    shape = data.draw(st.lists(st.integers(0, 4), min_size=rank, max_size=rank))
+    shape[axis] = sum(lengths)
+    x = np.arange(np.prod(shape, dtype=int), dtype=np.uint16).reshape(shape)
+    x = x.transpose(data.draw(st.permutations(range(rank))))
+    shape = list(x.shape)
+    lengths = lengths if sum(lengths) == shape[axis] else [shape[axis]]
+    assert_views(libsplit.split(x, lengths, axis), cut(x, lengths, axis))
+    kind: Any = data.draw(st.sampled_from([tuple, np.array, list]))
+    copies = libsplit.copy(x, kind(lengths), axis)
+    assert [piece.tolist() for piece in copies] == [p.tolist() for p in cut(x, lengths, axis)]
+    assert libsplit.infer(shape, lengths, axis) == [piece.shape for piece in copies]
+
+
+@pytest.mark.parametrize("extent", range(12))
+@pytest.mark.parametrize("parts", range(1, 9))
+def test_policies(extent: int, parts: int) -> None:
+    x = np.arange(extent)
+
+    def sizes(uneven: Any) -> list[int]:
+        pieces = libsplit.split(x, parts, uneven=uneven)
+        assert np.array_equal(np.concatenate(pieces), x)
+        assert libsplit.infer((extent,), parts, uneven=uneven) == [p.shape for p in pieces]
+        return [len(piece) for piece in pieces]
+
+    assert sizes("even_out") == [len(piece) for piece in np.array_split(x, parts)]
+    piece = -(-extent // parts)
+    chunks = [min(piece, extent - start) for start in range(0, extent, piece)] if extent else []
+    assert sizes("chunk") == (chunks or [0] * parts)
+    last = extent - (parts - 1) * piece
+    if last < 0:
+        with pytest.raises(ValueError, match="sections"):
+            sizes("last_smaller")
+    else:
+        assert sizes("last_smaller") == [piece] * (parts - 1) + [last]
+    if extent % parts:
+        with pytest.raises(ValueError, match="does not divide the extent"):
+            sizes("refuse")
+    else:
+        assert sizes("refuse") == [extent // parts] * parts
+
+
+def test_pieces_share_memory_and_keep_it_alive() -> None:
+    class Owner(bytearray):
+        pass
+
+    owner = Owner(np.arange(12.0).tobytes())
+    gone = weakref.ref(owner)
+    x = np.frombuffer(owner)
+    pieces = libsplit.split(x, 3)
+    pieces[1][0] = -1
+    assert x[4] == -1
+    del owner, x
+    gc.collect()
+    assert gone() is not None and pieces[1][0] == -1
+    del pieces
+    gc.collect()
+    assert gone() is None
+
+
+def test_read_only_stays_so() -> None:
+    x = np.arange(4)
+    x.flags.writeable = False
+    assert not any(piece.flags.writeable for piece in libsplit.split(x, 2))
+    assert all(piece.flags.writeable for piece in libsplit.copy(x, 2))
+
+
+def test_references() -> None:
+    x = np.array([1, "two", None, [4]], object)
+    assert libsplit.split(x, 2)[1][1] is x[3]
+    with pytest.raises(TypeError, match="refer to memory outside"):
+        libsplit.copy(x, 2)
+    with pytest.raises(TypeError, match="mask would be lost"):
+        libsplit.split(np.ma.masked_array([1, 2], [True, False]), 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((0,), ValueError, "sections is 0, at least 1 is needed"),
+        ((-1,), ValueError, "sections is -1, at least 1 is needed"),
+        ((2**62,), ValueError, "sections is 4611686018427387904, which does not divide"),
+        ((2**64,), OverflowError, "too large"),
+        ((2.5,), TypeError, "sections is of <class 'float'>"),
+        (("ab",), TypeError, "interpreted as an integer"),
+        (([1, 2],), ValueError, "sections adds up to 3, the axis has 6"),
+        (([-1, -1],), ValueError, r"sections\[1\] is a second -1"),
+        (([-2, 8],), ValueError, r"sections\[0\] is -2"),
+        (([2**63 - 1, 2],), ValueError, "sections adds up to more than"),
+        (([],), ValueError, "sections"),
+        ((2, 1), ValueError, r"axis 1 is outside \[-1, 0\] of rank 1"),
+        ((2, -2), ValueError, "axis -2"),
+        ((libsplit.Operator.openvino_split(2), 0), TypeError, "parameters of its own"),
+    ],
+)
+def test_refused(arguments: Any, error: type[Exception], message: str) -> None:
+    functions: list[Any] = [libsplit.split, libsplit.copy, libsplit.Plan]
+    for function in functions:
+        with pytest.raises(error, match=message) as raised:
+            function(np.arange(6), *arguments)
+        for word in "params", "NULL", "LIBSPLIT_", "libsplit_":
+            assert word not in str(raised.value)
+
+
+def test_refused_inputs() -> None:
+    with pytest.raises(ValueError, match="without axes"):
+        libsplit.split(np.array(1.0), 1)
+    no_tensor: Any = [1, 2]
+    with pytest.raises(TypeError, match="x is of <class 'list'>: pass a NumPy array"):
+        libsplit.split(no_tensor, 2)
+    other: Any = "odd"
+    with pytest.raises(ValueError, match="uneven is 'odd'"):
+        libsplit.split(np.arange(3), 2, uneven=other)
+    with pytest.raises(ValueError, match="axis -3 is outside"):
+        libsplit.split(layouts(np.zeros((2, 2)))[5], 2, axis=-3)
+
+
+def test_infer_with_what_is_not_known() -> None:
+    assert libsplit.infer((None, 4), [1, -1]) == [(1, 4), (None, 4)]
+    assert libsplit.infer((None, None), 2, axis=1) == [(None, None)] * 2
+    assert libsplit.infer((None,), 2, uneven="even_out") == [(None,)] * 2
+    with pytest.raises(ValueError, match="infer when it is"):
+        libsplit.infer((None,), 2, uneven="chunk")
+    with pytest.raises(ValueError, match="None stands for an unknown extent"):
+        libsplit.infer((-1,), 2)
+    halves = libsplit.Operator.onnx_split(num_outputs=2, opset=11)
+    assert libsplit.infer((4,), halves, dtype="float16") == [(2,), (2,)]
+    with pytest.raises(TypeError, match="BFLOAT16 is not allowed by ONNX Split-11"):
+        libsplit.infer((4,), halves, dtype=ml_dtypes.bfloat16)
