@@ -26,6 +26,7 @@ unexport MAKEFLAGS
 cmake := $(shell echo 'cmake_minimum_required(VERSION 3.20)' | \
                  PATH="$(PATH)" cmake -P /dev/stdin 2>/dev/null || echo $(VENV)/made)
 adapter := adapters/onnxruntime/Cargo.toml
+tool := cli/Cargo.toml
 rust := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 jobs := $(shell getconf _NPROCESSORS_ONLN)
 prefix := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
@@ -36,14 +37,14 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' Makefile
 
 .PHONY: run
-run: build onnxruntime $(VENV)/onnxruntime-made ## build everything and run it on real input
+run: build cli onnxruntime $(VENV)/onnxruntime-made $(VENV)/checkpoint-made ## build everything and run it on real input
 	@echo "==> run: the examples"
 	@examples/run.sh
 	@echo "==> run: a model in ONNX Runtime"
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
 .PHONY: test
-test: lint test-rust build test-examples test-bench test-c test-variants test-adapter ## lint, and run all tests
+test: lint test-rust build test-examples test-cli test-bench test-c test-variants test-adapter ## lint, and run all tests
 
 .PHONY: bench
 bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
@@ -91,12 +92,17 @@ lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and 
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --manifest-path $(adapter) --locked --all-targets \
 	    --target-dir target/onnxruntime -- -D warnings
+	@cargo fmt --manifest-path $(tool) --all --check || \
+	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
+	@cargo clippy --manifest-path $(tool) --locked --workspace --all-targets \
+	    --target-dir target/cli -- -D warnings
 
 .PHONY: format
 format: toolchain $(VENV)/made ## reformat the code the way lint wants it
 	@echo "==> format: cargo fmt, clang-format"
 	@cargo fmt --all
 	@cargo fmt --manifest-path $(adapter)
+	@cargo fmt --manifest-path $(tool) --all
 	@cargo fmt --manifest-path fuzz/Cargo.toml
 	@clang-format -i $(C_FILES)
 
@@ -112,6 +118,11 @@ onnxruntime: build ## build the adapter for ONNX Runtime; 'make install' then in
 	@echo "==> build: the adapter for ONNX Runtime"
 	@cmake --build $(BUILD) --target libsplit-onnxruntime
 
+.PHONY: cli
+cli: build ## build the command-line tool; 'make install' then installs it too
+	@echo "==> build: the command-line tool"
+	@cmake --build $(BUILD) --target libsplit-cli
+
 .PHONY: test-rust
 test-rust: toolchain
 	@echo "==> test: cargo test"
@@ -121,6 +132,12 @@ test-rust: toolchain
 test-examples: build $(VENV)/made
 	@echo "==> test: the examples"
 	@"$(PYTHON)" examples/check.py
+
+.PHONY: test-cli
+test-cli: cli $(VENV)/made
+	@echo "==> test: the command-line tool"
+	@cargo test --manifest-path $(tool) --locked --workspace --target-dir target/cli
+	@"$(PYTHON)" -m unittest discover --start-directory cli/tests
 
 .PHONY: test-bench
 test-bench: build $(VENV)/made
@@ -189,6 +206,10 @@ $(VENV)/clang-made: $(VENV)/made
 
 $(VENV)/onnxruntime-made: $(VENV)/made
 	@tools/onnxruntime.sh $(VENV)
+	@touch $@
+
+$(VENV)/checkpoint-made: $(VENV)/made
+	@tools/checkpoint.sh $(VENV)
 	@touch $@
 
 $(VENV)/made: requirements-dev.txt

@@ -341,7 +341,7 @@ impl Job<'_> {
                     "name": tensor.name,
                     "dtype": tensor.dtype.name,
                     "shape": shape,
-                    "pattern": entry.map(|entry| &shards.plan.entries[entry].0),
+                    "pattern": entry.map(|entry| &shards.plan.entries[entry].pattern),
                     "axis": cut.map(|cut| cut.axis),
                     "rank_shape": cut.map_or(shape.clone(), |cut| cut.shape_of(0, shape)),
                 })
@@ -365,7 +365,7 @@ impl Job<'_> {
         if self.writing.dry_run {
             for (tensor, shape, entry, cut) in tensors {
                 let (name, dtype) = (&tensor.name, tensor.dtype.name);
-                let pattern = entry.map_or("", |entry| &shards.plan.entries[entry].0);
+                let pattern = entry.map_or("", |entry| &shards.plan.entries[entry].pattern);
                 let what = match cut {
                     Some(cut) => format!(
                         "cut on axis {}, {:?} a rank, by {pattern:?}",

@@ -241,8 +241,8 @@ mod tests {
     fn rule(text: &str) -> CutRule {
         let text = format!("[tensors]\na = {{{text}}}");
         let plan = Plan::parse(&text, &Values::new(), &serde_json::Value::Null).unwrap();
-        match plan.entries.into_iter().next() {
-            Some((_, Rule::Cut(rule))) => rule,
+        match plan.entries.into_iter().next().map(|entry| entry.rule) {
+            Some(Rule::Cut(rule)) => rule,
             other => panic!("{other:?}"),
         }
     }

@@ -1,7 +1,7 @@
 //! Every tensor of a checkpoint with its cut.
 
 use super::cut::Cut;
-use super::text::{CutRule, Plan, Rule};
+use super::text::{CutRule, Entry, Plan, Rule};
 use crate::failure::{invalid, refuse};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ fn cut(
     tp: usize,
 ) -> Result<Option<Cut>> {
     let Some(entry) = plan.entry(name) else { return Ok(None) };
-    match &plan.entries[entry].1 {
+    match &plan.entries[entry].rule {
         Rule::Replicate => Ok(None),
         Rule::Cut(rule) => {
             let axis = rule.axis(shape.len())?;
@@ -69,7 +69,7 @@ fn weight_of<'a>(
     let Some(shape) = tensors.get(&weight) else {
         refuse!("scale_of = {sibling:?}: there is no tensor {weight} beside it");
     };
-    match plan.entry(&weight).map(|entry| &plan.entries[entry].1) {
+    match plan.entry(&weight).map(|entry| &plan.entries[entry].rule) {
         None | Some(Rule::Replicate) => Ok((weight, None, None)),
         Some(Rule::Cut(rule)) => {
             let axis = rule.axis(shape.len()).with_context(|| format!("tensor {weight}"))?;
@@ -120,8 +120,8 @@ fn scale_cut(
 
 fn warnings(plan: &Plan, placed: &Placed) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (index, (pattern, _)) in plan.entries.iter().enumerate() {
-        if !placed.tensors.values().any(|(entry, _)| *entry == Some(index)) {
+    for (index, Entry { pattern, is_optional, .. }) in plan.entries.iter().enumerate() {
+        if !is_optional && !placed.tensors.values().any(|(entry, _)| *entry == Some(index)) {
             warnings.push(format!("pattern {pattern:?} matches no tensor"));
         }
     }
@@ -134,7 +134,7 @@ fn warnings(plan: &Plan, placed: &Placed) -> Vec<String> {
 pub fn whole_shapes(plan: &Plan, local: &Tensors, tp: usize) -> Result<Tensors> {
     let mut whole = Tensors::new();
     for (name, shape) in local {
-        let extents = plan.entry(name).map(|entry| &plan.entries[entry].1);
+        let extents = plan.entry(name).map(|entry| &plan.entries[entry].rule);
         let shape = match extents {
             Some(Rule::Cut(rule)) => whole_shape(rule, shape, tp),
             Some(Rule::ScaleOf { sibling, block }) => {
@@ -297,7 +297,8 @@ mod tests {
 
     #[test]
     fn what_matches_nothing_is_told() {
-        let placed = place(&plan("'a' = 'colwise'"), &tensors(&[("b.w", &[2, 2])]), 2).unwrap();
+        let plan = plan("'a' = 'colwise'\n'c' = {rule = 'colwise', optional = true}");
+        let placed = place(&plan, &tensors(&[("b.w", &[2, 2])]), 2).unwrap();
         let told = ["pattern \"a\" matches no tensor", "no pattern matches b.w: replicated"];
         assert_eq!(placed.warnings, told);
     }

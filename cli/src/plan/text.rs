@@ -24,9 +24,18 @@ pub type Values = BTreeMap<String, u64>;
 /// Patterns with their rules, in the plan's order.
 #[derive(Debug)]
 pub struct Plan {
-    pub entries: Vec<(String, Rule)>,
+    pub entries: Vec<Entry>,
     /// What of the given numbers it uses.
     pub values: Values,
+}
+
+/// A pattern with its rule.
+#[derive(Debug)]
+pub struct Entry {
+    pub pattern: String,
+    pub rule: Rule,
+    /// Whether it may match no tensor.
+    pub is_optional: bool,
 }
 
 /// What becomes of a tensor.
@@ -84,6 +93,8 @@ struct RawPlan {
 #[serde(deny_unknown_fields)]
 struct RawRule {
     rule: Option<String>,
+    #[serde(default)]
+    optional: bool,
     axis: Option<i64>,
     heads: Option<Number>,
     parts: Option<String>,
@@ -113,9 +124,12 @@ impl Plan {
         };
         let mut names = Names { given: values, plan: &raw.values, config, used: Values::new() };
         let entries = raw.tensors.into_iter().map(|(pattern, value)| {
-            let rule = raw_rule(value).and_then(|raw| raw.rule(&mut names));
-            let rule = rule.with_context(|| format!("{pattern:?}"))?;
-            Ok((pattern, rule))
+            let entry = raw_rule(value).and_then(|raw| {
+                let is_optional = raw.optional;
+                Ok((is_optional, raw.rule(&mut names)?))
+            });
+            let (is_optional, rule) = entry.with_context(|| format!("{pattern:?}"))?;
+            Ok(Entry { pattern, rule, is_optional })
         });
         let entries = entries.collect::<Result<_>>()?;
         Ok(Self { entries, values: names.used })
@@ -123,7 +137,7 @@ impl Plan {
 
     /// The first entry whose pattern matches a tensor's name, or its module's.
     pub fn entry(&self, name: &str) -> Option<usize> {
-        self.entries.iter().position(|(pattern, _)| matches(pattern, name))
+        self.entries.iter().position(|entry| matches(&entry.pattern, name))
     }
 }
 
@@ -322,7 +336,7 @@ mod tests {
         let parts = |text: &str| {
             let text =
                 format!("[values]\nmine = 7\n[tensors]\na = {{rule = 'packed', parts = '{text}'}}");
-            match plan(&text)?.entries.remove(0).1 {
+            match plan(&text)?.entries.remove(0).rule {
                 Rule::Cut(cut) => match cut.parts {
                     Parts::Heads(parts) => {
                         Ok(parts.into_iter().map(|part| part.1).collect::<Vec<_>>())
