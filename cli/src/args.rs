@@ -46,6 +46,7 @@ pub enum Command {
 
 /// What every subcommand that writes files takes.
 #[derive(Args)]
+#[allow(clippy::struct_excessive_bools)] // flags of a command line
 pub struct Writing {
     /// Replace outputs that are there already
     #[arg(long)]

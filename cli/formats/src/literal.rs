@@ -174,14 +174,20 @@ impl<'a> Reader<'a> {
 
     fn escape(&mut self, text: &mut String) -> Result<()> {
         let digits = match self.take() {
-            Some('n') => return Ok(text.push('\n')),
-            Some('r') => return Ok(text.push('\r')),
-            Some('t') => return Ok(text.push('\t')),
-            Some(same @ ('\\' | '\'' | '"')) => return Ok(text.push(same)),
             Some('x') => 2,
             Some('u') => 4,
             Some('U') => 8,
-            _ => return Err(self.unexpected("an escape")),
+            other => {
+                let meant = match other {
+                    Some('n') => '\n',
+                    Some('r') => '\r',
+                    Some('t') => '\t',
+                    Some(same @ ('\\' | '\'' | '"')) => same,
+                    _ => return Err(self.unexpected("an escape")),
+                };
+                text.push(meant);
+                return Ok(());
+            }
         };
         let code = self.rest().get(..digits).and_then(|code| u32::from_str_radix(code, 16).ok());
         let Some(code) = code else { return Err(self.unexpected("hexadecimal digits")) };

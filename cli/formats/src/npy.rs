@@ -173,13 +173,8 @@ fn product(shape: &[i64]) -> Option<usize> {
 /// A shape as Python writes it.
 #[must_use]
 pub fn tuple(shape: &[i64]) -> String {
-    match shape {
-        [only] => format!("({only},)"),
-        _ => {
-            let extents: Vec<_> = shape.iter().map(ToString::to_string).collect();
-            format!("({})", extents.join(", "))
-        }
-    }
+    let extents: Vec<_> = shape.iter().map(ToString::to_string).collect();
+    format!("({}{})", extents.join(", "), if shape.len() == 1 { "," } else { "" })
 }
 
 #[cfg(test)]

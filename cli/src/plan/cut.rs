@@ -73,7 +73,10 @@ impl CutRule {
                 let found = if axis < 0 { axis.saturating_add(count) } else { axis };
                 match usize::try_from(found) {
                     Ok(axis) if axis < rank => Ok(Some(axis)),
-                    _ => refuse!("axis {axis} is outside of the {rank} axes that it has"),
+                    _ => refuse!(
+                        "axis {axis} is outside of the {rank} axes that it has: correct axis, or give \
+                         the tensor a pattern of its own"
+                    ),
                 }
             }
             AxisRule::In if rank == 1 => Ok(None),
@@ -265,7 +268,7 @@ mod tests {
         let error = refused("rule = 'colwise'", 6, 4);
         assert!(error.contains('6') && error.contains("4 ranks"), "{error}");
         let error = refused("rule = 'packed', split_factor = 3", 8, 2);
-        assert!(error.contains("8") && error.contains("3 equal parts"), "{error}");
+        assert!(error.contains('8') && error.contains("3 equal parts"), "{error}");
     }
 
     #[test]
