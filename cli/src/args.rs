@@ -13,11 +13,16 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 a file cannot be read or written; 2 wrong usage; 3 an input is corrupt or not \
-of its format; 4 the operator's rules or the plan refuse the split; 5 an output is there already; \
-130 stopped by a signal.
+Exit codes:
+  0    done
+  1    a file cannot be read or written
+  2    wrong usage
+  3    an input is corrupt or not of its format
+  4    the operator's rules or the plan refuse the split
+  5    an output is there already
+  130  stopped by a signal
 
-Outputs get their names when all are complete. After an error or a signal there are none; a process \
+Outputs get their names when all are complete. After an error or a signal there are none; a process
 that is killed leaves a directory .libsplit-... beside them, to be removed by hand.
 
 NO_COLOR in the environment turns colours off; progress is shown on a terminal only.";
@@ -103,9 +108,9 @@ pub struct Npy {
 const NPY_NOTES: &str = "\
 Messages call --parts params.num_outputs, and --lengths and --each params.split.
 
-What the operator says of element types applies to bool, integers, float16, float32, float64, \
-complex64 and complex128, of either byte order. Items of other dtypes (strings, times, structures, \
-long doubles) are split as so many bytes each, by the rules of UINT8. Python objects are not in the \
+What the operator says of element types applies to bool, integers, float16, float32, float64,
+complex64 and complex128, of either byte order. Items of other dtypes (strings, times, structures,
+long doubles) are split as so many bytes each, by the rules of UINT8. Python objects are not in the
 file as such and cannot be split.
 
 The pieces are written in C order. Files are mapped into memory and may be larger than it.";
