@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::report::{print, print_json};
 use crate::signals;
 use crate::split::{Layout, Lengths, Output, Pool, Split};
-use crate::staging::{create, Staging};
+use crate::staging::{check_names, create, Staging};
 use anyhow::{Context, Result};
 use libsplit::ffi::{libsplit_dtype, libsplit_op, LIBSPLIT_FLAG_CLAMP_UNEVEN};
 use libsplit_formats::npy::{tuple, Header};
@@ -46,7 +46,9 @@ pub fn npy(args: &Npy) -> Result<()> {
     // The rules have been applied without the axis of a byte, which must not be taken for axis -1.
     split.axis = split.axis.rem_euclid(i64::try_from(header.shape.len())?);
     let names = names(args, shapes.len());
-    if !args.writing.dry_run {
+    if args.writing.dry_run {
+        check_names(&args.outdir, &names, args.writing.force)?;
+    } else {
         let staging = Staging::files_in(&args.outdir, &names, args.writing.force)?;
         let progress = Progress::new(bytes as u64, args.writing.quiet);
         let job = Job { args, split, items, header: &header, shapes: &shapes, names: &names };

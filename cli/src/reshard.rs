@@ -8,7 +8,7 @@ use crate::plan::{place, ready, whole_shapes, Cut, Placed, Plan, Values, READY};
 use crate::progress::Progress;
 use crate::report::{bytes_text, print, print_json, warn};
 use crate::shards::{lay_out, rank_name, with_total, Manifest, Shards, VERSION};
-use crate::staging::{create, Staging, MANIFEST};
+use crate::staging::{check_directory, check_names, create, Staging, MANIFEST};
 use crate::transfer::{End, Mover, Side, Whole};
 use anyhow::{Context, Result};
 use libsplit_formats::safetensors::{Header, Tensor};
@@ -132,14 +132,11 @@ impl Job<'_> {
         self.warn(&placed)?;
         let placed = if self.tp.is_some() { placed } else { Placed::default() };
         let made = self.layout(shards, &placed)?;
-        let (mut read, mut written) = (0, 0);
-        if !self.writing.dry_run {
-            let output = self.output.unwrap_or(Path::new("."));
-            (read, written) = match self.tp {
-                Some(tp) => self.write_ranks(shards, &placed, &made, output, tp)?,
-                None => self.write_whole(shards, &placed, made, output)?,
-            };
-        }
+        let (read, written) = match (self.output, self.tp) {
+            (Some(output), Some(tp)) => self.write_ranks(shards, &placed, &made, output, tp)?,
+            (Some(output), None) => self.write_whole(shards, &placed, made, output)?,
+            (None, _) => (0, 0), // a dry run
+        };
         self.tell(shards, &placed, read, written)
     }
 
@@ -185,6 +182,10 @@ impl Job<'_> {
         output: &Path,
         tp: usize,
     ) -> Result<(u64, u64)> {
+        if self.writing.dry_run {
+            check_directory(output, self.writing.force)?;
+            return Ok((0, 0));
+        }
         let staging = Staging::directory(output, self.writing.force)?;
         for rank in 0..tp {
             let directory = staging.path().join(rank_name(rank));
@@ -235,6 +236,10 @@ impl Job<'_> {
         let name = |made: &Made| made.name.to_string_lossy().into_owned();
         let mut names: Vec<_> = made.iter().flatten().map(name).collect();
         names.extend(shards.index.as_ref().map(|index| index.name.clone()));
+        if self.writing.dry_run {
+            check_names(directory, &names, self.writing.force)?;
+            return Ok((0, 0));
+        }
         let staging = Staging::files_in(directory, &names, self.writing.force)?;
         let done = self.write(shards, placed, &made, staging.path(), directory)?;
         if let Some(index) = &shards.index {

@@ -75,7 +75,7 @@ impl Staging {
 }
 
 /// Refuses names that are taken.
-fn check_names(target: &Path, names: &[String], force: bool) -> Result<()> {
+pub fn check_names(target: &Path, names: &[String], force: bool) -> Result<()> {
     for path in names.iter().map(|name| target.join(name)) {
         if path.is_dir() {
             let message = format!("cannot write {}: it is a directory", path.display());
@@ -90,7 +90,7 @@ fn check_names(target: &Path, names: &[String], force: bool) -> Result<()> {
 }
 
 /// Refuses a directory with something in it; by force, one that is not of shards.
-fn check_directory(target: &Path, force: bool) -> Result<()> {
+pub fn check_directory(target: &Path, force: bool) -> Result<()> {
     if target.symlink_metadata().is_err() {
         return Ok(());
     }

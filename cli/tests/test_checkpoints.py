@@ -172,8 +172,10 @@ class ShardAndJoin(CheckpointTest):
             self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
 
     def test_four_bits_cut_within_a_byte(self):
-        plan = "[tensors]\nrow = 'rowwise'\npacked = {rule = 'packed', parts = 'q:2,k:4', axis = 1}\n"
-        tensors = {"row": noise("F4", 8, 6), "packed": noise("F4", 12, 18), "row.b": noise("F4", 4, 10)}
+        plan = ("[tensors]\nrow = 'rowwise'\npacked = {rule = 'packed', parts = 'q:2,k:4', axis = 1}\n"
+                "kv = {rule = 'packed', parts = 'q:2,k:1,v:1', axis = 1, replicate_kv = true}\n")
+        tensors = {"row": noise("F4", 8, 6), "packed": noise("F4", 12, 18), "row.b": noise("F4", 4, 10),
+                   "kv": noise("F4", 6, 12)}
         self.save(tensors, plan)
         for chunk in [64, "8M"]:
             self.assert_succeeds(self.shard(2, "--force", "--chunk", chunk))
@@ -185,6 +187,9 @@ class ShardAndJoin(CheckpointTest):
                 q, k = np.split(bits(tensors["packed"]), [6], 1)
                 part = np.concatenate([np.split(it, 2, 1)[rank] for it in (q, k)], 1)
                 self.assertEqual(found["packed"], packed("F4", part))
+                kv = bits(tensors["kv"])
+                part = np.concatenate([np.split(kv[:, :6], 2, 1)[rank], kv[:, 6:]], 1)
+                self.assertEqual(found["kv"], packed("F4", part))
             self.assert_succeeds(self.join("--force", "--chunk", chunk))
             self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
         plan = "[tensors]\nrow = 'rowwise'\n"
@@ -531,12 +536,14 @@ class Outputs(CheckpointTest):
         self.save()
         self.assert_succeeds(self.shard(2))
         names = os.listdir(self.out)
-        self.assert_fails(self.shard(4), EXISTS, "out has shards", "--force", left=names)
+        for more in [[], ["--dry-run"]]:
+            self.assert_fails(self.shard(4, *more), EXISTS, "out has shards", "--force", left=names)
         self.assert_succeeds(self.shard(4, "--force"))
         self.assertEqual(len(os.listdir(self.out)), 5)
         self.joined.write_text("mine")
-        self.assert_fails(self.join(), EXISTS, "joined.safetensors", "--force",
-                          left=os.listdir(self.out))
+        for more in [[], ["--dry-run"]]:
+            self.assert_fails(self.join(*more), EXISTS, "joined.safetensors", "--force",
+                              left=os.listdir(self.out))
         self.assertEqual(self.joined.read_text(), "mine")
         self.assert_succeeds(self.join("--force"))
         # A directory with something else in it is never replaced; an empty one always.

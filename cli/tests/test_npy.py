@@ -225,7 +225,8 @@ class Npy(ToolTest):
         self.assert_succeeds(self.split("--parts 2"))
         array = self.save(np.ones((4, 2)))
         left = ["array_0.npy", "array_1.npy"]
-        self.assert_fails(self.split("--parts 2"), EXISTS, "array_0.npy", "--force", left=left)
+        for options in ["--parts 2", "--parts 2 --dry-run"]:
+            self.assert_fails(self.split(options), EXISTS, "array_0.npy", "--force", left=left)
         self.assert_same(np.load(self.output(1)), before[2:])
         self.assert_succeeds(self.split("--parts 2 --force"))
         self.assert_same(np.load(self.output(1)), array[2:])

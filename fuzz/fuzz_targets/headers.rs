@@ -16,14 +16,13 @@ fuzz_target!(|bytes: &[u8]| {
 fn check_npy(file: &[u8]) {
     let Ok((header, size)) = npy::Header::parse(file) else { return };
     assert!(size <= file.len());
-    let bytes = header.bytes(&header.shape);
     let piece = header.of_piece(&header.shape);
     let (again, size) = npy::Header::parse(&piece).unwrap();
     assert_eq!((size, size % 64), (piece.len(), 0));
-    assert_eq!((again.descr, again.size), (header.descr, header.size));
-    assert_eq!((again.code, again.shape), (header.code, header.shape.clone()));
+    assert_eq!((&again.descr, &again.code), (&header.descr, &header.code));
+    assert_eq!((&again.shape, again.size), (&header.shape, header.size));
+    assert_eq!(again.bytes(&again.shape).ok(), header.bytes(&header.shape).ok());
     assert!(!again.fortran);
-    assert_eq!(header.bytes(&header.shape).ok(), bytes.ok());
 }
 
 /// A header of a file that has so many bytes after it.

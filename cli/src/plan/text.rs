@@ -18,6 +18,9 @@ pub fn ready(name: &str) -> Option<&'static str> {
     READY.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
+/// More parts than this are taken for a mistake.
+const MOST_PARTS: u64 = 1 << 16;
+
 /// Numbers by name, for `{name}` in a plan.
 pub type Values = BTreeMap<String, u64>;
 
@@ -237,7 +240,12 @@ impl RawRule {
             return Ok(Parts::Heads(names.parts(parts)?));
         }
         Ok(Parts::Elements(match &self.split_factor {
-            Some(factor) => names.count(factor)?,
+            Some(factor) => match names.count(factor)? {
+                factor @ ..=MOST_PARTS => factor,
+                factor => {
+                    refuse!("split_factor {factor}: more than {MOST_PARTS} parts are a mistake")
+                }
+            },
             None if name == "packed" => 2, // as transformers has it
             None => 1,
         }))
@@ -362,6 +370,7 @@ mod tests {
             ("[tensors]\na = 'diagonal'", "colwise, rowwise, packed and replicate"),
             ("[tensors]\na = 3", "a"),
             ("[tensors]\na = {}", "neither"),
+            ("[tensors]\na = {rule = 'packed', split_factor = 65537}", "65536"),
             ("[tensors]\na = {rule = 'colwise', head = 3}", "head"),
             ("[tensors]\na = {rule = 'packed', layout = 'woven'}", "concat and grouped"),
             ("[tensors]\na = {rule = 'packed', layout = 'grouped'}", "parts"),
