@@ -8,6 +8,7 @@ The checkpoint is Silero VAD, which the Python package silero-vad ships.
 import filecmp
 import importlib.util
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import sys
 import numpy as np
 from safetensors.numpy import load_file
 
-PLAN = pathlib.Path(__file__).with_name("silero.toml")
+PLAN = pathlib.Path(os.path.relpath(__file__)).with_name("silero.toml")
 TP = 4
 
 
@@ -28,7 +29,7 @@ def libsplit(*arguments):
 
 def checkpoint():
     package = importlib.util.find_spec("silero_vad").submodule_search_locations[0]
-    return pathlib.Path(package) / "data/silero_vad_16k.safetensors"
+    return pathlib.Path(os.path.relpath(package)) / "data/silero_vad_16k.safetensors"
 
 
 def table(told):

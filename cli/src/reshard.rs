@@ -30,6 +30,7 @@ pub fn shard(args: &Shard) -> Result<()> {
         command: "shard",
         tp: Some(args.tp.into()),
         output: args.output.as_deref(),
+        is_new_plan: true,
         strict: args.plan.strict,
         chunk: args.chunk,
         writing: &args.writing,
@@ -44,6 +45,7 @@ pub fn join(args: &Join) -> Result<()> {
         command: "join",
         tp: args.tp.map(usize::from),
         output: args.output.as_deref(),
+        is_new_plan: args.plan.plan.is_some(),
         strict: args.plan.strict,
         chunk: args.chunk,
         writing: &args.writing,
@@ -97,6 +99,8 @@ struct Job<'a> {
     /// For so many ranks, or one whole.
     tp: Option<usize>,
     output: Option<&'a Path>,
+    /// Whether the plan is the user's, and not that of the shards, of which has been told before.
+    is_new_plan: bool,
     strict: bool,
     chunk: u64,
     writing: &'a Writing,
@@ -145,7 +149,7 @@ impl Job<'_> {
             let all = placed.warnings.join("; ");
             return Err(failure(Kind::Refused, format!("{all} (--strict)")));
         }
-        if self.command == "shard" && !self.writing.json {
+        if self.is_new_plan && !self.writing.json {
             placed.warnings.iter().for_each(|warning| warn(warning));
         }
         Ok(())
@@ -382,17 +386,18 @@ impl Job<'_> {
                 writeln!(text, "{name}  {dtype} {shape:?}  {what}")?;
             }
         } else {
-            let ranks = |tp: usize| if tp == 1 { "1 rank".into() } else { format!("{tp} ranks") };
-            let count = shards.whole.len();
+            let many = |count: usize, what| match count {
+                1 => format!("1 {what}"),
+                _ => format!("{count} {what}s"),
+            };
+            let ranks = |tp| many(tp, "rank");
+            let tensors = many(shards.whole.len(), "tensor");
             let output = self.output.unwrap_or(Path::new(".")).display();
             let to = self.tp.map_or("the whole".into(), ranks);
             let from = ranks(shards.ranks.len());
             let from = if self.command == "shard" { String::new() } else { format!(" of {from}") };
             let (read, written) = (bytes_text(read), bytes_text(written));
-            writeln!(
-                text,
-                "{count} tensors{from} to {to} in {output}: {read} read, {written} written"
-            )?;
+            writeln!(text, "{tensors}{from} to {to} in {output}: {read} read, {written} written")?;
         }
         print(&text)
     }

@@ -297,6 +297,10 @@ class ShardAndJoin(CheckpointTest):
             self.assert_succeeds(self.run_tool(*command))
             self.assert_succeeds(self.shard(1, "--force", out=direct))
             self.assertEqual(self.rank(0, anew), self.rank(0, direct))
+            self.plan.write_text(PLAN + "'lost' = 'colwise'\n")
+            run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", joined, "--force")
+            self.assertEqual((run.returncode, run.stderr),
+                             (0, 'warning: pattern "lost" matches no tensor\n'))
         (self.out / "libsplit.json").unlink()
         self.assert_fails(self.join("--force"), INVALID, "libsplit.json", "--plan",
                           left=[f"rank-{rank}" for rank in range(4)])
