@@ -2,7 +2,7 @@
 
 use crate::args::Info;
 use crate::checkpoint::Checkpoint;
-use crate::report::{bytes_text, print, print_json};
+use crate::report::{bytes_text, many, print, print_json};
 use crate::shards::{rank_name, Manifest};
 use anyhow::{Context, Result};
 use libsplit_formats::npy::{tuple, Header};
@@ -30,7 +30,13 @@ pub fn info(args: &Info) -> Result<()> {
     for part in &checkpoint.parts {
         let bytes: u64 = part.header.tensors.iter().map(|tensor| tensor.end - tensor.begin).sum();
         let count = part.header.tensors.len();
-        writeln!(text, "{}: {count} tensors, {}", part.path.display(), bytes_text(bytes))?;
+        writeln!(
+            text,
+            "{}: {}, {}",
+            part.path.display(),
+            many(count, "tensor"),
+            bytes_text(bytes)
+        )?;
         for (key, value) in part.header.metadata.iter().flatten() {
             writeln!(text, "  {key} = {value:?}")?;
         }

@@ -5,6 +5,7 @@
 //! | `args.rs` | the command line |
 //! | `npy.rs`, `reshard.rs`, `info.rs`, `pages.rs` | the subcommands |
 //! | `plan/` | plans: patterns and rules in, cuts out |
+//! | `job.rs` | what shard and join have in common: one set of files made of another |
 //! | `checkpoint.rs`, `shards.rs` | safetensors files and sets of them, whole and sharded |
 //! | `transfer.rs` | the bytes of one tensor, from ranks to ranks |
 //! | `split.rs` | the door to libsplit's C functions |
@@ -15,6 +16,7 @@ mod args;
 mod checkpoint;
 mod failure;
 mod info;
+mod job;
 mod npy;
 mod pages;
 mod plan;

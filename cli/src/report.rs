@@ -29,6 +29,11 @@ pub fn error(error: &anyhow::Error) {
     let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {error:#}");
 }
 
+/// So many of them.
+pub fn many(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A number of bytes, for people.
 pub fn bytes_text(bytes: u64) -> String {
     indicatif::HumanBytes(bytes).to_string()
