@@ -181,7 +181,7 @@ memcheck: build ## run the C tests under valgrind, which has to be installed
 	@tools/memcheck.sh $(BUILD)
 
 .PHONY: fuzz
-fuzz: toolchain ## fuzz the C functions, SECONDS for each target, 60 if not given
+fuzz: toolchain ## fuzz the C functions and headers of files, SECONDS for each, 60 if not given
 	@tools/fuzz.sh $(SECONDS)
 
 .PHONY: clean

@@ -208,7 +208,6 @@ impl Job<'_> {
                 file.sync_all().with_context(|| cannot(made))?;
             }
         }
-        progress.finish();
         Ok((mover.read, mover.written))
     }
 

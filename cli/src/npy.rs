@@ -60,7 +60,6 @@ pub fn npy(args: &Npy) -> Result<()> {
                 &progress,
             )?;
         }
-        progress.finish();
         staging.publish_files(&names)?;
     }
     tell(args, &header, &shapes, &names)

@@ -26,8 +26,10 @@ impl Progress {
             self.bar.set_position(done);
         }
     }
+}
 
-    pub fn finish(&self) {
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
