@@ -77,12 +77,6 @@ def write_index(path, files, total=True):
     path.write_text(json.dumps({**metadata, "weight_map": weight_map}))
 
 
-def raw(array, dtype=None):
-    """An array as write_safetensors takes it."""
-    names = {"f4": "F32", "f8": "F64", "f2": "F16", "i4": "I32", "i8": "I64", "u1": "U8"}
-    return (dtype or names[array.dtype.str[1:]], array.shape, array.tobytes())
-
-
 def read_safetensors(path):
     """The tensors of a file by name, as (dtype, shape, bytes), and its metadata."""
     content = path.read_bytes()

@@ -15,8 +15,8 @@ import numpy as np
 from safetensors import safe_open
 
 from common import (
-    EXISTS, FAILED, INVALID, LIBSPLIT, REFUSED, STOPPED, USAGE, ToolTest, limit, raw,
-    read_safetensors, write_index, write_safetensors)
+    EXISTS, FAILED, INVALID, LIBSPLIT, REFUSED, STOPPED, ToolTest, limit, read_safetensors,
+    write_index, write_safetensors)
 
 RANDOM = np.random.default_rng(2)
 
@@ -342,7 +342,8 @@ class Told(CheckpointTest):
         for plan, tp, words in [
             ("q = 'colwise'", 3, ["q.", "16", "3 ranks", "--tp"]),
             ("q = {rule = 'colwise', heads = 6}", 2, ["q.", "16", "heads 6"]),
-            ("'q.weight' = {rule = 'rowwise', heads = 3}", 2, ["q.weight", "6", "heads is 3", "2 ranks"]),
+            ("'q.weight' = {rule = 'rowwise', heads = 3}", 2,
+             ["q.weight", "6", "heads is 3", "2 ranks"]),
             ("o = {rule = 'rowwise', heads = 4}", 8, ["o.weight", "4 of 4", "8 ranks", "replicate_kv"]),
             ("q = {rule = 'packed', split_factor = 5}", 1, ["q.", "16", "5 equal parts"]),
             ("q = {rule = 'colwise', axis = 1}", 1, ["q.bias", "axis 1", "1 axes"]),
@@ -587,9 +588,9 @@ class Outputs(CheckpointTest):
         self.save({"w": noise("U8", 3000, 1000)}, "[tensors]\nw = 'colwise'\n")
         disk = self.dir / "disk"
         disk.mkdir()
-        mount = ["unshare", "-m", "sh", "-c",
-                 'mount -t tmpfs -o size=2m tmpfs "$1" && shift && "$@"; code=$?; ls -A "$0"; exit $code',
-                 disk, disk]
+        script = """mount -t tmpfs -o size=2m tmpfs "$0" && "$@"
+                    code=$?; ls -A "$0"; exit $code"""  # nothing may be left
+        mount = ["unshare", "-m", "sh", "-c", script, disk]
         tool = [LIBSPLIT, "shard", self.model, "--tp", "2", "--plan", self.plan, "-o", disk / "out"]
         if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
             return self.test_a_full_disk()  # no right to mount here; the other way to fill a disk

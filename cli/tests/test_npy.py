@@ -445,6 +445,6 @@ class Npy(ToolTest):
                         "--threads 0", "--op concat", "--axis"]:
             with self.subTest(options=options):
                 run = self.split(options)
-                self.assertEqual((run.returncode, run.stdout), (2, ""))
+                self.assertEqual((run.returncode, run.stdout), (USAGE, ""))
                 self.assertIn("error:", run.stderr)
         self.assertIn("--lengths", self.run_tool("npy", "--help").stdout)
