@@ -722,7 +722,7 @@ static const struct bad number_cases[] = {
      NO_OUTPUT},
     {"num_outputs 2^40 of nothing before Split-18", old_param_2_to_40_of_nothing, ALL,
      ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
-    {"empty lengths", empty_lengths, ALL, ERROR(NUM_OUTPUTS), "outputs", NO_OUTPUT},
+    {"empty lengths", empty_lengths, ALL, ERROR(NUM_OUTPUTS), "lengths", NO_OUTPUT},
     {"num_splits 0", splits_0, ALL, ERROR(NUM_OUTPUTS), "num_outputs", NO_OUTPUT, NUMBERS(1, 0)},
     {"num_splits 0 of nothing", splits_0_of_nothing, ALL, ERROR(NUM_OUTPUTS), "num_outputs",
      NO_OUTPUT, NUMBERS(1, 0)},

@@ -17,13 +17,15 @@ EXPECTED = "1 2 | 3 4 5 6\n"
 parser = argparse.ArgumentParser()
 parser.add_argument("way")
 parser.add_argument("--build", type=Path, help="the build directory of libsplit")
+parser.add_argument("--installed", type=Path, help="where it lies already, instead of 'install'")
 parser.add_argument("--config", help="its build type")
 parser.add_argument("--cmake")
 parser.add_argument("--cc")
 args = parser.parse_args()
 
 work = args.build / "consumer"
-moved = work / "moved"
+moved = args.installed or work / "moved"
+work.mkdir(exist_ok=True)
 
 
 def run(*command, **env):
@@ -52,20 +54,19 @@ def install():
 def pkg_config():
     (pc,) = moved.rglob("libsplit.pc")
 
-    def flags(*options):
-        return shlex.split(run("pkg-config", *options, "libsplit", PKG_CONFIG_PATH=str(pc.parent)))
+    def flags(name):
+        path = {"PKG_CONFIG_PATH": str(pc.parent)}
+        return shlex.split(run("pkg-config", "--cflags", "--libs", name, **path))
 
     libdir = pc.parent.parent
-    run(args.cc, PROGRAM, "-o", work / "shared", *flags("--cflags", "--libs"))
+    run(args.cc, PROGRAM, "-o", work / "shared", *flags("libsplit"))
     check(work / "shared", LD_LIBRARY_PATH=str(libdir))
 
-    # As the two libraries lie side by side, -lsplit alone would mean the shared one.
-    static = flags("--static", "--cflags", "--libs")
-    named = ["-l:libsplit.a" if flag == "-lsplit" else flag for flag in static]
-    run(args.cc, PROGRAM, "-o", work / "static", *named)
+    run(args.cc, PROGRAM, "-o", work / "static", *flags("libsplit-static"))
     check(work / "static")
-    run(args.cc, "-static", PROGRAM, "-o", work / "all-static", *static)
-    check(work / "all-static")
+    for libsplit in flags("libsplit-static"), flags("libsplit"):
+        run(args.cc, "-static", PROGRAM, "-o", work / "all-static", *libsplit)
+        check(work / "all-static")
 
 
 def cmake_project(name, *options):

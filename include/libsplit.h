@@ -114,6 +114,12 @@
 #define LIBSPLIT_FLAG_NEVER_STREAM 4
 
 /**
+ * A split prepared once, to be run many times: bytes of the caller's, aligned to 8, as many as
+ * libsplit_plan_size() says. libsplit_plan_init() makes one.
+ */
+typedef struct libsplit_plan libsplit_plan;
+
+/**
  * What became of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that tells the kind
  * of error. New kinds may be added; treat any number other than 0 as an error.
  */
@@ -222,6 +228,11 @@ typedef int32_t libsplit_status;
  * A bug in libsplit. Please report it.
  */
 #define LIBSPLIT_STATUS_ERROR_INTERNAL 23
+/**
+ * Memory that is no plan of this library: all zero, made by another version, or too small for
+ * one.
+ */
+#define LIBSPLIT_STATUS_ERROR_PLAN 24
 
 /**
  * An element type: the number of ONNX TensorProto.DataType.
@@ -743,6 +754,117 @@ libsplit_status libsplit_copy(const struct libsplit_tensor *input,
                               size_t num_outputs,
                               const struct libsplit_executor *executor,
                               struct libsplit_error *error);
+
+/**
+ * libsplit_plan_size() tells how many bytes a plan takes for an input of this rank and so many
+ * outputs, the same for every operator, element type and layout: at most 1 KiB, 24 bytes an output,
+ * and 32 bytes an axis and output. 0 = rank or number out of range. Never fails otherwise.
+ *
+ * May be called from any thread at any time.
+ */
+LIBSPLIT_API
+size_t libsplit_plan_size(int32_t rank,
+                          size_t num_outputs);
+
+/**
+ * libsplit_plan_init() decides everything about a split but the addresses, and writes it into
+ * 'plan': 'plan_size' bytes of the caller's, aligned to 8, as many as libsplit_plan_size() says
+ * for input->rank and 'num_outputs', or more.
+ *
+ * 'input' is as for libsplit_copy(), but its data and data_bytes do not matter. 'outputs' are as
+ * for libsplit_copy(), but their data does not matter: an all-zero one is not wanted, by the plan
+ * for ever. 'outputs' may be NULL: then all are wanted and packed.
+ *
+ * A plan keeps no pointer: input, lengths, params and outputs may go away or change. It is plain
+ * bytes, which may be copied and moved, read by many threads at once, and are thrown away without a
+ * call. It belongs to the build of the library that made it, on this kind of machine; do not
+ * store it.
+ *
+ * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory is
+ * unchanged: those of libsplit_copy() that do not concern addresses, and
+ *
+ *   NULL, ALIGNMENT   plan
+ *   PLAN              plan_size is too small
+ *   OVERLAP           plan lies over what is read meanwhile
+ *
+ * May be called from any thread at any time.
+ *
+ * # Safety
+ * Every pointer must be NULL or valid for what its structure says, for the length of the call.
+ */
+LIBSPLIT_API
+libsplit_status libsplit_plan_init(struct libsplit_plan *plan,
+                                   size_t plan_size,
+                                   const struct libsplit_tensor *input,
+                                   const struct libsplit_params *params,
+                                   const struct libsplit_tensor *outputs,
+                                   size_t num_outputs,
+                                   struct libsplit_error *error);
+
+/**
+ * libsplit_plan_copy() does what libsplit_copy() does, by a plan: copies every wanted piece of the
+ * tensor at 'input' to its output.
+ *
+ * 'input' is the address of the input's element [0, ..., 0], outputs[i] that of output i; the
+ * entry of a piece that is not wanted or has no elements is not looked at. How much memory there is
+ * is not asked: the plan's numbers are relied on. Overlaps are refused as by libsplit_copy().
+ * 'executor' and 'error' may be NULL.
+ *
+ * Returns LIBSPLIT_STATUS_OK, or an error:
+ *
+ *   PLAN                   'plan' is no plan of this library
+ *   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor's
+ *                          parallel_for
+ *   NUM_OUTPUTS            num_outputs is not the plan's
+ *   STRUCT_SIZE, FLAGS     executor
+ *   OVERFLOW               addresses past the end of the address space
+ *   OVERLAP                an output overlaps the input, another output, the plan, 'outputs',
+ *                          the executor or 'error'
+ *   EXECUTOR               parallel_for failed or did not run every task
+ *
+ * On an error no byte has been written, but for EXECUTOR, as for libsplit_copy().
+ *
+ * May be called from any thread at any time; concurrent calls may share the plan and inputs, not
+ * outputs.
+ *
+ * # Safety
+ * Every pointer must be NULL or valid: 'plan' for the size of a plan, 'outputs' for num_outputs
+ * addresses, and these and 'input' for what the plan says.
+ */
+LIBSPLIT_API
+libsplit_status libsplit_plan_copy(const struct libsplit_plan *plan,
+                                   const void *input,
+                                   void *const *outputs,
+                                   size_t num_outputs,
+                                   const struct libsplit_executor *executor,
+                                   struct libsplit_error *error);
+
+/**
+ * libsplit_plan_view() does what libsplit_view() does, by a plan: writes where each wanted piece
+ * lies in the tensor at 'input'. Shapes, strides and bit offsets are those that libsplit_view()
+ * gives for the same split; ask it once. The entry of a piece that is not wanted is left as it is.
+ * The input's data is never read, so the address may be any device's.
+ *
+ * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no entry is changed:
+ *
+ *   PLAN               'plan' is no plan of this library
+ *   NULL, ALIGNMENT    plan, outputs, or an input with elements
+ *   NUM_OUTPUTS        num_outputs is not the plan's
+ *   OVERFLOW           addresses past the end of the address space
+ *   OVERLAP            'outputs' lies over the plan or 'error'
+ *
+ * May be called from any thread at any time, on entries that no other thread uses.
+ *
+ * # Safety
+ * Every pointer must be NULL or valid: 'plan' for the size of a plan, 'outputs' for num_outputs
+ * addresses.
+ */
+LIBSPLIT_API
+libsplit_status libsplit_plan_view(const struct libsplit_plan *plan,
+                                   void *input,
+                                   void **outputs,
+                                   size_t num_outputs,
+                                   struct libsplit_error *error);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::operator::Operator;
+use core::ffi::CStr;
 use core::fmt;
 
 /// Which tensor an error is about.
@@ -13,6 +14,14 @@ pub enum Which {
     Split,
     /// This output.
     Output(usize),
+    /// The parameters.
+    Params,
+    /// The executor.
+    Executor,
+    /// The structure that errors are written to.
+    Error,
+    /// The plan.
+    Plan,
 }
 
 /// A count as errors report it.
@@ -26,61 +35,84 @@ impl fmt::Display for Which {
             Self::Input => f.write_str("input"),
             Self::Split => f.write_str("params.split"),
             Self::Output(index) => write!(f, "outputs[{index}]"),
+            Self::Params => f.write_str("params"),
+            Self::Executor => f.write_str("executor"),
+            Self::Error => f.write_str("error"),
+            Self::Plan => f.write_str("plan"),
         }
     }
 }
 
-/// The kinds of error; each has a status of its own in C, of the same number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(i32)]
-#[non_exhaustive]
-pub enum ErrorKind {
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $number:literal $name:literal;)*) => {
+        /// The kinds of error; each has a status of its own in C, of the same number.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(i32)]
+        #[non_exhaustive]
+        pub enum ErrorKind {
+            $($(#[$doc])* $kind = $number,)*
+        }
+
+        /// The name of a status in C, NUL-terminated, by its number.
+        pub(crate) fn status_name(status: i32) -> &'static CStr {
+            match status {
+                0 => c"LIBSPLIT_STATUS_OK",
+                $($number => $name,)*
+                _ => c"LIBSPLIT_STATUS_UNKNOWN",
+            }
+        }
+    };
+}
+
+kinds! {
     /// A pointer that is needed is NULL.
-    Null = 1,
+    Null = 1 c"LIBSPLIT_STATUS_ERROR_NULL";
     /// A descriptor, shape or strides pointer is not aligned for its type.
-    Alignment = 2,
+    Alignment = 2 c"LIBSPLIT_STATUS_ERROR_ALIGNMENT";
     /// A `struct_size` that no version of the library knows, or a tail that is not zero.
-    StructSize = 3,
+    StructSize = 3 c"LIBSPLIT_STATUS_ERROR_STRUCT_SIZE";
     /// No such operator.
-    Operator = 4,
+    Operator = 4 c"LIBSPLIT_STATUS_ERROR_OPERATOR";
     /// No version of the operator at this opset.
-    Opset = 5,
+    Opset = 5 c"LIBSPLIT_STATUS_ERROR_OPSET";
     /// A flag that this version does not know.
-    Flags = 6,
+    Flags = 6 c"LIBSPLIT_STATUS_ERROR_FLAGS";
     /// No such element type, or one that the operator version does not allow.
-    DType = 7,
+    DType = 7 c"LIBSPLIT_STATUS_ERROR_DTYPE";
     /// A rank below 1 or above 64.
-    Rank = 8,
+    Rank = 8 c"LIBSPLIT_STATUS_ERROR_RANK";
     /// An axis outside [-rank, rank-1].
-    Axis = 9,
+    Axis = 9 c"LIBSPLIT_STATUS_ERROR_AXIS";
     /// An extent that is negative, or unknown where it must be known.
-    Shape = 10,
+    Shape = 10 c"LIBSPLIT_STATUS_ERROR_SHAPE";
     /// Lengths that are absent, refused, or of the wrong rank or type.
-    Split = 11,
+    Split = 11 c"LIBSPLIT_STATUS_ERROR_SPLIT";
     /// Lengths or a number of parts that do not fit the extent of the axis.
-    SplitSizes = 12,
+    SplitSizes = 12 c"LIBSPLIT_STATUS_ERROR_SPLIT_SIZES";
     /// A number of outputs that is not the operator's.
-    NumOutputs = 13,
+    NumOutputs = 13 c"LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS";
     /// Too little room in an output's shape or strides.
-    Capacity = 14,
+    Capacity = 14 c"LIBSPLIT_STATUS_ERROR_CAPACITY";
     /// Strides that collide, or that this call cannot serve.
-    Strides = 15,
+    Strides = 15 c"LIBSPLIT_STATUS_ERROR_STRIDES";
     /// A bit offset that does not suit the element type.
-    BitOffset = 16,
+    BitOffset = 16 c"LIBSPLIT_STATUS_ERROR_BIT_OFFSET";
     /// Fewer bytes than the tensor reaches over.
-    DataBytes = 17,
+    DataBytes = 17 c"LIBSPLIT_STATUS_ERROR_DATA_BYTES";
     /// Numbers too large for 63 bits.
-    Overflow = 18,
+    Overflow = 18 c"LIBSPLIT_STATUS_ERROR_OVERFLOW";
     /// Memory that is written overlaps memory that is read or written elsewhere.
-    Overlap = 19,
+    Overlap = 19 c"LIBSPLIT_STATUS_ERROR_OVERLAP";
     /// An output's rank, type or shape is not what the operator gives.
-    Output = 20,
+    Output = 20 c"LIBSPLIT_STATUS_ERROR_OUTPUT";
     /// The number of outputs depends on an extent or length that is not known yet.
-    Unknown = 21,
+    Unknown = 21 c"LIBSPLIT_STATUS_ERROR_UNKNOWN";
     /// The caller's `parallel_for` failed or did not run every task.
-    Executor = 22,
+    Executor = 22 c"LIBSPLIT_STATUS_ERROR_EXECUTOR";
     /// A bug in libsplit.
-    Internal = 23,
+    Internal = 23 c"LIBSPLIT_STATUS_ERROR_INTERNAL";
+    /// Memory that is no plan of this library, or a plan for other numbers.
+    Plan = 24 c"LIBSPLIT_STATUS_ERROR_PLAN";
 }
 
 /// What was wrong with a call, with the numbers that disagree and the remedy in its message.
@@ -100,7 +132,7 @@ pub enum Error {
     #[error("{argument}.struct_size is {actual}, at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")]
     StructSize { argument: &'static str, expected: i64, actual: i64 },
     #[error("{argument}.struct_size is {actual}, at most {expected} is accepted: start from its LIBSPLIT_..._INIT macro")]
-    StructSizeHuge { argument: &'static str, expected: i64, actual: i64 },
+    StructSizeHuge { argument: &'static str, expected: i64, actual: usize },
     #[error("{argument} has non-zero bytes past the {expected} this library knows: zero them, or update libsplit")]
     NonZeroTail { argument: &'static str, expected: i64, actual: i64 },
 
@@ -127,10 +159,12 @@ pub enum Error {
     DTypeUnknown { which: Which, expected: i64, actual: i64 },
     #[error("input.dtype {dtype} is not allowed by {operator}: {remedy} allows it")]
     DTypeNotAllowed { dtype: DType, operator: Operator, remedy: Operator },
-    #[error("input.rank is 0: a tensor without axes cannot be split; give it an axis of extent 1")]
+    #[error("input.rank is 0, at least 1 is needed: a tensor without axes cannot be split; give it an axis of extent 1")]
     RankZero,
-    #[error("{which}.rank {actual} is outside [0, {expected}]: merge axes")]
+    #[error("{which}.rank {actual} is above {expected}: merge axes")]
     Rank { which: Which, expected: i64, actual: i64 },
+    #[error("{which}.rank {actual} is below {expected}: set it to the number of axes")]
+    RankNegative { which: Which, expected: i64, actual: i64 },
     #[error(
         "input.shape[{axis}] is {actual}, at least {expected} is needed: extents are not negative"
     )]
@@ -190,17 +224,19 @@ pub enum Error {
     )]
     NumOutputsParam { expected: i64, actual: i64 },
     #[error("num_outputs is {actual}, {operator} gives {expected} here: pass as many outputs, all-zero where unwanted")]
-    NumOutputsGiven { operator: Operator, expected: i64, actual: i64 },
+    NumOutputsGiven { operator: Operator, expected: i64, actual: usize },
     #[error(
         "params.num_outputs is {actual}, at least {expected} is needed: it is the number of parts"
     )]
     NumOutputsNegative { expected: i64, actual: i64 },
     #[error("{operator} without lengths makes as many parts as the node has outputs: set params.num_outputs")]
     NumOutputsUnknown { operator: Operator },
-    #[error("{actual} outputs asked for: ONNX Split gives at least {expected}")]
+    #[error("num_outputs is {actual}: ONNX Split gives at least {expected} output; pass the outputs of the node")]
     NoOutputs { expected: i64, actual: i64 },
-    #[error("{actual} outputs asked for, at most {expected} are possible: use fewer")]
-    TooManyOutputs { expected: i64, actual: i64 },
+    #[error("params.split has {actual} lengths: ONNX Split gives at least {expected} output; give a length for each")]
+    NoLengths { expected: i64, actual: i64 },
+    #[error("{argument} asks for {actual} outputs, at most {expected} are possible: use fewer")]
+    TooManyOutputs { argument: &'static str, expected: i64, actual: usize },
     #[error(
         "the number of pieces depends on {argument}, which is not known yet: infer when it is"
     )]
@@ -243,6 +279,8 @@ pub enum Error {
     SubByteStrides { output: usize },
     #[error("outputs[{output}] overlaps {other} in memory: give every output a buffer of its own")]
     Overlap { output: usize, other: Which },
+    #[error("outputs[{output}] and {other} reach over the same memory and could not be shown apart: copy them by calls of their own, the other outputs all-zero")]
+    NotShownApart { output: usize, other: Which },
     #[error("outputs[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own")]
     DataOverDescriptor { output: usize, other: Which },
     #[error("outputs[{output}].{field} lies in memory of {other} that is in use too: give it an array of its own")]
@@ -255,8 +293,20 @@ pub enum Error {
         "parallel_for ran {actual} of {expected} tasks: it must run each once before it returns"
     )]
     ExecutorSkipped { expected: i64, actual: i64 },
+
+    // Plans.
     #[error("libsplit failed inside: this is a bug, please report it")]
     Internal,
+    #[error("plan holds no plan of this library (it begins with {actual:#x}): make one with libsplit_plan_init of this build")]
+    NoPlan { actual: u64 },
+    #[error("plan_size is {actual}, {expected} bytes are needed: ask libsplit_plan_size")]
+    PlanSize { expected: usize, actual: usize },
+    #[error("num_outputs is {actual}, the plan has {expected}: pass as many addresses as it was made for")]
+    PlanOutputs { expected: usize, actual: usize },
+    #[error("{argument} lies over {other} in memory: give it memory of its own")]
+    ArrayOverlap { argument: &'static str, other: Which },
+    #[error("{which} is NULL: give the address of its element [0, ..., 0]")]
+    NullAddress { which: Which },
 }
 
 impl Error {
@@ -264,7 +314,9 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Null { .. } | Self::NullField { .. } => ErrorKind::Null,
+            Self::Null { .. } | Self::NullField { .. } | Self::NullAddress { .. } => {
+                ErrorKind::Null
+            }
             Self::Alignment { .. } | Self::AlignmentField { .. } => ErrorKind::Alignment,
             Self::StructSize { .. } | Self::StructSizeHuge { .. } | Self::NonZeroTail { .. } => {
                 ErrorKind::StructSize
@@ -274,7 +326,7 @@ impl Error {
             Self::Flags { .. } => ErrorKind::Flags,
             Self::Axis { .. } => ErrorKind::Axis,
             Self::DTypeUnknown { .. } | Self::DTypeNotAllowed { .. } => ErrorKind::DType,
-            Self::RankZero | Self::Rank { .. } => ErrorKind::Rank,
+            Self::RankZero | Self::Rank { .. } | Self::RankNegative { .. } => ErrorKind::Rank,
             Self::ExtentNegative { .. }
             | Self::ExtentUnknown { .. }
             | Self::LengthsExtent { .. } => ErrorKind::Shape,
@@ -300,6 +352,8 @@ impl Error {
             | Self::NumOutputsNegative { .. }
             | Self::NumOutputsUnknown { .. }
             | Self::NoOutputs { .. }
+            | Self::NoLengths { .. }
+            | Self::PlanOutputs { .. }
             | Self::TooManyOutputs { .. } => ErrorKind::NumOutputs,
             Self::CountUnknown { .. } => ErrorKind::Unknown,
             Self::Capacity { .. } => ErrorKind::Capacity,
@@ -318,10 +372,13 @@ impl Error {
             | Self::StridesCollide { .. }
             | Self::SubByteStrides { .. } => ErrorKind::Strides,
             Self::Overlap { .. }
+            | Self::NotShownApart { .. }
             | Self::DataOverDescriptor { .. }
+            | Self::ArrayOverlap { .. }
             | Self::DescriptorOverlap { .. } => ErrorKind::Overlap,
             Self::ExecutorFailed { .. } | Self::ExecutorSkipped { .. } => ErrorKind::Executor,
             Self::Internal => ErrorKind::Internal,
+            Self::NoPlan { .. } | Self::PlanSize { .. } => ErrorKind::Plan,
         }
     }
 
@@ -342,12 +399,15 @@ impl Error {
             | Self::StridesCollide { output }
             | Self::SubByteStrides { output }
             | Self::Overlap { output, .. }
+            | Self::NotShownApart { output, .. }
             | Self::DataOverDescriptor { output, .. }
             | Self::DescriptorOverlap { output, .. } => Some(output),
             Self::NullField { which, .. }
             | Self::AlignmentField { which, .. }
             | Self::DTypeUnknown { which, .. }
             | Self::Rank { which, .. }
+            | Self::RankNegative { which, .. }
+            | Self::NullAddress { which }
             | Self::TooManyElements { which }
             | Self::StridesOverflow { which }
             | Self::AddressOverflow { which }
@@ -355,7 +415,7 @@ impl Error {
             | Self::BitOffset { which, .. }
             | Self::BitOffsetNotZero { which, .. } => match which {
                 Which::Output(output) => Some(output),
-                Which::Input | Which::Split => None,
+                _ => None,
             },
             _ => None,
         }
@@ -370,10 +430,16 @@ impl Error {
                 Some((if axis < 0 { -rank } else { rank - 1 }, axis))
             }
             Self::LastNegative { last, .. } => Some((0, last)),
+            Self::RankZero => Some((1, 0)),
+            Self::PlanSize { expected, actual } | Self::PlanOutputs { expected, actual } => {
+                Some((number(expected), number(actual)))
+            }
+            Self::StructSizeHuge { expected, actual, .. }
+            | Self::TooManyOutputs { expected, actual, .. }
+            | Self::NumOutputsGiven { expected, actual, .. } => Some((expected, number(actual))),
             Self::Alignment { expected, actual, .. }
             | Self::AlignmentField { expected, actual, .. }
             | Self::StructSize { expected, actual, .. }
-            | Self::StructSizeHuge { expected, actual, .. }
             | Self::NonZeroTail { expected, actual, .. }
             | Self::OperatorUnknown { expected, actual }
             | Self::Opset { expected, actual, .. }
@@ -381,6 +447,7 @@ impl Error {
             | Self::Flags { expected, actual, .. }
             | Self::DTypeUnknown { expected, actual, .. }
             | Self::Rank { expected, actual, .. }
+            | Self::RankNegative { expected, actual, .. }
             | Self::ExtentNegative { expected, actual, .. }
             | Self::LengthsExtent { expected, actual }
             | Self::LengthsAndNumOutputs { expected, actual }
@@ -394,10 +461,9 @@ impl Error {
             | Self::ScalarNotPositive { expected, actual }
             | Self::Uneven { expected, actual, .. }
             | Self::NumOutputsParam { expected, actual }
-            | Self::NumOutputsGiven { expected, actual, .. }
             | Self::NumOutputsNegative { expected, actual }
             | Self::NoOutputs { expected, actual }
-            | Self::TooManyOutputs { expected, actual }
+            | Self::NoLengths { expected, actual }
             | Self::Capacity { expected, actual, .. }
             | Self::OutputDType { expected, actual, .. }
             | Self::OutputRank { expected, actual, .. }
@@ -412,5 +478,35 @@ impl Error {
             | Self::ExecutorSkipped { expected, actual } => Some((expected, actual)),
             _ => None,
         }
+    }
+}
+
+/// That a call is refused: one word in a `Result`, for the reason stands in the [`Report`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fault(());
+
+/// Why a call is refused.
+#[derive(Debug, Default)]
+pub(crate) struct Report(Option<Error>);
+
+impl Report {
+    /// Writes the reason down.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fail(&mut self, error: Error) -> Fault {
+        self.0 = Some(error);
+        Fault(())
+    }
+
+    /// Refuses the call.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the reason is put together out of the way
+    pub(crate) fn refuse<T>(&mut self, error: Error) -> Result<T, Fault> {
+        Err(self.fail(error))
+    }
+
+    /// The reason, of a call that was refused.
+    pub(crate) fn reason(self) -> Option<Error> {
+        self.0
     }
 }

@@ -1,7 +1,7 @@
 //! The operator's lengths: a scalar or list of any type that some version allows.
 
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Error, Fault, Report};
 use core::marker::PhantomData;
 
 /// A borrowed lengths tensor of rank 0 or 1. Built safely from slices and numbers, or by the C
@@ -101,14 +101,25 @@ impl<'a> Lengths<'a> {
     }
 
     /// Entry `index` as a number. `index` is below the length, and the values are known.
-    pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
-        self.value(index).ok_or(Error::LengthNotInteger { output: index, dtype: self.dtype })
+    #[inline]
+    pub(crate) fn get(&self, index: i64, report: &mut Report) -> Result<i64, Fault> {
+        match self.value(index) {
+            Some(value) => Ok(value),
+            None => report.refuse(Error::LengthNotInteger { output: index, dtype: self.dtype }),
+        }
     }
 
     /// [`Lengths::get`] without an error, which the rules have seen to.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // most lists are read at once
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.len.unwrap_or(1));
         let Some(data) = self.data else { return Some(0) };
+        if self.dtype == DType::Int64 {
+            let at = data.wrapping_offset(offset_of(index * self.bit_stride));
+            // SAFETY: as below; whole bytes have no offset in bits.
+            return Some(unsafe { at.cast::<i64>().read_unaligned() });
+        }
         // SAFETY: the element is readable by the promise of `from_raw` or of the borrowed slice.
         unsafe { read(data, self.bit_offset + index * self.bit_stride, self.dtype) }
     }
@@ -126,14 +137,19 @@ impl<'a, T: Length, const N: usize> From<&'a [T; N]> for Lengths<'a> {
     }
 }
 
+/// Whole bytes of so many bits: lengths lie in memory, so their offset in bytes fits.
+#[allow(clippy::cast_possible_truncation)]
+fn offset_of(bits: i64) -> isize {
+    (bits >> 3) as isize
+}
+
 /// The element `bits` bits from `data` as a whole number, where it is one that `i64` can hold.
 ///
 /// # Safety
 /// That element must be readable.
+#[inline(never)]
 unsafe fn read(data: *const u8, bits: i64, dtype: DType) -> Option<i64> {
-    // Lengths lie in memory, so their offset in bytes fits.
-    #[allow(clippy::cast_possible_truncation)]
-    let at = data.wrapping_offset((bits >> 3) as isize);
+    let at = data.wrapping_offset(offset_of(bits));
     let shift = bits & 7;
     macro_rules! number {
         ($t:ty) => {{

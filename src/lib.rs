@@ -31,16 +31,25 @@
 //! | `operator.rs` | which operator version governs, which element types it allows |
 //! | `rules/` | parameters to lengths of the pieces, one file an operator |
 //! | `plan.rs` | axis and pieces to extents and offsets of every output |
-//! | `shape.rs`, `memory.rs`, `overlap.rs` | checked arithmetic on shapes, spans and overlaps |
+//! | `place.rs` | where pieces lie in the input: what makes views |
+//! | `targets.rs`, `parts.rs` | outputs checked, and what the engine is given to copy |
+//! | `tensor.rs`, `shape.rs`, `span.rs` | tensors in memory, and checked arithmetic on them |
+//! | `overlap.rs`, `order.rs` | what lies over what |
 //! | `copy/` | bytes moved |
+//! | `ffi/` | the C API: pointers parsed, plans, and the guard |
 //! | `view.rs`, `split.rs`, `element.rs` | this Rust API |
-//! | `ffi/` | the C API: pointer parsing and the guard |
 
+#![cfg_attr(not(test), no_std)]
 // Numbers from callers must never panic; see tests for what does.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
+
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+extern crate alloc;
+#[cfg(all(feature = "std", not(feature = "capi"), not(test)))]
+extern crate std;
 
 mod copy;
 mod dtype;
@@ -48,13 +57,21 @@ mod element;
 mod error;
 pub mod ffi;
 mod lengths;
-mod memory;
+mod math;
 mod operator;
+mod order;
 mod overlap;
+mod parts;
+mod place;
 mod plan;
 mod rules;
 mod shape;
+mod span;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod split;
+mod targets;
+mod tensor;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod view;
 
 pub use copy::{Executor, Streaming};
@@ -64,5 +81,14 @@ pub use error::{Error, ErrorKind, Which};
 pub use lengths::{Length, Lengths};
 pub use operator::Operator;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub use split::Split;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub use view::{View, ViewMut};
+
+/// The C artifact stands alone, and nothing in it panics: `tests/symbols.rs` looks for that.
+#[cfg(all(feature = "capi", not(test)))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}

@@ -4,36 +4,42 @@
 #![allow(clippy::inline_always)]
 
 use crate::dtype::DType;
-use crate::error::{number, Error, Which};
+use crate::error::{number, Error, Fault, Report, Which};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::{self, Pieces, Request};
 use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
 
-/// A split of one input shape by one request.
+/// The input's shape as the split axis parts it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct Geometry<'a> {
     pub dtype: DType,
     pub shape: &'a [i64],
     pub axis: usize,
-    /// Extent of the axis, which may be unknown.
-    pub extent: i64,
     /// `false`: the pieces, all of length 1, have no split axis.
     pub keeps_axis: bool,
+    /// Extent of the axis, which may be unknown.
+    pub extent: i64,
     /// Elements of the input; of the known extents only where some are unknown.
     pub elements: i64,
     /// Elements of one step on the axis: the product of the extents inward of it.
     pub inner: i64,
     /// Steps outside of the axis: the product of the extents outward of it.
     pub outer: i64,
-    pieces: Pieces<'a>,
 }
 
-/// One piece: `len` elements of the axis from `offset` on.
+/// One piece: `len` steps of the axis from `offset` on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece {
     pub index: usize,
     pub offset: i64,
     pub len: i64,
+}
+
+/// A split of one input shape by one request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plan<'a> {
+    pub geometry: Geometry<'a>,
+    pub pieces: Pieces<'a>,
 }
 
 impl<'a> Plan<'a> {
@@ -45,38 +51,19 @@ impl<'a> Plan<'a> {
         dtype: DType,
         shape: &'a [i64],
         unknown_allowed: bool,
-    ) -> Result<Self, Error> {
+        report: &mut Report,
+    ) -> Result<Self, Fault> {
         let operator = request.operator;
         if !operator.allows(dtype) {
-            return Err(Error::DTypeNotAllowed {
-                dtype,
-                operator,
-                remedy: operator.that_allows(dtype),
-            });
+            let remedy = operator.that_allows(dtype);
+            return report.refuse(Error::DTypeNotAllowed { dtype, operator, remedy });
         }
-        check_extents(shape, unknown_allowed)?;
-        let axis = resolve_axis(request.axis, shape.len())?;
-        let known =
-            |extents: &'a [i64]| extents.iter().copied().filter(|extent| *extent != DIM_UNKNOWN);
-        let elements = shape::element_count(known(shape), dtype.bits(), Which::Input)?;
-        let (outward, inward) = shape.split_at_checked(axis).unwrap_or_default();
-        let (extent, inward) = inward.split_first().map_or((0, inward), |(d, rest)| (*d, rest));
-        let pieces = rules::pieces(request, dtype, extent)?;
+        let geometry = Geometry::new(request, dtype, shape, unknown_allowed, report)?;
+        let pieces = rules::pieces(request, dtype, geometry.extent, report)?;
         if !unknown_allowed && matches!(pieces, Pieces::Unknown { .. }) {
-            return Err(Error::LengthsUnknown);
+            return report.refuse(Error::LengthsUnknown);
         }
-        Ok(Self {
-            dtype,
-            shape,
-            axis,
-            extent,
-            keeps_axis: !drops_axis(request),
-            elements,
-            // Within what `element_count` has found to fit.
-            inner: known(inward).product(),
-            outer: known(outward).product(),
-            pieces,
-        })
+        Ok(Self { geometry, pieces })
     }
 
     /// How many outputs the operator gives.
@@ -85,77 +72,134 @@ impl<'a> Plan<'a> {
     }
 
     /// The pieces in order. Their offsets mean nothing after a piece of unknown length.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + Clone + '_ {
-        let count = usize::try_from(self.count()).unwrap_or(usize::MAX);
-        let mut next = 0i64;
+    #[inline]
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + Clone + 'a {
+        let (pieces, count) = (self.pieces, usize_of(self.count()));
+        let mut offset = 0i64;
         (0..count).map(move |index| {
-            let piece = Piece { index, offset: next, len: self.pieces.length(index, next) };
-            next = next.wrapping_add(piece.len);
+            let piece = Piece { index, offset, len: pieces.length(index) };
+            offset = offset.wrapping_add(piece.len);
             piece
+        })
+    }
+}
+
+impl<'a> Geometry<'a> {
+    #[inline(always)]
+    fn new(
+        request: &Request<'_>,
+        dtype: DType,
+        shape: &'a [i64],
+        unknown_allowed: bool,
+        report: &mut Report,
+    ) -> Result<Self, Fault> {
+        if shape.is_empty() {
+            return report.refuse(Error::RankZero);
+        }
+        if shape.len() > MAX_RANK {
+            let (which, actual) = (Which::Input, number(shape.len()));
+            return report.refuse(Error::Rank { which, expected: 64, actual });
+        }
+        let back = if request.axis < 0 { number(shape.len()) } else { 0 };
+        let axis = usize::try_from(request.axis.wrapping_add(back)).unwrap_or(usize::MAX);
+        // Extents above zero alone must not make more bits than can be numbered, even where another
+        // is 0: strides could not be numbered either.
+        let (mut count, mut extent) = (Some(1i64), None);
+        let (mut inner, mut outer) = (1i64, 1i64);
+        for (d, &len) in shape.iter().enumerate().rev() {
+            if len < 0 {
+                check_negative(d, len, unknown_allowed, report)?;
+            } else if len > 0 {
+                count = count.and_then(|count| count.checked_mul(len));
+            }
+            // Wrong ones are not used.
+            let side = if d > axis { &mut inner } else { &mut outer };
+            if d == axis {
+                extent = Some(len);
+            } else if len != DIM_UNKNOWN {
+                *side = side.wrapping_mul(len);
+            }
+        }
+        let Some(extent) = extent else {
+            let (axis, rank) = (request.axis, shape.len());
+            return report.refuse(Error::Axis { axis, rank });
+        };
+        if count.and_then(|count| count.checked_mul(dtype.bits().into())).is_none() {
+            return report.refuse(Error::TooManyElements { which: Which::Input });
+        }
+        let of_axis = if extent == DIM_UNKNOWN { 1 } else { extent };
+        Ok(Self {
+            dtype,
+            shape,
+            axis,
+            keeps_axis: !drops_axis(request),
+            extent,
+            elements: inner.wrapping_mul(outer).wrapping_mul(of_axis),
+            inner,
+            outer,
         })
     }
 
     /// Elements of a piece, where all extents are known.
-    pub(crate) fn piece_elements(&self, piece: Piece) -> i64 {
-        self.outer * self.inner * piece.len
+    #[inline]
+    pub(crate) fn piece_elements(&self, len: i64) -> i64 {
+        self.outer * self.inner * len
     }
 
     /// Bytes of a packed output, where all extents are known.
-    pub(crate) fn piece_bytes(&self, piece: Piece) -> usize {
-        usize_of(shape::packed_bytes(self.piece_elements(piece), self.dtype.bits()))
+    #[inline]
+    pub(crate) fn piece_bytes(&self, len: i64) -> usize {
+        usize_of(shape::packed_bytes(self.piece_elements(len), self.dtype.bits()))
     }
 
     /// Rank of every output.
+    #[inline]
     pub(crate) fn output_rank(&self) -> usize {
         self.shape.len() - usize::from(!self.keeps_axis)
     }
 
-    /// Extents of an output, outermost first.
+    /// Extents of an output of `len` steps, outermost first.
+    #[inline]
     pub(crate) fn output_shape(
         &self,
-        piece: Piece,
-    ) -> impl DoubleEndedIterator<Item = i64> + Clone + 'a {
+        len: i64,
+    ) -> impl DoubleEndedIterator<Item = i64> + ExactSizeIterator + Clone + 'a {
         let Self { axis, shape, .. } = *self;
         self.input_axes().map(move |d| match shape.get(d) {
             Some(extent) if d != axis => *extent,
-            _ => piece.len,
+            _ => len,
         })
     }
 
     /// An input's strides as an output has them.
-    pub(crate) fn output_strides(
+    pub(crate) fn output_strides<'b>(
         &self,
-        strides: &'a [i64],
-    ) -> impl DoubleEndedIterator<Item = i64> + Clone + 'a {
+        strides: &'b [i64],
+    ) -> impl DoubleEndedIterator<Item = i64> + Clone + use<'b> {
         self.input_axes().map(move |d| strides.get(d).copied().unwrap_or(0))
     }
 
     /// The axes that an output has, as the input numbers them.
-    fn input_axes(&self) -> impl DoubleEndedIterator<Item = usize> + Clone {
+    #[inline]
+    fn input_axes(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone + use<> {
         let dropped = if self.keeps_axis { usize::MAX } else { self.axis };
         (0..self.output_rank()).map(move |d| d + usize::from(d >= dropped))
     }
 }
 
-fn check_extents(shape: &[i64], unknown_allowed: bool) -> Result<(), Error> {
-    if shape.is_empty() {
-        return Err(Error::RankZero);
+/// That an extent below 0 is one that is not known yet, where that may be.
+#[cold]
+fn check_negative(
+    axis: usize,
+    actual: i64,
+    unknown_allowed: bool,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    match (actual, unknown_allowed) {
+        (DIM_UNKNOWN, true) => Ok(()),
+        (DIM_UNKNOWN, false) => report.refuse(Error::ExtentUnknown { axis }),
+        _ => report.refuse(Error::ExtentNegative { axis, expected: 0, actual }),
     }
-    if shape.len() > MAX_RANK {
-        return Err(Error::Rank { which: Which::Input, expected: 64, actual: number(shape.len()) });
-    }
-    let lowest = if unknown_allowed { DIM_UNKNOWN } else { 0 };
-    match shape.iter().zip(0..).find(|(extent, _)| **extent < lowest) {
-        None => Ok(()),
-        Some((&DIM_UNKNOWN, axis)) => Err(Error::ExtentUnknown { axis }),
-        Some((&actual, axis)) => Err(Error::ExtentNegative { axis, expected: 0, actual }),
-    }
-}
-
-fn resolve_axis(axis: i64, rank: usize) -> Result<usize, Error> {
-    let resolved = match usize::try_from(axis) {
-        Ok(axis) => Some(axis),
-        Err(_) => usize::try_from(axis.unsigned_abs()).ok().and_then(|back| rank.checked_sub(back)),
-    };
-    resolved.filter(|resolved| *resolved < rank).ok_or(Error::Axis { axis, rank })
 }

@@ -1,40 +1,15 @@
 //! Shape and stride arithmetic, all of it checked. No pointers.
 
-use crate::error::{Error, Which};
-
 /// The most axes a tensor may have.
 pub const MAX_RANK: usize = 64;
 
 /// An extent that is not known yet; in inference only.
 pub const DIM_UNKNOWN: i64 = -1;
 
-/// The number of elements of a shape without unknown extents.
-///
-/// A shape whose extents above zero alone make more than `i64::MAX` bits of elements, at
-/// `bits` each, is refused even where another extent is 0: its strides could not be numbered.
-pub(crate) fn element_count(
-    shape: impl Iterator<Item = i64>,
-    bits: u32,
-    which: Which,
-) -> Result<i64, Error> {
-    let mut count = 1i64;
-    let mut empty = false;
-    for extent in shape {
-        if extent == 0 {
-            empty = true;
-        } else {
-            count = count.checked_mul(extent).ok_or(Error::TooManyElements { which })?;
-        }
-    }
-    match count.checked_mul(bits.into()) {
-        None => Err(Error::TooManyElements { which }),
-        Some(_) => Ok(if empty { 0 } else { count }),
-    }
-}
-
 /// Bytes that `count` packed elements take; the last byte of sub-byte ones may be partly used.
-/// All their bits can be numbered, as [`element_count`] has found.
+/// All their bits can be numbered.
 #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::manual_div_ceil)]
+#[inline]
 pub(crate) fn packed_bytes(count: i64, bits: u32) -> i64 {
     ((count as u64 * u64::from(bits) + 7) / 8) as i64
 }
@@ -47,6 +22,7 @@ pub(crate) fn usize_of(count: i64) -> usize {
 }
 
 /// Row-major packed strides in elements; entries past the rank are 0. Extents of 0 count as 1.
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub(crate) fn packed_strides(shape: &[i64]) -> [i64; MAX_RANK] {
     let mut strides = [0; MAX_RANK];
     let mut stride = 1i64;
@@ -59,25 +35,24 @@ pub(crate) fn packed_strides(shape: &[i64]) -> [i64; MAX_RANK] {
 
 /// The lowest and the highest element reached from element [0, …, 0], as offsets in elements.
 /// `dims` gives extent and stride of every axis of a tensor that is not empty.
-pub(crate) fn reach(
-    dims: impl Iterator<Item = (i64, i64)>,
-    which: Which,
-) -> Result<(i64, i64), Error> {
+/// `None` where they are more than 63 bits can number.
+#[inline]
+pub(crate) fn reach(dims: impl Iterator<Item = (i64, i64)>) -> Option<(i64, i64)> {
     let (mut low, mut high) = (0i64, 0i64);
     for (extent, stride) in dims {
         if extent == 1 {
             continue;
         }
-        let last = (extent - 1).checked_mul(stride);
+        let last = (extent - 1).checked_mul(stride)?;
         let side = if stride < 0 { &mut low } else { &mut high };
-        *side =
-            last.and_then(|last| side.checked_add(last)).ok_or(Error::StridesOverflow { which })?;
+        *side = side.checked_add(last)?;
     }
-    Ok((low, high))
+    Some((low, high))
 }
 
 /// Whether the strides are those of row-major packed elements; extent-1 axes do not matter.
 /// `dims` gives extent and stride of every axis, innermost first, none of extent 0.
+#[inline]
 pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     let mut packed = 1i64;
     for (extent, stride) in dims {
@@ -133,22 +108,7 @@ pub(crate) fn strides_nest(dims: &(impl Iterator<Item = (i64, i64)> + Clone)) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{element_count, is_packed, packed_bytes, reach, strides_nest, Which};
-
-    fn count(shape: &[i64], bits: u32) -> Option<i64> {
-        element_count(shape.iter().copied(), bits, Which::Input).ok()
-    }
-
-    #[test]
-    fn counts_are_exact_or_refused() {
-        assert_eq!(count(&[], 8), Some(1));
-        assert_eq!(count(&[3, 0, 5], 8), Some(0));
-        assert_eq!(count(&[1 << 40], 8), Some(1 << 40));
-        assert_eq!(count(&[1 << 59], 8), Some(1 << 59));
-        assert_eq!(count(&[1 << 60], 8), None);
-        assert_eq!(count(&[1 << 32, 1 << 32], 8), None);
-        assert_eq!(count(&[1 << 32, 1 << 32, 0], 8), None);
-    }
+    use super::{is_packed, packed_bytes, reach, strides_nest};
 
     #[test]
     fn sub_byte_elements_round_up_to_bytes() {
@@ -160,7 +120,7 @@ mod tests {
 
     #[test]
     fn reach_follows_the_sign_of_each_stride() {
-        let dims = |d: &'static [(i64, i64)]| reach(d.iter().copied(), Which::Input).ok();
+        let dims = |d: &'static [(i64, i64)]| reach(d.iter().copied());
         assert_eq!(dims(&[(2, 3), (3, 1)]), Some((0, 5)));
         assert_eq!(dims(&[(2, -3), (3, 1)]), Some((-3, 2)));
         assert_eq!(dims(&[(1, i64::MIN), (3, 0)]), Some((0, 0)));

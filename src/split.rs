@@ -1,14 +1,22 @@
 //! A split to be done, for Rust callers: parameters first, then what to do with an input.
 
-use crate::copy::{self, Executor};
+use crate::copy::Executor;
+use crate::dtype::DType;
 use crate::element::Element;
-use crate::error::Error;
+use crate::error::{Error, Fault, Report, Which};
+use crate::ffi::copies::copy_parsed;
+use crate::ffi::parse::Call;
+use crate::ffi::reads::Reads;
+use crate::ffi::{libsplit_dtype, libsplit_tensor};
 use crate::lengths::Lengths;
-use crate::memory::{Memory, Outputs, Span};
 use crate::operator::Operator;
-use crate::plan::Plan;
+use crate::plan::{Piece, Plan};
 use crate::rules::Request;
+use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ptr::null_mut;
 
 /// An operator version and its parameters. Methods that set one return the split with it set;
 /// the others are what the C functions of the same names do.
@@ -90,8 +98,8 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_count`: whatever the operator's rules refuse.
     pub fn count<T: Element>(&self, shape: &[i64]) -> Result<usize, Error> {
-        let plan = Plan::new(&self.0, T::DTYPE, shape, true)?;
-        usize::try_from(plan.count()).map_err(|_| Error::Internal)
+        let count = self.plan(T::DTYPE, shape, true, |plan| plan.count())?;
+        usize::try_from(count).map_err(|_| Error::TooManyElements { which: Which::Input })
     }
 
     /// The shapes of the outputs. Extents may be [`DIM_UNKNOWN`](crate::DIM_UNKNOWN), in the
@@ -109,8 +117,9 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_infer`: whatever the operator's rules refuse.
     pub fn shapes<T: Element>(&self, shape: &[i64]) -> Result<Vec<Vec<i64>>, Error> {
-        let plan = Plan::new(&self.0, T::DTYPE, shape, true)?;
-        Ok(plan.pieces().map(|piece| plan.output_shape(piece).collect()).collect())
+        self.plan(T::DTYPE, shape, true, |plan| {
+            plan.pieces().map(|piece| plan.geometry.output_shape(piece.len).collect()).collect()
+        })
     }
 
     /// The pieces as views of the input's data.
@@ -118,17 +127,18 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_view`: whatever the operator's rules refuse.
     pub fn views<'d, T: Element>(&self, input: &View<'d, T>) -> Result<Vec<View<'d, T>>, Error> {
-        let plan = Plan::new(&self.0, T::DTYPE, input.shape(), false)?;
-        let stride = input.strides().get(plan.axis).copied().unwrap_or(0);
-        let view = |piece: crate::plan::Piece| {
-            let shape: Box<[i64]> = plan.output_shape(piece).collect();
+        let view = |plan: &Plan<'_>, piece: Piece| {
+            let stride = input.strides().get(plan.geometry.axis).copied().unwrap_or(0);
+            let shape: Box<[i64]> = plan.geometry.output_shape(piece.len).collect();
             // A view without elements may begin anywhere, so it begins where the input does.
             let ahead = if shape.contains(&0) { 0 } else { piece.offset.wrapping_mul(stride) };
             let ahead = isize::try_from(ahead).unwrap_or(0);
             let offset = input.offset().wrapping_add_signed(ahead);
-            input.part(offset, shape, plan.output_strides(input.strides()).collect())
+            input.part(offset, shape, plan.geometry.output_strides(input.strides()).collect())
         };
-        Ok(plan.pieces().map(view).collect())
+        self.plan(T::DTYPE, input.shape(), false, |plan| {
+            plan.pieces().map(|piece| view(plan, piece)).collect()
+        })
     }
 
     /// The pieces as packed copies.
@@ -136,28 +146,21 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_view`: whatever the operator's rules refuse.
     pub fn to_vecs<T: Element>(&self, input: &View<'_, T>) -> Result<Vec<Vec<T>>, Error> {
-        let plan = Plan::new(&self.0, T::DTYPE, input.shape(), false)?;
-        let size = |piece| plan.output_shape(piece).map(|n| usize::try_from(n).unwrap_or(0));
+        let mut shapes = self.plan(T::DTYPE, input.shape(), false, |plan| {
+            let shape = |piece: Piece| plan.geometry.output_shape(piece.len).collect();
+            plan.pieces().map(shape).collect::<Vec<Box<[i64]>>>()
+        })?;
+        let size = |shape: &[i64]| shape.iter().map(|n| usize::try_from(*n).unwrap_or(0)).product();
         let mut copies: Vec<Vec<T>> =
-            plan.pieces().map(|piece| Vec::with_capacity(size(piece).product())).collect();
-        let shapes: Vec<Vec<i64>> =
-            plan.pieces().map(|piece| plan.output_shape(piece).collect()).collect();
-        let memories = copies.iter_mut().zip(&shapes).map(|(copy, shape)| {
-            Some(Memory {
-                data: copy.as_mut_ptr().cast(),
-                data_bytes: 0,
-                dtype: T::DTYPE,
-                shape,
-                strides: None,
-                bit_offset: 0,
-            })
-        });
-        let outputs = Memories(memories.collect());
+            shapes.iter().map(|shape| Vec::with_capacity(size(shape))).collect();
+        let outputs: Vec<_> = (copies.iter_mut().zip(&mut shapes))
+            .map(|(copy, shape)| descriptor::<T>(copy.as_mut_ptr(), shape, None))
+            .collect();
         // SAFETY: `input` borrows its data, and each vector has room for its piece.
-        unsafe { run(&plan, &input.memory(), &outputs, None) }?;
-        for (piece, copy) in plan.pieces().zip(&mut copies) {
+        unsafe { self.run(&input.tensor(), &outputs, None) }?;
+        for (copy, shape) in copies.iter_mut().zip(&shapes) {
             // SAFETY: all elements of the piece have just been written.
-            unsafe { copy.set_len(size(piece).product()) };
+            unsafe { copy.set_len(size(shape)) };
         }
         Ok(copies)
     }
@@ -245,49 +248,64 @@ impl<'a> Split<'a> {
         outputs: &mut [ViewMut<'_, T>],
         executor: Option<&dyn Executor>,
     ) -> Result<(), Error> {
-        let request = Request { outputs: Some(outputs.len()), ..self.0 };
-        let plan = Plan::new(&request, T::DTYPE, input.shape(), false)?;
-        let outputs = Memories(outputs.iter_mut().map(ViewMut::memory).collect());
+        let outputs: Vec<_> = outputs.iter_mut().map(ViewMut::descriptor).collect();
         // SAFETY: views borrow what they reach over, outputs exclusively.
-        unsafe { run(&plan, &input.memory(), &outputs, executor) }
+        unsafe { self.run(&input.tensor(), &outputs, executor) }
+    }
+
+    /// What `body` makes of the plan for an input of this shape.
+    fn plan<R>(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        unknown_allowed: bool,
+        body: impl FnOnce(&Plan<'_>) -> R,
+    ) -> Result<R, Error> {
+        let mut report = Report::default();
+        match Plan::new(&self.0, dtype, shape, unknown_allowed, &mut report) {
+            Ok(plan) => Ok(body(&plan)),
+            Err(fault) => Err(reason(report, fault)),
+        }
+    }
+
+    /// # Safety
+    /// The input must be readable and every output writable over its span.
+    unsafe fn run(
+        &self,
+        input: &Tensor<'_>,
+        outputs: &[libsplit_tensor],
+        executor: Option<&dyn Executor>,
+    ) -> Result<(), Error> {
+        let call = Call::new(*input, Request { outputs: Some(outputs.len()), ..self.0 });
+        let mut report = Report::default();
+        let (first, len) = (outputs.as_ptr(), outputs.len());
+        // SAFETY: the caller's promise.
+        let copied =
+            unsafe { copy_parsed(&call, first, len, executor, &Reads::nothing(), &mut report) };
+        copied.map_err(|fault| reason(report, fault))
     }
 }
 
-/// # Safety
-/// As [`copy::run`].
-unsafe fn run(
-    plan: &Plan<'_>,
-    input: &Memory<'_>,
-    outputs: &Memories<'_>,
-    executor: Option<&dyn Executor>,
-) -> Result<(), Error> {
-    let checked = copy::check::copy(plan, input, None, outputs)?;
-    // SAFETY: the caller's promise, and the checks have passed.
-    unsafe { copy::run(plan, input, outputs, &checked, executor) }
+/// Why a call was refused.
+pub(crate) fn reason(report: Report, _: Fault) -> Error {
+    report.reason().unwrap_or(Error::Internal)
 }
 
-/// The outputs of a copy from Rust.
-pub(crate) struct Memories<'a>(pub Vec<Option<Memory<'a>>>);
-
-// SAFETY: the memories are only read; what they point to is the copy engine's care.
-unsafe impl Sync for Memories<'_> {}
-
-impl Outputs for Memories<'_> {
-    fn len(&self) -> usize {
-        self.0.len()
+/// An output as the core takes it.
+pub(crate) fn descriptor<T: Element>(
+    data: *mut T,
+    shape: &mut [i64],
+    strides: Option<&mut [i64]>,
+) -> libsplit_tensor {
+    let rank = i32::try_from(shape.len()).unwrap_or(i32::MAX);
+    libsplit_tensor {
+        data: data.cast(),
+        data_bytes: 0,
+        shape: shape.as_mut_ptr(),
+        strides: strides.map_or(null_mut(), <[i64]>::as_mut_ptr),
+        rank,
+        capacity: rank,
+        dtype: libsplit_dtype(T::DTYPE as i32),
+        bit_offset: 0,
     }
-
-    fn get(&self, index: usize) -> Result<Option<Memory<'_>>, Error> {
-        Ok(self.0.get(index).copied().flatten())
-    }
-
-    fn data(&self, index: usize) -> Option<*mut u8> {
-        Some(self.0.get(index)?.as_ref()?.data)
-    }
-
-    fn descriptors(&self) -> Span {
-        Span::default()
-    }
-
-    const APART: bool = true;
 }

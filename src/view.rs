@@ -2,8 +2,14 @@
 
 use crate::element::Element;
 use crate::error::{number, Error, Which};
-use crate::memory::Memory;
+use crate::ffi::{libsplit_dtype, libsplit_tensor};
+use crate::operator::Operator;
 use crate::shape::{self, MAX_RANK};
+use crate::split::{descriptor, Split};
+use crate::tensor::Tensor;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ptr::null_mut;
 
 /// A tensor over a borrowed slice: shape, strides, and where element [0, …, 0] lies.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +60,8 @@ impl Layout {
         }
         if check_shape::<T>(shape)? > 0 {
             let dims = shape.iter().copied().zip(strides.iter().copied());
-            let (low, high) = shape::reach(dims, Which::Input)?;
+            let overflow = Error::StridesOverflow { which: Which::Input };
+            let (low, high) = shape::reach(dims).ok_or(overflow)?;
             for reached in [low, high] {
                 let at = number(offset).saturating_add(reached);
                 if at < 0 || at >= number(len) {
@@ -65,15 +72,12 @@ impl Layout {
         Ok(Self { offset, shape: shape.into(), strides: strides.into() })
     }
 
-    fn memory<T: Element>(&self, data: *mut T) -> Memory<'_> {
-        let has_elements = !self.shape.contains(&0);
-        Memory {
-            data: if has_elements { data.wrapping_add(self.offset) } else { data }.cast(),
-            data_bytes: 0,
-            dtype: T::DTYPE,
-            shape: &self.shape,
-            strides: Some(&self.strides),
-            bit_offset: 0,
+    /// Where element [0, …, 0] lies; the slice's begin where there is none.
+    fn first<T>(&self, data: *mut T) -> *mut T {
+        if self.shape.contains(&0) {
+            data
+        } else {
+            data.wrapping_add(self.offset)
         }
     }
 }
@@ -88,7 +92,11 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
             return Err(Error::ExtentNegative { axis, expected: 0, actual });
         }
     }
-    shape::element_count(shape.iter().copied(), T::DTYPE.bits(), Which::Input)
+    let too_many = Error::TooManyElements { which: Which::Input };
+    let sizes = shape.iter().copied().filter(|extent| *extent > 0);
+    let count = sizes.fold(Some(1i64), |count, extent| count?.checked_mul(extent));
+    let count = count.filter(|count| count.checked_mul(T::DTYPE.bits().into()).is_some());
+    Ok(if shape.contains(&0) { 0 } else { count.ok_or(too_many)? })
 }
 
 impl<'a, T: Element> View<'a, T> {
@@ -149,32 +157,22 @@ impl<'a, T: Element> View<'a, T> {
     /// The elements as a slice, if they are packed.
     #[must_use]
     pub fn as_slice(&self) -> Option<&'a [T]> {
-        let memory = self.memory();
+        let tensor = self.tensor();
         let count = usize::try_from(self.layout.shape.iter().product::<i64>()).ok()?;
         if count == 0 {
             return Some(&[]);
         }
-        memory.is_packed().then(|| self.data.get(self.layout.offset..)?.get(..count))?
+        tensor.is_packed().then(|| self.data.get(self.layout.offset..)?.get(..count))?
     }
 
     /// The elements in row-major order.
     #[must_use]
     pub fn to_vec(&self) -> Vec<T> {
-        let mut index = vec![0; self.layout.shape.len()];
-        let mut elements = Vec::new();
-        while let Some(element) = self.get(&index) {
-            elements.push(*element);
-            // On to the next index, outermost last to move.
-            let mut axes = index.iter_mut().zip(&self.layout.shape).rev();
-            let moved = axes.any(|(i, extent)| {
-                *i = if *i + 1 < *extent { *i + 1 } else { 0 };
-                *i > 0
-            });
-            if !moved {
-                break;
-            }
+        if self.layout.shape.is_empty() {
+            return self.get(&[]).copied().into_iter().collect();
         }
-        elements
+        let one = Split::new(Operator::OpenVinoSplit1).num_outputs(1);
+        one.to_vecs(self).ok().and_then(|mut copies| copies.pop()).unwrap_or_default()
     }
 
     /// The part of this view that has other extents and begins elsewhere in the same slice.
@@ -186,8 +184,15 @@ impl<'a, T: Element> View<'a, T> {
         self.layout.offset
     }
 
-    pub(crate) fn memory(&self) -> Memory<'_> {
-        self.layout.memory(self.data.as_ptr().cast_mut())
+    pub(crate) fn tensor(&self) -> Tensor<'_> {
+        Tensor {
+            data: self.layout.first(self.data.as_ptr().cast_mut()).cast(),
+            data_bytes: 0,
+            dtype: T::DTYPE,
+            shape: &self.layout.shape,
+            strides: Some(&self.layout.strides),
+            bit_offset: 0,
+        }
     }
 }
 
@@ -222,8 +227,21 @@ impl<'a, T: Element> ViewMut<'a, T> {
         Self { data: &mut [], layout, wanted: false }
     }
 
-    /// The memory behind it, `None` if unwanted.
-    pub(crate) fn memory(&mut self) -> Option<Memory<'_>> {
-        self.wanted.then(|| self.layout.memory(self.data.as_mut_ptr()))
+    /// What the core writes to; all zero if unwanted.
+    pub(crate) fn descriptor(&mut self) -> libsplit_tensor {
+        if self.wanted {
+            let data = self.layout.first(self.data.as_mut_ptr());
+            return descriptor(data, &mut self.layout.shape, Some(&mut self.layout.strides));
+        }
+        libsplit_tensor {
+            data: null_mut(),
+            data_bytes: 0,
+            shape: null_mut(),
+            strides: null_mut(),
+            rank: 0,
+            capacity: 0,
+            dtype: libsplit_dtype(0),
+            bit_offset: 0,
+        }
     }
 }

@@ -39,7 +39,7 @@ if [ -n "$sanitizer" ]; then
     export RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=false \
         RUSTFLAGS="-Zsanitizer=$sanitizer -Cunsafe-allow-abi-mismatch=sanitizer"
 else
-    export RUSTFLAGS="--cfg libsplit_$variant"
+    export RUSTFLAGS="--cfg libsplit_level=\"$variant\""
 fi
 
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi

@@ -1,11 +1,14 @@
 //! Columns of any matrix become rows of their own: dealt out where they are few, else transposed
 //! a part of the matrix at a time.
 
-use super::kernel::lines::LINE;
+use super::kernel::combine::LINE;
 use super::kernel::transpose::{Transpose, STRIP};
-use super::kernel::{Kernels, MAX_DEAL};
+use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
+use super::usize_of;
+use crate::math::div_rem;
+use crate::parts::Part;
 use core::ptr::null_mut;
 
 /// Where the next `count` columns go: to `first` and to places `apart` bytes (backwards: wrapped)
@@ -15,6 +18,24 @@ pub(super) struct Targets {
     pub first: Option<*mut u8>,
     pub apart: usize,
     pub count: usize,
+}
+
+impl Targets {
+    /// Of pieces in order, with what none of them wants between.
+    pub(super) fn of<'a>(
+        parts: impl Iterator<Item = Part> + Clone + 'a,
+        of_part: impl Fn(Part) -> Self + Clone + 'a,
+        steps_a_column: i64,
+    ) -> impl Iterator<Item = Self> + Clone + 'a {
+        let mut next = 0;
+        parts.flat_map(move |part| {
+            let gap = part.offset - next;
+            next = part.offset + part.len;
+            let count = usize_of(gap.checked_div(steps_a_column).unwrap_or(0));
+            let gap = (count > 0).then_some(Self { first: None, apart: 0, count });
+            gap.into_iter().chain(Some(of_part(part)))
+        })
+    }
 }
 
 /// `rows` rows, `step` bytes apart (backwards: wrapped), of `count` contiguous units of `unit`
@@ -40,14 +61,14 @@ const MAX_STEP: usize = 256;
 impl Columns<()> {
     /// Whether there are loops for units of so many bytes.
     pub(super) fn turns(unit: usize) -> bool {
-        Kernels::deals(unit)
+        Kernels::deinterleaves(unit)
     }
 }
 
 impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// Whether they are so few, and close enough, to be dealt out.
     pub(super) fn are_dealt(&self) -> bool {
-        self.count <= MAX_DEAL && (1..=MAX_STEP).contains(&self.step) && self.rows >= LINE
+        self.count <= MAX_DEINTERLEAVED && (1..=MAX_STEP).contains(&self.step) && self.rows >= LINE
     }
 
     /// Copies them, past the caches or not. Does not wait for stores past the caches.
@@ -75,7 +96,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// As [`Columns::copy`].
     unsafe fn deal(&self, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
-        self.each_run::<MAX_DEAL>(|first, targets| {
+        self.each_run::<MAX_DEINTERLEAVED>(|first, targets| {
             let source = self.source.wrapping_add(first * unit);
             // SAFETY: the caller's promise.
             unsafe { Rows::deal_columns(source, step, rows, unit, targets, tuning) };
@@ -89,7 +110,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     unsafe fn transpose(&self, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
         let Some(kernel) = tuning.kernels.transpose(unit) else { return };
-        let streams = tuning.past.is_some();
+        let streams = tuning.non_temporal.is_some();
         let transpose = |first, targets: &mut [*mut u8]| {
             let mut source = self.source.wrapping_add(first * unit);
             let head = if streams { rows_to_line(targets, unit).unwrap_or(0) } else { 0 };
@@ -147,15 +168,15 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
 /// The first row whose units begin a line of their targets, if it is the same for all.
 fn rows_to_line(targets: &[*mut u8], unit: usize) -> Option<usize> {
     let mut missing = targets.iter().map(|target| (*target as usize).wrapping_neg() % LINE);
-    let first = missing.next().filter(|first| first % unit == 0)?;
-    missing.all(|other| other == first).then_some(first / unit)
+    let first = missing.next()?;
+    let (rows, rest) = div_rem(first, unit);
+    (rest == 0 && missing.all(|other| other == first)).then_some(rows)
 }
 
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Columns, Targets, Tuning, LINE, MAX_DEAL, MIN_DEALT, STRIP};
-    use crate::copy::kernel::levels;
+    use super::{Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEALT, STRIP};
     use std::iter::once;
 
     const BYTES: usize = 1 << 20;
@@ -199,16 +220,14 @@ mod tests {
             count: columns,
             targets: once(Targets { first: Some(out), apart, count: columns }),
         };
-        for kernels in levels() {
-            for past in [None, kernels.past.as_ref()] {
-                // SAFETY: source and target have that many rows.
-                let copied = unsafe {
-                    out.write_bytes(0xEE, out_bytes);
-                    transpose.copy(Tuning { kernels, past });
-                    std::slice::from_raw_parts(out, out_bytes)
-                };
-                assert!(copied == expected, "{unit} B [{rows}, {columns}], variant {variant}");
-            }
+        for tuning in Tuning::all() {
+            // SAFETY: source and target have that many rows.
+            let copied = unsafe {
+                out.write_bytes(0xEE, out_bytes);
+                transpose.copy(tuning);
+                std::slice::from_raw_parts(out, out_bytes)
+            };
+            assert!(copied == expected, "{unit} B [{rows}, {columns}], variant {variant}");
         }
     }
 
@@ -243,7 +262,7 @@ mod tests {
         let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
         for unit in [1, 2, 4, 8, 16] {
             for rows in [LINE, MIN_DEALT * LINE / unit, 3 * MIN_DEALT * LINE / unit + 7] {
-                for columns in 1..=MAX_DEAL {
+                for columns in 1..=MAX_DEINTERLEAVED {
                     check(&memory, unit, rows, columns, rows * 5 + columns);
                 }
             }

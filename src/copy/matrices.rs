@@ -3,18 +3,17 @@
 //! which each piece takes some columns and makes them rows.
 
 use super::columns::{Columns, Targets};
-use super::kernel::lines::LINE;
+use super::kernel::combine::LINE;
 use super::strided::stride;
 use super::tuning::Tuning;
 use super::{signed, usize_of, wrapped};
-use crate::memory::{Memory, Outputs};
-use crate::plan::Plan;
+use crate::math::div_rem;
+use crate::parts::Transfer;
 use core::ops::Range;
 
 /// An input as matrices.
 pub(super) struct Matrices<'a> {
-    plan: &'a Plan<'a>,
-    input: &'a Memory<'a>,
+    transfer: &'a Transfer<'a>,
     tuning: Tuning,
     /// How many.
     count: usize,
@@ -34,14 +33,15 @@ unsafe impl Sync for Matrices<'_> {}
 
 impl<'a> Matrices<'a> {
     /// The form of a checked split of packed outputs, if it is one and has loops.
-    pub(super) fn new(plan: &'a Plan<'a>, input: &'a Memory<'a>, tuning: Tuning) -> Option<Self> {
-        let size = plan.dtype.bits() as usize / 8;
+    pub(super) fn new(transfer: &'a Transfer<'a>, tuning: Tuning) -> Option<Self> {
+        let Transfer { geometry, strides, .. } = transfer;
+        let size = geometry.dtype.bits() as usize / 8;
         let (mut unit, mut rows, mut step) = (size, 1, 0isize);
-        let mut turned = plan.shape.len();
-        while turned - 1 > plan.axis {
+        let mut turned = geometry.shape.len();
+        while turned - 1 > geometry.axis {
             let axis = turned - 1;
-            let extent = usize_of(*plan.shape.get(axis)?);
-            let from = stride(input, axis, size)?;
+            let extent = usize_of(*geometry.shape.get(axis)?);
+            let from = stride(*strides, axis, size)?;
             if extent > 1 && rows > 1 && step.checked_mul(signed(rows)) == Some(from) {
                 rows *= extent;
             } else if extent > 1 && rows == 1 && from == signed(unit) {
@@ -53,10 +53,12 @@ impl<'a> Matrices<'a> {
             }
             turned = axis;
         }
-        let count = usize_of(plan.outer * plan.inner) * size / (rows * unit);
-        let inner = count / usize_of(plan.outer);
-        let form = Self { plan, input, tuning, count, inner, rows, step, unit, turned };
-        let is_side_by_side = plan.extent > 1 && stride(input, plan.axis, size)? == signed(unit);
+        let bytes = usize_of(geometry.outer * geometry.inner) * size;
+        let count = bytes.checked_div(rows * unit)?;
+        let inner = count.checked_div(usize_of(geometry.outer))?;
+        let form = Self { transfer, tuning, count, inner, rows, step, unit, turned };
+        let is_side_by_side =
+            geometry.extent > 1 && stride(*strides, geometry.axis, size)? == signed(unit);
         let makes_lines = rows * unit >= LINE;
         (is_side_by_side && makes_lines && Columns::turns(unit)).then_some(form)
     }
@@ -68,23 +70,23 @@ impl<'a> Matrices<'a> {
 
     /// How many rows to cut at: so many that columns make whole lines.
     pub(super) fn granule(&self) -> usize {
-        LINE / self.unit
+        LINE.checked_div(self.unit).unwrap_or(1)
     }
 
     /// Copies what all pieces have in a range of the rows of all matrices.
     ///
     /// # Safety
     /// The input must be readable and the outputs writable over the pieces.
-    pub(super) unsafe fn copy(&self, outputs: &impl Outputs, range: Range<usize>) {
+    pub(super) unsafe fn copy(&self, range: Range<usize>) {
         let mut at = range.start;
         while at < range.end {
-            let (matrix, first) = (at / self.rows, at % self.rows);
+            let (matrix, first) = div_rem(at, self.rows);
             let rows = (self.rows - first).min(range.end - at);
             // SAFETY: the caller's promise.
-            unsafe { self.copy_rows(outputs, matrix, first..first + rows) };
+            unsafe { self.copy_rows(matrix, first..first + rows) };
             at += rows;
         }
-        if let Some(past) = self.tuning.past {
+        if let Some(past) = self.tuning.non_temporal {
             (past.fence)();
         }
     }
@@ -93,22 +95,26 @@ impl<'a> Matrices<'a> {
     ///
     /// # Safety
     /// As [`Matrices::copy`].
-    unsafe fn copy_rows(&self, outputs: &impl Outputs, matrix: usize, rows: Range<usize>) {
+    unsafe fn copy_rows(&self, matrix: usize, rows: Range<usize>) {
         let column = self.rows * self.unit;
-        let (outer, inner) = (matrix / self.inner, matrix % self.inner);
-        let targets = self.plan.pieces().map(|piece| {
-            let count = usize_of(piece.len);
-            let ahead = (outer * count * self.inner + inner) * column + rows.start * self.unit;
-            let first = outputs.data(piece.index).map(|target| target.wrapping_add(ahead));
-            Targets { first, apart: self.inner * column, count }
-        });
+        let (outer, inner) = div_rem(matrix, self.inner);
+        let targets = Targets::of(
+            self.transfer.parts.iter(),
+            |part| {
+                let count = usize_of(part.len);
+                let ahead = (outer * count * self.inner + inner) * column + rows.start * self.unit;
+                let first = Some(part.target.wrapping_add(ahead));
+                Targets { first, apart: self.inner * column, count }
+            },
+            1,
+        );
         let source = self.source(matrix);
         let columns = Columns {
             source: source.wrapping_offset(self.step.wrapping_mul(signed(rows.start))),
             step: wrapped(self.step),
             rows: rows.len(),
             unit: self.unit,
-            count: usize_of(self.plan.extent),
+            count: usize_of(self.transfer.geometry.extent),
             targets,
         };
         // SAFETY: the caller's promise.
@@ -117,15 +123,15 @@ impl<'a> Matrices<'a> {
 
     /// Where a matrix begins.
     fn source(&self, mut matrix: usize) -> *const u8 {
-        let &Self { plan, input, .. } = self;
-        let size = plan.dtype.bits() as usize / 8;
-        let mut source = input.data.cast_const();
-        let outward = plan.shape.iter().enumerate().take(self.turned).rev();
-        for (axis, extent) in outward.filter(|(axis, _)| *axis != plan.axis) {
-            let index = signed(matrix % usize_of(*extent));
-            matrix /= usize_of(*extent);
-            let step = stride(input, axis, size).unwrap_or(0);
-            source = source.wrapping_offset(step.wrapping_mul(index));
+        let Transfer { geometry, strides, .. } = self.transfer;
+        let size = geometry.dtype.bits() as usize / 8;
+        let mut source = self.transfer.source;
+        let outward = geometry.shape.iter().enumerate().take(self.turned).rev();
+        for (axis, extent) in outward.filter(|(axis, _)| *axis != geometry.axis) {
+            let (rest, index) = div_rem(matrix, usize_of(*extent));
+            matrix = rest;
+            let step = stride(*strides, axis, size).unwrap_or(0);
+            source = source.wrapping_offset(step.wrapping_mul(signed(index)));
         }
         source
     }
@@ -134,12 +140,9 @@ impl<'a> Matrices<'a> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Matrices, Memory, Plan, Tuning};
-    use crate::copy::kernel::levels;
+    use super::{Matrices, Transfer, Tuning};
+    use crate::copy::testing::{parts, transfer};
     use crate::dtype::DType;
-    use crate::operator::Operator;
-    use crate::rules::Request;
-    use crate::split::Memories;
     use proptest::prelude::*;
 
     const TYPES: [DType; 5] =
@@ -173,7 +176,7 @@ mod tests {
         (dtype, outward, pieces, inward, unit)
             .prop_filter("not too many", |(_, outward, pieces, inward, unit)| {
                 let extents = outward.iter().chain(inward).product::<i64>() * unit;
-                extents * pieces.iter().map(|(len, _)| len).sum::<i64>() <= 20_000
+                extents * pieces.iter().map(|(len, _)| len).sum::<i64>().max(1) <= 20_000
             })
             .prop_flat_map(|(dtype, outward, pieces, inward, unit)| {
                 let rank = outward.len() + inward.len();
@@ -261,42 +264,31 @@ mod tests {
         ) {
             let (shape, strides, before, after) = case.layout();
             let lengths: Vec<i64> = case.pieces.iter().map(|(len, _)| *len).collect();
-            let request = Request {
-                operator: Operator::VariadicSplit1,
-                axis: i64::try_from(case.outward.len()).unwrap(),
-                lengths: Some((&lengths[..]).into()),
-                num_outputs: 0,
-                keepdims: true,
-                clamp_uneven: false,
-                outputs: Some(lengths.len()),
-            };
-            let plan = Plan::new(&request, case.dtype, &shape, false).unwrap();
             let source = Guarded::filled(case.bytes(before + after).next_multiple_of(64 << 10));
             let first = source.place(case.bytes(before + after), at_end);
             for at in 0..case.bytes(before + after) {
                 // SAFETY: that many bytes are there.
                 unsafe { *first.add(at) &= 0x7F };
             }
-            let input = Memory {
-                data: first.wrapping_add(case.bytes(before)),
-                data_bytes: 0,
-                dtype: case.dtype,
-                shape: &shape,
-                strides: Some(&strides),
-                bit_offset: 0,
-            };
-            let expected: Vec<Option<Vec<u8>>> = (plan.pieces().zip(&case.pieces))
-                .map(|(piece, (_, is_wanted))| {
-                    let shape: Vec<i64> = plan.output_shape(piece).collect();
-                    is_wanted.then(|| case.expected(input.data, &shape, &strides, piece.offset))
+            let first = first.wrapping_add(case.bytes(before)).cast_const();
+            let axis = case.outward.len();
+            let mut offset = 0;
+            let expected: Vec<Option<Vec<u8>>> = (case.pieces.iter())
+                .map(|(len, is_wanted)| {
+                    let (mut shape, begin) = (shape.clone(), offset);
+                    shape[axis] = *len;
+                    offset += len;
+                    is_wanted.then(|| case.expected(first, &shape, &strides, begin))
                 })
                 .collect();
-            for kernels in levels() {
-                for past in [None, kernels.past.as_ref()] {
-                    let form = Matrices::new(&plan, &input, Tuning { kernels, past });
-                    prop_assume!(form.is_some());
-                    let form = form.unwrap();
-                    let cut = cut.index(form.all_rows() + 1);
+            for tuning in Tuning::all() {
+                    let packed = transfer(case.dtype, &shape, axis, first, &[]);
+                    let packed = Transfer { strides: Some(&strides), ..packed };
+                    let Some(form) = Matrices::new(&packed, tuning) else {
+                        return Err(TestCaseError::reject("no matrices"));
+                    };
+                    let all_rows = form.all_rows();
+                    let cut = cut.index(all_rows + 1);
                     let copy_part = |rows| {
                         let mut buffers: Vec<Vec<u8>> = (expected.iter().zip(&ahead))
                             .map(|(bytes, ahead)| {
@@ -304,17 +296,20 @@ mod tests {
                                 vec![UNTOUCHED; bytes + 2 * MARGIN + ahead]
                             })
                             .collect();
-                        let outputs = (buffers.iter_mut().zip(&expected).zip(&ahead))
+                        let targets = (buffers.iter_mut().zip(&expected).zip(&ahead))
                             .map(|((buffer, bytes), ahead)| {
                                 let data = buffer.as_mut_ptr().wrapping_add(MARGIN + ahead);
-                                bytes.as_ref().map(|_| Memory { data, strides: None, ..input })
-                            })
-                            .collect();
-                        // SAFETY: buffers and source are as large as the plan says.
-                        unsafe { form.copy(&Memories(outputs), rows) };
+                                bytes.as_ref().map(|_| data)
+                            });
+                        let parts = parts(&lengths, targets);
+                        let packed = transfer(case.dtype, &shape, axis, first, &parts);
+                        let strided = Transfer { strides: Some(&strides), ..packed };
+                        let form = Matrices::new(&strided, tuning).unwrap();
+                        // SAFETY: buffers and source are as large as the shape says.
+                        unsafe { form.copy(rows) };
                         buffers
                     };
-                    let parts = copy_part(0..cut).into_iter().zip(copy_part(cut..form.all_rows()));
+                    let parts = copy_part(0..cut).into_iter().zip(copy_part(cut..all_rows));
                     for (((first, second), bytes), ahead) in parts.zip(&expected).zip(&ahead) {
                         let is_of_both = |(a, b): (&u8, &u8)| *a != UNTOUCHED && *b != UNTOUCHED;
                         prop_assert!(!first.iter().zip(&second).any(is_of_both));
@@ -323,9 +318,8 @@ mod tests {
                         let mut whole = vec![UNTOUCHED; MARGIN + ahead];
                         whole.extend(bytes.iter().flatten());
                         whole.resize(both.len(), UNTOUCHED);
-                        prop_assert!(both == whole, "past {}, cut at {cut}", past.is_some());
+                        prop_assert!(both == whole, "past {}, cut at {cut}", tuning.non_temporal.is_some());
                     }
-                }
             }
         }
     }

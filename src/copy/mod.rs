@@ -2,8 +2,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `check.rs` | what a copy checks before the first byte moves |
-//! | `tuning.rs`, `caches.rs` | which loops, and from which size on past the caches |
+//! | `tuning.rs` | rules by CPU: which loops, from which size on past the caches |
 //! | `rows/` | the canonical form of packed tensors: rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
@@ -12,13 +11,13 @@
 //! | `columns.rs` | columns become rows of their own: dealt out where they are few, else transposed |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
-//! | `guarded.rs` | for tests: memory that ends where nothing may be touched |
+//! | `guarded.rs`, `testing.rs` | for tests: memory that ends where nothing may be touched, and transfers |
 
-mod caches;
-pub(crate) mod check;
 mod columns;
 #[cfg(all(test, unix))]
 mod guarded;
+#[cfg(all(test, unix))]
+pub(crate) use guarded::Guarded;
 mod kernel;
 mod matrices;
 mod parallel;
@@ -26,110 +25,142 @@ mod region;
 mod rows;
 mod strided;
 mod sub_byte;
+#[cfg(test)]
+mod testing;
 mod tuning;
 
-use kernel::lines::LINE;
+use kernel::combine::LINE;
 use parallel::Work;
 pub use parallel::{Executor, Streaming};
 
-use crate::error::{number, Error};
-use crate::memory::{Memory, Outputs};
-use crate::plan::{Piece, Plan};
+use crate::error::{number, Fault, Report};
+use crate::parts::{Part, Parts, Transfer};
 use crate::shape::{packed_bytes, usize_of};
-use check::Checked;
 use core::ops::Range;
 use matrices::Matrices;
 use rows::Rows;
 use tuning::Tuning;
 
-/// Copies every wanted piece of `input` into its output, as [`check::copy`] has found them.
+/// Copies every part of a checked transfer to its target.
 ///
 /// # Safety
-/// `input` must be readable and every output writable over its span.
-pub(crate) unsafe fn run<O: Outputs>(
-    plan: &Plan<'_>,
-    input: &Memory<'_>,
-    outputs: &O,
-    checked: &Checked,
+/// The input must be readable and every output writable over what was checked.
+pub(crate) unsafe fn run(
+    transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
-) -> Result<(), Error> {
-    if checked.bytes == 0 {
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let packed = transfer.strides.is_none() && transfer.output_strides.are_packed();
+    let is_small = transfer.bytes <= SMALL && transfer.geometry.outer < MANY_ROWS;
+    if packed && is_small && !transfer.geometry.dtype.is_sub_byte() {
+        // SAFETY: the caller's promise.
+        unsafe { copy_small(transfer) };
         return Ok(());
     }
-    let tuning = Tuning::new(checked.bytes, executor);
-    let sub_byte = plan.dtype.is_sub_byte();
-    let pieces = usize_of(plan.count());
-    if checked.outputs_packed && !checked.input_packed && !sub_byte {
-        if let Some(matrices) = Matrices::new(plan, input, tuning) {
+    // SAFETY: as above.
+    unsafe { run_form(transfer, executor, report) }
+}
+
+/// Fewer bytes than this are neither for threads nor for going past the caches.
+const SMALL: usize = 128 << 10;
+/// From this many rows on, blocks of them are dealt out to all pieces.
+const MANY_ROWS: i64 = 64;
+
+/// Copies few rows of a packed input into packed outputs, run by run.
+///
+/// # Safety
+/// As [`run`].
+#[inline]
+unsafe fn copy_small(transfer: &Transfer<'_>) {
+    let copy = tuning::contiguous();
+    let geometry = &transfer.geometry;
+    let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
+    let row = usize_of(geometry.extent) * step;
+    let copy_part = |part: &Part| {
+        let run = usize_of(part.len) * step;
+        let mut source = transfer.source.wrapping_add(usize_of(part.offset) * step);
+        let mut target = part.target;
+        for _ in 0..geometry.outer {
+            // SAFETY: the caller's promise.
+            unsafe { copy(source, target, run) };
+            source = source.wrapping_add(row);
+            target = target.wrapping_add(run);
+        }
+    };
+    match transfer.parts {
+        Parts::Listed(parts) => parts.iter().for_each(copy_part),
+        parts => parts.iter().for_each(|part| copy_part(&part)),
+    }
+}
+
+/// Copies in the form that suits the layouts, on threads where there are any.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)]
+unsafe fn run_form(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let &Transfer { bytes, ref parts, .. } = transfer;
+    if bytes == 0 {
+        return Ok(());
+    }
+    let tuning = Tuning::new(bytes, executor);
+    let sub_byte = transfer.geometry.dtype.is_sub_byte();
+    let pieces = parts.count();
+    let outputs_packed = transfer.output_strides.are_packed();
+    if outputs_packed && !transfer.is_packed() && !sub_byte {
+        if let Some(matrices) = Matrices::new(transfer, tuning) {
             // SAFETY: the caller's promise; ranges of tasks do not meet.
-            let work = |range| unsafe { matrices.copy(outputs, range) };
+            let work = |range| unsafe { matrices.copy(range) };
             let (units, granule) = (matrices.all_rows(), matrices.granule());
-            let size = Work { bytes: checked.bytes, units, granule, pieces };
-            return parallel::run(executor, &size, &work);
+            return parallel::run(executor, &Work { bytes, units, granule, pieces }, &work, report);
         }
     }
-    let form = if checked.input_packed
-        && checked.outputs_packed
-        && (!sub_byte || sub_byte::is_whole_bytes(plan, input))
+    let form = if transfer.is_packed()
+        && outputs_packed
+        && (!sub_byte || sub_byte::is_whole_bytes(transfer))
     {
-        let source = input.data.wrapping_add(input.bit_offset as usize / 8);
-        Form::Rows(Rows::new(plan, source, tuning))
+        Form::Rows(Rows::new(transfer, tuning))
     } else if sub_byte {
-        Form::SubByte(if checked.bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() })
+        Form::SubByte(if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() })
     } else {
         Form::Strided(tuning)
     };
     match form {
         // Many rows are cut between rows, few long ones anywhere.
-        Form::Rows(rows) if rows.count >= MANY_ROWS => {
+        Form::Rows(rows) if transfer.geometry.outer >= MANY_ROWS => {
             // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
-            let work = |range| unsafe { rows.copy_all(plan, outputs, range) };
-            let granule = rows.granule();
-            let size = Work { bytes: checked.bytes, units: rows.count, granule, pieces };
-            parallel::run(executor, &size, &work)
-        }
-        Form::Rows(rows) if rows.is_cached() && !parallel::is_of_use(executor, checked.bytes) => {
-            for piece in plan.pieces() {
-                let target = outputs.data(piece.index).filter(|_| piece.len > 0);
-                let Some(target) = target else { continue };
-                // SAFETY: the caller's promise.
-                unsafe { rows.copy_runs(piece, target) };
-            }
-            Ok(())
+            let work = |range| unsafe { rows.copy_all(parts, range) };
+            let work_size = Work { bytes, units: rows.count, granule: rows.granule(), pieces };
+            parallel::run(executor, &work_size, &work, report)
         }
         form => {
-            let job = Job { plan, input, outputs, form };
-            if let (Form::SubByte(_), Some(block)) = (&job.form, sub_byte::block_of_rows(plan)) {
+            let job = Job { transfer, form };
+            if let (Form::SubByte(_), Some(block)) = (&job.form, sub_byte::block_of_rows(transfer))
+            {
                 // SAFETY: as above.
                 let work = |rows| unsafe { job.run_rows(rows, block) };
-                let (units, granule) = (usize_of(plan.outer), sub_byte::GRANULE);
-                let size = Work { bytes: checked.bytes, units, granule, pieces };
-                return parallel::run(executor, &size, &work);
+                let units = usize_of(transfer.geometry.outer);
+                let work_size = Work { bytes, units, granule: sub_byte::GRANULE, pieces };
+                return parallel::run(executor, &work_size, &work, report);
             }
             // SAFETY: as above.
             let work = |range| unsafe { job.run(range) };
-            let bytes = checked.bytes;
-            parallel::run(executor, &Work { bytes, units: bytes, granule: LINE, pieces }, &work)
+            let work_size = Work { bytes, units: bytes, granule: LINE, pieces };
+            parallel::run(executor, &work_size, &work, report)
         }
     }
-}
-
-/// The loop that copies contiguous bytes.
-pub(crate) fn contiguous() -> unsafe fn(*const u8, *mut u8, usize) {
-    kernel::detect().copy
 }
 
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a stage past them.
 const SUB_BYTE_PAST: usize = 8 << 20;
 
-/// From this many rows on, blocks of them are dealt out to all pieces.
-const MANY_ROWS: usize = 64;
-
 /// One call's work, seen as the bytes of all wanted outputs one after another.
-struct Job<'a, O> {
-    plan: &'a Plan<'a>,
-    input: &'a Memory<'a>,
-    outputs: &'a O,
+struct Job<'a> {
+    transfer: &'a Transfer<'a>,
     form: Form,
 }
 
@@ -144,25 +175,28 @@ enum Form {
 }
 
 // SAFETY: tasks read the input and write ranges of outputs that do not meet.
-unsafe impl<O: Sync> Sync for Job<'_, O> {}
+unsafe impl Sync for Job<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Transfer<'_> {}
+// SAFETY: only read; what they point to is the engine's care.
+unsafe impl Sync for Parts<'_> {}
 
-impl<O: Outputs> Job<'_, O> {
+impl Job<'_> {
     /// Does the part of the work that falls in `range`.
     ///
     /// # Safety
     /// As [`run`]; ranges of concurrent calls must not meet.
     unsafe fn run(&self, range: Range<usize>) {
         let mut begin = 0usize;
-        for piece in self.plan.pieces() {
+        for part in self.transfer.parts.iter() {
             if begin >= range.end {
                 break;
             }
-            let Some(target) = self.outputs.data(piece.index) else { continue };
-            let end = begin.saturating_add(self.plan.piece_bytes(piece));
+            let end = begin.saturating_add(self.transfer.geometry.piece_bytes(part.len));
             if end > range.start && end > begin {
-                let part = range.start.max(begin) - begin..range.end.min(end) - begin;
+                let bytes = range.start.max(begin) - begin..range.end.min(end) - begin;
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_piece(piece, target, part) };
+                unsafe { self.copy_part(&part, bytes) };
             }
             begin = end;
         }
@@ -174,39 +208,36 @@ impl<O: Outputs> Job<'_, O> {
     /// # Safety
     /// As [`Job::run`].
     unsafe fn run_rows(&self, rows: Range<usize>, block: usize) {
-        for first in rows.clone().step_by(block) {
+        let geometry = &self.transfer.geometry;
+        let mut first = rows.start;
+        while first < rows.end {
             let last = rows.end.min(first.saturating_add(block));
-            for piece in self.plan.pieces().filter(|piece| piece.len > 0) {
-                let Some(target) = self.outputs.data(piece.index) else { continue };
+            for part in self.transfer.parts.iter() {
                 let bytes = |rows: usize| {
-                    let elements = number(rows) * piece.len * self.plan.inner;
-                    usize_of(packed_bytes(elements, self.plan.dtype.bits()))
+                    let elements = number(rows) * part.len * geometry.inner;
+                    usize_of(packed_bytes(elements, geometry.dtype.bits()))
                 };
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_piece(piece, target, bytes(first)..bytes(last)) };
+                unsafe { self.copy_part(&part, bytes(first)..bytes(last)) };
             }
+            first = last;
         }
     }
 
-    /// Copies the bytes `part` of one output, counted as if it were packed.
+    /// Copies some bytes of one output, counted as if it were packed.
     ///
     /// # Safety
     /// As [`Job::run`].
-    unsafe fn copy_piece(&self, piece: Piece, target: *mut u8, part: Range<usize>) {
-        // All of them have been had before, in the checks.
-        let output = || self.outputs.get(piece.index).ok().flatten();
-        let Self { plan, input, .. } = *self;
+    unsafe fn copy_part(&self, part: &Part, bytes: Range<usize>) {
         // SAFETY: what is read and written stays within the spans that were checked.
         unsafe {
             match &self.form {
-                Form::Rows(rows) => rows.copy(piece, target, part),
+                Form::Rows(rows) => rows.copy(part, bytes),
                 Form::Strided(tuning) => {
-                    let Some(output) = output() else { return };
-                    strided::Layout::new(plan, piece, input, &output, *tuning).copy(part);
+                    strided::Layout::new(self.transfer, part, *tuning).copy(bytes);
                 }
                 Form::SubByte(tuning) => {
-                    let Some(output) = output() else { return };
-                    sub_byte::Layout::new(plan, piece, input, &output, *tuning).copy(part);
+                    sub_byte::Layout::new(self.transfer, part, *tuning).copy(bytes);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! How the work of one call is cut into tasks for the caller's threads.
 
-use crate::error::{number, Error};
+use crate::error::{number, Error, Fault, Report};
+use crate::math::{div_ceil, div_rem, next_multiple};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -78,7 +79,8 @@ pub(super) fn run(
     executor: Option<&dyn Executor>,
     work: &Work,
     body: &(dyn Fn(Range<usize>) + Sync),
-) -> Result<(), Error> {
+    report: &mut Report,
+) -> Result<(), Fault> {
     let &Work { bytes, units, granule, pieces } = work;
     let Some(executor) = executor.filter(|_| is_of_use(executor, bytes)) else {
         body(0..units);
@@ -88,12 +90,12 @@ pub(super) fn run(
         0 => DEFAULT_TASKS,
         width => width.min(MAX_TASKS),
     };
-    let tasks = wished.min(bytes / MIN_TASK.max(pieces.saturating_mul(WALK)));
+    let tasks = wished.min(div_rem(bytes, MIN_TASK.max(pieces.saturating_mul(WALK))).0);
     if tasks < 2 {
         body(0..units);
         return Ok(());
     }
-    let chunk = units.div_ceil(tasks).next_multiple_of(granule);
+    let chunk = next_multiple(div_ceil(units, tasks), granule);
     let claims = Claims::default();
     let finished = AtomicUsize::new(0);
     let result = executor.parallel_for(tasks, &|task| {
@@ -104,11 +106,14 @@ pub(super) fn run(
         }
     });
     if let Err(actual) = result {
-        return Err(Error::ExecutorFailed { expected: 0, actual: actual.into() });
+        return report.refuse(Error::ExecutorFailed { expected: 0, actual: actual.into() });
     }
     match finished.load(Ordering::Acquire) {
         actual if actual == tasks => Ok(()),
-        actual => Err(Error::ExecutorSkipped { expected: number(tasks), actual: number(actual) }),
+        actual => {
+            let (expected, actual) = (number(tasks), number(actual));
+            report.refuse(Error::ExecutorSkipped { expected, actual })
+        }
     }
 }
 
@@ -128,7 +133,7 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    use super::{run, AtomicU64, Executor, Ordering, Work};
+    use super::{run, AtomicU64, Executor, Ordering, Report, Work};
 
     struct Wide;
 
@@ -148,7 +153,13 @@ mod tests {
         let body = |range: std::ops::Range<usize>| {
             done.fetch_add(range.len() as u64, Ordering::Relaxed);
         };
-        run(Some(&Wide), &Work { bytes: 1 << 30, units, granule: 1, pieces: 1 }, &body).unwrap();
+        run(
+            Some(&Wide),
+            &Work { bytes: 1 << 30, units, granule: 1, pieces: 1 },
+            &body,
+            &mut Report::default(),
+        )
+        .unwrap();
         assert_eq!(done.into_inner(), units as u64);
     }
 }

@@ -2,7 +2,7 @@
 //! output have different innermost axes, rows of units everywhere else.
 
 use super::columns::{Columns, Targets};
-use super::kernel::steps::{self, Row};
+use super::kernel::strided::{self, Row};
 use super::tuning::Tuning;
 use super::{signed, wrapped};
 use crate::shape::MAX_RANK;
@@ -64,7 +64,7 @@ impl Region<'_> {
                 break;
             }
         }
-        if let Some(past) = tuning.past {
+        if let Some(past) = tuning.non_temporal {
             (past.fence)();
         }
     }
@@ -78,7 +78,7 @@ unsafe fn copy_row(source: *const u8, target: *mut u8, unit: usize, row: Axis, t
     let Axis { extent: count, from: source_step, to: target_step } = row;
     let row = Row { source, source_step, target, target_step, count, unit };
     // SAFETY: the caller's promise.
-    unsafe { steps::copy(tuning.kernels, row) };
+    unsafe { strided::copy(tuning.kernels, row) };
 }
 
 /// A row of contiguous units in the output by a column of contiguous units in the input.

@@ -1,11 +1,11 @@
 //! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
-use super::kernel::lines::LINE;
+use super::kernel::combine::LINE;
 use super::region::{Axis, Region};
 use super::tuning::Tuning;
 use super::{signed, usize_of};
-use crate::memory::Memory;
-use crate::plan::{Piece, Plan};
+use crate::math::div_rem;
+use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
 
@@ -27,17 +27,12 @@ const MIN_GRANULES: usize = 32;
 
 impl Layout {
     /// The layout of a checked piece that has elements, of a type of whole bytes.
-    pub(super) fn new(
-        plan: &Plan<'_>,
-        piece: Piece,
-        input: &Memory<'_>,
-        output: &Memory<'_>,
-        tuning: Tuning,
-    ) -> Self {
-        let size = plan.dtype.bits() as usize / 8;
+    pub(super) fn new(transfer: &Transfer<'_>, part: &Part, tuning: Tuning) -> Self {
+        let geometry = &transfer.geometry;
+        let size = geometry.dtype.bits() as usize / 8;
         let mut layout = Self {
-            source: input.data,
-            target: output.data,
+            source: transfer.source,
+            target: part.target,
             unit: size,
             axes: [Axis::default(); MAX_RANK],
             rank: 0,
@@ -45,18 +40,19 @@ impl Layout {
         };
         // Innermost first, as packed strides are counted.
         let (mut packed_from, mut packed_to) = (signed(size), signed(size));
-        let mut output_axis = output.shape.len();
-        for (axis, &input_extent) in plan.shape.iter().enumerate().rev() {
-            let is_split = axis == plan.axis;
-            let extent = usize_of(if is_split { piece.len } else { input_extent });
-            let from = stride(input, axis, size).unwrap_or(packed_from);
+        let output = transfer.output_strides.get(part.index);
+        let mut output_axis = geometry.output_rank();
+        for (axis, &input_extent) in geometry.shape.iter().enumerate().rev() {
+            let is_split = axis == geometry.axis;
+            let extent = usize_of(if is_split { part.len } else { input_extent });
+            let from = stride(transfer.strides, axis, size).unwrap_or(packed_from);
             let mut to = 0;
-            if !is_split || plan.keeps_axis {
+            if !is_split || geometry.keeps_axis {
                 output_axis -= 1;
                 to = stride(output, output_axis, size).unwrap_or(packed_to);
             }
-            if is_split && piece.offset > 0 {
-                let ahead = signed(usize_of(piece.offset)).wrapping_mul(from);
+            if is_split && part.offset > 0 {
+                let ahead = signed(usize_of(part.offset)).wrapping_mul(from);
                 layout.source = layout.source.wrapping_offset(ahead);
             }
             packed_from = packed_from.wrapping_mul(signed(usize_of(input_extent)));
@@ -174,8 +170,9 @@ impl Layout {
             if unit == 0 {
                 break;
             }
-            let index = signed(unit % axis.extent);
-            unit /= axis.extent;
+            let (rest, index) = div_rem(unit, axis.extent);
+            let index = signed(index);
+            unit = rest;
             source = source.wrapping_offset(axis.from.wrapping_mul(index));
             target = target.wrapping_offset(axis.to.wrapping_mul(index));
         }
@@ -185,7 +182,7 @@ impl Layout {
     /// The unit and the byte in it where a part ends. Small units are not cut, and of an axis so
     /// many steps are left together as make whole lines, where that leaves enough to cut at.
     fn cut(&self, byte: usize) -> (usize, usize) {
-        let (unit, rest) = (byte / self.unit, byte % self.unit);
+        let (unit, rest) = div_rem(byte, self.unit);
         if self.unit > CUT_ABOVE {
             return (unit, rest - rest % LINE);
         }
@@ -198,10 +195,10 @@ impl Layout {
         }
         let mut step = count;
         for axis in self.axes() {
-            step /= axis.extent;
-            for granule in [step * (LINE / self.unit).max(1), step] {
+            step = div_rem(step, axis.extent).0;
+            for granule in [step * div_rem(LINE, self.unit).0.max(1), step] {
                 if granule <= count / MIN_GRANULES {
-                    return (unit - unit % granule, 0);
+                    return (unit - div_rem(unit, granule).1, 0);
                 }
             }
         }
@@ -218,7 +215,7 @@ impl Layout {
         // The outermost axis of which whole steps are wanted.
         for (at, axis) in self.axes().iter().enumerate().skip(1).rev() {
             let next = step * axis.extent;
-            if (units.start > 0 && units.start % next != 0) || units.len() < next {
+            if (units.start > 0 && div_rem(units.start, next).1 != 0) || units.len() < next {
                 break;
             }
             (outermost, step) = (at - 1, next);
@@ -227,8 +224,8 @@ impl Layout {
         let axes = self.axes().get(outermost..).unwrap_or_default();
         let mut region = Region { source, target, unit: self.unit, axes, count: 1 };
         if let Some(first) = axes.first() {
-            let index = if units.start > 0 { units.start / step % first.extent } else { 0 };
-            region.count = (units.len() / step).min(first.extent - index);
+            let index = div_rem(div_rem(units.start, step).0, first.extent).1;
+            region.count = div_rem(units.len(), step).0.min(first.extent - index);
         }
         // SAFETY: the caller's promise.
         unsafe { region.copy(self.tuning) };
@@ -237,8 +234,8 @@ impl Layout {
 }
 
 /// A tensor's own stride on an axis, in bytes.
-pub(super) fn stride(memory: &Memory<'_>, axis: usize, size: usize) -> Option<isize> {
-    let stride = memory.strides?.get(axis).copied()?;
+pub(super) fn stride(strides: Option<&[i64]>, axis: usize, size: usize) -> Option<isize> {
+    let stride = strides?.get(axis).copied()?;
     // Only strides of extent-1 axes may be out of range, and those are not used.
     Some(isize::try_from(stride).unwrap_or(0).wrapping_mul(signed(size)))
 }
@@ -246,13 +243,10 @@ pub(super) fn stride(memory: &Memory<'_>, axis: usize, size: usize) -> Option<is
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Layout, Tuning};
-    use crate::copy::kernel::levels;
+    use super::{Layout, Part, Transfer, Tuning};
+    use crate::copy::testing::transfer;
     use crate::dtype::DType;
-    use crate::memory::Memory;
-    use crate::operator::Operator;
-    use crate::plan::Plan;
-    use crate::rules::Request;
+    use crate::parts::OutputStrides;
     use proptest::prelude::*;
 
     const TYPES: [DType; 5] =
@@ -324,34 +318,28 @@ mod tests {
             let axis = axis.index(shape.len());
             let extent = usize::try_from(shape[axis]).unwrap();
             let first = i64::try_from(first.index(extent)).unwrap();
-            let lengths = [first, shape[axis] - first];
-            let request = Request {
-                operator: Operator::VariadicSplit1,
-                axis: i64::try_from(axis).unwrap(),
-                lengths: Some((&lengths[..]).into()),
-                num_outputs: 0,
-                keepdims: true,
-                clamp_uneven: false,
-                outputs: Some(2),
-            };
-            let plan = Plan::new(&request, dtype, &shape, false).unwrap();
             let (strides, before, after) = from.strides(&shape);
             let round = |bytes: usize| bytes.next_multiple_of(64 << 10);
             let bytes = elements(before + after, dtype);
             let source = Guarded::filled(round(bytes));
             let source = (source.place(bytes, at_end).wrapping_add(elements(before, dtype)), source);
-            let input = Memory {
-                data: source.0, data_bytes: 0, dtype, shape: &shape, strides: Some(&strides), bit_offset: 0,
-            };
-            for piece in plan.pieces().filter(|piece| piece.len > 0) {
+            let pieces = [(0, first), (first, shape[axis] - first)];
+            for (offset, len) in pieces.into_iter().filter(|(_, len)| *len > 0) {
+                let input_shape = &shape;
                 let mut shape = shape.clone();
-                shape[axis] = piece.len;
+                shape[axis] = len;
                 let (out_strides, out_before, out_after) = to.strides(&shape);
                 let out_bytes = elements(out_before + out_after, dtype);
                 let memory = Guarded::filled(round(out_bytes));
                 let begin = memory.place(out_bytes, at_end);
                 let data = begin.wrapping_add(elements(out_before, dtype));
-                let output = Memory { data, shape: &shape, strides: Some(&out_strides), ..input };
+                let part = Part { index: 0, offset, len, target: data };
+                let rank = shape.len();
+                let transfer = Transfer {
+                    strides: Some(&strides),
+                    output_strides: OutputStrides::Planned { strides: &out_strides, rank },
+                    ..transfer(dtype, input_shape, axis, source.0, &[])
+                };
                 let size = elements(1, dtype);
                 // What each byte of the output's span is to be.
                 let mut expected = vec![0xEE; out_bytes];
@@ -361,7 +349,7 @@ mod tests {
                     for d in (0..shape.len()).rev() {
                         let index = rest % shape[d];
                         rest /= shape[d];
-                        get += (index + if d == axis { piece.offset } else { 0 }) * strides[d];
+                        get += (index + if d == axis { offset } else { 0 }) * strides[d];
                         put += index * out_strides[d];
                     }
                     for byte in 0..size {
@@ -373,10 +361,8 @@ mod tests {
                 let bytes = elements(count, dtype);
                 let mut cuts = cuts.map(|cut| cut.index(bytes));
                 cuts.sort_unstable();
-                for kernels in levels() {
-                    for past in [None, kernels.past.as_ref()] {
-                        let tuning = Tuning { kernels, past };
-                        let layout = Layout::new(&plan, piece, &input, &output, tuning);
+                for tuning in Tuning::all() {
+                        let layout = Layout::new(&transfer, &part, tuning);
                         // SAFETY: memory is as large as the strides say.
                         let copied = unsafe {
                             begin.write_bytes(0xEE, out_bytes);
@@ -385,8 +371,7 @@ mod tests {
                             layout.copy(0..cuts[0]);
                             std::slice::from_raw_parts(begin, out_bytes)
                         };
-                        prop_assert!(copied == expected, "piece {}, past {}", piece.index, past.is_some());
-                    }
+                        prop_assert!(copied == expected, "from {}, past {}", offset, tuning.non_temporal.is_some());
                 }
             }
         }

@@ -2,20 +2,22 @@
 //! own: axes over runs of bits, which begin anywhere in a byte.
 
 use super::kernel::bits::{Packed, Runs};
-use super::kernel::lines::{Lines, LINE, STAGE};
+use super::kernel::combine::{WriteCombining, LINE, SCRATCH};
 use super::tuning::Tuning;
 use super::usize_of;
-use crate::memory::Memory;
-use crate::plan::{Piece, Plan};
+use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
 
 /// Whether all pieces of a packed input are whole bytes of every row: then it does not matter
 /// what the bytes hold.
-pub(super) fn is_whole_bytes(plan: &Plan<'_>, input: &Memory<'_>) -> bool {
-    let step = plan.inner * i64::from(plan.dtype.bits());
+pub(super) fn is_whole_bytes(transfer: &Transfer<'_>) -> bool {
+    let geometry = &transfer.geometry;
+    let step = geometry.inner * i64::from(geometry.dtype.bits());
     let is_whole = |len: i64| len * step % 8 == 0;
-    input.bit_offset % 8 == 0 && (is_whole(1) || plan.pieces().all(|piece| is_whole(piece.len)))
+    let are_whole = |part: Part| is_whole(part.offset) && is_whole(part.len);
+    transfer.bit_offset % 8 == 0
+        && (is_whole(1) || is_whole(geometry.extent) && transfer.parts.iter().all(are_whole))
 }
 
 /// As many rows make whole lines of every piece.
@@ -26,10 +28,13 @@ const SHORT_ROW: i64 = 8 * 256;
 const BLOCK: i64 = 16 << 10;
 
 /// How many rows to take at a time, where that is better than one piece after the other.
-pub(super) fn block_of_rows(plan: &Plan<'_>) -> Option<usize> {
-    let row = plan.extent * plan.inner * i64::from(plan.dtype.bits());
-    let is_worth_it = row < SHORT_ROW && usize_of(plan.outer) > GRANULE;
-    is_worth_it.then(|| usize_of(8 * BLOCK / row).next_multiple_of(GRANULE))
+pub(super) fn block_of_rows(transfer: &Transfer<'_>) -> Option<usize> {
+    let geometry = &transfer.geometry;
+    let row = geometry.extent * geometry.inner * i64::from(geometry.dtype.bits());
+    if row >= SHORT_ROW || usize_of(geometry.outer) <= GRANULE {
+        return None;
+    }
+    (8 * BLOCK).checked_div(row).map(|rows| usize_of(rows).next_multiple_of(GRANULE))
 }
 
 /// One axis of the input, outermost first: steps, and bits from one to the next.
@@ -58,18 +63,13 @@ pub(super) struct Layout {
 
 impl Layout {
     /// The layout of a checked piece that has elements, of a sub-byte type.
-    pub(super) fn new(
-        plan: &Plan<'_>,
-        piece: Piece,
-        input: &Memory<'_>,
-        output: &Memory<'_>,
-        tuning: Tuning,
-    ) -> Self {
-        let bits = i64::from(plan.dtype.bits());
+    pub(super) fn new(transfer: &Transfer<'_>, part: &Part, tuning: Tuning) -> Self {
+        let geometry = &transfer.geometry;
+        let bits = i64::from(geometry.dtype.bits());
         let mut layout = Self {
-            source: input.data,
-            begin: input.bit_offset.into(),
-            target: output.data,
+            source: transfer.source,
+            begin: transfer.bit_offset.into(),
+            target: part.target,
             run: bits,
             total: bits,
             axes: [Axis::default(); MAX_RANK],
@@ -77,19 +77,19 @@ impl Layout {
             readable: 0,
             tuning,
         };
-        if input.is_packed() {
-            let bytes = usize_of((layout.begin + plan.elements * bits + 7) / 8);
-            layout.readable = input.data as usize + bytes;
+        if transfer.is_packed() {
+            let bytes = usize_of((layout.begin + geometry.elements * bits + 7) / 8);
+            layout.readable = transfer.source as usize + bytes;
         }
         let mut packed = bits;
-        for (axis, &input_extent) in plan.shape.iter().enumerate().rev() {
-            let is_split = axis == plan.axis;
-            let extent = if is_split { piece.len } else { input_extent };
-            let own = input.strides.and_then(|strides| strides.get(axis));
+        for (axis, &input_extent) in geometry.shape.iter().enumerate().rev() {
+            let is_split = axis == geometry.axis;
+            let extent = if is_split { part.len } else { input_extent };
+            let own = transfer.strides.and_then(|strides| strides.get(axis));
             // Only strides of extent-1 axes may overflow, and those are not used.
             let step = own.map_or(packed, |stride| stride.wrapping_mul(bits));
             if is_split {
-                layout.begin = layout.begin.wrapping_add(piece.offset.wrapping_mul(step));
+                layout.begin = layout.begin.wrapping_add(part.offset.wrapping_mul(step));
             }
             packed = packed.wrapping_mul(input_extent);
             layout.push(Axis { extent, bits: step });
@@ -129,12 +129,12 @@ impl Layout {
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
         let target = self.target.wrapping_add(part.start);
-        // SAFETY: the caller's promise; a stage has room for STAGE bytes.
+        // SAFETY: the caller's promise; a stage has room for SCRATCH bytes.
         unsafe {
-            let Some(stores) = self.tuning.past else { return self.pack(part, target) };
-            let mut lines = Lines::new(target);
-            for start in part.clone().step_by(STAGE) {
-                let end = part.end.min(start + STAGE);
+            let Some(stores) = self.tuning.non_temporal else { return self.pack(part, target) };
+            let mut lines = WriteCombining::new(target);
+            for start in part.clone().step_by(SCRATCH) {
+                let end = part.end.min(start + SCRATCH);
                 self.pack(start..end, lines.room());
                 lines.filled(stores, end - start);
             }
@@ -153,11 +153,13 @@ impl Layout {
         let inner = self.axes().last().copied().unwrap_or(Axis { extent: 1, bits: 0 });
         let mut packed = Packed::new(target, part.len());
         while bit < end {
-            let (run, within, left) = (bit / self.run, bit % self.run, end - bit);
+            let (run, within) = div_rem(bit, self.run);
+            let left = end - bit;
             let (len, count) = if within > 0 || left < self.run {
                 ((self.run - within).min(left), 1)
             } else {
-                (self.run, (inner.extent - run % inner.extent).min(left / self.run))
+                let rest = inner.extent - div_rem(run, inner.extent).1;
+                (self.run, rest.min(div_rem(left, self.run).0))
             };
             let runs = Runs {
                 source: self.source,
@@ -183,22 +185,24 @@ impl Layout {
     fn run_begin(&self, mut run: i64) -> i64 {
         let mut begin = self.begin;
         for axis in self.axes().iter().rev() {
-            begin = begin.wrapping_add(axis.bits.wrapping_mul(run % axis.extent));
-            run /= axis.extent;
+            let (rest, index) = div_rem(run, axis.extent);
+            begin = begin.wrapping_add(axis.bits.wrapping_mul(index));
+            run = rest;
         }
         begin
     }
 }
 
+/// Quotient and rest by what is not 0.
+fn div_rem(a: i64, b: i64) -> (i64, i64) {
+    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Layout, Tuning};
-    use crate::copy::kernel::levels;
+    use super::{Layout, Part, Transfer, Tuning};
+    use crate::copy::testing::transfer;
     use crate::dtype::DType;
-    use crate::memory::Memory;
-    use crate::operator::Operator;
-    use crate::plan::Plan;
-    use crate::rules::Request;
 
     /// How the rows of the input lie.
     #[derive(Debug, Clone, Copy)]
@@ -247,41 +251,25 @@ mod tests {
         }
 
         let lengths = [before, len, after];
-        let request = Request {
-            operator: Operator::VariadicSplit1,
-            axis: 1,
-            lengths: Some((&lengths[..]).into()),
-            num_outputs: 0,
-            keepdims: true,
-            clamp_uneven: false,
-            outputs: Some(3),
-        };
         let (shape, strides) = ([rows, extent], [row_step, step]);
-        let plan = Plan::new(&request, dtype, &shape, false).unwrap();
-        let input = Memory {
-            data: source.as_ptr().cast_mut(),
-            data_bytes: source.len(),
-            dtype,
-            shape: &shape,
-            strides: Some(&strides),
+        let is_packed = matches!(lay, Rows::Packed);
+        let transfer = Transfer {
+            strides: Some(&strides[..]).filter(|_| !is_packed),
             bit_offset: u32::try_from(origin).unwrap(),
+            ..transfer(dtype, &shape, 1, source.as_ptr(), &[])
         };
-        let piece = plan.pieces().nth(1).unwrap();
         let cut = (total / 8 * 5 / 8, total.div_ceil(8));
-        for kernels in levels() {
-            for past in [None, kernels.past.as_ref()] {
-                let mut target = vec![0xEE; expected.len()];
-                let data = target.as_mut_ptr().wrapping_add(MARGIN);
-                let output = Memory { data, shape: &[], strides: None, bit_offset: 0, ..input };
-                let tuning = Tuning { kernels, past };
-                let layout = Layout::new(&plan, piece, &input, &output, tuning);
-                // SAFETY: source and target are as long as the plan says.
-                unsafe {
-                    layout.copy(cut.0..cut.1);
-                    layout.copy(0..cut.0);
-                }
-                assert!(target == expected, "{dtype:?} {lengths:?} x {rows}, lead {lead}, {lay:?}");
+        for tuning in Tuning::all() {
+            let mut target = vec![0xEE; expected.len()];
+            let data = target.as_mut_ptr().wrapping_add(MARGIN);
+            let part = Part { index: 1, offset: before, len, target: data };
+            let layout = Layout::new(&transfer, &part, tuning);
+            // SAFETY: source and target are as long as the plan says.
+            unsafe {
+                layout.copy(cut.0..cut.1);
+                layout.copy(0..cut.0);
             }
+            assert!(target == expected, "{dtype:?} {lengths:?} x {rows}, lead {lead}, {lay:?}");
         }
     }
 

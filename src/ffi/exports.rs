@@ -1,17 +1,15 @@
 //! The functions of `libsplit.h`: each parses its arguments, asks the core, and guards.
 
-use super::describe;
 use super::guard::guard;
-use super::parse::{self, Arguments, Descriptors};
 use super::types::{
-    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_status,
-    libsplit_tensor, LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR, LIBSPLIT_VERSION_PATCH,
+    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_params, libsplit_plan,
+    libsplit_status, libsplit_tensor, LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR,
+    LIBSPLIT_VERSION_PATCH,
 };
-use super::usual;
-use crate::copy;
+use super::{copies, describe, plans};
 use crate::dtype::DType;
-use crate::error::{Error, Which};
-use core::ffi::{c_char, CStr};
+use crate::error::status_name;
+use core::ffi::{c_char, c_void, CStr};
 
 /// The version of the library, not of the header: major << 24 | minor << 16 | patch. Never fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
@@ -36,7 +34,7 @@ pub extern "C" fn libsplit_version_string() -> *const c_char {
 /// "LIBSPLIT_STATUS_UNKNOWN" for a number that is none. Never NULL.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char {
-    status.name().as_ptr()
+    status_name(status.0).as_ptr()
 }
 
 /// The name of an element type in ONNX TensorProto.DataType, as "FLOAT16", NUL-terminated and
@@ -86,19 +84,8 @@ pub unsafe extern "C" fn libsplit_count(
     count: *mut usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    let body = || {
-        // SAFETY: the caller's promise.
-        let arguments = unsafe { Arguments::parse(input, params, None) }?;
-        let plan = arguments.plan(true)?;
-        // SAFETY: as above.
-        let count = unsafe { parse::writable(count, "count") }?;
-        let number = usize::try_from(plan.count());
-        // SAFETY: checked just now.
-        unsafe { count.write(number.map_err(|_| Error::TooManyElements { which: Which::Input })?) };
-        Ok(())
-    };
-    // SAFETY: as above.
-    unsafe { guard(error, body) }
+    // SAFETY: the caller's promise.
+    unsafe { guard(error, |report| describe::count(input, params, count, report)) }
 }
 
 /// libsplit_infer() fills rank, dtype, shape, strides (packed ones, where strides is not NULL),
@@ -138,17 +125,10 @@ pub unsafe extern "C" fn libsplit_infer(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    let body = || {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let arguments = Arguments::parse(input, params, Some(num_outputs))?;
-            let plan = arguments.plan(true)?;
-            let outputs = parse::output_array(outputs, num_outputs)?;
-            describe::infer(&arguments, &plan, outputs)
-        }
-    };
-    // SAFETY: as above.
-    unsafe { guard(error, body) }
+    // SAFETY: the caller's promise.
+    unsafe {
+        guard(error, |report| describe::infer(input, params, outputs, num_outputs, error, report))
+    }
 }
 
 /// libsplit_view() does what libsplit_infer() does and points every output into the input: data,
@@ -180,35 +160,9 @@ pub unsafe extern "C" fn libsplit_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    let body = || {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if usual::view(input, params, outputs, num_outputs) {
-                return Ok(());
-            }
-            view_closely(input, params, outputs, num_outputs)
-        }
-    };
-    // SAFETY: as above.
-    unsafe { guard(error, body) }
-}
-
-/// Views that are not usual ones, and what is wrong.
-///
-/// # Safety
-/// As [`libsplit_view`].
-pub(super) unsafe fn view_closely(
-    input: *const libsplit_tensor,
-    params: *const libsplit_params,
-    outputs: *mut libsplit_tensor,
-    num_outputs: usize,
-) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe {
-        let arguments = Arguments::parse(input, params, Some(num_outputs))?;
-        let plan = arguments.plan(false)?;
-        let outputs = parse::output_array(outputs, num_outputs)?;
-        describe::view(&arguments, &plan, outputs)
+        guard(error, |report| describe::view(input, params, outputs, num_outputs, error, report))
     }
 }
 
@@ -259,39 +213,142 @@ pub unsafe extern "C" fn libsplit_copy(
     executor: *const libsplit_executor,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    let body = || {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if usual::copy(input, params, outputs, num_outputs, executor) {
-                return Ok(());
-            }
-            copy_closely(input, params, outputs, num_outputs, executor)
-        }
-    };
-    // SAFETY: as above.
-    unsafe { guard(error, body) }
+    // SAFETY: the caller's promise.
+    unsafe {
+        guard(error, |report| {
+            copies::copy(input, params, outputs, num_outputs, executor, error, report)
+        })
+    }
 }
 
-/// Copies that are not usual ones, and what is wrong.
+/// libsplit_plan_size() tells how many bytes a plan takes for an input of this rank and so many
+/// outputs, the same for every operator, element type and layout: at most 1 KiB, 24 bytes an output,
+/// and 32 bytes an axis and output. 0 = rank or number out of range. Never fails otherwise.
+///
+/// May be called from any thread at any time.
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
+pub extern "C" fn libsplit_plan_size(rank: i32, num_outputs: usize) -> usize {
+    plans::size(rank, num_outputs)
+}
+
+/// libsplit_plan_init() decides everything about a split but the addresses, and writes it into
+/// 'plan': 'plan_size' bytes of the caller's, aligned to 8, as many as libsplit_plan_size() says
+/// for input->rank and 'num_outputs', or more.
+///
+/// 'input' is as for libsplit_copy(), but its data and data_bytes do not matter. 'outputs' are as
+/// for libsplit_copy(), but their data does not matter: an all-zero one is not wanted, by the plan
+/// for ever. 'outputs' may be NULL: then all are wanted and packed.
+///
+/// A plan keeps no pointer: input, lengths, params and outputs may go away or change. It is plain
+/// bytes, which may be copied and moved, read by many threads at once, and are thrown away without a
+/// call. It belongs to the build of the library that made it, on this kind of machine; do not
+/// store it.
+///
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory is
+/// unchanged: those of libsplit_copy() that do not concern addresses, and
+///
+///   NULL, ALIGNMENT   plan
+///   PLAN              plan_size is too small
+///   OVERLAP           plan lies over what is read meanwhile
+///
+/// May be called from any thread at any time.
 ///
 /// # Safety
-/// As [`libsplit_copy`].
-pub(super) unsafe fn copy_closely(
+/// Every pointer must be NULL or valid for what its structure says, for the length of the call.
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
+pub unsafe extern "C" fn libsplit_plan_init(
+    plan: *mut libsplit_plan,
+    plan_size: usize,
     input: *const libsplit_tensor,
     params: *const libsplit_params,
     outputs: *const libsplit_tensor,
     num_outputs: usize,
-    executor: *const libsplit_executor,
-) -> Result<(), Error> {
+    error: *mut libsplit_error,
+) -> libsplit_status {
     // SAFETY: the caller's promise.
     unsafe {
-        let arguments = Arguments::parse(input, params, Some(num_outputs))?;
-        let plan = arguments.plan(false)?;
-        let outputs = Descriptors::parse(outputs, num_outputs)?;
-        let pool = parse::executor(executor)?;
-        let input = arguments.input()?;
-        let checked = copy::check::copy(&plan, &input, arguments.lengths_span, &outputs)?;
-        let pool = pool.as_ref().map(|pool| pool as &dyn copy::Executor);
-        copy::run(&plan, &input, &outputs, &checked, pool)
+        guard(error, |report| {
+            plans::init(plan, plan_size, input, params, outputs, num_outputs, error, report)
+        })
+    }
+}
+
+/// libsplit_plan_copy() does what libsplit_copy() does, by a plan: copies every wanted piece of the
+/// tensor at 'input' to its output.
+///
+/// 'input' is the address of the input's element [0, ..., 0], outputs[i] that of output i; the
+/// entry of a piece that is not wanted or has no elements is not looked at. How much memory there is
+/// is not asked: the plan's numbers are relied on. Overlaps are refused as by libsplit_copy().
+/// 'executor' and 'error' may be NULL.
+///
+/// Returns LIBSPLIT_STATUS_OK, or an error:
+///
+///   PLAN                   'plan' is no plan of this library
+///   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor's
+///                          parallel_for
+///   NUM_OUTPUTS            num_outputs is not the plan's
+///   STRUCT_SIZE, FLAGS     executor
+///   OVERFLOW               addresses past the end of the address space
+///   OVERLAP                an output overlaps the input, another output, the plan, 'outputs',
+///                          the executor or 'error'
+///   EXECUTOR               parallel_for failed or did not run every task
+///
+/// On an error no byte has been written, but for EXECUTOR, as for libsplit_copy().
+///
+/// May be called from any thread at any time; concurrent calls may share the plan and inputs, not
+/// outputs.
+///
+/// # Safety
+/// Every pointer must be NULL or valid: 'plan' for the size of a plan, 'outputs' for num_outputs
+/// addresses, and these and 'input' for what the plan says.
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
+pub unsafe extern "C" fn libsplit_plan_copy(
+    plan: *const libsplit_plan,
+    input: *const c_void,
+    outputs: *const *mut c_void,
+    num_outputs: usize,
+    executor: *const libsplit_executor,
+    error: *mut libsplit_error,
+) -> libsplit_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        guard(error, |report| {
+            let (input, outputs) = (input.cast(), outputs.cast());
+            plans::copy(plan, input, outputs, num_outputs, executor, error, report)
+        })
+    }
+}
+
+/// libsplit_plan_view() does what libsplit_view() does, by a plan: writes where each wanted piece
+/// lies in the tensor at 'input'. Shapes, strides and bit offsets are those that libsplit_view()
+/// gives for the same split; ask it once. The entry of a piece that is not wanted is left as it is.
+/// The input's data is never read, so the address may be any device's.
+///
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no entry is changed:
+///
+///   PLAN               'plan' is no plan of this library
+///   NULL, ALIGNMENT    plan, outputs, or an input with elements
+///   NUM_OUTPUTS        num_outputs is not the plan's
+///   OVERFLOW           addresses past the end of the address space
+///   OVERLAP            'outputs' lies over the plan or 'error'
+///
+/// May be called from any thread at any time, on entries that no other thread uses.
+///
+/// # Safety
+/// Every pointer must be NULL or valid: 'plan' for the size of a plan, 'outputs' for num_outputs
+/// addresses.
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
+pub unsafe extern "C" fn libsplit_plan_view(
+    plan: *const libsplit_plan,
+    input: *mut c_void,
+    outputs: *mut *mut c_void,
+    num_outputs: usize,
+    error: *mut libsplit_error,
+) -> libsplit_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        guard(error, |report| {
+            plans::view(plan, input.cast(), outputs.cast(), num_outputs, error, report)
+        })
     }
 }

@@ -3,25 +3,29 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `types.rs` | the structures and constants, as C sees them |
-//! | `exports.rs` | the functions |
-//! | `usual.rs` | the calls that are made all day, at their least cost |
+//! | `exports.rs` | the functions: the manual, and a line each |
 //! | `parse.rs` | raw pointers in, checked borrows out |
-//! | `describe.rs` | what `infer` and `view` write into output descriptors |
-//! | `guard.rs` | errors and panics become a status |
-//! | `layout.rs` | sizes and offsets that may not change |
+//! | `describe.rs` | `count`, `infer` and `view`: what is written into output descriptors |
+//! | `copies.rs` | `copy`: the outputs' descriptors checked, and the engine set to work |
+//! | `plans.rs` | plans: how they lie in memory, made and run |
+//! | `reads.rs` | the caller's memory that nothing written may lie over |
+//! | `executor.rs` | the caller's threads |
+//! | `guard.rs` | what became of a call, as a status and in detail |
 //!
 //! `include/libsplit.h` is generated from `types.rs` and `exports.rs`, comments included, so
 //! those are written for C readers.
 
 #![allow(non_camel_case_types, clippy::doc_markdown)]
 
+pub(crate) mod copies;
 mod describe;
+mod executor;
 mod exports;
 mod guard;
-mod layout;
-mod parse;
+pub(crate) mod parse;
+pub(crate) mod plans;
+pub(crate) mod reads;
 mod types;
-mod usual;
 
 pub use exports::*;
 pub use types::*;

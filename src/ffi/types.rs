@@ -94,6 +94,9 @@ impl libsplit_status {
     pub const ERROR_EXECUTOR: Self = Self(22);
     /// A bug in libsplit. Please report it.
     pub const ERROR_INTERNAL: Self = Self(23);
+    /// Memory that is no plan of this library: all zero, made by another version, or too small for
+    /// one.
+    pub const ERROR_PLAN: Self = Self(24);
 }
 
 /// An element type: the number of ONNX TensorProto.DataType.
@@ -320,3 +323,9 @@ pub struct libsplit_executor {
     /// LIBSPLIT_FLAG_OUTPUTS_READ_NEXT or LIBSPLIT_FLAG_NEVER_STREAM, or 0.
     pub flags: u32,
 }
+
+/// A split prepared once, to be run many times: bytes of the caller's, aligned to 8, as many as
+/// libsplit_plan_size() says. libsplit_plan_init() makes one.
+#[derive(Debug)]
+#[allow(dead_code)] // nobody looks inside
+pub struct libsplit_plan(u64);

@@ -8,10 +8,10 @@ mod openvino;
 pub(crate) mod split_to_sequence;
 
 use crate::dtype::DType;
-use crate::error::{number, Error};
+use crate::error::{number, Error, Fault, Report};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::shape::DIM_UNKNOWN;
+use crate::shape::{usize_of, DIM_UNKNOWN};
 
 /// What the caller asks of an operator, apart from the input.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +43,7 @@ pub(crate) enum Pieces<'a> {
 }
 
 impl Pieces<'_> {
+    #[inline]
     pub(crate) fn count(&self) -> i64 {
         match *self {
             Self::Even { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
@@ -51,10 +52,14 @@ impl Pieces<'_> {
         }
     }
 
-    /// Length of piece `index`, which starts at `offset`. The rules have checked every entry.
-    pub(crate) fn length(&self, index: usize, offset: i64) -> i64 {
+    /// Length of piece `index`. The rules have checked every entry.
+    #[inline]
+    pub(crate) fn length(&self, index: usize) -> i64 {
         match *self {
-            Self::Even { size, extent, .. } => size.min(extent - offset),
+            // Of an empty tail, `size` times its index may be more than there are numbers.
+            Self::Even { size, extent, .. } => {
+                size.min(extent.saturating_sub(size.saturating_mul(number(index))).max(0))
+            }
             Self::Listed { lengths, rest, .. } => match lengths.value(number(index)) {
                 Some(length) if length >= 0 => length,
                 _ => rest,
@@ -72,37 +77,57 @@ pub(crate) fn pieces<'a>(
     request: &'a Request<'a>,
     dtype: DType,
     extent: i64,
-) -> Result<Pieces<'a>, Error> {
+    report: &mut Report,
+) -> Result<Pieces<'a>, Fault> {
     let pieces = match request.operator {
         Operator::Split1
         | Operator::Split2
         | Operator::Split11
         | Operator::Split13
-        | Operator::Split18 => onnx_split::pieces(request, dtype, extent),
+        | Operator::Split18 => onnx_split::pieces(request, dtype, extent, report),
         Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
-            split_to_sequence::pieces(request, extent)
+            split_to_sequence::pieces(request, extent, report)
         }
-        Operator::VariadicSplit1 => openvino::variadic_split(request, extent),
-        Operator::OpenVinoSplit1 => openvino::split(request, extent),
+        Operator::VariadicSplit1 => openvino::variadic_split(request, extent, report),
+        Operator::OpenVinoSplit1 => openvino::split(request, extent, report),
     }?;
-    request.expect_count(pieces.count())?;
+    request.expect_count(pieces.count(), report)?;
     Ok(pieces)
 }
 
 impl Request<'_> {
     /// That the outputs given, and a `num_outputs` where there is one, agree with `count`.
     /// Called before any loop over the pieces, so that absurd numbers are refused at once.
-    fn expect_count(&self, count: i64) -> Result<(), Error> {
+    #[inline]
+    fn expect_count(&self, count: i64, report: &mut Report) -> Result<(), Fault> {
         if self.num_outputs != 0 && self.num_outputs != count {
-            return Err(Error::NumOutputsParam { expected: count, actual: self.num_outputs });
+            let actual = self.num_outputs;
+            return report.refuse(Error::NumOutputsParam { expected: count, actual });
         }
         match self.outputs {
-            Some(outputs) if i64::try_from(outputs) != Ok(count) => Err(Error::NumOutputsGiven {
-                operator: self.operator,
-                expected: count,
-                actual: number(outputs),
-            }),
+            Some(actual) if i64::try_from(actual) != Ok(count) => {
+                let operator = self.operator;
+                report.refuse(Error::NumOutputsGiven { operator, expected: count, actual })
+            }
             _ => Ok(()),
         }
+    }
+
+    /// The same for a number of equal parts, which has a limit.
+    #[inline]
+    fn expect_parts(&self, count: i64, report: &mut Report) -> Result<(), Fault> {
+        if count > MAX_OUTPUTS {
+            let argument = if self.num_outputs > 0 { "params.num_outputs" } else { "num_outputs" };
+            let actual = match self.outputs {
+                Some(given) if self.num_outputs == 0 => given,
+                _ => usize_of(count),
+            };
+            return report.refuse(Error::TooManyOutputs {
+                argument,
+                expected: MAX_OUTPUTS,
+                actual,
+            });
+        }
+        self.expect_count(count, report)
     }
 }

@@ -5,9 +5,10 @@
 //! older ones split into as many outputs as the node has.
 
 use super::lengths_list::{self, MinusOne};
-use super::{Pieces, Request, MAX_OUTPUTS};
+use super::split_to_sequence::div_ceil;
+use super::{Pieces, Request};
 use crate::dtype::DType;
-use crate::error::{number, Error};
+use crate::error::{number, Error, Fault, Report};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
@@ -17,78 +18,75 @@ pub(super) fn pieces<'a>(
     request: &'a Request<'a>,
     dtype: DType,
     extent: i64,
-) -> Result<Pieces<'a>, Error> {
+    report: &mut Report,
+) -> Result<Pieces<'a>, Fault> {
     match &request.lengths {
-        Some(lengths) => listed(request, lengths, dtype, extent),
-        None => even(request, extent),
+        Some(lengths) => listed(request, lengths, dtype, extent, report),
+        None => even(request, extent, report),
     }
 }
 
+#[inline]
 fn listed<'a>(
     request: &Request<'_>,
     lengths: &'a Lengths<'a>,
     input: DType,
     extent: i64,
-) -> Result<Pieces<'a>, Error> {
+    report: &mut Report,
+) -> Result<Pieces<'a>, Fault> {
     if request.operator == Operator::Split18 && request.num_outputs != 0 {
-        return Err(Error::LengthsAndNumOutputs { expected: 0, actual: request.num_outputs });
+        let actual = request.num_outputs;
+        return report.refuse(Error::LengthsAndNumOutputs { expected: 0, actual });
     }
+    let is_int64 = |dtype| dtype == DType::Int64;
     match request.operator {
         // The attribute is int64, the second input of the input's own type: floats.
-        Operator::Split1 => lengths_list::expect_dtype(
-            request,
-            lengths,
-            |dtype| dtype == DType::Int64 || dtype == input,
-            "INT64 or the input's type",
-        ),
-        _ => lengths_list::expect_dtype(request, lengths, |dtype| dtype == DType::Int64, "INT64"),
+        Operator::Split1 => {
+            let taken = |dtype| is_int64(dtype) || dtype == input;
+            lengths_list::expect_dtype(request, lengths, taken, "INT64 or the input's type", report)
+        }
+        _ => lengths_list::expect_dtype(request, lengths, is_int64, "INT64", report),
     }?;
     if lengths.len() == Some(0) {
-        return Err(Error::NoOutputs { expected: 1, actual: 0 });
+        return report.refuse(Error::NoLengths { expected: 1, actual: 0 });
     }
-    lengths_list::pieces(request, lengths, extent, MinusOne::Refused)
+    lengths_list::pieces(request, lengths, extent, MinusOne::Refused, report)
 }
 
 #[inline]
-fn even<'a>(request: &Request<'_>, extent: i64) -> Result<Pieces<'a>, Error> {
-    let count = parts(request)?;
-    if count > MAX_OUTPUTS {
-        return Err(Error::TooManyOutputs { expected: MAX_OUTPUTS, actual: count });
-    }
-    request.expect_count(count)?;
+fn even<'a>(request: &Request<'_>, extent: i64, report: &mut Report) -> Result<Pieces<'a>, Fault> {
+    let operator = request.operator;
+    let count = parts(request, report)?;
+    request.expect_parts(count, report)?;
     if extent == DIM_UNKNOWN {
         return Ok(Pieces::Unknown { count });
     }
-    let size = extent / count + i64::from(extent % count != 0);
-    if request.operator != Operator::Split18 {
-        if extent % count != 0 {
-            return Err(Error::Uneven {
-                operator: request.operator,
-                expected: count,
-                actual: extent,
-            });
+    let size = div_ceil(extent, count);
+    if operator != Operator::Split18 {
+        if size * count != extent {
+            return report.refuse(Error::Uneven { operator, expected: count, actual: extent });
         }
     } else if !request.clamp_uneven {
         // At most (count - 1) * (extent / count + 1), which is below extent + count.
         let last = extent - (count - 1) * size;
         if last < 0 {
-            return Err(Error::LastNegative { count, size, extent, last });
+            return report.refuse(Error::LastNegative { count, size, extent, last });
         }
     }
     Ok(Pieces::Even { count, size, extent })
 }
 
 /// How many equal parts are asked for.
-fn parts(request: &Request<'_>) -> Result<i64, Error> {
-    let given = request.outputs.map(number);
-    match request.num_outputs {
-        1.. => Ok(request.num_outputs),
-        0 if request.operator == Operator::Split18 => Err(Error::NeitherLengthsNorNumOutputs),
-        0 => match given {
-            Some(0) => Err(Error::NoOutputs { expected: 1, actual: 0 }),
-            Some(given) => Ok(given),
-            None => Err(Error::NumOutputsUnknown { operator: request.operator }),
-        },
-        actual => Err(Error::NumOutputsNegative { expected: 1, actual }),
+#[inline]
+fn parts(request: &Request<'_>, report: &mut Report) -> Result<i64, Fault> {
+    match (request.num_outputs, request.outputs) {
+        (1.., _) => Ok(request.num_outputs),
+        (0, _) if request.operator == Operator::Split18 => {
+            report.refuse(Error::NeitherLengthsNorNumOutputs)
+        }
+        (0, Some(0)) => report.refuse(Error::NoOutputs { expected: 1, actual: 0 }),
+        (0, Some(given)) => Ok(number(given)),
+        (0, None) => report.refuse(Error::NumOutputsUnknown { operator: request.operator }),
+        (actual, _) => report.refuse(Error::NumOutputsNegative { expected: 1, actual }),
     }
 }

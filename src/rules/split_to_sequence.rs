@@ -7,32 +7,37 @@
 use super::lengths_list::{self, MinusOne};
 use super::{Pieces, Request};
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Error, Fault, Report};
 use crate::shape::DIM_UNKNOWN;
 
-pub(super) fn pieces<'a>(request: &'a Request<'a>, extent: i64) -> Result<Pieces<'a>, Error> {
-    let Some(lengths) = &request.lengths else { return chunks(request, 1, extent) };
-    lengths_list::expect_dtype(
-        request,
-        lengths,
-        |dtype| matches!(dtype, DType::Int32 | DType::Int64),
-        "INT32 or INT64",
-    )?;
+pub(super) fn pieces<'a>(
+    request: &'a Request<'a>,
+    extent: i64,
+    report: &mut Report,
+) -> Result<Pieces<'a>, Fault> {
+    let Some(lengths) = &request.lengths else { return chunks(request, 1, extent, report) };
+    let taken = |dtype| matches!(dtype, DType::Int32 | DType::Int64);
+    lengths_list::expect_dtype(request, lengths, taken, "INT32 or INT64", report)?;
     if lengths.len().is_some() {
-        return lengths_list::pieces(request, lengths, extent, MinusOne::Refused);
+        return lengths_list::pieces(request, lengths, extent, MinusOne::Refused, report);
     }
     if !lengths.is_known() {
-        return unknown(request, "params.split");
+        return unknown(request, "params.split", report);
     }
-    match lengths.get(0)? {
-        size @ 1.. => chunks(request, size, extent),
-        actual => Err(Error::ScalarNotPositive { expected: 1, actual }),
+    match lengths.get(0, report)? {
+        size @ 1.. => chunks(request, size, extent, report),
+        actual => report.refuse(Error::ScalarNotPositive { expected: 1, actual }),
     }
 }
 
-fn chunks<'a>(request: &Request<'_>, size: i64, extent: i64) -> Result<Pieces<'a>, Error> {
+fn chunks<'a>(
+    request: &Request<'_>,
+    size: i64,
+    extent: i64,
+    report: &mut Report,
+) -> Result<Pieces<'a>, Fault> {
     if extent == DIM_UNKNOWN {
-        return match unknown(request, "input.shape")? {
+        return match unknown(request, "input.shape", report)? {
             // As many pieces of 1 as there are outputs.
             Pieces::Unknown { count } if size == 1 => {
                 Ok(Pieces::Even { count, size, extent: count })
@@ -40,16 +45,26 @@ fn chunks<'a>(request: &Request<'_>, size: i64, extent: i64) -> Result<Pieces<'a
             pieces => Ok(pieces),
         };
     }
-    let count = extent / size + i64::from(extent % size != 0);
+    let count = if size == 1 { extent } else { div_ceil(extent, size) };
     Ok(Pieces::Even { count, size, extent })
 }
 
+/// Both are at least 0, and the divisor is not 0.
+pub(super) fn div_ceil(extent: i64, parts: i64) -> i64 {
+    let whole = extent.checked_div(parts).unwrap_or(0);
+    whole + i64::from(whole * parts != extent)
+}
+
 /// As many pieces as the caller says that there are, where `argument` does not tell yet.
-fn unknown<'a>(request: &Request<'_>, argument: &'static str) -> Result<Pieces<'a>, Error> {
+fn unknown<'a>(
+    request: &Request<'_>,
+    argument: &'static str,
+    report: &mut Report,
+) -> Result<Pieces<'a>, Fault> {
     let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
     match given.or(Some(request.num_outputs).filter(|count| *count > 0)) {
         Some(count) => Ok(Pieces::Unknown { count }),
-        None => Err(Error::CountUnknown { argument }),
+        None => report.refuse(Error::CountUnknown { argument }),
     }
 }
 

@@ -6,6 +6,7 @@
 #![allow(clippy::inline_always)]
 
 use super::generic;
+use crate::math::div_rem;
 
 /// `count` runs of `len` bits, each `step` bits from the one before.
 #[derive(Clone, Copy)]
@@ -193,9 +194,10 @@ impl Packed {
     #[inline(always)]
     unsafe fn push_folded(&mut self, runs: &mut Runs, fold: &Fold) {
         let source = byte(runs.source, runs.begin);
-        let words =
-            |bytes: usize, step: usize| bytes.checked_sub(8).map_or(0, |rest| rest / step + 1);
-        let count = (runs.count / fold.runs) as usize;
+        let words = |bytes: usize, step: usize| {
+            bytes.checked_sub(8).map_or(0, |rest| div_rem(rest, step).0 + 1)
+        };
+        let count = runs.count.checked_div(fold.runs).unwrap_or(0) as usize;
         let count = count.min(words(runs.readable.saturating_sub(source as usize), fold.from));
         let count = match fold.to {
             1 | 2 | 4 => count,

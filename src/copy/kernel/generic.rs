@@ -5,11 +5,11 @@
 // Inlining is the point: only then do these loops get the registers of the level they go into.
 #![allow(clippy::inline_always)]
 
-use super::bits::{self, Packed, Runs};
-use super::lines::LINE;
-pub(super) use super::transpose::transpose;
-use super::transpose::{Portable, Transpose};
-use super::{generic, Deal, Gather, Kernels, DEALS, WIDTHS};
+use super::combine::LINE;
+use super::transpose::Portable;
+use super::Kernels;
+use super::{Deinterleave, Gather, COUNTS, MAX_DEINTERLEAVED, WIDTHS};
+use crate::math::div_ceil;
 use core::mem::MaybeUninit;
 
 /// Copies contiguous bytes.
@@ -110,7 +110,7 @@ pub(super) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, a
 pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
     let Gather { source, step, target, count, unit } = gather;
     // So many units from the end on there are `N` bytes left.
-    let whole = (count + 1).saturating_sub(N.div_ceil(unit));
+    let whole = (count + 1).saturating_sub(div_ceil(N, unit));
     for at in 0..whole {
         // SAFETY: the caller's promise; rows are no shorter than units, so sources have as many.
         unsafe { ascending::<N>(source.wrapping_add(at * step), target.add(at * unit)) };
@@ -161,32 +161,32 @@ pub(super) unsafe fn gather_any(gather: Gather) {
     }
 }
 
-/// Deals the first `N` elements of rows out to `N` targets.
+/// Deinterleaves the first `N` elements of rows.
 ///
 /// # Safety
-/// As [`super::Kernels::deal`].
-unsafe fn deal<T: Copy, const N: usize>(deal: Deal) {
-    let Deal { source, step, targets, count, .. } = deal;
+/// As [`super::Kernels::deinterleave`].
+unsafe fn deinterleave<T: Copy, const N: usize>(rows_of: Deinterleave) {
+    let Deinterleave { source, step, targets, count, .. } = rows_of;
     if step == N * size_of::<T>() {
         // The same again with a step that the compiler knows.
         for at in 0..count {
             // SAFETY: as below.
-            unsafe { deal_row::<T, N>(source.add(at * N * size_of::<T>()), &targets, at) };
+            unsafe { deinterleave_row::<T, N>(source.add(at * N * size_of::<T>()), &targets, at) };
         }
         return;
     }
     for at in 0..count {
         // SAFETY: the caller's promise.
-        unsafe { deal_row::<T, N>(source.add(at * step), &targets, at) };
+        unsafe { deinterleave_row::<T, N>(source.add(at * step), &targets, at) };
     }
 }
 
 /// # Safety
-/// As [`deal`].
+/// As [`deinterleave`].
 #[inline(always)]
-unsafe fn deal_row<T: Copy, const N: usize>(
+unsafe fn deinterleave_row<T: Copy, const N: usize>(
     row: *const u8,
-    targets: &[*mut u8; super::MAX_DEAL],
+    targets: &[*mut u8; MAX_DEINTERLEAVED],
     at: usize,
 ) {
     for (place, target) in targets.iter().enumerate().take(N) {
@@ -200,36 +200,47 @@ unsafe fn deal_row<T: Copy, const N: usize>(
 
 /// By width, then by number of targets, for every level: elements that move one by one gain nothing
 /// from wider registers.
-pub(super) const DEAL: [[unsafe fn(Deal); DEALS.len()]; WIDTHS.len()] =
-    [deals::<u8>(), deals::<u16>(), deals::<u32>(), deals::<u64>(), deals::<u128>()];
+pub(super) const DEINTERLEAVE: [[unsafe fn(Deinterleave); COUNTS.len()]; WIDTHS.len()] =
+    [counts::<u8>(), counts::<u16>(), counts::<u32>(), counts::<u64>(), counts::<u128>()];
 
-const fn deals<T: Copy>() -> [unsafe fn(Deal); DEALS.len()] {
-    [deal::<T, 16>, deal::<T, 8>, deal::<T, 4>, deal::<T, 3>, deal::<T, 2>, deal::<T, 1>]
+const fn counts<T: Copy>() -> [unsafe fn(Deinterleave); COUNTS.len()] {
+    [
+        deinterleave::<T, 16>,
+        deinterleave::<T, 8>,
+        deinterleave::<T, 4>,
+        deinterleave::<T, 3>,
+        deinterleave::<T, 2>,
+        deinterleave::<T, 1>,
+    ]
 }
 
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
-    ($(#[$feature:meta])? level: $level:ty, deal_lines: $deal_lines:expr, past: $past:expr) => {{
+    ($(#[$feature:meta])? level: $level:ty,
+     deinterleave_lines: $lines:expr, non_temporal: $non_temporal:expr) => {{
+        use $crate::copy::kernel::{
+            bits::{self, Packed, Runs}, generic as loops, transpose::{self as turns, Transpose}, Gather, Kernels,
+        };
         $(#[$feature])?
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             // SAFETY: the caller's promise.
-            unsafe { generic::copy(source, target, bytes) };
+            unsafe { loops::copy(source, target, bytes) };
         }
         $(#[$feature])?
         #[inline(never)]
         unsafe fn gather_any(gather: Gather) {
             // SAFETY: the caller's promise.
-            unsafe { generic::gather_any(gather) };
+            unsafe { loops::gather_any(gather) };
         }
         $(#[$feature])?
         unsafe fn gather_over<const N: usize>(gather: Gather) {
             // SAFETY: the caller's promise.
-            unsafe { gather_any(generic::gather_over::<N>(gather)) };
+            unsafe { gather_any(loops::gather_over::<N>(gather)) };
         }
         $(#[$feature])?
         unsafe fn gather_parts(gather: Gather) {
             // SAFETY: the caller's promise.
-            unsafe { gather_any(generic::gather_parts(gather)) };
+            unsafe { gather_any(loops::gather_parts(gather)) };
         }
         $(#[$feature])?
         unsafe fn pack(packed: &mut Packed, runs: Runs) {
@@ -239,7 +250,7 @@ macro_rules! table {
         $(#[$feature])?
         unsafe fn transpose<const W: usize, const N: usize>(matrix: &Transpose<'_>) {
             // SAFETY: the caller's promise.
-            unsafe { generic::transpose::<$level, W, N>(matrix) };
+            unsafe { turns::transpose::<$level, W, N>(matrix) };
         }
         Kernels {
             copy,
@@ -267,7 +278,7 @@ macro_rules! table {
                 gather_parts,
             ],
             gather_any,
-            deal: generic::DEAL,
+            deinterleave: loops::DEINTERLEAVE,
             transpose: [
                 transpose::<1, 16>,
                 transpose::<2, 8>,
@@ -275,12 +286,13 @@ macro_rules! table {
                 transpose::<8, 2>,
                 transpose::<16, 1>,
             ],
-            deal_lines: $deal_lines,
-            past: $past,
+            deinterleave_lines: $lines,
+            non_temporal: $non_temporal,
         }
     }};
 }
 pub(super) use table;
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
-pub(super) static KERNELS: Kernels = table!(level: Portable, deal_lines: None, past: None);
+pub(super) static KERNELS: Kernels =
+    table!(level: Portable, deinterleave_lines: None, non_temporal: None);

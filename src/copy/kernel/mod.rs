@@ -1,27 +1,45 @@
-//! The loops that move bytes, and the one place that chooses among them.
+//! The loops that move bytes, and the tables of them by level of CPU features.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `generic.rs` | the loops, written once |
-//! | `bits.rs` | the loops for runs of bits, written once |
-//! | `x86_64/` | the same for AVX2, stores that go past the caches, and what registers do better |
-//! | `steps.rs` | portable loops for units a step apart on both sides |
+//! | `cpu.rs` | what CPUID and XGETBV say of a CPU: its level among others |
+//! | `generic.rs`, `bits.rs`, `strided.rs` | loops that need no registers of their own: bytes, bits, units a step apart |
+//! | `vector.rs` | the vector type that the other loops are written over |
+//! | `network.rs`, `three.rs` | equal short runs: rows are deinterleaved |
+//! | `stream.rs`, `merge.rs` | whole lines past the caches: of one run, of many |
+//! | `combine.rs` | a write-combining buffer, for what makes no lines by itself |
 //! | `transpose.rs` | contiguous units of many rows become rows of their own |
-//! | `lines.rs` | a stage that turns small pieces into whole lines for such stores |
+//! | `level.rs` | makes the table of a level out of its vectors |
+//! | `x86_64/`, `aarch64.rs` | the levels: their vectors, and their own tricks |
+//!
+//! Which table a copy takes is a rule of `../tuning.rs`.
 
 // Other CPUs have loops for every case, but not for every way of going about it.
-#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports))]
+#![cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    allow(dead_code, unused_imports, unused_macros)
+)]
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 pub(super) mod bits;
+pub(super) mod combine;
+pub(super) mod cpu;
 mod generic;
-pub(super) mod lines;
-pub(super) mod steps;
+mod level;
+mod merge;
+mod network;
+mod stream;
+pub(super) mod strided;
+mod three;
 pub(super) mod transpose;
+mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
 use super::signed;
 use bits::{Packed, Runs};
+use cpu::Level;
 use transpose::Transpose;
 
 /// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
@@ -36,17 +54,19 @@ pub(super) struct Gather {
 
 /// `count` rows, `step` bytes apart, that begin with an element for each target.
 #[derive(Clone, Copy)]
-pub(super) struct Deal {
+pub(super) struct Deinterleave {
     pub source: *const u8,
     pub step: usize,
-    pub targets: [*mut u8; MAX_DEAL],
+    pub targets: [*mut u8; MAX_DEINTERLEAVED],
     pub count: usize,
     /// As many more rows follow, which can be read.
     pub after: usize,
+    /// So many bytes ahead the input is prefetched, where targets go past the caches.
+    pub prefetch: usize,
 }
 
-/// The most targets that rows are dealt out to at a time.
-pub(super) const MAX_DEAL: usize = 16;
+/// The most targets that rows are deinterleaved to at a time.
+pub(super) const MAX_DEINTERLEAVED: usize = 16;
 
 /// The loops of one level of CPU features.
 pub(super) struct Kernels {
@@ -57,19 +77,19 @@ pub(super) struct Kernels {
     /// By [`GATHERS`].
     gather: [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),
-    /// By width, then by [`DEALS`].
-    deal: [[unsafe fn(Deal); DEALS.len()]; WIDTHS.len()],
-    pub deal_lines: Option<DealLines>,
+    /// By width, then by [`COUNTS`].
+    deinterleave: [[unsafe fn(Deinterleave); COUNTS.len()]; WIDTHS.len()],
+    pub deinterleave_lines: Option<DeinterleaveLines>,
     /// By width.
     transpose: [unsafe fn(&Transpose<'_>); WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.
-    pub past: Option<Past>,
+    pub non_temporal: Option<NonTemporal>,
 }
 
-/// Deals elements out to so many targets, of so many bytes, past the caches or not, a line of each
-/// at a time; as many rows as it can, which it returns. To go past the caches, targets must all lie
+/// Deinterleaves elements to so many targets, of so many bytes, past the caches or not, a line of
+/// each at a time; as many rows as it can, which it returns. To go past the caches, targets must all lie
 /// as many whole elements from a line.
-pub(super) type DealLines = unsafe fn(Deal, usize, usize, bool) -> usize;
+pub(super) type DeinterleaveLines = unsafe fn(Deinterleave, usize, usize, bool) -> usize;
 
 /// A piece on its way past the caches.
 #[derive(Clone, Copy)]
@@ -87,8 +107,8 @@ pub(super) struct Stream {
     pub due: isize,
 }
 
-/// Lets streams take turns: in each, every one stores the whole lines that it has due. Asks for the
-/// input from a place on, which goes ahead by so many bytes a turn.
+/// Lets streams take turns: in each, every one stores the whole lines that it has due. Prefetches
+/// the input from a place on, which goes ahead by so many bytes a turn.
 ///
 /// # Safety
 /// What streams have due in all turns must be writable, and its input readable from the first byte
@@ -96,24 +116,21 @@ pub(super) struct Stream {
 pub(super) type Merge = unsafe fn(&mut [Stream], usize, *const u8, usize);
 
 /// The loops that go past the caches.
-pub(super) struct Past {
+pub(super) struct NonTemporal {
     /// Copies contiguous bytes: whole lines to an aligned target.
     pub stream: unsafe fn(*const u8, *mut u8, usize),
-    /// Asks for so many bytes of input, from any address on, that are needed soon.
-    pub ask: fn(*const u8, usize),
+    /// Prefetches so many bytes of input, from any address on.
+    pub prefetch: fn(*const u8, usize),
     /// What must follow the last store.
     pub fence: fn(),
     pub merge: Merge,
 }
 
-/// So many bytes ahead of those in use the input is asked for, where outputs go past the caches.
-pub(super) const AHEAD: usize = 2048;
-
-/// Bytes of the elements that are dealt out.
+/// Bytes of the elements that are deinterleaved.
 const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// Numbers of targets that rows can be dealt out to, most first.
-pub(super) const DEALS: [usize; 6] = [16, 8, 4, 3, 2, 1];
+/// Numbers of targets that there are loops for, most first.
+pub(super) const COUNTS: [usize; 6] = [16, 8, 4, 3, 2, 1];
 
 /// The longest units of each of the loops that gather.
 const GATHERS: [usize; 20] =
@@ -131,7 +148,7 @@ impl Gather {
     }
 }
 
-impl Deal {
+impl Deinterleave {
     /// Leaves the first rows out.
     pub(super) fn skip(&mut self, rows: usize, width: usize) {
         self.source = self.source.wrapping_add(rows * self.step);
@@ -141,23 +158,23 @@ impl Deal {
 }
 
 impl Kernels {
-    /// Whether elements of `width` bytes can be dealt out.
-    pub(super) fn deals(width: usize) -> bool {
+    /// Whether there are loops that deinterleave elements of `width` bytes.
+    pub(super) fn deinterleaves(width: usize) -> bool {
         WIDTHS.contains(&width)
     }
 
-    /// Deals elements of `width` bytes out to `len` targets: a width and a number that there is
-    /// a loop for.
+    /// Deinterleaves elements of `width` bytes to `len` targets: a width and a number that there
+    /// is a loop for.
     ///
     /// # Safety
     /// Every element must be readable, and room for it writable at its target.
-    pub(super) unsafe fn deal(&self, deal: Deal, width: usize, len: usize) {
+    pub(super) unsafe fn deinterleave(&self, rows_of: Deinterleave, width: usize, len: usize) {
         let width = WIDTHS.iter().position(|w| *w == width);
-        let len = DEALS.iter().position(|l| *l == len);
-        let kernel = width.and_then(|width| self.deal.get(width)?.get(len?));
+        let len = COUNTS.iter().position(|l| *l == len);
+        let kernel = width.and_then(|width| self.deinterleave.get(width)?.get(len?));
         if let Some(kernel) = kernel {
             // SAFETY: the caller's promise.
-            unsafe { kernel(deal) };
+            unsafe { kernel(rows_of) };
         }
     }
 
@@ -174,21 +191,30 @@ impl Kernels {
     }
 }
 
-/// The loops for this CPU; in a test build with `--cfg libsplit_portable`, those for any.
-pub(super) fn detect() -> &'static Kernels {
-    #[cfg(target_arch = "x86_64")]
-    if cfg!(not(libsplit_portable)) && x86_64::is_detected() {
-        return &x86_64::AVX2;
+/// The loops of a level: of the next lower one that this architecture has.
+pub(super) fn of_level(level: Level) -> &'static Kernels {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 | Level::Vbmi => &x86_64::avx512::AVX512,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => &x86_64::avx2::AVX2,
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => &aarch64::NEON,
+        _ => &generic::KERNELS,
     }
-    &generic::KERNELS
 }
 
 /// The loops of every level that this CPU has.
 #[cfg(test)]
 pub(super) fn levels() -> Vec<&'static Kernels> {
-    #[cfg(target_arch = "x86_64")]
-    if x86_64::is_detected() {
-        return vec![&generic::KERNELS, &x86_64::AVX2];
+    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
+    let highest = cpu::Cpu::this().level;
+    let mut levels: Vec<&'static Kernels> = Vec::new();
+    for level in all.into_iter().filter(|level| *level <= highest) {
+        let kernels = of_level(level);
+        if !levels.iter().any(|other| std::ptr::eq(*other, kernels)) {
+            levels.push(kernels);
+        }
     }
-    vec![&generic::KERNELS]
+    levels
 }

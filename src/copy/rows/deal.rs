@@ -1,15 +1,16 @@
 //! Elements of one width, dealt out to as many pieces.
 
-use super::super::kernel::lines::LINE;
-use super::super::kernel::{Deal, DEALS, MAX_DEAL};
+use super::super::kernel::combine::LINE;
+use super::super::kernel::{Deinterleave, COUNTS, MAX_DEINTERLEAVED};
 use super::group::Run;
 use super::{Rows, Tuning};
+use crate::math::div_rem;
 use core::ops::Range;
 use core::ptr::null_mut;
 
 impl Rows {
     /// Deals the first columns of some rows, `row` bytes apart, out: `width` bytes to each of some
-    /// targets, [`MAX_DEAL`] at the most.
+    /// targets, [`MAX_DEINTERLEAVED`] at the most.
     ///
     /// # Safety
     /// Every row must be readable up to the next, the last one over the columns; every target must
@@ -23,7 +24,7 @@ impl Rows {
         tuning: Tuning,
     ) {
         let rows = Self { source, count, row, step: width, shared: 0, tuning };
-        let mut runs = [Run { offset: 0, bytes: width, target: null_mut() }; MAX_DEAL];
+        let mut runs = [Run { offset: 0, bytes: width, target: null_mut() }; MAX_DEINTERLEAVED];
         for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
             *run = Run { offset: column * width, target: *target, ..*run };
         }
@@ -38,19 +39,21 @@ impl Rows {
     pub(super) unsafe fn deal(&self, runs: &[Run], rows: &Range<usize>) {
         let Some(&Run { bytes: width, target: first, .. }) = runs.first() else { return };
         let begin = |target: *mut u8| target as usize % LINE;
-        let alike =
-            begin(first) % width == 0 && runs.iter().all(|run| begin(run.target) == begin(first));
+        let alike = div_rem(begin(first), width).1 == 0
+            && runs.iter().all(|run| begin(run.target) == begin(first));
         // Blocks end where the targets' lines do, if they have that in common.
-        let ahead = if alike { begin(first) / width } else { 0 };
+        let ahead = if alike { div_rem(begin(first), width).0 } else { 0 };
         let cut = |row: usize| if row == self.count { row } else { row.saturating_sub(ahead) };
         let mut rows = cut(rows.start)..cut(rows.end);
         // SAFETY: the caller's promise.
         unsafe {
-            match self.tuning.past {
+            match self.tuning.non_temporal {
                 Some(past) => {
-                    if let (true, Some(deal_lines)) = (alike, self.tuning.kernels.deal_lines) {
+                    if let (true, Some(deinterleave_lines)) =
+                        (alike, self.tuning.kernels.deinterleave_lines)
+                    {
                         rows.start +=
-                            deal_lines(self.rows_of(runs, &rows), runs.len(), width, true);
+                            deinterleave_lines(self.rows_of(runs, &rows), runs.len(), width, true);
                     }
                     self.stage(past, runs, &rows, Self::deal_through);
                 }
@@ -69,13 +72,13 @@ impl Rows {
         let mut deal = self.rows_of(runs, rows);
         // SAFETY: the caller's promise.
         unsafe {
-            if let Some(deal_lines) = kernels.deal_lines {
-                deal.skip(deal_lines(deal, runs.len(), width, false), width);
+            if let Some(deinterleave_lines) = kernels.deinterleave_lines {
+                deal.skip(deinterleave_lines(deal, runs.len(), width, false), width);
             }
             let mut left = runs.len();
             while left > 0 {
-                let now = DEALS.into_iter().find(|len| *len <= left).unwrap_or(1);
-                kernels.deal(deal, width, now);
+                let now = COUNTS.into_iter().find(|len| *len <= left).unwrap_or(1);
+                kernels.deinterleave(deal, width, now);
                 deal.targets.rotate_left(now);
                 deal.source = deal.source.wrapping_add(now * width);
                 left -= now;
@@ -84,18 +87,19 @@ impl Rows {
     }
 
     /// Rows as they are dealt out.
-    fn rows_of(&self, runs: &[Run], rows: &Range<usize>) -> Deal {
+    fn rows_of(&self, runs: &[Run], rows: &Range<usize>) -> Deinterleave {
         let offset = runs.first().map_or(0, |run| run.offset);
-        let mut targets = [null_mut(); MAX_DEAL];
+        let mut targets = [null_mut(); MAX_DEINTERLEAVED];
         for (slot, run) in targets.iter_mut().zip(runs) {
             *slot = run.target.wrapping_add(rows.start * run.bytes);
         }
-        Deal {
+        Deinterleave {
             source: self.source.wrapping_add(rows.start * self.row + offset),
             step: self.row,
             targets,
             count: rows.len(),
             after: self.count - rows.end,
+            prefetch: self.tuning.prefetch,
         }
     }
 }

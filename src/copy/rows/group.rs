@@ -1,6 +1,6 @@
 //! Which pieces are copied together.
 
-use super::super::kernel::{Kernels, MAX_DEAL};
+use super::super::kernel::{Kernels, MAX_DEINTERLEAVED};
 
 /// What a piece has of each row.
 #[derive(Clone, Copy)]
@@ -43,7 +43,7 @@ impl Group {
     }
 
     fn deals(first: &Run, second: &Run) -> bool {
-        Kernels::deals(first.bytes)
+        Kernels::deinterleaves(first.bytes)
             && first.bytes == second.bytes
             && first.offset + first.bytes == second.offset
     }
@@ -52,7 +52,7 @@ impl Group {
         match self.runs() {
             [] => true,
             [.., last] if self.len == 1 || self.is_deal() == Self::deals(last, run) => {
-                self.len < if Self::deals(last, run) { MAX_DEAL } else { MAX_GROUP }
+                self.len < if Self::deals(last, run) { MAX_DEINTERLEAVED } else { MAX_GROUP }
             }
             _ => false,
         }

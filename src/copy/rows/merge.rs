@@ -1,10 +1,11 @@
 //! Pieces whose runs go past the caches together, in whole lines.
 
-use super::super::kernel::lines::LINE;
-use super::super::kernel::{Gather, Kernels, Past, Stream, AHEAD};
+use super::super::kernel::combine::LINE;
+use super::super::kernel::{Gather, Kernels, NonTemporal, Stream};
 use super::super::signed;
 use super::group::{Run, MAX_GROUP};
 use super::Rows;
+use crate::math::div_rem;
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -16,7 +17,7 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
-    pub(super) unsafe fn merge(&self, past: &Past, runs: &[Run], rows: &Range<usize>) {
+    pub(super) unsafe fn merge(&self, past: &NonTemporal, runs: &[Run], rows: &Range<usize>) {
         let nothing = Stream {
             source: self.source,
             left: 0,
@@ -28,7 +29,7 @@ impl Rows {
         };
         let mut streams = [nothing; MAX_GROUP];
         let Some(streams) = streams.get_mut(..runs.len()) else { return };
-        let rows_a_turn = (TURN / self.row).max(1);
+        let rows_a_turn = div_rem(TURN, self.row).0.max(1);
         // SAFETY: the caller's promise.
         unsafe {
             for (stream, run) in streams.iter_mut().zip(runs) {
@@ -42,10 +43,16 @@ impl Rows {
                 stream.turn = signed(rows_a_turn * run.bytes);
             }
             let offset = runs.first().map_or(0, |run| run.offset);
-            let ahead = self.source.wrapping_add(rows.start * self.row + offset + AHEAD);
-            (past.merge)(streams, rows.len() / rows_a_turn, ahead, rows_a_turn * self.row);
+            let ahead =
+                self.source.wrapping_add(rows.start * self.row + offset + self.tuning.prefetch);
+            (past.merge)(
+                streams,
+                div_rem(rows.len(), rows_a_turn).0,
+                ahead,
+                rows_a_turn * self.row,
+            );
             for (stream, run) in streams.iter_mut().zip(runs) {
-                stream.turn = signed(rows.len() % rows_a_turn * run.bytes);
+                stream.turn = signed(div_rem(rows.len(), rows_a_turn).1 * run.bytes);
             }
             (past.merge)(streams, 1, ahead.wrapping_add(rows.len() * self.row), 0);
             for (stream, run) in streams.iter().zip(runs) {
@@ -79,7 +86,7 @@ impl Gather {
 
     /// What it gives from a byte on.
     pub(super) fn stream(&self, byte: usize) -> Stream {
-        let (run, within) = (byte / self.unit, byte % self.unit);
+        let (run, within) = div_rem(byte, self.unit);
         Stream {
             source: self.source.wrapping_add(run * self.step + within),
             left: self.unit - within,
@@ -97,8 +104,8 @@ impl Gather {
     /// As [`Kernels::gather`].
     pub(super) unsafe fn copy_range(&self, kernels: &Kernels, range: Range<usize>) {
         let Self { source, step, target, unit, .. } = *self;
-        let mut source = source.wrapping_add(range.start / unit * step);
-        let mut within = range.start % unit;
+        let (first, mut within) = div_rem(range.start, unit);
+        let mut source = source.wrapping_add(first * step);
         let mut at = range.start;
         while at < range.end {
             let bytes = (unit - within).min(range.end - at);

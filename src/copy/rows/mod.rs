@@ -7,12 +7,12 @@ mod merge;
 mod stage;
 
 use super::columns::{Columns, Targets};
-use super::kernel::lines::LINE;
-use super::kernel::{Gather, AHEAD, MAX_DEAL};
+use super::kernel::combine::LINE;
+use super::kernel::{Gather, MAX_DEINTERLEAVED};
 use super::tuning::Tuning;
 use super::{signed, usize_of};
-use crate::memory::Outputs;
-use crate::plan::{Piece, Plan};
+use crate::math::{self, div_rem};
+use crate::parts::{Part, Parts, Transfer};
 use core::ops::Range;
 use core::ptr::null_mut;
 use core::slice::from_mut;
@@ -43,17 +43,18 @@ const BLOCK: usize = 24 << 10;
 const BLOCK_ROWS: usize = 64;
 
 impl Rows {
-    pub(super) fn new(plan: &Plan<'_>, source: *const u8, tuning: Tuning) -> Self {
-        let bits = plan.dtype.bits();
+    pub(super) fn new(transfer: &Transfer<'_>, tuning: Tuning) -> Self {
+        let geometry = &transfer.geometry;
+        let bits = geometry.dtype.bits();
         let mut rows = Self {
-            source,
-            count: usize_of(plan.outer),
+            source: transfer.source.wrapping_add(transfer.bit_offset as usize / 8),
+            count: usize_of(geometry.outer),
             row: 0,
-            step: usize_of(plan.inner) * (bits / 8).max(1) as usize,
-            shared: (8 / bits.min(8)).trailing_zeros(),
+            step: usize_of(geometry.inner) * (bits / 8).max(1) as usize,
+            shared: (8 / bits.clamp(1, 8)).trailing_zeros(),
             tuning,
         };
-        rows.row = rows.bytes(plan.extent);
+        rows.row = rows.bytes(geometry.extent);
         rows
     }
 
@@ -64,7 +65,7 @@ impl Rows {
 
     /// How many rows to cut at: so many that short runs make whole lines.
     pub(super) fn granule(&self) -> usize {
-        (LINE * LINE / self.row).clamp(1, LINE)
+        div_rem(LINE * LINE, self.row).0.clamp(1, LINE)
     }
 
     /// Copies what all pieces have in a range of rows. Where that ends within a line of an output,
@@ -72,31 +73,25 @@ impl Rows {
     ///
     /// # Safety
     /// The input must be readable and the outputs writable over the pieces.
-    pub(super) unsafe fn copy_all(
-        &self,
-        plan: &Plan<'_>,
-        outputs: &impl Outputs,
-        rows: Range<usize>,
-    ) {
+    pub(super) unsafe fn copy_all(&self, parts: &Parts<'_>, rows: Range<usize>) {
         // SAFETY: the caller's promise.
-        if unsafe { self.transpose(plan, outputs, &rows) } {
+        if unsafe { self.transpose(parts, &rows) } {
             return self.finish();
         }
         let (mut groups, mut deals) = (0, 0);
-        self.for_each_group(plan, outputs, |group| {
+        self.for_each_group(parts, |group| {
             groups += 1;
-            deals += usize::from(group.is_deal() || self.tuning.past.is_some());
+            deals += usize::from(group.is_deal() || self.tuning.non_temporal.is_some());
         });
         // What is one group reads the input in its order, and but once.
         let is_one = groups == 1 && deals == 1;
-        let few = (BLOCK / self.row).max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
-        let block = if is_one { rows.len().max(1) } else { few };
-        for first in rows.clone().step_by(block) {
-            let rows = first..rows.end.min(first.saturating_add(block));
-            self.for_each_group(plan, outputs, |group| {
+        let few = div_rem(BLOCK, self.row).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
+        let block = if is_one { rows.len() } else { few };
+        for rows in math::parts(rows, block) {
+            self.for_each_group(parts, |group| {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    match self.tuning.past {
+                    match self.tuning.non_temporal {
                         _ if group.is_deal() => self.deal(group.runs(), &rows),
                         Some(past) if group.is_short() => {
                             self.stage(past, group.runs(), &rows, Self::gather);
@@ -114,25 +109,23 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
-    unsafe fn transpose(
-        &self,
-        plan: &Plan<'_>,
-        outputs: &impl Outputs,
-        rows: &Range<usize>,
-    ) -> bool {
-        let Some(Piece { len, .. }) = plan.pieces().next() else { return false };
-        let unit = self.bytes(len);
-        let count = usize_of(plan.count());
-        if !Columns::turns(unit)
-            || count <= MAX_DEAL
-            || !plan.pieces().all(|piece| piece.len == len)
-        {
+    unsafe fn transpose(&self, parts: &Parts<'_>, rows: &Range<usize>) -> bool {
+        let Some(first) = parts.iter().next() else { return false };
+        let (len, unit) = (first.len, self.bytes(first.len));
+        let is_column = |part: Part| part.len == len && part.offset.checked_rem(len) == Some(0);
+        let count = self.row.checked_div(unit).unwrap_or(0);
+        if !Columns::turns(unit) || count <= MAX_DEINTERLEAVED || !parts.iter().all(is_column) {
             return false;
         }
-        let targets = (0..count).map(|at| {
-            let first = outputs.data(at).map(|target| target.wrapping_add(rows.start * unit));
-            Targets { first, apart: 0, count: 1 }
-        });
+        let targets = Targets::of(
+            parts.iter(),
+            |part| Targets {
+                first: Some(part.target.wrapping_add(rows.start * unit)),
+                apart: 0,
+                count: 1,
+            },
+            len,
+        );
         let columns = Columns {
             source: self.source.wrapping_add(rows.start * self.row),
             step: self.row,
@@ -148,23 +141,16 @@ impl Rows {
 
     /// Waits for stores past the caches.
     fn finish(&self) {
-        if let Some(past) = self.tuning.past {
+        if let Some(past) = self.tuning.non_temporal {
             (past.fence)();
         }
     }
 
-    fn for_each_group(
-        &self,
-        plan: &Plan<'_>,
-        outputs: &impl Outputs,
-        mut visit: impl FnMut(&Group),
-    ) {
+    fn for_each_group(&self, parts: &Parts<'_>, mut visit: impl FnMut(&Group)) {
         let nothing = Run { offset: 0, bytes: 0, target: null_mut() };
         let mut group = Group { runs: [nothing; MAX_GROUP], len: 0 };
-        for piece in plan.pieces() {
-            let bytes = self.bytes(piece.len);
-            let Some(target) = outputs.data(piece.index).filter(|_| bytes > 0) else { continue };
-            let run = Run { offset: self.bytes(piece.offset), bytes, target };
+        for part in parts.iter() {
+            let run = self.run(&part);
             if !group.is_joined_by(&run) {
                 visit(&group);
                 group.len = 0;
@@ -174,6 +160,12 @@ impl Rows {
         if group.len > 0 {
             visit(&group);
         }
+    }
+
+    /// What a piece has of each row.
+    fn run(&self, part: &Part) -> Run {
+        let (offset, bytes) = (self.bytes(part.offset), self.bytes(part.len));
+        Run { offset, bytes, target: part.target }
     }
 
     /// A piece's runs, all of them.
@@ -205,43 +197,22 @@ impl Rows {
         }
     }
 
-    /// Whether outputs stay in the caches.
-    pub(super) fn is_cached(&self) -> bool {
-        self.tuning.past.is_none()
-    }
-
-    /// Copies a whole piece through the caches, run by run.
+    /// Copies the bytes `range` of a piece to its packed target.
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
-    pub(super) unsafe fn copy_runs(&self, piece: Piece, target: *mut u8) {
-        let run = self.bytes(piece.len);
-        let source = self.source.wrapping_add(self.bytes(piece.offset));
-        for row in 0..self.count {
-            let (from, to) = (source.wrapping_add(row * self.row), target.wrapping_add(row * run));
-            // SAFETY: the caller's promise.
-            unsafe { (self.tuning.kernels.copy)(from, to, run) };
-        }
-    }
-
-    /// Copies the bytes `range` of a piece that has elements to the packed `target`.
-    ///
-    /// # Safety
-    /// As [`Rows::copy_all`].
-    pub(super) unsafe fn copy(&self, piece: Piece, target: *mut u8, range: Range<usize>) {
-        let offset = self.bytes(piece.offset);
-        let run = Run { offset, bytes: self.bytes(piece.len), target };
-        let all = self.runs(&run);
+    pub(super) unsafe fn copy(&self, part: &Part, range: Range<usize>) {
+        let all = self.runs(&self.run(part));
         let kernels = self.tuning.kernels;
         let lines = all.line_after(range.start)..all.line_floor(range.end);
         // SAFETY: the caller's promise.
         unsafe {
-            match self.tuning.past {
+            match self.tuning.non_temporal {
                 Some(past) if !lines.is_empty() => {
                     all.copy_range(kernels, range.start..lines.start);
                     let mut stream = all.stream(lines.start);
                     stream.turn = signed(lines.len());
-                    let ahead = stream.source.wrapping_add(AHEAD);
+                    let ahead = stream.source.wrapping_add(self.tuning.prefetch);
                     (past.merge)(from_mut(&mut stream), 1, ahead, 0);
                     all.copy_range(kernels, lines.end..range.end);
                 }
@@ -254,62 +225,17 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outputs, Piece, Plan, Rows, Tuning};
+    use super::{Parts, Rows, Tuning};
     #[cfg(unix)]
     use crate::copy::guarded::Guarded;
-    use crate::copy::kernel::levels;
+    use crate::copy::testing::{parts, steps, transfer};
     use crate::dtype::DType;
-    use crate::error::Error;
-    use crate::memory::{Memory, Span};
-    use crate::operator::Operator;
-    use crate::rules::Request;
+    use core::ptr::null_mut;
     use proptest::prelude::*;
 
-    struct Targets(Vec<Memory<'static>>);
-
-    // SAFETY: one thread only.
-    unsafe impl Sync for Targets {}
-
-    impl Outputs for Targets {
-        fn len(&self) -> usize {
-            self.0.len()
-        }
-        fn get(&self, index: usize) -> Result<Option<Memory<'_>>, Error> {
-            Ok(self.0.get(index).copied())
-        }
-        fn data(&self, index: usize) -> Option<*mut u8> {
-            self.0.get(index).map(|memory| memory.data)
-        }
-        fn descriptors(&self) -> Span {
-            Span::default()
-        }
-        const APART: bool = true;
-    }
-
-    impl Targets {
-        fn new(begins: impl Iterator<Item = *mut u8>) -> Self {
-            let memory = |data| Memory {
-                data,
-                data_bytes: 0,
-                dtype: DType::Uint8,
-                shape: &[],
-                strides: None,
-                bit_offset: 0,
-            };
-            Self(begins.map(memory).collect())
-        }
-    }
-
-    fn request(lengths: &[i64]) -> Request<'_> {
-        Request {
-            operator: Operator::VariadicSplit1,
-            axis: 1,
-            lengths: Some(lengths.into()),
-            num_outputs: 0,
-            keepdims: true,
-            clamp_uneven: false,
-            outputs: Some(lengths.len()),
-        }
+    /// Rows of a packed matrix of bytes.
+    fn matrix(source: *const u8, shape: [i64; 2], tuning: Tuning) -> Rows {
+        Rows::new(&transfer(DType::Uint8, &shape, 1, source, &[]), tuning)
     }
 
     const MARGIN: usize = 80;
@@ -324,10 +250,7 @@ mod tests {
         let bytes = usize::try_from(rows * row).unwrap();
         let source: Vec<u8> =
             (0..bytes).map(|i| (i * 31 % 229 + i / 229 % 7).to_le_bytes()[0]).collect();
-        let request = request(lengths);
-        let shape = [rows, row];
-        let plan = Plan::new(&request, DType::Uint8, &shape, false).unwrap();
-        let form = Rows::new(&plan, source.as_ptr(), tuning);
+        let form = matrix(source.as_ptr(), [rows, row], tuning);
         let size = |len: i64| usize::try_from(rows * len).unwrap();
         let mut buffers: Vec<Vec<u8>> =
             lengths.iter().map(|len| vec![0; size(*len) + 2 * MARGIN + ahead]).collect();
@@ -338,23 +261,24 @@ mod tests {
                 buffer.fill(UNTOUCHED);
             }
             let begin = |buffer: &mut Vec<u8>| buffer.as_mut_ptr().wrapping_add(MARGIN + ahead);
-            let targets = Targets::new(buffers.iter_mut().map(begin));
+            let parts = parts(lengths, buffers.iter_mut().map(begin).map(Some));
             // SAFETY: buffers and source are as long as the plan says.
             unsafe {
                 if by_piece {
-                    for piece in plan.pieces().filter(|piece| piece.len > 0) {
-                        let target = targets.data(piece.index).unwrap();
-                        form.copy(piece, target, part(size(piece.len)));
+                    for one in &parts {
+                        form.copy(one, part(size(one.len)));
                     }
                 } else {
-                    form.copy_all(&plan, &targets, part(form.count));
+                    form.copy_all(&Parts::Listed(&parts), part(form.count));
                 }
             }
             buffers.clone()
         };
-        for ((piece, first), second) in plan.pieces().zip(copy_part(true)).zip(copy_part(false)) {
-            let begin = usize::try_from(piece.offset).unwrap();
-            let run = begin..begin + usize::try_from(piece.len).unwrap();
+        let pieces = parts(lengths, lengths.iter().map(|_| Some(null_mut())));
+        let copies: Vec<_> = copy_part(true).into_iter().zip(copy_part(false)).collect();
+        for piece in &pieces {
+            let (first, second) = &copies[piece.index];
+            let run = steps(piece);
             let mut expected = vec![UNTOUCHED; MARGIN + ahead];
             for row in source.chunks(usize::try_from(row).unwrap()) {
                 expected.extend_from_slice(&row[run.clone()]);
@@ -362,19 +286,11 @@ mod tests {
             expected.resize(first.len(), UNTOUCHED);
             // Threads may have them: no byte is written by both.
             let is_of_both = |(a, b): (&u8, &u8)| *a != UNTOUCHED && *b != UNTOUCHED;
-            let shared = first.iter().zip(&second).position(is_of_both);
+            let shared = first.iter().zip(second).position(is_of_both);
             assert_eq!(shared, None, "piece {}: a byte of both parts", piece.index);
-            let both: Vec<u8> = first.iter().zip(&second).map(|(a, b)| *a.min(b)).collect();
+            let both: Vec<u8> = first.iter().zip(second).map(|(a, b)| *a.min(b)).collect();
             assert!(both == expected, "piece {}", piece.index);
         }
-    }
-
-    /// Every level of CPU features there is here, with and without going past the caches.
-    fn tunings() -> Vec<Tuning> {
-        let levels = levels().into_iter();
-        levels
-            .flat_map(|kernels| [None, kernels.past.as_ref()].map(|past| Tuning { kernels, past }))
-            .collect()
     }
 
     proptest! {
@@ -389,7 +305,7 @@ mod tests {
             cut in any::<usize>(),
         ) {
             prop_assume!(lengths.iter().sum::<i64>() > 0);
-            for tuning in tunings() {
+            for tuning in Tuning::all() {
                 check(&lengths, rows, ahead, tuning, by_piece, cut);
             }
         }
@@ -404,7 +320,7 @@ mod tests {
             cut in any::<usize>(),
         ) {
             let lengths = std::iter::repeat_n(width, pieces).chain(other).collect::<Vec<_>>();
-            for tuning in tunings() {
+            for tuning in Tuning::all() {
                 check(&lengths, rows, ahead, tuning, false, cut);
             }
         }
@@ -414,7 +330,7 @@ mod tests {
     fn every_length_at_every_offset_from_a_line() {
         for length in 1..=300 {
             for ahead in [0, 1, 7, 16, 31, 33, 63] {
-                for tuning in tunings() {
+                for tuning in Tuning::all() {
                     check(&[length, 3], 9, ahead, tuning, length % 2 == 0, 5);
                 }
             }
@@ -424,35 +340,32 @@ mod tests {
     /// Input and outputs at the very end, or the very begin, of memory that may be touched.
     #[cfg(unix)]
     fn check_guarded(memory: &[Guarded], lengths: &[i64], rows: usize, at_end: bool) {
-        let request = request(lengths);
         let row: i64 = lengths.iter().sum();
         let shape = [i64::try_from(rows).unwrap(), row];
-        let plan = Plan::new(&request, DType::Uint8, &shape, false).unwrap();
         let row = usize::try_from(row).unwrap();
         let (source, outputs) = memory.split_first().unwrap();
         let source = source.place(rows * row, at_end);
         // SAFETY: that many bytes are there.
         let input = unsafe { std::slice::from_raw_parts(source, rows * row) };
-        let size = |piece: &Piece| rows * usize::try_from(piece.len).unwrap();
-        let places: Vec<*mut u8> =
-            plan.pieces().zip(outputs).map(|(p, memory)| memory.place(size(&p), at_end)).collect();
-        let targets = Targets::new(places.iter().copied());
-        for tuning in tunings() {
+        let size = |len: i64| rows * usize::try_from(len).unwrap();
+        let places = lengths.iter().zip(outputs);
+        let parts =
+            parts(lengths, places.map(|(len, memory)| Some(memory.place(size(*len), at_end))));
+        for tuning in Tuning::all() {
             // SAFETY: input and outputs are as long as the plan says.
             unsafe {
-                for (piece, place) in plan.pieces().zip(&places) {
-                    place.write_bytes(UNTOUCHED, size(&piece));
+                for part in &parts {
+                    part.target.write_bytes(UNTOUCHED, size(part.len));
                 }
-                Rows::new(&plan, source, tuning).copy_all(&plan, &targets, 0..rows);
+                matrix(source, shape, tuning).copy_all(&Parts::Listed(&parts), 0..rows);
             }
-            for (piece, place) in plan.pieces().zip(&places) {
+            for part in &parts {
                 // SAFETY: as above.
-                let copied = unsafe { std::slice::from_raw_parts(*place, size(&piece)) };
-                let begin = usize::try_from(piece.offset).unwrap();
-                let run = begin..begin + usize::try_from(piece.len).unwrap();
+                let copied = unsafe { std::slice::from_raw_parts(part.target, size(part.len)) };
+                let run = steps(part);
                 let expected: Vec<u8> =
                     input.chunks(row).flat_map(|row| &row[run.clone()]).copied().collect();
-                assert!(copied == expected, "{lengths:?}, {rows} rows, piece {}", piece.index);
+                assert!(copied == expected, "{lengths:?}, {rows} rows, piece {}", part.index);
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Pieces whose runs are too short to be put together in registers go past the caches by way of a
 //! stage each.
 
-use super::super::kernel::lines::{Lines, STAGE};
-use super::super::kernel::Past;
+use super::super::kernel::combine::{WriteCombining, SCRATCH};
+use super::super::kernel::NonTemporal;
 use super::group::{Run, MAX_GROUP};
 use super::Rows;
+use crate::math::{div_rem, parts};
 use core::array::from_fn;
 use core::ops::Range;
 use core::ptr::null_mut;
@@ -16,7 +17,7 @@ impl Rows {
     /// As [`Rows::copy_all`]. Runs must not be longer than a stage.
     pub(super) unsafe fn stage(
         &self,
-        past: &Past,
+        past: &NonTemporal,
         runs: &[Run],
         rows: &Range<usize>,
         put: unsafe fn(&Self, &[Run], &Range<usize>),
@@ -24,21 +25,24 @@ impl Rows {
         if rows.is_empty() {
             return;
         }
-        let mut lines: [Lines; MAX_GROUP] = from_fn(|at| {
+        let mut lines: [WriteCombining; MAX_GROUP] = from_fn(|at| {
             let target = |run: &Run| run.target.wrapping_add(rows.start * run.bytes);
-            Lines::new(runs.get(at).map_or(null_mut(), target))
+            WriteCombining::new(runs.get(at).map_or(null_mut(), target))
         });
         let longest = runs.iter().map(|run| run.bytes).max().unwrap_or(1);
-        let turn = STAGE / longest;
+        let turn = div_rem(SCRATCH, longest).0;
         let offset = runs.first().map_or(0, |run| run.offset);
-        for first in rows.clone().step_by(turn) {
-            let rows = first..rows.end.min(first + turn);
-            (past.ask)(self.source.wrapping_add(rows.end * self.row + offset), turn * self.row);
+        for rows in parts(rows.clone(), turn) {
+            let first = rows.start;
+            (past.prefetch)(
+                self.source.wrapping_add(rows.end * self.row + offset),
+                turn * self.row,
+            );
             let mut staged = [Run { offset: 0, bytes: 0, target: null_mut() }; MAX_GROUP];
             for ((slot, run), lines) in staged.iter_mut().zip(runs).zip(&mut lines) {
                 *slot = Run { target: lines.room().wrapping_sub(first * run.bytes), ..*run };
             }
-            // SAFETY: the caller's promise; a stage has room for STAGE bytes.
+            // SAFETY: the caller's promise; a stage has room for SCRATCH bytes.
             unsafe {
                 put(self, staged.get(..runs.len()).unwrap_or_default(), &rows);
                 for (run, lines) in runs.iter().zip(&mut lines) {

@@ -1,4 +1,8 @@
-//! Units a step apart on both sides: what pieces with strides of their own are made of.
+//! Strided copies: units a step apart on both sides, what pieces with strides of their own are made of.
+//! Written once, for every level: elements that move one by one gain nothing from wider registers.
+//!
+//! # Safety
+//! 1. Every unit must be readable at its source and writable at its target, which do not overlap.
 
 use super::{generic, Kernels};
 use core::mem::MaybeUninit;

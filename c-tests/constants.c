@@ -1,99 +1,11 @@
 /*
- * abi_layout.c - the binary interface: sizes, offsets, values, names and versions, as numbers
- * that must never change
+ * constants.c - versions, statuses and element types with their names, and the initializers
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 #include "check.h"
 
 #include <limits.h>
-#include <stddef.h>
-
-#define FIELD(type, field, offset, size)                                                           \
-    _Static_assert(offsetof(type, field) == (offset), #type "." #field " has moved");              \
-    _Static_assert(sizeof(((type *)0)->field) == (size), #type "." #field " has another size")
-#define SIZE(type, size) _Static_assert(sizeof(type) == (size), "size of " #type)
-
-SIZE(libsplit_status, 4);
-SIZE(libsplit_dtype, 4);
-SIZE(libsplit_op, 4);
-
-/* These are the numbers of LP64; elsewhere pointers make the structures smaller. */
-#if UINTPTR_MAX == UINT64_MAX
-
-SIZE(libsplit_tensor, 48);
-FIELD(libsplit_tensor, data, 0, 8);
-FIELD(libsplit_tensor, data_bytes, 8, 8);
-FIELD(libsplit_tensor, shape, 16, 8);
-FIELD(libsplit_tensor, strides, 24, 8);
-FIELD(libsplit_tensor, rank, 32, 4);
-FIELD(libsplit_tensor, capacity, 36, 4);
-FIELD(libsplit_tensor, dtype, 40, 4);
-FIELD(libsplit_tensor, bit_offset, 44, 4);
-
-SIZE(libsplit_params, 48);
-FIELD(libsplit_params, struct_size, 0, 8);
-FIELD(libsplit_params, op, 8, 4);
-FIELD(libsplit_params, opset, 12, 4);
-FIELD(libsplit_params, axis, 16, 8);
-FIELD(libsplit_params, split, 24, 8);
-FIELD(libsplit_params, num_outputs, 32, 8);
-FIELD(libsplit_params, keepdims, 40, 4);
-FIELD(libsplit_params, flags, 44, 4);
-
-SIZE(libsplit_error, 272);
-FIELD(libsplit_error, struct_size, 0, 8);
-FIELD(libsplit_error, status, 8, 4);
-FIELD(libsplit_error, output_index, 12, 4);
-FIELD(libsplit_error, expected, 16, 8);
-FIELD(libsplit_error, actual, 24, 8);
-FIELD(libsplit_error, message, 32, 240);
-
-SIZE(libsplit_executor, 32);
-FIELD(libsplit_executor, struct_size, 0, 8);
-FIELD(libsplit_executor, parallel_for, 8, 8);
-FIELD(libsplit_executor, pool, 16, 8);
-FIELD(libsplit_executor, max_tasks, 24, 4);
-FIELD(libsplit_executor, flags, 28, 4);
-
-SIZE(libsplit_string, 16);
-FIELD(libsplit_string, data, 0, 8);
-FIELD(libsplit_string, size, 8, 8);
-
-#endif
-
-/* The types of the enumerations' typedefs and of the functions, exactly. */
-#define SAME_TYPE(value, type) _Static_assert(_Generic((value), type: 1, default: 0), #value)
-SAME_TYPE((libsplit_status)0, int32_t);
-SAME_TYPE((libsplit_dtype)0, int32_t);
-SAME_TYPE((libsplit_op)0, int32_t);
-SAME_TYPE((libsplit_task_fn)0, void (*)(void *, size_t));
-SAME_TYPE((libsplit_parallel_for_fn)0, int32_t (*)(void *, libsplit_task_fn, void *, size_t));
-SAME_TYPE(&libsplit_version, uint32_t (*)(void));
-SAME_TYPE(&libsplit_version_string, const char *(*)(void));
-SAME_TYPE(&libsplit_status_name, const char *(*)(int32_t));
-SAME_TYPE(&libsplit_dtype_name, const char *(*)(int32_t));
-SAME_TYPE(&libsplit_dtype_bits, uint32_t (*)(int32_t));
-SAME_TYPE(&libsplit_count, int32_t (*)(const libsplit_tensor *, const libsplit_params *, size_t *,
-                                       libsplit_error *));
-SAME_TYPE(&libsplit_infer, int32_t (*)(const libsplit_tensor *, const libsplit_params *,
-                                       libsplit_tensor *, size_t, libsplit_error *));
-SAME_TYPE(&libsplit_view, int32_t (*)(const libsplit_tensor *, const libsplit_params *,
-                                      libsplit_tensor *, size_t, libsplit_error *));
-SAME_TYPE(&libsplit_copy,
-          int32_t (*)(const libsplit_tensor *, const libsplit_params *, const libsplit_tensor *,
-                      size_t, const libsplit_executor *, libsplit_error *));
-
-#define VALUE(name, value) _Static_assert((name) == (value), #name " has another value")
-VALUE(LIBSPLIT_MAX_RANK, 64);
-VALUE(LIBSPLIT_DIM_UNKNOWN, -1);
-VALUE(LIBSPLIT_FLAG_CLAMP_UNEVEN, 1);
-VALUE(LIBSPLIT_FLAG_OUTPUTS_READ_NEXT, 2);
-VALUE(LIBSPLIT_FLAG_NEVER_STREAM, 4);
-VALUE(LIBSPLIT_OP_ONNX_SPLIT, 1);
-VALUE(LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE, 2);
-VALUE(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 3);
-VALUE(LIBSPLIT_OP_OPENVINO_SPLIT, 4);
 
 /* One line a status: number, name; the name is also the constant's. */
 #define STATUSES(X)                                                                                \
@@ -120,7 +32,7 @@ VALUE(LIBSPLIT_OP_OPENVINO_SPLIT, 4);
     X(20, ERROR_OUTPUT)                                                                            \
     X(21, ERROR_UNKNOWN)                                                                           \
     X(22, ERROR_EXECUTOR)                                                                          \
-    X(23, ERROR_INTERNAL)
+    X(23, ERROR_INTERNAL) X(24, ERROR_PLAN)
 
 /* One line a type: ONNX's number, name, bits of an element. */
 #define DTYPES(X)                                                                                  \
@@ -151,11 +63,6 @@ VALUE(LIBSPLIT_OP_OPENVINO_SPLIT, 4);
     X(25, UINT2, 2)                                                                                \
     X(26, INT2, 2)
 
-#define STATUS_VALUE(number, name) VALUE(LIBSPLIT_STATUS_##name, number);
-#define DTYPE_VALUE(number, name, bits) VALUE(LIBSPLIT_DTYPE_##name, number);
-STATUSES(STATUS_VALUE)
-DTYPES(DTYPE_VALUE)
-
 static void test_version_is_the_headers(void) {
     char text[64];
     snprintf(text, sizeof text, "%d.%d.%d", LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR,
@@ -170,9 +77,10 @@ static void test_version_is_the_headers(void) {
 static void test_status_names(void) {
     CHECK_CASE("status names");
 #define CHECK_NAME(number, name)                                                                   \
+    CHECK_EQ_INT(LIBSPLIT_STATUS_##name, number);                                                  \
     CHECK_EQ_STR(libsplit_status_name(number), "LIBSPLIT_STATUS_" #name);
     STATUSES(CHECK_NAME)
-    CHECK_EQ_STR(libsplit_status_name(24), "LIBSPLIT_STATUS_UNKNOWN");
+    CHECK_EQ_STR(libsplit_status_name(25), "LIBSPLIT_STATUS_UNKNOWN");
     CHECK_EQ_STR(libsplit_status_name(-1), "LIBSPLIT_STATUS_UNKNOWN");
     CHECK_EQ_STR(libsplit_status_name(INT32_MAX), "LIBSPLIT_STATUS_UNKNOWN");
     CHECK_EQ_STR(libsplit_status_name(INT32_MIN), "LIBSPLIT_STATUS_UNKNOWN");
@@ -181,6 +89,7 @@ static void test_status_names(void) {
 static void test_dtype_names_and_bits(void) {
     CHECK_CASE("element types");
 #define CHECK_DTYPE(number, name, bits)                                                            \
+    CHECK_EQ_INT(LIBSPLIT_DTYPE_##name, number);                                                   \
     CHECK_EQ_STR(libsplit_dtype_name(number), #name);                                              \
     CHECK_EQ_INT(libsplit_dtype_bits(number), bits);
     DTYPES(CHECK_DTYPE)

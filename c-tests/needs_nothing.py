@@ -1,0 +1,53 @@
+"""The libraries need nothing: no other library, no function but the four that move bytes, no version
+of any libc. No code that panics, allocates, unwinds, or reads and writes files is in them. And the
+shared one, as it is installed, is small.
+
+usage: needs_nothing.py WITH_SYMBOLS SHARED STATIC BYTES NM READELF
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+with_symbols, shared, static, budget, nm, readelf = sys.argv[1:]
+# Compilers may call any of these. They are in every libc since its first version, and where there
+# is none, a dozen lines.
+ALLOWED = {"memcpy", "memmove", "memset", "memcmp", "bcmp"}
+GLIBC = (2, 17)
+# As in Rust's names of functions, whichever way they are mangled.
+FORBIDDEN = re.compile(r"panic|unwrap_failed|expect_failed|index_fail|slice_error|begin_unwind|"
+                       r"_Unwind_|eh_personality|\d+alloc(\d|\.\.)|__rust_|__rdl_|__rg_|malloc|"
+                       r"\d+std(\d|\.\.)|3std2io")
+errors = []
+
+
+def run(*command):
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+
+
+def symbols(*options):
+    return [line.split()[0] for line in run(nm, "-P", *options).splitlines() if " " in line]
+
+
+for file, options in (shared, ["-D"]), (static, []):
+    wanted = {name.split("@")[0] for name in symbols(*options, "--undefined-only", file)}
+    print(f"{file} imports {sorted(wanted)}")
+    if wanted - ALLOWED:
+        errors.append(f"{file} imports {sorted(wanted - ALLOWED)}")
+if "(NEEDED)" in run(readelf, "-d", shared):
+    errors.append(f"{shared} needs another library: see readelf -d")
+for version in set(re.findall(r"GLIBC_([0-9.]+)", run(readelf, "-V", shared))):
+    if tuple(map(int, version.split("."))) > GLIBC:
+        errors.append(f"{shared} asks for GLIBC_{version}")
+for file in with_symbols, static:
+    names = symbols(file)
+    # A stripped file would pass.
+    if len(names) < 50:
+        errors.append(f"{file} has lost its symbols: {len(names)}")
+    errors += [f"{file} contains {name}" for name in names if FORBIDDEN.search(name)]
+size = os.path.getsize(shared)
+print(f"{size:,} bytes of {int(budget):,}")
+if size > int(budget):
+    errors.append(f"{shared} has {size:,} bytes: find what has grown")
+sys.exit("\n".join(errors) or None)

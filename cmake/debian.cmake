@@ -1,0 +1,51 @@
+# The Debian packages that 'make deb' makes with CPack, one for each component: libsplit0, which
+# programs need, and libsplit-dev, which those need who build them.
+set(CPACK_GENERATOR DEB)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL runtime development)
+set(CPACK_STRIP_FILES OFF) # they are
+
+set(CPACK_PACKAGE_NAME libsplit)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "tensor Split of ONNX and OpenVINO")
+set(CPACK_PACKAGE_CONTACT "The libsplit developers <libsplit@example.org>" CACHE STRING
+    "The maintainer of the Debian packages")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_SOURCE libsplit)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(runtime_package libsplit${PROJECT_VERSION_MAJOR})
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${runtime_package})
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_RUNTIME_DESCRIPTION
+"libsplit splits tensors along an axis by the rules of ONNX Split and
+SplitToSequence, OpenVINO VariadicSplit and Split: every version, every type
+of elements, as views or as copies.")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libsplit-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+    "${runtime_package} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
+"This package has the header of libsplit0, the static library, and files for
+pkg-config and CMake.")
+
+# Files that belong to these packages alone.
+set(debian_dir ${PROJECT_BINARY_DIR}/debian)
+string(TIMESTAMP debian_date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH
+configure_file(cmake/debian/changelog.in ${debian_dir}/changelog @ONLY)
+execute_process(COMMAND gzip --best --no-name --stdout ${debian_dir}/changelog
+                OUTPUT_FILE ${debian_dir}/changelog.Debian.gz)
+foreach(component runtime development)
+    string(TOUPPER ${component} upper)
+    set(package ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+    set(for_debian COMPONENT ${component} EXCLUDE_FROM_ALL)
+    install(FILES cmake/debian/copyright ${debian_dir}/changelog.Debian.gz
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} ${for_debian})
+    install(FILES cmake/debian/${component}.lintian-overrides RENAME ${package}
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides ${for_debian})
+endforeach()
+file(WRITE ${debian_dir}/shlibs
+     "libsplit ${PROJECT_VERSION_MAJOR} ${runtime_package} (>= ${PROJECT_VERSION})\n")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA
+    ${debian_dir}/shlibs ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
+include(CPack)

@@ -1,0 +1,159 @@
+//! AArch64 NEON: registers of 16 bytes. Contracts by number are those of `vector.rs`.
+
+// As in `generic.rs`.
+#![allow(clippy::inline_always)]
+
+use super::level::level;
+use super::vector::{Vector, LANE};
+use super::Kernels;
+use core::arch::aarch64::{
+    uint8x16_t, uint8x16x2_t, vdupq_n_u8, vld1q_u8, vorrq_u8, vqtbl1q_u8, vqtbl2q_u8,
+    vreinterpretq_u16_u8, vreinterpretq_u32_u8, vreinterpretq_u64_u8, vreinterpretq_u8_u16,
+    vreinterpretq_u8_u32, vreinterpretq_u8_u64, vst1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64,
+    vzip1q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64, vzip2q_u8,
+};
+use core::arch::asm;
+
+/// For every AArch64 CPU.
+pub(super) static NEON: Kernels = level!(
+    #[target_feature(enable = "neon")]
+    vector: uint8x16_t,
+    parts: 2,
+    lines: 2
+);
+
+impl Vector for uint8x16_t {
+    const LANES: usize = 1;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: 1.
+        unsafe { vdupq_n_u8(0) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: *const u8) -> Self {
+        // SAFETY: 1, 2.
+        unsafe { vld1q_u8(source) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(source: *const u8, _: usize) -> Self {
+        // SAFETY: 1, 2.
+        unsafe { vld1q_u8(source) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(lane: &[u8; LANE]) -> Self {
+        // SAFETY: 1.
+        unsafe { vld1q_u8(lane.as_ptr()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_behind(self, have: usize, source: *const u8) -> Self {
+        // Numbers from 16 on are those of the second register.
+        let mut numbers = [0; LANE];
+        for (number, at) in numbers.iter_mut().zip(0u8..) {
+            *number = if usize::from(at) < have { at } else { 16 + at };
+        }
+        // SAFETY: 1, 2.
+        unsafe {
+            let more = vld1q_u8(source.wrapping_sub(have));
+            vqtbl2q_u8(uint8x16x2_t(self, more), vld1q_u8(numbers.as_ptr()))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: *mut u8) {
+        // SAFETY: 1, 2.
+        unsafe { vst1q_u8(target, self) };
+    }
+
+    /// There is no such store of a single register.
+    #[inline(always)]
+    unsafe fn stream(self, target: *mut u8) {
+        // SAFETY: 1, 2.
+        unsafe { vst1q_u8(target, self) };
+    }
+
+    /// Past the caches by pairs.
+    #[inline(always)]
+    unsafe fn put<const P: usize, const STREAM: bool>(parts: [Self; P], target: *mut u8) {
+        let mut target = target;
+        for pair in parts.chunks(2) {
+            // SAFETY: 1, 2; the instruction asks for no alignment.
+            unsafe {
+                match pair {
+                    [low, high] if STREAM => asm!(
+                        "stnp {low:q}, {high:q}, [{target}]",
+                        low = in(vreg) *low,
+                        high = in(vreg) *high,
+                        target = in(reg) target,
+                        options(nostack, preserves_flags),
+                    ),
+                    [low, high] => {
+                        low.store(target);
+                        high.store(target.wrapping_add(LANE));
+                    }
+                    [low] => low.store(target),
+                    _ => {}
+                }
+            }
+            target = target.wrapping_add(2 * LANE);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn interleaved<const N: usize>(self, other: Self) -> [Self; 2] {
+        // SAFETY: 1.
+        unsafe {
+            match N {
+                2 => {
+                    let (a, b) = (vreinterpretq_u64_u8(self), vreinterpretq_u64_u8(other));
+                    [vzip1q_u64(a, b), vzip2q_u64(a, b)].map(|pair| vreinterpretq_u8_u64(pair))
+                }
+                4 => {
+                    let (a, b) = (vreinterpretq_u32_u8(self), vreinterpretq_u32_u8(other));
+                    [vzip1q_u32(a, b), vzip2q_u32(a, b)].map(|pair| vreinterpretq_u8_u32(pair))
+                }
+                8 => {
+                    let (a, b) = (vreinterpretq_u16_u8(self), vreinterpretq_u16_u8(other));
+                    [vzip1q_u16(a, b), vzip2q_u16(a, b)].map(|pair| vreinterpretq_u8_u16(pair))
+                }
+                _ => [vzip1q_u8(self, other), vzip2q_u8(self, other)],
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shuffled(self, order: Self) -> Self {
+        // SAFETY: 1.
+        unsafe { vqtbl1q_u8(self, order) }
+    }
+
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: 1.
+        unsafe { vorrq_u8(self, other) }
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        // SAFETY: prefetching never faults.
+        unsafe {
+            asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, readonly, preserves_flags));
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_second(at: *const u8) {
+        // SAFETY: as above.
+        unsafe {
+            asm!("prfm pldl2keep, [{at}]", at = in(reg) at, options(nostack, readonly, preserves_flags));
+        }
+    }
+
+    /// Non-temporal pairs are ordered as every other store is.
+    #[inline(always)]
+    fn fence() {}
+}

@@ -1,0 +1,95 @@
+//! Makes the table of loops of a level out of its vectors.
+
+/// The loops, inlined into functions with the level's features.
+///
+/// `parts` is the number of vectors of a line that the network makes at a time; `lines` the height of
+/// a transpose's blocks.
+macro_rules! level {
+    (#[$feature:meta] vector: $vector:ty, parts: $parts:expr, lines: $lines:expr) => {{
+        use $crate::copy::kernel::{
+            combine::LINE, generic, merge, network, stream, three, transpose, vector::Vector,
+            Deinterleave, NonTemporal, Stream,
+        };
+        type V = $vector;
+        /// Vectors of a line.
+        const LINE_PARTS: usize = LINE / <V as Vector>::BYTES;
+
+        #[$feature]
+        unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { stream::stream::<V, LINE_PARTS>(source, target, bytes, None) };
+        }
+        #[$feature]
+        unsafe fn merge(streams: &mut [Stream], turns: usize, soon: *const u8, turn: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn) };
+        }
+        #[$feature]
+        unsafe fn strip<const E: usize, const N: usize, const PAST: bool>(
+            rows_of: &Deinterleave,
+            tile: &network::Tile,
+            lines: usize,
+            soon: usize,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { network::strip::<V, $parts, E, N, PAST>(rows_of, tile, lines, soon) };
+        }
+        #[$feature]
+        unsafe fn three<const PAST: bool>(
+            rows_of: &Deinterleave,
+            orders: &three::Orders,
+            lines: usize,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { three::deinterleave::<V, LINE_PARTS, PAST>(rows_of, orders, lines) };
+        }
+        const fn of<const E: usize, const N: usize>() -> network::Strip {
+            network::Strip { len: N, through: strip::<E, N, false>, past: strip::<E, N, true> }
+        }
+        static STRIPS: network::Strips = network::Strips {
+            one: [of::<1, 1>(), of::<1, 2>(), of::<1, 3>(), of::<1, 4>()],
+            two: [of::<2, 1>(), of::<2, 2>(), of::<2, 3>(), of::<2, 4>()],
+            four: [of::<4, 1>(), of::<4, 2>(), of::<4, 3>(), of::<4, 4>()],
+            eight: [
+                of::<8, 1>(),
+                of::<8, 2>(),
+                of::<8, 3>(),
+                of::<8, 4>(),
+                of::<8, 5>(),
+                of::<8, 6>(),
+                of::<8, 7>(),
+                of::<8, 8>(),
+            ],
+            sixteen: [
+                of::<16, 4>(),
+                of::<16, 8>(),
+                of::<16, 10>(),
+                of::<16, 12>(),
+                of::<16, 14>(),
+                of::<16, 16>(),
+            ],
+            three: [three::<false>, three::<true>],
+        };
+        unsafe fn deinterleave(
+            rows_of: Deinterleave,
+            len: usize,
+            width: usize,
+            past: bool,
+        ) -> usize {
+            // SAFETY: the caller's promise.
+            unsafe { network::deinterleave(&STRIPS, rows_of, len, width, past) }
+        }
+        generic::table!(
+            #[$feature]
+            level: transpose::ByVectors<V, LINE_PARTS, $lines>,
+            deinterleave_lines: Some(deinterleave),
+            non_temporal: Some(NonTemporal {
+                stream,
+                prefetch: stream::prefetch::<V>,
+                fence: <V as Vector>::fence,
+                merge,
+            })
+        )
+    }};
+}
+pub(super) use level;

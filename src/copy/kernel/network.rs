@@ -1,0 +1,294 @@
+//! Deinterleaves rows by transposing them in registers.
+//!
+//! The idea: 16 bytes of as many rows as they have units are a square matrix; interleaving the first
+//! half of its rows with the second, unit by unit, log2 times, transposes it. Each register lane holds
+//! such a matrix of its own, of the rows that follow, so that a register ends up with consecutive units
+//! of one target.
+//!
+//! The trick for few targets: where a whole number of rows fits into 16 bytes, a shuffle within the
+//! lane first puts units of one target together; these count as one wider unit from there on. Rows of
+//! three units, and nothing between them, go by shuffles alone (`three.rs`).
+//!
+//! # Safety
+//! 1. The CPU must have the features of the vectors.
+//! 2. Every row must be readable up to the next one, and `after` rows more; every target must be
+//!    writable for a unit of each row. They do not overlap.
+//! 3. To go past the caches, targets must all lie as many whole units from a line, and a fence must
+//!    follow the last store.
+
+// As in `generic.rs`.
+#![allow(clippy::inline_always)]
+
+use super::combine::LINE;
+use super::stream::prefetch;
+use super::three::Orders;
+use super::vector::{load_rows, transposed, Vector, LANE};
+use super::{Deinterleave, MAX_DEINTERLEAVED};
+use crate::math::{div_ceil, div_rem};
+use core::mem::MaybeUninit;
+
+/// The most lines of each target that are made of some columns before the next.
+const MOST_LINES: usize = 64;
+
+/// How 16 bytes of input become columns.
+pub(super) struct Tile {
+    /// A power of two; the last ones may have no target.
+    columns: usize,
+    /// Whole rows that they are of.
+    rows: usize,
+    /// Where the bytes of each column come from, if they do not lie together as they are.
+    order: Option<[u8; LANE]>,
+}
+
+impl Tile {
+    fn new(rows_of: &Deinterleave, len: usize, width: usize) -> Self {
+        let in_lane = div_rem(LANE, width).0;
+        let few = len.next_power_of_two().min(in_lane);
+        let rows = div_rem(in_lane, few).0;
+        if rows == 1 || (rows - 1) * rows_of.step + len * width > LANE {
+            return Self { columns: in_lane, rows: 1, order: None };
+        }
+        let mut order = [0; LANE];
+        for (at, slot) in order.iter_mut().enumerate() {
+            let (column, row, byte) = {
+                let (unit, byte) = div_rem(at, width);
+                let (column, row) = div_rem(unit, rows);
+                (column, row, byte)
+            };
+            let from = row * rows_of.step + column * width + byte;
+            *slot = u8::try_from(from).unwrap_or(0);
+        }
+        Self { columns: few, rows, order: Some(order) }
+    }
+}
+
+/// The loops for so many targets, which make a number of lines of each, through the caches or past
+/// them. There they prefetch so many bytes with each line.
+pub(super) struct Strip {
+    pub len: usize,
+    pub through: StripLoop,
+    pub past: StripLoop,
+}
+
+pub(super) type StripLoop = unsafe fn(&Deinterleave, &Tile, usize, usize);
+
+/// The loops of a level.
+pub(super) struct Strips {
+    /// For tiles of one column, of two, and so on up to sixteen.
+    pub one: [Strip; 4],
+    pub two: [Strip; 4],
+    pub four: [Strip; 4],
+    pub eight: [Strip; 8],
+    pub sixteen: [Strip; 6],
+    /// For rows of three units, through the caches and past them.
+    pub three: [unsafe fn(&Deinterleave, &Orders, usize); 2],
+}
+
+impl Strips {
+    /// The loops for `len` targets by tiles of so many columns, or for as many of them as there are
+    /// loops for.
+    fn for_len(&self, columns: usize, len: usize) -> Option<&Strip> {
+        let strips: &[Strip] = match columns {
+            1 => &self.one,
+            2 => &self.two,
+            4 => &self.four,
+            8 => &self.eight,
+            _ => &self.sixteen,
+        };
+        let strip = strips.iter().find(|strip| strip.len >= len).or(strips.last());
+        strip.filter(|_| len > 0)
+    }
+}
+
+/// Deinterleaves units of `width` bytes, as many rows as it can, and returns how many those are.
+///
+/// # Safety
+/// 1 for `strips`, 2; 3 if `past`.
+pub(super) unsafe fn deinterleave(
+    strips: &Strips,
+    rows_of: Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+) -> usize {
+    if len < 2 || !matches!(width, 1 | 2 | 4 | 8 | 16) {
+        return 0;
+    }
+    let tile = Tile::new(&rows_of, len, width);
+    // The last 16 bytes end in the last row, or so many rows after it.
+    let used = (tile.rows - 1) * rows_of.step + (div_rem(len - 1, tile.columns).1 + 1) * width;
+    let over = div_ceil(LANE.saturating_sub(used), rows_of.step);
+    let count = rows_of.count.min((rows_of.count + rows_of.after).saturating_sub(over));
+    let rows = div_rem(LINE, width).0;
+    if count < rows {
+        return 0;
+    }
+    let is_three = len == 3 && rows_of.step == 3 * width && width < 8;
+    let orders = is_three.then(|| Orders::new(width));
+    let [three, three_past] = strips.three;
+    let lines_from = |row: usize, lines: usize, past: bool| {
+        if lines == 0 {
+            return;
+        }
+        let mut some = rows_of;
+        some.skip(row, width);
+        // SAFETY: the caller's promise, and the checks above.
+        unsafe {
+            match &orders {
+                None => all_columns(strips, some, len, width, &tile, lines, past),
+                Some(orders) if past => three_past(&some, orders, lines),
+                Some(orders) => three(&some, orders, lines),
+            }
+        }
+    };
+    // Past the caches from the targets' first whole line on, and through them what is left at
+    // either end, over what is there already.
+    let begin = rows_of.targets.first().map_or(0, |target| *target as usize);
+    let head = div_rem(begin.wrapping_neg() % LINE, width).0;
+    let lines = div_rem(count.saturating_sub(head), rows).0;
+    lines_from(0, usize::from(head > 0), false);
+    lines_from(head, lines, past);
+    lines_from(count - rows, usize::from(head + lines * rows < count), false);
+    count
+}
+
+/// Makes some lines of each of `len` targets.
+///
+/// # Safety
+/// As [`deinterleave`]; whole tiles must be readable.
+unsafe fn all_columns(
+    strips: &Strips,
+    mut rows_of: Deinterleave,
+    len: usize,
+    width: usize,
+    tile: &Tile,
+    mut lines: usize,
+    past: bool,
+) {
+    // Columns without a target go here.
+    let mut nowhere = Nowhere([const { MaybeUninit::uninit() }; MOST_LINES * LINE]);
+    // About 16 KiB, which stay in the first-level cache for the next columns.
+    let most = div_rem(4 * MOST_LINES, len).0.min(MOST_LINES);
+    while lines > 0 {
+        let some = lines.min(most);
+        let mut first = 0;
+        while let Some(strip) = strips.for_len(tile.columns, len - first) {
+            let mut group = rows_of;
+            group.source = rows_of.source.wrapping_add(first * width);
+            group.targets = [nowhere.0.as_mut_ptr().cast(); MAX_DEINTERLEAVED];
+            let targets = rows_of.targets.iter().take(len).skip(first);
+            for (slot, target) in group.targets.iter_mut().zip(targets).take(strip.len) {
+                *slot = *target;
+            }
+            let soon = if first == 0 { div_rem(LINE, width).0 * rows_of.step } else { 0 };
+            let run = if past { strip.past } else { strip.through };
+            // SAFETY: the caller's promise.
+            unsafe { run(&group, tile, some, soon) };
+            first = len.min(first + strip.len);
+        }
+        rows_of.skip(div_rem(some * LINE, width).0, width);
+        lines -= some;
+    }
+}
+
+/// Lines that nobody wants.
+#[repr(align(64))]
+struct Nowhere([MaybeUninit<u8>; MOST_LINES * LINE]);
+
+/// Some lines of each of `N` targets, by tiles of `E` columns; `P` vectors of each at a time.
+///
+/// # Safety
+/// As [`deinterleave`].
+#[inline(always)]
+pub(super) unsafe fn strip<
+    V: Vector,
+    const P: usize,
+    const E: usize,
+    const N: usize,
+    const PAST: bool,
+>(
+    rows_of: &Deinterleave,
+    tile: &Tile,
+    lines: usize,
+    soon: usize,
+) {
+    let step = rows_of.step * tile.rows;
+    // Rows of nothing else.
+    let is_packed = N <= E && 2 * N > E && E < 16 && step == LANE / E * N;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if is_packed {
+            // The same with a step that the compiler knows.
+            strip_by::<V, P, E, N, PAST>(rows_of, LANE / E * N, tile, lines, soon);
+        } else {
+            strip_by::<V, P, E, N, PAST>(rows_of, step, tile, lines, soon);
+        }
+    }
+}
+
+/// [`strip`] of tiles whose 16 bytes are `step` from the next.
+///
+/// # Safety
+/// As [`deinterleave`].
+#[inline(always)]
+unsafe fn strip_by<V: Vector, const P: usize, const E: usize, const N: usize, const PAST: bool>(
+    rows_of: &Deinterleave,
+    step: usize,
+    tile: &Tile,
+    lines: usize,
+    soon: usize,
+) {
+    let mut source = rows_of.source;
+    // SAFETY: the caller's promise.
+    unsafe {
+        for at in 0..lines {
+            if PAST {
+                prefetch::<V>(source.wrapping_add(rows_of.prefetch), soon);
+            }
+            for within in (0..LINE).step_by(P * V::BYTES) {
+                for first in (0..N).step_by(E) {
+                    let mut tile_at = source.add(first / E * LANE);
+                    let mut parts = [[V::zero(); E]; P];
+                    for part in &mut parts {
+                        *part = columns::<V, E>(tile_at, step, tile.order.as_ref());
+                        tile_at = tile_at.wrapping_add(V::LANES * E * step);
+                    }
+                    let targets = rows_of.targets.iter().take(N).skip(first).take(E);
+                    for (column, target) in targets.enumerate() {
+                        let mut line = [V::zero(); P];
+                        for (slot, part) in line.iter_mut().zip(&parts) {
+                            if let Some(vector) = part.get(column) {
+                                *slot = *vector;
+                            }
+                        }
+                        V::put::<P, PAST>(line, target.add(at * LINE + within));
+                    }
+                }
+                source = source.add(P * V::LANES * E * step);
+            }
+        }
+    }
+}
+
+/// A vector of each column.
+///
+/// # Safety
+/// As [`deinterleave`].
+#[inline(always)]
+unsafe fn columns<V: Vector, const E: usize>(
+    source: *const u8,
+    step: usize,
+    order: Option<&[u8; LANE]>,
+) -> [V; E] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut rows = load_rows::<V, E>(source, step);
+        if let Some(order) = order {
+            let order = V::splat(order);
+            for row in &mut rows {
+                *row = row.shuffled(order);
+            }
+        }
+        transposed(rows)
+    }
+}

@@ -1,0 +1,153 @@
+//! The vector type that loops are written over.
+//!
+//! A level of CPU features is an implementation of [`Vector`]: a register of one, two or four lanes of
+//! 16 bytes, and the few things that loops do with it. Shuffles and interleavings stay within lanes,
+//! as they do on every CPU, so a loop that is right for one lane is right for four. (Permutes across
+//! lanes are a trick of one level: `x86_64/vbmi.rs`.)
+//!
+//! The functions here and the loops over them have no CPU features of their own. They are inlined into
+//! functions that have (`level.rs`), and only there do they become instructions.
+//!
+//! # Safety
+//! 1. The CPU must have the features of the level. Every function here needs that.
+//! 2. What a function loads must be readable, what it stores writable.
+//! 3. A non-temporal store must be aligned to the vector, and a fence must follow the last one.
+
+// As in `generic.rs`.
+#![allow(clippy::inline_always)]
+
+/// Bytes of a lane: what interleavings and shuffles work within.
+pub(super) const LANE: usize = 16;
+
+/// A register of bytes.
+pub(super) trait Vector: Copy {
+    /// Lanes of 16 bytes: 1, 2 or 4.
+    const LANES: usize;
+    const BYTES: usize = Self::LANES * LANE;
+
+    /// # Safety
+    /// 1.
+    unsafe fn zero() -> Self;
+
+    /// # Safety
+    /// 1, 2.
+    unsafe fn load(source: *const u8) -> Self;
+
+    /// A lane from every `apart` bytes (backwards: wrapped).
+    ///
+    /// # Safety
+    /// 1, 2.
+    unsafe fn load_lanes(source: *const u8, apart: usize) -> Self;
+
+    /// The same 16 bytes in every lane.
+    ///
+    /// # Safety
+    /// 1.
+    unsafe fn splat(lane: &[u8; LANE]) -> Self;
+
+    /// The first `have` bytes of this one, and what follows from where `source` would be if it began
+    /// with those: loads may take them too, and they must be readable.
+    ///
+    /// # Safety
+    /// 1, 2; `have` must be less than a vector's bytes.
+    unsafe fn load_behind(self, have: usize, source: *const u8) -> Self;
+
+    /// # Safety
+    /// 1, 2.
+    unsafe fn store(self, target: *mut u8);
+
+    /// Stores past the caches.
+    ///
+    /// # Safety
+    /// 1, 2, 3.
+    unsafe fn stream(self, target: *mut u8);
+
+    /// The units of two vectors by turns, `N` of them in a lane: of the low halves of lanes, and of
+    /// the high ones.
+    ///
+    /// # Safety
+    /// 1.
+    unsafe fn interleaved<const N: usize>(self, other: Self) -> [Self; 2];
+
+    /// Bytes by their number within the lane; 0 where the number's top bit is set.
+    ///
+    /// # Safety
+    /// 1.
+    unsafe fn shuffled(self, order: Self) -> Self;
+
+    /// # Safety
+    /// 1.
+    unsafe fn or(self, other: Self) -> Self;
+
+    /// Asks for the line at an address, any address, to be read soon.
+    fn prefetch(at: *const u8);
+
+    /// The same into the second-level cache.
+    fn prefetch_second(at: *const u8);
+
+    /// Waits for stores past the caches.
+    fn fence();
+
+    /// Stores vectors one behind the other, through the caches or past them. The parts of a line go
+    /// right after each other: several stores to one line take the time of one.
+    ///
+    /// # Safety
+    /// 1, 2; 3 if past the caches.
+    #[inline(always)]
+    unsafe fn put<const P: usize, const STREAM: bool>(parts: [Self; P], target: *mut u8) {
+        let mut target = target;
+        for part in parts {
+            // SAFETY: the caller's promise.
+            unsafe {
+                if STREAM {
+                    part.stream(target);
+                } else {
+                    part.store(target);
+                }
+            }
+            target = target.wrapping_add(Self::BYTES);
+        }
+    }
+}
+
+/// 16 bytes of `LANES * N` rows, `step` bytes apart (backwards: wrapped): the first `N` rows in the
+/// first lanes, and so on.
+///
+/// # Safety
+/// 1, 2.
+#[inline(always)]
+pub(super) unsafe fn load_rows<V: Vector, const N: usize>(
+    source: *const u8,
+    step: usize,
+) -> [V; N] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut rows = [V::zero(); N];
+        let mut source = source;
+        for row in &mut rows {
+            *row = V::load_lanes(source, step.wrapping_mul(N));
+            source = source.wrapping_add(step);
+        }
+        rows
+    }
+}
+
+/// Transposes `N` rows of `N` units, one matrix in each lane: row i and row i + N / 2, unit by unit
+/// in turn, log2(N) times.
+///
+/// # Safety
+/// 1.
+#[inline(always)]
+pub(super) unsafe fn transposed<V: Vector, const N: usize>(mut rows: [V; N]) -> [V; N] {
+    let mut distance = N;
+    while distance > 1 {
+        let before = rows;
+        let (first, second) = before.split_at(N / 2);
+        for (pair, (a, b)) in rows.chunks_exact_mut(2).zip(first.iter().zip(second)) {
+            // SAFETY: the caller's promise.
+            pair.copy_from_slice(&unsafe { a.interleaved::<N>(*b) });
+        }
+        distance /= 2;
+    }
+    rows
+}

@@ -1,0 +1,124 @@
+//! AVX2: registers of 32 bytes. Contracts by number are those of `vector.rs`.
+
+// As in `generic.rs`.
+#![allow(clippy::inline_always)]
+
+use super::super::level::level;
+use super::super::vector::{Vector, LANE};
+use super::super::Kernels;
+use core::arch::x86_64::{
+    __m256i, _mm256_blendv_epi8, _mm256_broadcastsi128_si256, _mm256_loadu2_m128i,
+    _mm256_loadu_si256, _mm256_or_si256, _mm256_setzero_si256, _mm256_shuffle_epi8,
+    _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32,
+    _mm256_unpackhi_epi64, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32,
+    _mm256_unpacklo_epi64, _mm256_unpacklo_epi8, _mm_loadu_si128, _mm_prefetch, _mm_sfence,
+    _MM_HINT_T0, _MM_HINT_T1,
+};
+use core::ptr::from_ref;
+
+/// For CPUs with AVX2 and BMI2 (which shifts by any number of bits in one step), and only for those.
+pub(in super::super) static AVX2: Kernels = level!(
+    #[target_feature(enable = "avx2,bmi2")]
+    vector: __m256i,
+    parts: 2,
+    lines: 2
+);
+
+/// As many ones as a vector has bytes, then as many zeros.
+#[repr(C)]
+struct Ones([u8; 32], [u8; 32]);
+static ONES: Ones = Ones([0xFF; 32], [0; 32]);
+
+impl Vector for __m256i {
+    const LANES: usize = 2;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: 1.
+        unsafe { _mm256_setzero_si256() }
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: *const u8) -> Self {
+        // SAFETY: 1, 2.
+        unsafe { _mm256_loadu_si256(source.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(source: *const u8, apart: usize) -> Self {
+        // SAFETY: 1, 2.
+        unsafe { _mm256_loadu2_m128i(source.wrapping_add(apart).cast(), source.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(lane: &[u8; LANE]) -> Self {
+        // SAFETY: 1.
+        unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(lane.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_behind(self, have: usize, source: *const u8) -> Self {
+        // SAFETY: 1, 2; ones, or zeros, are there for every number below 32.
+        unsafe {
+            let keep = _mm256_loadu_si256(from_ref(&ONES).byte_add(32 - have).cast());
+            let more = _mm256_loadu_si256(source.wrapping_sub(have).cast());
+            _mm256_blendv_epi8(more, self, keep)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: *mut u8) {
+        // SAFETY: 1, 2.
+        unsafe { _mm256_storeu_si256(target.cast(), self) };
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, target: *mut u8) {
+        // SAFETY: 1, 2, 3.
+        unsafe { _mm256_stream_si256(target.cast(), self) };
+    }
+
+    #[inline(always)]
+    unsafe fn interleaved<const N: usize>(self, other: Self) -> [Self; 2] {
+        let (a, b) = (self, other);
+        // SAFETY: 1.
+        unsafe {
+            match N {
+                2 => [_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)],
+                4 => [_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)],
+                8 => [_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)],
+                _ => [_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b)],
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shuffled(self, order: Self) -> Self {
+        // SAFETY: 1.
+        unsafe { _mm256_shuffle_epi8(self, order) }
+    }
+
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: 1.
+        unsafe { _mm256_or_si256(self, other) }
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        // SAFETY: SSE is part of x86-64; prefetching never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+
+    #[inline(always)]
+    fn prefetch_second(at: *const u8) {
+        // SAFETY: as above.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
+    }
+
+    #[inline(always)]
+    fn fence() {
+        // SAFETY: SSE is part of x86-64.
+        unsafe { _mm_sfence() };
+    }
+}

@@ -1,0 +1,120 @@
+//! AVX-512 F, BW and VL: registers of 64 bytes, a line each, and loads and stores under masks.
+//! Contracts by number are those of `vector.rs`.
+
+// As in `generic.rs`.
+#![allow(clippy::inline_always)]
+
+use super::super::level::level;
+use super::super::vector::{Vector, LANE};
+use super::super::Kernels;
+use core::arch::x86_64::{
+    __m256i, __m512i, _mm512_broadcast_i32x4, _mm512_castsi128_si512, _mm512_inserti32x4,
+    _mm512_loadu_epi8, _mm512_mask_loadu_epi8, _mm512_or_si512, _mm512_setzero_si512,
+    _mm512_shuffle_epi8, _mm512_storeu_epi8, _mm512_stream_si512, _mm512_unpackhi_epi16,
+    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpackhi_epi8, _mm512_unpacklo_epi16,
+    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64, _mm512_unpacklo_epi8, _mm_loadu_si128,
+};
+
+/// For CPUs with AVX-512 F, BW and VL, and only for those.
+pub(in super::super) static AVX512: Kernels = level!(
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
+    vector: __m512i,
+    parts: 1,
+    lines: 2
+);
+
+impl Vector for __m512i {
+    const LANES: usize = 4;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: 1.
+        unsafe { _mm512_setzero_si512() }
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: *const u8) -> Self {
+        // SAFETY: 1, 2.
+        unsafe { _mm512_loadu_epi8(source.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(source: *const u8, apart: usize) -> Self {
+        // SAFETY: 1, 2.
+        unsafe {
+            let second = source.wrapping_add(apart);
+            let third = second.wrapping_add(apart);
+            let lanes = _mm512_castsi128_si512(_mm_loadu_si128(source.cast()));
+            let lanes = _mm512_inserti32x4::<1>(lanes, _mm_loadu_si128(second.cast()));
+            let lanes = _mm512_inserti32x4::<2>(lanes, _mm_loadu_si128(third.cast()));
+            let fourth = third.wrapping_add(apart);
+            _mm512_inserti32x4::<3>(lanes, _mm_loadu_si128(fourth.cast()))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(lane: &[u8; LANE]) -> Self {
+        // SAFETY: 1.
+        unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(lane.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_behind(self, have: usize, source: *const u8) -> Self {
+        let new = u64::MAX << have;
+        // SAFETY: 1, 2.
+        unsafe { _mm512_mask_loadu_epi8(self, new, source.wrapping_sub(have).cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: *mut u8) {
+        // SAFETY: 1, 2.
+        unsafe { _mm512_storeu_epi8(target.cast(), self) };
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, target: *mut u8) {
+        // SAFETY: 1, 2, 3.
+        unsafe { _mm512_stream_si512(target.cast(), self) };
+    }
+
+    #[inline(always)]
+    unsafe fn interleaved<const N: usize>(self, other: Self) -> [Self; 2] {
+        let (a, b) = (self, other);
+        // SAFETY: 1.
+        unsafe {
+            match N {
+                2 => [_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)],
+                4 => [_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)],
+                8 => [_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b)],
+                _ => [_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)],
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shuffled(self, order: Self) -> Self {
+        // SAFETY: 1.
+        unsafe { _mm512_shuffle_epi8(self, order) }
+    }
+
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: 1.
+        unsafe { _mm512_or_si512(self, other) }
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        __m256i::prefetch(at);
+    }
+
+    #[inline(always)]
+    fn prefetch_second(at: *const u8) {
+        __m256i::prefetch_second(at);
+    }
+
+    #[inline(always)]
+    fn fence() {
+        __m256i::fence();
+    }
+}

@@ -1,0 +1,114 @@
+//! The caller's thread pool, as the engine sees it.
+
+use super::parse::{check_flags, versioned};
+use super::types::{
+    libsplit_executor, LIBSPLIT_FLAG_NEVER_STREAM, LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
+};
+use crate::copy::{Executor, Streaming};
+use crate::error::{Error, Fault, Report};
+use core::ffi::c_void;
+
+/// The caller's thread pool.
+pub(super) struct Pool(libsplit_executor);
+
+// SAFETY: `pool` is only handed back to the caller, on the calling thread.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    /// The executor, if there is one.
+    ///
+    /// # Safety
+    /// `executor` must be NULL or valid, with a `parallel_for` that does what its type says.
+    #[inline]
+    pub(super) unsafe fn parse(
+        executor: *const libsplit_executor,
+        report: &mut Report,
+    ) -> Result<Option<Self>, Fault> {
+        if executor.is_null() {
+            return Ok(None);
+        }
+        let first_version = size_of::<libsplit_executor>();
+        // SAFETY: the caller's promise.
+        let executor = unsafe { versioned(executor, "executor", first_version, report) }?;
+        let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
+        check_flags("executor", executor.flags, known, report)?;
+        if executor.parallel_for.is_none() && executor.flags == 0 {
+            return report.refuse(Error::Null { argument: "executor.parallel_for" });
+        }
+        Ok(Some(Self(executor)))
+    }
+}
+
+impl Executor for Pool {
+    fn max_tasks(&self) -> usize {
+        match self.0.parallel_for {
+            Some(_) => usize::try_from(self.0.max_tasks).unwrap_or(usize::MAX),
+            None => 1,
+        }
+    }
+
+    fn streaming(&self) -> Streaming {
+        let has = |flag| self.0.flags & flag != 0;
+        if has(LIBSPLIT_FLAG_NEVER_STREAM) {
+            Streaming::Never
+        } else if has(LIBSPLIT_FLAG_OUTPUTS_READ_NEXT) {
+            Streaming::OutputsReadNext
+        } else {
+            Streaming::Auto
+        }
+    }
+
+    fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32> {
+        let Some(parallel_for) = self.0.parallel_for else {
+            (0..count).for_each(task);
+            return Ok(());
+        };
+        // A wide pointer does not pass through void*, a pointer to one does.
+        let context = core::ptr::from_ref(&task).cast_mut().cast();
+        // SAFETY: `context` outlives the call, by whose end every task has returned.
+        let code = unsafe { parallel_for(self.0.pool, Some(run_task), context, count) };
+        if code == 0 {
+            Ok(())
+        } else {
+            Err(code)
+        }
+    }
+}
+
+/// One task, as the caller's pool runs it.
+///
+/// # Safety
+/// `context` must be the one that [`Pool::parallel_for`] made.
+unsafe extern "C" fn run_task(context: *mut c_void, index: usize) {
+    // SAFETY: the caller's promise.
+    let task = unsafe { *context.cast::<&(dyn Fn(usize) + Sync)>() };
+    task(index);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        libsplit_executor, Executor, Pool, Report, Streaming, LIBSPLIT_FLAG_NEVER_STREAM,
+        LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
+    };
+
+    #[test]
+    fn flags_of_an_executor_say_what_may_go_past_the_caches() {
+        let streaming = |flags| {
+            let stated = libsplit_executor {
+                struct_size: size_of::<libsplit_executor>(),
+                flags,
+                max_tasks: 0,
+                parallel_for: None,
+                pool: core::ptr::null_mut(),
+            };
+            // SAFETY: a whole structure, without a function to call.
+            let pool = unsafe { Pool::parse(&raw const stated, &mut Report::default()) };
+            pool.unwrap().unwrap().streaming()
+        };
+        let (read_next, never) = (LIBSPLIT_FLAG_OUTPUTS_READ_NEXT, LIBSPLIT_FLAG_NEVER_STREAM);
+        assert_eq!(streaming(read_next), Streaming::OutputsReadNext);
+        assert_eq!(streaming(never), Streaming::Never);
+        assert_eq!(streaming(read_next | never), Streaming::Never);
+    }
+}

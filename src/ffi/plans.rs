@@ -1,0 +1,509 @@
+//! Plans: a split in the caller's memory, with everything decided that does not depend on
+//! addresses. A plan is plain bytes: a head, then arrays.
+//!
+//! | array | entries | what |
+//! |---|---|---|
+//! | shape, strides | rank each | the input's |
+//! | views | one an output | bytes from the input's data to the piece; [`UNWANTED`] |
+//! | parts | one an output | the pieces that are wanted and have elements, in order |
+//! | reaches | one an output | of strided outputs: the bytes of each part, relative to its data |
+//! | output strides | rank an output | of strided outputs |
+//!
+//! Promise 3, of every function that reads one: memory that begins with [`MAGIC`] is a plan that
+//! [`init`] of this very library has made, or a copy of one.
+
+#![allow(clippy::inline_always)] // on the way of every call
+
+use super::copies::layout_of;
+use super::executor::Pool;
+use super::parse::{self, checked, is_unwanted, Call, Look};
+use super::reads::Reads;
+use super::types::{
+    libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
+};
+use crate::copy::{self, Executor};
+use crate::dtype::DType;
+use crate::error::{Error, Fault, Report, Which};
+use crate::parts::{OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer, FEW_PARTS};
+use crate::place::Place;
+use crate::plan::{Geometry, Plan};
+use crate::shape::MAX_RANK;
+use crate::span::Span;
+use crate::targets::Outputs;
+use crate::tensor::{Reach, Tensor};
+use core::mem::MaybeUninit;
+use core::ptr::null;
+
+/// What a plan of this version of the library begins with: "split" and the version.
+const MAGIC: u64 = {
+    let version = crate::ffi::LIBSPLIT_VERSION_MAJOR << 16
+        | crate::ffi::LIBSPLIT_VERSION_MINOR << 8
+        | crate::ffi::LIBSPLIT_VERSION_PATCH;
+    u64::from_be_bytes(*b"\0split\0\0") << 8
+        | (version as u64) << 8 & 0xFF_FF00
+        | size_of::<Head>() as u64
+};
+
+/// In place of a view: the output is not wanted.
+const UNWANTED: i64 = i64::MIN;
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Head {
+    magic: u64,
+    num_outputs: usize,
+    num_parts: usize,
+    /// Bytes of all parts.
+    bytes: usize,
+    dtype: DType,
+    bit_offset: u32,
+    rank: u32,
+    axis: u32,
+    keeps_axis: bool,
+    has_elements: bool,
+    /// Whether the input, or an output, has strides that are not packed.
+    is_strided: bool,
+    has_strided_outputs: bool,
+    extent: i64,
+    elements: i64,
+    inner: i64,
+    outer: i64,
+    reach: Reach,
+}
+
+/// Where the arrays of a plan begin, in bytes, for so many axes and outputs.
+struct Arrays {
+    shape: usize,
+    strides: usize,
+    views: usize,
+    parts: usize,
+    reaches: usize,
+    output_strides: usize,
+    end: usize,
+}
+
+impl Arrays {
+    /// `None` where there is no such plan.
+    #[inline(always)]
+    fn new(rank: usize, outputs: usize) -> Option<Self> {
+        // Without outputs, nothing is asked about the input.
+        let axes = if outputs == 0 { 0 } else { rank * size_of::<i64>() };
+        let shape = size_of::<Head>();
+        let strides = shape + axes;
+        let views = strides + axes;
+        let parts = views.checked_add(outputs.checked_mul(size_of::<i64>())?)?;
+        let reaches = parts.checked_add(outputs.checked_mul(size_of::<PlannedPart>())?)?;
+        let output_strides = reaches.checked_add(outputs.checked_mul(size_of::<Reach>())?)?;
+        let end = output_strides.checked_add(outputs.checked_mul(axes)?)?;
+        let fits = (1..=MAX_RANK).contains(&rank) && end <= isize::MAX.unsigned_abs();
+        fits.then_some(Self { shape, strides, views, parts, reaches, output_strides, end })
+    }
+}
+
+/// # Safety
+/// None: numbers only.
+pub(super) fn size(rank: i32, num_outputs: usize) -> usize {
+    usize::try_from(rank).ok().and_then(|rank| Arrays::new(rank, num_outputs)).map_or(0, |a| a.end)
+}
+
+/// # Safety
+/// As [`super::libsplit_plan_init`].
+#[allow(clippy::too_many_arguments)] // the C function's
+pub(super) unsafe fn init(
+    plan: *mut libsplit_plan,
+    plan_size: usize,
+    input: *const libsplit_tensor,
+    params: *const libsplit_params,
+    outputs: *const libsplit_tensor,
+    num_outputs: usize,
+    error: *const libsplit_error,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let call = Call::parse(input, params, Some(num_outputs), Look::AtLayout, report)?;
+        let split = call.plan(Look::AtLayout, report)?;
+        let geometry = split.geometry;
+        let place = checked(plan.cast::<u64>(), "plan", report)?.cast_mut().cast::<u8>();
+        let given =
+            if outputs.is_null() { &[] } else { parse::descriptors(outputs, num_outputs, report)? };
+        let Some(arrays) = Arrays::new(geometry.shape.len(), num_outputs) else {
+            let (argument, expected) = ("num_outputs", i64::MAX);
+            return report.refuse(Error::TooManyOutputs {
+                argument,
+                expected,
+                actual: num_outputs,
+            });
+        };
+        if plan_size < arrays.end {
+            let (expected, actual) = (arrays.end, plan_size);
+            return report.refuse(Error::PlanSize { expected, actual });
+        }
+        call.input.check_bit_offset(Which::Input, report)?;
+        let reach = match geometry.elements {
+            0 => Reach::default(),
+            elements => call.input.reach(elements, Which::Input, report)?,
+        };
+        let mut are_packed = true;
+        for piece in split.pieces() {
+            let Some(output) = given.get(piece.index).filter(|output| !is_unwanted(output)) else {
+                continue;
+            };
+            let layout = layout_of(&geometry, piece.index, piece.len, output, report)?;
+            are_packed &= layout.is_none_or(|(_, is_packed)| is_packed);
+        }
+        let memory = Span { start: place as usize, end: (place as usize).wrapping_add(arrays.end) };
+        check_apart(memory, &call, given, geometry.output_rank(), error, report)?;
+        let outputs = (!outputs.is_null()).then_some(given);
+        Writer { place, arrays, outputs, has_strided_outputs: !are_packed }.write(
+            &call.input,
+            &split,
+            reach,
+            report,
+        )
+    }
+}
+
+/// That the plan lies over nothing that is read while it is written.
+#[inline(never)]
+fn check_apart(
+    plan: Span,
+    call: &Call<'_>,
+    outputs: &[libsplit_tensor],
+    rank: usize,
+    error: *const libsplit_error,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let argument = "plan";
+    if let Some(other) = Reads::new(call, error, null()).under(plan) {
+        return report.refuse(Error::ArrayOverlap { argument, other });
+    }
+    for (index, output) in outputs.iter().enumerate().filter(|(_, output)| !is_unwanted(output)) {
+        let arrays = [output.shape, output.strides].map(|array| Span::of_array(array, rank));
+        if arrays.iter().any(|array| plan.intersects(*array)) {
+            return report.refuse(Error::ArrayOverlap { argument, other: Which::Output(index) });
+        }
+    }
+    if plan.intersects(Span::of_slice(outputs)) {
+        return report.refuse(Error::ArrayOverlap { argument, other: Which::Output(0) });
+    }
+    Ok(())
+}
+
+/// What a checked plan is written from.
+struct Writer<'a> {
+    place: *mut u8,
+    arrays: Arrays,
+    /// `None` = all wanted and packed.
+    outputs: Option<&'a [libsplit_tensor]>,
+    has_strided_outputs: bool,
+}
+
+impl Writer<'_> {
+    /// An entry of an array.
+    fn entry<T>(&self, array: usize, index: usize) -> *mut T {
+        self.place.wrapping_add(array + index * size_of::<T>()).cast()
+    }
+
+    /// # Safety
+    /// There must be room for the plan, which lies over nothing else.
+    unsafe fn write(
+        &self,
+        input: &Tensor<'_>,
+        plan: &Plan<'_>,
+        reach: Reach,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        let geometry = &plan.geometry;
+        let view = Place::new(geometry, input);
+        let is_strided = view.strides.is_some() && !input.is_packed();
+        let (mut num_outputs, mut num_parts, mut bytes) = (0, 0, 0);
+        // SAFETY: the caller's promise; as many entries as there are outputs and axes.
+        unsafe {
+            for piece in plan.pieces() {
+                let index = piece.index;
+                num_outputs += 1;
+                let output = self.outputs.and_then(|outputs| outputs.get(index));
+                let ahead = match output {
+                    Some(output) if is_unwanted(output) => UNWANTED,
+                    _ => view.of(geometry, piece).ahead as i64,
+                };
+                self.entry::<i64>(self.arrays.views, index).write(ahead);
+                if ahead == UNWANTED || geometry.piece_elements(piece.len) == 0 {
+                    continue;
+                }
+                let (offset, len) = (piece.offset, piece.len);
+                self.entry::<PlannedPart>(self.arrays.parts, num_parts).write(PlannedPart {
+                    index,
+                    offset,
+                    len,
+                });
+                if let Some(output) = output.filter(|_| self.has_strided_outputs) {
+                    // All of it has been checked.
+                    let layout = layout_of(geometry, index, len, output, report)?;
+                    let (reach, _) = layout.unwrap_or_default();
+                    self.entry::<Reach>(self.arrays.reaches, num_parts).write(reach);
+                    self.write_strides(geometry, index, len, output);
+                }
+                num_parts += 1;
+                bytes += geometry.piece_bytes(len);
+            }
+            if num_outputs > 0 {
+                for (axis, extent) in geometry.shape.iter().enumerate() {
+                    self.entry::<i64>(self.arrays.shape, axis).write(*extent);
+                }
+                let strides = view.strides.into_iter().flatten();
+                for (axis, stride) in strides.enumerate() {
+                    self.entry::<i64>(self.arrays.strides, axis).write(*stride);
+                }
+            }
+            self.place.cast::<Head>().write(Head {
+                magic: MAGIC,
+                num_outputs,
+                num_parts,
+                bytes,
+                dtype: geometry.dtype,
+                bit_offset: input.bit_offset,
+                rank: u32::try_from(geometry.shape.len()).unwrap_or(0),
+                axis: u32::try_from(geometry.axis).unwrap_or(0),
+                keeps_axis: geometry.keeps_axis,
+                has_elements: view.has_elements,
+                is_strided,
+                has_strided_outputs: self.has_strided_outputs,
+                extent: geometry.extent,
+                elements: geometry.elements,
+                inner: geometry.inner,
+                outer: geometry.outer,
+                reach,
+            });
+        }
+        Ok(())
+    }
+
+    /// Writes the strides of an output: its own, or the packed ones.
+    ///
+    /// # Safety
+    /// As [`Writer::write`].
+    unsafe fn write_strides(
+        &self,
+        geometry: &Geometry<'_>,
+        index: usize,
+        len: i64,
+        output: &libsplit_tensor,
+    ) {
+        let rank = geometry.output_rank();
+        let mut packed = 1i64;
+        for (axis, extent) in geometry.output_shape(len).enumerate().rev() {
+            // SAFETY: the caller's promise; the array has as many entries as the rank says.
+            unsafe {
+                let is_own = !output.strides.is_null();
+                let stride = if is_own { output.strides.add(axis).read() } else { packed };
+                self.entry::<i64>(self.arrays.output_strides, index * rank + axis).write(stride);
+            }
+            packed = packed.wrapping_mul(extent);
+        }
+    }
+}
+
+/// A plan as it is read.
+struct Planned<'a> {
+    head: &'a Head,
+    arrays: Arrays,
+    place: *const u8,
+}
+
+impl<'a> Planned<'a> {
+    /// # Safety
+    /// `plan` must be NULL or valid, and keep promise 3.
+    #[inline(always)]
+    unsafe fn read(
+        plan: *const libsplit_plan,
+        num_outputs: usize,
+        report: &mut Report,
+    ) -> Result<Self, Fault> {
+        let place = checked(plan.cast::<u64>(), "plan", report)?;
+        // SAFETY: the caller's promise: 8 bytes are there, and if they are right, all others.
+        let head = unsafe {
+            if *place != MAGIC {
+                return report.refuse(Error::NoPlan { actual: *place });
+            }
+            &*place.cast::<Head>()
+        };
+        if head.num_outputs != num_outputs {
+            let (expected, actual) = (head.num_outputs, num_outputs);
+            return report.refuse(Error::PlanOutputs { expected, actual });
+        }
+        match Arrays::new(head.rank as usize, num_outputs) {
+            Some(arrays) => Ok(Self { head, arrays, place: place.cast() }),
+            None => report.refuse(Error::NoPlan { actual: head.magic }),
+        }
+    }
+
+    /// An array of the plan.
+    #[inline(always)]
+    fn array<T>(&self, array: usize, len: usize) -> &'a [T] {
+        // SAFETY: promise 3.
+        unsafe { core::slice::from_raw_parts(self.place.add(array).cast(), len) }
+    }
+
+    fn span(&self) -> Span {
+        Span::of_array(self.place, self.arrays.end)
+    }
+
+    #[inline(always)]
+    fn geometry(&self) -> Geometry<'a> {
+        let head = self.head;
+        let rank = if head.num_outputs == 0 { 0 } else { head.rank as usize };
+        Geometry {
+            dtype: head.dtype,
+            shape: self.array(self.arrays.shape, rank),
+            axis: head.axis as usize,
+            keeps_axis: head.keeps_axis,
+            extent: head.extent,
+            elements: head.elements,
+            inner: head.inner,
+            outer: head.outer,
+        }
+    }
+}
+
+/// # Safety
+/// As [`super::libsplit_plan_copy`].
+#[inline(always)]
+pub(super) unsafe fn copy(
+    plan: *const libsplit_plan,
+    input: *const u8,
+    outputs: *const *mut u8,
+    num_outputs: usize,
+    executor: *const libsplit_executor,
+    error: *const libsplit_error,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let plan = Planned::read(plan, num_outputs, report)?;
+        let pool = Pool::parse(executor, report)?;
+        let head = plan.head;
+        if head.num_parts == 0 {
+            return Ok(());
+        }
+        checked(outputs, "outputs", report)?;
+        let targets = Pointers::new(outputs, size_of::<*mut u8>(), num_outputs);
+        if input.is_null() {
+            return report.refuse(Error::NullAddress { which: Which::Input });
+        }
+        let geometry = plan.geometry();
+        let mut seen = Outputs::new(head.reach.place(input, Which::Input, report)?);
+        let entries: &[PlannedPart] = plan.array(plan.arrays.parts, head.num_parts);
+        let mut parts = [const { MaybeUninit::<Part>::uninit() }; FEW_PARTS];
+        for (at, entry) in entries.iter().enumerate() {
+            let &PlannedPart { index, offset, len } = entry;
+            let (target, which) = (targets.get(index), Which::Output(index));
+            if target.is_null() {
+                return report.refuse(Error::NullAddress { which });
+            }
+            let bytes = geometry.piece_bytes(len);
+            let reach = if head.has_strided_outputs {
+                let reaches: &[Reach] = plan.array(plan.arrays.reaches, head.num_parts);
+                reaches.get(at).copied().unwrap_or_default()
+            } else {
+                Reach { low: 0, bytes: bytes as i64 }
+            };
+            let span = reach.place(target, which, report)?;
+            if let Some(slot) = parts.get_mut(at) {
+                slot.write(Part { index, offset, len, target });
+            }
+            seen.push(span, !head.has_strided_outputs, bytes);
+        }
+        let rank = geometry.output_rank();
+        let axes = geometry.shape.len();
+        let transfer = Transfer {
+            geometry,
+            source: input,
+            strides: head.is_strided.then(|| plan.array(plan.arrays.strides, axes)),
+            bit_offset: head.bit_offset,
+            parts: if head.num_parts <= FEW_PARTS {
+                // So many have been written.
+                Parts::Listed(core::slice::from_raw_parts(parts.as_ptr().cast(), head.num_parts))
+            } else {
+                Parts::Planned { parts: entries, targets }
+            },
+            output_strides: if head.has_strided_outputs {
+                let strides = plan.array(plan.arrays.output_strides, rank * num_outputs);
+                OutputStrides::Planned { strides, rank }
+            } else {
+                OutputStrides::Packed
+            },
+            bytes: head.bytes,
+        };
+        seen.check(&transfer, report)?;
+        let reads = [
+            (Which::Plan, plan.span()),
+            (Which::Output(0), Span::of_array(outputs, num_outputs)),
+            (Which::Executor, Span::of(executor)),
+            (Which::Error, Span::of(error)),
+        ];
+        for (other, read) in reads {
+            if read.intersects(seen.trail.hull) {
+                check_read(&transfer, read, other, report)?;
+            }
+        }
+        let pool = pool.as_ref().map(|pool| pool as &dyn Executor);
+        copy::run(&transfer, pool, report)
+    }
+}
+
+/// That no output lies over memory that is read meanwhile.
+#[cold]
+#[inline(never)]
+fn check_read(
+    transfer: &Transfer<'_>,
+    read: Span,
+    other: Which,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    match (0..transfer.parts.count()).find(|at| transfer.span(*at).intersects(read)) {
+        None => Ok(()),
+        Some(at) => report.refuse(Error::DataOverDescriptor { output: transfer.index(at), other }),
+    }
+}
+
+/// # Safety
+/// As [`super::libsplit_plan_view`].
+#[inline(always)]
+pub(super) unsafe fn view(
+    plan: *const libsplit_plan,
+    input: *mut u8,
+    outputs: *mut *mut u8,
+    num_outputs: usize,
+    error: *const libsplit_error,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let plan = Planned::read(plan, num_outputs, report)?;
+        if num_outputs == 0 {
+            return Ok(());
+        }
+        checked(outputs.cast_const(), "outputs", report)?;
+        if plan.head.has_elements {
+            if input.is_null() {
+                return report.refuse(Error::NullAddress { which: Which::Input });
+            }
+            plan.head.reach.place(input, Which::Input, report)?;
+        }
+        let written = Span::of_array(outputs.cast_const(), num_outputs);
+        for (other, read) in [(Which::Plan, plan.span()), (Which::Error, Span::of(error))] {
+            if read.intersects(written) {
+                return report.refuse(Error::ArrayOverlap { argument: "outputs", other });
+            }
+        }
+        let views: &[i64] = plan.array(plan.arrays.views, num_outputs);
+        for (index, ahead) in views.iter().enumerate() {
+            if *ahead != UNWANTED {
+                outputs.add(index).write(input.wrapping_offset(*ahead as isize));
+            }
+        }
+    }
+    Ok(())
+}

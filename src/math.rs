@@ -1,0 +1,48 @@
+//! Arithmetic that cannot panic. Nobody here divides by 0 or takes steps of 0, but the compiler need
+//! not be able to see that.
+
+use core::ops::Range;
+
+/// Quotient and rest by what is not 0.
+#[inline]
+pub(crate) fn div_rem(a: usize, b: usize) -> (usize, usize) {
+    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
+}
+
+/// The quotient, rounded up.
+#[inline]
+pub(crate) fn div_ceil(a: usize, b: usize) -> usize {
+    let (quotient, rest) = div_rem(a, b);
+    quotient + usize::from(rest > 0)
+}
+
+/// The same or the next multiple.
+#[inline]
+pub(crate) fn next_multiple(a: usize, of: usize) -> usize {
+    div_ceil(a, of).saturating_mul(of)
+}
+
+/// A range in parts of `len`, more than 0; the last may be shorter.
+#[inline]
+pub(crate) fn parts(range: Range<usize>, len: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    let mut start = range.start;
+    core::iter::from_fn(move || {
+        let part = start..range.end.min(start.saturating_add(len.max(1)));
+        start = part.end;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{div_ceil, div_rem, next_multiple, parts};
+
+    #[test]
+    fn numbers_are_right_and_zero_is_survived() {
+        assert_eq!(div_rem(17, 5), (3, 2));
+        assert_eq!((div_ceil(17, 5), div_ceil(15, 5), div_ceil(3, 0)), (4, 3, 0));
+        assert_eq!((next_multiple(17, 5), next_multiple(15, 5)), (20, 15));
+        assert_eq!(parts(3..10, 3).collect::<Vec<_>>(), [3..6, 6..9, 9..10]);
+        assert_eq!(parts(3..3, 3).count(), 0);
+    }
+}

@@ -1,0 +1,183 @@
+//! What the copy engine is given to do: the pieces that are wanted and have elements, each with
+//! the place that it goes to.
+
+use crate::plan::{Geometry, Piece};
+use crate::rules::Pieces;
+use core::marker::PhantomData;
+
+/// A piece on its way to `target`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    pub index: usize,
+    /// Steps of the split axis: the first, and how many.
+    pub offset: i64,
+    pub len: i64,
+    /// Where its element [0, …, 0] goes.
+    pub target: *mut u8,
+}
+
+/// The most parts that fit on the stack.
+pub(crate) const FEW_PARTS: usize = 32;
+
+/// Some field of every structure of an array: a pointer each, `step` bytes apart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pointers<'a, T> {
+    first: *const *mut T,
+    step: usize,
+    len: usize,
+    array: PhantomData<&'a T>,
+}
+
+impl<T> Pointers<'_, T> {
+    /// # Safety
+    /// `len` pointers must be readable, from `first` on and `step` bytes apart, for as long as the
+    /// result lives.
+    pub(crate) unsafe fn new(first: *const *mut T, step: usize, len: usize) -> Self {
+        Self { first, step, len, array: PhantomData }
+    }
+
+    /// NULL past the end.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> *mut T {
+        if index >= self.len {
+            return core::ptr::null_mut();
+        }
+        // SAFETY: within the array, by the promise of `new`.
+        unsafe { self.first.byte_add(index * self.step).read() }
+    }
+}
+
+/// A piece as a plan has it.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct PlannedPart {
+    pub index: usize,
+    pub offset: i64,
+    pub len: i64,
+}
+
+/// The parts of a copy, in the order of the pieces.
+#[derive(Clone, Copy)]
+pub(crate) enum Parts<'a> {
+    /// Few of them, all worked out.
+    Listed(&'a [Part]),
+    /// As the operator's rule gives them; a target that is NULL is not wanted.
+    Ruled { pieces: Pieces<'a>, targets: Pointers<'a, u8> },
+    /// As a plan has them.
+    Planned { parts: &'a [PlannedPart], targets: Pointers<'a, u8> },
+}
+
+impl<'a> Parts<'a> {
+    /// At least as many as there are.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Self::Listed(parts) => parts.len(),
+            Self::Ruled { pieces, .. } => usize::try_from(pieces.count()).unwrap_or(usize::MAX),
+            Self::Planned { parts, .. } => parts.len(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn iter(&self) -> Iter<'a> {
+        Iter { parts: *self, next: 0, offset: 0 }
+    }
+}
+
+/// Goes over parts.
+#[derive(Clone)]
+pub(crate) struct Iter<'a> {
+    parts: Parts<'a>,
+    next: usize,
+    offset: i64,
+}
+
+impl Iterator for Iter<'_> {
+    type Item = Part;
+
+    #[inline]
+    fn next(&mut self) -> Option<Part> {
+        match &self.parts {
+            Parts::Listed(parts) => {
+                let part = parts.get(self.next).copied()?;
+                self.next += 1;
+                Some(part)
+            }
+            Parts::Planned { parts, targets } => {
+                let &PlannedPart { index, offset, len } = parts.get(self.next)?;
+                self.next += 1;
+                Some(Part { index, offset, len, target: targets.get(index) })
+            }
+            Parts::Ruled { pieces, targets } => loop {
+                let index = self.next;
+                if index >= targets.len {
+                    return None;
+                }
+                let (offset, len) = (self.offset, pieces.length(index));
+                (self.next, self.offset) = (index + 1, offset + len);
+                let target = targets.get(index);
+                if len > 0 && !target.is_null() {
+                    return Some(Part { index, offset, len, target });
+                }
+            },
+        }
+    }
+}
+
+/// The strides of outputs, in elements.
+#[derive(Clone, Copy)]
+pub(crate) enum OutputStrides<'a> {
+    /// All outputs are packed.
+    Packed,
+    /// As descriptors have them; NULL = packed.
+    Described { strides: Pointers<'a, i64>, rank: usize },
+    /// `rank` of each in a plan, packed ones too.
+    Planned { strides: &'a [i64], rank: usize },
+}
+
+impl<'a> OutputStrides<'a> {
+    pub(crate) fn are_packed(&self) -> bool {
+        matches!(self, Self::Packed)
+    }
+
+    /// Those of an output; `None` = packed.
+    pub(crate) fn get(&self, index: usize) -> Option<&'a [i64]> {
+        match *self {
+            Self::Packed => None,
+            Self::Described { strides, rank } => {
+                let array = strides.get(index);
+                // SAFETY: the arrays of descriptors have as many entries as their rank, which was
+                // checked, and are not written meanwhile.
+                (!array.is_null()).then(|| unsafe { core::slice::from_raw_parts(array, rank) })
+            }
+            Self::Planned { strides, rank } => strides.get(index.checked_mul(rank)?..)?.get(..rank),
+        }
+    }
+}
+
+/// A checked copy.
+#[derive(Clone, Copy)]
+pub(crate) struct Transfer<'a> {
+    pub geometry: Geometry<'a>,
+    /// Address of the input's element [0, …, 0].
+    pub source: *const u8,
+    /// The input's strides in elements; `None` = packed.
+    pub strides: Option<&'a [i64]>,
+    /// Of sub-byte types, the input's first element's offset in bits from `source`.
+    pub bit_offset: u32,
+    pub parts: Parts<'a>,
+    pub output_strides: OutputStrides<'a>,
+    /// Bytes of all parts, as if they were packed.
+    pub bytes: usize,
+}
+
+impl Transfer<'_> {
+    pub(crate) fn is_packed(&self) -> bool {
+        self.strides.is_none()
+    }
+}
+
+impl From<Part> for Piece {
+    fn from(part: Part) -> Self {
+        Self { index: part.index, offset: part.offset, len: part.len }
+    }
+}

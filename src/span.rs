@@ -1,0 +1,57 @@
+//! Ranges of addresses.
+
+/// The bytes from `start` up to `end`, which is one past the highest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Span {
+    /// What every span extends: above all of them, and empty.
+    pub(crate) const NOWHERE: Self = Self { start: usize::MAX, end: 0 };
+
+    /// Where a value lies; nowhere if it is NULL.
+    pub(crate) fn of<T>(pointer: *const T) -> Self {
+        Self::of_array(pointer, 1)
+    }
+
+    /// Where an array lies; nowhere if it is NULL.
+    #[inline]
+    pub(crate) fn of_array<T>(array: *const T, len: usize) -> Self {
+        let start = array as usize;
+        // An array does not wrap round.
+        let end = if array.is_null() { 0 } else { start.wrapping_add(len * size_of::<T>()) };
+        Self { start, end }
+    }
+
+    #[inline]
+    pub(crate) fn of_slice<T>(slice: &[T]) -> Self {
+        Self::of_array(slice.as_ptr(), slice.len())
+    }
+
+    pub(crate) fn intersects(self, other: Self) -> bool {
+        !self.is_apart(other) && !self.is_empty() && !other.is_empty()
+    }
+
+    /// Whether one lies above the other. Of an empty span within another that is not so.
+    #[inline]
+    pub(crate) fn is_apart(self, other: Self) -> bool {
+        other.end <= self.start || self.end <= other.start
+    }
+
+    /// From the lowest to the highest byte of both.
+    #[inline]
+    pub(crate) fn hull(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// Bytes, more than none.
+    pub(crate) fn len(self) -> usize {
+        self.end.wrapping_sub(self.start)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+}

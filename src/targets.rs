@@ -1,0 +1,257 @@
+//! What a copy asks of its outputs: each for itself, and all of them against each other.
+
+// Checked in every call, for every output.
+#![allow(clippy::inline_always)]
+
+use crate::dtype::DType;
+use crate::error::{number, Error, Fault, Report, Which};
+use crate::overlap::{self, Answer, Clash, Lattice, Places, Trail};
+use crate::parts::{Part, Parts, Transfer};
+use crate::plan::Geometry;
+use crate::shape;
+use crate::span::Span;
+use crate::tensor::{Reach, Tensor};
+
+/// That an output has the extents that the operator gives.
+#[inline(always)]
+pub(crate) fn check_shape(
+    geometry: &Geometry<'_>,
+    output: usize,
+    len: i64,
+    shape: &[i64],
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let mut axis = 0;
+    for (d, &extent) in geometry.shape.iter().enumerate() {
+        let expected = if d == geometry.axis { len } else { extent };
+        if d == geometry.axis && !geometry.keeps_axis {
+            continue;
+        }
+        match shape.get(axis) {
+            Some(&actual) if actual != expected => {
+                return report.refuse(Error::OutputShape { output, axis, expected, actual });
+            }
+            _ => axis += 1,
+        }
+    }
+    Ok(())
+}
+
+/// Checks the layout of an output with elements: that each element has an address of its own, and
+/// sub-byte ones whole bytes to themselves. Gives its reach, and whether it is packed.
+#[inline(always)]
+pub(crate) fn layout(
+    output: usize,
+    tensor: &Tensor<'_>,
+    elements: i64,
+    report: &mut Report,
+) -> Result<(Reach, bool), Fault> {
+    let which = Which::Output(output);
+    if tensor.strides.is_none() && tensor.bit_offset == 0 {
+        let reach = tensor.reach(elements, which, report)?;
+        tensor.check_data_bytes(reach, which, report)?;
+        return Ok((reach, true));
+    }
+    strided_layout(output, tensor, elements, report)
+}
+
+#[inline(never)]
+fn strided_layout(
+    output: usize,
+    tensor: &Tensor<'_>,
+    elements: i64,
+    report: &mut Report,
+) -> Result<(Reach, bool), Fault> {
+    let which = Which::Output(output);
+    tensor.check_bit_offset(which, report)?;
+    let reach = tensor.reach(elements, which, report)?;
+    tensor.check_data_bytes(reach, which, report)?;
+    if tensor.bit_offset != 0 {
+        let actual = tensor.bit_offset.into();
+        return report.refuse(Error::BitOffsetNotZero { which, expected: 0, actual });
+    }
+    if tensor.is_packed() {
+        return Ok((reach, true));
+    }
+    if tensor.dtype.is_sub_byte() {
+        return report.refuse(Error::SubByteStrides { output });
+    }
+    if !tensor.strides_nest() {
+        return report.refuse(Error::StridesCollide { output });
+    }
+    Ok((reach, false))
+}
+
+/// Sees the outputs of a copy go by.
+pub(crate) struct Outputs {
+    pub trail: Trail,
+    pub bytes: usize,
+    pub are_packed: bool,
+    /// How many are wanted and have elements.
+    pub parts: usize,
+    input: Span,
+    meets_input: bool,
+}
+
+impl Outputs {
+    pub(crate) fn new(input: Span) -> Self {
+        let trail = Trail::EMPTY;
+        Self { trail, bytes: 0, are_packed: true, parts: 0, input, meets_input: false }
+    }
+
+    #[inline(always)]
+    pub(crate) fn push(&mut self, span: Span, is_packed: bool, bytes: usize) {
+        self.trail.push(span);
+        self.meets_input |= !span.is_apart(self.input);
+        self.are_packed &= is_packed;
+        // The pieces do not add up to more than the input.
+        self.bytes += bytes;
+        self.parts += 1;
+    }
+
+    /// That no output overlaps the input or another.
+    #[inline(always)]
+    pub(crate) fn check(&self, transfer: &Transfer<'_>, report: &mut Report) -> Result<(), Fault> {
+        if self.trail.is_apart && !self.meets_input {
+            return Ok(());
+        }
+        self.check_each(transfer, report)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_each(&self, transfer: &Transfer<'_>, report: &mut Report) -> Result<(), Fault> {
+        if self.meets_input {
+            check_input(transfer, self.input, report)?;
+        }
+        if self.trail.is_apart {
+            return Ok(());
+        }
+        let count = transfer.parts.count();
+        let found = if self.are_packed {
+            let found = overlap::meeting(count, &|at| transfer.span(at));
+            found.map(|(output, other)| Clash { output, other, is_sure: true })
+        } else {
+            overlap::clash(transfer)
+        };
+        let Some(Clash { output, other, is_sure }) = found else { return Ok(()) };
+        let (output, other) = (transfer.index(output), Which::Output(transfer.index(other)));
+        report.refuse(overlapping(output, other, is_sure))
+    }
+}
+
+fn overlapping(output: usize, other: Which, is_sure: bool) -> Error {
+    if is_sure {
+        Error::Overlap { output, other }
+    } else {
+        Error::NotShownApart { output, other }
+    }
+}
+
+/// That no output lies over elements of the input.
+#[inline(never)]
+fn check_input(transfer: &Transfer<'_>, input: Span, report: &mut Report) -> Result<(), Fault> {
+    let geometry = &transfer.geometry;
+    let lattice = match transfer.strides {
+        Some(strides) if !geometry.dtype.is_sub_byte() => {
+            let dims = geometry.shape.iter().copied().zip(strides.iter().copied());
+            Lattice::strided(input, geometry.dtype.bits() / 8, dims)
+        }
+        _ => Lattice::whole(input),
+    };
+    for at in 0..transfer.parts.count() {
+        if !transfer.span(at).intersects(input) {
+            continue;
+        }
+        let answer = overlap::meet(&transfer.lattice(at), &lattice);
+        if answer != Answer::Apart {
+            let (output, is_sure) = (transfer.index(at), answer == Answer::Meet);
+            return report.refuse(overlapping(output, Which::Input, is_sure));
+        }
+    }
+    Ok(())
+}
+
+impl Transfer<'_> {
+    /// A part, all but its offset, by its place among them.
+    fn part(&self, at: usize) -> Option<Part> {
+        match &self.parts {
+            Parts::Listed(parts) => parts.get(at).copied(),
+            Parts::Ruled { pieces, targets } => {
+                let (len, target) = (pieces.length(at), targets.get(at));
+                let part = Part { index: at, offset: 0, len, target };
+                (len > 0 && !target.is_null()).then_some(part)
+            }
+            Parts::Planned { parts, targets } => {
+                let part = parts.get(at)?;
+                let (index, offset, len) = (part.index, part.offset, part.len);
+                Some(Part { index, offset, len, target: targets.get(index) })
+            }
+        }
+    }
+
+    /// The output that a part goes to.
+    pub(crate) fn index(&self, at: usize) -> usize {
+        self.part(at).map_or(at, |part| part.index)
+    }
+
+    /// The steps of a part that is strided: extents and strides of its output.
+    fn dims(&self, part: &Part) -> Option<impl Iterator<Item = (i64, i64)> + Clone + '_> {
+        let strides = self.output_strides.get(part.index)?;
+        Some(self.geometry.output_shape(part.len).zip(strides.iter().copied()))
+    }
+
+    /// The memory that is written, from the lowest byte to the highest.
+    pub(crate) fn span(&self, at: usize) -> Span {
+        let Some(part) = self.part(at) else { return Span::default() };
+        let start = part.target as usize;
+        match self.dims(&part) {
+            None => Span { start, end: start + self.geometry.piece_bytes(part.len) },
+            Some(dims) => {
+                // They have been found to lie within the address space.
+                let (low, high) = shape::reach(dims).unwrap_or_default();
+                let size = i64::from(self.geometry.dtype.bits() / 8);
+                let at = |element: i64| {
+                    let bytes = isize::try_from(element.wrapping_mul(size)).unwrap_or(0);
+                    start.wrapping_add_signed(bytes)
+                };
+                Span { start: at(low), end: at(high.wrapping_add(1)) }
+            }
+        }
+    }
+}
+
+impl Places for Transfer<'_> {
+    fn len(&self) -> usize {
+        self.parts.count()
+    }
+
+    fn span(&self, index: usize) -> Span {
+        Transfer::span(self, index)
+    }
+
+    fn lattice(&self, index: usize) -> Lattice {
+        let span = Transfer::span(self, index);
+        let part = self.part(index);
+        match part.as_ref().and_then(|part| self.dims(part)) {
+            Some(dims) => Lattice::strided(span, self.geometry.dtype.bits() / 8, dims),
+            None => Lattice::whole(span),
+        }
+    }
+}
+
+/// That an output has the type and rank that the operator gives.
+pub(crate) fn wrong_type_or_rank(
+    geometry: &Geometry<'_>,
+    output: usize,
+    dtype: DType,
+    rank: usize,
+    report: &mut Report,
+) -> Fault {
+    if dtype != geometry.dtype {
+        let (expected, actual) = (geometry.dtype as i64, dtype as i64);
+        return report.fail(Error::OutputDType { output, expected, actual });
+    }
+    let (expected, actual) = (number(geometry.output_rank()), number(rank));
+    report.fail(Error::OutputRank { output, expected, actual })
+}

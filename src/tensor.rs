@@ -1,0 +1,173 @@
+//! A tensor as a caller describes it, and the checks that its numbers must pass before anything is
+//! touched.
+
+// What is checked in every call is handed on in registers.
+#![allow(clippy::inline_always)]
+
+use crate::dtype::DType;
+use crate::error::{number, Error, Fault, Report, Which};
+use crate::shape;
+use crate::span::Span;
+
+/// A tensor as a caller describes it. Its extents are known and not negative; everything else is
+/// still to be checked by [`Tensor::reach`] and [`Reach::place`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tensor<'a> {
+    /// Address of element [0, …, 0].
+    pub data: *mut u8,
+    /// Bytes usable from the lowest address touched; 0 = not stated.
+    pub data_bytes: usize,
+    pub dtype: DType,
+    pub shape: &'a [i64],
+    /// In elements; `None` = row-major packed.
+    pub strides: Option<&'a [i64]>,
+    /// Sub-byte types: the first element's offset in bits from `data`.
+    pub bit_offset: u32,
+}
+
+/// The bytes of a tensor with elements, from the lowest to the highest that it touches: where they
+/// begin, relative to its data, and how many they are.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Reach {
+    pub low: i64,
+    pub bytes: i64,
+}
+
+impl Tensor<'_> {
+    /// Extent and stride of every axis, outermost first, of a tensor with strides of its own.
+    fn strided_dims(
+        &self,
+    ) -> Option<impl DoubleEndedIterator<Item = (i64, i64)> + ExactSizeIterator + Clone + '_> {
+        let strides = self.strides?;
+        Some(self.shape.iter().copied().zip(strides.iter().copied()))
+    }
+
+    /// Whether elements follow each other in row-major order without gaps. Not for empty tensors.
+    #[inline]
+    pub(crate) fn is_packed(&self) -> bool {
+        match self.strided_dims() {
+            None => true,
+            Some(dims) => shape::is_packed(dims.rev()),
+        }
+    }
+
+    /// Whether it is sure that no two elements share an address, of a tensor that is not packed.
+    pub(crate) fn strides_nest(&self) -> bool {
+        self.strided_dims().is_none_or(|dims| shape::strides_nest(&dims))
+    }
+
+    /// That the bit offset suits the type: whole elements in a sub-byte one, 0 in others.
+    #[inline(always)]
+    pub(crate) fn check_bit_offset(&self, which: Which, report: &mut Report) -> Result<(), Fault> {
+        if self.bit_offset == 0 {
+            return Ok(());
+        }
+        let (bits, actual) = (i64::from(self.dtype.bits()), i64::from(self.bit_offset));
+        if !self.dtype.is_sub_byte() {
+            report.refuse(Error::BitOffsetNotZero { which, expected: 0, actual })
+        } else if actual & (bits - 1) != 0 {
+            report.refuse(Error::BitOffset { which, expected: bits, actual })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What a tensor of `count` elements, more than none, reaches over.
+    #[inline(always)]
+    pub(crate) fn reach(
+        &self,
+        count: i64,
+        which: Which,
+        report: &mut Report,
+    ) -> Result<Reach, Fault> {
+        if self.bit_offset == 0 && self.strides.is_none() {
+            return Ok(Reach { low: 0, bytes: shape::packed_bytes(count, self.dtype.bits()) });
+        }
+        let elements = match self.strided_dims() {
+            None => Some((0, count - 1)),
+            Some(dims) => shape::reach(dims),
+        };
+        let bits = self.dtype.bits();
+        match elements.and_then(|(low, high)| byte_reach(low, high, bits, self.bit_offset.into())) {
+            Some(reach) => Ok(reach),
+            None if self.strides.is_none() => report.refuse(Error::TooManyElements { which }),
+            None => report.refuse(Error::StridesOverflow { which }),
+        }
+    }
+
+    /// That so much memory is there, as far as the caller says.
+    #[inline(always)]
+    pub(crate) fn check_data_bytes(
+        &self,
+        reach: Reach,
+        which: Which,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        if self.data_bytes != 0 && (self.data_bytes as u64) < reach.bytes.unsigned_abs() {
+            let (expected, actual) = (reach.bytes, number(self.data_bytes));
+            return report.refuse(Error::DataBytes { which, expected, actual });
+        }
+        Ok(())
+    }
+
+    /// The bytes that a tensor of `count` elements touches; an empty span if there are none. Checks
+    /// everything about it but its extents.
+    #[inline(always)]
+    pub(crate) fn span(
+        &self,
+        count: i64,
+        which: Which,
+        report: &mut Report,
+    ) -> Result<Span, Fault> {
+        self.check_bit_offset(which, report)?;
+        if count == 0 {
+            return Ok(Span::default());
+        }
+        if self.data.is_null() {
+            return report.refuse(Error::NullField { which, field: "data" });
+        }
+        let reach = self.reach(count, which, report)?;
+        self.check_data_bytes(reach, which, report)?;
+        reach.place(self.data, which, report)
+    }
+}
+
+impl Reach {
+    /// The addresses of a tensor whose data lies there.
+    #[inline(always)]
+    pub(crate) fn place(
+        self,
+        data: *const u8,
+        which: Which,
+        report: &mut Report,
+    ) -> Result<Span, Fault> {
+        match self.at(data) {
+            Some(span) => Ok(span),
+            None => report.refuse(Error::AddressOverflow { which }),
+        }
+    }
+
+    #[inline(always)]
+    fn at(self, data: *const u8) -> Option<Span> {
+        let low = isize::try_from(self.low).ok()?;
+        let start = (data as usize).checked_add_signed(low)?;
+        let end = start.checked_add(usize::try_from(self.bytes).ok()?)?;
+        Some(Span { start, end })
+    }
+}
+
+/// From element offsets to bytes.
+pub(crate) fn byte_reach(low: i64, high: i64, bits: u32, bit_offset: i64) -> Option<Reach> {
+    let (low, end) = if bits >= 8 {
+        let size = i64::from(bits / 8);
+        (low.checked_mul(size)?, high.checked_add(1)?.checked_mul(size)?)
+    } else {
+        let bits = i64::from(bits);
+        let low = low.checked_mul(bits)?.checked_add(bit_offset)?;
+        let end = high.checked_add(1)?.checked_mul(bits)?.checked_add(bit_offset)?;
+        // Rounded down and up to whole bytes.
+        (low >> 3, (end >> 3) + i64::from(end & 7 != 0))
+    };
+    Some(Reach { low, bytes: end.checked_sub(low)? })
+}

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Builds the Debian packages into directory $1 and tries them in a root of their own, where nothing
+# else is: installs both, builds programs with them, removes them again. lintian reads them too.
+set -eu
+out=$1
+build=build/deb
+root=$PWD/$build/root
+
+missing=
+for tool in dpkg-deb:dpkg lintian:lintian fakeroot:fakeroot; do
+    command -v "${tool%:*}" >/dev/null || missing="$missing ${tool#*:}"
+done
+if [ "$missing" ]; then
+    # shellcheck disable=SC2086 # several words
+    { apt-get -qq update && apt-get -qq install -y --no-install-recommends $missing; } >/dev/null ||
+        { echo "error: install$missing" >&2; exit 1; }
+fi
+
+echo "==> deb: the packages"
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)
+export SOURCE_DATE_EPOCH
+cmake -S . -B $build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr \
+    -DLIBSPLIT_BUILD_TESTS=OFF -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null
+cmake --build $build
+rm -rf $build/packages "$root"
+(cd $build && cpack -G DEB -B packages)
+mkdir -p "$out"
+cp $build/packages/*.deb "$out"
+
+echo "==> deb: lintian"
+lintian --allow-root --fail-on error,warning $build/packages/*.deb
+
+echo "==> deb: installed, used, removed"
+in_root() {
+    fakeroot dpkg --root="$root" --log=/dev/null --force-not-root "$@"
+}
+mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates" "$root/var/lib/dpkg/triggers"
+touch "$root/var/lib/dpkg/status" "$root/var/lib/dpkg/available"
+in_root --install $build/packages/*.deb
+for way in pkg-config find_package; do
+    python3 c-tests/consumer.py $way --build $build --installed "$root/usr" --config Release \
+        --cmake cmake --cc "${CC:-cc}"
+done
+in_root --remove libsplit-dev
+if find "$root/usr" -path '*dev*' -o -name '*.[ah]' -o -name libsplit.so | grep .; then
+    echo "error: libsplit-dev has left these behind" >&2
+    exit 1
+fi
+LD_LIBRARY_PATH=$(dirname "$(find "$root/usr" -name libsplit.so.0)") $build/consumer/shared
+in_root --purge libsplit0
+if find "$root/usr" -not -type d 2>/dev/null | grep .; then
+    echo "error: libsplit0 has left these behind" >&2
+    exit 1
+fi
+ls -l "$out"/*.deb
