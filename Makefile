@@ -31,6 +31,7 @@ cmake := $(shell echo 'cmake_minimum_required(VERSION 3.20)' | \
                  PATH="$(PATH)" cmake -P /dev/stdin 2>/dev/null || echo $(VENV)/made)
 adapter := adapters/onnxruntime/Cargo.toml
 python := python/Cargo.toml
+tool := cli/Cargo.toml
 rust := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 jobs := $(shell getconf _NPROCESSORS_ONLN)
 prefix := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
@@ -44,14 +45,14 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' Makefile
 
 .PHONY: run
-run: build onnxruntime $(VENV)/onnxruntime-made ## build everything and run it on real input
+run: build cli onnxruntime $(VENV)/onnxruntime-made $(VENV)/checkpoint-made ## build everything and run it on real input
 	@echo "==> run: the examples"
 	@examples/run.sh
 	@echo "==> run: a model in ONNX Runtime"
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
 .PHONY: test
-test: lint test-rust build test-examples test-bench test-c test-variants test-adapter \
+test: lint test-rust build test-examples test-cli test-bench test-c test-variants test-adapter \
     test-conformance test-docs test-python-package ## lint, and run all tests
 
 .PHONY: bench
@@ -115,6 +116,10 @@ lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and 
 	@cargo fmt --manifest-path $(python) --check || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --manifest-path $(python) --locked --target-dir target/python -- -D warnings
+	@cargo fmt --manifest-path $(tool) --all --check || \
+	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
+	@cargo clippy --manifest-path $(tool) --locked --workspace --all-targets \
+	    --target-dir target/cli -- -D warnings
 
 .PHONY: format
 format: toolchain $(VENV)/made ## reformat the code the way lint wants it
@@ -122,6 +127,7 @@ format: toolchain $(VENV)/made ## reformat the code the way lint wants it
 	@cargo fmt --all
 	@cargo fmt --manifest-path $(adapter)
 	@cargo fmt --manifest-path $(python)
+	@cargo fmt --manifest-path $(tool) --all
 	@cargo fmt --manifest-path fuzz/Cargo.toml
 	@clang-format -i $(C_FILES)
 
@@ -145,6 +151,10 @@ python: toolchain $(VENV)/python-made ## build the wheel of the Python package, 
 	@CARGO_TARGET_DIR="$(CURDIR)/target/python" "$(PYTHON)" -m maturin build --quiet --locked \
 	    --release --zig --compatibility manylinux_2_17 --manifest-path $(python) --out out/python
 	@ls out/python/*.whl
+.PHONY: cli
+cli: build ## build the command-line tool; 'make install' then installs it too
+	@echo "==> build: the command-line tool"
+	@cmake --build $(BUILD) --target libsplit-cli
 
 .PHONY: test-rust
 test-rust: toolchain
@@ -155,6 +165,12 @@ test-rust: toolchain
 test-examples: build $(VENV)/made
 	@echo "==> test: the examples"
 	@"$(PYTHON)" examples/check.py
+
+.PHONY: test-cli
+test-cli: cli $(VENV)/made
+	@echo "==> test: the command-line tool"
+	@cargo test --manifest-path $(tool) --locked --workspace --target-dir target/cli
+	@"$(PYTHON)" -m unittest discover --start-directory cli/tests
 
 .PHONY: test-bench
 test-bench: build $(VENV)/made
@@ -245,7 +261,7 @@ memcheck: build ## run the C tests under valgrind, which has to be installed
 	@tools/memcheck.sh $(BUILD)
 
 .PHONY: fuzz
-fuzz: toolchain ## fuzz the C functions, SECONDS for each target, 60 if not given
+fuzz: toolchain ## fuzz the C functions and headers of files, SECONDS for each, 60 if not given
 	@tools/fuzz.sh $(SECONDS)
 
 .PHONY: clean
@@ -278,6 +294,10 @@ $(VENV)/onnxruntime-made: $(VENV)/made
 
 $(VENV)/python-made: $(VENV)/made
 	@tools/python.sh $(VENV)
+	@touch $@
+
+$(VENV)/checkpoint-made: $(VENV)/made
+	@tools/checkpoint.sh $(VENV)
 	@touch $@
 
 $(VENV)/made: requirements-dev.txt

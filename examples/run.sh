@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs the examples on a photograph, into out/. The last part of 'make run', which sets
-#   BUILD_DIR  where CMake has built the library and examples/planes
-#   PYTHON     a Python that has numpy and Pillow
+# Runs the examples on a photograph and on a checkpoint, into out/. The last part of 'make run',
+# which sets
+#   BUILD_DIR  where CMake has built the library, examples/planes and cli/libsplit
+#   PYTHON     a Python that has numpy, Pillow, safetensors and silero-vad
 set -eu
 
 BUILD_DIR=$(cd "${BUILD_DIR:-build/release}" && pwd)
@@ -13,8 +14,8 @@ pictures() {
     "$PYTHON" examples/pictures.py "$@"
 }
 
-split_npy() {
-    cargo run --quiet --locked --profile example --package split_npy -- "$@"
+libsplit() {
+    "$BUILD_DIR/cli/libsplit" "$@"
 }
 
 mkdir -p out/planes
@@ -23,22 +24,27 @@ echo "== planes: $photo into its colours (C)"
 "$BUILD_DIR/examples/planes" $photo out/planes
 pictures sheet out/planes.png $photo out/planes/red.pgm out/planes/green.pgm out/planes/blue.pgm
 
-echo "== split_npy: the same as an array (Rust)"
-cargo build --locked --profile example --package split_npy
+echo "== libsplit npy: the same as an array"
 pictures array $photo out/photo.npy
-split_npy out/photo.npy out/colours --axis -1 --parts 3
-split_npy out/photo.npy out/rows --op variadic-split --axis 0 --lengths 100,-1
+libsplit npy out/photo.npy out/colours --axis -1 --parts 3 --force
+libsplit npy out/photo.npy out/rows --op variadic-split --axis 0 --lengths 100,-1 --force
 pictures image out/rows/photo_0.npy out/rows_0.png
 pictures image out/rows/photo_1.npy out/rows_1.png
+
+echo "== libsplit shard and join: a checkpoint for 4 ranks, for 2, and back"
+"$PYTHON" examples/checkpoint.py "$BUILD_DIR/cli/libsplit" out/checkpoint
 
 cat <<'END'
 
 A photograph was split into its colours by libsplit from C, and as a NumPy array into its colours
-and into its first 100 rows and the rest by libsplit from Rust. Results:
+and into its first 100 rows and the rest by the command-line tool; a checkpoint was sharded and
+joined. Results:
 
   out/planes.png               the photograph and its planes of red, green and blue
   out/planes/*.pgm             these planes
   out/colours/photo_*.npy      the same as arrays
   out/rows_0.png, rows_1.png   the first 100 rows, the rest
   out/rows/photo_*.npy         the same as arrays
+  out/checkpoint/shards        the checkpoint for 4 ranks; shards-2: for 2
+  out/checkpoint/joined.safetensors   joined again
 END

@@ -30,6 +30,7 @@ fn the_version_is_that_of_the_package() {
     for (name, package) in [
         ("adapters/onnxruntime", include_str!("../adapters/onnxruntime/Cargo.toml")),
         ("python", include_str!("../python/Cargo.toml")),
+        ("cli", include_str!("../cli/Cargo.toml")),
     ] {
         let version = package.lines().find_map(|line| line.strip_prefix("version = ")).unwrap();
         assert_eq!(version, format!("{:?}", env!("CARGO_PKG_VERSION")), "{name}");
@@ -70,7 +71,12 @@ fn every_file_means_the_same_tools() {
     let adapter = read("adapters/onnxruntime/Cargo.toml");
     let adapter = adapter.lines().find_map(|line| line.strip_prefix("rust-version = "));
     let adapter = adapter.unwrap().trim_matches('"');
+    let tool = read("cli/Cargo.toml");
+    let tool = tool.lines().find_map(|line| line.strip_prefix("rust-version = "));
+    let tool = tool.unwrap().split('"').nth(1).unwrap();
+    assert_eq!(tool, rust);
     for (file, text) in [
+        ("cli/README.md", format!("Building needs Rust {tool}")),
         ("README.md", format!("needs Rust {adapter} and Python 3.11")),
         ("adapters/onnxruntime/README.md", format!("Building needs Rust {adapter}")),
         ("tools/onnxruntime.sh", "sys.version_info < (3, 11)".into()),

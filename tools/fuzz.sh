@@ -6,7 +6,7 @@
 # rustc's own flags, which the stable compiler takes under RUSTC_BOOTSTRAP.
 set -eu
 seconds=$1
-targets=${2:-split sub_byte onnxruntime}
+targets=${2:-split sub_byte onnxruntime headers}
 triple=$(rustc -vV | sed -n 's/^host: //p')
 out=build/fuzz
 

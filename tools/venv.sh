@@ -29,7 +29,7 @@ if [ "$requirements" ]; then
     exit
 fi
 
-set -- clang-format numpy pillow tqdm
+set -- clang-format numpy pillow safetensors tqdm
 echo 'cmake_minimum_required(VERSION 3.20)' | cmake -P /dev/stdin 2>/dev/null ||
     set -- "$@" cmake ninja
 have pkg-config || set -- "$@" pkgconf

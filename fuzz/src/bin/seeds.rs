@@ -129,6 +129,40 @@ fn nodes() -> Vec<(String, Script)> {
     all
 }
 
+/// Headers of both formats that the command-line tool reads; those of safetensors begin with how
+/// many bytes follow.
+fn headers() -> Vec<(String, Vec<u8>)> {
+    const NPY: [(u8, &str); 4] = [
+        (1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }\n"),
+        (1, "{'descr': [('a', '<i2', (2,)), ('b', '|S3')], 'fortran_order': True, 'shape': (5,)}"),
+        (2, "{'shape': (), 'fortran_order': False, 'descr': ('<U2', 3)}"),
+        (3, "{'descr': [('größe', '|u1')], 'fortran_order': False, 'shape': (0, 7), }"),
+    ];
+    const SAFETENSORS: [(u16, &str); 4] = [
+        (0, "{}"),
+        (12, r#"{"w":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}}  "#),
+        (
+            7,
+            r#"{"a":{"dtype":"F4","shape":[2,3],"data_offsets":[4,7]},
+            "b":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}"#,
+        ),
+        (
+            0,
+            r#"{"__metadata__":{"format":"pt"},"e":{"dtype":"I64","shape":[0],"data_offsets":[0,0]}}"#,
+        ),
+    ];
+    let npy = NPY.iter().enumerate().map(|(place, (version, text))| {
+        let length = text.len().to_le_bytes();
+        let length = &length[..if *version == 1 { 2 } else { 4 }];
+        let header = [b"\x93NUMPY", &[*version, 0][..], length, text.as_bytes()].concat();
+        (format!("npy-{place}"), header)
+    });
+    let safetensors = SAFETENSORS.iter().enumerate().map(|(place, (bytes, text))| {
+        (format!("safetensors-{place}"), [&bytes.to_le_bytes(), text.as_bytes()].concat())
+    });
+    npy.chain(safetensors).collect()
+}
+
 fn main() -> io::Result<()> {
     let (mut seeds, mut nodes) = (made_up(), nodes());
     let sub_byte = seeds.iter().filter(|(_, script)| script.op >= 2).cloned();
@@ -146,10 +180,16 @@ fn main() -> io::Result<()> {
         }
     }
     for (target, seeds) in [("split", seeds), ("sub_byte", sub_byte), ("onnxruntime", nodes)] {
-        fs::create_dir_all(format!("corpus/{target}"))?;
-        for (name, script) in seeds {
-            fs::write(format!("corpus/{target}/{name}"), script.write())?;
-        }
+        let written = seeds.into_iter().map(|(name, script)| (name, script.write()));
+        save(target, written.collect())?;
+    }
+    save("headers", headers())
+}
+
+fn save(target: &str, seeds: Vec<(String, Vec<u8>)>) -> io::Result<()> {
+    fs::create_dir_all(format!("corpus/{target}"))?;
+    for (name, bytes) in seeds {
+        fs::write(format!("corpus/{target}/{name}"), bytes)?;
     }
     Ok(())
 }

@@ -1,0 +1,230 @@
+//! The command line; help, completions and the manual page come from here.
+
+use clap::{value_parser, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Splits .npy files, and shards and joins safetensors checkpoints for tensor parallelism
+#[derive(Parser)]
+#[command(name = "libsplit", version, after_long_help = EXIT_CODES, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    a file cannot be read or written
+  2    wrong usage
+  3    an input is corrupt or not of its format
+  4    the operator's rules or the plan refuse the split
+  5    an output is there already
+  130  stopped by a signal
+
+Outputs get their names when all are complete. After an error or a signal there are none; a process
+that is killed leaves a directory .libsplit-... beside them, to be removed by hand.
+
+NO_COLOR in the environment turns colours off; progress is shown on a terminal only.";
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Split an .npy file into OUTDIR/<name>_0.npy, OUTDIR/<name>_1.npy and so on
+    Npy(Npy),
+    /// Shard a checkpoint: a directory of safetensors files for each rank
+    Shard(Shard),
+    /// Join shards into the checkpoint that they came from, or shard them anew for another --tp
+    Join(Join),
+    /// Tell what a .safetensors or .npy file, an index or a directory of shards holds
+    Info(Info),
+    /// Write the completions of a shell to standard output
+    Completion {
+        /// For which shell
+        shell: Shell,
+    },
+    /// Write the manual pages into a directory
+    Man {
+        /// Made if it is not there
+        directory: PathBuf,
+    },
+}
+
+/// What every subcommand that writes files takes.
+#[derive(Args)]
+#[allow(clippy::struct_excessive_bools)] // flags of a command line
+pub struct Writing {
+    /// Replace outputs that are there already
+    #[arg(long)]
+    pub force: bool,
+    /// Check everything and tell what would be done, but write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Tell it as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar, and nothing on standard output
+    #[arg(long, short, conflicts_with = "json")]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+#[command(after_long_help = NPY_NOTES)]
+pub struct Npy {
+    /// The array to split, in C or Fortran order, of any dtype but object
+    pub input: PathBuf,
+    /// Where the pieces go; made if it is not there
+    pub outdir: PathBuf,
+    /// Whose rules decide
+    #[arg(long, value_enum, default_value_t = Op::Split)]
+    pub op: Op,
+    /// Opset of the ONNX operators, which chooses their version [default: the newest]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub opset: Option<i32>,
+    /// Axis to split; a negative one counts from the back
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+    pub axis: i64,
+    /// How many pieces
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub parts: Option<i64>,
+    /// How long each piece is
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', allow_hyphen_values = true)]
+    pub lengths: Option<Vec<i64>>,
+    /// How long every piece but a smaller last is (split-to-sequence)
+    #[arg(long, value_name = "N", conflicts_with = "lengths", allow_negative_numbers = true)]
+    pub each: Option<i64>,
+    /// Whether pieces keep the axis (split-to-sequence without lengths)
+    #[arg(long, value_name = "0|1", default_value_t = 1, value_parser = value_parser!(u8).range(..2))]
+    pub keepdims: u8,
+    /// Shorten pieces where --parts are too many for the axis (split, opset 18 or newer)
+    #[arg(long)]
+    pub clamp_uneven: bool,
+    /// Threads that copy [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    #[command(flatten)]
+    pub writing: Writing,
+}
+
+const NPY_NOTES: &str = "\
+Messages call --parts params.num_outputs, and --lengths and --each params.split.
+
+What the operator says of element types applies to bool, integers, float16, float32, float64,
+complex64 and complex128, of either byte order. Items of other dtypes (strings, times, structures,
+long doubles) are split as so many bytes each, by the rules of UINT8. Python objects are not in the
+file as such and cannot be split.
+
+The pieces are written in C order. Files are mapped into memory and may be larger than it.";
+
+/// The operators.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Op {
+    Split,
+    SplitToSequence,
+    VariadicSplit,
+    OpenvinoSplit,
+}
+
+/// A plan, and numbers for it.
+#[derive(Args)]
+pub struct PlanArgs {
+    /// A plan.toml, or a ready plan: llama, gpt-neox, phi
+    #[arg(long, value_name = "FILE|NAME")]
+    pub plan: Option<String>,
+    /// A number for {NAME} in the plan [default: as in config.json beside the model]
+    #[arg(long, value_name = "NAME=N", value_parser = name_and_number)]
+    pub set: Vec<(String, u64)>,
+    /// Fail where a pattern matches no tensor, or no pattern matches a tensor
+    #[arg(long)]
+    pub strict: bool,
+}
+
+#[derive(Args)]
+pub struct Shard {
+    /// A .safetensors file, a .safetensors.index.json, or a directory with either
+    pub input: PathBuf,
+    /// Ranks, each of which gets its part of every tensor
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
+    pub tp: u16,
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// The directory for the shards: rank-0, rank-1 and so on, and libsplit.json
+    #[arg(long, short, value_name = "DIR", required_unless_present = "dry_run")]
+    pub output: Option<PathBuf>,
+    /// How much of a tensor is held in memory at a time
+    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size)]
+    pub chunk: u64,
+    #[command(flatten)]
+    pub writing: Writing,
+}
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("what").args(["output", "dry_run"]).required(true).multiple(true))]
+pub struct Join {
+    /// A directory that 'libsplit shard' made; or the checkpoint of each rank in turn, with --plan
+    #[arg(required = true)]
+    pub shards: Vec<PathBuf>,
+    /// Shard anew for so many ranks, instead of joining
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
+    pub tp: Option<u16>,
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// The directory for the joined files, which get their names of before; for a single one also a
+    /// name that ends with .safetensors. With --tp, the directory for the shards
+    #[arg(long, short, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// How much of a tensor is held in memory at a time
+    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size)]
+    pub chunk: u64,
+    #[command(flatten)]
+    pub writing: Writing,
+}
+
+#[derive(Args)]
+pub struct Info {
+    /// What to tell of
+    pub input: PathBuf,
+    /// Tell it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn name_and_number(text: &str) -> Result<(String, u64), String> {
+    let (name, number) = text.split_once('=').ok_or("there is no '='")?;
+    let number = number.parse().map_err(|_| format!("{number:?} is no whole number"))?;
+    Ok((name.into(), number))
+}
+
+/// A number of bytes, or of KiB, MiB or GiB, as 8M.
+fn size(text: &str) -> Result<u64, String> {
+    let short = text.strip_suffix("iB").unwrap_or(text);
+    let units = [('K', 10), ('k', 10), ('M', 20), ('m', 20), ('G', 30), ('g', 30)];
+    let with_unit =
+        units.iter().find_map(|(unit, shift)| Some((short.strip_suffix(*unit)?, *shift)));
+    let (digits, shift) = with_unit.unwrap_or((text, 0));
+    let number: u64 = digits.parse().map_err(|_| format!("{digits:?} is no whole number"))?;
+    match number.checked_mul(1 << shift) {
+        Some(bytes @ 64..=0x4000_0000) => Ok(bytes),
+        _ => Err("less than 64 bytes, or more than 1 GiB".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{size, Cli};
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [("64", 64), ("8M", 8 << 20), ("1GiB", 1 << 30), ("3k", 3 << 10)] {
+            assert_eq!(size(text).unwrap(), bytes);
+        }
+        for text in ["", "M", "63", "2G", "8T", "-1", "1e9", "99999999999999999999"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What went wrong, by the exit code that tells it.
+
+use std::fmt;
+
+/// The kinds that have an exit code of their own; everything else is 1, and clap's 2 is usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// An input is not what it should be.
+    Invalid = 3,
+    /// The operator's rules or the plan refuse the split.
+    Refused = 4,
+    /// An output is there already.
+    Exists = 5,
+    /// A signal to stop.
+    Stopped = 130,
+}
+
+/// An error of a kind.
+#[derive(Debug)]
+pub struct Failure {
+    kind: Kind,
+    message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// An error of this kind.
+pub fn failure(kind: Kind, message: impl Into<String>) -> anyhow::Error {
+    Failure { kind, message: message.into() }.into()
+}
+
+/// Gives up, for the input is not what it should be.
+macro_rules! invalid {
+    ($($message:tt)*) => {
+        return Err($crate::failure::failure($crate::failure::Kind::Invalid, format!($($message)*)))
+    };
+}
+pub(crate) use invalid;
+
+/// Gives up, for the rules do not allow it.
+macro_rules! refuse {
+    ($($message:tt)*) => {
+        return Err($crate::failure::failure($crate::failure::Kind::Refused, format!($($message)*)))
+    };
+}
+pub(crate) use refuse;
+
+/// The exit code of an error.
+pub fn exit_code(error: &anyhow::Error) -> u8 {
+    let code = |cause: &(dyn std::error::Error + 'static)| {
+        let is_invalid = cause.is::<libsplit_formats::Invalid>();
+        let kind = cause.downcast_ref::<Failure>().map(|failure| failure.kind);
+        kind.or(is_invalid.then_some(Kind::Invalid)).map(|kind| kind as u8)
+    };
+    error.chain().find_map(code).unwrap_or(1)
+}

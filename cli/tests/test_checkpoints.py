@@ -1,0 +1,668 @@
+"""libsplit shard, join and info on files of every kind: what comes out, and what is refused."""
+
+import itertools
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import numpy as np
+from safetensors import safe_open
+
+from common import (
+    EXISTS, FAILED, INVALID, LIBSPLIT, REFUSED, STOPPED, ToolTest, limit, read_safetensors,
+    write_index, write_safetensors)
+
+RANDOM = np.random.default_rng(2)
+
+# Bits of an element.
+DTYPES = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U8": 8, "I8": 8, "F8_E5M2": 8,
+          "F8_E4M3": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "I16": 16, "U16": 16,
+          "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "C64": 64, "F64": 64, "I64": 64,
+          "U64": 64}
+
+
+def noise(dtype, *shape):
+    """A tensor of arbitrary bytes."""
+    return dtype, shape, RANDOM.bytes(int(np.prod(shape)) * DTYPES[dtype] // 8)
+
+
+def bits(tensor):
+    """A tensor with its elements' bits as a last axis."""
+    dtype, shape, content = tensor
+    found = np.unpackbits(np.frombuffer(content, "u1"), bitorder="little")
+    return found.reshape(*shape, DTYPES[dtype])
+
+
+def packed(dtype, array):
+    """A tensor of such bits."""
+    return dtype, array.shape[:-1], np.packbits(array, bitorder="little").tobytes()
+
+
+MODEL = {"q.weight": noise("F32", 16, 6), "q.bias": noise("F32", 16), "up.weight": noise("BF16", 24, 5),
+         "o.weight": noise("F16", 6, 16), "o.bias": noise("F16", 6), "norm": noise("F64", 3),
+         "scalar": noise("I64"), "none": noise("I32", 0, 4), "kv.weight": noise("U8", 8, 3)}
+PLAN = """[tensors]
+q = { rule = "colwise", heads = 8 }
+"up" = { rule = "packed", split_factor = 3 }
+o = { rule = "rowwise", heads = 8 }
+kv = { rule = "colwise", heads = 2, replicate_kv = true }
+none = { rule = "colwise", optional = true }
+norm = "replicate"
+scalar = { rule = "replicate", optional = true }
+"""
+
+
+# A process inherits the largest memory of the one that starts it: start it from a small one.
+MEASURE = """
+import os, sys
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+told = dict(line.split(": ") for line in open(f"/proc/{pid}/io").read().splitlines())
+_, status, used = os.wait4(pid, 0)
+print(used.ru_maxrss, told["rchar"])
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+class CheckpointTest(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.dir / "model.safetensors"
+        self.plan = self.dir / "plan.toml"
+        self.joined = self.dir / "joined.safetensors"
+
+    def save(self, tensors=MODEL, plan=PLAN, metadata=None, **options):
+        write_safetensors(self.model, tensors, metadata, **options)
+        self.plan.write_text(plan)
+
+    def shard(self, tp, *more, source=None, out=None, **options):
+        return self.run_tool("shard", source or self.model, "--tp", tp, "--plan", self.plan,
+                             "-o", out or self.out, *more, **options)
+
+    def join(self, *more, source=None, out=None, **options):
+        return self.run_tool("join", source or self.out, "-o", out or self.joined, *more, **options)
+
+    def rank(self, rank, out=None):
+        return read_safetensors((out or self.out) / f"rank-{rank}/model.safetensors")[0]
+
+
+def parts_of(rank, tp):
+    """What a rank has of MODEL, by NumPy."""
+    whole = {name: bits(tensor) for name, tensor in MODEL.items()}
+    for name, axis in [("q.weight", 0), ("q.bias", 0), ("o.weight", 1), ("none", 0)]:
+        whole[name] = np.split(whole[name], tp, axis)[rank]
+    up = whole["up.weight"].reshape(3, 8, 5, 16)
+    whole["up.weight"] = np.split(up, tp, 1)[rank].reshape(-1, 5, 16)
+    heads = whole["kv.weight"].reshape(2, 4, 3, 8)
+    heads = np.split(heads, tp)[rank] if tp <= 2 else heads[rank * 2 // tp][None]
+    whole["kv.weight"] = heads.reshape(-1, 3, 8)
+    return {name: packed(MODEL[name][0], array) for name, array in whole.items()}
+
+
+class ShardAndJoin(CheckpointTest):
+    def test_shards_are_the_parts_and_joined_again_the_same_file(self):
+        for tp, metadata in [(1, None), (2, {"format": "pt", "z": "ü\n\"", "a": ""}), (4, {}), (8, {})]:
+            with self.subTest(tp=tp):
+                self.save(metadata=metadata)
+                self.assert_succeeds(self.shard(tp, "--force"))
+                for rank in range(tp):
+                    self.assertEqual(self.rank(rank), parts_of(rank, tp))
+                    path = self.out / f"rank-{rank}/model.safetensors"
+                    self.assertEqual(read_safetensors(path)[1], metadata)
+                    with safe_open(path, "np") as file:  # as the reference library sees it
+                        self.assertEqual(set(file.keys()), set(MODEL))
+                        self.assertEqual(file.metadata() or {}, metadata or {})
+                self.assertEqual(sorted(os.listdir(self.out)),
+                                 sorted(["libsplit.json", *(f"rank-{rank}" for rank in range(tp))]))
+                self.assert_succeeds(self.join("--force"))
+                self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+
+    def test_every_chunk_gives_the_same(self):
+        self.save({name: noise("F32", *shape) for name, shape in
+                   [("q.weight", (16, 30)), ("up.weight", (24, 7)), ("o.weight", (9, 16)),
+                    ("kv.weight", (8, 50)), ("norm", (100,))]})
+        expected = None
+        for chunk in [64, 65, 100, 128, 1000, "8M"]:
+            with self.subTest(chunk=chunk):
+                self.assert_succeeds(self.shard(8, "--force", "--chunk", chunk))
+                found = [self.rank(rank) for rank in range(8)]
+                expected = expected or found
+                self.assertEqual(found, expected)
+                self.assert_succeeds(self.join("--force", "--chunk", chunk))
+                self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+
+    def test_shards_of_shards(self):
+        self.save(metadata={"format": "pt"})
+        for before, after in itertools.product([1, 2, 4, 8], repeat=2):
+            with self.subTest(before=before, after=after):
+                direct, anew = self.dir / "direct", self.dir / "anew"
+                self.assert_succeeds(self.shard(before, "--force"))
+                self.assert_succeeds(self.shard(after, "--force", out=direct))
+                self.assert_succeeds(self.join("--tp", after, "--force", out=anew))
+                for path in direct.rglob("*.*"):
+                    self.assertEqual((anew / path.relative_to(direct)).read_bytes(),
+                                     path.read_bytes(), path)
+                self.assert_succeeds(self.join("--force", source=anew))
+                self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+
+    def test_every_dtype(self):
+        tensors = {f"{dtype}.{rule}": noise(dtype, 8, 16) for dtype in DTYPES
+                   for rule in ["colwise", "rowwise", "packed"]}
+        self.save(tensors, "[tensors]\n" + "".join(
+            f"'*.{rule}' = '{rule}'\n" for rule in ["colwise", "rowwise", "packed"]))
+        for tp in [2, 4]:
+            self.assert_succeeds(self.shard(tp, "--force"))
+            for rank in range(tp):
+                found = self.rank(rank)
+                for name, tensor in tensors.items():
+                    array, rule = bits(tensor), name.split(".")[1]
+                    if rule == "packed":
+                        halves = np.split(array, 2)
+                        part = np.concatenate([np.split(half, tp)[rank] for half in halves])
+                    else:
+                        part = np.split(array, tp, 1 if rule == "rowwise" else 0)[rank]
+                    self.assertEqual(found[name], packed(tensor[0], part), name)
+            self.assert_succeeds(self.join("--force"))
+            self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+
+    def test_four_bits_cut_within_a_byte(self):
+        plan = ("[tensors]\nrow = 'rowwise'\npacked = {rule = 'packed', parts = 'q:2,k:4', axis = 1}\n"
+                "kv = {rule = 'packed', parts = 'q:2,k:1,v:1', axis = 1, replicate_kv = true}\n")
+        tensors = {"row": noise("F4", 8, 6), "packed": noise("F4", 12, 18), "row.b": noise("F4", 4, 10),
+                   "kv": noise("F4", 6, 12)}
+        self.save(tensors, plan)
+        for chunk in [64, "8M"]:
+            self.assert_succeeds(self.shard(2, "--force", "--chunk", chunk))
+            for rank in range(2):
+                found = self.rank(rank)
+                for name in ["row", "row.b"]:
+                    part = np.split(bits(tensors[name]), 2, 1)[rank]
+                    self.assertEqual(found[name], packed("F4", part))
+                q, k = np.split(bits(tensors["packed"]), [6], 1)
+                part = np.concatenate([np.split(it, 2, 1)[rank] for it in (q, k)], 1)
+                self.assertEqual(found["packed"], packed("F4", part))
+                kv = bits(tensors["kv"])
+                part = np.concatenate([np.split(kv[:, :6], 2, 1)[rank], kv[:, 6:]], 1)
+                self.assertEqual(found["kv"], packed("F4", part))
+            self.assert_succeeds(self.join("--force", "--chunk", chunk))
+            self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+        plan = "[tensors]\nrow = 'rowwise'\n"
+        self.save({"row": noise("F4", 3, 2)}, plan)
+        self.assert_fails(self.shard(2, out=self.dir / "no"), REFUSED, "row", "[3, 1]", "whole",
+                          left=os.listdir(self.out))
+        self.save({"row": noise("F6_E2M3", 4, 6)}, plan)
+        self.assert_fails(self.shard(2, out=self.dir / "no"), REFUSED, "row", "6 bits",
+                          left=os.listdir(self.out))
+
+    def test_random_cuts(self):
+        # Fused parts in any layout, against NumPy's own splits and concatenations.
+        for number in range(40):
+            heads = [int(count) for count in RANDOM.integers(1, 4, 3) * 4]
+            width, inner, outer = (int(size) for size in RANDOM.integers(1, 4, 3))
+            groups = int(RANDOM.choice([1, 2, 4]))
+            tp = int(RANDOM.choice([1, 2, 4]))
+            dtype = str(RANDOM.choice(["U8", "F16", "F32", "C64"]))
+            tensor = noise(dtype, outer, sum(heads) * width, inner)
+            layout = f"layout = 'grouped', groups = {groups}" if groups > 1 else "layout = 'concat'"
+            parts = ",".join(f"{name}:{count}" for name, count in zip("qkv", heads))
+            self.save({"w": tensor}, f"[tensors]\nw = {{rule = 'packed', axis = 1, "
+                                     f"parts = '{parts}', {layout}}}\n")
+            with self.subTest(heads=heads, groups=groups, tp=tp, dtype=dtype):
+                self.assert_succeeds(self.shard(tp, "--force", "--chunk", 64))
+                array = bits(tensor)
+                chunks = np.split(array, groups, 1)
+                if groups >= tp:
+                    expected = [np.concatenate(chunks[r * groups // tp:(r + 1) * groups // tp], 1)
+                                for r in range(tp)]
+                else:
+                    expected = []
+                    ends = np.cumsum([count * width // groups for count in heads])[:-1]
+                    for chunk in chunks:
+                        shares = [np.split(part, tp // groups, 1) for part in np.split(chunk, ends, 1)]
+                        expected += [np.concatenate(share, 1) for share in zip(*shares)]
+                for rank, part in enumerate(expected):
+                    self.assertEqual(self.rank(rank)["w"], packed(dtype, part))
+                self.assert_succeeds(self.join("--force", "--chunk", 64))
+                self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+
+    def test_headers_as_others_write_them(self):
+        # Data in another order than the header, spaces, no padding: all of it comes back.
+        self.save(metadata={"b": "2", "a": "1"}, order=list(reversed(MODEL)))
+        self.assert_succeeds(self.shard(2))
+        self.assertEqual(self.rank(1), parts_of(1, 2))
+        self.assert_succeeds(self.join())
+        self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+
+    def test_a_file_without_tensors(self):
+        self.save({}, "[tensors]\n")
+        self.assert_succeeds(self.shard(2))
+        self.assert_succeeds(self.join())
+        self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+
+    def test_indexed_sets(self):
+        names = list(MODEL)
+        files = {"b-1.safetensors": {name: MODEL[name] for name in names[:4]},
+                 "a-2.safetensors": {name: MODEL[name] for name in names[4:]}}
+        source = self.dir / "source"
+        source.mkdir()
+        self.plan.write_text(PLAN)
+        index = source / "model.safetensors.index.json"
+        for total in [True, False]:
+            write_index(index, files, total)
+            for given in [index, source]:
+                self.assert_succeeds(self.shard(4, "--force", source=given))
+            for rank in range(4):
+                place = self.out / f"rank-{rank}"
+                told = json.loads((place / index.name).read_text())
+                before = json.loads(index.read_text())
+                self.assertEqual(told["weight_map"], before["weight_map"])
+                found = {}
+                for name in files:
+                    tensors, metadata = read_safetensors(place / name)
+                    self.assertEqual(metadata, {"format": "pt", "of": name})
+                    self.assertEqual({told["weight_map"][tensor] for tensor in tensors}, {name})
+                    found.update(tensors)
+                self.assertEqual(found, parts_of(rank, 4))
+                if total:
+                    size = sum(len(tensor[2]) for tensor in found.values())
+                    self.assertEqual(told["metadata"], {"total_size": size, "note": "é"})
+            joined = self.dir / f"joined-{total}"
+            self.assert_succeeds(self.join(out=joined))
+            self.assertEqual(sorted(os.listdir(joined)), sorted(os.listdir(source)))
+            for path in source.iterdir():
+                self.assertEqual((joined / path.name).read_bytes(), path.read_bytes())
+            self.assert_fails(self.join(), REFUSED, "2 files", left=os.listdir(self.out))
+            two = self.dir / f"two-{total}"
+            self.assert_succeeds(self.join("--tp", 2, out=two))
+            self.assert_succeeds(self.join("--force", source=two, out=joined))
+            self.assertEqual((joined / index.name).read_bytes(), index.read_bytes())
+
+    def test_ranks_that_others_made(self):
+        for tp in [2, 4]:
+            self.save(metadata={"format": "pt"})
+            self.assert_succeeds(self.shard(tp, "--force"))
+            ranks = [self.out / f"rank-{rank}" for rank in range(tp)]
+            joined = self.dir / "by-hand.safetensors"
+            command = ["join", *ranks, "--plan", self.plan, "-o", joined, "--force"]
+            self.assert_succeeds(self.run_tool(*command))
+            self.assertEqual(read_safetensors(joined), read_safetensors(self.model))
+            anew, direct = self.dir / "anew", self.dir / "direct"
+            command = ["join", *ranks, "--plan", self.plan, "--tp", 1, "-o", anew, "--force"]
+            self.assert_succeeds(self.run_tool(*command))
+            self.assert_succeeds(self.shard(1, "--force", out=direct))
+            self.assertEqual(self.rank(0, anew), self.rank(0, direct))
+            self.plan.write_text(PLAN + "'lost' = 'colwise'\n")
+            run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", joined, "--force")
+            self.assertEqual((run.returncode, run.stderr),
+                             (0, 'warning: pattern "lost" matches no tensor\n'))
+        (self.out / "libsplit.json").unlink()
+        self.assert_fails(self.join("--force"), INVALID, "libsplit.json", "--plan",
+                          left=[f"rank-{rank}" for rank in range(4)])
+
+    def test_numbers_from_the_command_line_the_plan_and_the_config(self):
+        plan = "[values]\nb = 3\n[tensors]\nw = {rule = 'packed', parts = 'x:{a},y:{b},z:{c|d}'}\n"
+        self.save({"w": noise("U8", 12, 1)}, plan)
+        (self.dir / "config.json").write_text(json.dumps({"a": 4, "b": 9, "d": 5}))
+        self.assert_succeeds(self.shard(1, "--dry-run"))
+        self.assert_fails(self.shard(2, "--dry-run"), REFUSED, "y is 3 of 1 elements", "2 ranks")
+        self.assert_fails(self.shard(1, "--dry-run", "--set", "b=9"), REFUSED, "12", "x 4 + y 9 + z 5")
+        self.assert_succeeds(self.shard(1, "--set", "a=2", "--set", "c=7"))
+        manifest = json.loads((self.out / "libsplit.json").read_text())
+        self.assertEqual(manifest["values"], {"a": 2, "b": 3, "c": 7})
+        (self.dir / "config.json").unlink()  # the shards have their numbers with them
+        self.assert_succeeds(self.join())
+        out = self.dir / "other"
+        self.assert_fails(self.shard(1, out=out), REFUSED, "a is not known", "--set a=N",
+                          left=os.listdir(self.out))
+
+
+class Told(CheckpointTest):
+    def test_what_matches_nothing(self):
+        self.save({**MODEL, "extra": noise("U8", 3)}, PLAN + "'lost.*' = 'colwise'\n")
+        run = self.shard(2)
+        self.assertEqual(run.returncode, 0)
+        self.assertEqual(run.stderr.splitlines(), [
+            'warning: pattern "lost.*" matches no tensor',
+            "warning: no pattern matches extra: replicated"])
+        self.assertEqual(self.rank(1)["extra"], read_safetensors(self.model)[0]["extra"])
+        out = self.dir / "strict"
+        run = self.shard(2, "--strict", out=out)
+        self.assert_fails(run, REFUSED, "lost.*", "extra", "--strict", left=os.listdir(self.out))
+        self.assertFalse(out.exists())
+        told = json.loads(self.shard(2, "--json", "--force").stdout)
+        self.assertEqual(len(told["warnings"]), 2)
+
+    def test_refusals(self):
+        for plan, tp, words in [
+            ("q = 'colwise'", 3, ["q.", "16", "3 ranks", "--tp"]),
+            ("q = {rule = 'colwise', heads = 6}", 2, ["q.", "16", "heads 6"]),
+            ("'q.weight' = {rule = 'rowwise', heads = 3}", 2,
+             ["q.weight", "6", "heads is 3", "2 ranks"]),
+            ("o = {rule = 'rowwise', heads = 4}", 8, ["o.weight", "4 of 4", "8 ranks", "replicate_kv"]),
+            ("q = {rule = 'packed', split_factor = 5}", 1, ["q.", "16", "5 equal parts"]),
+            ("q = {rule = 'colwise', axis = 1}", 1, ["q.bias", "axis 1", "1 axes"]),
+            ("scalar = 'colwise'", 2, ["scalar", "0", "axis"]),
+        ]:
+            self.save(plan="[tensors]\n" + plan)
+            with self.subTest(plan=plan):
+                run = self.shard(tp)
+                self.assertEqual((run.returncode, run.stdout), (REFUSED, ""), run.stderr)
+                for word in words:
+                    self.assertIn(word, run.stderr.splitlines()[-1])
+                self.assertFalse(self.out.exists())
+
+    def test_plans_that_are_none(self):
+        for plan, code, words in [
+            ("q = 'colwise'", INVALID, ["q"]),
+            ("[tensors]\nq = 'columns'", INVALID, ['"q"', "columns", "colwise"]),
+            ("[tensors", INVALID, ["line 1"]),
+        ]:
+            self.save(plan=plan)
+            run = self.shard(2)
+            self.assertEqual((run.returncode, run.stdout), (code, ""))
+            for word in [str(self.plan), *words]:
+                self.assertIn(word, run.stderr)
+        run = self.run_tool("shard", self.model, "--tp", 2, "--plan", "lama", "-o", self.out)
+        self.assert_fails(run, FAILED, "lama", "ready plans are llama, gpt-neox, phi")
+        run = self.run_tool("shard", self.model, "--tp", 2, "-o", self.out)
+        self.assert_fails(run, REFUSED, "--plan", "llama")
+
+    def test_a_dry_run_writes_nothing(self):
+        self.save()
+        run = self.shard(2, "--dry-run")
+        self.assert_succeeds(run)
+        self.assertFalse(self.out.exists())
+        self.assertIn('q.weight  F32 [16, 6]  cut on axis 0, [8, 6] a rank, by "q"\n', run.stdout)
+        self.assertIn("norm  F64 [3]  whole\n", run.stdout)
+        told = json.loads(self.shard(2, "--dry-run", "--json").stdout)
+        shapes = {tensor["name"]: tuple(tensor["rank_shape"]) for tensor in told["tensors"]}
+        self.assertEqual(shapes, {name: tensor[1] for name, tensor in parts_of(0, 2).items()})
+        self.assertEqual((told["tp"], told["dry_run"], told["bytes_written"]), (2, True, 0))
+
+    def test_info(self):
+        self.save(metadata={"format": "pt"})
+        text = self.run_tool("info", self.model).stdout
+        self.assertIn("9 tensors", text)
+        self.assertIn('format = "pt"', text)
+        told = json.loads(self.run_tool("info", self.model, "--json").stdout)
+        content = self.model.read_bytes()
+        for tensor in told["files"][0]["tensors"]:
+            found = content[tensor["begin"]:tensor["begin"] + tensor["bytes"]]
+            self.assertEqual((tensor["dtype"], tuple(tensor["shape"]), found), MODEL[tensor["name"]])
+        self.assertEqual(told["files"][0]["metadata"], {"format": "pt"})
+        self.shard(4)
+        self.assertIn("shards for 4 ranks", self.run_tool("info", self.out).stdout)
+        self.assertEqual(json.loads(self.run_tool("info", self.out, "--json").stdout)["tp"], 4)
+        self.assertIn("[4, 6]", self.run_tool("info", self.out / "rank-3").stdout)
+        np.save(self.dir / "a.npy", np.asfortranarray(np.zeros((2, 3), "<f4")))
+        text = self.run_tool("info", self.dir / "a.npy").stdout
+        self.assertIn("'<f4'  (2, 3)  Fortran order, 24 B", text)
+        told = json.loads(self.run_tool("info", self.dir / "a.npy", "--json").stdout)
+        self.assertEqual((told["shape"], told["begin"], told["bytes"]), ([2, 3], 128, 24))
+        self.assert_fails(self.run_tool("info", self.dir / "gone"), FAILED, "gone",
+                          left=os.listdir(self.out))
+
+    def test_a_reader_that_goes_away(self):
+        self.save({f"tensor-{number}": noise("U8", 1) for number in range(10000)})
+        command = [LIBSPLIT, "info", self.model]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+            run.stdout.readline()
+            run.stdout.close()
+            self.assertEqual((run.wait(), run.stderr.read()), (0, b""))
+
+
+class Corrupt(CheckpointTest):
+    def assert_invalid(self, *words):
+        for command in [["info", self.model], ["shard", self.model, "--tp", "2", "--plan", self.plan,
+                                               "-o", self.out]]:
+            self.assert_fails(self.run_tool(*command), INVALID, str(self.model), *words)
+
+    def test_truncated_and_too_long_files(self):
+        self.save({"q.weight": MODEL["q.weight"]})
+        content = self.model.read_bytes()
+        for size in [0, 1, 7, 8, 9, 50, len(content) - 385, len(content) - 384, len(content) - 1]:
+            self.model.write_bytes(content[:size])
+            with self.subTest(size=size):
+                self.assert_invalid("truncated")
+        self.model.write_bytes(content + b"x")
+        self.assert_invalid("384", "385")
+
+    def test_headers_that_are_wrong(self):
+        good = {"w": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
+                "v": {"dtype": "U8", "shape": [4], "data_offsets": [4, 8]}}
+        self.plan.write_text("[tensors]\n")
+        for key, value, *words in [
+            ("data_offsets", [3, 7], "v", "w", "3", "4"),
+            ("data_offsets", [5, 9], "v", "5", "4"),
+            ("data_offsets", [4, 9], "v", "4", "9"),
+            ("data_offsets", [8, 4], "v", "8", "4"),
+            ("data_offsets", [-4, 0], "-4"),
+            ("data_offsets", [4, 2**64 - 1], "v", "18446744073709551611"),
+            ("data_offsets", [4, 2**64], "header"),
+            ("shape", [2**63, 2**63], "v"),
+            ("shape", [2**64], "header"),
+            ("shape", 4, "header"),
+            ("dtype", "U9", "v", "U9"),
+        ]:
+            header = json.dumps({**good, "v": {**good["v"], key: value}}).encode()
+            self.model.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+            with self.subTest(key=key, value=value):
+                self.assert_invalid(*words)
+        for header in [b"", b"[]", b"{", b"{}}", b"\xff", b'{"w": 1}', b'{"w":' * 100000]:
+            self.model.write_bytes(struct.pack("<Q", len(header)) + header)
+            self.assert_invalid()
+        for length in [2**64 - 1, 2**63, 100_000_001, 5]:
+            self.model.write_bytes(struct.pack("<Q", length) + b"{}")
+            self.assert_invalid(str(length))
+
+    def test_indexes_that_are_wrong(self):
+        self.plan.write_text("[tensors]\n")
+        index = self.dir / "model.safetensors.index.json"
+        write_safetensors(self.dir / "a.safetensors", {"w": noise("U8", 1), "v": noise("U8", 1)})
+        for content, *words in [
+            ("", "not an index"),
+            ("{}", "weight_map"),
+            ('{"weight_map": {"w": 1}}', "w"),
+            ('{"weight_map": {"w": "../a.safetensors"}}', "../a.safetensors"),
+            ('{"weight_map": {"w": "/a.safetensors"}}', "/a.safetensors"),
+            ('{"weight_map": {"w": "a.safetensors"}}', "v", "does not list"),
+            ('{"weight_map": {"w": "a.safetensors", "v": "a.safetensors", "x": "a.safetensors"}}',
+             "x", "does not hold"),
+        ]:
+            index.write_text(content)
+            with self.subTest(content=content):
+                run = self.run_tool("shard", index, "--tp", 1, "--plan", self.plan, "-o", self.out)
+                self.assert_fails(run, INVALID, str(index), *words)
+        index.write_text('{"weight_map": {"w": "gone.safetensors"}}')
+        self.assert_fails(self.shard(1, source=index), FAILED, "gone.safetensors", "No such file")
+        index.unlink()
+        write_safetensors(self.model, {"w": noise("U8", 1)})
+        self.assert_fails(self.shard(1, source=self.dir), INVALID, "which of")
+
+    def test_shards_that_are_not_what_they_were(self):
+        self.save()
+        self.assert_succeeds(self.shard(4))
+        names = os.listdir(self.out)
+        keep = shutil.copytree(self.out, self.dir / "keep")
+
+        def damage(path, content):
+            shutil.rmtree(self.out)
+            shutil.copytree(keep, self.out)
+            if content is None:
+                (self.out / path).unlink()
+            else:
+                (self.out / path).write_bytes(content)
+
+        one = (self.out / "rank-1/model.safetensors").read_bytes()
+        two = (self.out / "rank-2/model.safetensors").read_bytes()
+        other = self.dir / "other.safetensors"
+        manifest = (self.out / "libsplit.json").read_text()
+        path = "rank-1/model.safetensors"
+        tensors = read_safetensors(self.out / path)[0]
+
+        def changed(**changes):
+            write_safetensors(other, {**tensors, **changes})
+            return other.read_bytes()
+
+        norm = tensors["norm"]
+        flipped = bytes([norm[2][0] ^ 1]) + norm[2][1:]
+        kv = tensors["kv.weight"]
+        for place, content, code, *words in [
+            (path, None, FAILED, "rank-1", "No such file"),
+            (path, one[:-1], INVALID, "rank-1", "truncated"),
+            (path, changed(more=norm), INVALID, "rank 1", "10 tensors", "9"),
+            (path, changed(norm=("F32", (6,), norm[2])), INVALID, "rank 1", "norm", "F32", "F64"),
+            (path, changed(norm=(*norm[:2], flipped)), INVALID, "norm", "rank-1", "not the same"),
+            (path, changed(**{"kv.weight": (*kv[:2], bytes(12))}), INVALID, "kv.weight", "rank-1"),
+            (path, two, INVALID, "kv.weight", "rank-1"),
+            ("libsplit.json", b"{}", INVALID, "libsplit.json"),
+            ("libsplit.json", manifest.replace('"version": 1', '"version": 9').encode(), INVALID,
+             "version 9"),
+            ("libsplit.json", manifest.replace('"tp": 4', '"tp": 2').encode(), INVALID, "rank 0"),
+            ("libsplit.json", manifest.replace('"tp": 4', '"tp": 8').encode(), FAILED, "rank-4"),
+            ("libsplit.json", manifest.replace('"tp": 4', '"tp": 0').encode(), INVALID, "tp 0"),
+            ("libsplit.json", manifest.replace("model.saf", "../model.saf").encode(), INVALID,
+             "../model.safetensors"),
+        ]:
+            damage(place, content)
+            with self.subTest(place=place, words=words):
+                self.assert_fails(self.join(), code, *words, left=names)
+                self.assertFalse(self.joined.exists())
+
+
+class Outputs(CheckpointTest):
+    def test_nothing_is_overwritten_unasked(self):
+        self.save()
+        self.assert_succeeds(self.shard(2))
+        names = os.listdir(self.out)
+        for more in [[], ["--dry-run"]]:
+            self.assert_fails(self.shard(4, *more), EXISTS, "out has shards", "--force", left=names)
+        self.assert_succeeds(self.shard(4, "--force"))
+        self.assertEqual(len(os.listdir(self.out)), 5)
+        self.joined.write_text("mine")
+        for more in [[], ["--dry-run"]]:
+            self.assert_fails(self.join(*more), EXISTS, "joined.safetensors", "--force",
+                              left=os.listdir(self.out))
+        self.assertEqual(self.joined.read_text(), "mine")
+        self.assert_succeeds(self.join("--force"))
+        # A directory with something else in it is never replaced; an empty one always.
+        other = self.dir / "other"
+        other.mkdir()
+        self.assert_succeeds(self.shard(2, out=other))
+        shutil.rmtree(other)
+        other.mkdir()
+        (other / "thesis.txt").write_text("mine")
+        run = self.shard(2, "--force", out=other)
+        self.assert_fails(run, EXISTS, "something else", left=os.listdir(self.out))
+        self.assertEqual((other / "thesis.txt").read_text(), "mine")
+
+    def test_a_joined_file_beside_others(self):
+        self.save()
+        self.assert_succeeds(self.shard(2))
+        place = self.dir / "model"
+        place.mkdir()
+        (place / "config.json").write_text("{}")
+        self.assert_succeeds(self.join(out=place))
+        self.assertEqual(sorted(os.listdir(place)), ["config.json", "model.safetensors"])
+        self.assertEqual((place / "model.safetensors").read_bytes(), self.model.read_bytes())
+        self.assertEqual((place / "model.safetensors").stat().st_mode, self.model.stat().st_mode)
+        self.assertEqual(self.out.stat().st_mode, place.stat().st_mode)
+
+    def test_a_full_disk(self):
+        self.save({"w": noise("U8", 1000, 1000)}, "[tensors]\nw = 'colwise'\n")
+        full = limit(resource.RLIMIT_FSIZE, 300_000)
+        self.assert_fails(self.shard(2, preexec_fn=full), FAILED, "rank-0", "File too large")
+        self.assertFalse(self.out.exists())
+        self.assert_succeeds(self.shard(4, preexec_fn=full))
+        names = os.listdir(self.out)
+        self.assert_fails(self.join(preexec_fn=full), FAILED, "joined", "File too large", left=names)
+        self.assertFalse(self.joined.exists())
+
+    def test_a_disk_that_is_full(self):
+        self.save({"w": noise("U8", 3000, 1000)}, "[tensors]\nw = 'colwise'\n")
+        disk = self.dir / "disk"
+        disk.mkdir()
+        script = """mount -t tmpfs -o size=2m tmpfs "$0" && "$@"
+                    code=$?; ls -A "$0"; exit $code"""  # nothing may be left
+        mount = ["unshare", "-m", "sh", "-c", script, disk]
+        tool = [LIBSPLIT, "shard", self.model, "--tp", "2", "--plan", self.plan, "-o", disk / "out"]
+        if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
+            return self.test_a_full_disk()  # no right to mount here; the other way to fill a disk
+        run = subprocess.run([*mount, *tool], capture_output=True, text=True)
+        self.assert_fails(run, FAILED, "rank-1", "No space left")
+
+    def start_and_send(self, number, command):
+        """Runs a command, and sends it a signal as soon as there is something of its output."""
+        pipe = subprocess.PIPE
+        for _ in range(10):  # for it may be done before the signal comes
+            run = subprocess.Popen([str(word) for word in command], stdout=pipe, stderr=pipe, text=True)
+            while run.poll() is None and not list(self.dir.glob(".libsplit-*/rank-1/*")):
+                time.sleep(0.001)
+            run.send_signal(number)
+            stdout, stderr = run.communicate()
+            if run.returncode != 0:
+                break
+            shutil.rmtree(self.out)
+        return subprocess.CompletedProcess(command, run.returncode, stdout, stderr)
+
+    def test_signals(self):
+        self.save({"w": noise("U8", 100_000, 400)}, "[tensors]\nw = 'rowwise'\n")
+        command = [LIBSPLIT, "shard", self.model, "--tp", 200, "--plan", self.plan, "-o", self.out]
+        for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]:
+            self.assert_fails(self.start_and_send(number, command), STOPPED, "stopped")
+            self.assertFalse(self.out.exists())
+        self.assertEqual(self.start_and_send(signal.SIGKILL, command).returncode, -signal.SIGKILL)
+        self.assertFalse(self.out.exists())
+        for path in self.dir.glob(".libsplit-*"):
+            shutil.rmtree(path)
+        self.assert_succeeds(self.shard(2))  # nothing is in the way of another attempt
+        before = {path: path.read_bytes() for path in self.out.rglob("*.*")}
+        self.assertEqual(self.start_and_send(signal.SIGKILL, [*command, "--force"]).returncode,
+                         -signal.SIGKILL)
+        self.assertEqual({path: path.read_bytes() for path in self.out.rglob("*.*")}, before)
+
+    def measured(self, *arguments):
+        """Runs the tool; gives its largest memory in bytes, and what it read."""
+        command = [sys.executable, "-I", "-S", "-c", MEASURE, LIBSPLIT, *arguments]
+        run = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        self.assert_succeeds(run)
+        memory, read = run.stdout.split()[-2:]
+        return int(memory) * 1024, int(read)
+
+    def test_memory_is_that_of_chunks_and_the_input_is_read_once(self):
+        # One tensor, mostly a hole in the file, with numbers here and there.
+        rows, columns = 48 * 1024, 4096
+        for rule, shape in [("colwise", (rows, columns)), ("rowwise", (rows, columns)),
+                            ("rowwise", (2, rows * columns // 2)), ("packed", (rows, columns)),
+                            ("replicate", (rows, columns))]:
+            header = {"w": {"dtype": "U8", "shape": shape, "data_offsets": [0, rows * columns]}}
+            text = json.dumps(header).encode()
+            with open(self.model, "wb") as file:
+                file.write(struct.pack("<Q", len(text)) + text)
+                file.truncate(8 + len(text) + rows * columns)
+            data = np.memmap(self.model, "u1", "r+", 8 + len(text), shape)
+            data.reshape(-1)[::99_991] = RANDOM.integers(0, 256, -(-rows * columns // 99_991))
+            data.flush()
+            self.plan.write_text(f"[tensors]\nw = '{rule}'\n")
+            size = self.model.stat().st_size
+            with self.subTest(rule=rule, shape=shape):
+                plan = ["--plan", self.plan, "-o", self.out, "--force", "--chunk", "1M"]
+                memory, read = self.measured("shard", self.model, "--tp", 2, *plan)
+                self.assertLess(memory, 16 << 20)
+                self.assertLess(read, size + (1 << 20))
+                memory, _ = self.measured("join", self.out, "-o", self.joined, "--force",
+                                          "--chunk", "1M")
+                self.assertLess(memory, 16 << 20)
+                same = subprocess.run(["cmp", self.joined, self.model])
+                self.assertEqual(same.returncode, 0)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
