@@ -180,7 +180,7 @@ docs: build $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API refere
 	@rm -rf build/docs/site/rust && cp -r build/docs/target/doc build/docs/site/rust
 
 .PHONY: test-docs
-test-docs: docs onnxruntime $(VENV)/onnxruntime-made
+test-docs: docs cli onnxruntime $(VENV)/onnxruntime-made
 	@echo "==> test: the guide's code and links"
 	@"$(PYTHON)" docs/check.py --site build/docs/site
 	@"$(PYTHON)" docs/check.py
