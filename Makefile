@@ -39,6 +39,7 @@ prefix := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 # addresses; sanitizers reserve far more.)
 limit := ulimit -v $$((12 << 20)) &&
 need = @command -v $(1) >/dev/null || { echo "error: no $(1): install $(2)" >&2; exit 1; }
+install_wheel = @"$(1)" -m pip install --quiet --disable-pip-version-check --force-reinstall out/python/*.whl
 
 .PHONY: help
 help: ## list these targets
@@ -201,14 +202,16 @@ test-python: onnxruntime $(VENV)/onnxruntime-made
 	    "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
 
 .PHONY: test-conformance
-test-conformance: onnxruntime $(VENV)/onnxruntime-made
+test-conformance: onnxruntime python $(VENV)/onnxruntime-made
 	@echo "==> test: the cases that peers are measured by too"
+	$(call install_wheel,$(PYTHON))
 	@"$(PYTHON)" -m pytest --quiet -p no:cacheprovider conformance
 	@"$(PYTHON)" conformance/run.py
 
 .PHONY: conformance
-conformance: onnxruntime $(CONFORMANCE_VENV)/made ## put all cases to other libraries too: docs/conformance.md
+conformance: onnxruntime python $(CONFORMANCE_VENV)/made ## put all cases to other libraries too: docs/conformance.md
 	@echo "==> conformance: libsplit and its peers"
+	$(call install_wheel,$(CONFORMANCE_VENV)/bin/python)
 	@"$(CONFORMANCE_VENV)/bin/python" conformance/run.py --table docs/conformance.md
 
 # Sphinx builds from docs/ alone; docs/generated/ is what the library and its header say.
@@ -221,8 +224,9 @@ docs: build $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API refere
 	@rm -rf build/docs/site/rust && cp -r build/docs/target/doc build/docs/site/rust
 
 .PHONY: test-docs
-test-docs: docs onnxruntime $(VENV)/onnxruntime-made
+test-docs: docs cli onnxruntime python $(VENV)/onnxruntime-made
 	@echo "==> test: the guide's code and links"
+	$(call install_wheel,$(PYTHON))
 	@"$(PYTHON)" docs/check.py --site build/docs/site
 	@"$(PYTHON)" docs/check.py
 # The wheel, with all tests; and before it what 'pip install ./python' makes, quickly built and with
