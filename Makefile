@@ -61,6 +61,11 @@ bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a m
 	@echo "==> bench: results in $(OUT)"
 	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
 
+.PHONY: tune
+tune: toolchain ## measure what rules by CPU decide, on this one, and print both
+	@echo "==> tune: on an idle machine, a few minutes"
+	@cargo bench --locked --bench tune
+
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install
 install: $(if $(SUDO_USER),,build) ## install below PREFIX, /usr/local if not given; honours DESTDIR
@@ -162,6 +167,11 @@ test-rust: toolchain
 	@echo "==> test: cargo test"
 	@cargo test --locked --no-run && $(limit) cargo test --locked
 
+.PHONY: test-neon
+test-neon: ## test the loops for 64-bit Arm under qemu, on Debian
+	@echo "==> test: NEON"
+	@tools/neon.sh
+
 .PHONY: test-examples
 test-examples: build $(VENV)/made
 	@echo "==> test: the examples"
@@ -246,7 +256,7 @@ test-python-package: python
 # Once more: with sanitizers, and without AVX2.
 .PHONY: test-variants
 test-variants: toolchain $(cmake)
-	@for variant in address thread portable; do \
+	@for variant in address thread portable low; do \
 	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
 	done
 

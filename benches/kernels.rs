@@ -1,5 +1,5 @@
 //! The loops that move bytes, each by a shape that selects it: `cargo bench`, or
-//! `cargo bench --bench kernels -- deal` for some.
+//! `cargo bench --bench kernels -- deinterleave` for some.
 //!
 //! Elements are bytes throughout: a copy sees rows and runs of bytes, whatever their type.
 
@@ -26,7 +26,7 @@ struct Case {
 }
 
 impl fmt::Display for Case {
-    /// As `deal 3×4`: three runs of four bytes.
+    /// As `deinterleave 3×4`: three runs of four bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = self.runs[0];
         if self.runs.iter().all(|run| *run == first) {
@@ -45,7 +45,7 @@ fn cases() -> Vec<Case> {
     };
     let uneven = [vec![16, 4, 320], vec![7, 35, 1, 21], (1..=13).collect()];
     [
-        equal("deal", &[2, 3, 4, 8, 16], &[1, 2, 4, 8, 16]),
+        equal("deinterleave", &[2, 3, 4, 8, 16], &[1, 2, 4, 8, 16]),
         equal("short", &[3, 5, 8], &[3, 7, 12, 24, 48, 96]),
         equal("lines", &[3, 4], &[64, 128, 256]),
         equal("rows", &[3], &[1000, 2048, 4096, 44032]),
