@@ -22,11 +22,11 @@ address)
     ;;
 thread)
     c_flags=-fsanitize=thread
-    tests='(strides|sub_byte|parallel)[.]shared$|sanitizer'
+    tests='(plan|strides|sub_byte|parallel)[.]shared$|sanitizer'
     ;;
 portable)
     c_flags=
-    tests='(copy|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
+    tests='(copy|plan|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
     sanitizer=
     ;;
 *)
