@@ -5,7 +5,8 @@
  * Every run length from 1 to 300 bytes, few rows and many, 1 to 17 pieces, every element width,
  * transposed, stepped, reversed and repeated inputs, outputs with gaps, sub-byte elements at any
  * offset, tasks, and copies that go past the caches; inputs and outputs at either end of their
- * pages, and askew between them.
+ * pages, and askew between them. Every other copy is made by a plan, which lies at the end of a
+ * page itself.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -28,7 +29,7 @@ struct region {
     unsigned char *begin, *end;
 };
 
-static struct region source_region, target_regions[MAX_PIECES];
+static struct region source_region, target_regions[MAX_PIECES], plan_region, address_region;
 
 static struct region map_region(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -48,6 +49,8 @@ static void map_regions(void) {
     }
     for (int i = 0; i < MAX_PIECES; i++)
         target_regions[i] = map_region();
+    plan_region = map_region();
+    address_region = map_region();
 }
 
 /* Says which copy it was, and fails. */
@@ -212,6 +215,22 @@ static int64_t count_wrong_elements(const struct scene *s, int index, int64_t co
     return wrong;
 }
 
+/* Copies by a plan and addresses in memory of their exact size. */
+static libsplit_status copy_by_plan(const struct scene *s, const libsplit_params *params,
+                                    enum side side, const libsplit_executor *executor) {
+    size_t count = (size_t)s->job->pieces, size = libsplit_plan_size(2, count);
+    side = side == BETWEEN ? AT_THE_END : side;
+    libsplit_plan *plan = (libsplit_plan *)place(&plan_region, size, side, 0);
+    void **addresses = (void **)place(&address_region, count * sizeof *addresses, side, 0);
+    for (size_t i = 0; i < count; i++)
+        addresses[i] = s->outputs[i].data;
+    libsplit_status status =
+        libsplit_plan_init(plan, size, &s->input, params, s->outputs, count, NULL);
+    return status != LIBSPLIT_STATUS_OK
+               ? status
+               : libsplit_plan_copy(plan, s->input.data, addresses, count, executor, NULL);
+}
+
 static void check_job_at(const struct job *job, enum side from, enum side to, size_t askew) {
     struct scene s = {.job = job, .bits = libsplit_dtype_bits(job->dtype)};
     int64_t count = job->pieces, lengths[MAX_PIECES];
@@ -232,8 +251,13 @@ static void check_job_at(const struct job *job, enum side from, enum side to, si
     params.axis = 1;
     params.split = &split;
     libsplit_executor executor = LIBSPLIT_EXECUTOR_INIT(run_in_order, NULL);
-    CHECK_OK(libsplit_copy(&s.input, &params, s.outputs, (size_t)count,
-                           job->with_tasks ? &executor : NULL, NULL));
+    const libsplit_executor *tasks = job->with_tasks ? &executor : NULL;
+    static int by_plan;
+    by_plan = !by_plan;
+    if (by_plan)
+        CHECK_OK(copy_by_plan(&s, &params, to, tasks));
+    else
+        CHECK_OK(libsplit_copy(&s.input, &params, s.outputs, (size_t)count, tasks, NULL));
     int64_t wrong = 0, column = 0;
     for (int i = 0; i < job->pieces; column += lengths[i], i++) {
         wrong += s.bits < 8 ? count_wrong_elements(&s, i, column) : count_wrong_rows(&s, i, column);

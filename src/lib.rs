@@ -86,7 +86,7 @@ pub use split::Split;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub use view::{View, ViewMut};
 
-/// The C artifact stands alone, and nothing in it panics: `tests/symbols.rs` looks for that.
+/// The C artifact stands alone, and nothing in it panics: `c-tests/needs_nothing.py` looks for that.
 #[cfg(all(feature = "capi", not(test)))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

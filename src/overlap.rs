@@ -188,13 +188,15 @@ pub(crate) struct Lattice {
     run: u64,
     axes: [Steps; MAX_AXES],
     rank: usize,
+    /// Whether all these bytes are the tensor's.
+    is_exact: bool,
 }
 
 impl Lattice {
     /// All bytes of a span.
     pub(crate) fn whole(span: Span) -> Self {
         let run = (span.end - span.start) as u64;
-        Self { span, run, axes: [Steps::default(); MAX_AXES], rank: 0 }
+        Self { span, run, axes: [Steps::default(); MAX_AXES], rank: 0, is_exact: true }
     }
 
     /// Elements of `size` bytes with extents and strides in elements, none of extent 0.
@@ -207,7 +209,11 @@ impl Lattice {
             }
             let steps = Steps { stride: stride.saturating_mul(size.into()), count };
             if !lattice.insert(steps) {
-                return Self::whole(span);
+                // Those that continue each other are one.
+                lattice.merge();
+                if !lattice.insert(steps) {
+                    return Self { is_exact: false, ..Self::whole(span) };
+                }
             }
         }
         lattice.merge();
@@ -310,7 +316,10 @@ pub(crate) fn meet(a: &Lattice, b: &Lattice) -> Answer {
     // They meet where b's run begins less than a run before or behind a's.
     let (low, high) = (1 - b.run.cast_signed(), a.run.cast_signed() - 1);
     let begin = b.span.start.wrapping_sub(a.span.start).cast_signed() as i64;
-    search(differences, begin, low, high)
+    match search(differences, begin, low, high) {
+        Answer::Meet if !(a.is_exact && b.is_exact) => Answer::GivenUp,
+        answer => answer,
+    }
 }
 
 /// The axes of both, as differences, longest strides first; how many there are.
@@ -679,6 +688,24 @@ mod tests {
         let longer = |at| Span { end: span(at).end + usize::from(at == 2000), ..span(at) };
         let (a, b) = meeting(count, &longer).unwrap();
         assert!(longer(a).intersects(longer(b)));
+    }
+
+    /// More axes than are searched by, which are one.
+    #[test]
+    fn axes_that_continue_each_other() {
+        let strides: Vec<i64> = (1..=20).rev().map(|axis| 1 << axis).collect();
+        let tensor = |address| (address, vec![2; strides.len()], strides.clone());
+        assert!(accepted(&Tensors(vec![tensor(4096), tensor(4098)])));
+        assert!(!accepted(&Tensors(vec![tensor(4096), tensor(4100)])));
+    }
+
+    /// More axes than are searched by: nobody says that the tensors meet.
+    #[test]
+    fn axes_that_are_too_many() {
+        let strides: Vec<i64> = (1..=14).rev().map(|axis| 3i64.pow(axis)).collect();
+        let tensor = |address| (address, vec![2; strides.len()], strides.clone());
+        let found = clash(&Tensors(vec![tensor(4096), tensor(4098)])).unwrap();
+        assert!(!found.is_sure);
     }
 
     /// Tiles of a picture, with padding between its planes and rows.

@@ -6,10 +6,11 @@
 
 mod common;
 
-use common::{call, count, infer, params, view, Tensor};
+use common::{call, count, infer, params, view, Failure, Tensor};
 use libsplit::ffi::{
-    libsplit_copy, libsplit_executor, libsplit_op, libsplit_params, libsplit_task_fn,
-    libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    libsplit_copy, libsplit_executor, libsplit_op, libsplit_params, libsplit_plan_copy,
+    libsplit_plan_init, libsplit_plan_size, libsplit_plan_view, libsplit_task_fn, libsplit_tensor,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use proptest::prelude::*;
 use proptest::sample::{select, Index};
@@ -407,8 +408,9 @@ impl Scene {
         Layout::new(&shape, &self.order, &self.gaps, &self.backward)
     }
 
+    /// The lengths are there for as long as `body` runs, and then are others.
     fn with_params<R>(&self, body: impl FnOnce(&libsplit_params) -> R) -> R {
-        let lengths = self.ask.lengths.as_ref().map(|given| {
+        let mut lengths = self.ask.lengths.as_ref().map(|given| {
             let bytes = given.encode();
             let len = i64::try_from(given.values.len()).unwrap();
             let shape = vec![len; given.rank];
@@ -422,14 +424,242 @@ impl Scene {
         let split = lengths.as_ref().map(|(_, tensor)| tensor.descriptor());
         let axis = i64::try_from(self.axis).unwrap();
         let rank = i64::try_from(self.input.shape.len()).unwrap();
-        body(&libsplit_params {
+        let result = body(&libsplit_params {
             axis: if self.negative_axis { axis - rank } else { axis },
             split: split.as_ref().map_or(null(), std::ptr::from_ref),
             num_outputs: self.ask.num_outputs,
             keepdims: self.ask.keepdims.into(),
             flags: self.ask.flags,
             ..params(self.ask.op, self.ask.opset)
-        })
+        });
+        if let Some((bytes, tensor)) = &mut lengths {
+            bytes.fill(0xEE);
+            overwrite(tensor);
+        }
+        std::hint::black_box(&lengths);
+        result
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Plans.
+
+/// Nobody shall look at these arrays again.
+fn overwrite(tensor: &mut Tensor) {
+    tensor.shape.fill(-77);
+    tensor.strides.iter_mut().flatten().for_each(|stride| *stride = i64::MAX);
+    std::hint::black_box(tensor);
+}
+
+/// A plan in memory of its exact size. `outputs` may be NULL.
+fn plan(
+    input: &Tensor,
+    params: &libsplit_params,
+    outputs: *const libsplit_tensor,
+    count: usize,
+) -> Result<Vec<u64>, Failure> {
+    let rank = i32::try_from(input.shape.len()).unwrap();
+    let size = libsplit_plan_size(rank, count);
+    assert_eq!(size % 8, 0);
+    let mut memory = vec![0x5AFE; size / 8];
+    let made = call(|error| unsafe {
+        let (plan, input) = (memory.as_mut_ptr().cast(), input.descriptor());
+        libsplit_plan_init(plan, size, &input, params, outputs, count, error)
+    });
+    if made.is_err() {
+        assert!(memory.iter().all(|word| *word == 0x5AFE), "an error changes the plan's memory");
+    }
+    made.map(|()| memory)
+}
+
+/// An address that must not be looked at.
+fn nowhere<T>(seed: u64) -> *mut T {
+    std::ptr::without_provenance_mut(usize::from(seed & 2 == 0))
+}
+
+/// A plan does what copy and view do; also one that has moved, and whose input, lengths and outputs
+/// have been overwritten since.
+fn check_plan(scene: &Scene) {
+    let outputs = scene.ask.expected.len();
+    let placed = place_input(scene);
+    let mut targets: Vec<Target> =
+        (0..outputs).map(|index| place_output(scene, index, &placed)).collect();
+    let skipped = (scene.skip_one && outputs > 0).then(|| scene.unwanted.index(outputs));
+    if let Some(skipped) = skipped {
+        targets[skipped].expected = targets[skipped].bytes.clone();
+    }
+    // Neither data matters.
+    let mut input = placed.tensor.clone().at(nowhere(scene.seed), 1);
+    let mut tensors: Vec<Tensor> = targets.iter().map(|target| target.tensor.clone()).collect();
+    for tensor in &mut tensors {
+        tensor.data = nowhere(scene.seed);
+    }
+    let wanted = |(index, tensor): (usize, &Tensor)| {
+        if skipped == Some(index) {
+            Tensor::unwanted()
+        } else {
+            tensor.descriptor()
+        }
+    };
+    let mut descriptors: Vec<libsplit_tensor> = tensors.iter().enumerate().map(wanted).collect();
+    let all_packed = skipped.is_none() && !scene.strided_outputs && scene.seed & 4 == 0;
+    let given = if all_packed { null() } else { descriptors.as_ptr() };
+    let mut made = scene.with_params(|params| plan(&input, params, given, outputs)).unwrap();
+    overwrite(&mut input);
+    tensors.iter_mut().for_each(overwrite);
+    descriptors.fill(Tensor::unwanted());
+    let moved = made.clone();
+    made.fill(0);
+    let plan = moved.as_ptr().cast();
+
+    let rank = scene.output_shape(1).len();
+    let views = scene.with_params(|params| view(&placed.tensor, params, outputs, rank)).unwrap();
+    let mut addresses = vec![nowhere(scene.seed); outputs];
+    let mut expected = addresses.clone();
+    for (index, view) in views.descriptors.iter().enumerate() {
+        if skipped != Some(index) {
+            expected[index] = view.data;
+        }
+    }
+    let data = placed.tensor.data.cast::<c_void>();
+    call(|error| unsafe { libsplit_plan_view(plan, data, addresses.as_mut_ptr(), outputs, error) })
+        .unwrap();
+    assert_eq!(addresses, expected);
+
+    for (index, (address, target)) in addresses.iter_mut().zip(&targets).enumerate() {
+        let is_written = skipped != Some(index) && !target.tensor.shape.contains(&0);
+        *address = if is_written { target.tensor.data.cast() } else { nowhere(scene.seed) };
+    }
+    let mut tasks = 0usize;
+    let executor = backwards_on(&mut tasks, 0);
+    let executor = if scene.seed & 8 == 0 { null() } else { &raw const executor };
+    call(|error| unsafe {
+        libsplit_plan_copy(plan, data, addresses.as_ptr(), outputs, executor, error)
+    })
+    .unwrap();
+    for (index, target) in targets.iter().enumerate() {
+        assert_eq!(target.bytes, target.expected, "output {index}");
+    }
+}
+
+/// What may be wrong about a call, whatever its addresses.
+#[derive(Debug, Clone, Copy)]
+enum Wrong {
+    Op,
+    Opset,
+    Axis,
+    Flags,
+    StructSize,
+    NumOutputs,
+    OneOutputMore,
+    InputDType,
+    InputExtent(i64),
+    InputStrides,
+    InputBitOffset,
+    OutputDType,
+    OutputRank,
+    OutputExtent,
+    OutputStrides,
+    OutputBitOffset,
+    OutputBytes,
+}
+
+fn wrong() -> impl Strategy<Value = Wrong> {
+    select(vec![
+        Wrong::Op,
+        Wrong::Opset,
+        Wrong::Axis,
+        Wrong::Flags,
+        Wrong::StructSize,
+        Wrong::NumOutputs,
+        Wrong::OneOutputMore,
+        Wrong::InputDType,
+        Wrong::InputExtent(-1),
+        Wrong::InputExtent(-2),
+        Wrong::InputExtent(i64::MAX),
+        Wrong::InputStrides,
+        Wrong::InputBitOffset,
+        Wrong::OutputDType,
+        Wrong::OutputRank,
+        Wrong::OutputExtent,
+        Wrong::OutputStrides,
+        Wrong::OutputBitOffset,
+        Wrong::OutputBytes,
+    ])
+}
+
+fn spoil_params(wrong: Wrong, params: &libsplit_params) -> libsplit_params {
+    let mut params = *params;
+    match wrong {
+        Wrong::Op => params.op = libsplit_op(9),
+        Wrong::Opset => params.opset = -1,
+        Wrong::Axis => params.axis = 70,
+        Wrong::Flags => params.flags = 64,
+        Wrong::StructSize => params.struct_size = 8,
+        Wrong::NumOutputs => params.num_outputs = 77,
+        _ => {}
+    }
+    params
+}
+
+fn spoil_input(wrong: Wrong, input: &mut Tensor) {
+    match wrong {
+        Wrong::InputDType => input.dtype = 27,
+        Wrong::InputExtent(extent) => input.shape[0] = extent,
+        Wrong::InputStrides => input.strides = Some(vec![i64::MAX; input.shape.len()]),
+        Wrong::InputBitOffset => input.bit_offset = 1,
+        _ => {}
+    }
+}
+
+fn spoil_output(wrong: Wrong, output: &mut Tensor) {
+    match wrong {
+        Wrong::OutputDType => output.dtype = 1 + output.dtype % 26,
+        Wrong::OutputRank => output.shape.push(1),
+        Wrong::OutputExtent => output.shape.iter_mut().for_each(|extent| *extent += 1),
+        Wrong::OutputStrides => output.strides = Some(vec![0; output.shape.len()]),
+        Wrong::OutputBitOffset => output.bit_offset = 8,
+        Wrong::OutputBytes => output.data_bytes = 1,
+        _ => {}
+    }
+}
+
+/// What is wrong about a call is told by a plan as it is by copy.
+fn check_errors_of_plan(scene: &Scene, wrong: Wrong) {
+    let mut placed = place_input(scene);
+    let outputs = scene.ask.expected.len();
+    let mut targets: Vec<Target> =
+        (0..outputs).map(|index| place_output(scene, index, &placed)).collect();
+    if outputs > 0 {
+        spoil_output(wrong, &mut targets[scene.unwanted.index(outputs)].tensor);
+    }
+    spoil_input(wrong, &mut placed.tensor);
+    let input = &placed.tensor;
+    let mut descriptors: Vec<libsplit_tensor> =
+        targets.iter().map(|target| target.tensor.descriptor()).collect();
+    if matches!(wrong, Wrong::OneOutputMore) {
+        descriptors.push(Tensor::unwanted());
+    }
+    let count = descriptors.len();
+    scene.with_params(|params| {
+        let params = spoil_params(wrong, params);
+        let copied = call(|error| unsafe {
+            let (input, outputs) = (input.descriptor(), descriptors.as_ptr());
+            libsplit_copy(&input, &params, outputs, count, null(), error)
+        });
+        let planned = plan(input, &params, descriptors.as_ptr(), count);
+        assert_eq!(planned.map(|_| ()), copied);
+    });
+}
+
+/// Runs the tasks last to first.
+fn backwards_on(tasks: &mut usize, max_tasks: u32) -> libsplit_executor {
+    libsplit_executor {
+        struct_size: size_of::<libsplit_executor>(),
+        parallel_for: Some(backwards),
+        pool: std::ptr::from_mut(tasks).cast(),
+        max_tasks,
+        flags: 0,
     }
 }
 
@@ -568,6 +798,34 @@ proptest! {
             check_view(&scene, params, &placed);
             check_copy(&scene, params, &placed);
         });
+        check_plan(&scene);
+    }
+
+    #[test]
+    fn a_plan_refuses_what_copy_refuses(scene in scene(), wrong in wrong()) {
+        check_errors_of_plan(&scene, wrong);
+    }
+
+    #[test]
+    fn plans_are_as_small_as_promised(
+        rank in -2i32..70,
+        count in prop_oneof![0usize..2000, Just(usize::MAX), Just(usize::MAX / 50), any::<usize>()],
+    ) {
+        let size = |count| libsplit_plan_size(rank, count);
+        let is_rank = (1..=64).contains(&rank);
+        prop_assert_eq!(is_rank, size(1) > 0);
+        if !is_rank || count > usize::MAX / 4096 {
+            // Of the largest numbers some are out of range, the others as they must be.
+            prop_assert!(is_rank || size(count) == 0);
+            prop_assert!(size(count) <= isize::MAX.unsigned_abs());
+            prop_assert_eq!(size(usize::MAX), 0);
+            return Ok(());
+        }
+        let rank = usize::try_from(rank).unwrap();
+        prop_assert!(size(count) <= 1024 + 24 * count + 32 * rank * count);
+        let each = size(2) - size(1);
+        prop_assert!(count == 0 || size(count) == size(1) + (count - 1) * each);
+        prop_assert!(0 < size(0) && size(0) < size(1));
     }
 
     /// One length of the list is off, or the extent is: nothing but an error comes of it.
@@ -640,13 +898,7 @@ proptest! {
         let described = infer(&input, &params, parts.len(), 3).unwrap();
 
         let mut tasks = 0usize;
-        let executor = libsplit_executor {
-            struct_size: size_of::<libsplit_executor>(),
-            parallel_for: Some(backwards),
-            pool: (&raw mut tasks).cast(),
-            max_tasks,
-            flags: 0,
-        };
+        let executor = backwards_on(&mut tasks, max_tasks);
         let copy = |executor: *const libsplit_executor| {
             let mut buffers: Vec<Vec<u8>> =
                 described.descriptors.iter().map(|output| vec![0xEE; output.data_bytes]).collect();
@@ -661,6 +913,16 @@ proptest! {
         let alone = copy(null());
         prop_assert!(alone == copy(&executor));
         prop_assert_eq!(tasks > 1, max_tasks != 1);
+        let in_one_go = std::mem::take(&mut tasks);
+        let planned = plan(&input, &params, null(), parts.len()).unwrap();
+        let mut buffers: Vec<Vec<u8>> = alone.iter().map(|bytes| vec![0xEE; bytes.len()]).collect();
+        let targets: Vec<_> = buffers.iter_mut().map(|bytes| bytes.as_mut_ptr().cast()).collect();
+        call(|error| unsafe {
+            let data = bytes.as_ptr().cast();
+            libsplit_plan_copy(planned.as_ptr().cast(), data, targets.as_ptr(), parts.len(), &executor, error)
+        }).unwrap();
+        prop_assert!(alone == buffers);
+        prop_assert_eq!(tasks, in_one_go);
         prop_assert!(max_tasks == 0 || tasks <= max_tasks as usize);
     }
 }

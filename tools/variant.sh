@@ -23,18 +23,18 @@ address)
     ;;
 thread)
     c_flags=-fsanitize=thread
-    tests='(strides|sub_byte|parallel|executors)[.]shared$|sanitizer'
+    tests='(plan|strides|sub_byte|parallel|executors)[.]shared$|sanitizer'
     ;;
 portable)
     rust_cfg='libsplit_level="portable"'
     c_flags=
-    tests='(copy|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
+    tests='(copy|plan|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
     sanitizer=
     ;;
 low)
     rust_cfg=libsplit_low_thresholds
     c_flags=
-    tests='(copy|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
+    tests='(copy|plan|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
     sanitizer=
     ;;
 *)

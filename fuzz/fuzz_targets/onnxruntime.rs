@@ -3,14 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use libsplit_fuzz::call::{noise, ZERO};
-use libsplit_fuzz::script::{wild, Script};
-use libsplit_fuzz::tensor::{bits_of, check_size, Refused};
-use params::{Attributes, Rules};
 use libsplit::ffi::{
     libsplit_copy, libsplit_count, libsplit_dtype, libsplit_infer, libsplit_params,
     libsplit_status, libsplit_tensor,
 };
+use libsplit_fuzz::call::{noise, ZERO};
+use libsplit_fuzz::script::{wild, Script};
+use libsplit_fuzz::tensor::{bits_of, check_size, Refused};
+use params::{Attributes, Rules};
 use std::ptr::{null, null_mut};
 
 #[path = "../../adapters/onnxruntime/src/params.rs"]

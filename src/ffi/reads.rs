@@ -49,11 +49,13 @@ impl Reads {
             split = [Span::of(call.split_at), shape, strides];
         }
         let [split_at, split_shape, split_strides] = split;
+        // SAFETY: parsed before. Where they are not looked at, they are the caller's all the same.
+        let strides = unsafe { (*call.at).strides };
         let spans = [
             call.params,
             Span::of(call.at),
             Span::of_slice(call.input.shape),
-            call.input.strides.map_or(nowhere, Span::of_slice),
+            Span::of_array(strides, call.input.shape.len()),
             split_at,
             split_shape,
             split_strides,

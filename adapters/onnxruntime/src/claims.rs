@@ -3,11 +3,11 @@
 use crate::abi::{OrtEpApi, OrtEpGraphSupportInfo};
 use crate::ort::{ort_call, text, Error, Ort};
 use core::ptr;
+use libsplit::ffi::{libsplit_dtype, libsplit_dtype_bits};
 use ort_sys::{
     ONNXTensorElementDataType as OrtDtype, OrtGraph, OrtLogger, OrtLoggingLevel, OrtNode,
     OrtSessionOptions,
 };
-use libsplit::ffi::{libsplit_dtype, libsplit_dtype_bits};
 use std::ffi::CString;
 
 /// How ONNX Runtime passes on the options of `add_provider_for_devices`: behind this.

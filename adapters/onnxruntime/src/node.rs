@@ -6,12 +6,12 @@ use crate::strings::Strings;
 use crate::tensor::{self, Input};
 use core::ffi::{c_void, CStr};
 use core::ptr;
-use ort_sys::{OrtKernelContext, OrtKernelInfo};
-use smallvec::SmallVec;
 use libsplit::ffi::{
     libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer,
     libsplit_status, libsplit_task_fn, libsplit_tensor,
 };
+use ort_sys::{OrtKernelContext, OrtKernelInfo};
+use smallvec::SmallVec;
 
 /// A node, with what it says of itself.
 pub struct Node {

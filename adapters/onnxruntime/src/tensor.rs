@@ -3,9 +3,9 @@
 use crate::ort::{ort_call, Error, Ort};
 use core::ffi::c_void;
 use core::ptr;
+use libsplit::ffi::{libsplit_dtype, libsplit_tensor};
 use ort_sys::{ONNXTensorElementDataType as OrtDtype, OrtKernelContext, OrtValue};
 use smallvec::SmallVec;
-use libsplit::ffi::{libsplit_dtype, libsplit_tensor};
 
 /// Extents; on the stack as long as there are not more than models usually have.
 pub type Shape = SmallVec<[i64; 8]>;
