@@ -8,6 +8,8 @@
 #![allow(dead_code, unused_imports, clippy::pedantic)]
 
 mod copy;
+#[path = "../../src/math.rs"]
+mod math;
 
 fn main() {
     copy::tune();

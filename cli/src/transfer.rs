@@ -177,7 +177,7 @@ impl Matrix {
         let within: u64 = tensor.shape[axis + 1..].iter().product();
         let extent = tensor.shape[axis];
         let segments = || cuts.into_iter().flatten().flat_map(|cut| cut.ranks.iter().flatten());
-        let is_byte = |at: u64| at * within * bits % 8 == 0;
+        let is_byte = |at: u64| (at * within * bits).is_multiple_of(8);
         if is_byte(extent) && segments().all(|cut| is_byte(cut.begin) && is_byte(cut.end)) {
             return Ok((
                 Self { rows, columns: extent * within * bits / 8, bits: 8 },

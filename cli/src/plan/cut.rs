@@ -48,7 +48,7 @@ impl Cut {
     pub fn of_scales(&self, block: u64, scales: u64) -> Result<Self> {
         let scale = |segment: &Segment| {
             let Segment { begin, end } = *segment;
-            let is_whole = |at: u64| at % block == 0 || at == self.extent;
+            let is_whole = |at: u64| at.is_multiple_of(block) || at == self.extent;
             if !is_whole(begin) || !is_whole(end) {
                 let at = if is_whole(begin) { end } else { begin };
                 refuse!(
@@ -103,7 +103,7 @@ impl CutRule {
         let heads: u64 = parts.iter().map(|part| part.1).sum();
         let of_heads = Self { head_dim: None, ..self.clone() }.cut(axis, heads, tp)?;
         let here = of_heads.extent_of(0);
-        if local % here != 0 {
+        if !local.is_multiple_of(here) {
             refuse!("axis {axis} has {local}, which is no multiple of the {here} heads of a rank");
         }
         Ok((local / here).saturating_mul(heads))
@@ -125,7 +125,7 @@ impl<'a> Along<'a> {
     fn new(rule: &'a CutRule, axis: usize, extent: u64) -> Result<Self> {
         let mut parts: Vec<(&str, u64)> = match &rule.parts {
             Parts::Heads(parts) => parts.iter().map(|part| (part.0.as_str(), part.1)).collect(),
-            Parts::Elements(count) if extent % count == 0 => {
+            Parts::Elements(count) if extent.is_multiple_of(*count) => {
                 let each = if *count == 1 { "its extent" } else { "each part" };
                 vec![(each, extent / count); usize::try_from(*count)?]
             }
@@ -172,11 +172,11 @@ impl<'a> Along<'a> {
     fn segments(&self, rank: u64, tp: u64) -> Result<Vec<Segment>> {
         let heads: u64 = self.parts.iter().map(|part| part.1).sum();
         let group_width = heads * self.width;
-        if self.groups % tp == 0 {
+        if self.groups.is_multiple_of(tp) {
             let each = self.groups / tp * group_width;
             return Ok(vec![Segment { begin: rank * each, end: (rank + 1) * each }]);
         }
-        if tp % self.groups != 0 {
+        if !tp.is_multiple_of(self.groups) {
             refuse!(
                 "axis {} has {} groups of {}, which cannot be shared among {tp} ranks: use a --tp \
                  that divides {0}, or a multiple of it",
@@ -200,11 +200,11 @@ impl<'a> Along<'a> {
 
     /// Which of a part's heads in a group one of its ranks takes: the first, and how many.
     fn share(&self, name: &str, count: u64, sharer: u64, sharers: u64) -> Result<(u64, u64)> {
-        if count % sharers == 0 {
+        if count.is_multiple_of(sharers) {
             return Ok((sharer * (count / sharers), count / sharers));
         }
         let may_replicate = self.may_replicate(name);
-        if may_replicate && sharers % count == 0 {
+        if may_replicate && sharers.is_multiple_of(count) {
             return Ok((sharer / (sharers / count), 1));
         }
         let (ranks, axis) = (sharers * self.groups, self.axis);
@@ -218,7 +218,7 @@ impl<'a> Along<'a> {
         let mut remedy = format!("use a --tp that divides {}", count * self.groups);
         if may_replicate {
             let _ = write!(remedy, " or is a multiple of it");
-        } else if sharers % count == 0 && matches!(self.rule.parts, Parts::Heads(_)) {
+        } else if sharers.is_multiple_of(count) && matches!(self.rule.parts, Parts::Heads(_)) {
             let _ = write!(remedy, ", or replicate_kv = true if these are key or value heads");
         }
         refuse!("axis {axis}: {whose}, which cannot be shared among {ranks} ranks: {remedy}");

@@ -102,7 +102,7 @@ fn scale_cut(
     let extent = weight[axis];
     let size = match block {
         Some(block) => block[axis],
-        None if extent % count == 0 => extent / count,
+        None if extent.is_multiple_of(count) => extent / count,
         None => refuse!(
             "axis {axis} has {count} scales for {extent} elements: how many each is for is not \
              clear; give block"
@@ -170,7 +170,7 @@ fn whole_scale(
     let Some(count) = shape.get_mut(axis) else { return Ok(shape) };
     let size = match block.and_then(|block| block.get(axis).copied()) {
         Some(size) => size.max(1),
-        None if *count > 1 && here % *count == 0 => here / *count,
+        None if *count > 1 && here.is_multiple_of(*count) => here / *count,
         None => refuse!(
             "axis {axis} has {count} scales for {here} elements: whether ranks share them is not \
              clear; give block"
