@@ -14,7 +14,7 @@ and asked where it has been installed by hand) and runs each case in each of the
 may crash. What counts is what comes out: shapes, and every byte.
 
 libsplit's own results are tests: `make test` fails where its C functions, its Python package or the
-execution provider for ONNX Runtime differ from a case; `cargo test --test conformance` does the same
+execution provider for ONNX Runtime differ from a case; the Rust test `conformance` does the same
 in Rust.
 """
 REPORTED = """\
