@@ -1,4 +1,4 @@
-"""The README's C program compiles as it stands and prints what the README says.
+"""The README's C programs compile as they stand and print what the README says.
 
 usage: readme.py README INCLUDE STATIC_LIBRARY CC WORK
 """
@@ -14,13 +14,16 @@ work = Path(work)
 work.mkdir(exist_ok=True)
 
 
-def block(language):
-    """The first block of this language."""
-    return re.search(rf"^```{language}\n(.*?)^```$", text, flags=re.S | re.M)[1]
+def blocks(language):
+    """All blocks of this language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.S | re.M)
 
 
-(work / "readme.c").write_text(block("c"))
-subprocess.run([cc, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", include,
-                "-o", work / "readme", work / "readme.c", static], check=True)
-output = subprocess.run([work / "readme"], check=True, text=True, stdout=subprocess.PIPE).stdout
-assert output == block("text"), output
+programs, outputs = blocks("c"), blocks("text")
+assert len(programs) == len(outputs) >= 2, "each program is followed by what it prints"
+for program, expected in zip(programs, outputs):
+    (work / "readme.c").write_text(program)
+    subprocess.run([cc, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", include,
+                    "-o", work / "readme", work / "readme.c", static], check=True)
+    output = subprocess.run([work / "readme"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    assert output == expected, output

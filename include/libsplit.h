@@ -5,7 +5,9 @@
  *
  * Four functions work on a split: libsplit_count() tells how many outputs there are,
  * libsplit_infer() what they look like, and then libsplit_view() points them into the input or
- * libsplit_copy() fills buffers of their own. All of them take the input as a libsplit_tensor,
+ * libsplit_copy() fills buffers of their own. For a split that is made again and again,
+ * libsplit_plan_init() prepares it once, and libsplit_plan_copy() and libsplit_plan_view() take
+ * nothing but addresses. All of them take the input as a libsplit_tensor,
  * the operator, its version and its parameters as a libsplit_params, and an array of
  * libsplit_tensor for the outputs, which the caller has allocated.
  *
@@ -13,8 +15,8 @@
  *
  *   - Everything is checked before anything is written: on an error no output descriptor and no
  *     output byte has changed (but see LIBSPLIT_STATUS_ERROR_EXECUTOR).
- *   - No heap allocation, no I/O, no threads of its own, no global or thread-local state, and no
- *     pointer kept after return.
+ *   - No heap allocation, no I/O, no threads of its own, no pointer kept after return, and no
+ *     global or thread-local state but what the CPU has once said of itself.
  *   - Thread-safe and reentrant. Concurrent calls may share inputs, not outputs.
  *   - No alignment is required of any data pointer.
  *   - Counts, byte spans and sums of lengths are 64-bit and checked for overflow.
@@ -27,11 +29,8 @@
  *     size_t n;
  *     libsplit_count(&input, &params, &n, NULL);
  *     libsplit_tensor *outputs = calloc(n, sizeof *outputs);
- *     int64_t *shapes = calloc(n * (size_t)input.rank, sizeof *shapes);
- *     for (size_t i = 0; i < n; i++) {
- *         outputs[i].shape = shapes + i * (size_t)input.rank;
- *         outputs[i].capacity = input.rank;
- *     }
+ *     int64_t *ints = calloc(2 * n * (size_t)input.rank, sizeof *ints);
+ *     libsplit_outputs_init(outputs, n, ints, input.rank);
  *     libsplit_infer(&input, &params, outputs, n, NULL);
  *     for (size_t i = 0; i < n; i++)
  *         outputs[i].data = malloc(outputs[i].data_bytes);
@@ -68,6 +67,7 @@
 /* Initializers: 'libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);' */
 #define LIBSPLIT_PARAMS_INIT(op, opset) \
     { sizeof(libsplit_params), (op), (opset), 0, NULL, 0, 1, 0 }
+#define LIBSPLIT_TENSOR_INIT { NULL, 0, NULL, NULL, 0, 0, 0, 0 }
 #define LIBSPLIT_ERROR_INIT { sizeof(libsplit_error), 0, -1, 0, 0, { 0 } }
 #define LIBSPLIT_EXECUTOR_INIT(parallel_for, pool) \
     { sizeof(libsplit_executor), (parallel_for), (pool), 0, 0 }
@@ -348,7 +348,7 @@ typedef int32_t libsplit_dtype;
  * A tensor: the input, the lengths, or an output. 48 bytes where pointers have 64 bits; frozen,
  * for descriptors come in arrays.
  *
- * Zero a descriptor before filling it in ('libsplit_tensor output = {0};'): fields that a function
+ * Start a descriptor from LIBSPLIT_TENSOR_INIT, or zero it, before filling it in: fields that a function
  * has no use for are read all the same. Each descriptor needs arrays of its own for shape and
  * strides where they are written to.
  *
@@ -719,9 +719,12 @@ libsplit_status libsplit_view(const struct libsplit_tensor *input,
  * begin at a whole byte (bit_offset 0); the bits past the last element of their final byte
  * become 0.
  *
- * Outputs must not overlap the input, the lengths or one another. Strided ones that interleave
- * (columns of one matrix) are recognised as apart when their runs of contiguous elements are,
- * counted modulo the greatest common divisor of their other strides.
+ * Outputs must not overlap the input, the lengths or one another. Strided ones may lie in each
+ * other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether two of
+ * them share a byte is decided exactly by a bounded search; for strides so tangled that it gives
+ * up, the message says "could not be shown apart", and the remedy is a call for each of them with
+ * the other outputs all-zero. Bytes between the elements of a strided input, within what it
+ * reaches over, may be read and never matter: another thread may write them meanwhile.
  *
  * 'executor' may be NULL: everything runs on the calling thread. 'error' may be NULL.
  *
@@ -871,3 +874,33 @@ libsplit_status libsplit_plan_view(const struct libsplit_plan *plan,
 #endif  // __cplusplus
 
 #endif  /* LIBSPLIT_H */
+
+
+#ifndef LIBSPLIT_OUTPUTS_INIT
+#define LIBSPLIT_OUTPUTS_INIT
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * libsplit_outputs_init() makes descriptors for 'num_outputs' outputs of up to 'rank' axes, ready for
+ * libsplit_infer() and libsplit_view(): the arrays for shape and strides lie in 'ints', which has
+ * room for 2 * num_outputs * rank of them. For packed outputs set strides to NULL after that, or
+ * leave them to libsplit_infer(), which fills in the packed ones.
+ */
+static inline void libsplit_outputs_init(libsplit_tensor *outputs, size_t num_outputs,
+                                         int64_t *ints, int32_t rank) {
+  size_t i;
+  for (i = 0; i < num_outputs; i++) {
+    libsplit_tensor output = LIBSPLIT_TENSOR_INIT;
+    output.shape = ints + 2 * i * (size_t)rank;
+    output.strides = output.shape + rank;
+    output.capacity = rank;
+    outputs[i] = output;
+  }
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif  /* LIBSPLIT_OUTPUTS_INIT */

@@ -177,9 +177,12 @@ pub unsafe extern "C" fn libsplit_view(
 /// begin at a whole byte (bit_offset 0); the bits past the last element of their final byte
 /// become 0.
 ///
-/// Outputs must not overlap the input, the lengths or one another. Strided ones that interleave
-/// (columns of one matrix) are recognised as apart when their runs of contiguous elements are,
-/// counted modulo the greatest common divisor of their other strides.
+/// Outputs must not overlap the input, the lengths or one another. Strided ones may lie in each
+/// other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether two of
+/// them share a byte is decided exactly by a bounded search; for strides so tangled that it gives
+/// up, the message says "could not be shown apart", and the remedy is a call for each of them with
+/// the other outputs all-zero. Bytes between the elements of a strided input, within what it
+/// reaches over, may be read and never matter: another thread may write them meanwhile.
 ///
 /// 'executor' may be NULL: everything runs on the calling thread. 'error' may be NULL.
 ///

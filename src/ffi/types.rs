@@ -205,7 +205,7 @@ pub struct libsplit_string {
 /// A tensor: the input, the lengths, or an output. 48 bytes where pointers have 64 bits; frozen,
 /// for descriptors come in arrays.
 ///
-/// Zero a descriptor before filling it in ('libsplit_tensor output = {0};'): fields that a function
+/// Start a descriptor from LIBSPLIT_TENSOR_INIT, or zero it, before filling it in: fields that a function
 /// has no use for are read all the same. Each descriptor needs arrays of its own for shape and
 /// strides where they are written to.
 ///

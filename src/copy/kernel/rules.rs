@@ -32,6 +32,8 @@ impl Rules {
         let level = match (cpu.vendor, cpu.level) {
             // Zen 4 and 5.
             (Vendor::Amd, level) => level,
+            // Its loops have been compiled, but have passed no test yet (`make test-neon`).
+            (_, Level::Neon) => Level::Portable,
             // Sapphire Rapids was tuned with AVX2, and reaches the flat copy with it. Whether wider
             // registers win there, or on any other Intel, has not been measured; on older ones they
             // lower the clock.
