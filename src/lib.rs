@@ -92,3 +92,9 @@ pub use view::{View, ViewMut};
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
+
+/// Builds that keep checks keep the tables that unwinding would take, and these name it. Nothing
+/// unwinds.
+#[cfg(all(feature = "capi", debug_assertions, not(test)))]
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
