@@ -9,8 +9,8 @@ mod common;
 use common::{call, count, infer, params, view, Failure, Tensor};
 use libsplit::ffi::{
     libsplit_copy, libsplit_executor, libsplit_op, libsplit_params, libsplit_plan_copy,
-    libsplit_plan_init, libsplit_plan_size, libsplit_plan_view, libsplit_task_fn,
-    libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    libsplit_plan_init, libsplit_plan_size, libsplit_plan_view, libsplit_task_fn, libsplit_tensor,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use proptest::prelude::*;
 use proptest::sample::{select, Index};
@@ -522,10 +522,8 @@ fn check_plan(scene: &Scene) {
         }
     }
     let data = placed.tensor.data.cast::<c_void>();
-    call(|error| unsafe {
-        libsplit_plan_view(plan, data, addresses.as_mut_ptr(), outputs, error)
-    })
-    .unwrap();
+    call(|error| unsafe { libsplit_plan_view(plan, data, addresses.as_mut_ptr(), outputs, error) })
+        .unwrap();
     assert_eq!(addresses, expected);
 
     for (index, (address, target)) in addresses.iter_mut().zip(&targets).enumerate() {
