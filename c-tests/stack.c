@@ -251,7 +251,7 @@ struct measurement {
     size_t depth;
 };
 
-#define PAINT(at) ((unsigned char)((uintptr_t)(at)*167 + 89))
+#define PAINT(at) ((unsigned char)((uintptr_t)(at) * 167 + 89))
 
 /* Calls nothing between painting and looking but what is measured. */
 static void *measure(void *data) {
