@@ -486,7 +486,8 @@ fn check_plan(scene: &Scene) {
         (0..outputs).map(|index| place_output(scene, index, &placed)).collect();
     let skipped = (scene.skip_one && outputs > 0).then(|| scene.unwanted.index(outputs));
     if let Some(skipped) = skipped {
-        targets[skipped].expected = targets[skipped].bytes.clone();
+        let target = &mut targets[skipped];
+        target.expected.clone_from(&target.bytes);
     }
     // Neither data matters.
     let mut input = placed.tensor.clone().at(nowhere(scene.seed), 1);

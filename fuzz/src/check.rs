@@ -395,9 +395,9 @@ fn plan(
     outputs: *const libsplit_tensor,
     given: usize,
 ) -> Option<Vec<u64>> {
-    // So much is refused, if not before.
-    let size = Some(libsplit_plan_size(rank, given)).filter(|size| *size <= 1 << 22);
-    let mut memory = vec![0x5AFE_u64; size.unwrap_or(0) / 8];
+    // More outputs are refused, if nothing else is.
+    let size = if given as i128 <= FEW { libsplit_plan_size(rank, given) } else { 0 };
+    let mut memory = vec![0x5AFE_u64; size / 8];
     let before = memory.clone();
     let is_error = arguments.error(|error| {
         let (plan, size) = (memory.as_mut_ptr().cast(), size_of_val(memory.as_slice()));
