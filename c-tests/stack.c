@@ -292,9 +292,25 @@ static unsigned char *map(size_t bytes) {
     return memory;
 }
 
+/* What is known to take 10,000 bytes. */
+static void take_10000(struct work *w) {
+    volatile unsigned char taken[10000];
+    for (size_t i = 0; i < sizeof taken; i++)
+        taken[i] = (unsigned char)i;
+    w->status = taken[77] == 77 ? LIBSPLIT_STATUS_OK : LIBSPLIT_STATUS_ERROR_INTERNAL;
+}
+
+static void test_the_measure(unsigned char *stack) {
+    struct work work;
+    CHECK_CASE("10,000 bytes");
+    size_t depth = depth_of(&work, take_10000, stack);
+    CHECK(10000 <= depth && depth < 10000 + OWN);
+}
+
 int main(void) {
     unsigned char *stack = map(STACK), *source = map(ROOM), *target = map(ROOM);
     size_t deepest = 0;
+    test_the_measure(stack);
     printf("%-32s", "bytes of stack");
     for (int c = 0; c < CALLS; c++)
         printf(" %9s", calls[c].name);
