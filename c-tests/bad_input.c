@@ -31,6 +31,10 @@
  *   unknown dtype, operator, opset and flags              structure_cases, tensor_cases
  *   data that is not aligned                              test_what_is_accepted
  *   num_outputs SIZE_MAX                                  number_cases
+ *   arrays that outputs share, or that are read as well   reads_cases, test_outputs_over_the_error
+ *   work that grows with the square of the outputs, or    the tests on many, at the end
+ *     with outputs times matrices
+ *   plans: no plan, too small, over what is read          plan.c
  *   a parallel_for that fails, skips, repeats, reorders   parallel.c
  *     or calls back
  *

@@ -536,7 +536,8 @@ static void test_many_pieces(void) {
 
 /* 4-bit elements from an odd one on, a piece that begins within a byte, and one that ends there. */
 static void test_sub_byte_elements(void) {
-    unsigned char source[] = {0x1F, 0x32, 0x54, 0x76}, targets[3][2] = {{9, 9}, {9, 9}, {9, 9}};
+    unsigned char bytes[] = {0xFF, 0x1F, 0x32, 0x54, 0x76}, *source = bytes + 1;
+    unsigned char targets[3][2] = {{9, 9}, {9, 9}, {9, 9}};
     int64_t extent = 6, lengths[3] = {1, 2, 3}, count = 3;
     libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT4, NULL, 1, &extent);
     libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
@@ -551,6 +552,17 @@ static void test_sub_byte_elements(void) {
     CHECK(targets[1][0] == 0x32 && targets[1][1] == 9);
     CHECK(targets[2][0] == 0x54 && targets[2][1] == 0x06);
     CHECK_OK(libsplit_plan_view(plan, source, views, 3, NULL));
+    CHECK(views[0] == source && views[1] == source + 1 && views[2] == source + 2);
+    free(plan);
+
+    CHECK_CASE("uint4, 12 bits in");
+    memset(targets, 9, sizeof targets);
+    input.bit_offset = 12;
+    plan = make_plan(&input, &params, NULL, 3);
+    CHECK_OK(libsplit_plan_copy(plan, source - 1, addresses, 3, NULL, NULL));
+    CHECK(targets[0][0] == 0x01 && targets[1][0] == 0x32 && targets[2][0] == 0x54);
+    CHECK(targets[2][1] == 0x06);
+    CHECK_OK(libsplit_plan_view(plan, source - 1, views, 3, NULL));
     CHECK(views[0] == source && views[1] == source + 1 && views[2] == source + 2);
     free(plan);
 }

@@ -146,7 +146,10 @@ static void set_work(struct work *w, const struct job *job, unsigned char *sourc
     for (int32_t d = 0; d < job->rank; d++) {
         w->shape[d] = job->rank > 3 ? (d < 14 ? 2 : 1) : job->shape[d];
         elements *= w->shape[d];
-        *(d > job->axis ? &inner : d < job->axis ? &outer : &(int64_t){1}) *= w->shape[d];
+        if (d > job->axis)
+            inner *= w->shape[d];
+        else if (d < job->axis)
+            outer *= w->shape[d];
     }
     int64_t length = w->shape[job->axis] / job->pieces;
     w->input = packed(job->dtype, source, job->rank, w->shape);
@@ -176,6 +179,7 @@ static void set_work(struct work *w, const struct job *job, unsigned char *sourc
         size_t at = job->placement == SHUFFLED ? i * 7919 % count : i;
         int64_t place = place_of(w, (int64_t)i, length * inner, outer * length * inner);
         w->outputs[i] = packed(job->dtype, NULL, job->rank, w->shapes);
+        /* Those of less than a byte an element may end within one. */
         w->outputs[i].data = target + (size_t)place * bits / 8 + (bits < 8 ? i : 0);
         if (job->placement == INTERLEAVED)
             w->outputs[i].strides = w->packed;
@@ -288,9 +292,25 @@ static unsigned char *map(size_t bytes) {
     return memory;
 }
 
+/* What is known to take 10,000 bytes. */
+static void take_10000(struct work *w) {
+    volatile unsigned char taken[10000];
+    for (size_t i = 0; i < sizeof taken; i++)
+        taken[i] = (unsigned char)i;
+    w->status = taken[77] == 77 ? LIBSPLIT_STATUS_OK : LIBSPLIT_STATUS_ERROR_INTERNAL;
+}
+
+static void test_the_measure(unsigned char *stack) {
+    struct work work;
+    CHECK_CASE("10,000 bytes");
+    size_t depth = depth_of(&work, take_10000, stack);
+    CHECK(10000 <= depth && depth < 10000 + OWN);
+}
+
 int main(void) {
     unsigned char *stack = map(STACK), *source = map(ROOM), *target = map(ROOM);
     size_t deepest = 0;
+    test_the_measure(stack);
     printf("%-32s", "bytes of stack");
     for (int c = 0; c < CALLS; c++)
         printf(" %9s", calls[c].name);

@@ -7,6 +7,10 @@ use core::ops::ControlFlow;
 const RUNS: usize = 32;
 /// So many of the lowest are found in one pass.
 const BLOCK: usize = 128;
+/// Of more numbers than this, so many: then a pass is longer than a call should wait for many of
+/// them, and 32 KiB of the stack are the lesser evil.
+pub(crate) const MANY: usize = 1 << 14;
+const LARGE_BLOCK: usize = 2048;
 
 /// Where numbers from 0 on stand; `None` for one that is not to be visited.
 pub(crate) type Key<'a> = dyn Fn(usize) -> Option<usize> + 'a;
@@ -17,8 +21,13 @@ pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
 #[cold]
 #[inline(never)]
 pub(crate) fn in_order(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    if merge_runs(count, key, visit).is_none() {
-        by_blocks(count, key, visit);
+    if merge_runs(count, key, visit).is_some() {
+        return;
+    }
+    if count > MANY {
+        by_blocks::<LARGE_BLOCK>(count, key, visit);
+    } else {
+        by_blocks::<BLOCK>(count, key, visit);
     }
 }
 
@@ -73,8 +82,9 @@ fn merge_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Option<()> 
 
 /// Visits anything, in a pass for each block of the lowest that have not been visited yet.
 #[inline(never)]
-fn by_blocks(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    let mut lowest = Lowest { keys: [(0, 0); BLOCK], len: 0 };
+#[allow(clippy::large_stack_arrays)] // no heap
+fn by_blocks<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
+    let mut lowest = Lowest { keys: [(0, 0); N], len: 0 };
     let mut visited = None;
     loop {
         lowest.len = 0;
@@ -84,7 +94,7 @@ fn by_blocks(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
                 lowest.offer((key, index));
             }
         }
-        let is_last = lowest.len < BLOCK;
+        let is_last = lowest.len < N;
         for &(key, index) in lowest.ascending() {
             visited = Some((key, index));
             if visit(index).is_break() {
@@ -98,12 +108,12 @@ fn by_blocks(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
 }
 
 /// The lowest of the keys offered, as many as there is room for: a heap with the highest on top.
-struct Lowest {
-    keys: [(usize, usize); BLOCK],
+struct Lowest<const N: usize> {
+    keys: [(usize, usize); N],
     len: usize,
 }
 
-impl Lowest {
+impl<const N: usize> Lowest<N> {
     fn at(&self, at: usize) -> (usize, usize) {
         self.keys.get(at).copied().unwrap_or_default()
     }
@@ -115,7 +125,7 @@ impl Lowest {
     }
 
     fn offer(&mut self, key: (usize, usize)) {
-        if self.len < BLOCK {
+        if self.len < N {
             // Up from the end.
             let mut at = self.len;
             self.len += 1;
@@ -193,6 +203,13 @@ mod tests {
             sorted.dedup();
             prop_assert_eq!(sorted.len(), keys.iter().flatten().count());
         }
+    }
+
+    #[test]
+    fn a_great_many() {
+        let count = super::MANY + 4321;
+        let keys: Vec<_> = (0..count).map(|i| Some(i * 7919 % count)).collect();
+        assert_eq!(visited(&keys), expected(&keys));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! strides nest, as in all layouts that people have, hardly an index per axis is left; where the
 //! search would take too long it gives up and says so.
 
-use crate::order::in_order;
+use crate::order::{in_order, MANY};
 use crate::span::Span;
 use core::ops::ControlFlow;
 
@@ -44,7 +44,11 @@ pub(crate) fn meeting(count: usize, spans: &Spans<'_>) -> Option<(usize, usize)>
         return pair(count, spans);
     }
     if let Some(grid) = Grid::over(count, spans) {
-        return grid.meeting(count, spans);
+        return if count > MANY {
+            grid.meeting::<LARGE_WORDS>(count, spans)
+        } else {
+            grid.meeting::<WORDS>(count, spans)
+        };
     }
     let (mut end, mut furthest, mut found) = (0, 0, None);
     let start = |index| Some(spans(index)).filter(|span| !span.is_empty()).map(|span| span.start);
@@ -102,9 +106,9 @@ struct Grid {
     cell: usize,
 }
 
-/// 64 cells each.
+/// Words of a window, 64 cells each: of few spans, and of [`MANY`].
 const WORDS: usize = 448;
-const CELLS: usize = 64 * WORDS;
+const LARGE_WORDS: usize = 4096;
 /// As [`crate::order`] takes so many in a pass.
 const BLOCK: usize = 128;
 
@@ -115,7 +119,7 @@ impl Grid {
         let hull = all().fold(Span::NOWHERE, Span::hull);
         let lowest = hull.start;
         let cell = all().fold(0, |cell, span| gcd(span.start - lowest, cell));
-        let windows = (hull.end.checked_sub(lowest)?).checked_div(cell)? / CELLS;
+        let windows = (hull.end.checked_sub(lowest)?).checked_div(cell)? / (64 * WORDS);
         let mut highest = 0;
         let is_ascending =
             all().all(|span| span.start >= core::mem::replace(&mut highest, span.start));
@@ -123,11 +127,12 @@ impl Grid {
     }
 
     #[inline(never)] // for its stack
-    fn meeting(&self, count: usize, spans: &Spans<'_>) -> Option<(usize, usize)> {
+    #[allow(clippy::large_stack_arrays)] // no heap
+    fn meeting<const N: usize>(&self, count: usize, spans: &Spans<'_>) -> Option<(usize, usize)> {
         let mut window = self.lowest;
         loop {
-            let end = window.saturating_add(CELLS.saturating_mul(self.cell));
-            let mut taken = [0u64; WORDS];
+            let end = window.saturating_add((64 * N).saturating_mul(self.cell));
+            let mut taken = [0u64; N];
             let mut next = None;
             for index in 0..count {
                 let span = spans(index);
@@ -149,10 +154,10 @@ impl Grid {
     }
 
     /// Takes the cells of a span that lie in a window, unless one of them is taken.
-    fn take(&self, taken: &mut [u64; WORDS], window: usize, span: Span) -> bool {
+    fn take<const N: usize>(&self, taken: &mut [u64; N], window: usize, span: Span) -> bool {
         let cells = |bytes: usize| bytes.checked_div(self.cell).unwrap_or(0);
         let first = cells(span.start.saturating_sub(window));
-        let end = cells(span.end - window - 1).saturating_add(1).min(CELLS);
+        let end = cells(span.end - window - 1).saturating_add(1).min(64 * N);
         let mut is_free = true;
         for (at, word) in taken.iter_mut().enumerate().take(end.div_ceil(64)).skip(first / 64) {
             let bits = !0u64 << first.saturating_sub(64 * at).min(63)

@@ -7,8 +7,8 @@ mod common;
 
 use common::{call, count, infer, params, view, Tensor};
 use libsplit::ffi::{
-    libsplit_copy, libsplit_infer, libsplit_op, libsplit_params, libsplit_status, libsplit_tensor,
-    libsplit_view,
+    libsplit_copy, libsplit_infer, libsplit_op, libsplit_params, libsplit_plan_copy,
+    libsplit_plan_init, libsplit_plan_size, libsplit_status, libsplit_tensor, libsplit_view,
 };
 use std::ptr::null;
 
@@ -173,6 +173,69 @@ fn more_descriptors_than_memory_can_hold_are_refused() {
         libsplit_copy(&input.descriptor(), &params, &output, pieces, null(), error)
     });
     assert_eq!(failure.unwrap_err().status, libsplit_status::ERROR_NUM_OUTPUTS.0);
+    assert_eq!(libsplit_plan_size(1, pieces), 0);
+    let mut memory = [7u64; 64];
+    let plan = memory.as_mut_ptr().cast();
+    for outputs in [null(), &raw const output] {
+        let failure = call(|error| unsafe {
+            let input = input.descriptor();
+            libsplit_plan_init(plan, usize::MAX, &input, &params, outputs, pieces, error)
+        });
+        assert_eq!(failure.unwrap_err().status, libsplit_status::ERROR_NUM_OUTPUTS.0);
+    }
+    assert_eq!(memory, [7; 64]);
+}
+
+/// Would take minutes if every piece were looked at before the size of the plan is.
+#[test]
+fn a_plan_too_small_for_its_pieces_is_refused_at_once() {
+    let entries = i64::from(i32::MAX);
+    let length = 2i64;
+    let mut lengths = Tensor::new(7, &[entries]).at((&raw const length).cast(), 8);
+    lengths.strides = Some(vec![0]);
+    let split = lengths.descriptor();
+    let params = libsplit_params { split: &split, ..params(libsplit_op::ONNX_SPLIT, 18) };
+    let input = Tensor::new(2, &[2 * entries]);
+    let entries = usize::try_from(entries).unwrap();
+    let mut memory = [7u64; 64];
+    let plan = memory.as_mut_ptr().cast();
+    let failure = call(|error| unsafe {
+        libsplit_plan_init(plan, 512, &input.descriptor(), &params, null(), entries, error)
+    });
+    assert_eq!(failure.unwrap_err().status, libsplit_status::ERROR_PLAN.0);
+    assert_eq!(memory, [7; 64]);
+}
+
+/// The rows of an output lie on both sides of the array of addresses, and one of them on it.
+#[test]
+fn data_of_a_planned_output_may_not_lie_over_the_addresses_between_its_rows() {
+    let data = [0x41u8; 16];
+    let input = Tensor::new(2, &[2, 8]).at(data.as_ptr(), 16);
+    let mut row = Tensor::new(2, &[1, 8]);
+    row.strides = Some(vec![64, 1]);
+    let mut memory = [0u64; 64];
+    let size = libsplit_plan_size(2, 2);
+    let mut plan = vec![0u64; size / 8];
+    let plan = plan.as_mut_ptr().cast();
+    let outputs = [row.descriptor(); 2];
+    call(|error| unsafe {
+        libsplit_plan_init(plan, size, &input.descriptor(), &halves(), outputs.as_ptr(), 2, error)
+    })
+    .unwrap();
+    for over in [0usize, 8] {
+        let at = memory.as_mut_ptr();
+        let addresses = at.wrapping_add(8).cast::<*mut std::ffi::c_void>();
+        unsafe {
+            *addresses = at.cast();
+            *addresses.add(1) = addresses.byte_add(over).cast();
+        }
+        let before = memory;
+        let failure = call(|error| unsafe {
+            libsplit_plan_copy(plan, data.as_ptr().cast(), addresses, 2, null(), error)
+        });
+        assert_eq!(failure.unwrap_err().status, OVERLAP);
+        assert_eq!(memory, before);
+    }
 }
 
 #[test]
@@ -290,6 +353,13 @@ fn an_output_is_unwanted_only_if_all_of_it_is_zero() {
             libsplit_copy(&input.descriptor(), &halves(), outputs.as_ptr(), 2, null(), error)
         });
         assert!(result.is_err());
+        let mut memory = vec![7u64; libsplit_plan_size(2, 2) / 8];
+        let (plan, size) = (memory.as_mut_ptr().cast(), memory.len() * 8);
+        let planned = call(|error| unsafe {
+            let (input, outputs) = (input.descriptor(), outputs.as_ptr());
+            libsplit_plan_init(plan, size, &input, &halves(), outputs, 2, error)
+        });
+        assert_eq!(planned, result);
     }
 }
 

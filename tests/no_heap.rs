@@ -8,6 +8,7 @@ mod common;
 use common::{params, Tensor};
 use libsplit::ffi::{
     libsplit_copy, libsplit_count, libsplit_error, libsplit_infer, libsplit_op, libsplit_params,
+    libsplit_plan_copy, libsplit_plan_init, libsplit_plan_size, libsplit_plan_view,
     libsplit_status, libsplit_tensor, libsplit_view,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -91,6 +92,38 @@ fn calls_do_not_allocate() {
         let status =
             unsafe { libsplit_copy(&input, &params, outputs.as_ptr(), PIECES, null(), &mut error) };
         assert_eq!(status, libsplit_status::OK);
+    });
+    let size = libsplit_plan_size(3, PIECES);
+    let mut memory = vec![0u64; size / 8];
+    let plan = memory.as_mut_ptr().cast();
+    let mut addresses: Vec<_> = outputs.iter().map(|output| output.data).collect();
+    let mut views = addresses.clone();
+    without_allocating("plan_init", || {
+        let outputs = outputs.as_ptr();
+        let status =
+            unsafe { libsplit_plan_init(plan, size, &input, &params, outputs, PIECES, &mut error) };
+        assert_eq!(status, libsplit_status::OK);
+    });
+    without_allocating("plan_view", || {
+        let views = views.as_mut_ptr();
+        let status = unsafe { libsplit_plan_view(plan, input.data, views, PIECES, &mut error) };
+        assert_eq!(status, libsplit_status::OK);
+    });
+    without_allocating("plan_copy", || {
+        let (source, outputs) = (input.data, addresses.as_ptr());
+        let status =
+            unsafe { libsplit_plan_copy(plan, source, outputs, PIECES, null(), &mut error) };
+        assert_eq!(status, libsplit_status::OK);
+    });
+    addresses[PIECES - 1] = addresses[0];
+    without_allocating("a plan's error", || {
+        let (source, outputs) = (input.data, addresses.as_ptr());
+        let status =
+            unsafe { libsplit_plan_copy(plan, source, outputs, PIECES, null(), &mut error) };
+        assert_eq!(status, libsplit_status::ERROR_OVERLAP);
+        let status =
+            unsafe { libsplit_plan_init(plan, 8, &input, &params, null(), PIECES, &mut error) };
+        assert_eq!(status, libsplit_status::ERROR_PLAN);
     });
     outputs[PIECES - 1].data = outputs[0].data;
     without_allocating("an error", || {

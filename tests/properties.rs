@@ -363,9 +363,11 @@ fn place_input(scene: &Scene) -> Placed {
     let bytes = noise((lead + span).div_ceil(8), scene.seed);
     let origin = lead + usize_of(-scene.input.low) * bits;
     let usable = if scene.input.is_empty() { 0 } else { bytes.len() - lead / 8 };
+    // A bit offset may be that of another byte.
+    let first = if bits < 8 { origin / 8 - origin / 8 % 3 } else { origin / 8 };
     let mut tensor =
-        Tensor::new(scene.ask.dtype, &scene.input.shape).at(bytes[origin / 8..].as_ptr(), usable);
-    tensor.bit_offset = u32::try_from(origin % 8).unwrap();
+        Tensor::new(scene.ask.dtype, &scene.input.shape).at(bytes[first..].as_ptr(), usable);
+    tensor.bit_offset = u32::try_from(origin - first * 8).unwrap();
     tensor.strides = Some(scene.input.strides.clone());
     if scene.input.is_empty() && scene.lead.is_multiple_of(2) {
         tensor.strides = Some(vec![i64::MIN; scene.input.shape.len()]); // must not matter
@@ -402,7 +404,8 @@ impl Scene {
     fn output_layout(&self, len: i64) -> Layout {
         let shape = self.output_shape(len);
         let sub_byte = bits_of(self.ask.dtype) < 8;
-        if !self.strided_outputs || sub_byte || self.drops_axis() {
+        let is_packed = self.seed & 16 == 0 && len % 2 == 0;
+        if !self.strided_outputs || is_packed || sub_byte || self.drops_axis() {
             return Layout::packed(&shape);
         }
         Layout::new(&shape, &self.order, &self.gaps, &self.backward)
@@ -486,8 +489,8 @@ fn check_plan(scene: &Scene) {
         (0..outputs).map(|index| place_output(scene, index, &placed)).collect();
     let skipped = (scene.skip_one && outputs > 0).then(|| scene.unwanted.index(outputs));
     if let Some(skipped) = skipped {
-        let unwritten = targets[skipped].bytes.clone();
-        targets[skipped].expected = unwritten;
+        let target = &mut targets[skipped];
+        target.expected.clone_from(&target.bytes);
     }
     // Neither data matters.
     let mut input = placed.tensor.clone().at(nowhere(scene.seed), 1);
@@ -754,7 +757,9 @@ fn place_output(scene: &Scene, index: usize, source: &Placed) -> Target {
     }
     let mut tensor = Tensor::new(scene.ask.dtype, &layout.shape)
         .at(bytes[first / 8..].as_ptr(), used.div_ceil(8));
-    tensor.strides = Some(layout.strides);
+    let says_nothing =
+        scene.seed & 32 == 0 && layout.strides == Layout::packed(&layout.shape).strides;
+    tensor.strides = (!says_nothing).then_some(layout.strides);
     Target { bytes, expected, tensor }
 }
 

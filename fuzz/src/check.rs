@@ -1,13 +1,14 @@
-//! The four functions, each compared with the model: what must be refused is, and changes nothing;
-//! everything else gives exactly what the model says.
+//! The functions, each compared with the model: what must be refused is, and changes nothing;
+//! everything else gives exactly what the model says, by a plan too.
 
-use crate::call::{askew, most_bytes, Call, Described, ZERO};
+use crate::call::{askew, most_bytes, noise, Call, Described, ZERO};
 use crate::rules::{self, Answer, Ask, FEW};
 use crate::script::{wild, Script};
 use crate::tensor::{bits_of, check_size, packed_strides, Refused, Tensor};
 use libsplit::ffi::{
     libsplit_copy, libsplit_count, libsplit_error, libsplit_executor, libsplit_infer,
-    libsplit_params, libsplit_status, libsplit_task_fn, libsplit_tensor, libsplit_view,
+    libsplit_params, libsplit_plan_copy, libsplit_plan_init, libsplit_plan_size,
+    libsplit_plan_view, libsplit_status, libsplit_task_fn, libsplit_tensor, libsplit_view,
 };
 use std::collections::HashMap;
 use std::ffi::{c_void, CStr};
@@ -30,6 +31,7 @@ pub fn run(script: &Script) {
     check_infer(script, &call, &arguments, &ask);
     check_view(script, &call, &arguments, &ask);
     check_copy(script, &call, &arguments, &ask);
+    check_no_plan(script);
 }
 
 /// What every function gets.
@@ -353,12 +355,14 @@ fn check_view(script: &Script, call: &Call, arguments: &Arguments, ask: &Ask) {
         return;
     };
     assert!(!is_error, "view refuses {script:?}");
+    let planned = planned_views(arguments, &raw, given);
     for (index, piece) in pieces.iter().enumerate() {
         let raw = &outputs.raw[index];
         if fault_of(script, index) == UNWANTED {
             assert_eq!(bytes_of(&[*raw]), [0; 48]);
             continue;
         }
+        assert_eq!(raw.data as usize, planned[index], "{script:?}");
         let [shape, strides] = &outputs.arrays[index];
         assert_eq!(*shape, piece.shape);
         assert_eq!((raw.rank as usize, i64::from(raw.dtype.0)), (shape.len(), ask.dtype));
@@ -381,6 +385,69 @@ fn check_view(script: &Script, call: &Call, arguments: &Arguments, ask: &Ask) {
         let range = seen.reach().unwrap();
         assert_eq!(raw.data_bytes as i128, range.end - range.start, "{script:?}");
     }
+}
+
+/// Makes a plan in memory of its exact size, and then moves it; `None` if it is refused.
+fn plan(
+    arguments: &Arguments,
+    input: *const libsplit_tensor,
+    rank: i32,
+    outputs: *const libsplit_tensor,
+    given: usize,
+) -> Option<Vec<u64>> {
+    // More outputs are refused, if nothing else is.
+    let size = if given as i128 <= FEW { libsplit_plan_size(rank, given) } else { 0 };
+    let mut memory = vec![0x5AFE_u64; size / 8];
+    let before = memory.clone();
+    let is_error = arguments.error(|error| {
+        let (plan, size) = (memory.as_mut_ptr().cast(), size_of_val(memory.as_slice()));
+        // SAFETY: as for copy; the memory is as long as is said.
+        unsafe { libsplit_plan_init(plan, size, input, arguments.params, outputs, given, error) }
+    });
+    if is_error {
+        assert!(memory == before, "a refused plan has been written");
+        return None;
+    }
+    let moved = memory.clone();
+    memory.fill(u64::MAX);
+    Some(moved)
+}
+
+/// Where a plan that is right says that the pieces lie.
+fn planned_views(arguments: &Arguments, input: &libsplit_tensor, given: usize) -> Vec<usize> {
+    let plan = plan(arguments, input, input.rank, null(), given).expect("a plan of a view");
+    let mut views = vec![null_mut(); given];
+    let is_error = arguments.error(|error| {
+        // SAFETY: the plan and as many entries as there are outputs.
+        unsafe {
+            let (plan, views) = (plan.as_ptr().cast(), views.as_mut_ptr());
+            libsplit_plan_view(plan, input.data, views, given, error)
+        }
+    });
+    assert!(!is_error, "a plan does not give views");
+    views.into_iter().map(|view: *mut c_void| view as usize).collect()
+}
+
+/// Memory of any content.
+fn check_no_plan(script: &Script) {
+    let mut memory: Vec<u64> = noise(512, script.seed)
+        .chunks_exact(8)
+        .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
+        .collect();
+    if script.seed & 1 == 0 {
+        memory.fill(0);
+    }
+    let (mut data, given) = ([0u8; 64], script.given as usize % 8);
+    let mut views = [data.as_mut_ptr().cast(); 8];
+    let (plan, input) = (memory.as_ptr().cast(), data.as_mut_ptr().cast());
+    // SAFETY: what is no plan is not looked at further.
+    let (copied, viewed) = unsafe {
+        (
+            libsplit_plan_copy(plan, input, views.as_ptr(), given, null(), null_mut()),
+            libsplit_plan_view(plan, input, views.as_mut_ptr(), given, null_mut()),
+        )
+    };
+    assert_eq!([copied, viewed], [libsplit_status::ERROR_PLAN; 2]);
 }
 
 /// The pieces where they lie in the input. Data of a piece without elements means nothing.
@@ -497,6 +564,8 @@ fn check_copy(script: &Script, call: &Call, arguments: &Arguments, ask: &Ask) {
         unsafe { libsplit_copy(arguments.input, arguments.params, pointer, given, executor, error) }
     });
     let after = Snapshot::new(call, &targets, &raw);
+    let plan = plan(arguments, arguments.input, call.input.raw.rank, pointer, given);
+    assert!(is_error || plan.is_some(), "a plan refuses {script:?}");
     let input = call.input.model.as_ref();
     let span = input.ok_or(Refused).and_then(Tensor::span);
     is_wrong |= call.input.has_spoilt_strides();
@@ -526,13 +595,33 @@ fn check_copy(script: &Script, call: &Call, arguments: &Arguments, ask: &Ask) {
         assert!(before == after, "a refused copy has changed something: {script:?}");
         return;
     }
-    let mut expected = before;
+    let mut expected = before.clone();
     for (target, piece) in targets.iter().zip(&pieces) {
         if let Some(target) = target.as_ref().and_then(|target| target.model.as_ref()) {
             expected.copy(target, piece);
         }
     }
     assert!(expected == after, "copy gives other bytes: {script:?}");
+
+    before.restore();
+    let plan = plan.unwrap();
+    // What is not wanted or has no elements is not looked at.
+    let address = |target: &Option<Described>| {
+        let is_written = |target: &&Described| target.model.as_ref().is_some_and(|m| !m.is_empty());
+        target.as_ref().filter(is_written).map_or(null_mut(), |target| target.raw.data)
+    };
+    let addresses: Vec<*mut c_void> = targets.iter().map(address).collect();
+    let data = call.input.raw.data;
+    let is_error = arguments.error(|error| {
+        // SAFETY: as for copy.
+        unsafe {
+            let (plan, outputs) = (plan.as_ptr().cast(), addresses.as_ptr());
+            libsplit_plan_copy(plan, data, outputs, given, executor, error)
+        }
+    });
+    assert!(!is_error, "a plan does not copy {script:?}");
+    let planned = Snapshot::new(call, &targets, &raw);
+    assert!(expected == planned, "a plan gives other bytes: {script:?}");
 }
 
 fn size_of_tensor(tensor: &Tensor) -> i128 {
@@ -677,7 +766,7 @@ fn bytes_touched(tensor: &Tensor) -> impl Iterator<Item = i128> {
 }
 
 /// All the memory of a copy.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 struct Snapshot {
     /// By address: the input's buffer, then those of the outputs.
     buffers: Vec<(usize, Vec<u8>)>,
@@ -695,6 +784,15 @@ impl Snapshot {
             buffers: all().map(|one| (one.buffer.as_ptr() as usize, one.buffer.clone())).collect(),
             arrays: all().flat_map(|one| [one.shape.clone(), one.strides.clone()]).collect(),
             descriptors,
+        }
+    }
+
+    /// Makes the buffers again what they were.
+    fn restore(&self) {
+        for (base, bytes) in &self.buffers {
+            let buffer = std::ptr::with_exposed_provenance_mut(*base);
+            // SAFETY: the buffers are there, and nobody looks at them meanwhile.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
         }
     }
 
