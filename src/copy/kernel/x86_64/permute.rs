@@ -22,6 +22,8 @@
 
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
+// Scratch: half of a first-level cache.
+#![allow(clippy::large_stack_arrays)]
 
 use super::super::combine::{Scratch, WriteCombining, LINE};
 use super::super::stream::prefetch;
