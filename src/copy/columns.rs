@@ -2,13 +2,14 @@
 //! a part of the matrix at a time.
 
 use super::kernel::combine::LINE;
-use super::kernel::transpose::{Transpose, STRIP};
+use super::kernel::transpose::{Scratch, Transpose};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
 use super::usize_of;
-use crate::math::div_rem;
+use crate::math::{self, div_rem};
 use crate::parts::Part;
+use core::ops::Range;
 use core::ptr::null_mut;
 
 /// Where the next `count` columns go: to `first` and to places `apart` bytes (backwards: wrapped)
@@ -31,8 +32,9 @@ impl Targets {
         parts.flat_map(move |part| {
             let gap = part.offset - next;
             next = part.offset + part.len;
-            let count = usize_of(gap.checked_div(steps_a_column).unwrap_or(0));
-            let gap = (count > 0).then_some(Self { first: None, apart: 0, count });
+            // Divisions take their time.
+            let count = if gap > 0 { gap.checked_div(steps_a_column).unwrap_or(0) } else { 0 };
+            let gap = (gap > 0).then_some(Self { first: None, apart: 0, count: usize_of(count) });
             gap.into_iter().chain(Some(of_part(part)))
         })
     }
@@ -50,7 +52,11 @@ pub(super) struct Columns<T> {
 }
 
 /// The most targets of a transpose at a time.
-const MOST: usize = 2048;
+const MOST: usize = 256;
+/// Bytes that each target gets of rows that are transposed together, where there are more.
+const BLOCK: usize = 16 * LINE;
+/// Matrices of so many bytes stay in the second-level cache.
+const SMALL: usize = 256 << 10;
 /// Targets of fewer lines than this are not worth going past the caches for: transposed, and dealt.
 const MIN_STREAMED: usize = 4;
 const MIN_DEALT: usize = 64;
@@ -94,6 +100,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     ///
     /// # Safety
     /// As [`Columns::copy`].
+    #[inline(never)] // which takes much of the stack
     unsafe fn deal(&self, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
         self.each_run::<MAX_DEINTERLEAVED>(|first, targets| {
@@ -108,29 +115,68 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// # Safety
     /// As [`Columns::copy`].
     unsafe fn transpose(&self, tuning: Tuning) {
-        let &Self { step, rows, unit, .. } = self;
+        let &Self { rows, unit, .. } = self;
         let Some(kernel) = tuning.kernels.transpose(unit) else { return };
         let streams = tuning.non_temporal.is_some();
-        let transpose = |first, targets: &mut [*mut u8]| {
-            let mut source = self.source.wrapping_add(first * unit);
-            let head = if streams { rows_to_line(targets, unit).unwrap_or(0) } else { 0 };
+        let head = if streams { self.rows_to_line() } else { Some(0) };
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Some(head) = head else {
+                return self.transpose_rows(kernel, 0..rows, true);
+            };
+            if head > 0 {
+                self.transpose_rows(kernel, 0..head, false);
+            }
+            // Of larger matrices, what is more than one run is best read row by row, which is what CPUs are ahead of.
+            let is_small = self.count <= MOST || self.count * rows * unit <= SMALL;
+            let block = if is_small { rows } else { div_rem(BLOCK, unit).0 };
+            for rows in math::parts(head..rows, block) {
+                self.transpose_rows(kernel, rows, streams);
+            }
+        }
+    }
+
+    /// Transposes some rows.
+    ///
+    /// # Safety
+    /// As [`Columns::copy`].
+    #[inline(never)]
+    unsafe fn transpose_rows(
+        &self,
+        kernel: unsafe fn(&Transpose<'_>),
+        rows: Range<usize>,
+        streams: bool,
+    ) {
+        let &Self { step, unit, .. } = self;
+        let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
+        let mut scratch = Scratch::NEW;
+        let scratch = (&raw mut scratch).cast();
+        self.each_run::<MOST>(|first, targets| {
+            for target in &mut *targets {
+                *target = target.wrapping_add(rows.start * unit);
+            }
+            let source = source.wrapping_add(first * unit);
             // SAFETY: the caller's promise.
             unsafe {
-                if head > 0 {
-                    kernel(&Transpose { source, step, rows: head, targets, streams: false });
-                    source = source.wrapping_add(step.wrapping_mul(head));
-                    for target in &mut *targets {
-                        *target = target.add(head * unit);
-                    }
-                }
-                kernel(&Transpose { source, step, rows: rows - head, targets, streams });
+                kernel(&Transpose { source, step, rows: rows.len(), targets, streams, scratch });
             }
-        };
-        if self.count <= STRIP {
-            self.each_run::<STRIP>(transpose);
-        } else {
-            self.each_run::<MOST>(transpose);
+        });
+    }
+
+    /// The first row whose units begin a line of their targets, if it is the same for all.
+    fn rows_to_line(&self) -> Option<usize> {
+        let mut all = None;
+        for Targets { first, apart, count } in self.targets.clone() {
+            let Some(first) = first else { continue };
+            let missing = (first as usize).wrapping_neg() % LINE;
+            let is_same = all.is_none_or(|other| other == missing);
+            if !is_same || (count > 1 && !apart.is_multiple_of(LINE)) {
+                return None;
+            }
+            all = Some(missing);
         }
+        let (rows, rest) = div_rem(all?, self.unit);
+        (rest == 0).then_some(rows)
     }
 
     /// Visits the wanted targets, up to `N` neighbours at a time, with the number of the first.
@@ -141,11 +187,12 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
             None | Some([]) => {}
             Some(targets) => visit(end - len, targets),
         };
-        for Targets { first, apart, count } in self.targets.clone() {
+        // Quicker than a loop: it is a loop in a loop.
+        self.targets.clone().for_each(|Targets { first, apart, count }| {
             let Some(mut target) = first else {
                 visit(&mut run, column, len);
                 (column, len) = (column + count, 0);
-                continue;
+                return;
             };
             let end = column + count;
             while column < end {
@@ -160,23 +207,15 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                     len = 0;
                 }
             }
-        }
+        });
         visit(&mut run, column, len);
     }
-}
-
-/// The first row whose units begin a line of their targets, if it is the same for all.
-fn rows_to_line(targets: &[*mut u8], unit: usize) -> Option<usize> {
-    let mut missing = targets.iter().map(|target| (*target as usize).wrapping_neg() % LINE);
-    let first = missing.next()?;
-    let (rows, rest) = div_rem(first, unit);
-    (rest == 0 && missing.all(|other| other == first)).then_some(rows)
 }
 
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEALT, STRIP};
+    use super::{Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEALT, MOST};
     use std::iter::once;
 
     const BYTES: usize = 1 << 20;
@@ -245,11 +284,11 @@ mod tests {
     }
 
     #[test]
-    fn more_columns_than_a_strip_and_many_lines_of_rows() {
+    fn more_columns_than_at_a_time_and_many_lines_of_rows() {
         let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
         for unit in [1, 2, 4, 8, 16] {
             for rows in [1, 4 * LINE / unit, 5 * LINE / unit - 1, 9 * LINE / unit + 1] {
-                for columns in [STRIP - 1, STRIP, STRIP + 1, 2 * STRIP + 17] {
+                for columns in [MOST - 1, MOST, MOST + 1, 2 * MOST + 17] {
                     for variant in 0..12 {
                         check(&memory, unit, rows, columns, variant);
                     }

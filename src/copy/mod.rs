@@ -246,12 +246,8 @@ impl Job<'_> {
         unsafe {
             match &self.form {
                 Form::Rows(rows) => rows.copy(part, bytes),
-                Form::Strided(tuning) => {
-                    strided::Layout::new(self.transfer, part, *tuning).copy(bytes);
-                }
-                Form::SubByte(tuning) => {
-                    sub_byte::Layout::new(self.transfer, part, *tuning).copy(bytes);
-                }
+                Form::Strided(tuning) => strided::copy(self.transfer, part, *tuning, bytes),
+                Form::SubByte(tuning) => sub_byte::copy(self.transfer, part, *tuning, bytes),
             }
         }
     }

@@ -25,6 +25,21 @@ const CUT_ABOVE: usize = 4096;
 /// Cuts may be so coarse that a piece has this many places for them.
 const MIN_GRANULES: usize = 32;
 
+/// Copies some bytes of a checked piece that has elements, counted as if it were packed.
+///
+/// # Safety
+/// As [`Layout::copy`].
+#[inline(never)] // which takes much of the stack
+pub(super) unsafe fn copy(
+    transfer: &Transfer<'_>,
+    part: &Part,
+    tuning: Tuning,
+    bytes: Range<usize>,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { Layout::new(transfer, part, tuning).copy(bytes) };
+}
+
 impl Layout {
     /// The layout of a checked piece that has elements, of a type of whole bytes.
     pub(super) fn new(transfer: &Transfer<'_>, part: &Part, tuning: Tuning) -> Self {

@@ -2,7 +2,7 @@
 //! own: axes over runs of bits, which begin anywhere in a byte.
 
 use super::kernel::bits::{Packed, Runs};
-use super::kernel::combine::{WriteCombining, LINE, SCRATCH};
+use super::kernel::combine::{Scratch, LINE, MOST};
 use super::tuning::Tuning;
 use super::usize_of;
 use crate::parts::{Part, Transfer};
@@ -59,6 +59,21 @@ pub(super) struct Layout {
     /// As [`Runs::readable`]: a packed input may be read to its end.
     readable: usize,
     tuning: Tuning,
+}
+
+/// Copies some bytes of a checked piece that has elements, counted as if it were packed.
+///
+/// # Safety
+/// As [`Layout::copy`].
+#[inline(never)] // which takes much of the stack
+pub(super) unsafe fn copy(
+    transfer: &Transfer<'_>,
+    part: &Part,
+    tuning: Tuning,
+    bytes: Range<usize>,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { Layout::new(transfer, part, tuning).copy(bytes) };
 }
 
 impl Layout {
@@ -129,12 +144,13 @@ impl Layout {
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
         let target = self.target.wrapping_add(part.start);
-        // SAFETY: the caller's promise; a stage has room for SCRATCH bytes.
+        // SAFETY: the caller's promise; the buffer has room for as many bytes.
         unsafe {
             let Some(stores) = self.tuning.non_temporal else { return self.pack(part, target) };
-            let mut lines = WriteCombining::new(target);
-            for start in part.clone().step_by(SCRATCH) {
-                let end = part.end.min(start + SCRATCH);
+            let mut scratch = Scratch::<MOST>::NEW;
+            let [mut lines] = scratch.share(&[target]);
+            for start in part.clone().step_by(Scratch::<MOST>::room(1)) {
+                let end = part.end.min(start + Scratch::<MOST>::room(1));
                 self.pack(start..end, lines.room());
                 lines.filled(stores, end - start);
             }

@@ -18,7 +18,6 @@ use core::arch::asm;
 pub(super) static NEON: Kernels = level!(
     #[target_feature(enable = "neon")]
     vector: uint8x16_t,
-    lines: 2,
     deinterleave: network::deinterleave
 );
 

@@ -1,8 +1,7 @@
 //! A write-combining buffer: turns small pieces into whole lines, which then go past the caches.
 //!
 //! The idea: non-temporal stores are quick only by whole lines, and short runs make none. They are put
-//! together in a scratch of a kilobyte, which stays in the first-level cache, at the target's own place
-//! within a line; its whole lines are streamed, and what is left of the last one is carried to the
+//! together in a scratch, which stays in the first-level cache, at the target's own place within a line; its whole lines are streamed, and what is left of the last one is carried to the
 //! front for the next turn. So it does not matter where the target begins.
 //!
 //! # Safety
@@ -10,16 +9,47 @@
 //! 2. There must be room for all of them, writable, at the target.
 
 use super::NonTemporal;
+use crate::math::div_rem;
 use core::mem::MaybeUninit;
 
 pub(crate) const LINE: usize = 64;
-/// Bytes that the scratch takes at a time.
-pub(crate) const SCRATCH: usize = 1024;
+
+/// The most bytes of a buffer.
+pub(crate) const MOST: usize = 19 * LINE;
+
+/// What buffers share.
+#[repr(align(64))]
+pub(crate) struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
+
+impl<const BYTES: usize> Scratch<BYTES> {
+    pub(crate) const NEW: Self = Self([const { MaybeUninit::uninit() }; BYTES]);
+
+    /// Bytes from one of so many buffers to the next: odd lines, for a power of two would have all of
+    /// them in a few sets of the first-level cache.
+    fn apart(buffers: usize) -> usize {
+        let share = div_rem(BYTES, buffers.max(1)).0.min(MOST);
+        (((share / LINE).saturating_sub(1)) | 1) * LINE
+    }
+
+    /// Bytes that each of so many buffers takes at a time, whole lines. It has two lines more.
+    pub(crate) fn room(buffers: usize) -> usize {
+        Self::apart(buffers).saturating_sub(2 * LINE)
+    }
+
+    /// Buffers for some targets, 32 at the most, all of which take as much at a time.
+    pub(crate) fn share<const N: usize>(&mut self, targets: &[*mut u8]) -> [WriteCombining; N] {
+        let apart = Self::apart(targets.len());
+        let first = self.0.as_mut_ptr().cast::<u8>();
+        core::array::from_fn(|at| {
+            let target = targets.get(at).copied().unwrap_or(core::ptr::null_mut());
+            WriteCombining::new(target, first.wrapping_add(at * apart))
+        })
+    }
+}
 
 /// Contiguous bytes on their way to `target`.
-#[repr(align(64))]
 pub(crate) struct WriteCombining {
-    scratch: [MaybeUninit<u8>; SCRATCH + 2 * LINE],
+    scratch: *mut u8,
     /// Bytes on the scratch, those of the first line that are not ours included.
     fill: usize,
     /// Bytes of the first line that are not ours: they lie before the target.
@@ -29,19 +59,15 @@ pub(crate) struct WriteCombining {
 }
 
 impl WriteCombining {
-    pub(crate) fn new(target: *mut u8) -> Self {
+    fn new(target: *mut u8, scratch: *mut u8) -> Self {
         let foreign = target as usize % LINE;
-        Self {
-            scratch: [const { MaybeUninit::uninit() }; SCRATCH + 2 * LINE],
-            fill: foreign,
-            foreign,
-            line: target.wrapping_sub(foreign),
-        }
+        Self { scratch, fill: foreign, foreign, line: target.wrapping_sub(foreign) }
     }
 
-    /// Where the next bytes go, `SCRATCH` of them at the most. There is room for a line more.
-    pub(crate) fn room(&mut self) -> *mut u8 {
-        self.scratch.as_mut_ptr().cast::<u8>().wrapping_add(self.fill)
+    /// Where the next bytes go, as many as [`Scratch::room`] says at the most. There is room for a
+    /// line more.
+    pub(crate) fn room(&self) -> *mut u8 {
+        self.scratch.wrapping_add(self.fill)
     }
 
     /// `bytes` have been put where [`WriteCombining::room`] said: sends the whole lines off.
@@ -54,7 +80,7 @@ impl WriteCombining {
         if whole == 0 {
             return;
         }
-        let mut scratch = self.scratch.as_ptr().cast::<u8>();
+        let mut scratch = self.scratch;
         // SAFETY: the caller's promise, and that of every call before.
         unsafe {
             if self.foreign > 0 {
@@ -71,7 +97,7 @@ impl WriteCombining {
             // At most a line is left; the scratch has room for a whole one there.
             let rest = scratch.add(whole);
             if self.fill > 0 {
-                rest.copy_to(self.scratch.as_mut_ptr().cast(), self.fill);
+                rest.copy_to(self.scratch, self.fill);
             }
         }
     }
@@ -81,7 +107,7 @@ impl WriteCombining {
     /// # Safety
     /// As [`WriteCombining::filled`].
     pub(crate) unsafe fn finish(&mut self) {
-        let scratch = self.scratch.as_ptr().cast::<u8>();
+        let scratch = self.scratch;
         // SAFETY: as above.
         unsafe {
             let ours = self.fill - self.foreign;

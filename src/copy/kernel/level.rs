@@ -2,9 +2,9 @@
 
 /// The loops, inlined into functions with the level's features.
 ///
-/// `lines` is the height of a transpose's blocks, `deinterleave` takes equal runs apart.
+/// `deinterleave` takes equal runs apart.
 macro_rules! level {
-    (#[$feature:meta] vector: $vector:ty, lines: $lines:expr, deinterleave: $deinterleave:expr) => {{
+    (#[$feature:meta] vector: $vector:ty, deinterleave: $deinterleave:expr) => {{
         use $crate::copy::kernel::{
             combine::LINE, generic, merge, stream, transpose, vector::Vector, NonTemporal, Stream,
         };
@@ -24,7 +24,7 @@ macro_rules! level {
         }
         generic::table!(
             #[$feature]
-            level: transpose::ByVectors<V, LINE_PARTS, $lines>,
+            level: transpose::ByVectors<V, LINE_PARTS>,
             deinterleave_lines: Some($deinterleave),
             non_temporal: Some(NonTemporal {
                 stream,
@@ -46,14 +46,14 @@ macro_rules! network {
         const LINE_PARTS: usize = LINE / <V as Vector>::BYTES;
 
         #[$feature]
-        unsafe fn strip<const E: usize, const N: usize, const PAST: bool>(
+        unsafe fn strip<const E: usize, const N: usize>(
             rows_of: &Deinterleave,
             tile: &network::Tile,
             lines: usize,
-            soon: usize,
+            past: Option<usize>,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { network::strip::<V, $parts, E, N, PAST>(rows_of, tile, lines, soon) };
+            unsafe { network::strip::<V, $parts, E, N>(rows_of, tile, lines, past) };
         }
         #[$feature]
         unsafe fn three<const PAST: bool>(
@@ -65,7 +65,7 @@ macro_rules! network {
             unsafe { three::deinterleave::<V, LINE_PARTS, PAST>(rows_of, orders, lines) };
         }
         const fn of<const E: usize, const N: usize>() -> network::Strip {
-            network::Strip { len: N, through: strip::<E, N, false>, past: strip::<E, N, true> }
+            network::Strip { len: N, run: strip::<E, N> }
         }
         static STRIPS: network::Strips = network::Strips {
             one: [of::<1, 1>(), of::<1, 2>(), of::<1, 3>(), of::<1, 4>()],

@@ -28,6 +28,8 @@ use core::mem::MaybeUninit;
 
 /// The most lines of each target that are made of some columns before the next.
 const MOST_LINES: usize = 64;
+/// The same where some columns may have no target: tiles of sixteen.
+const NOWHERE_LINES: usize = 16;
 
 /// How 16 bytes of input become columns.
 pub(super) struct Tile {
@@ -61,15 +63,12 @@ impl Tile {
     }
 }
 
-/// The loops for so many targets, which make a number of lines of each, through the caches or past
-/// them. There they prefetch so many bytes with each line.
+/// The loop for so many targets, which makes a number of lines of each, through the caches or past
+/// them. There it prefetches so many bytes with each line.
 pub(super) struct Strip {
     pub len: usize,
-    pub through: StripLoop,
-    pub past: StripLoop,
+    pub run: unsafe fn(&Deinterleave, &Tile, usize, Option<usize>),
 }
-
-pub(super) type StripLoop = unsafe fn(&Deinterleave, &Tile, usize, usize);
 
 /// The loops of a level.
 pub(super) struct Strips {
@@ -172,9 +171,10 @@ unsafe fn all_columns(
     past: bool,
 ) {
     // Columns without a target go here.
-    let mut nowhere = Nowhere([const { MaybeUninit::uninit() }; MOST_LINES * LINE]);
+    let mut nowhere = Nowhere([const { MaybeUninit::uninit() }; NOWHERE_LINES * LINE]);
     // About 16 KiB, which stay in the first-level cache for the next columns.
-    let most = div_rem(4 * MOST_LINES, len).0.min(MOST_LINES);
+    let most = div_rem(4 * MOST_LINES, len).0;
+    let most = most.min(if tile.columns == 16 { NOWHERE_LINES } else { MOST_LINES });
     while lines > 0 {
         let some = lines.min(most);
         let mut first = 0;
@@ -187,9 +187,8 @@ unsafe fn all_columns(
                 *slot = *target;
             }
             let soon = if first == 0 { div_rem(LINE, width).0 * rows_of.step } else { 0 };
-            let run = if past { strip.past } else { strip.through };
             // SAFETY: the caller's promise.
-            unsafe { run(&group, tile, some, soon) };
+            unsafe { (strip.run)(&group, tile, some, past.then_some(soon)) };
             first = len.min(first + strip.len);
         }
         rows_of.skip(div_rem(some * LINE, width).0, width);
@@ -199,24 +198,18 @@ unsafe fn all_columns(
 
 /// Lines that nobody wants.
 #[repr(align(64))]
-struct Nowhere([MaybeUninit<u8>; MOST_LINES * LINE]);
+struct Nowhere([MaybeUninit<u8>; NOWHERE_LINES * LINE]);
 
 /// Some lines of each of `N` targets, by tiles of `E` columns; `P` vectors of each at a time.
 ///
 /// # Safety
 /// As [`deinterleave`].
 #[inline(always)]
-pub(super) unsafe fn strip<
-    V: Vector,
-    const P: usize,
-    const E: usize,
-    const N: usize,
-    const PAST: bool,
->(
+pub(super) unsafe fn strip<V: Vector, const P: usize, const E: usize, const N: usize>(
     rows_of: &Deinterleave,
     tile: &Tile,
     lines: usize,
-    soon: usize,
+    past: Option<usize>,
 ) {
     let step = rows_of.step * tile.rows;
     // Rows of nothing else.
@@ -225,9 +218,9 @@ pub(super) unsafe fn strip<
     unsafe {
         if is_packed {
             // The same with a step that the compiler knows.
-            strip_by::<V, P, E, N, PAST>(rows_of, LANE / E * N, tile, lines, soon);
+            strip_by::<V, P, E, N>(rows_of, LANE / E * N, tile, lines, past);
         } else {
-            strip_by::<V, P, E, N, PAST>(rows_of, step, tile, lines, soon);
+            strip_by::<V, P, E, N>(rows_of, step, tile, lines, past);
         }
     }
 }
@@ -237,18 +230,18 @@ pub(super) unsafe fn strip<
 /// # Safety
 /// As [`deinterleave`].
 #[inline(always)]
-unsafe fn strip_by<V: Vector, const P: usize, const E: usize, const N: usize, const PAST: bool>(
+unsafe fn strip_by<V: Vector, const P: usize, const E: usize, const N: usize>(
     rows_of: &Deinterleave,
     step: usize,
     tile: &Tile,
     lines: usize,
-    soon: usize,
+    past: Option<usize>,
 ) {
     let mut source = rows_of.source;
     // SAFETY: the caller's promise.
     unsafe {
         for at in 0..lines {
-            if PAST {
+            if let Some(soon) = past {
                 prefetch::<V>(source.wrapping_add(rows_of.prefetch), soon);
             }
             for within in (0..LINE).step_by(P * V::BYTES) {
@@ -267,7 +260,12 @@ unsafe fn strip_by<V: Vector, const P: usize, const E: usize, const N: usize, co
                                 *slot = *vector;
                             }
                         }
-                        V::put::<P, PAST>(line, target.add(at * LINE + within));
+                        let target = target.add(at * LINE + within);
+                        if past.is_some() {
+                            V::put::<P, true>(line, target);
+                        } else {
+                            V::put::<P, false>(line, target);
+                        }
                     }
                 }
                 source = source.add(P * V::LANES * E * step);

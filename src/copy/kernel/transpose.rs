@@ -5,8 +5,8 @@
 //! of 16 bytes by as many rows as a register has room for are transposed in registers; each lane holds
 //! other rows, so that nothing moves from lane to lane.
 //!
-//! The trick for targets that begin within a line: rows on the scratch have room for a line in front,
-//! where what a target's line still lacks is carried on from block to block.
+//! The trick for targets that begin within a line and go past the caches: the rows before a block's own
+//! are transposed once more, so that what a target's line still lacks is on the scratch, in front.
 //!
 //! Registers of a whole line need neither ([`whole_blocks`]).
 //!
@@ -17,14 +17,11 @@
 
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
-// The scratch: half of a first-level cache.
-#![allow(clippy::large_stack_arrays)]
 
 use super::combine::LINE;
 use super::generic;
 use super::stream::stream as stream_lines;
 use super::vector::{load_rows, transposed, Vector, LANE};
-use crate::math::div_rem;
 use core::arch::asm;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -39,29 +36,28 @@ pub(crate) struct Transpose<'a> {
     pub targets: &'a [*mut u8],
     /// Whether whole lines of the targets go to memory past the caches.
     pub streams: bool,
+    /// Room for a [`Scratch`], aligned as it is.
+    pub scratch: *mut u8,
 }
 
-/// The most targets whose lines wait on the scratch.
-pub(crate) const STRIP: usize = 128;
+/// Bytes of the scratch: a fraction of a first-level cache, for stacks may be small.
+const SCRATCH: usize = BLOCK_LINES * LINE * LINE;
 
-/// Rows on the scratch have the line before them in front: a target's own lines begin anywhere in
-/// them.
-const fn pitch(height: usize) -> usize {
-    (1 + height) * LINE
+#[repr(align(64))]
+#[allow(dead_code)] // used by its address
+pub(crate) struct Scratch([MaybeUninit<u8>; SCRATCH]);
+
+impl Scratch {
+    pub(crate) const NEW: Self = Self([const { MaybeUninit::uninit() }; SCRATCH]);
 }
-
-const MAX_PITCH: usize = pitch(4);
 
 /// What a level of CPU features does its own way.
 pub(super) trait Level {
     /// Rows of a tile, in units of those that 16 bytes of a column have.
     const LANES: usize;
-    /// Lines of each target that are made at a time: two that follow each other go past the caches in
-    /// the time of one.
-    const HEIGHT: usize;
-    const PITCH: usize = pitch(Self::HEIGHT);
 
-    /// Puts `LANES * N` rows of `N` units of `W` bytes, 16 bytes a row, on the scratch as `N` rows.
+    /// Puts `LANES * N` rows of `N` units of `W` bytes, 16 bytes a row, on the scratch as `N` rows,
+    /// so many bytes from one another.
     ///
     /// # Safety
     /// 1, 2; there must be room for `N` rows on the scratch.
@@ -69,6 +65,7 @@ pub(super) trait Level {
         source: *const u8,
         step: usize,
         scratch: *mut u8,
+        pitch: usize,
     );
 
     /// Copies whole lines past the caches to an aligned target.
@@ -95,40 +92,40 @@ pub(super) struct Portable;
 
 impl Level for Portable {
     const LANES: usize = 2;
-    const HEIGHT: usize = 2;
 
     #[inline(always)]
     unsafe fn turn<const W: usize, const N: usize>(
         source: *const u8,
         step: usize,
         scratch: *mut u8,
+        pitch: usize,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { turn_units::<Self, W>(source, step, 2 * N, N, scratch) };
+        unsafe { turn_units::<W>(source, step, 2 * N, N, scratch, pitch) };
     }
 
     #[inline(always)]
     unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
-        unsafe { generic::copy(source, target, bytes) };
+        unsafe { copy_short(source, target, bytes) };
     }
 
     #[inline(always)]
     fn prefetch(_: *const u8, _: usize, _: usize) {}
 }
 
-/// By vectors, `P` of them a line, and `H` lines at a time.
-pub(super) struct ByVectors<V, const P: usize, const H: usize>(PhantomData<V>);
+/// By vectors, `P` of them a line.
+pub(super) struct ByVectors<V, const P: usize>(PhantomData<V>);
 
-impl<V: Vector, const P: usize, const H: usize> Level for ByVectors<V, P, H> {
+impl<V: Vector, const P: usize> Level for ByVectors<V, P> {
     const LANES: usize = V::LANES;
-    const HEIGHT: usize = H;
 
     #[inline(always)]
     unsafe fn turn<const W: usize, const N: usize>(
         source: *const u8,
         step: usize,
         scratch: *mut u8,
+        pitch: usize,
     ) {
         // Or compilers keep a pointer to each row of each tile, most of them in memory.
         let step = opaque(step);
@@ -137,7 +134,7 @@ impl<V: Vector, const P: usize, const H: usize> Level for ByVectors<V, P, H> {
             let mut target = scratch;
             for row in transposed(load_rows::<V, N>(source, step)) {
                 row.store(target);
-                target = target.wrapping_add(Self::PITCH);
+                target = target.wrapping_add(pitch);
             }
         }
     }
@@ -190,17 +187,18 @@ fn opaque(mut number: usize) -> usize {
 /// # Safety
 /// As [`fill`].
 #[inline(never)]
-unsafe fn turn_units<L: Level + ?Sized, const W: usize>(
+unsafe fn turn_units<const W: usize>(
     source: *const u8,
     step: usize,
     rows: usize,
     columns: usize,
     scratch: *mut u8,
+    pitch: usize,
 ) {
     for row in 0..rows {
         let source = source.wrapping_add(step.wrapping_mul(row));
         for column in 0..columns {
-            let target = scratch.wrapping_add(column * L::PITCH + row * W);
+            let target = scratch.wrapping_add(column * pitch + row * W);
             // SAFETY: the caller's promise.
             unsafe { generic::chunk::<W>(source.add(column * W), target, 0) };
         }
@@ -216,7 +214,7 @@ pub(super) unsafe fn transpose<L: Level, const W: usize, const N: usize>(
     matrix: &Transpose<'_>,
     strips: Strips,
 ) {
-    // What does not end with a line of its target waits on the scratch for the rest of it.
+    // What did not end with a line of its target is sent off with the rest of it.
     let carries = matrix.streams
         && matrix.targets.iter().any(|target| !(*target as usize).is_multiple_of(LINE));
     if !carries {
@@ -264,7 +262,7 @@ unsafe fn transpose_rest<const W: usize>(
     }
 }
 
-/// The loops by strips of a level, which carry lines of targets on from block to block or do not.
+/// The loops by way of the scratch, for targets that begin within a line or not.
 type Strips = unsafe fn(&Transpose<'_>, bool);
 
 /// # Safety
@@ -274,112 +272,91 @@ pub(super) unsafe fn transpose_strips<L: Level, const W: usize, const N: usize>(
     matrix: &Transpose<'_>,
     carries: bool,
 ) {
-    // Rows are best read from one end to the other, which is what CPUs are ahead of.
-    let width = if matrix.streams && !carries { matrix.targets.len() } else { STRIP };
-    let mut source = matrix.source;
-    for targets in matrix.targets.chunks(width.max(1)) {
-        // SAFETY: the caller's promise.
-        unsafe { transpose_strip::<L, W, N>(&Transpose { source, targets, ..*matrix }, carries) };
-        source = source.wrapping_add(targets.len() * W);
-    }
-}
-
-/// Some columns, no more than [`STRIP`] if lines of theirs are carried on from block to block.
-///
-/// # Safety
-/// As [`transpose`].
-#[inline(always)]
-unsafe fn transpose_strip<L: Level, const W: usize, const N: usize>(
-    matrix: &Transpose<'_>,
-    carries: bool,
-) {
-    let &Transpose { step, targets, streams, .. } = matrix;
-    let mut scratch = Scratch([const { MaybeUninit::uninit() }; STRIP * MAX_PITCH]);
-    let scratch = scratch.0.as_mut_ptr().cast::<u8>().wrapping_add(LINE);
-    let (block, side) = (L::HEIGHT * LINE / W, LINE / W);
-    let width = targets.len().div_ceil(side) * LINE;
-    let tail = matrix.rows % block;
-    let end = matrix.rows - tail;
-    let row_at = |row: usize| matrix.source.wrapping_add(step.wrapping_mul(row));
-    for row in (0..end).step_by(block) {
-        let mut next = scratch;
-        for (targets, at) in targets.chunks(side).zip((0..).step_by(LINE)) {
-            let source = row_at(row).wrapping_add(at);
+    let &Transpose { source, step, rows, targets, streams, scratch } = matrix;
+    // Bytes that a target gets of a block, those in front of them, and columns at a time.
+    let (new, front, side) =
+        if carries { (7 * LINE, LINE, (LINE / W).min(32)) } else { (2 * LINE, 0, LINE / W) };
+    let (block, pitch) = (new / W, front + new);
+    let width = targets.len() * W;
+    let mut row = 0;
+    while row < rows {
+        let some = block.min(rows - row);
+        let is_whole = some == block;
+        let before = if row > 0 { front } else { 0 };
+        let first = source.wrapping_add(step.wrapping_mul(row));
+        for (targets, at) in targets.chunks(side).zip((0..).step_by(side * W)) {
+            let first = first.wrapping_add(at);
             if carries {
-                // Of the strips of long rows CPUs are not ahead.
+                // Of the few columns of long rows CPUs are not ahead.
                 let soon = at + 2 * LINE;
                 let below = if soon < width { 0 } else { block };
-                L::prefetch(row_at(row + below).wrapping_add(div_rem(soon, width).1), step, block);
+                let soon = if soon < width { soon } else { soon - width };
+                let next = source.wrapping_add(step.wrapping_mul(row + below) + soon);
+                L::prefetch(next, step, block);
             }
-            let mut scratch = if carries { next } else { scratch };
-            next = next.wrapping_add(side * L::PITCH);
-            // SAFETY: the caller's promise; the scratch has a row for each target.
+            // SAFETY: the caller's promise; the scratch has room for so many columns.
             unsafe {
-                fill::<L, W, N>(source, step, block, targets.len(), scratch);
+                fill::<L, W, N>(
+                    first.wrapping_sub(step.wrapping_mul(before / W)),
+                    step,
+                    before / W + some,
+                    targets.len(),
+                    scratch.add(front - before),
+                    pitch,
+                );
+                let mut line = scratch.add(front);
                 for target in targets {
+                    let target = target.wrapping_add(row * W);
                     if streams {
-                        stream::<L>(scratch, *target, row * W);
+                        stream::<L>(line, target, some * W, row > 0, row + some < rows);
+                    } else if is_whole {
+                        copy_lines(line, target, new / LINE);
                     } else {
-                        let target = target.wrapping_add(row * W);
-                        copy_lines(scratch, target, L::HEIGHT);
+                        copy_short(line, target, some * W);
                     }
-                    scratch = scratch.wrapping_add(L::PITCH);
+                    line = line.wrapping_add(pitch);
                 }
             }
         }
-    }
-    if tail == 0 && !carries {
-        return;
-    }
-    let mut next = scratch;
-    for (targets, at) in targets.chunks(side).zip((0..).step_by(LINE)) {
-        let mut scratch = if carries { next } else { scratch };
-        next = next.wrapping_add(side * L::PITCH);
-        // SAFETY: as above; what a line on the scratch still owes its target is in front of it.
-        unsafe {
-            fill::<L, W, N>(row_at(end).wrapping_add(at), step, tail, targets.len(), scratch);
-            for target in targets {
-                let owed = if carries && end > 0 { *target as usize % LINE } else { 0 };
-                let (line, target) = (scratch.sub(owed), target.add(end * W).sub(owed));
-                let bytes = owed + tail * W;
-                let whole = if streams && end > 0 { bytes - bytes % LINE } else { 0 };
-                L::stream(line, target, whole);
-                generic::copy(line.add(whole), target.add(whole), bytes - whole);
-                scratch = scratch.wrapping_add(L::PITCH);
-            }
-        }
+        row += some;
     }
 }
 
-#[repr(align(64))]
-struct Scratch([MaybeUninit<u8>; STRIP * MAX_PITCH]);
-
-/// Sends the lines off that new ones on the scratch make whole.
+/// Sends the lines off that `bytes` more make whole, and if nothing follows what is left of the last
+/// one; where something went before, what that left is in front of them.
 ///
 /// # Safety
-/// `at` bytes of the target have been on the scratch before, so many lines at a time; that many and
-/// the new ones must be writable.
+/// 2, 3.
 #[inline(always)]
-unsafe fn stream<L: Level>(scratch: *mut u8, target: *mut u8, at: usize) {
-    let new = L::HEIGHT * LINE;
+unsafe fn stream<L: Level>(
+    line: *const u8,
+    target: *mut u8,
+    bytes: usize,
+    has_front: bool,
+    is_followed: bool,
+) {
     let owed = target as usize % LINE;
+    let (mut line, mut target, mut bytes) = (line, target, bytes);
     // SAFETY: the caller's promise.
     unsafe {
-        if owed == 0 {
-            return L::stream(scratch, target.add(at), new);
+        if has_front {
+            (line, target) = (line.sub(owed), target.sub(owed));
+            bytes += if is_followed { 0 } else { owed };
+        } else if owed > 0 {
+            let head = (LINE - owed).min(bytes);
+            copy_short(line, target, head);
+            (line, target) = (line.add(head), target.add(head));
+            bytes -= if is_followed { LINE } else { head };
         }
-        if at == 0 {
-            let head = LINE - owed;
-            generic::copy(scratch, target, head);
-            L::stream(scratch.add(head), target.add(head), new - LINE);
-        } else {
-            L::stream(scratch.sub(owed), target.add(at).sub(owed), new);
+        let whole = bytes - bytes % LINE;
+        L::stream(line, target, whole);
+        if whole < bytes {
+            copy_short(line.add(whole), target.add(whole), bytes - whole);
         }
-        generic::chunk::<LINE>(scratch.add(new - LINE), scratch.sub(LINE), 0);
     }
 }
 
-/// Puts up to [`L::HEIGHT`] lines of rows, of up to a line of units, on the scratch.
+/// Puts rows of up to a line of units on the scratch.
 ///
 /// # Safety
 /// They must be readable, and a scratch row for each column writable.
@@ -390,21 +367,17 @@ unsafe fn fill<L: Level, const W: usize, const N: usize>(
     rows: usize,
     columns: usize,
     scratch: *mut u8,
+    pitch: usize,
 ) {
     let tile = |row: usize, column: usize| {
         let source = source.wrapping_add(step.wrapping_mul(row));
         // SAFETY: the caller's promise.
         unsafe {
-            L::turn::<W, N>(source.add(column * W), step, scratch.add(column * L::PITCH + row * W));
+            let scratch = scratch.add(column * pitch + row * W);
+            L::turn::<W, N>(source.add(column * W), step, scratch, pitch);
         }
     };
-    if rows == L::HEIGHT * LINE / W && columns == LINE / W {
-        for row in 0..4 * L::HEIGHT / L::LANES {
-            for column in 0..4 {
-                tile(row * L::LANES * N, column * N);
-            }
-        }
-    } else if rows >= L::LANES * N && columns >= N {
+    if rows >= L::LANES * N && columns >= N {
         // The last tile each way lies partly over the one before.
         for row in (0..rows).step_by(L::LANES * N) {
             for column in (0..columns).step_by(N) {
@@ -413,8 +386,18 @@ unsafe fn fill<L: Level, const W: usize, const N: usize>(
         }
     } else {
         // SAFETY: the caller's promise.
-        unsafe { turn_units::<L, W>(source, step, rows, columns, scratch) };
+        unsafe { turn_units::<W>(source, step, rows, columns, scratch, pitch) };
     }
+}
+
+/// Copies few bytes: one loop for all levels.
+///
+/// # Safety
+/// 2.
+#[inline(never)]
+unsafe fn copy_short(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { generic::copy(source, target, bytes) };
 }
 
 /// Copies lines through the caches.
@@ -445,7 +428,7 @@ const BLOCK_LINES: usize = 4;
 unsafe fn whole_blocks<V: Vector, const W: usize, const N: usize, const PAST: bool>(
     matrix: &Transpose<'_>,
 ) -> (usize, usize) {
-    let &Transpose { source, step, targets, .. } = matrix;
+    let &Transpose { source, step, targets, scratch, .. } = matrix;
     let side = LINE / W;
     let block = BLOCK_LINES * side;
     let rows = matrix.rows - matrix.rows % block;
@@ -453,8 +436,6 @@ unsafe fn whole_blocks<V: Vector, const W: usize, const N: usize, const PAST: bo
     if rows == 0 || columns == 0 {
         return (0, 0);
     }
-    let mut scratch = Block([const { MaybeUninit::uninit() }; BLOCK_LINES * LINE * LINE]);
-    let scratch = scratch.0.as_mut_ptr().cast::<u8>();
     for row in (0..rows).step_by(block) {
         let mut first = source.wrapping_add(step.wrapping_mul(row));
         for targets in targets.chunks_exact(side) {
@@ -487,6 +468,3 @@ unsafe fn whole_blocks<V: Vector, const W: usize, const N: usize, const PAST: bo
     }
     (rows, columns)
 }
-
-#[repr(align(64))]
-struct Block([MaybeUninit<u8>; BLOCK_LINES * LINE * LINE]);

@@ -17,6 +17,7 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
+    #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn merge(&self, past: &NonTemporal, runs: &[Run], rows: &Range<usize>) {
         let nothing = Stream {
             source: self.source,

@@ -39,6 +39,9 @@ unsafe impl Sync for Rows {}
 /// Rows are taken in blocks of about this many bytes, which stay in the first-level cache while
 /// one group of pieces after the other takes its runs.
 const BLOCK: usize = 24 << 10;
+/// The same where they go past the caches, in the second-level cache: each begins and ends within
+/// lines of the pieces.
+const BLOCK_PAST: usize = 256 << 10;
 /// Blocks are of a multiple of so many rows: as many short runs are worth a loop, and end a line
 /// where they began one.
 const BLOCK_ROWS: usize = 64;
@@ -88,7 +91,8 @@ impl Rows {
         });
         // What is one group reads the input in its order, and but once.
         let is_one = groups == 1 && deals == 1;
-        let few = div_rem(BLOCK, self.row).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
+        let block = if self.tuning.non_temporal.is_some() { BLOCK_PAST } else { BLOCK };
+        let few = div_rem(block, self.row).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
         let block = if is_one { rows.len() } else { few };
         for rows in math::parts(rows, block) {
             self.for_each_group(parts, |group| {
@@ -112,6 +116,7 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
+    #[inline(never)] // which takes much of the stack
     unsafe fn transpose(&self, parts: &Parts<'_>, rows: &Range<usize>) -> bool {
         let Some(first) = parts.iter().next() else { return false };
         let (len, unit) = (first.len, self.bytes(first.len));
@@ -191,6 +196,7 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
+    #[inline(never)] // as above
     unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
         if let Some(row_major) = self.tuning.kernels.row_major {
             let nothing = RowRun { source: self.source, bytes: 0, target: null_mut() };

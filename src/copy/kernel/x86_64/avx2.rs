@@ -22,7 +22,6 @@ pub(in super::super) static AVX2: Kernels = TABLE;
 pub(super) const TABLE: Kernels = level!(
     #[target_feature(enable = "avx2,bmi2")]
     vector: __m256i,
-    lines: 2,
     deinterleave: network::deinterleave
 );
 

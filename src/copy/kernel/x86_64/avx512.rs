@@ -23,7 +23,6 @@ pub(super) const TABLE: Kernels = Kernels { pack: super::avx2::TABLE.pack, ..WID
 const WIDE: Kernels = level!(
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
     vector: __m512i,
-    lines: 2,
     // By four lanes instead of two it is no faster on Zen 4, and the loops are 65 KB.
     deinterleave: super::avx2::network::deinterleave
 );

@@ -25,7 +25,7 @@
 // Scratch: half of a first-level cache.
 #![allow(clippy::large_stack_arrays)]
 
-use super::super::combine::{WriteCombining, LINE, SCRATCH};
+use super::super::combine::{Scratch, WriteCombining, LINE};
 use super::super::stream::prefetch;
 use super::super::{Deinterleave, NonTemporal, MAX_DEINTERLEAVED};
 use crate::math::{div_ceil, div_rem};
@@ -54,11 +54,11 @@ struct Permute {
     /// Registers that hold so many rows, two at least.
     registers: usize,
     /// Of each piece, for each register but the first.
-    indices: [[Indices; MOST_REGISTERS - 1]; MOST_PIECES],
-    run: [Loop; 2],
+    indices: [Indices; MOST_INDICES],
+    run: Loop,
 }
 
-type Loop = unsafe fn(&Permute, *const u8, &mut [*mut u8], usize, usize) -> *const u8;
+type Loop = unsafe fn(&Permute, *const u8, &mut [*mut u8], usize, usize, bool) -> *const u8;
 
 #[repr(align(64))]
 #[derive(Clone, Copy)]
@@ -74,11 +74,12 @@ impl Permute {
         let (rows, registers) = layout(units.len(), longest, width, step)?;
         let run = loops(units.len(), registers)?;
         let mut all = [0; MOST_PIECES];
-        let mut indices = [[Indices([0; LINE]); MOST_REGISTERS - 1]; MOST_PIECES];
+        let mut indices = [Indices([0; LINE]); MOST_INDICES];
         let mut offset = 0;
-        for ((slot, &unit), indices) in all.iter_mut().zip(units).zip(&mut indices) {
+        let pieces = indices.chunks_exact_mut((registers - 1).max(1));
+        for ((slot, &unit), indices) in all.iter_mut().zip(units).zip(pieces) {
             *slot = unit;
-            fill_indices(indices, registers, offset, unit, step);
+            fill_indices(indices, offset, unit, step);
             offset += unit;
         }
         Some(Self { units: all, len: units.len(), step, width, rows, registers, indices, run })
@@ -86,6 +87,12 @@ impl Permute {
 
     fn units(&self) -> &[usize] {
         self.units.get(..self.len).unwrap_or_default()
+    }
+
+    /// Of each piece.
+    #[inline(always)]
+    fn indices(&self) -> impl Iterator<Item = &[Indices]> {
+        self.indices.chunks_exact((self.registers - 1).max(1))
     }
 
     /// Takes the runs of `count` rows to their targets, which go ahead; `past` goes past the caches from
@@ -128,14 +135,9 @@ impl Permute {
         for unit in self.units() {
             steps = steps.min(times(count * unit + spare, LINE, self.rows * unit));
         }
-        let [through, past_caches] = self.run;
         // SAFETY: the caller's promise, and the numbers above.
         unsafe {
-            source = if past {
-                past_caches(self, source, targets, steps, ahead)
-            } else {
-                through(self, source, targets, steps, ahead)
-            };
+            source = (self.run)(self, source, targets, steps, ahead, past);
             count -= steps * self.rows;
             while count > 0 {
                 let some = count.min(self.rows);
@@ -168,12 +170,10 @@ impl Permute {
                 let mask = first(bytes.saturating_sub(at * LINE));
                 *register = _mm512_maskz_loadu_epi8(mask, source.wrapping_add(at * LINE).cast());
             }
-            let pieces = targets.iter_mut().zip(self.units()).zip(&self.indices);
+            let pieces = targets.iter_mut().zip(self.units()).zip(self.indices());
             for ((target, unit), indices) in pieces {
                 let [mut line, others @ ..] = registers;
-                for (register, Indices(indices)) in
-                    others.into_iter().zip(indices).take(self.registers - 1)
-                {
+                for (register, Indices(indices)) in others.into_iter().zip(indices) {
                     let indices = _mm512_loadu_epi8(indices.as_ptr().cast());
                     line = _mm512_permutex2var_epi8(line, indices, register);
                 }
@@ -226,13 +226,7 @@ fn groups(len: usize) -> usize {
 /// Where the bytes of a line of a piece come from: of each register but the first, a number below 64
 /// keeps the byte there is, or takes it from the first one, and 64 more is the register itself.
 #[inline(always)]
-fn fill_indices(
-    indices: &mut [Indices; MOST_REGISTERS - 1],
-    registers: usize,
-    offset: usize,
-    unit: usize,
-    step: usize,
-) {
+fn fill_indices(indices: &mut [Indices], offset: usize, unit: usize, step: usize) {
     // No number is as large as 2^16: eight registers, or a byte's row, which is below 64.
     let narrow = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
     let inverse = narrow(div_rem(0x1_0000, unit).0 + usize::from(unit > 1));
@@ -242,7 +236,7 @@ fn fill_indices(
         let row = if unit == 1 { byte } else { mul_high(byte, inverse) };
         *slot = offset.wrapping_add(byte).wrapping_add(row.wrapping_mul(between));
     }
-    for (register, Indices(indices)) in (1u16..).zip(indices).take(registers - 1) {
+    for (register, Indices(indices)) in (1u16..).zip(indices) {
         for (byte, (slot, from)) in (0u16..).zip(indices.iter_mut().zip(from)) {
             let is_here = from / 64 == register;
             let is_first = register == 1 && from < 64;
@@ -264,12 +258,12 @@ fn mul_high(a: u16, b: u16) -> u16 {
     ((u32::from(a) * u32::from(b)) >> 16) as u16
 }
 
-/// The loops for so many pieces and registers, through the caches and past them.
-fn loops(pieces: usize, registers: usize) -> Option<[Loop; 2]> {
-    const fn of<const N: usize, const R: usize>() -> [Loop; 2] {
-        [steps::<N, R, false>, steps::<N, R, true>]
+/// The loop for so many pieces and registers.
+fn loops(pieces: usize, registers: usize) -> Option<Loop> {
+    const fn of<const N: usize, const R: usize>() -> Loop {
+        steps::<N, R>
     }
-    const fn up_to_8<const N: usize>() -> [[Loop; 2]; 7] {
+    const fn up_to_8<const N: usize>() -> [Loop; 7] {
         [
             of::<N, 2>(),
             of::<N, 3>(),
@@ -280,12 +274,11 @@ fn loops(pieces: usize, registers: usize) -> Option<[Loop; 2]> {
             of::<N, 8>(),
         ]
     }
-    static TWO: [[Loop; 2]; 7] = up_to_8::<2>();
-    static THREE: [[Loop; 2]; 7] = up_to_8::<3>();
-    static FOUR: [[Loop; 2]; 5] =
-        [of::<4, 2>(), of::<4, 3>(), of::<4, 4>(), of::<4, 5>(), of::<4, 6>()];
-    static FIVE: [[Loop; 2]; 4] = [of::<5, 2>(), of::<5, 3>(), of::<5, 4>(), of::<5, 5>()];
-    let loops: &[[Loop; 2]] = match pieces {
+    static TWO: [Loop; 7] = up_to_8::<2>();
+    static THREE: [Loop; 7] = up_to_8::<3>();
+    static FOUR: [Loop; 5] = [of::<4, 2>(), of::<4, 3>(), of::<4, 4>(), of::<4, 5>(), of::<4, 6>()];
+    static FIVE: [Loop; 4] = [of::<5, 2>(), of::<5, 3>(), of::<5, 4>(), of::<5, 5>()];
+    let loops: &[Loop] = match pieces {
         2 => &TWO,
         3 => &THREE,
         4 => &FOUR,
@@ -298,14 +291,15 @@ fn loops(pieces: usize, registers: usize) -> Option<[Loop; 2]> {
 /// Some steps of `N` pieces out of `R` registers; returns where the next would begin.
 ///
 /// # Safety
-/// 1; all registers must be readable, and whole lines writable in every step; 3 if `PAST`.
+/// 1; all registers must be readable, and whole lines writable in every step; 3 if `past`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn steps<const N: usize, const R: usize, const PAST: bool>(
+unsafe fn steps<const N: usize, const R: usize>(
     permute: &Permute,
     source: *const u8,
     targets: &mut [*mut u8],
     steps: usize,
     ahead: usize,
+    past: bool,
 ) -> *const u8 {
     // SAFETY: the caller's promise.
     unsafe {
@@ -313,8 +307,8 @@ unsafe fn steps<const N: usize, const R: usize, const PAST: bool>(
         let mut indices = [[zero; R]; N];
         let mut to = [core::ptr::null_mut::<u8>(); N];
         let mut by = [0; N];
-        for (slots, all) in indices.iter_mut().zip(&permute.indices) {
-            for (slot, Indices(bytes)) in slots.iter_mut().zip(all).take(R - 1) {
+        for (slots, all) in indices.iter_mut().zip(permute.indices.chunks_exact(R - 1)) {
+            for (slot, Indices(bytes)) in slots.iter_mut().zip(all) {
                 *slot = _mm512_loadu_epi8(bytes.as_ptr().cast());
             }
         }
@@ -341,7 +335,7 @@ unsafe fn steps<const N: usize, const R: usize, const PAST: bool>(
                         Some(indices) => _mm512_permutex2var_epi8(line, *indices, *register),
                     };
                 }
-                if PAST {
+                if past {
                     _mm512_stream_si512(to.cast(), line);
                 } else {
                     _mm512_storeu_epi8(to.cast(), line);
@@ -378,7 +372,8 @@ enum Way {
     Direct(Permute),
     Grouped {
         first: Permute,
-        second: [Option<Permute>; MOST_GROUPS],
+        /// For groups of the fewest pieces, and of one more.
+        second: [Option<Permute>; 2],
         pieces: [usize; MOST_GROUPS],
         width: usize,
     },
@@ -399,10 +394,11 @@ impl Way {
             *unit = *pieces * width;
         }
         let first = Permute::new(units.get(..groups)?, step)?;
-        let mut second = [const { None }; MOST_GROUPS];
-        for ((slot, pieces), unit) in second.iter_mut().zip(pieces).zip(units).take(groups) {
+        let mut second = [None, None];
+        for (slot, pieces) in second.iter_mut().zip(div_rem(len, groups).0..=div_ceil(len, groups))
+        {
             let all = [width; MOST_PIECES];
-            *slot = Some(Permute::new(all.get(..pieces)?, unit)?);
+            *slot = Some(Permute::new(all.get(..pieces)?, pieces * width)?);
         }
         Some(Self::Grouped { first, second, pieces, width })
     }
@@ -413,13 +409,30 @@ impl Way {
     /// 1, 2.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     unsafe fn copy(&self, source: *const u8, targets: &mut [*mut u8], count: usize, reach: Reach) {
-        let (first, second, pieces, width) = match self {
-            // SAFETY: the caller's promise.
-            Self::Direct(all) => unsafe {
-                return all.copy(source, targets, count, false, reach);
-            },
-            Self::Grouped { first, second, pieces, width } => (first, second, pieces, *width),
-        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Self::Direct(all) => all.copy(source, targets, count, false, reach),
+                Self::Grouped { .. } => self.copy_groups(source, targets, count, reach),
+            }
+        }
+    }
+
+    /// As [`Permute::copy`].
+    ///
+    /// # Safety
+    /// 1, 2.
+    #[inline(never)] // which takes much of the stack
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn copy_groups(
+        &self,
+        source: *const u8,
+        targets: &mut [*mut u8],
+        count: usize,
+        reach: Reach,
+    ) {
+        let Self::Grouped { first, second, pieces, width } = self else { return };
+        let width = *width;
         let mut scratch = Groups([const { MaybeUninit::uninit() }; MOST_GROUPS * GROUP_ROOM]);
         let room = scratch.0.as_mut_ptr().cast::<u8>();
         let longest = first.units().iter().copied().max().unwrap_or(1);
@@ -440,8 +453,10 @@ impl Way {
                 first.copy(source, groups, rows, false, Reach { readable, spare: SPARE, ahead });
                 let mut rest = &mut *targets;
                 let spare = spare + (left - rows) * width;
-                for ((second, begin), pieces) in second.iter().flatten().zip(begins).zip(pieces) {
+                for (begin, pieces) in begins.into_iter().zip(pieces).take(first.len) {
                     let (some, others) = rest.split_at_mut_checked(*pieces).unwrap_or_default();
+                    let second = second.iter().flatten().find(|second| second.len == *pieces);
+                    let Some(second) = second else { return };
                     let reach = Reach { readable: rows * second.step + SPARE, spare, ahead: 0 };
                     second.copy(begin, some, rows, false, reach);
                     rest = others;
@@ -512,10 +527,13 @@ unsafe fn all_rows(
     count
 }
 
+type Buffers = Scratch<{ 16 << 10 }>;
+
 /// Takes all rows past the caches by way of write-combining buffers.
 ///
 /// # Safety
 /// 1, 2, 3.
+#[inline(never)] // which takes much of the stack
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn combined(
     way: &Way,
@@ -525,10 +543,9 @@ unsafe fn combined(
     width: usize,
     past: &NonTemporal,
 ) {
-    let mut buffers: [WriteCombining; MAX_DEINTERLEAVED] = core::array::from_fn(|at| {
-        WriteCombining::new(targets.get(at).copied().unwrap_or(core::ptr::null_mut()))
-    });
-    let block = SCRATCH / LINE * div_rem(LINE, width).0;
+    let mut scratch = Buffers::NEW;
+    let mut buffers: [WriteCombining; MAX_DEINTERLEAVED] = scratch.share(targets);
+    let block = div_rem(Buffers::room(targets.len()), LINE).0 * div_rem(LINE, width).0;
     let (mut source, mut left) = (rows_of.source, rows_of.count);
     let mut reach = Reach { spare: LINE, ..reach };
     while left > 0 {
@@ -538,7 +555,7 @@ unsafe fn combined(
             *room = buffer.room();
         }
         let rooms = rooms.get_mut(..targets.len()).unwrap_or_default();
-        // SAFETY: the caller's promise; a buffer has room for SCRATCH bytes, and a line more.
+        // SAFETY: the caller's promise; a buffer has room for as many bytes, and a line more.
         unsafe {
             way.copy(source, rooms, rows, reach);
             for (buffer, _) in buffers.iter_mut().zip(targets) {
