@@ -1,10 +1,11 @@
 //! A Split node of a model, and how it is run: the same for the provider and for custom ops.
 
+use crate::attributes;
 use crate::ort::{ort_call, Error, Ort};
 use crate::params::{Attributes, Rules};
 use crate::strings::Strings;
 use crate::tensor::{self, Input};
-use core::ffi::{c_void, CStr};
+use core::ffi::c_void;
 use core::ptr;
 use libsplit::ffi::{
     libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer,
@@ -45,15 +46,30 @@ impl Node {
             ort_call!(ort, KernelInfo_GetOutputCount, info, &raw mut outputs)?;
         }
         // SAFETY: as above.
-        let integer = |name| unsafe { integer(ort, info, name) };
-        let attributes = Attributes {
-            rules,
-            axis: integer(c"axis"),
-            num_outputs: integer(c"num_outputs"),
-            // SAFETY: as above.
-            lengths: unsafe { integers(ort, info, c"split") },
-            outputs,
+        let (axis, num_outputs, lengths) = unsafe {
+            let axis = attributes::integer(ort, info, c"axis")?;
+            let num_outputs = attributes::integer(ort, info, c"num_outputs")?;
+            (axis, num_outputs, attributes::integers(ort, info, c"split")?)
         };
+        // Of ONNX's own operators, ONNX Runtime has checked them.
+        if let Rules::AnySplit | Rules::VariadicSplit = rules {
+            if let Some(given) = num_outputs.filter(|&n| usize::try_from(n) != Ok(outputs)) {
+                return Err(Error::Refused(format!(
+                    "attribute num_outputs is {given}, the node has {outputs} outputs: make them \
+                     agree, or leave the attribute out"
+                )));
+            }
+            if lengths.as_ref().is_some_and(Vec::is_empty) {
+                return Err(Error::Refused(
+                    "attribute split is not a list of integers, or it is empty: make it one of \
+                     lengths, or leave it out"
+                        .into(),
+                ));
+            }
+        }
+        let lengths = lengths.unwrap_or_default();
+        let (axis, num_outputs) = (axis.unwrap_or(0), num_outputs.unwrap_or(0));
+        let attributes = Attributes { rules, axis, num_outputs, lengths, outputs };
         Ok(Self { ort, attributes, inputs })
     }
 
@@ -71,6 +87,9 @@ impl Node {
         let Self { attributes, .. } = self;
         let count = [attributes.lengths.len().try_into().unwrap_or(i64::MAX)];
         let lengths = attributes.lengths(lengths, &count);
+        if lengths.is_none() {
+            self.check_num_outputs(&input.shape)?;
+        }
         let params = attributes.params(lengths.as_ref());
         let source = libsplit_tensor { dtype: attributes.dtype(input.dtype), ..input.descriptor() };
 
@@ -120,6 +139,27 @@ impl Node {
                 error,
             )
         })
+    }
+
+    /// ONNX Runtime takes a `num_outputs` that is not the number of outputs, and makes as many parts
+    /// as there are outputs; but not where it is more than the extent.
+    fn check_num_outputs(&self, shape: &[i64]) -> Result<(), Error> {
+        let Attributes { num_outputs, outputs, axis, .. } = self.attributes;
+        let rank = i64::try_from(shape.len()).unwrap_or(i64::MAX);
+        let index = if axis < 0 { axis.saturating_add(rank) } else { axis };
+        // An axis out of range is refused by libsplit.
+        let extent = usize::try_from(index).ok().and_then(|index| shape.get(index));
+        match extent {
+            Some(extent)
+                if num_outputs > *extent && usize::try_from(num_outputs) != Ok(outputs) =>
+            {
+                Err(Error::Refused(format!(
+                    "num_outputs is {num_outputs}, the node has {outputs} outputs and axis {axis} \
+                     an extent of {extent}: make num_outputs the number of outputs"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The lengths that the node is given at run time, if any.
@@ -188,38 +228,4 @@ fn check(call: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<()
         libsplit_status::ERROR_INTERNAL => Error::Internal(text),
         _ => Error::Refused(text),
     })
-}
-
-/// An integer attribute; 0 if the node has none.
-///
-/// # Safety
-/// `info` must be that of the node whose kernel is being made.
-unsafe fn integer(ort: Ort, info: *const OrtKernelInfo, name: &CStr) -> i64 {
-    let mut value = 0;
-    // SAFETY: the caller's promise.
-    let found = unsafe {
-        ort_call!(ort, KernelInfoGetAttribute_int64, info, name.as_ptr(), &raw mut value)
-    };
-    found.map_or(0, |()| value)
-}
-
-/// An attribute of many integers; empty if the node has none.
-///
-/// # Safety
-/// As [`integer`].
-unsafe fn integers(ort: Ort, info: *const OrtKernelInfo, name: &CStr) -> Vec<i64> {
-    let (mut values, mut count) = (Vec::new(), 0);
-    // SAFETY: the caller's promise; the first call asks how many there are.
-    unsafe {
-        let ask = |values, count| {
-            ort_call!(ort, KernelInfoGetAttributeArray_int64, info, name.as_ptr(), values, count)
-        };
-        if ask(ptr::null_mut(), &raw mut count).is_ok() && count > 0 {
-            values.resize(count, 0);
-            if ask(values.as_mut_ptr(), &raw mut count).is_err() {
-                values.clear();
-            }
-        }
-    }
-    values
 }

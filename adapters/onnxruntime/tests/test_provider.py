@@ -168,6 +168,23 @@ def test_what_the_built_in_kernel_takes_beyond_the_operators_document(session):
         assert_same(session(model).run(None, feeds), built_in)
 
 
+@pytest.mark.parametrize("num_outputs", [3, 4])
+@pytest.mark.parametrize("extent", [0, 1, 2, 3, 4, 5])
+def test_num_outputs_that_is_not_the_number_of_outputs(session, num_outputs, extent):
+    """ONNX Runtime takes it up to the extent, and makes as many parts as there are outputs."""
+    model = split_model(["a", "b"], num_outputs=num_outputs, axis=-1)
+    x = np.arange(2 * extent, dtype=np.float32).reshape(2, extent)
+    built_in, opened = ort.InferenceSession(model.SerializeToString()), session(model)
+    if num_outputs <= extent:
+        assert_same(opened.run(None, {"x": x}), built_in.run(None, {"x": x}))
+        return
+    with pytest.raises(Exception, match=f"num_outputs value of {num_outputs}"):
+        built_in.run(None, {"x": x})
+    with pytest.raises(Exception, match=f"libsplit: num_outputs is {num_outputs}, the node has 2 "
+                                        f"outputs and axis -1 an extent of {extent}"):
+        opened.run(None, {"x": x})
+
+
 def test_dynamic_shapes(session):
     model = split_model(["a", "b"], lengths="input", axis=1, shape=["rows", "columns"])
     opened = session(model)
