@@ -197,6 +197,46 @@ def test_dynamic_shapes(session):
     assert ran(opened) == {EP: 200}
 
 
+def runs_that_differ():
+    """Each differs from the next in one thing that a plan depends on, or in none."""
+    x = np.arange(24, dtype=np.float32)
+    for shape, lengths in [((2, 12), [5, 7]), ((2, 12), [5, 7]), ((2, 12), [7, 5]), ((4, 6), [5, 1]),
+                           ((1, 4, 6), [2, 2]), ((4, 6), [6, 0]), ((4, 6), []), ((4, 6), [5, 1])]:
+        yield x.reshape(shape), lengths
+        x = x + 1
+
+
+@pytest.mark.parametrize("outputs", [["a", "b"], ["", "b"]])
+@pytest.mark.parametrize("dtype", [np.float32, object])
+def test_runs_that_differ_from_the_last_one(session, outputs, dtype):
+    element = TensorProto.FLOAT if dtype is np.float32 else TensorProto.STRING
+    opened = session(split_model(outputs, lengths="input", axis=1, opset=13, dtype=element))
+    for _ in range(3):
+        for x, lengths in runs_that_differ():
+            x = x if dtype is np.float32 else x.astype(str).astype(object)
+            expected = pieces(x, lengths or [x.shape[1] // 2] * 2, 1)
+            feeds = {"x": x, "lengths": np.array(lengths, np.int64)}
+            assert_same(opened.run(None, feeds), expected[-len(opened.get_outputs()):])
+            with pytest.raises(Exception, match="libsplit: .*adds up to 99, the axis has"):
+                opened.run(None, feeds | {"lengths": np.array([98, 1])})
+
+
+@pytest.mark.parametrize("different", [1, 2])
+def test_many_threads_run_the_same_or_two_in_turns(session, different):
+    opened = session(split_model(["a", "b", "c"], lengths="input", axis=1))
+
+    def work(seed):
+        for run in range(300):
+            lengths = [30 + (run + seed) % different, 1, 50]
+            x = np.full((20, sum(lengths)), seed * 1000 + run, np.float32)
+            x[:, ::7] = run
+            assert_same(opened.run(None, {"x": x, "lengths": np.array(lengths)}),
+                        pieces(x, lengths, 1))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+
+
 def test_unknown_rank(session):
     opened = session(split_model(["a", "b"], num_outputs=2, axis=-1))
     for rank in range(1, 9):
