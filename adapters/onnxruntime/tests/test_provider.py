@@ -7,6 +7,7 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
 from onnx.backend.test.loader import load_model_tests
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from support import (CPU, EP, assert_same, constant, model_of, pieces, ran, random_bits, run_bits,
                      split_model, value)
@@ -275,8 +276,9 @@ X = np.arange(12, dtype=np.float32).reshape(2, 6)
 def test_bad_lengths_at_run_time_are_an_error_with_the_reason(session, lengths, message):
     opened = session(split_model(["a", "b"], lengths="input", axis=1))
     for _ in range(3):
-        with pytest.raises(Exception, match=f"libsplit: .*{message}"):
+        with pytest.raises(InvalidArgument, match=f"libsplit: .*{message}"):
             opened.run(None, {"x": X, "lengths": np.array(lengths, np.int64)})
+        assert opened.get_providers() == [EP, CPU]
         good = opened.run(None, {"x": X, "lengths": np.array([1, 5])})
         assert_same(good, pieces(X, [1, 5], 1))
 
@@ -407,5 +409,12 @@ class TestOptions:
     ])
     def test_a_bad_option_is_an_error_that_names_it(self, session, capfd, name, bad, message):
         """Python's InferenceSession prints it, and goes on without the provider."""
-        session(self.model, provider_options={name: bad})
+        opened = session(self.model, provider_options={name: bad})
         assert f"libsplit: provider option {message}" in capfd.readouterr().out
+        assert opened.get_providers() == [CPU]
+
+    def test_a_bad_option_is_raised_where_falling_back_is_off(self, devices):
+        options = ort.SessionOptions()
+        options.add_provider_for_devices(devices, {"min_bytes": "1k"})
+        with pytest.raises(RuntimeError, match="libsplit: provider option min_bytes=1k"):
+            ort.InferenceSession(self.model.SerializeToString(), options, enable_fallback=0)
