@@ -5,17 +5,20 @@
 //! | `lib.rs` | the functions that ONNX Runtime looks for in the library |
 //! | `provider.rs`, `claims.rs` | the plugin execution provider, and which nodes it takes |
 //! | `custom_ops.rs` | the custom ops |
-//! | `node.rs`, `params.rs` | how a node is run, for both, and its parameters |
+//! | `node.rs`, `plan.rs` | how a node is run, for both, and what a run leaves to the next |
+//! | `attributes.rs`, `params.rs` | a node's parameters |
 //! | `tensor.rs`, `strings.rs` | ONNX Runtime's values |
 //! | `ort.rs` | ONNX Runtime's function table, statuses, and the guard at the boundary |
 //! | `abi.rs` | structures of ONNX Runtime that `ort-sys` lacks |
 
 mod abi;
+mod attributes;
 mod claims;
 mod custom_ops;
 mod node;
 mod ort;
 mod params;
+mod plan;
 mod provider;
 mod strings;
 mod tensor;

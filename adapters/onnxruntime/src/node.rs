@@ -1,36 +1,26 @@
 //! A Split node of a model, and how it is run: the same for the provider and for custom ops.
 
+use crate::attributes;
 use crate::ort::{ort_call, Error, Ort};
 use crate::params::{Attributes, Rules};
+use crate::plan::{Outputs, Plan};
 use crate::strings::Strings;
 use crate::tensor::{self, Input};
-use core::ffi::{c_void, CStr};
+use core::ffi::c_void;
 use core::ptr;
-use libsplit::ffi::{
-    libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer,
-    libsplit_status, libsplit_task_fn, libsplit_tensor,
-};
+use libsplit::ffi::{libsplit_dtype, libsplit_executor, libsplit_task_fn};
 use ort_sys::{OrtKernelContext, OrtKernelInfo};
 use smallvec::SmallVec;
+use std::sync::RwLock;
 
 /// A node, with what it says of itself.
 pub struct Node {
     ort: Ort,
     attributes: Attributes,
     inputs: usize,
+    /// The last run's. Runs use it at the same time; one that it is not for makes another.
+    last: RwLock<Option<Plan>>,
 }
-
-/// The descriptor of an output that nothing uses.
-const UNWANTED: libsplit_tensor = libsplit_tensor {
-    data: ptr::null_mut(),
-    data_bytes: 0,
-    shape: ptr::null_mut(),
-    strides: ptr::null_mut(),
-    rank: 0,
-    capacity: 0,
-    dtype: libsplit_dtype(0),
-    bit_offset: 0,
-};
 
 impl Node {
     /// Reads the node's attributes.
@@ -45,16 +35,31 @@ impl Node {
             ort_call!(ort, KernelInfo_GetOutputCount, info, &raw mut outputs)?;
         }
         // SAFETY: as above.
-        let integer = |name| unsafe { integer(ort, info, name) };
-        let attributes = Attributes {
-            rules,
-            axis: integer(c"axis"),
-            num_outputs: integer(c"num_outputs"),
-            // SAFETY: as above.
-            lengths: unsafe { integers(ort, info, c"split") },
-            outputs,
+        let (axis, num_outputs, lengths) = unsafe {
+            let axis = attributes::integer(ort, info, c"axis")?;
+            let num_outputs = attributes::integer(ort, info, c"num_outputs")?;
+            (axis, num_outputs, attributes::integers(ort, info, c"split")?)
         };
-        Ok(Self { ort, attributes, inputs })
+        // Of ONNX's own operators, ONNX Runtime has checked them.
+        if let Rules::AnySplit | Rules::VariadicSplit = rules {
+            if let Some(given) = num_outputs.filter(|&n| usize::try_from(n) != Ok(outputs)) {
+                return Err(Error::Refused(format!(
+                    "attribute num_outputs is {given}, the node has {outputs} outputs: make them \
+                     agree, or leave the attribute out"
+                )));
+            }
+            if lengths.as_ref().is_some_and(Vec::is_empty) {
+                return Err(Error::Refused(
+                    "attribute split is not a list of integers, or it is empty: make it one of \
+                     lengths, or leave it out"
+                        .into(),
+                ));
+            }
+        }
+        let lengths = lengths.unwrap_or_default();
+        let (axis, num_outputs) = (axis.unwrap_or(0), num_outputs.unwrap_or(0));
+        let attributes = Attributes { rules, axis, num_outputs, lengths, outputs };
+        Ok(Self { ort, attributes, inputs, last: RwLock::new(None) })
     }
 
     /// Runs the node. May be called by many threads at a time.
@@ -67,59 +72,71 @@ impl Node {
             .ok_or_else(|| Error::Refused("the node has no input to split".into()))?;
         // SAFETY: as above.
         let lengths = unsafe { self.lengths_input(context) }?;
-        let lengths = lengths.as_ref().map(|lengths| (lengths.descriptor(), &lengths.shape[..]));
-        let Self { attributes, .. } = self;
-        let count = [attributes.lengths.len().try_into().unwrap_or(i64::MAX)];
-        let lengths = attributes.lengths(lengths, &count);
-        let params = attributes.params(lengths.as_ref());
-        let source = libsplit_tensor { dtype: attributes.dtype(input.dtype), ..input.descriptor() };
-
-        let rank = input.shape.len();
-        let mut shapes: SmallVec<[i64; 64]> = SmallVec::from_elem(0, rank * attributes.outputs);
-        let mut outputs: SmallVec<[_; 16]> = SmallVec::from_elem(UNWANTED, attributes.outputs);
-        let extents = shapes.as_mut_ptr();
-        for (index, output) in outputs.iter_mut().enumerate() {
-            output.shape = extents.wrapping_add(index * rank);
-            output.capacity = source.rank;
-        }
-        let (source, params, outputs_ptr) =
-            (&raw const source, &raw const params, outputs.as_mut_ptr());
-        // SAFETY: the descriptors are complete, and every shape has room for `rank` entries.
-        check(|error| unsafe {
-            libsplit_infer(source, params, outputs_ptr, attributes.outputs, error)
-        })?;
-
-        let mut strings = Strings::new(self.ort, &input, attributes.axis);
-        for (index, output) in outputs.iter_mut().enumerate() {
-            let shape = &shapes[index * rank..][..rank];
-            // SAFETY: the caller's promise.
-            let value = unsafe { tensor::output(self.ort, context, index, shape) }?;
-            if input.dtype == libsplit_dtype::STRING {
-                // SAFETY: tensors of strings; the shape is the one that was inferred.
-                unsafe { strings.next_to(value, shape) }?;
-            } else if value.is_null() {
-                *output = UNWANTED;
-            } else {
-                // SAFETY: a tensor, not one of strings.
-                output.data = unsafe { tensor::data(self.ort, value) }?;
+        let lengths = lengths.as_ref();
+        if let Ok(last) = self.last.try_read() {
+            if let Some(plan) = last.as_ref().filter(|plan| plan.is_for(&input, lengths)) {
+                // SAFETY: as above.
+                let outputs = unsafe { self.outputs(context, plan) }?;
+                if plan.is_for_outputs(&outputs) {
+                    // SAFETY: as above; the outputs have the plan's shapes.
+                    return unsafe { self.copy(context, plan, &input, &outputs) };
+                }
             }
         }
+        let Self { attributes, .. } = self;
+        // SAFETY: as above.
+        let allocate = |plan: &Plan| unsafe { self.outputs(context, plan) };
+        let (plan, outputs) = Plan::new(attributes, &input, lengths, allocate)?;
+        // SAFETY: as above; the outputs have the plan's shapes.
+        unsafe { self.copy(context, &plan, &input, &outputs) }?;
+        // While other runs use the last plan, it stays.
+        if let Ok(mut last) = self.last.try_write() {
+            *last = Some(plan);
+        }
+        Ok(())
+    }
+
+    /// Asks for the outputs, of the plan's shapes.
+    ///
+    /// # Safety
+    /// As [`Node::run`].
+    unsafe fn outputs(
+        &self,
+        context: *mut OrtKernelContext,
+        plan: &Plan,
+    ) -> Result<Outputs, Error> {
+        // SAFETY: the caller's promise.
+        let output = |index| unsafe { tensor::output(self.ort, context, index, plan.shape(index)) };
+        (0..self.attributes.outputs).map(output).collect()
+    }
+
+    /// Copies the pieces.
+    ///
+    /// # Safety
+    /// As [`Node::run`]; the plan must be for the input, and the outputs must have its shapes.
+    unsafe fn copy(
+        &self,
+        context: *mut OrtKernelContext,
+        plan: &Plan,
+        input: &Input,
+        outputs: &Outputs,
+    ) -> Result<(), Error> {
         if input.dtype == libsplit_dtype::STRING {
+            let mut strings = Strings::new(self.ort, input, self.attributes.axis);
+            for (index, value) in outputs.iter().enumerate() {
+                // SAFETY: tensors of strings; the shape is the plan's.
+                unsafe { strings.next_to(*value, plan.shape(index)) }?;
+            }
             return Ok(());
         }
+        let mut targets: SmallVec<[_; 16]> = SmallVec::from_elem(ptr::null_mut(), outputs.len());
+        for (target, value) in targets.iter_mut().zip(outputs).filter(|(_, v)| !v.is_null()) {
+            // SAFETY: a tensor, not one of strings.
+            *target = unsafe { tensor::data(self.ort, *value) }?;
+        }
         let mut pool = Pool { ort: self.ort, context };
-        let executor = pool.executor();
-        // SAFETY: ONNX Runtime has allocated what the inferred shapes need.
-        check(|error| unsafe {
-            libsplit_copy(
-                source,
-                params,
-                outputs.as_ptr(),
-                attributes.outputs,
-                &raw const executor,
-                error,
-            )
-        })
+        // SAFETY: ONNX Runtime has allocated what the plan's shapes need.
+        unsafe { plan.copy(input.data, &targets, &pool.executor()) }
     }
 
     /// The lengths that the node is given at run time, if any.
@@ -166,60 +183,4 @@ unsafe extern "C" fn parallel_for(
     let result =
         unsafe { ort_call!(ort, KernelContext_ParallelFor, *context, task, count, 0, task_ctx) };
     i32::from(result.is_err())
-}
-
-/// Calls a function of libsplit; its message becomes the error's.
-fn check(call: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<(), Error> {
-    let mut error = libsplit_error {
-        struct_size: size_of::<libsplit_error>(),
-        status: libsplit_status::OK,
-        output_index: -1,
-        expected: 0,
-        actual: 0,
-        message: [0; 240],
-    };
-    let status = call(&raw mut error);
-    if status == libsplit_status::OK {
-        return Ok(());
-    }
-    // SAFETY: libsplit ends the message with a NUL.
-    let text = unsafe { crate::ort::text(error.message.as_ptr()) }.into_owned();
-    Err(match status {
-        libsplit_status::ERROR_INTERNAL => Error::Internal(text),
-        _ => Error::Refused(text),
-    })
-}
-
-/// An integer attribute; 0 if the node has none.
-///
-/// # Safety
-/// `info` must be that of the node whose kernel is being made.
-unsafe fn integer(ort: Ort, info: *const OrtKernelInfo, name: &CStr) -> i64 {
-    let mut value = 0;
-    // SAFETY: the caller's promise.
-    let found = unsafe {
-        ort_call!(ort, KernelInfoGetAttribute_int64, info, name.as_ptr(), &raw mut value)
-    };
-    found.map_or(0, |()| value)
-}
-
-/// An attribute of many integers; empty if the node has none.
-///
-/// # Safety
-/// As [`integer`].
-unsafe fn integers(ort: Ort, info: *const OrtKernelInfo, name: &CStr) -> Vec<i64> {
-    let (mut values, mut count) = (Vec::new(), 0);
-    // SAFETY: the caller's promise; the first call asks how many there are.
-    unsafe {
-        let ask = |values, count| {
-            ort_call!(ort, KernelInfoGetAttributeArray_int64, info, name.as_ptr(), values, count)
-        };
-        if ask(ptr::null_mut(), &raw mut count).is_ok() && count > 0 {
-            values.resize(count, 0);
-            if ask(values.as_mut_ptr(), &raw mut count).is_err() {
-                values.clear();
-            }
-        }
-    }
-    values
 }

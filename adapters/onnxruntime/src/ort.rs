@@ -154,10 +154,13 @@ impl Error {
     }
 }
 
-impl fmt::Debug for Error {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Status(_) => f.write_str("a status of ONNX Runtime"),
+            Self::Status(Status { ort, status }) => {
+                // SAFETY: a status of ours, which keeps its text.
+                f.write_str(&unsafe { text(((*ort.table()).GetErrorMessage)(status.as_ptr())) })
+            }
             Self::Refused(text) | Self::Internal(text) => f.write_str(text),
         }
     }

@@ -3,7 +3,7 @@
 use crate::ort::{ort_call, Error, Ort};
 use core::ffi::c_void;
 use core::ptr;
-use libsplit::ffi::{libsplit_dtype, libsplit_tensor};
+use libsplit::ffi::{libsplit_dtype, libsplit_dtype_bits, libsplit_tensor};
 use ort_sys::{ONNXTensorElementDataType as OrtDtype, OrtKernelContext, OrtValue};
 use smallvec::SmallVec;
 
@@ -16,7 +16,7 @@ pub struct Input {
     pub dtype: libsplit_dtype,
     pub shape: Shape,
     /// NULL for strings, whose characters only ONNX Runtime can get at.
-    data: *mut c_void,
+    pub data: *mut c_void,
 }
 
 impl Input {
@@ -44,6 +44,17 @@ impl Input {
             unsafe { ort_call!(ort, GetTensorMutableData, value.cast_mut(), &raw mut data) }?;
         }
         Ok(Some(Self { value, dtype, shape, data }))
+    }
+
+    /// The elements; none of strings.
+    pub fn bytes(&self) -> &[u8] {
+        let extents = self.shape.iter().map(|&extent| usize::try_from(extent).unwrap_or(0));
+        let count = extents.product::<usize>() * libsplit_dtype_bits(self.dtype) as usize / 8;
+        if self.data.is_null() || count == 0 {
+            return &[];
+        }
+        // SAFETY: the tensor's own elements, which live as long as the run, and so this.
+        unsafe { core::slice::from_raw_parts(self.data.cast(), count) }
     }
 
     /// How libsplit sees it. Borrows the shape.

@@ -89,6 +89,24 @@ def test_bad_lengths_are_an_error_with_the_reason(lengths, message):
         assert_same(good, pieces(X, [1, 4, 2], 1))
 
 
+@pytest.mark.parametrize("name, attributes, message", [
+    ("Split", {"split": [5.0, 1.0]}, "attribute split is not a list of integers"),
+    ("Split", {"split": 5}, "attribute split is not a list of integers"),
+    ("Split", {"split": ["5", "1"]}, "attribute split is not a list of integers"),
+    ("Split", {"axis": "x"}, "attribute axis is not an integer"),
+    ("Split", {"axis": [1]}, "attribute axis is not an integer"),
+    ("Split", {"axis": 1.0}, "attribute axis is not an integer"),
+    ("Split", {"num_outputs": 2.0}, "attribute num_outputs is not an integer"),
+    ("Split", {"num_outputs": 3}, "attribute num_outputs is 3, the node has 2 outputs"),
+    ("Split", {"num_outputs": 0}, "attribute num_outputs is 0, the node has 2 outputs"),
+    ("Split", {"num_outputs": -2}, "attribute num_outputs is -2, the node has 2 outputs"),
+    ("VariadicSplit", {"axis": "x", "lengths": [1, 1]}, "attribute axis is not an integer"),
+])
+def test_bad_attributes_are_an_error_with_the_reason(name, attributes, message):
+    with pytest.raises(Exception, match=f"libsplit: {message}"):
+        session(op(name, ["a", "b"], **attributes))
+
+
 class TestOverride:
     """6 into 4 parts: ONNX Runtime's own kernel refuses it."""
 

@@ -7,6 +7,7 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
 from onnx.backend.test.loader import load_model_tests
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from support import (CPU, EP, assert_same, constant, model_of, pieces, ran, random_bits, run_bits,
                      split_model, value)
@@ -168,6 +169,23 @@ def test_what_the_built_in_kernel_takes_beyond_the_operators_document(session):
         assert_same(session(model).run(None, feeds), built_in)
 
 
+@pytest.mark.parametrize("num_outputs", [3, 4])
+@pytest.mark.parametrize("extent", [0, 1, 2, 3, 4, 5])
+def test_num_outputs_that_is_not_the_number_of_outputs(session, num_outputs, extent):
+    """ONNX Runtime takes it up to the extent, and makes as many parts as there are outputs."""
+    model = split_model(["a", "b"], num_outputs=num_outputs, axis=-1)
+    x = np.arange(2 * extent, dtype=np.float32).reshape(2, extent)
+    built_in, opened = ort.InferenceSession(model.SerializeToString()), session(model)
+    if num_outputs <= extent:
+        assert_same(opened.run(None, {"x": x}), built_in.run(None, {"x": x}))
+        return
+    with pytest.raises(Exception, match=f"num_outputs value of {num_outputs}"):
+        built_in.run(None, {"x": x})
+    with pytest.raises(Exception, match=f"libsplit: num_outputs is {num_outputs}, the node has 2 "
+                                        f"outputs and axis -1 an extent of {extent}"):
+        opened.run(None, {"x": x})
+
+
 def test_dynamic_shapes(session):
     model = split_model(["a", "b"], lengths="input", axis=1, shape=["rows", "columns"])
     opened = session(model)
@@ -178,6 +196,46 @@ def test_dynamic_shapes(session):
         actual = opened.run(None, {"x": x, "lengths": np.array(lengths)})
         assert_same(actual, pieces(x, lengths, 1))
     assert ran(opened) == {EP: 200}
+
+
+def runs_that_differ():
+    """Each differs from the next in one thing that a plan depends on, or in none."""
+    x = np.arange(24, dtype=np.float32)
+    for shape, lengths in [((2, 12), [5, 7]), ((2, 12), [5, 7]), ((2, 12), [7, 5]), ((4, 6), [5, 1]),
+                           ((1, 4, 6), [2, 2]), ((4, 6), [6, 0]), ((4, 6), []), ((4, 6), [5, 1])]:
+        yield x.reshape(shape), lengths
+        x = x + 1
+
+
+@pytest.mark.parametrize("outputs", [["a", "b"], ["", "b"]])
+@pytest.mark.parametrize("dtype", [np.float32, object])
+def test_runs_that_differ_from_the_last_one(session, outputs, dtype):
+    element = TensorProto.FLOAT if dtype is np.float32 else TensorProto.STRING
+    opened = session(split_model(outputs, lengths="input", axis=1, opset=13, dtype=element))
+    for _ in range(3):
+        for x, lengths in runs_that_differ():
+            x = x if dtype is np.float32 else x.astype(str).astype(object)
+            expected = pieces(x, lengths or [x.shape[1] // 2] * 2, 1)
+            feeds = {"x": x, "lengths": np.array(lengths, np.int64)}
+            assert_same(opened.run(None, feeds), expected[-len(opened.get_outputs()):])
+            with pytest.raises(Exception, match="libsplit: .*adds up to 99, the axis has"):
+                opened.run(None, feeds | {"lengths": np.array([98, 1])})
+
+
+@pytest.mark.parametrize("different", [1, 2])
+def test_many_threads_run_the_same_or_two_in_turns(session, different):
+    opened = session(split_model(["a", "b", "c"], lengths="input", axis=1))
+
+    def work(seed):
+        for run in range(300):
+            lengths = [30 + (run + seed) % different, 1, 50]
+            x = np.full((20, sum(lengths)), seed * 1000 + run, np.float32)
+            x[:, ::7] = run
+            assert_same(opened.run(None, {"x": x, "lengths": np.array(lengths)}),
+                        pieces(x, lengths, 1))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
 
 
 def test_unknown_rank(session):
@@ -218,8 +276,9 @@ X = np.arange(12, dtype=np.float32).reshape(2, 6)
 def test_bad_lengths_at_run_time_are_an_error_with_the_reason(session, lengths, message):
     opened = session(split_model(["a", "b"], lengths="input", axis=1))
     for _ in range(3):
-        with pytest.raises(Exception, match=f"libsplit: .*{message}"):
+        with pytest.raises(InvalidArgument, match=f"libsplit: .*{message}"):
             opened.run(None, {"x": X, "lengths": np.array(lengths, np.int64)})
+        assert opened.get_providers() == [EP, CPU]
         good = opened.run(None, {"x": X, "lengths": np.array([1, 5])})
         assert_same(good, pieces(X, [1, 5], 1))
 
@@ -350,5 +409,12 @@ class TestOptions:
     ])
     def test_a_bad_option_is_an_error_that_names_it(self, session, capfd, name, bad, message):
         """Python's InferenceSession prints it, and goes on without the provider."""
-        session(self.model, provider_options={name: bad})
+        opened = session(self.model, provider_options={name: bad})
         assert f"libsplit: provider option {message}" in capfd.readouterr().out
+        assert opened.get_providers() == [CPU]
+
+    def test_a_bad_option_is_raised_where_falling_back_is_off(self, devices):
+        options = ort.SessionOptions()
+        options.add_provider_for_devices(devices, {"min_bytes": "1k"})
+        with pytest.raises(RuntimeError, match="libsplit: provider option min_bytes=1k"):
+            ort.InferenceSession(self.model.SerializeToString(), options, enable_fallback=0)

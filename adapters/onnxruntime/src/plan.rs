@@ -1,0 +1,206 @@
+//! A split that has been decided: everything but the addresses, for runs whose input has the same
+//! shape, and whose lengths are the same.
+
+use crate::ort::Error;
+use crate::params::Attributes;
+use crate::tensor::{Input, Shape};
+use core::ffi::c_void;
+use core::ptr;
+use libsplit::ffi::{
+    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer, libsplit_params,
+    libsplit_plan, libsplit_plan_copy, libsplit_plan_init, libsplit_plan_size, libsplit_status,
+    libsplit_tensor,
+};
+use ort_sys::OrtValue;
+use smallvec::SmallVec;
+
+/// The values of a node's outputs in a run; NULL for one that nothing uses.
+pub type Outputs = SmallVec<[*mut OrtValue; 16]>;
+
+pub struct Plan {
+    input: Tensor,
+    lengths: Option<Tensor>,
+    /// The extents of every output.
+    shapes: Vec<i64>,
+    /// Whether each output is used.
+    is_used: Vec<bool>,
+    /// A `libsplit_plan`; empty for strings, which are not libsplit's to copy.
+    words: Vec<u64>,
+}
+
+/// What a plan depends on.
+struct Tensor {
+    dtype: libsplit_dtype,
+    shape: Shape,
+    /// The elements of lengths.
+    bytes: Vec<u8>,
+}
+
+impl Tensor {
+    fn is_like(&self, input: &Input) -> bool {
+        self.dtype == input.dtype && self.shape == input.shape
+    }
+}
+
+/// The descriptor of an output that nothing uses.
+const UNUSED: libsplit_tensor = libsplit_tensor {
+    data: ptr::null_mut(),
+    data_bytes: 0,
+    shape: ptr::null_mut(),
+    strides: ptr::null_mut(),
+    rank: 0,
+    capacity: 0,
+    dtype: libsplit_dtype(0),
+    bit_offset: 0,
+};
+
+impl Plan {
+    /// Decides the split of this input by these lengths, if the node is given any. `allocate` makes
+    /// the outputs, whose shapes it takes from the plan.
+    pub fn new(
+        attributes: &Attributes,
+        input: &Input,
+        lengths: Option<&Input>,
+        allocate: impl FnOnce(&Self) -> Result<Outputs, Error>,
+    ) -> Result<(Self, Outputs), Error> {
+        let count = [attributes.lengths.len().try_into().unwrap_or(i64::MAX)];
+        let given = lengths.map(|lengths| (lengths.descriptor(), &lengths.shape[..]));
+        let given = attributes.lengths(given, &count);
+        if given.is_none() {
+            check_num_outputs(attributes, &input.shape)?;
+        }
+        let params = attributes.params(given.as_ref());
+        let source = libsplit_tensor { dtype: attributes.dtype(input.dtype), ..input.descriptor() };
+
+        let rank = input.shape.len();
+        let mut shapes = vec![0i64; rank * attributes.outputs];
+        let mut outputs: SmallVec<[_; 16]> = SmallVec::from_elem(UNUSED, attributes.outputs);
+        let extents = shapes.as_mut_ptr();
+        for (index, output) in outputs.iter_mut().enumerate() {
+            output.shape = extents.wrapping_add(index * rank);
+            output.capacity = source.rank;
+        }
+        let (outputs_ptr, num_outputs) = (outputs.as_mut_ptr(), attributes.outputs);
+        // SAFETY: the descriptors are complete, and every shape has room for `rank` entries.
+        check(|error| unsafe {
+            libsplit_infer(&raw const source, &raw const params, outputs_ptr, num_outputs, error)
+        })?;
+
+        let lengths = lengths.map(|lengths| Tensor {
+            dtype: lengths.dtype,
+            shape: lengths.shape.clone(),
+            bytes: lengths.bytes().to_vec(),
+        });
+        let (dtype, shape) = (input.dtype, input.shape.clone());
+        let input = Tensor { dtype, shape, bytes: Vec::new() };
+        let mut plan = Self { input, lengths, shapes, is_used: Vec::new(), words: Vec::new() };
+        let values = allocate(&plan)?;
+        plan.is_used = values.iter().map(|value| !value.is_null()).collect();
+        if dtype != libsplit_dtype::STRING {
+            for (output, value) in outputs.iter_mut().zip(&values) {
+                if value.is_null() {
+                    *output = UNUSED;
+                }
+            }
+            plan.words = words(&source, &params, &outputs)?;
+        }
+        Ok((plan, values))
+    }
+
+    /// Whether it is for such an input and such lengths.
+    pub fn is_for(&self, input: &Input, lengths: Option<&Input>) -> bool {
+        let same_lengths = match (&self.lengths, lengths) {
+            (Some(own), Some(other)) => own.is_like(other) && own.bytes == other.bytes(),
+            (None, None) => true,
+            _ => false,
+        };
+        self.input.is_like(input) && same_lengths
+    }
+
+    /// Whether it is for a run in which these outputs are used.
+    pub fn is_for_outputs(&self, outputs: &Outputs) -> bool {
+        self.is_used.iter().zip(outputs).all(|(is_used, value)| *is_used != value.is_null())
+    }
+
+    /// The shape of an output.
+    pub fn shape(&self, index: usize) -> &[i64] {
+        let rank = self.input.shape.len();
+        &self.shapes[index * rank..][..rank]
+    }
+
+    /// Copies the pieces.
+    ///
+    /// # Safety
+    /// The plan must be for the input at `input`, and not for strings; `outputs` must have room for
+    /// the pieces.
+    pub unsafe fn copy(
+        &self,
+        input: *const c_void,
+        outputs: &[*mut c_void],
+        executor: &libsplit_executor,
+    ) -> Result<(), Error> {
+        let (plan, targets): (*const libsplit_plan, _) =
+            (self.words.as_ptr().cast(), outputs.as_ptr());
+        // SAFETY: the caller's promise.
+        check(|error| unsafe {
+            libsplit_plan_copy(plan, input, targets, outputs.len(), executor, error)
+        })
+    }
+}
+
+/// The plan itself, of outputs that are packed.
+fn words(
+    source: &libsplit_tensor,
+    params: &libsplit_params,
+    outputs: &[libsplit_tensor],
+) -> Result<Vec<u64>, Error> {
+    let size = libsplit_plan_size(source.rank, outputs.len());
+    let mut words = vec![0u64; size.div_ceil(size_of::<u64>())];
+    let (plan, num_outputs) = (words.as_mut_ptr().cast::<libsplit_plan>(), outputs.len());
+    // SAFETY: the descriptors are complete; the plan has as much room as it takes.
+    check(|error| unsafe {
+        libsplit_plan_init(plan, size, source, params, outputs.as_ptr(), num_outputs, error)
+    })?;
+    Ok(words)
+}
+
+/// ONNX Runtime takes a `num_outputs` that is not the number of outputs, and makes as many parts
+/// as there are outputs; but not where it is more than the extent.
+fn check_num_outputs(attributes: &Attributes, shape: &[i64]) -> Result<(), Error> {
+    let Attributes { num_outputs, outputs, axis, .. } = *attributes;
+    let rank = i64::try_from(shape.len()).unwrap_or(i64::MAX);
+    let index = if axis < 0 { axis.saturating_add(rank) } else { axis };
+    // An axis out of range is refused by libsplit.
+    let extent = usize::try_from(index).ok().and_then(|index| shape.get(index));
+    match extent {
+        Some(extent) if num_outputs > *extent && usize::try_from(num_outputs) != Ok(outputs) => {
+            Err(Error::Refused(format!(
+                "num_outputs is {num_outputs}, the node has {outputs} outputs and axis {axis} \
+                 an extent of {extent}: make num_outputs the number of outputs"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Calls a function of libsplit; its message becomes the error's.
+fn check(call: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<(), Error> {
+    let mut error = libsplit_error {
+        struct_size: size_of::<libsplit_error>(),
+        status: libsplit_status::OK,
+        output_index: -1,
+        expected: 0,
+        actual: 0,
+        message: [0; 240],
+    };
+    let status = call(&raw mut error);
+    if status == libsplit_status::OK {
+        return Ok(());
+    }
+    // SAFETY: libsplit ends the message with a NUL.
+    let text = unsafe { crate::ort::text(error.message.as_ptr()) }.into_owned();
+    Err(match status {
+        libsplit_status::ERROR_INTERNAL => Error::Internal(text),
+        _ => Error::Refused(text),
+    })
+}
