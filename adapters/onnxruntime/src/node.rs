@@ -3,12 +3,12 @@
 use crate::attributes;
 use crate::ort::{ort_call, Error, Ort};
 use crate::params::{Attributes, Rules};
-use crate::plan::{Outputs, Plan};
+use crate::plan::{Call, Outputs, Plan};
 use crate::strings::Strings;
 use crate::tensor::{self, Input};
 use core::ffi::c_void;
 use core::ptr;
-use libsplit::ffi::{libsplit_dtype, libsplit_executor, libsplit_task_fn};
+use libsplit::ffi::{libsplit_dtype, libsplit_executor, libsplit_task_fn, libsplit_tensor};
 use ort_sys::{OrtKernelContext, OrtKernelInfo};
 use smallvec::SmallVec;
 use std::sync::RwLock;
@@ -18,7 +18,7 @@ pub struct Node {
     ort: Ort,
     attributes: Attributes,
     inputs: usize,
-    /// The last run's. Runs use it at the same time; one that it is not for makes another.
+    /// The last run's. Runs use it at the same time; one that it is not for leaves another.
     last: RwLock<Option<Plan>>,
 }
 
@@ -73,8 +73,11 @@ impl Node {
         // SAFETY: as above.
         let lengths = unsafe { self.lengths_input(context) }?;
         let lengths = lengths.as_ref();
+        let mut comes_again = false;
         if let Ok(last) = self.last.try_read() {
-            if let Some(plan) = last.as_ref().filter(|plan| plan.is_for(&input, lengths)) {
+            let plan = last.as_ref().filter(|plan| plan.is_for(&input, lengths));
+            comes_again = plan.is_some();
+            if let Some(plan) = plan.filter(|plan| plan.is_ready()) {
                 // SAFETY: as above.
                 let outputs = unsafe { self.outputs(context, plan) }?;
                 if plan.is_for_outputs(&outputs) {
@@ -86,9 +89,20 @@ impl Node {
         let Self { attributes, .. } = self;
         // SAFETY: as above.
         let allocate = |plan: &Plan| unsafe { self.outputs(context, plan) };
-        let (plan, outputs) = Plan::new(attributes, &input, lengths, allocate)?;
-        // SAFETY: as above; the outputs have the plan's shapes.
-        unsafe { self.copy(context, &plan, &input, &outputs) }?;
+        let once = |call: &Call, outputs: &mut [libsplit_tensor], values: &Outputs| {
+            for (output, value) in outputs.iter_mut().zip(values).filter(|(_, v)| !v.is_null()) {
+                // SAFETY: a tensor, not one of strings.
+                output.data = unsafe { tensor::data(self.ort, *value) }?;
+            }
+            let mut pool = Pool { ort: self.ort, context };
+            // SAFETY: ONNX Runtime has allocated what the plan's shapes need.
+            unsafe { call.copy(outputs, &pool.executor()) }
+        };
+        let (plan, outputs) = Plan::new(attributes, &input, lengths, comes_again, allocate, once)?;
+        if plan.is_ready() {
+            // SAFETY: as above; the outputs have the plan's shapes.
+            unsafe { self.copy(context, &plan, &input, &outputs) }?;
+        }
         // While other runs use the last plan, it stays.
         if let Ok(mut last) = self.last.try_write() {
             *last = Some(plan);

@@ -7,9 +7,9 @@ use crate::tensor::{Input, Shape};
 use core::ffi::c_void;
 use core::ptr;
 use libsplit::ffi::{
-    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer, libsplit_params,
-    libsplit_plan, libsplit_plan_copy, libsplit_plan_init, libsplit_plan_size, libsplit_status,
-    libsplit_tensor,
+    libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer,
+    libsplit_params, libsplit_plan, libsplit_plan_copy, libsplit_plan_init, libsplit_plan_size,
+    libsplit_status, libsplit_tensor,
 };
 use ort_sys::OrtValue;
 use smallvec::SmallVec;
@@ -24,7 +24,8 @@ pub struct Plan {
     shapes: Vec<i64>,
     /// Whether each output is used.
     is_used: Vec<bool>,
-    /// A `libsplit_plan`; empty for strings, which are not libsplit's to copy.
+    /// A `libsplit_plan`; empty until there has been a second such run, and for strings, which are
+    /// not libsplit's to copy.
     words: Vec<u64>,
 }
 
@@ -56,12 +57,15 @@ const UNUSED: libsplit_tensor = libsplit_tensor {
 
 impl Plan {
     /// Decides the split of this input by these lengths, if the node is given any. `allocate` makes
-    /// the outputs, whose shapes it takes from the plan.
+    /// the outputs, whose shapes it takes from the plan. The first such run is not worth a whole
+    /// plan: it is made where that `comes_again`, else `once` copies the pieces.
     pub fn new(
         attributes: &Attributes,
         input: &Input,
         lengths: Option<&Input>,
+        comes_again: bool,
         allocate: impl FnOnce(&Self) -> Result<Outputs, Error>,
+        once: impl FnOnce(&Call, &mut [libsplit_tensor], &Outputs) -> Result<(), Error>,
     ) -> Result<(Self, Outputs), Error> {
         let count = [attributes.lengths.len().try_into().unwrap_or(i64::MAX)];
         let given = lengths.map(|lengths| (lengths.descriptor(), &lengths.shape[..]));
@@ -102,9 +106,18 @@ impl Plan {
                     *output = UNUSED;
                 }
             }
-            plan.words = words(&source, &params, &outputs)?;
+            if comes_again {
+                plan.words = words(&source, &params, &outputs)?;
+            } else {
+                once(&Call { source: &source, params: &params }, &mut outputs, &values)?;
+            }
         }
         Ok((plan, values))
+    }
+
+    /// Whether there is all that a run needs.
+    pub fn is_ready(&self) -> bool {
+        !self.words.is_empty() || self.input.dtype == libsplit_dtype::STRING
     }
 
     /// Whether it is for such an input and such lengths.
@@ -144,6 +157,31 @@ impl Plan {
         // SAFETY: the caller's promise.
         check(|error| unsafe {
             libsplit_plan_copy(plan, input, targets, outputs.len(), executor, error)
+        })
+    }
+}
+
+/// What is split, and how.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    source: &'a libsplit_tensor,
+    params: &'a libsplit_params,
+}
+
+impl Call<'_> {
+    /// Copies the pieces without a plan.
+    ///
+    /// # Safety
+    /// `outputs` must have room for the pieces.
+    pub unsafe fn copy(
+        &self,
+        outputs: &[libsplit_tensor],
+        executor: &libsplit_executor,
+    ) -> Result<(), Error> {
+        let (Self { source, params }, targets) = (*self, outputs.as_ptr());
+        // SAFETY: the caller's promise.
+        check(|error| unsafe {
+            libsplit_copy(source, params, targets, outputs.len(), executor, error)
         })
     }
 }
