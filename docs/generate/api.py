@@ -40,6 +40,8 @@ def declarations(header):
             yield "constant", found[1], found[0], match[1]
         elif found := re.match(r"LIBSPLIT_API\s[^;(]*?(\w+)\([^;]*;", rest):
             yield "function", found[1], found[0].replace("LIBSPLIT_API", "").strip(), match[1]
+        elif found := re.match(r"static inline [^(]*?(\w+)\([^)]*\)", rest):
+            yield "function", found[1], found[0] + ";", match[1]
         else:
             raise SystemExit(f"no declaration after the comment: {match[1]}")
 
