@@ -68,6 +68,7 @@ static void print_piece(const char *input, int rank, const libsplit_tensor *piec
     for (int32_t i = 0; i < piece->rank; i++)
         printf("%c%" PRId64, i == 0 ? ' ' : 'x', piece->shape[reversed ? piece->rank - 1 - i : i]);
     printf(", %zu bytes\n", piece->data_bytes);
+    fflush(stdout); /* a line at a time, whatever the other ranks print */
 }
 
 static void read_part(char *input, const char *how, const char *prefix, int rank, int ranks) {
@@ -106,6 +107,8 @@ static void read_part(char *input, const char *how, const char *prefix, int rank
 }
 
 int main(int argc, char **argv) {
+    static char line[1 << 14];
+    setvbuf(stdout, line, _IOFBF, sizeof line);
     MPI_Init(&argc, &argv);
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
