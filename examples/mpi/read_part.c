@@ -68,7 +68,6 @@ static void print_piece(const char *input, int rank, const libsplit_tensor *piec
     for (int32_t i = 0; i < piece->rank; i++)
         printf("%c%" PRId64, i == 0 ? ' ' : 'x', piece->shape[reversed ? piece->rank - 1 - i : i]);
     printf(", %zu bytes\n", piece->data_bytes);
-    fflush(stdout); /* a line at a time, whatever the other ranks print */
 }
 
 static void read_part(char *input, const char *how, const char *prefix, int rank, int ranks) {
@@ -98,7 +97,9 @@ static void read_part(char *input, const char *how, const char *prefix, int rank
     read_piece(file, input, &in_file[rank], &in_memory[rank]);
     MPI_File_close(&file);
     write_piece(prefix, rank, &in_memory[rank]);
-    print_piece(input, rank, &in_memory[rank], found.reversed);
+    /* One rank prints for all: lines of several are cut and mixed by some of the launchers. */
+    for (int i = 0; rank == 0 && i < ranks; i++)
+        print_piece(input, i, &in_memory[i], found.reversed);
     free(in_memory[rank].data);
     free(in_memory);
     free(in_file);
@@ -107,8 +108,6 @@ static void read_part(char *input, const char *how, const char *prefix, int rank
 }
 
 int main(int argc, char **argv) {
-    static char line[1 << 14];
-    setvbuf(stdout, line, _IOFBF, sizeof line);
     MPI_Init(&argc, &argv);
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
