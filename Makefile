@@ -234,7 +234,7 @@ docs: build $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API refere
 	@rm -rf build/docs/site/rust && cp -r build/docs/target/doc build/docs/site/rust
 
 .PHONY: test-docs
-test-docs: docs cli onnxruntime python $(VENV)/onnxruntime-made
+test-docs: docs cli onnxruntime openvino python $(VENV)/onnxruntime-made
 	@echo "==> test: the guide's code and links"
 	$(call install_wheel,$(PYTHON))
 	@"$(PYTHON)" docs/check.py --site build/docs/site
