@@ -167,11 +167,6 @@ test-rust: toolchain
 	@echo "==> test: cargo test"
 	@cargo test --locked --no-run && $(limit) cargo test --locked
 
-.PHONY: test-neon
-test-neon: ## test the loops for 64-bit Arm under qemu, on Debian
-	@echo "==> test: NEON"
-	@tools/neon.sh
-
 .PHONY: test-examples
 test-examples: build $(VENV)/made
 	@echo "==> test: the examples"
