@@ -39,7 +39,7 @@ PROVIDER = "LibsplitExecutionProvider"
 # Longer than the threads of a session wait for more work before they go to sleep.
 PAUSE = 0.05
 TURN = 0.02
-# How often a session is opened anew: where its memory lies makes a difference, too.
+# How often the sessions of whole models are opened anew: where memory lies makes a difference, too.
 OPENINGS = 3
 GAPS = {"back to back": 0.0, "1 ms between": 0.001}
 
@@ -167,14 +167,15 @@ class Remote:
         return self.pipe.recv()
 
 
-def compare(model: bytes, feeds, threads: int, rounds: int, claim: str, nodes: bool) -> dict:
+def compare(model: bytes, feeds, threads: int, rounds: int, claim: str, *, nodes: bool,
+            openings: int = OPENINGS) -> dict:
     """The columns of a row: whole runs and, if wanted, the sums of the Split nodes."""
     row: dict = {}
     times: dict[str, list[tuple[float, float]]] = {gap: [] for gap in GAPS}
     sums = []
-    for _ in range(OPENINGS):
+    for _ in range(openings):
         with opened(model, feeds, threads, claim, profiles=False) as pair:
-            for index in range(max(1, rounds // OPENINGS)):
+            for index in range(max(1, rounds // openings)):
                 for gap, seconds in GAPS.items():
                     times[gap].append(in_turn(pair, index, seconds))
         if nodes:
@@ -225,7 +226,7 @@ def rows(threads=(1, 2), rounds: int = 5, workloads=WORKLOADS, claim: str = "all
         for count in threads:
             yield {"workload": name, "dtype": dtype, "shape": list(shape), "axis": axis,
                    "lengths": list(lengths), "bytes": x.nbytes, "threads": count,
-                   **compare(model, {"x": x}, count, rounds, claim, nodes=False)}
+                   **compare(model, {"x": x}, count, rounds, claim, nodes=False, openings=1)}
 
 
 def whole_models(names: list[str], threads, rounds: int, claim: str) -> Iterator[dict]:
