@@ -90,13 +90,14 @@ impl Split {
         None
     }
 
-    /// Whether ONNX Runtime surely makes equal parts of this extent.
+    /// Whether ONNX Runtime makes equal parts of the extent. One that is not known may leave nothing for
+    /// the last of three parts or more; of two, only extents of 0 and 1 do.
     fn has_good_parts(&self) -> bool {
-        let Some(extent) = self.extents().and_then(|(_, inner)| known(*inner.first()?)) else {
-            return false;
-        };
-        let others = extent.div_ceil(self.count()).checked_mul(self.count() - 1);
-        extent <= FLOAT_EXTENT && others.is_some_and(|others| others < extent)
+        let extent = self.extents().and_then(|(_, inner)| known(*inner.first()?));
+        extent.map_or(self.count() <= 2, |extent| {
+            let others = extent.div_ceil(self.count()).checked_mul(self.count() - 1);
+            extent <= FLOAT_EXTENT && others.is_some_and(|others| others < extent)
+        })
     }
 
     /// Bytes of the input, if the model tells.

@@ -456,9 +456,10 @@ REFUSED = "refuses a last part of 0"
     ([6], 0, 4, {"num_outputs": 4}, REFUSED),
     ([0, 4], 0, 1, {"num_outputs": 1}, REFUSED),
     ([2**24 + 1], 0, 2, {"dtype": UINT8, "num_outputs": 2}, REFUSED),
-    (["n"], 0, 2, {"num_outputs": 2}, REFUSED),
-    (None, 0, 2, {"num_outputs": 2}, REFUSED),
-    (["n"], 0, 2, {"opset": 13}, None),
+    (["n"], 0, 3, {"num_outputs": 3}, REFUSED),
+    (None, 0, 4, {"num_outputs": 4}, REFUSED),
+    (["n"], 0, 2, {"num_outputs": 2}, None),
+    (["n"], 0, 3, {"opset": 13}, None),
     ([2**16, 2**15], 0, 2, {"dtype": UINT8, "lengths": [1, 2**16 - 1]}, "so many elements"),
 ])
 def test_claims_by_benefit(session, capfd, shape, axis, outputs, options, expected):
