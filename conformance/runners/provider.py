@@ -25,6 +25,6 @@ def run(case):
     if case.dtype.startswith("complex"):
         raise NotThere("ONNX Runtime has no complex numbers")
     options = own.options()
-    options.add_provider_for_devices(devices, {})
+    options.add_provider_for_devices(devices, {"claim": "all"})
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     return own.run_with(case, options)

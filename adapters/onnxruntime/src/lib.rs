@@ -3,7 +3,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `lib.rs` | the functions that ONNX Runtime looks for in the library |
-//! | `provider.rs`, `claims.rs` | the plugin execution provider, and which nodes it takes |
+//! | `provider.rs` | the plugin execution provider |
+//! | `capability.rs`, `claims.rs` | which nodes it takes, and the rule for it |
 //! | `custom_ops.rs` | the custom ops |
 //! | `node.rs`, `plan.rs` | how a node is run, for both, and what a run leaves to the next |
 //! | `attributes.rs`, `params.rs` | a node's parameters |
@@ -13,6 +14,7 @@
 
 mod abi;
 mod attributes;
+mod capability;
 mod claims;
 mod custom_ops;
 mod node;

@@ -3,12 +3,12 @@
 use crate::attributes;
 use crate::ort::{ort_call, Error, Ort};
 use crate::params::{Attributes, Rules};
-use crate::plan::{Call, Outputs, Plan};
+use crate::plan::{Outputs, Plan};
 use crate::strings::Strings;
 use crate::tensor::{self, Input};
 use core::ffi::c_void;
 use core::ptr;
-use libsplit::ffi::{libsplit_dtype, libsplit_executor, libsplit_task_fn, libsplit_tensor};
+use libsplit::ffi::{libsplit_dtype, libsplit_executor, libsplit_task_fn};
 use ort_sys::{OrtKernelContext, OrtKernelInfo};
 use smallvec::SmallVec;
 use std::sync::RwLock;
@@ -17,10 +17,27 @@ use std::sync::RwLock;
 pub struct Node {
     ort: Ort,
     attributes: Attributes,
-    inputs: usize,
-    /// The last run's. Runs use it at the same time; one that it is not for leaves another.
+    lengths: Lengths,
+    /// For the shape that the model declares, if it does.
+    declared: Option<Plan>,
+    /// The last run's, of those with other shapes. Runs use it at the same time; one that it is not
+    /// for leaves another.
     last: RwLock<Option<Plan>>,
 }
+
+/// The second input.
+enum Lengths {
+    Absent,
+    /// A constant of the model, and its elements, which lie where they are aligned.
+    Constant(Input, #[allow(dead_code)] Vec<u64>),
+    /// Whatever it is in each run.
+    Given,
+}
+
+// SAFETY: the constant is the node's own, and only read.
+unsafe impl Send for Lengths {}
+// SAFETY: as above.
+unsafe impl Sync for Lengths {}
 
 impl Node {
     /// Reads the node's attributes.
@@ -59,7 +76,61 @@ impl Node {
         let lengths = lengths.unwrap_or_default();
         let (axis, num_outputs) = (axis.unwrap_or(0), num_outputs.unwrap_or(0));
         let attributes = Attributes { rules, axis, num_outputs, lengths, outputs };
-        Ok(Self { ort, attributes, inputs, last: RwLock::new(None) })
+        // SAFETY: the caller's promise.
+        let lengths = unsafe { Lengths::new(ort, info, inputs) }?;
+        let mut node = Self { ort, attributes, lengths, declared: None, last: RwLock::new(None) };
+        // What is wrong with a plan is said where a run needs one.
+        // SAFETY: as above.
+        node.declared = unsafe { node.plan_declared(info) }.unwrap_or(None);
+        Ok(node)
+    }
+
+    /// A plan for the shape that the model declares for the input.
+    ///
+    /// # Safety
+    /// As [`Node::new`].
+    unsafe fn plan_declared(&self, info: *const OrtKernelInfo) -> Result<Option<Plan>, Error> {
+        let ort = self.ort;
+        let lengths = match &self.lengths {
+            Lengths::Absent => None,
+            Lengths::Constant(lengths, _) => Some(lengths),
+            Lengths::Given => return Ok(None),
+        };
+        // SAFETY: the caller's promise; the type is ours, and released when it has been read.
+        let declared = unsafe {
+            let mut of_input = ptr::null_mut();
+            ort_call!(ort, KernelInfo_GetInputTypeInfo, info, 0, &raw mut of_input)?;
+            let declared = tensor::declared(ort, of_input);
+            ((*ort.table()).ReleaseTypeInfo)(of_input);
+            declared
+        };
+        let (dtype, shape) = declared?;
+        if shape.is_empty() || shape.iter().any(|extent| *extent < 0) {
+            return Ok(None);
+        }
+        let is_used = |index| {
+            let mut size = 0;
+            // SAFETY: the caller's promise. Asked for no name, it tells the size, with the NUL.
+            unsafe {
+                ort_call!(
+                    ort,
+                    KernelInfo_GetOutputName,
+                    info,
+                    index,
+                    ptr::null_mut(),
+                    &raw mut size
+                )
+            }
+            .map(|()| size > 1)
+        };
+        let is_used: Vec<_> =
+            (0..self.attributes.outputs).map(is_used).collect::<Result<_, _>>()?;
+        let input = Input::without_data(dtype, shape)?;
+        let (plan, ()) = Plan::new(&self.attributes, &input, lengths, |plan, call, outputs| {
+            plan.set_used(is_used.into_iter(), outputs);
+            plan.prepare(call, outputs)
+        })?;
+        Ok(Some(plan))
     }
 
     /// Runs the node. May be called by many threads at a time.
@@ -70,44 +141,97 @@ impl Node {
         // SAFETY: the caller's promise.
         let input = unsafe { Input::get(self.ort, context, 0) }?
             .ok_or_else(|| Error::Refused("the node has no input to split".into()))?;
-        // SAFETY: as above.
-        let lengths = unsafe { self.lengths_input(context) }?;
-        let lengths = lengths.as_ref();
+        if let Some(plan) = self.declared.as_ref().filter(|plan| plan.is_for(&input)) {
+            // SAFETY: as above; the plan is for the input.
+            if unsafe { self.run_plan(plan, context, &input) }? {
+                return Ok(());
+            }
+        }
+        let given;
+        let lengths = match &self.lengths {
+            Lengths::Absent => None,
+            Lengths::Constant(lengths, _) => Some(lengths),
+            Lengths::Given => {
+                // SAFETY: as above.
+                given = unsafe { Input::get(self.ort, context, 1) }?;
+                given.as_ref()
+            }
+        };
         let mut comes_again = false;
         if let Ok(last) = self.last.try_read() {
-            let plan = last.as_ref().filter(|plan| plan.is_for(&input, lengths));
-            comes_again = plan.is_some();
-            if let Some(plan) = plan.filter(|plan| plan.is_ready()) {
-                // SAFETY: as above.
-                let outputs = unsafe { self.outputs(context, plan) }?;
-                if plan.is_for_outputs(&outputs) {
-                    // SAFETY: as above; the outputs have the plan's shapes.
-                    return unsafe { self.copy(context, plan, &input, &outputs) };
+            let is_for = |plan: &&Plan| plan.is_for(&input) && plan.is_for_lengths(lengths);
+            if let Some(plan) = last.as_ref().filter(is_for) {
+                comes_again = true;
+                // SAFETY: as above; the plan is for the input and the lengths.
+                if plan.is_ready() && unsafe { self.run_plan(plan, context, &input) }? {
+                    return Ok(());
                 }
             }
         }
-        let Self { attributes, .. } = self;
         // SAFETY: as above.
-        let allocate = |plan: &Plan| unsafe { self.outputs(context, plan) };
-        let once = |call: &Call, outputs: &mut [libsplit_tensor], values: &Outputs| {
-            for (output, value) in outputs.iter_mut().zip(values).filter(|(_, v)| !v.is_null()) {
-                // SAFETY: a tensor, not one of strings.
-                output.data = unsafe { tensor::data(self.ort, *value) }?;
-            }
-            let mut pool = Pool { ort: self.ort, context };
-            // SAFETY: ONNX Runtime has allocated what the plan's shapes need.
-            unsafe { call.copy(outputs, &pool.executor()) }
-        };
-        let (plan, outputs) = Plan::new(attributes, &input, lengths, comes_again, allocate, once)?;
-        if plan.is_ready() {
-            // SAFETY: as above; the outputs have the plan's shapes.
-            unsafe { self.copy(context, &plan, &input, &outputs) }?;
-        }
+        let plan = unsafe { self.run_anew(context, &input, lengths, comes_again) }?;
         // While other runs use the last plan, it stays.
         if let Ok(mut last) = self.last.try_write() {
             *last = Some(plan);
         }
         Ok(())
+    }
+
+    /// Runs by a plan, unless that is not for the outputs that are used.
+    ///
+    /// # Safety
+    /// As [`Node::run`]; the plan must be for the input and its lengths.
+    unsafe fn run_plan(
+        &self,
+        plan: &Plan,
+        context: *mut OrtKernelContext,
+        input: &Input,
+    ) -> Result<bool, Error> {
+        // SAFETY: the caller's promise.
+        let outputs = unsafe { self.outputs(context, plan) }?;
+        if !plan.is_for_outputs(&outputs) {
+            return Ok(false);
+        }
+        // SAFETY: as above; the outputs have the plan's shapes.
+        unsafe { self.copy(context, plan, input, &outputs) }?;
+        Ok(true)
+    }
+
+    /// Runs where there is no plan yet, and makes one. The first run that is as it is not worth a
+    /// whole one: it is prepared where that `comes_again`.
+    ///
+    /// # Safety
+    /// As [`Node::run`].
+    unsafe fn run_anew(
+        &self,
+        context: *mut OrtKernelContext,
+        input: &Input,
+        lengths: Option<&Input>,
+        comes_again: bool,
+    ) -> Result<Plan, Error> {
+        let (plan, values) = Plan::new(&self.attributes, input, lengths, |plan, call, outputs| {
+            // SAFETY: the caller's promise.
+            let values = unsafe { self.outputs(context, plan) }?;
+            plan.set_used(values.iter().map(|value| !value.is_null()), outputs);
+            if comes_again {
+                plan.prepare(call, outputs)?;
+            } else if input.dtype != libsplit_dtype::STRING {
+                for (output, value) in outputs.iter_mut().zip(&values).filter(|(_, v)| !v.is_null())
+                {
+                    // SAFETY: a tensor, not one of strings.
+                    output.data = unsafe { tensor::data(self.ort, *value) }?;
+                }
+                let mut pool = Pool { ort: self.ort, context };
+                // SAFETY: ONNX Runtime has allocated what the plan's shapes need.
+                unsafe { call.copy(outputs, &pool.executor()) }?;
+            }
+            Ok(values)
+        })?;
+        if plan.is_ready() {
+            // SAFETY: the caller's promise; the outputs have the plan's shapes.
+            unsafe { self.copy(context, &plan, input, &values) }?;
+        }
+        Ok(plan)
     }
 
     /// Asks for the outputs, of the plan's shapes.
@@ -152,17 +276,42 @@ impl Node {
         // SAFETY: ONNX Runtime has allocated what the plan's shapes need.
         unsafe { plan.copy(input.data, &targets, &pool.executor()) }
     }
+}
 
-    /// The lengths that the node is given at run time, if any.
-    ///
+impl Lengths {
     /// # Safety
-    /// As [`Node::run`].
-    unsafe fn lengths_input(&self, context: *mut OrtKernelContext) -> Result<Option<Input>, Error> {
-        if self.inputs < 2 {
-            return Ok(None);
+    /// As [`Node::new`].
+    unsafe fn new(ort: Ort, info: *const OrtKernelInfo, inputs: usize) -> Result<Self, Error> {
+        if inputs < 2 {
+            return Ok(Self::Absent);
         }
-        // SAFETY: the caller's promise.
-        unsafe { Input::get(self.ort, context, 1) }
+        let (mut is_constant, mut value) = (0, ptr::null());
+        // SAFETY: the caller's promise; a constant is a tensor.
+        unsafe {
+            ort_call!(
+                ort,
+                KernelInfoGetConstantInput_tensor,
+                info,
+                1,
+                &raw mut is_constant,
+                &raw mut value
+            )?;
+            if is_constant == 0 || value.is_null() {
+                return Ok(Self::Given);
+            }
+            Ok(Self::constant(Input::of(ort, value)?))
+        }
+    }
+
+    fn constant(lengths: Input) -> Self {
+        let word = |bytes: &[u8]| {
+            let mut word = [0; size_of::<u64>()];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_ne_bytes(word)
+        };
+        let words: Vec<_> = lengths.bytes().chunks(size_of::<u64>()).map(word).collect();
+        let data = words.as_ptr().cast_mut().cast();
+        Self::Constant(Input { value: ptr::null(), data, ..lengths }, words)
     }
 }
 

@@ -18,29 +18,17 @@ use smallvec::SmallVec;
 pub type Outputs = SmallVec<[*mut OrtValue; 16]>;
 
 pub struct Plan {
-    input: Tensor,
-    lengths: Option<Tensor>,
+    dtype: libsplit_dtype,
+    shape: Shape,
+    /// Those that the node was given by an input, as bytes.
+    lengths: Option<(libsplit_dtype, Shape, Vec<u8>)>,
     /// The extents of every output.
     shapes: Vec<i64>,
     /// Whether each output is used.
     is_used: Vec<bool>,
-    /// A `libsplit_plan`; empty until there has been a second such run, and for strings, which are
-    /// not libsplit's to copy.
+    /// A `libsplit_plan`; empty until one is prepared, and for strings, which are not libsplit's to
+    /// copy.
     words: Vec<u64>,
-}
-
-/// What a plan depends on.
-struct Tensor {
-    dtype: libsplit_dtype,
-    shape: Shape,
-    /// The elements of lengths.
-    bytes: Vec<u8>,
-}
-
-impl Tensor {
-    fn is_like(&self, input: &Input) -> bool {
-        self.dtype == input.dtype && self.shape == input.shape
-    }
 }
 
 /// The descriptor of an output that nothing uses.
@@ -56,17 +44,14 @@ const UNUSED: libsplit_tensor = libsplit_tensor {
 };
 
 impl Plan {
-    /// Decides the split of this input by these lengths, if the node is given any. `allocate` makes
-    /// the outputs, whose shapes it takes from the plan. The first such run is not worth a whole
-    /// plan: it is made where that `comes_again`, else `once` copies the pieces.
-    pub fn new(
+    /// Decides the split of this input by these lengths, if the node is given any. `finish` is given
+    /// the plan, whose shapes are decided, with the call that is planned and its outputs.
+    pub fn new<T>(
         attributes: &Attributes,
         input: &Input,
         lengths: Option<&Input>,
-        comes_again: bool,
-        allocate: impl FnOnce(&Self) -> Result<Outputs, Error>,
-        once: impl FnOnce(&Call, &mut [libsplit_tensor], &Outputs) -> Result<(), Error>,
-    ) -> Result<(Self, Outputs), Error> {
+        finish: impl FnOnce(&mut Self, &Call, &mut [libsplit_tensor]) -> Result<T, Error>,
+    ) -> Result<(Self, T), Error> {
         let count = [attributes.lengths.len().try_into().unwrap_or(i64::MAX)];
         let given = lengths.map(|lengths| (lengths.descriptor(), &lengths.shape[..]));
         let given = attributes.lengths(given, &count);
@@ -90,44 +75,59 @@ impl Plan {
             libsplit_infer(&raw const source, &raw const params, outputs_ptr, num_outputs, error)
         })?;
 
-        let lengths = lengths.map(|lengths| Tensor {
-            dtype: lengths.dtype,
-            shape: lengths.shape.clone(),
-            bytes: lengths.bytes().to_vec(),
-        });
-        let (dtype, shape) = (input.dtype, input.shape.clone());
-        let input = Tensor { dtype, shape, bytes: Vec::new() };
-        let mut plan = Self { input, lengths, shapes, is_used: Vec::new(), words: Vec::new() };
-        let values = allocate(&plan)?;
-        plan.is_used = values.iter().map(|value| !value.is_null()).collect();
-        if dtype != libsplit_dtype::STRING {
-            for (output, value) in outputs.iter_mut().zip(&values) {
-                if value.is_null() {
-                    *output = UNUSED;
-                }
-            }
-            if comes_again {
-                plan.words = words(&source, &params, &outputs)?;
-            } else {
-                once(&Call { source: &source, params: &params }, &mut outputs, &values)?;
-            }
+        let mut plan = Self {
+            dtype: input.dtype,
+            shape: input.shape.clone(),
+            lengths: lengths
+                .map(|given| (given.dtype, given.shape.clone(), given.bytes().to_vec())),
+            shapes,
+            is_used: Vec::new(),
+            words: Vec::new(),
+        };
+        let call = Call { source: &source, params: &params };
+        let made = finish(&mut plan, &call, &mut outputs)?;
+        Ok((plan, made))
+    }
+
+    /// Says which outputs are used, here and in what is planned.
+    pub fn set_used(
+        &mut self,
+        is_used: impl Iterator<Item = bool>,
+        outputs: &mut [libsplit_tensor],
+    ) {
+        self.is_used = is_used.collect();
+        for (output, _) in outputs.iter_mut().zip(&self.is_used).filter(|(_, is_used)| !**is_used) {
+            *output = UNUSED;
         }
-        Ok((plan, values))
+    }
+
+    /// Prepares the runs to come.
+    pub fn prepare(&mut self, call: &Call, outputs: &[libsplit_tensor]) -> Result<(), Error> {
+        if self.dtype != libsplit_dtype::STRING {
+            self.words = words(call.source, call.params, outputs)?;
+        }
+        Ok(())
     }
 
     /// Whether there is all that a run needs.
     pub fn is_ready(&self) -> bool {
-        !self.words.is_empty() || self.input.dtype == libsplit_dtype::STRING
+        !self.words.is_empty() || self.dtype == libsplit_dtype::STRING
     }
 
-    /// Whether it is for such an input and such lengths.
-    pub fn is_for(&self, input: &Input, lengths: Option<&Input>) -> bool {
-        let same_lengths = match (&self.lengths, lengths) {
-            (Some(own), Some(other)) => own.is_like(other) && own.bytes == other.bytes(),
+    /// Whether it is for such an input.
+    pub fn is_for(&self, input: &Input) -> bool {
+        self.dtype == input.dtype && self.shape == input.shape
+    }
+
+    /// Whether it is for such lengths.
+    pub fn is_for_lengths(&self, lengths: Option<&Input>) -> bool {
+        match (&self.lengths, lengths) {
+            (Some((dtype, shape, bytes)), Some(given)) => {
+                *dtype == given.dtype && *shape == given.shape && bytes == given.bytes()
+            }
             (None, None) => true,
             _ => false,
-        };
-        self.input.is_like(input) && same_lengths
+        }
     }
 
     /// Whether it is for a run in which these outputs are used.
@@ -137,7 +137,7 @@ impl Plan {
 
     /// The shape of an output.
     pub fn shape(&self, index: usize) -> &[i64] {
-        let rank = self.input.shape.len();
+        let rank = self.shape.len();
         &self.shapes[index * rank..][..rank]
     }
 
@@ -162,7 +162,6 @@ impl Plan {
 }
 
 /// What is split, and how.
-#[derive(Clone, Copy)]
 pub struct Call<'a> {
     source: &'a libsplit_tensor,
     params: &'a libsplit_params,
@@ -178,10 +177,10 @@ impl Call<'_> {
         outputs: &[libsplit_tensor],
         executor: &libsplit_executor,
     ) -> Result<(), Error> {
-        let (Self { source, params }, targets) = (*self, outputs.as_ptr());
+        let (Self { source, params }, targets) = (self, outputs.as_ptr());
         // SAFETY: the caller's promise.
         check(|error| unsafe {
-            libsplit_copy(source, params, targets, outputs.len(), executor, error)
+            libsplit_copy(*source, *params, targets, outputs.len(), executor, error)
         })
     }
 }

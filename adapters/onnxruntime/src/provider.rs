@@ -5,7 +5,7 @@ use crate::abi::{
     OrtEp, OrtEpApi, OrtEpFactory, OrtEpGraphSupportInfo, OrtKernelDef, OrtKernelImpl,
     OrtKernelRegistry, VERSION,
 };
-use crate::claims::Claims;
+use crate::capability::Capability;
 use crate::node::Node;
 use crate::ort::{guard, ort_call, text, Error, Ort};
 use crate::params::Rules;
@@ -257,7 +257,7 @@ unsafe extern "system" fn create_ep(
     let factory = unsafe { Factory::of(factory) };
     guard(factory.ort, || {
         // SAFETY: options and logger of the session that the provider is for.
-        let claims = unsafe { Claims::new(factory.ort, factory.api, options, logger) }?;
+        let capability = unsafe { Capability::new(factory.ort, factory.api, options, logger) }?;
         let base = OrtEp {
             version: VERSION,
             get_name: ep_name,
@@ -275,7 +275,7 @@ unsafe extern "system" fn create_ep(
             get_kernel_registry,
             is_concurrent_run_supported: None,
         };
-        let provider = Box::new(Provider { base, factory, claims });
+        let provider = Box::new(Provider { base, factory, capability });
         // SAFETY: an address to write to; ONNX Runtime gives it back to `release_ep`.
         unsafe { ep.write(Box::into_raw(provider).cast()) };
         Ok(())
@@ -322,7 +322,7 @@ unsafe extern "system" fn is_stream_aware(_: *const OrtEpFactory) -> bool {
 struct Provider<'a> {
     base: OrtEp,
     factory: &'a Factory,
-    claims: Claims,
+    capability: Capability,
 }
 
 unsafe extern "system" fn ep_name(_: *const OrtEp) -> *const c_char {
@@ -338,7 +338,7 @@ unsafe extern "system" fn get_capability(
     // SAFETY: ONNX Runtime passes what `create_ep` has given to it.
     let provider = unsafe { &*ep.cast::<Provider<'_>>() };
     // SAFETY: a graph of ONNX Runtime's, and where the claims on it go.
-    guard(provider.factory.ort, || unsafe { provider.claims.of_graph(graph, info) })
+    guard(provider.factory.ort, || unsafe { provider.capability.of_graph(graph, info) })
 }
 
 unsafe extern "system" fn get_kernel_registry(

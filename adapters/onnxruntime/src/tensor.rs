@@ -4,7 +4,7 @@ use crate::ort::{ort_call, Error, Ort};
 use core::ffi::c_void;
 use core::ptr;
 use libsplit::ffi::{libsplit_dtype, libsplit_dtype_bits, libsplit_tensor};
-use ort_sys::{ONNXTensorElementDataType as OrtDtype, OrtKernelContext, OrtValue};
+use ort_sys::{ONNXTensorElementDataType as OrtDtype, OrtKernelContext, OrtTypeInfo, OrtValue};
 use smallvec::SmallVec;
 
 /// Extents; on the stack as long as there are not more than models usually have.
@@ -36,6 +36,13 @@ impl Input {
             return Ok(None);
         }
         // SAFETY: ONNX Runtime lets only tensors through to where this adapter asks for them.
+        unsafe { Self::of(ort, value) }.map(Some)
+    }
+
+    /// # Safety
+    /// `value` must be a tensor.
+    pub unsafe fn of(ort: Ort, value: *const OrtValue) -> Result<Self, Error> {
+        // SAFETY: the caller's promise.
         let (dtype, shape) = unsafe { dtype_and_shape(ort, value) }?;
         let dtype = from_ort(dtype)?;
         let mut data = ptr::null_mut();
@@ -43,7 +50,12 @@ impl Input {
             // SAFETY: a tensor; inputs are only read.
             unsafe { ort_call!(ort, GetTensorMutableData, value.cast_mut(), &raw mut data) }?;
         }
-        Ok(Some(Self { value, dtype, shape, data }))
+        Ok(Self { value, dtype, shape, data })
+    }
+
+    /// One of which nothing but the shape is known.
+    pub fn without_data(dtype: i32, shape: Shape) -> Result<Self, Error> {
+        Ok(Self { value: ptr::null(), dtype: from_ort(dtype)?, shape, data: ptr::null_mut() })
     }
 
     /// The elements; none of strings.
@@ -71,6 +83,27 @@ impl Input {
             bit_offset: 0,
         }
     }
+}
+
+/// The element type of a value, and the extents that the model declares, -1 for one that it does not
+/// tell; of no axis for a shape of which it tells nothing, as of a scalar's.
+///
+/// # Safety
+/// `info` must be that of a value, and have lived until now.
+pub unsafe fn declared(ort: Ort, info: *const OrtTypeInfo) -> Result<(i32, Shape), Error> {
+    let (mut tensor, mut dtype, mut rank, mut shape) = (ptr::null(), 0i32, 0, Shape::new());
+    // SAFETY: the caller's promise; what is got lives as long.
+    unsafe {
+        ort_call!(ort, CastTypeInfoToTensorInfo, info, &raw mut tensor)?;
+        if !tensor.is_null() {
+            let out = (&raw mut dtype).cast::<OrtDtype>();
+            ort_call!(ort, GetTensorElementType, tensor, out)?;
+            ort_call!(ort, GetDimensionsCount, tensor, &raw mut rank)?;
+            shape.resize(rank, 0);
+            ort_call!(ort, GetDimensions, tensor, shape.as_mut_ptr(), rank)?;
+        }
+    }
+    Ok((dtype, shape))
 }
 
 /// # Safety

@@ -18,11 +18,13 @@ def devices():
 
 @pytest.fixture
 def session(devices, tmp_path):
-    """Opens a model with the provider. The nodes it ran on which provider: ran(session)."""
+    """Opens a model with the provider, which takes all Splits if no options say otherwise. The nodes
+    it ran on which provider: ran(session)."""
 
     def open_session(model, options=None, provider_options=None):
         options = options or ort.SessionOptions()
-        options.add_provider_for_devices(devices, provider_options or {})
+        options.add_provider_for_devices(
+            devices, {"claim": "all"} if provider_options is None else provider_options)
         options.enable_profiling = True
         options.profile_file_prefix = str(tmp_path / "profile")
         return ort.InferenceSession(model.SerializeToString(), options)

@@ -380,7 +380,7 @@ class TestOptions:
         ("0", {EP: 2}), ("4000", {EP: 2}), ("4001", {EP: 1, CPU: 1}), (str(2**64 - 1), {EP: 1, CPU: 1}),
     ])
     def test_nodes_known_to_be_small_are_left_to_onnx_runtime(self, session, min_bytes, expected):
-        opened = session(self.model, provider_options={"min_bytes": min_bytes})
+        opened = session(self.model, provider_options={"claim": "all", "min_bytes": min_bytes})
         opened.run(None, self.feeds)
         assert ran(opened) == expected
 
@@ -394,19 +394,23 @@ class TestOptions:
     def test_claims_are_logged_on_request(self, session, capfd):
         options = ort.SessionOptions()
         options.log_severity_level = 2
-        session(split_model(["a", "b"], num_outputs=2), options)
-        assert "libsplit takes" not in capfd.readouterr().err
-        options = ort.SessionOptions()
-        options.log_severity_level = 2
-        session(split_model(["a", "b"], num_outputs=2), options, {"log_claims": "1"})
-        assert "libsplit takes node 'split' (Split-18)" in capfd.readouterr().err
+        model = split_model(["a", "b"], shape=[1000, 64], num_outputs=2)
+        session(model, options, {})
+        assert "libsplit" not in capfd.readouterr().err
+        for claim, expected in (("all", "takes node 'split' (Split-18): all are to be taken"),
+                                ("benefit", "leaves node 'split' (Split-18): the pieces of a row are long")):
+            options = ort.SessionOptions()
+            options.log_severity_level = 2
+            session(model, options, {"log_claims": "1", "claim": claim})
+            assert f"libsplit {expected}" in capfd.readouterr().err
 
     @pytest.mark.filterwarnings("ignore:Specified 'providers'")
     @pytest.mark.parametrize("name, bad, message", [
         ("min_bytes", "-1", "min_bytes=-1: not a number of bytes"),
         ("min_bytes", "1k", "min_bytes=1k: not a number of bytes"),
+        ("claim", "most", "claim=most: neither all nor benefit"),
         ("log_claims", "yes", "log_claims=yes: neither 0 nor 1"),
-        ("min_byte", "1", "min_byte=1: unknown; there are min_bytes and log_claims"),
+        ("min_byte", "1", "min_byte=1: unknown; there are claim, min_bytes and log_claims"),
     ])
     def test_a_bad_option_is_an_error_that_names_it(self, session, capfd, name, bad, message):
         """Python's InferenceSession prints it, and goes on without the provider."""
@@ -419,3 +423,69 @@ class TestOptions:
         options.add_provider_for_devices(devices, {"min_bytes": "1k"})
         with pytest.raises(RuntimeError, match="libsplit: provider option min_bytes=1k"):
             ort.InferenceSession(self.model.SerializeToString(), options, enable_fallback=0)
+
+
+FLOAT16, STRING, UINT8 = TensorProto.FLOAT16, TensorProto.STRING, TensorProto.UINT8
+SHORT = "many short pieces of rows"
+REFUSED = "refuses a last part of 0"
+
+
+@pytest.mark.parametrize("shape, axis, outputs, options, expected", [
+    # What it is faster at.
+    ([25200, 85], 1, 3, {"lengths": [4, 1, 80]}, SHORT),
+    ([8, 4096, 8], -1, 4, {"lengths": [2] * 4}, SHORT),
+    ([1080, 1920, 3], 2, 3, {"dtype": UINT8, "num_outputs": 3}, SHORT),
+    (["height", "width", 3], 2, 3, {"dtype": UINT8, "num_outputs": 3}, SHORT),
+    (["batch", 8400, 84], 2, 2, {"lengths": [4, 80]}, SHORT),
+    ([8400, 40], 1, 2, {"lengths": "input"}, SHORT),
+    ([8, 512, 2304], 2, 3, {"lengths": [768] * 3}, "more than caches hold"),
+    ([1, 4096, 22016], 2, 2, {"dtype": FLOAT16, "opset": 13}, "more than caches hold"),
+    # What it is not.
+    ([1, 3072], 1, 3, {"lengths": [1024] * 3}, None),
+    ([32, 32], 1, 2, {"lengths": [16, 16]}, None),
+    ([8, 8], 1, 2, {"opset": 13}, None),
+    ([1, 64, 80, 80], 1, 2, {"lengths": [32, 32]}, None),
+    ([1, 512, 2304], 2, 3, {"lengths": [768] * 3}, None),
+    ([8400, 84], 1, 2, {"lengths": [42, 42]}, None),
+    (["rows", 1600], 1, 4, {"opset": 13}, None),
+    (["rows", "columns"], 1, 2, {"lengths": "input"}, None),
+    (None, 0, 2, {"lengths": [1, 2]}, None),
+    ([100_000, 4], 1, 2, {"dtype": STRING, "num_outputs": 2}, None),
+    # What ONNX Runtime cannot run, or not whatever the extent is.
+    ([4], 0, 2, {"opset": 1}, "no kernel for Split-1"),
+    ([4], 0, 3, {"lengths": [1, 2, 1], "unused": True}, "outputs without a name"),
+    ([6], 0, 4, {"num_outputs": 4}, REFUSED),
+    ([0, 4], 0, 1, {"num_outputs": 1}, REFUSED),
+    ([2**24 + 1], 0, 2, {"dtype": UINT8, "num_outputs": 2}, REFUSED),
+    (["n"], 0, 3, {"num_outputs": 3}, REFUSED),
+    (None, 0, 4, {"num_outputs": 4}, REFUSED),
+    (["n"], 0, 2, {"num_outputs": 2}, None),
+    (["n"], 0, 3, {"opset": 13}, None),
+    ([2**16, 2**15], 0, 2, {"dtype": UINT8, "lengths": [1, 2**16 - 1]}, "so many elements"),
+])
+def test_claims_by_benefit(session, capfd, shape, axis, outputs, options, expected):
+    """Taken with this reason; None: left to ONNX Runtime."""
+    names = [f"o{i}" for i in range(outputs)]
+    if options.pop("unused", False):
+        names[1] = ""
+    log = ort.SessionOptions()
+    log.log_severity_level = 2
+    session(split_model(names, shape=shape, axis=axis, **options), log, {"log_claims": "1"})
+    logged = capfd.readouterr().err
+    assert f"libsplit {'takes' if expected else 'leaves'} node 'split'" in logged
+    assert (expected or "") in logged
+
+
+@pytest.mark.parametrize("given", [(4, 6), (8, 6), (4, 9), (2, 4, 3)])
+def test_an_input_of_another_shape_than_the_model_declares(session, given):
+    """ONNX Runtime checks what a user gives, but not what nodes before give: it only warns."""
+    node = helper.make_node("Reshape", ["x", "shape"], ["reshaped"])
+    split = helper.make_node("Split", ["reshaped"], ["a", "b", "c"], axis=-1, num_outputs=3)
+    model = model_of([node, split], [value("x", shape=["n"]), value("shape", TensorProto.INT64, ["r"])],
+                     [value(name) for name in "abc"])
+    model.graph.value_info.append(value("reshaped", shape=[4, 6]))
+    opened = session(model)
+    x = np.arange(np.prod(given), dtype=np.float32)
+    for _ in range(3):
+        actual = opened.run(None, {"x": x, "shape": np.array(given)})
+        assert_same(actual, pieces(x.reshape(given), [given[-1] // 3] * 3, len(given) - 1))

@@ -48,7 +48,7 @@ def test_one_call_is_enough(split: bytes, tmp_path: pathlib.Path) -> None:
         assert session.get_providers() == [OURS, CPU]
         first, second = session.run(None, {"x": NUMBERS})
         assert bits(np.concatenate([first, second])) == bits(NUMBERS)
-    assert claims(model=split) == {OURS: ["Split"]}
+    assert claims(model=split, claim="all") == {OURS: ["Split"]}
 
 
 def test_the_same_by_the_calls_of_onnxruntime(split: bytes) -> None:
@@ -72,7 +72,8 @@ def test_the_custom_ops_are_in_the_library() -> None:
 
 
 def test_provider_options(split: bytes) -> None:
-    assert claims(model=split, min_bytes=10**6) == {CPU: ["Split"]}
+    assert claims(model=split, claim="all") == {OURS: ["Split"]}
+    assert claims(model=split, claim="all", min_bytes=10**6) == {CPU: ["Split"]}
     session = ls.session(split, log_claims=True)
     assert session.get_provider_options()[OURS] == {"log_claims": "1"}
     with pytest.raises(RuntimeError, match="min_byte=1"):
@@ -120,8 +121,8 @@ def test_sequences_are_rewritten_in_memory(tmp_path: pathlib.Path) -> None:
     onnx.save(pieces_model([7, 3], 3, [0, -1]), path)
     on_disk = path.read_bytes()
     assert claims(model=path) == {CPU: ["SequenceAt", "SequenceAt", "SplitToSequence"]}
-    assert claims(model=path, rewrite_sequences=True) == {OURS: ["Split"]}
-    assert claims(model=on_disk, rewrite_sequences=True) == {OURS: ["Split"]}
+    assert claims(model=path, rewrite_sequences=True, claim="all") == {OURS: ["Split"]}
+    assert claims(model=on_disk, rewrite_sequences=True, claim="all") == {OURS: ["Split"]}
     expected = by_onnxruntime(onnx.load(path), {"x": NUMBERS})
     session = ls.session(path, rewrite_sequences=True)
     assert bits(session.run(None, {"x": NUMBERS})) == bits(expected)
@@ -146,7 +147,7 @@ def test_external_data_is_found_after_rewriting(
     for directory, name in places:
         monkeypatch.chdir(directory)
         session = ls.session(name, rewrite_sequences=True)
-        assert "Split" in claims(model=name, rewrite_sequences=True)[OURS]
+        assert "Split" in claims(model=name, rewrite_sequences=True, claim="all")[OURS]
         assert bits(session.run(None, {"x": FINITE})) == bits(expected)
 
 

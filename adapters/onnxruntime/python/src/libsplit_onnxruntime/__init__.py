@@ -3,7 +3,8 @@
     import libsplit_onnxruntime as ls
     sess = ls.session("model.onnx")
 
-opens a session in which libsplit runs every Split node. The same with the calls of onnxruntime:
+opens a session in which libsplit runs the Split nodes that onnxruntime cannot run or runs slower;
+with claim="all", every one. The same with the calls of onnxruntime:
 
     ort.register_execution_provider_library("libsplit", ls.get_library_path())
     devices = [d for d in ort.get_ep_devices() if d.ep_name == ls.get_ep_name()]
@@ -89,7 +90,7 @@ def session(
     rewrite_sequences: bool = False,
     **provider_options: object,
 ) -> onnxruntime.InferenceSession:
-    """An ``onnxruntime.InferenceSession`` in which libsplit runs the Split nodes.
+    """An ``onnxruntime.InferenceSession`` in which libsplit runs Split nodes.
 
     model: a path, or the bytes of a model.
 
@@ -102,7 +103,8 @@ def session(
     rewrite_sequences: run ``libsplit_onnxruntime.rewrite`` on the model in memory first, which
     turns SplitToSequence into Split where it can; needs the package onnx.
 
-    provider_options: options of the execution provider; True and False become "1" and "0".
+    provider_options: options of the execution provider, such as claim="all", by which it takes the
+    nodes too that it is of no benefit to; True and False become "1" and "0".
 
     ImportError: there is no onnxruntime, or no onnx where it is needed. RuntimeError: onnxruntime
     is older than 1.24. ValueError: sess_options has providers already. And what onnxruntime raises.

@@ -1,0 +1,275 @@
+//! What the provider says of a model: which nodes it takes, by the options that it is added with.
+
+use crate::abi::{OrtEpApi, OrtEpGraphSupportInfo};
+use crate::claims::{Claim, Split};
+use crate::ort::{ort_call, text, Error, Ort};
+use crate::tensor::{self, Shape};
+use core::ffi::CStr;
+use core::ptr;
+use libsplit::ffi::{libsplit_dtype, libsplit_dtype_bits};
+use ort_sys::{
+    OrtGraph, OrtLogger, OrtLoggingLevel, OrtNode, OrtOpAttrType, OrtSessionOptions, OrtValueInfo,
+};
+use std::ffi::CString;
+
+/// How ONNX Runtime passes on the options of `add_provider_for_devices`: behind this.
+const PREFIX: &str = "ep.libsplitexecutionprovider.";
+
+/// The options, and what it takes to say what came of them.
+pub struct Capability {
+    ort: Ort,
+    api: &'static OrtEpApi,
+    logger: *const OrtLogger,
+    /// Whether every Split is taken, or only those that it is of benefit to.
+    all: bool,
+    /// Nodes whose input is known to have fewer bytes stay ONNX Runtime's, if it can run them.
+    min_bytes: u64,
+    /// Whether claims are logged as warnings, which are seen by default.
+    as_warnings: bool,
+}
+
+impl Capability {
+    /// Reads the provider's options.
+    ///
+    /// # Safety
+    /// `options` and `logger` must be those of the session that the provider is made for.
+    pub unsafe fn new(
+        ort: Ort,
+        api: &'static OrtEpApi,
+        options: *const OrtSessionOptions,
+        logger: *const OrtLogger,
+    ) -> Result<Self, Error> {
+        let mut own = Self { ort, api, logger, all: false, min_bytes: 0, as_warnings: false };
+        // SAFETY: the caller's promise.
+        for (name, value) in unsafe { provider_options(ort, options) }? {
+            let refused = |what| Error::Refused(format!("provider option {name}={value}: {what}"));
+            match name.as_str() {
+                "claim" => match value.as_str() {
+                    "all" => own.all = true,
+                    "benefit" => own.all = false,
+                    _ => return Err(refused("neither all nor benefit")),
+                },
+                "min_bytes" => {
+                    let number = value.parse();
+                    own.min_bytes = number.map_err(|_| refused("not a number of bytes"))?;
+                }
+                "log_claims" => match value.as_str() {
+                    "0" => own.as_warnings = false,
+                    "1" => own.as_warnings = true,
+                    _ => return Err(refused("neither 0 nor 1")),
+                },
+                _ => return Err(refused("unknown; there are claim, min_bytes and log_claims")),
+            }
+        }
+        Ok(own)
+    }
+
+    /// Claims what it can of a graph.
+    ///
+    /// # Safety
+    /// `graph` and `info` must be what ONNX Runtime asks about.
+    pub unsafe fn of_graph(
+        &self,
+        graph: *const OrtGraph,
+        info: *mut OrtEpGraphSupportInfo,
+    ) -> Result<(), Error> {
+        let Self { ort, api, .. } = *self;
+        let mut count = 0;
+        // SAFETY: the caller's promise.
+        unsafe { ort_call!(ort, Graph_GetNumNodes, graph, &raw mut count) }?;
+        let mut nodes = vec![ptr::null(); count];
+        // SAFETY: the caller's promise, and room for as many nodes as there are.
+        unsafe { ort_call!(ort, Graph_GetNodes, graph, nodes.as_mut_ptr(), count) }?;
+        for node in nodes {
+            let mut kernel = ptr::null();
+            // SAFETY: a node of the graph.
+            ort.check(unsafe {
+                (api.graph_support_info_look_up_kernel)(info, node, &raw mut kernel)
+            })?;
+            if kernel.is_null() {
+                continue;
+            }
+            // SAFETY: as above; that there is a kernel means that it is a Split.
+            let (is_taken, why) = self.decide(&unsafe { self.describe(node) }?);
+            if is_taken {
+                // SAFETY: as above.
+                ort.check(unsafe { (api.graph_support_info_add_single_node)(info, node) })?;
+            }
+            // SAFETY: as above.
+            unsafe { self.log(node, is_taken, why) }?;
+        }
+        Ok(())
+    }
+
+    /// Whether to take a node by the options, and why.
+    fn decide(&self, split: &Split) -> (bool, &'static str) {
+        let is_small = || split.bytes().is_some_and(|bytes| bytes < self.min_bytes);
+        match split.claim() {
+            Claim::Needed(why) => (true, why),
+            _ if is_small() => (false, "smaller than min_bytes"),
+            Claim::Faster(why) => (true, why),
+            Claim::Left(_) if self.all => (true, "all are to be taken"),
+            Claim::Left(why) => (false, why),
+        }
+    }
+
+    /// What the model tells of a Split.
+    ///
+    /// # Safety
+    /// `node` must be a Split.
+    unsafe fn describe(&self, node: *const OrtNode) -> Result<Split, Error> {
+        let ort = self.ort;
+        let (mut version, mut num_inputs, mut num_outputs) = (0, 0, 0);
+        // SAFETY: the caller's promise.
+        unsafe {
+            ort_call!(ort, Node_GetSinceVersion, node, &raw mut version)?;
+            ort_call!(ort, Node_GetNumInputs, node, &raw mut num_inputs)?;
+            ort_call!(ort, Node_GetNumOutputs, node, &raw mut num_outputs)?;
+        }
+        let (mut inputs, mut outputs) =
+            (vec![ptr::null(); num_inputs], vec![ptr::null(); num_outputs]);
+        // SAFETY: the caller's promise, and room for as many values as there are.
+        unsafe {
+            ort_call!(ort, Node_GetInputs, node, inputs.as_mut_ptr(), num_inputs)?;
+            ort_call!(ort, Node_GetOutputs, node, outputs.as_mut_ptr(), num_outputs)?;
+        }
+        let input = inputs.first().copied().unwrap_or(ptr::null());
+        // SAFETY: values of the node's, and the node.
+        let ((dtype, shape), axis, split, types) = unsafe {
+            (
+                type_of(ort, input)?,
+                attribute(ort, node, c"axis", OrtOpAttrType::ORT_OP_ATTR_INT)?,
+                attribute(ort, node, c"split", OrtOpAttrType::ORT_OP_ATTR_INTS)?,
+                outputs.iter().map(|value| type_of(ort, *value)).collect::<Result<Vec<_>, _>>()?,
+            )
+        };
+        let axis = axis.first().copied().unwrap_or(0);
+        let length = |shape: &Shape| {
+            let rank = i64::try_from(shape.len()).ok()?;
+            let axis = if axis < 0 { axis.checked_add(rank)? } else { axis };
+            shape.get(usize::try_from(axis).ok()?).copied()
+        };
+        // The numbers of the types that Split has are libsplit's.
+        let element = match libsplit_dtype(dtype) {
+            libsplit_dtype::STRING => 0,
+            dtype => u64::from(libsplit_dtype_bits(dtype) / 8),
+        };
+        Ok(Split {
+            version,
+            element,
+            shape: shape.to_vec(),
+            axis,
+            lengths: types.iter().map(|(_, shape)| length(shape).unwrap_or(-1)).collect(),
+            has_unused: outputs.iter().any(|value| value.is_null()),
+            has_lengths: !split.is_empty() || inputs.get(1).is_some_and(|value| !value.is_null()),
+        })
+    }
+
+    /// # Safety
+    /// `node` must be a node of the graph that is asked about.
+    unsafe fn log(&self, node: *const OrtNode, is_taken: bool, why: &str) -> Result<(), Error> {
+        let level = if self.as_warnings {
+            OrtLoggingLevel::ORT_LOGGING_LEVEL_WARNING
+        } else {
+            OrtLoggingLevel::ORT_LOGGING_LEVEL_INFO
+        };
+        let (mut name, mut version) = (ptr::null(), 0);
+        // SAFETY: the caller's promise; the name lives as long as the node.
+        let message = unsafe {
+            ort_call!(self.ort, Node_GetName, node, &raw mut name)?;
+            ort_call!(self.ort, Node_GetSinceVersion, node, &raw mut version)?;
+            let verb = if is_taken { "takes" } else { "leaves" };
+            format!("libsplit {verb} node '{}' (Split-{version}): {why}", text(name))
+        };
+        let message = CString::new(message).unwrap_or_default();
+        let (file, function) = (c"capability.rs".as_ptr(), c"log".as_ptr());
+        // SAFETY: the session's logger, which lives as long as its provider.
+        unsafe {
+            let line = i32::try_from(line!()).unwrap_or(0);
+            let message = message.as_ptr();
+            ort_call!(
+                self.ort,
+                Logger_LogMessage,
+                self.logger,
+                level,
+                message,
+                file.cast(),
+                line,
+                function
+            )
+        }
+    }
+}
+
+/// The options that the provider was added with, without the prefix.
+///
+/// # Safety
+/// `options` must be a session's.
+unsafe fn provider_options(
+    ort: Ort,
+    options: *const OrtSessionOptions,
+) -> Result<Vec<(String, String)>, Error> {
+    let mut pairs = ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe { ort_call!(ort, GetSessionOptionsConfigEntries, options, &raw mut pairs) }?;
+    let (mut keys, mut values, mut count) = (ptr::null(), ptr::null(), 0);
+    // SAFETY: pairs of our own, whose texts are copied before they are released.
+    let found = unsafe {
+        ((*ort.table()).GetKeyValuePairs)(pairs, &raw mut keys, &raw mut values, &raw mut count);
+        let pair = |i| (text(*keys.add(i)), text(*values.add(i)).into_owned());
+        let pairs = (0..count).map(pair);
+        pairs.filter_map(|(key, value)| Some((key.strip_prefix(PREFIX)?.into(), value))).collect()
+    };
+    // SAFETY: they are ours, and not used any more.
+    unsafe { ((*ort.table()).ReleaseKeyValuePairs)(pairs) };
+    Ok(found)
+}
+
+/// The type of a value, and as much of its shape as the model tells.
+///
+/// # Safety
+/// `value` must be NULL or a value of the graph that is asked about.
+unsafe fn type_of(ort: Ort, value: *const OrtValueInfo) -> Result<(i32, Shape), Error> {
+    if value.is_null() {
+        return Ok((0, Shape::new()));
+    }
+    let mut info = ptr::null();
+    // SAFETY: the caller's promise; the information lives as long as the value.
+    unsafe {
+        ort_call!(ort, GetValueInfoTypeInfo, value, &raw mut info)?;
+        tensor::declared(ort, info)
+    }
+}
+
+/// The integers of an attribute; none if the node does not have it.
+///
+/// # Safety
+/// `node` must be a node of the graph that is asked about.
+unsafe fn attribute(
+    ort: Ort,
+    node: *const OrtNode,
+    name: &CStr,
+    kind: OrtOpAttrType,
+) -> Result<Vec<i64>, Error> {
+    let mut attribute = ptr::null();
+    // SAFETY: the caller's promise. An absent attribute is an error, or NULL.
+    let found =
+        unsafe { ort_call!(ort, Node_GetAttributeByName, node, name.as_ptr(), &raw mut attribute) };
+    if found.is_err() || attribute.is_null() {
+        return Ok(Vec::new());
+    }
+    let mut values = vec![0i64; 1];
+    let mut size = 0;
+    // SAFETY: the node's own attribute. Where there is too little room, the size is told.
+    unsafe {
+        let room = values.len() * size_of::<i64>();
+        let out = values.as_mut_ptr().cast();
+        if ort_call!(ort, ReadOpAttr, attribute, kind, out, room, &raw mut size).is_err() {
+            values.resize(size / size_of::<i64>(), 0);
+            let out = values.as_mut_ptr().cast();
+            ort_call!(ort, ReadOpAttr, attribute, kind, out, size, &raw mut size)?;
+        }
+    }
+    values.truncate(size / size_of::<i64>());
+    Ok(values)
+}

