@@ -2,7 +2,7 @@
 //! a part of the matrix at a time.
 
 use super::kernel::combine::LINE;
-use super::kernel::transpose::{Scratch, Transpose};
+use super::kernel::transpose::{scratch, Scratch, Transpose};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
@@ -116,22 +116,26 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// As [`Columns::copy`].
     unsafe fn transpose(&self, tuning: Tuning) {
         let &Self { rows, unit, .. } = self;
-        let Some(kernel) = tuning.kernels.transpose(unit) else { return };
-        let streams = tuning.non_temporal.is_some();
-        let head = if streams { self.rows_to_line() } else { Some(0) };
+        let transpose_rows = match unit {
+            1 => Self::transpose_rows::<{ scratch(1) }>,
+            2 => Self::transpose_rows::<{ scratch(2) }>,
+            _ => Self::transpose_rows::<{ scratch(4) }>,
+        };
+        let through = tuning.through_caches();
+        let head = if tuning.non_temporal.is_some() { self.rows_to_line() } else { Some(0) };
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
-                return self.transpose_rows(kernel, 0..rows, true);
+                return transpose_rows(self, 0..rows, tuning);
             };
             if head > 0 {
-                self.transpose_rows(kernel, 0..head, false);
+                transpose_rows(self, 0..head, through);
             }
             // Of larger matrices, what is more than one run is best read row by row, which is what CPUs are ahead of.
             let is_small = self.count <= MOST || self.count * rows * unit <= SMALL;
             let block = if is_small { rows } else { div_rem(BLOCK, unit).0 };
             for rows in math::parts(head..rows, block) {
-                self.transpose_rows(kernel, rows, streams);
+                transpose_rows(self, rows, tuning);
             }
         }
     }
@@ -141,24 +145,28 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// # Safety
     /// As [`Columns::copy`].
     #[inline(never)]
-    unsafe fn transpose_rows(
-        &self,
-        kernel: unsafe fn(&Transpose<'_>),
-        rows: Range<usize>,
-        streams: bool,
-    ) {
-        let &Self { step, unit, .. } = self;
+    unsafe fn transpose_rows<const SCRATCH: usize>(&self, rows: Range<usize>, tuning: Tuning) {
+        let &Self { step, unit: width, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
-        let mut scratch = Scratch::NEW;
+        let mut scratch = Scratch::<SCRATCH>::NEW;
         let scratch = (&raw mut scratch).cast();
         self.each_run::<MOST>(|first, targets| {
             for target in &mut *targets {
-                *target = target.wrapping_add(rows.start * unit);
+                *target = target.wrapping_add(rows.start * width);
             }
-            let source = source.wrapping_add(first * unit);
+            let source = source.wrapping_add(first * width);
+            let (rows, non_temporal) = (rows.len(), tuning.non_temporal);
             // SAFETY: the caller's promise.
             unsafe {
-                kernel(&Transpose { source, step, rows: rows.len(), targets, streams, scratch });
+                tuning.kernels.transpose(&Transpose {
+                    source,
+                    step,
+                    rows,
+                    width,
+                    targets,
+                    non_temporal,
+                    scratch,
+                });
             }
         });
     }

@@ -1,14 +1,16 @@
 //! Transposes: contiguous units of many rows become contiguous rows of their own.
 //!
-//! The idea: blocks of whole lines on both sides go through a scratch in the first-level cache, so that
-//! each line of the source is read once and each line of a target written once. Within a block, tiles
-//! of 16 bytes by as many rows as a register has room for are transposed in registers; each lane holds
-//! other rows, so that nothing moves from lane to lane.
+//! The idea: a block is a line of columns by a few lines of rows. 16 bytes by as many rows as a line
+//! has room for are transposed in registers; each lane holds other rows, so that nothing moves from
+//! lane to lane; and each line of a target is stored whole, next to its neighbours.
 //!
-//! The trick for targets that begin within a line and go past the caches: the rows before a block's own
-//! are transposed once more, so that what a target's line still lacks is on the scratch, in front.
+//! The trick: rows are often a power of two apart, and then their lines are all in a few sets of the
+//! first-level cache, which does not hold them until all of their columns are taken. So each line is
+//! taken at once, to a scratch where they lie one behind the other.
 //!
-//! Registers of a whole line need neither ([`whole_blocks`]).
+//! Targets that begin within a line, each elsewhere, and go past the caches get their blocks by way of
+//! the scratch: the rows before a block's own are transposed once more, so that what a target's line
+//! still lacks is there, in front.
 //!
 //! # Safety
 //! 1. The CPU must have the features of the level.
@@ -20,305 +22,175 @@
 
 use super::combine::LINE;
 use super::generic;
-use super::stream::stream as stream_lines;
-use super::vector::{load_rows, transposed, Vector, LANE};
+use super::vector::{load_rows, transposed, Vector};
+use super::NonTemporal;
 use core::arch::asm;
-use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+use core::ptr::null_mut;
 
-/// A matrix of `rows` rows, `step` bytes apart (backwards: wrapped), of a contiguous unit for each
-/// target: target `i` gets unit `i` of every row, one behind the other.
+/// A matrix of `rows` rows, `step` bytes apart (backwards: wrapped), of a contiguous unit of `width`
+/// bytes for each target: target `i` gets unit `i` of every row, one behind the other.
 #[derive(Clone, Copy)]
 pub(crate) struct Transpose<'a> {
     pub source: *const u8,
     pub step: usize,
     pub rows: usize,
+    pub width: usize,
     pub targets: &'a [*mut u8],
-    /// Whether whole lines of the targets go to memory past the caches.
-    pub streams: bool,
-    /// Room for a [`Scratch`], aligned as it is.
+    /// For whole lines of the targets, if they are to go past the caches.
+    pub non_temporal: Option<&'a NonTemporal>,
+    /// Room for a [`Scratch`] of this width, aligned as it is.
     pub scratch: *mut u8,
 }
 
-/// Bytes of the scratch: a fraction of a first-level cache, for stacks may be small.
-const SCRATCH: usize = BLOCK_LINES * LINE * LINE;
+/// Lines of each target that a block makes: neighbours that are stored together.
+const LINES: usize = 4;
 
+/// Room for a block of units of `BYTES / 64` units a column.
 #[repr(align(64))]
 #[allow(dead_code)] // used by its address
-pub(crate) struct Scratch([MaybeUninit<u8>; SCRATCH]);
+pub(crate) struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
 
-impl Scratch {
-    pub(crate) const NEW: Self = Self([const { MaybeUninit::uninit() }; SCRATCH]);
+impl<const BYTES: usize> Scratch<BYTES> {
+    pub(crate) const NEW: Self = Self([const { MaybeUninit::uninit() }; BYTES]);
 }
 
-/// What a level of CPU features does its own way.
-pub(super) trait Level {
-    /// Rows of a tile, in units of those that 16 bytes of a column have.
-    const LANES: usize;
-
-    /// Puts `LANES * N` rows of `N` units of `W` bytes, 16 bytes a row, on the scratch as `N` rows,
-    /// so many bytes from one another.
-    ///
-    /// # Safety
-    /// 1, 2; there must be room for `N` rows on the scratch.
-    unsafe fn turn<const W: usize, const N: usize>(
-        source: *const u8,
-        step: usize,
-        scratch: *mut u8,
-        pitch: usize,
-    );
-
-    /// Copies whole lines past the caches to an aligned target.
-    ///
-    /// # Safety
-    /// 1, 2, 3.
-    unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize);
-
-    /// Prefetches a line of each of some rows; any address will do.
-    fn prefetch(source: *const u8, step: usize, rows: usize);
-
-    /// Transposes as many whole blocks as there are, of so many rows and a line of columns, where a
-    /// register holds a line; how many rows and columns that was.
-    ///
-    /// # Safety
-    /// 1, 2, 3; where lines go past the caches, targets must be aligned to one.
-    unsafe fn whole_blocks<const W: usize, const N: usize>(_: &Transpose<'_>) -> (usize, usize) {
-        (0, 0)
+/// Bytes of the scratch for units of `width` bytes: a line for each row of a block.
+pub(crate) const fn scratch(width: usize) -> usize {
+    match width {
+        1 => LINES * LINE * LINE,
+        2 => LINES * LINE * LINE / 2,
+        _ => LINES * LINE * LINE / 4,
     }
 }
 
-/// For every CPU.
-pub(super) struct Portable;
-
-impl Level for Portable {
-    const LANES: usize = 2;
-
-    #[inline(always)]
-    unsafe fn turn<const W: usize, const N: usize>(
-        source: *const u8,
-        step: usize,
-        scratch: *mut u8,
-        pitch: usize,
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe { turn_units::<W>(source, step, 2 * N, N, scratch, pitch) };
-    }
-
-    #[inline(always)]
-    unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { copy_short(source, target, bytes) };
-    }
-
-    #[inline(always)]
-    fn prefetch(_: *const u8, _: usize, _: usize) {}
-}
-
-/// By vectors, `P` of them a line.
-pub(super) struct ByVectors<V, const P: usize>(PhantomData<V>);
-
-impl<V: Vector, const P: usize> Level for ByVectors<V, P> {
-    const LANES: usize = V::LANES;
-
-    #[inline(always)]
-    unsafe fn turn<const W: usize, const N: usize>(
-        source: *const u8,
-        step: usize,
-        scratch: *mut u8,
-        pitch: usize,
-    ) {
-        // Or compilers keep a pointer to each row of each tile, most of them in memory.
-        let step = opaque(step);
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut target = scratch;
-            for row in transposed(load_rows::<V, N>(source, step)) {
-                row.store(target);
-                target = target.wrapping_add(pitch);
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { stream_lines::<V, P>(source, target, bytes, None) };
-    }
-
-    #[inline(always)]
-    unsafe fn whole_blocks<const W: usize, const N: usize>(
-        matrix: &Transpose<'_>,
-    ) -> (usize, usize) {
-        if V::BYTES < LINE {
-            return (0, 0);
-        }
-        // SAFETY: the caller's promise.
-        unsafe {
-            if matrix.streams {
-                whole_blocks::<V, W, N, true>(matrix)
-            } else {
-                whole_blocks::<V, W, N, false>(matrix)
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch(source: *const u8, step: usize, rows: usize) {
-        let mut line = source;
-        for _ in 0..rows {
-            V::prefetch_second(line);
-            line = line.wrapping_add(step);
-        }
-    }
-}
-
-/// The same number, of which the compiler knows nothing.
-#[inline(always)]
-fn opaque(mut number: usize) -> usize {
-    // SAFETY: no instruction at all.
-    unsafe {
-        asm!("/* {number} */", number = inout(reg) number, options(pure, nomem, nostack, preserves_flags));
-    }
-    number
-}
-
-/// Puts `rows` rows of `columns` units on the scratch, unit by unit.
-///
-/// # Safety
-/// As [`fill`].
-#[inline(never)]
-unsafe fn turn_units<const W: usize>(
+/// Some rows of up to a line of columns.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
     source: *const u8,
     step: usize,
     rows: usize,
-    columns: usize,
-    scratch: *mut u8,
-    pitch: usize,
-) {
-    for row in 0..rows {
-        let source = source.wrapping_add(step.wrapping_mul(row));
-        for column in 0..columns {
-            let target = scratch.wrapping_add(column * pitch + row * W);
-            // SAFETY: the caller's promise.
-            unsafe { generic::chunk::<W>(source.add(column * W), target, 0) };
-        }
-    }
+    targets: &'a [*mut u8],
+    /// Where in the targets they go to.
+    at: usize,
+    /// Room for a line of each row, if these are to be taken at once.
+    scratch: Option<*mut u8>,
+    /// What is prefetched by rows: any address.
+    soon: *const u8,
 }
 
-/// Units of `W` bytes, `N` in 16 bytes; `strips` is [`transpose_strips`] of the level.
-///
+/// The loops of a level for units of a width: through the caches, and past them, which asks for
+/// targets aligned to a line.
+pub(super) type Turns = [unsafe fn(&Block<'_>); 2];
+
 /// # Safety
 /// 1, 2, 3.
-#[inline(always)]
-pub(super) unsafe fn transpose<L: Level, const W: usize, const N: usize>(
-    matrix: &Transpose<'_>,
-    strips: Strips,
-) {
-    // What did not end with a line of its target is sent off with the rest of it.
-    let carries = matrix.streams
-        && matrix.targets.iter().any(|target| !(*target as usize).is_multiple_of(LINE));
-    if !carries {
-        // SAFETY: the caller's promise; what is left is copied below.
-        let (rows, columns) = unsafe { L::whole_blocks::<W, N>(matrix) };
-        if rows > 0 {
-            // SAFETY: the same, without some columns, and without some rows.
-            return unsafe { transpose_rest::<W>(matrix, rows, columns, strips) };
-        }
-    }
+pub(super) unsafe fn transpose(turns: &Turns, matrix: &Transpose<'_>) {
+    let is_off = |target: &*mut u8| !(*target as usize).is_multiple_of(LINE);
+    let [through, past] = *turns;
     // SAFETY: the caller's promise.
-    unsafe { strips(matrix, carries) };
-}
-
-/// What is right of so many columns, and what is below so many rows of these.
-///
-/// # Safety
-/// As [`transpose`].
-#[inline(always)]
-unsafe fn transpose_rest<const W: usize>(
-    matrix: &Transpose<'_>,
-    rows: usize,
-    columns: usize,
-    strips: Strips,
-) {
-    let (done, right) = matrix.targets.split_at_checked(columns).unwrap_or_default();
-    let source = matrix.source.wrapping_add(columns * W);
-    // SAFETY: the caller's promise; a copy of a part of the matrix is one.
     unsafe {
-        strips(&Transpose { source, targets: right, ..*matrix }, false);
-        if rows == matrix.rows {
-            return;
-        }
-        let mut source = matrix.source.wrapping_add(matrix.step.wrapping_mul(rows));
-        for targets in done.chunks(LINE) {
-            let mut below = [core::ptr::null_mut(); LINE];
-            for (slot, target) in below.iter_mut().zip(targets) {
-                *slot = target.wrapping_add(rows * W);
-            }
-            let targets = below.get(..targets.len()).unwrap_or_default();
-            let part = Transpose { source, rows: matrix.rows - rows, targets, ..*matrix };
-            strips(&part, false);
-            source = source.wrapping_add(targets.len() * W);
+        match matrix.non_temporal {
+            None => by_blocks(through, matrix),
+            Some(stores) if matrix.targets.iter().any(is_off) => by_scratch(through, stores, matrix),
+            Some(_) => by_blocks(past, matrix),
         }
     }
 }
 
-/// The loops by way of the scratch, for targets that begin within a line or not.
-type Strips = unsafe fn(&Transpose<'_>, bool);
+/// Units of `width` bytes in a line.
+fn side(width: usize) -> usize {
+    LINE.checked_div(width).unwrap_or(1)
+}
 
 /// # Safety
 /// As [`transpose`].
-#[inline(always)]
-pub(super) unsafe fn transpose_strips<L: Level, const W: usize, const N: usize>(
-    matrix: &Transpose<'_>,
-    carries: bool,
-) {
-    let &Transpose { source, step, rows, targets, streams, scratch } = matrix;
-    // Bytes that a target gets of a block, those in front of them, and columns at a time.
-    let (new, front, side) =
-        if carries { (7 * LINE, LINE, (LINE / W).min(32)) } else { (2 * LINE, 0, LINE / W) };
-    let (block, pitch) = (new / W, front + new);
-    let width = targets.len() * W;
-    let mut row = 0;
+unsafe fn by_blocks(turn: unsafe fn(&Block<'_>), matrix: &Transpose<'_>) {
+    let &Transpose { source, step, rows, width, targets, scratch, .. } = matrix;
+    let (side, columns) = (side(width), targets.len());
+    let (mut row, mut first) = (0, source);
     while row < rows {
-        let some = block.min(rows - row);
-        let is_whole = some == block;
-        let before = if row > 0 { front } else { 0 };
-        let first = source.wrapping_add(step.wrapping_mul(row));
-        for (targets, at) in targets.chunks(side).zip((0..).step_by(side * W)) {
+        let band = band(rows - row, LINES, side);
+        let mut done = 0;
+        while done < columns {
+            // No fewer than 16 bytes of columns, or it takes them unit by unit.
+            let begin = done.min(columns.saturating_sub(side / 4));
+            let some = targets.get(begin..).unwrap_or_default();
+            let some = some.get(..side).unwrap_or(some);
+            // Two lines ahead, or at the begin of the next rows.
+            let ahead = begin + 2 * side;
+            let (below, ahead) = if ahead < columns { (0, ahead) } else { (band, ahead - columns) };
+            let block = Block {
+                source: first.wrapping_add(begin * width),
+                step,
+                rows: band,
+                targets: some,
+                at: row * width,
+                scratch: Some(scratch),
+                soon: first.wrapping_add(step.wrapping_mul(below) + ahead * width),
+            };
+            // SAFETY: the caller's promise.
+            unsafe { turn(&block) };
+            done = begin + some.len();
+        }
+        row += band;
+        first = first.wrapping_add(step.wrapping_mul(band));
+    }
+}
+
+/// How many rows are taken next of so many: as many as make some lines. What then is left is no less
+/// than makes one, for that is taken unit by unit.
+fn band(rows: usize, lines: usize, side: usize) -> usize {
+    match rows {
+        rows if rows <= lines * side => rows,
+        rows if rows < (lines + 1) * side => (lines - 1) * side,
+        _ => lines * side,
+    }
+}
+
+/// Lines that a target gets of a block by way of the scratch, and the one in front of them.
+const NEW: usize = 7;
+const PITCH: usize = (1 + NEW) * LINE;
+/// The most columns of such a block.
+const MOST: usize = 32;
+
+/// # Safety
+/// As [`transpose`].
+unsafe fn by_scratch(turn: unsafe fn(&Block<'_>), stores: &NonTemporal, matrix: &Transpose<'_>) {
+    let &Transpose { source, step, rows, width, targets, scratch, .. } = matrix;
+    let side = side(width);
+    let columns = (self::scratch(width) / PITCH).min(side);
+    let mut lines = [null_mut(); MOST];
+    for (line, at) in lines.iter_mut().zip((0..).step_by(PITCH)) {
+        *line = scratch.wrapping_add(at);
+    }
+    let (mut row, mut first) = (0, source);
+    while row < rows {
+        let some = band(rows - row, NEW, side);
+        let front = if row > 0 { side } else { 0 };
+        for (targets, at) in targets.chunks(columns).zip((0..).step_by(columns * width)) {
             let first = first.wrapping_add(at);
-            if carries {
-                // Of the few columns of long rows CPUs are not ahead.
-                let soon = at + 2 * LINE;
-                let below = if soon < width { 0 } else { block };
-                let soon = if soon < width { soon } else { soon - width };
-                let next = source.wrapping_add(step.wrapping_mul(row + below) + soon);
-                L::prefetch(next, step, block);
-            }
+            let block = Block {
+                source: first.wrapping_sub(step.wrapping_mul(front)),
+                step,
+                rows: front + some,
+                targets: lines.get(..targets.len()).unwrap_or_default(),
+                at: LINE - front * width,
+                scratch: None,
+                soon: first.wrapping_add(2 * LINE),
+            };
             // SAFETY: the caller's promise; the scratch has room for so many columns.
-            unsafe {
-                fill::<L, W, N>(
-                    first.wrapping_sub(step.wrapping_mul(before / W)),
-                    step,
-                    before / W + some,
-                    targets.len(),
-                    scratch.add(front - before),
-                    pitch,
-                );
-                let mut line = scratch.add(front);
-                for target in targets {
-                    let target = target.wrapping_add(row * W);
-                    if streams {
-                        stream::<L>(line, target, some * W, row > 0, row + some < rows);
-                    } else if is_whole {
-                        copy_lines(line, target, new / LINE);
-                    } else {
-                        copy_short(line, target, some * W);
-                    }
-                    line = line.wrapping_add(pitch);
+            unsafe { turn(&block) };
+            for (target, line) in targets.iter().zip(lines) {
+                let (line, target) = (line.wrapping_add(LINE), target.wrapping_add(row * width));
+                // SAFETY: the caller's promise.
+                unsafe {
+                    stream(stores, line, target, some * width, row > 0, row + some < rows);
                 }
             }
         }
         row += some;
+        first = first.wrapping_add(step.wrapping_mul(some));
     }
 }
 
@@ -327,8 +199,8 @@ pub(super) unsafe fn transpose_strips<L: Level, const W: usize, const N: usize>(
 ///
 /// # Safety
 /// 2, 3.
-#[inline(always)]
-unsafe fn stream<L: Level>(
+unsafe fn stream(
+    stores: &NonTemporal,
     line: *const u8,
     target: *mut u8,
     bytes: usize,
@@ -349,48 +221,14 @@ unsafe fn stream<L: Level>(
             bytes -= if is_followed { LINE } else { head };
         }
         let whole = bytes - bytes % LINE;
-        L::stream(line, target, whole);
+        (stores.stream)(line, target, whole);
         if whole < bytes {
             copy_short(line.add(whole), target.add(whole), bytes - whole);
         }
     }
 }
 
-/// Puts rows of up to a line of units on the scratch.
-///
-/// # Safety
-/// They must be readable, and a scratch row for each column writable.
-#[inline(always)]
-unsafe fn fill<L: Level, const W: usize, const N: usize>(
-    source: *const u8,
-    step: usize,
-    rows: usize,
-    columns: usize,
-    scratch: *mut u8,
-    pitch: usize,
-) {
-    let tile = |row: usize, column: usize| {
-        let source = source.wrapping_add(step.wrapping_mul(row));
-        // SAFETY: the caller's promise.
-        unsafe {
-            let scratch = scratch.add(column * pitch + row * W);
-            L::turn::<W, N>(source.add(column * W), step, scratch, pitch);
-        }
-    };
-    if rows >= L::LANES * N && columns >= N {
-        // The last tile each way lies partly over the one before.
-        for row in (0..rows).step_by(L::LANES * N) {
-            for column in (0..columns).step_by(N) {
-                tile(row.min(rows - L::LANES * N), column.min(columns - N));
-            }
-        }
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { turn_units::<W>(source, step, rows, columns, scratch, pitch) };
-    }
-}
-
-/// Copies few bytes: one loop for all levels.
+/// Copies few bytes.
 ///
 /// # Safety
 /// 2.
@@ -400,71 +238,119 @@ unsafe fn copy_short(source: *const u8, target: *mut u8, bytes: usize) {
     unsafe { generic::copy(source, target, bytes) };
 }
 
-/// Copies lines through the caches.
+/// Transposes a block of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line.
 ///
 /// # Safety
-/// 2.
+/// 1, 2; 3 if past the caches.
 #[inline(always)]
-unsafe fn copy_lines(source: *const u8, target: *mut u8, lines: usize) {
-    for line in 0..lines {
+pub(super) unsafe fn by_vectors<
+    V: Vector,
+    const P: usize,
+    const W: usize,
+    const N: usize,
+    const PAST: bool,
+>(
+    block: &Block<'_>,
+) {
+    let &Block { source, step, rows, targets, at, scratch, .. } = block;
+    let (side, tile_rows, columns) = (LINE / W, V::LANES * N, targets.len());
+    if rows < tile_rows || columns < N {
         // SAFETY: the caller's promise.
-        unsafe { generic::chunk::<LINE>(source, target, line * LINE) };
+        return unsafe { by_units::<W>(block) };
+    }
+    let (mut first, mut step) = (source, step);
+    if let (Some(scratch), true) = (scratch, columns == side) {
+        // SAFETY: the caller's promise.
+        unsafe { take_lines::<V, P>(block, scratch) };
+        (first, step) = (scratch.cast_const(), LINE);
+    }
+    // Or compilers keep a pointer to each row of each tile, most of them in memory.
+    let step = opaque(step);
+    let whole = rows / side * side;
+    for column in (0..columns).step_by(N) {
+        // The last ones, each way, lie partly over those before.
+        let column = column.min(columns - N);
+        let Some(targets) = targets.get(column..).and_then(<[_]>::first_chunk::<N>) else { return };
+        let first = first.wrapping_add(column * W);
+        for row in (0..whole).step_by(side) {
+            let mut tile = first.wrapping_add(step.wrapping_mul(row));
+            // SAFETY: the caller's promise.
+            unsafe {
+                let mut lines = [[V::zero(); P]; N];
+                for part in 0..P {
+                    let rows = transposed(load_rows::<V, N>(tile, step));
+                    for (line, row) in lines.iter_mut().zip(rows) {
+                        if let Some(slot) = line.get_mut(part) {
+                            *slot = row;
+                        }
+                    }
+                    tile = tile.wrapping_add(step.wrapping_mul(tile_rows));
+                }
+                for (target, line) in targets.iter().zip(lines) {
+                    V::put::<P, PAST>(line, target.wrapping_add(at + row * W));
+                }
+            }
+        }
+        for row in (whole..rows).step_by(tile_rows) {
+            let row = row.min(rows - tile_rows);
+            let tile = first.wrapping_add(step.wrapping_mul(row));
+            // SAFETY: the caller's promise.
+            unsafe {
+                for (target, units) in targets.iter().zip(transposed(load_rows::<V, N>(tile, step))) {
+                    units.store(target.wrapping_add(at + row * W));
+                }
+            }
+        }
     }
 }
 
-/// Lines of each target that a block makes.
-const BLOCK_LINES: usize = 4;
-
-/// Whole blocks, by registers of a line.
-///
-/// The trick: rows are often a power of two apart, and then their lines are all in a few sets of the
-/// first-level cache, which does not hold them until all of their columns are taken. So each line is
-/// taken at once, to a scratch where they lie one behind the other; and lines of targets, for the same
-/// reason, are stored whole.
+/// Puts a line of each row on the scratch, and prefetches as many.
 ///
 /// # Safety
-/// As [`Level::whole_blocks`].
+/// 1, 2; there must be room for them.
 #[inline(always)]
-unsafe fn whole_blocks<V: Vector, const W: usize, const N: usize, const PAST: bool>(
-    matrix: &Transpose<'_>,
-) -> (usize, usize) {
-    let &Transpose { source, step, targets, scratch, .. } = matrix;
-    let side = LINE / W;
-    let block = BLOCK_LINES * side;
-    let rows = matrix.rows - matrix.rows % block;
-    let columns = targets.len() - targets.len() % side;
-    if rows == 0 || columns == 0 {
-        return (0, 0);
-    }
-    for row in (0..rows).step_by(block) {
-        let mut first = source.wrapping_add(step.wrapping_mul(row));
-        for targets in targets.chunks_exact(side) {
-            let (mut from, mut to) = (first, scratch);
-            for _ in 0..block {
-                // SAFETY: the caller's promise; any address may be prefetched.
-                unsafe { V::load(from).store(to) };
-                V::prefetch(from.wrapping_add(2 * LINE));
-                from = from.wrapping_add(step);
-                to = to.wrapping_add(LINE);
+unsafe fn take_lines<V: Vector, const P: usize>(block: &Block<'_>, scratch: *mut u8) {
+    let &Block { source, step, rows, soon, .. } = block;
+    let (mut from, mut to, mut soon) = (source, scratch, soon);
+    for _ in 0..rows {
+        V::prefetch(soon);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut line = [V::zero(); P];
+            for (part, at) in line.iter_mut().zip((0..).step_by(V::BYTES)) {
+                *part = V::load(from.wrapping_add(at));
             }
-            let mut column = scratch.cast_const();
-            for targets in targets.chunks_exact(N) {
-                let mut tile = column;
-                for line in 0..BLOCK_LINES {
-                    // SAFETY: the scratch has so many tiles; the caller's promise.
-                    unsafe {
-                        let lines = transposed(load_rows::<V, N>(tile, LINE));
-                        for (target, units) in targets.iter().zip(lines) {
-                            let target = target.wrapping_add(row * W + line * LINE);
-                            V::put::<1, PAST>([units], target);
-                        }
-                    }
-                    tile = tile.wrapping_add(side * LINE);
-                }
-                column = column.wrapping_add(LANE);
-            }
-            first = first.wrapping_add(LINE);
+            V::put::<P, false>(line, to);
         }
+        from = from.wrapping_add(step);
+        soon = soon.wrapping_add(step);
+        to = to.wrapping_add(LINE);
     }
-    (rows, columns)
+}
+
+/// The same number, of which the compiler knows nothing.
+#[inline(always)]
+fn opaque(mut number: usize) -> usize {
+    // SAFETY: no instruction at all.
+    unsafe {
+        asm!("/* {number} */", number = inout(reg) number, options(pure, nomem, nostack, preserves_flags));
+    }
+    number
+}
+
+/// Transposes a block unit by unit.
+///
+/// # Safety
+/// 2.
+#[inline(never)]
+pub(super) unsafe fn by_units<const W: usize>(block: &Block<'_>) {
+    let mut source = block.source;
+    for row in 0..block.rows {
+        for (column, target) in block.targets.iter().enumerate() {
+            let target = target.wrapping_add(block.at + row * W);
+            // SAFETY: the caller's promise.
+            unsafe { generic::chunk::<W>(source.add(column * W), target, 0) };
+        }
+        source = source.wrapping_add(block.step);
+    }
 }
