@@ -54,7 +54,7 @@ pub(super) struct Columns<T> {
 /// The most targets of a transpose at a time.
 const MOST: usize = 256;
 /// Bytes that each target gets of rows that are transposed together, where there are more.
-const BLOCK: usize = 16 * LINE;
+const BLOCK: usize = 64 * LINE;
 /// Matrices of so many bytes stay in the second-level cache.
 const SMALL: usize = 256 << 10;
 /// Targets of fewer lines than this are not worth going past the caches for: transposed, and dealt.
@@ -122,14 +122,16 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
             _ => Self::transpose_rows::<{ scratch(4) }>,
         };
         let through = tuning.through_caches();
-        let head = if tuning.non_temporal.is_some() { self.rows_to_line() } else { Some(0) };
+        let head = if tuning.transposed.is_some() { self.rows_to_line() } else { Some(0) };
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
                 return transpose_rows(self, 0..rows, tuning);
             };
             if head > 0 {
-                transpose_rows(self, 0..head, through);
+                // No fewer than make a line, or they are taken unit by unit: some of them are stored twice.
+                let line = div_rem(LINE, unit).0;
+                transpose_rows(self, 0..head.max(line).min(rows), through);
             }
             // Of larger matrices, what is more than one run is best read row by row, which is what CPUs are ahead of.
             let is_small = self.count <= MOST || self.count * rows * unit <= SMALL;
@@ -155,7 +157,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                 *target = target.wrapping_add(rows.start * width);
             }
             let source = source.wrapping_add(first * width);
-            let (rows, non_temporal) = (rows.len(), tuning.non_temporal);
+            let (rows, non_temporal) = (rows.len(), tuning.transposed);
             // SAFETY: the caller's promise.
             unsafe {
                 tuning.kernels.transpose(&Transpose {

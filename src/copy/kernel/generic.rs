@@ -6,7 +6,7 @@
 #![allow(clippy::inline_always)]
 
 use super::combine::LINE;
-use super::transpose::by_units;
+use super::transpose::{by_units, Turns};
 use super::Kernels;
 use super::{Deinterleave, Gather, COUNTS, MAX_DEINTERLEAVED, WIDTHS};
 use crate::math::div_ceil;
@@ -278,15 +278,13 @@ macro_rules! table {
 }
 pub(super) use table;
 
+const fn by_unit<const W: usize>() -> Turns {
+    Turns { line: by_units::<W>, few: by_units::<W> }
+}
+
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
 pub(super) static KERNELS: Kernels = table!(
-    transpose: [
-        [by_units::<1>; 2],
-        [by_units::<2>; 2],
-        [by_units::<4>; 2],
-        [by_units::<8>; 2],
-        [by_units::<16>; 2],
-    ],
+    transpose: [by_unit::<1>(), by_unit::<2>(), by_unit::<4>(), by_unit::<8>(), by_unit::<16>()],
     deinterleave_lines: None,
     non_temporal: None
 );

@@ -27,12 +27,12 @@ macro_rules! level {
             unsafe { merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn) };
         }
         #[$feature]
-        unsafe fn turn<const W: usize, const N: usize, const PAST: bool>(block: &Block<'_>) {
+        unsafe fn turn<const W: usize, const N: usize, const TAKES: bool>(block: &Block<'_>) {
             // SAFETY: the caller's promise.
-            unsafe { transpose::by_vectors::<V, LINE_PARTS, W, N, PAST>(block) };
+            unsafe { transpose::by_vectors::<V, LINE_PARTS, W, N, TAKES>(block) };
         }
         const fn turns<const W: usize, const N: usize>() -> Turns {
-            [turn::<W, N, false>, turn::<W, N, true>]
+            Turns { line: turn::<W, N, true>, few: turn::<W, N, false> }
         }
         generic::table!(
             #[$feature]

@@ -73,27 +73,32 @@ pub(super) struct Block<'a> {
     targets: &'a [*mut u8],
     /// Where in the targets they go to.
     at: usize,
-    /// Room for a line of each row, if these are to be taken at once.
-    scratch: Option<*mut u8>,
+    /// Whether whole lines go past the caches: targets are aligned to one.
+    past: bool,
+    /// Room for a line of each row.
+    scratch: *mut u8,
     /// What is prefetched by rows: any address.
     soon: *const u8,
 }
 
-/// The loops of a level for units of a width: through the caches, and past them, which asks for
-/// targets aligned to a line.
-pub(super) type Turns = [unsafe fn(&Block<'_>); 2];
+/// The loops of a level for units of a width.
+#[derive(Clone, Copy)]
+pub(super) struct Turns {
+    /// For a line of columns, by way of the scratch.
+    pub line: unsafe fn(&Block<'_>),
+    /// For fewer columns, straight from the source.
+    pub few: unsafe fn(&Block<'_>),
+}
 
 /// # Safety
 /// 1, 2, 3.
 pub(super) unsafe fn transpose(turns: &Turns, matrix: &Transpose<'_>) {
     let is_off = |target: &*mut u8| !(*target as usize).is_multiple_of(LINE);
-    let [through, past] = *turns;
     // SAFETY: the caller's promise.
     unsafe {
         match matrix.non_temporal {
-            None => by_blocks(through, matrix),
-            Some(stores) if matrix.targets.iter().any(is_off) => by_scratch(through, stores, matrix),
-            Some(_) => by_blocks(past, matrix),
+            Some(stores) if matrix.targets.iter().any(is_off) => by_scratch(turns, stores, matrix),
+            _ => by_blocks(turns, matrix),
         }
     }
 }
@@ -105,7 +110,7 @@ fn side(width: usize) -> usize {
 
 /// # Safety
 /// As [`transpose`].
-unsafe fn by_blocks(turn: unsafe fn(&Block<'_>), matrix: &Transpose<'_>) {
+unsafe fn by_blocks(turns: &Turns, matrix: &Transpose<'_>) {
     let &Transpose { source, step, rows, width, targets, scratch, .. } = matrix;
     let (side, columns) = (side(width), targets.len());
     let (mut row, mut first) = (0, source);
@@ -117,8 +122,8 @@ unsafe fn by_blocks(turn: unsafe fn(&Block<'_>), matrix: &Transpose<'_>) {
             let begin = done.min(columns.saturating_sub(side / 4));
             let some = targets.get(begin..).unwrap_or_default();
             let some = some.get(..side).unwrap_or(some);
-            // Two lines ahead, or at the begin of the next rows.
-            let ahead = begin + 2 * side;
+            // Three lines ahead, or at the begin of the next rows.
+            let ahead = begin + 3 * side;
             let (below, ahead) = if ahead < columns { (0, ahead) } else { (band, ahead - columns) };
             let block = Block {
                 source: first.wrapping_add(begin * width),
@@ -126,9 +131,11 @@ unsafe fn by_blocks(turn: unsafe fn(&Block<'_>), matrix: &Transpose<'_>) {
                 rows: band,
                 targets: some,
                 at: row * width,
-                scratch: Some(scratch),
+                past: matrix.non_temporal.is_some(),
+                scratch,
                 soon: first.wrapping_add(step.wrapping_mul(below) + ahead * width),
             };
+            let turn = if some.len() == side { turns.line } else { turns.few };
             // SAFETY: the caller's promise.
             unsafe { turn(&block) };
             done = begin + some.len();
@@ -156,7 +163,7 @@ const MOST: usize = 32;
 
 /// # Safety
 /// As [`transpose`].
-unsafe fn by_scratch(turn: unsafe fn(&Block<'_>), stores: &NonTemporal, matrix: &Transpose<'_>) {
+unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>) {
     let &Transpose { source, step, rows, width, targets, scratch, .. } = matrix;
     let side = side(width);
     let columns = (self::scratch(width) / PITCH).min(side);
@@ -176,11 +183,12 @@ unsafe fn by_scratch(turn: unsafe fn(&Block<'_>), stores: &NonTemporal, matrix: 
                 rows: front + some,
                 targets: lines.get(..targets.len()).unwrap_or_default(),
                 at: LINE - front * width,
-                scratch: None,
+                past: false,
+                scratch,
                 soon: first.wrapping_add(2 * LINE),
             };
             // SAFETY: the caller's promise; the scratch has room for so many columns.
-            unsafe { turn(&block) };
+            unsafe { (turns.few)(&block) };
             for (target, line) in targets.iter().zip(lines) {
                 let (line, target) = (line.wrapping_add(LINE), target.wrapping_add(row * width));
                 // SAFETY: the caller's promise.
@@ -238,7 +246,8 @@ unsafe fn copy_short(source: *const u8, target: *mut u8, bytes: usize) {
     unsafe { generic::copy(source, target, bytes) };
 }
 
-/// Transposes a block of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line.
+/// Transposes a block of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line;
+/// by way of the scratch, if it is a line of columns, or not.
 ///
 /// # Safety
 /// 1, 2; 3 if past the caches.
@@ -248,24 +257,29 @@ pub(super) unsafe fn by_vectors<
     const P: usize,
     const W: usize,
     const N: usize,
-    const PAST: bool,
+    const TAKES: bool,
 >(
     block: &Block<'_>,
 ) {
-    let &Block { source, step, rows, targets, at, scratch, .. } = block;
+    let &Block { source, step, rows, targets, at, past, scratch, .. } = block;
     let (side, tile_rows, columns) = (LINE / W, V::LANES * N, targets.len());
     if rows < tile_rows || columns < N {
         // SAFETY: the caller's promise.
         return unsafe { by_units::<W>(block) };
     }
-    let (mut first, mut step) = (source, step);
-    if let (Some(scratch), true) = (scratch, columns == side) {
+    let (first, step) = if TAKES {
         // SAFETY: the caller's promise.
-        unsafe { take_lines::<V, P>(block, scratch) };
-        (first, step) = (scratch.cast_const(), LINE);
-    }
-    // Or compilers keep a pointer to each row of each tile, most of them in memory.
-    let step = opaque(step);
+        unsafe { take_lines::<V, P>(block) };
+        (scratch.cast_const(), LINE)
+    } else {
+        let mut soon = block.soon;
+        for _ in 0..rows {
+            V::prefetch(soon);
+            soon = soon.wrapping_add(step);
+        }
+        // Or compilers keep a pointer to each row of each tile, most of them in memory.
+        (source, opaque(step))
+    };
     let whole = rows / side * side;
     for column in (0..columns).step_by(N) {
         // The last ones, each way, lie partly over those before.
@@ -286,8 +300,11 @@ pub(super) unsafe fn by_vectors<
                     }
                     tile = tile.wrapping_add(step.wrapping_mul(tile_rows));
                 }
-                for (target, line) in targets.iter().zip(lines) {
-                    V::put::<P, PAST>(line, target.wrapping_add(at + row * W));
+                let at = at + row * W;
+                if past {
+                    put::<V, P, N, true>(lines, targets, at);
+                } else {
+                    put::<V, P, N, false>(lines, targets, at);
                 }
             }
         }
@@ -304,13 +321,29 @@ pub(super) unsafe fn by_vectors<
     }
 }
 
+/// A line for each target.
+///
+/// # Safety
+/// 1, 2; 3 if past the caches.
+#[inline(always)]
+unsafe fn put<V: Vector, const P: usize, const N: usize, const PAST: bool>(
+    lines: [[V; P]; N],
+    targets: &[*mut u8; N],
+    at: usize,
+) {
+    for (target, line) in targets.iter().zip(lines) {
+        // SAFETY: the caller's promise.
+        unsafe { V::put::<P, PAST>(line, target.wrapping_add(at)) };
+    }
+}
+
 /// Puts a line of each row on the scratch, and prefetches as many.
 ///
 /// # Safety
 /// 1, 2; there must be room for them.
 #[inline(always)]
-unsafe fn take_lines<V: Vector, const P: usize>(block: &Block<'_>, scratch: *mut u8) {
-    let &Block { source, step, rows, soon, .. } = block;
+unsafe fn take_lines<V: Vector, const P: usize>(block: &Block<'_>) {
+    let &Block { source, step, rows, scratch, soon, .. } = block;
     let (mut from, mut to, mut soon) = (source, scratch, soon);
     for _ in 0..rows {
         V::prefetch(soon);
@@ -344,13 +377,12 @@ fn opaque(mut number: usize) -> usize {
 /// 2.
 #[inline(never)]
 pub(super) unsafe fn by_units<const W: usize>(block: &Block<'_>) {
-    let mut source = block.source;
-    for row in 0..block.rows {
-        for (column, target) in block.targets.iter().enumerate() {
-            let target = target.wrapping_add(block.at + row * W);
+    for (column, target) in block.targets.iter().enumerate() {
+        let mut source = block.source.wrapping_add(column * W);
+        for row in 0..block.rows {
             // SAFETY: the caller's promise.
-            unsafe { generic::chunk::<W>(source.add(column * W), target, 0) };
+            unsafe { generic::chunk::<W>(source, target.wrapping_add(block.at + row * W), 0) };
+            source = source.wrapping_add(block.step);
         }
-        source = source.wrapping_add(block.step);
     }
 }
