@@ -122,8 +122,8 @@ unsafe fn by_blocks(turns: &Turns, matrix: &Transpose<'_>) {
             let begin = done.min(columns.saturating_sub(side / 4));
             let some = targets.get(begin..).unwrap_or_default();
             let some = some.get(..side).unwrap_or(some);
-            // Three lines ahead, or at the begin of the next rows.
-            let ahead = begin + 3 * side;
+            // Two lines ahead, or at the begin of the next rows.
+            let ahead = begin + 2 * side;
             let (below, ahead) = if ahead < columns { (0, ahead) } else { (band, ahead - columns) };
             let block = Block {
                 source: first.wrapping_add(begin * width),
@@ -346,13 +346,13 @@ unsafe fn take_lines<V: Vector, const P: usize>(block: &Block<'_>) {
     let &Block { source, step, rows, scratch, soon, .. } = block;
     let (mut from, mut to, mut soon) = (source, scratch, soon);
     for _ in 0..rows {
-        V::prefetch(soon);
         // SAFETY: the caller's promise.
         unsafe {
             let mut line = [V::zero(); P];
             for (part, at) in line.iter_mut().zip((0..).step_by(V::BYTES)) {
                 *part = V::load(from.wrapping_add(at));
             }
+            V::prefetch(soon);
             V::put::<P, false>(line, to);
         }
         from = from.wrapping_add(step);
