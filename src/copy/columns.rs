@@ -126,6 +126,8 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
+                // Where the caches would do, the way by the scratch is no gain.
+                let tuning = Tuning { transposed: tuning.non_temporal, ..tuning };
                 return transpose_rows(self, 0..rows, tuning);
             };
             if head > 0 {

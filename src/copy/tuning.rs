@@ -35,8 +35,11 @@ impl Tuning {
         };
         let stores = |is_past| kernels.non_temporal.as_ref().filter(|_| is_past);
         let non_temporal = stores(is_past(bytes));
-        let transposed =
-            if rules.halved { stores(is_past(bytes.saturating_mul(2).saturating_add(1))) } else { non_temporal };
+        let transposed = if rules.halved {
+            stores(is_past(bytes.saturating_mul(2).saturating_add(1)))
+        } else {
+            non_temporal
+        };
         Self { kernels, non_temporal, transposed, prefetch: rules.prefetch }
     }
 

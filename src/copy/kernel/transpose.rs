@@ -77,8 +77,8 @@ pub(super) struct Block<'a> {
     past: bool,
     /// Room for a line of each row.
     scratch: *mut u8,
-    /// What is prefetched by rows: any address.
-    soon: *const u8,
+    /// Where a line of each row is prefetched, if it is: any address.
+    soon: Option<*const u8>,
 }
 
 /// The loops of a level for units of a width.
@@ -122,9 +122,6 @@ unsafe fn by_blocks(turns: &Turns, matrix: &Transpose<'_>) {
             let begin = done.min(columns.saturating_sub(side / 4));
             let some = targets.get(begin..).unwrap_or_default();
             let some = some.get(..side).unwrap_or(some);
-            // Two lines ahead, or at the begin of the next rows.
-            let ahead = begin + 2 * side;
-            let (below, ahead) = if ahead < columns { (0, ahead) } else { (band, ahead - columns) };
             let block = Block {
                 source: first.wrapping_add(begin * width),
                 step,
@@ -133,7 +130,7 @@ unsafe fn by_blocks(turns: &Turns, matrix: &Transpose<'_>) {
                 at: row * width,
                 past: matrix.non_temporal.is_some(),
                 scratch,
-                soon: first.wrapping_add(step.wrapping_mul(below) + ahead * width),
+                soon: Some(soon(matrix, first, band, begin)).filter(|_| some.len() == side),
             };
             let turn = if some.len() == side { turns.line } else { turns.few };
             // SAFETY: the caller's promise.
@@ -143,6 +140,15 @@ unsafe fn by_blocks(turns: &Turns, matrix: &Transpose<'_>) {
         row += band;
         first = first.wrapping_add(step.wrapping_mul(band));
     }
+}
+
+/// Two lines ahead of a column of so many rows, or at the begin of the rows that follow.
+fn soon(matrix: &Transpose<'_>, first: *const u8, rows: usize, column: usize) -> *const u8 {
+    let &Transpose { step, width, targets, .. } = matrix;
+    let ahead = column + 2 * side(width);
+    let (below, ahead) =
+        if ahead < targets.len() { (0, ahead) } else { (rows, ahead - targets.len()) };
+    first.wrapping_add(step.wrapping_mul(below)).wrapping_add(ahead * width)
 }
 
 /// How many rows are taken next of so many: as many as make some lines. What then is left is no less
@@ -173,19 +179,20 @@ unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>
     }
     let (mut row, mut first) = (0, source);
     while row < rows {
-        let some = band(rows - row, NEW, side);
+        let band = band(rows - row, NEW, side);
         let front = if row > 0 { side } else { 0 };
-        for (targets, at) in targets.chunks(columns).zip((0..).step_by(columns * width)) {
-            let first = first.wrapping_add(at);
+        let above = |at: *const u8| at.wrapping_sub(step.wrapping_mul(front));
+        for (targets, column) in targets.chunks(columns).zip((0..).step_by(columns)) {
+            let begins_line = (column * width).is_multiple_of(LINE);
             let block = Block {
-                source: first.wrapping_sub(step.wrapping_mul(front)),
+                source: above(first.wrapping_add(column * width)),
                 step,
-                rows: front + some,
+                rows: front + band,
                 targets: lines.get(..targets.len()).unwrap_or_default(),
                 at: LINE - front * width,
                 past: false,
                 scratch,
-                soon: first.wrapping_add(2 * LINE),
+                soon: begins_line.then(|| above(soon(matrix, first, band, column))),
             };
             // SAFETY: the caller's promise; the scratch has room for so many columns.
             unsafe { (turns.few)(&block) };
@@ -193,12 +200,12 @@ unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>
                 let (line, target) = (line.wrapping_add(LINE), target.wrapping_add(row * width));
                 // SAFETY: the caller's promise.
                 unsafe {
-                    stream(stores, line, target, some * width, row > 0, row + some < rows);
+                    stream(stores, line, target, band * width, row > 0, row + band < rows);
                 }
             }
         }
-        row += some;
-        first = first.wrapping_add(step.wrapping_mul(some));
+        row += band;
+        first = first.wrapping_add(step.wrapping_mul(band));
     }
 }
 
@@ -272,10 +279,11 @@ pub(super) unsafe fn by_vectors<
         unsafe { take_lines::<V, P>(block) };
         (scratch.cast_const(), LINE)
     } else {
-        let mut soon = block.soon;
-        for _ in 0..rows {
-            V::prefetch(soon);
-            soon = soon.wrapping_add(step);
+        if let Some(mut soon) = block.soon {
+            for _ in 0..rows {
+                V::prefetch(soon);
+                soon = soon.wrapping_add(step);
+            }
         }
         // Or compilers keep a pointer to each row of each tile, most of them in memory.
         (source, opaque(step))
@@ -287,25 +295,10 @@ pub(super) unsafe fn by_vectors<
         let Some(targets) = targets.get(column..).and_then(<[_]>::first_chunk::<N>) else { return };
         let first = first.wrapping_add(column * W);
         for row in (0..whole).step_by(side) {
-            let mut tile = first.wrapping_add(step.wrapping_mul(row));
+            let tile = first.wrapping_add(step.wrapping_mul(row));
             // SAFETY: the caller's promise.
             unsafe {
-                let mut lines = [[V::zero(); P]; N];
-                for part in 0..P {
-                    let rows = transposed(load_rows::<V, N>(tile, step));
-                    for (line, row) in lines.iter_mut().zip(rows) {
-                        if let Some(slot) = line.get_mut(part) {
-                            *slot = row;
-                        }
-                    }
-                    tile = tile.wrapping_add(step.wrapping_mul(tile_rows));
-                }
-                let at = at + row * W;
-                if past {
-                    put::<V, P, N, true>(lines, targets, at);
-                } else {
-                    put::<V, P, N, false>(lines, targets, at);
-                }
+                put_lines::<V, P, N>(tile, step, targets, at + row * W, past);
             }
         }
         for row in (whole..rows).step_by(tile_rows) {
@@ -313,7 +306,8 @@ pub(super) unsafe fn by_vectors<
             let tile = first.wrapping_add(step.wrapping_mul(row));
             // SAFETY: the caller's promise.
             unsafe {
-                for (target, units) in targets.iter().zip(transposed(load_rows::<V, N>(tile, step))) {
+                for (target, units) in targets.iter().zip(transposed(load_rows::<V, N>(tile, step)))
+                {
                     units.store(target.wrapping_add(at + row * W));
                 }
             }
@@ -321,19 +315,53 @@ pub(super) unsafe fn by_vectors<
     }
 }
 
-/// A line for each target.
+/// A line of rows for each target, by no fewer than two vectors at a time where one is less.
 ///
 /// # Safety
 /// 1, 2; 3 if past the caches.
 #[inline(always)]
-unsafe fn put<V: Vector, const P: usize, const N: usize, const PAST: bool>(
-    lines: [[V; P]; N],
+unsafe fn put_lines<V: Vector, const P: usize, const N: usize>(
+    source: *const u8,
+    step: usize,
     targets: &[*mut u8; N],
     at: usize,
+    past: bool,
 ) {
-    for (target, line) in targets.iter().zip(lines) {
-        // SAFETY: the caller's promise.
-        unsafe { V::put::<P, PAST>(line, target.wrapping_add(at)) };
+    let (mut source, mut at) = (source, at);
+    let tile = step.wrapping_mul(V::LANES * N);
+    // SAFETY: the caller's promise.
+    unsafe {
+        for _ in (0..P).step_by(2) {
+            let low = transposed(load_rows::<V, N>(source, step));
+            if P == 1 {
+                return put_each(low.map(|line| [line]), targets, at, past);
+            }
+            let mut high =
+                transposed(load_rows::<V, N>(source.wrapping_add(tile), step)).into_iter();
+            put_each(low.map(|low| [low, high.next().unwrap_or(low)]), targets, at, past);
+            source = source.wrapping_add(tile.wrapping_mul(2));
+            at += 2 * V::BYTES;
+        }
+    }
+}
+
+/// # Safety
+/// 1, 2; 3 if past the caches.
+#[inline(always)]
+unsafe fn put_each<V: Vector, const P: usize, const N: usize>(
+    parts: [[V; P]; N],
+    targets: &[*mut u8; N],
+    at: usize,
+    past: bool,
+) {
+    let to_each = targets.iter().map(|target| target.wrapping_add(at)).zip(parts);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if past {
+            to_each.for_each(|(target, parts)| V::put::<P, true>(parts, target));
+        } else {
+            to_each.for_each(|(target, parts)| V::put::<P, false>(parts, target));
+        }
     }
 }
 
@@ -344,7 +372,7 @@ unsafe fn put<V: Vector, const P: usize, const N: usize, const PAST: bool>(
 #[inline(always)]
 unsafe fn take_lines<V: Vector, const P: usize>(block: &Block<'_>) {
     let &Block { source, step, rows, scratch, soon, .. } = block;
-    let (mut from, mut to, mut soon) = (source, scratch, soon);
+    let (mut from, mut to, mut soon) = (source, scratch, soon.unwrap_or(source));
     for _ in 0..rows {
         // SAFETY: the caller's promise.
         unsafe {
