@@ -117,9 +117,9 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     unsafe fn transpose(&self, tuning: Tuning) {
         let &Self { rows, unit, .. } = self;
         let transpose_rows = match unit {
-            1 => Self::transpose_rows::<{ scratch(1) }>,
-            2 => Self::transpose_rows::<{ scratch(2) }>,
-            _ => Self::transpose_rows::<{ scratch(4) }>,
+            1 => Self::with_scratch::<{ scratch(1) }>,
+            2 => Self::with_scratch::<{ scratch(2) }>,
+            _ => Self::with_scratch::<{ scratch(4) }>,
         };
         let through = tuning.through_caches();
         let head = if tuning.transposed.is_some() { self.rows_to_line() } else { Some(0) };
@@ -144,16 +144,25 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
         }
     }
 
-    /// Transposes some rows.
+    /// Transposes some rows, with as much of the stack as their units need.
     ///
     /// # Safety
     /// As [`Columns::copy`].
     #[inline(never)]
-    unsafe fn transpose_rows<const SCRATCH: usize>(&self, rows: Range<usize>, tuning: Tuning) {
+    unsafe fn with_scratch<const SCRATCH: usize>(&self, rows: Range<usize>, tuning: Tuning) {
+        let mut scratch = Scratch::<SCRATCH>::NEW;
+        // SAFETY: the caller's promise.
+        unsafe { self.transpose_rows(rows, tuning, (&raw mut scratch).cast()) };
+    }
+
+    /// Transposes some rows.
+    ///
+    /// # Safety
+    /// As [`Columns::copy`]; the scratch must be that of units of so many bytes.
+    #[inline(never)]
+    unsafe fn transpose_rows(&self, rows: Range<usize>, tuning: Tuning, scratch: *mut u8) {
         let &Self { step, unit: width, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
-        let mut scratch = Scratch::<SCRATCH>::NEW;
-        let scratch = (&raw mut scratch).cast();
         self.each_run::<MOST>(|first, targets| {
             for target in &mut *targets {
                 *target = target.wrapping_add(rows.start * width);
