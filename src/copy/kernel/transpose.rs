@@ -172,7 +172,7 @@ const MOST: usize = 32;
 unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>) {
     let &Transpose { source, step, rows, width, targets, scratch, .. } = matrix;
     let side = side(width);
-    let columns = (self::scratch(width) / PITCH).min(side);
+    let most = (self::scratch(width) / PITCH).min(side).max(1);
     let mut lines = [null_mut(); MOST];
     for (line, at) in lines.iter_mut().zip((0..).step_by(PITCH)) {
         *line = scratch.wrapping_add(at);
@@ -182,7 +182,8 @@ unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>
         let band = band(rows - row, NEW, side);
         let front = if row > 0 { side } else { 0 };
         let above = |at: *const u8| at.wrapping_sub(step.wrapping_mul(front));
-        for (targets, column) in targets.chunks(columns).zip((0..).step_by(columns)) {
+        for (group, targets) in targets.chunks(most).enumerate() {
+            let column = group * most;
             let begins_line = (column * width).is_multiple_of(LINE);
             let block = Block {
                 source: above(first.wrapping_add(column * width)),
