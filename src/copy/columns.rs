@@ -2,7 +2,7 @@
 //! a part of the matrix at a time.
 
 use super::kernel::combine::LINE;
-use super::kernel::transpose::{Scratch, Transpose};
+use super::kernel::transpose::{scratch, Scratch, Transpose};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
@@ -54,7 +54,7 @@ pub(super) struct Columns<T> {
 /// The most targets of a transpose at a time.
 const MOST: usize = 256;
 /// Bytes that each target gets of rows that are transposed together, where there are more.
-const BLOCK: usize = 16 * LINE;
+const BLOCK: usize = 64 * LINE;
 /// Matrices of so many bytes stay in the second-level cache.
 const SMALL: usize = 256 << 10;
 /// Targets of fewer lines than this are not worth going past the caches for: transposed, and dealt.
@@ -116,49 +116,70 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// As [`Columns::copy`].
     unsafe fn transpose(&self, tuning: Tuning) {
         let &Self { rows, unit, .. } = self;
-        let Some(kernel) = tuning.kernels.transpose(unit) else { return };
-        let streams = tuning.non_temporal.is_some();
-        let head = if streams { self.rows_to_line() } else { Some(0) };
+        let transpose_rows = match unit {
+            1 => Self::with_scratch::<{ scratch(1) }>,
+            2 => Self::with_scratch::<{ scratch(2) }>,
+            _ => Self::with_scratch::<{ scratch(4) }>,
+        };
+        let through = tuning.through_caches();
+        let head = if tuning.transposed.is_some() { self.rows_to_line() } else { Some(0) };
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
-                return self.transpose_rows(kernel, 0..rows, true);
+                // Where the caches would do, the way by the scratch is no gain.
+                let tuning = Tuning { transposed: tuning.non_temporal, ..tuning };
+                return transpose_rows(self, 0..rows, tuning);
             };
             if head > 0 {
-                self.transpose_rows(kernel, 0..head, false);
+                // No fewer than make a line, or they are taken unit by unit: some of them are stored twice.
+                let line = div_rem(LINE, unit).0;
+                transpose_rows(self, 0..head.max(line).min(rows), through);
             }
             // Of larger matrices, what is more than one run is best read row by row, which is what CPUs are ahead of.
             let is_small = self.count <= MOST || self.count * rows * unit <= SMALL;
             let block = if is_small { rows } else { div_rem(BLOCK, unit).0 };
             for rows in math::parts(head..rows, block) {
-                self.transpose_rows(kernel, rows, streams);
+                transpose_rows(self, rows, tuning);
             }
         }
+    }
+
+    /// Transposes some rows, with as much of the stack as their units need.
+    ///
+    /// # Safety
+    /// As [`Columns::copy`].
+    #[inline(never)]
+    unsafe fn with_scratch<const SCRATCH: usize>(&self, rows: Range<usize>, tuning: Tuning) {
+        let mut scratch = Scratch::<SCRATCH>::NEW;
+        // SAFETY: the caller's promise.
+        unsafe { self.transpose_rows(rows, tuning, (&raw mut scratch).cast()) };
     }
 
     /// Transposes some rows.
     ///
     /// # Safety
-    /// As [`Columns::copy`].
+    /// As [`Columns::copy`]; the scratch must be that of units of so many bytes.
     #[inline(never)]
-    unsafe fn transpose_rows(
-        &self,
-        kernel: unsafe fn(&Transpose<'_>),
-        rows: Range<usize>,
-        streams: bool,
-    ) {
-        let &Self { step, unit, .. } = self;
+    unsafe fn transpose_rows(&self, rows: Range<usize>, tuning: Tuning, scratch: *mut u8) {
+        let &Self { step, unit: width, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
-        let mut scratch = Scratch::NEW;
-        let scratch = (&raw mut scratch).cast();
         self.each_run::<MOST>(|first, targets| {
             for target in &mut *targets {
-                *target = target.wrapping_add(rows.start * unit);
+                *target = target.wrapping_add(rows.start * width);
             }
-            let source = source.wrapping_add(first * unit);
+            let source = source.wrapping_add(first * width);
+            let (rows, non_temporal) = (rows.len(), tuning.transposed);
             // SAFETY: the caller's promise.
             unsafe {
-                kernel(&Transpose { source, step, rows: rows.len(), targets, streams, scratch });
+                tuning.kernels.transpose(&Transpose {
+                    source,
+                    step,
+                    rows,
+                    width,
+                    targets,
+                    non_temporal,
+                    scratch,
+                });
             }
         });
     }

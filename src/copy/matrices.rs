@@ -86,9 +86,7 @@ impl<'a> Matrices<'a> {
             unsafe { self.copy_rows(matrix, first..first + rows) };
             at += rows;
         }
-        if let Some(past) = self.tuning.non_temporal {
-            (past.fence)();
-        }
+        self.tuning.finish();
     }
 
     /// Copies what all pieces have in some rows of a matrix.

@@ -64,9 +64,7 @@ impl Region<'_> {
                 break;
             }
         }
-        if let Some(past) = tuning.non_temporal {
-            (past.fence)();
-        }
+        tuning.finish();
     }
 }
 

@@ -11,6 +11,8 @@ pub(super) struct Tuning {
     pub kernels: &'static Kernels,
     /// The stores for outputs that are to go to memory past the caches.
     pub non_temporal: Option<&'static NonTemporal>,
+    /// The same for those that are transposed.
+    pub transposed: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
     pub prefetch: usize,
 }
@@ -21,23 +23,36 @@ impl Tuning {
         let rules = Rules::here();
         let has_strings = rules.strings > 0 && bytes >= rules.strings;
         let kernels = if has_strings { with_strings(rules.level) } else { of_level(rules.level) };
-        let is_large = || {
+        let is_past = |bytes: usize| {
             let both = bytes.saturating_mul(2);
             let held = || rules.held_by(parallel::threads(executor, bytes));
-            match executor.map_or(Streaming::Auto, Executor::streaming) {
-                Streaming::Auto => both > held(),
-                Streaming::OutputsReadNext => both > held().saturating_mul(2),
-                Streaming::Never => false,
-            }
+            bytes > LEAST_PAST
+                && match executor.map_or(Streaming::Auto, Executor::streaming) {
+                    Streaming::Auto => both > held(),
+                    Streaming::OutputsReadNext => both > held().saturating_mul(2),
+                    Streaming::Never => false,
+                }
         };
-        let is_past = bytes > LEAST_PAST && is_large();
-        let non_temporal = kernels.non_temporal.as_ref().filter(|_| is_past);
-        Self { kernels, non_temporal, prefetch: rules.prefetch }
+        let stores = |is_past| kernels.non_temporal.as_ref().filter(|_| is_past);
+        let non_temporal = stores(is_past(bytes));
+        let transposed = if rules.halved {
+            stores(is_past(bytes.saturating_mul(2).saturating_add(1)))
+        } else {
+            non_temporal
+        };
+        Self { kernels, non_temporal, transposed, prefetch: rules.prefetch }
     }
 
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        Self { non_temporal: None, ..self }
+        Self { non_temporal: None, transposed: None, ..self }
+    }
+
+    /// What must follow the last store past the caches, if there are any.
+    pub(super) fn finish(&self) {
+        if let Some(stores) = self.non_temporal.or(self.transposed) {
+            (stores.fence)();
+        }
     }
 
     /// Whether `len` elements of `width` bytes are deinterleaved, in rows `step` bytes apart.
@@ -54,6 +69,7 @@ impl Tuning {
             [None, kernels.non_temporal.as_ref()].map(|non_temporal| Self {
                 kernels,
                 non_temporal,
+                transposed: non_temporal,
                 prefetch: 2048,
             })
         };

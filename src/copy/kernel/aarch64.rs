@@ -152,14 +152,6 @@ impl Vector for uint8x16_t {
         }
     }
 
-    #[inline(always)]
-    fn prefetch_second(at: *const u8) {
-        // SAFETY: as above.
-        unsafe {
-            asm!("prfm pldl2keep, [{at}]", at = in(reg) at, options(nostack, readonly, preserves_flags));
-        }
-    }
-
     /// Non-temporal pairs are ordered as every other store is.
     #[inline(always)]
     fn fence() {}

@@ -6,7 +6,7 @@
 #![allow(clippy::inline_always)]
 
 use super::combine::LINE;
-use super::transpose::Portable;
+use super::transpose::{by_units, Turns};
 use super::Kernels;
 use super::{Deinterleave, Gather, COUNTS, MAX_DEINTERLEAVED, WIDTHS};
 use crate::math::div_ceil;
@@ -209,10 +209,10 @@ const fn counts<T: Copy>() -> [unsafe fn(Deinterleave); COUNTS.len()] {
 
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
-    ($(#[$feature:meta])? level: $level:ty,
+    ($(#[$feature:meta])? transpose: $transpose:expr,
      deinterleave_lines: $lines:expr, non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
-            bits::{self, Packed, Runs}, generic as loops, transpose::{self as turns, Transpose}, Gather, Kernels,
+            bits::{self, Packed, Runs}, generic as loops, Gather, Kernels,
         };
         $(#[$feature])?
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
@@ -239,17 +239,6 @@ macro_rules! table {
         unsafe fn pack(packed: &mut Packed, runs: Runs) {
             // SAFETY: the caller's promise.
             unsafe { bits::pack(packed, runs) };
-        }
-        $(#[$feature])?
-        unsafe fn transpose<const W: usize, const N: usize>(matrix: &Transpose<'_>) {
-            // SAFETY: the caller's promise.
-            unsafe { turns::transpose::<$level, W, N>(matrix, strips::<W, N>) };
-        }
-        $(#[$feature])?
-        #[inline(never)]
-        unsafe fn strips<const W: usize, const N: usize>(matrix: &Transpose<'_>, carries: bool) {
-            // SAFETY: the caller's promise.
-            unsafe { turns::transpose_strips::<$level, W, N>(matrix, carries) };
         }
         Kernels {
             copy,
@@ -278,13 +267,7 @@ macro_rules! table {
             ],
             gather_any,
             deinterleave: loops::DEINTERLEAVE,
-            transpose: [
-                transpose::<1, 16>,
-                transpose::<2, 8>,
-                transpose::<4, 4>,
-                transpose::<8, 2>,
-                transpose::<16, 1>,
-            ],
+            transpose: $transpose,
             longest: 0,
             permutes: |_, _, _| false,
             row_major: None,
@@ -295,6 +278,13 @@ macro_rules! table {
 }
 pub(super) use table;
 
+const fn by_unit<const W: usize>() -> Turns {
+    Turns { line: by_units::<W>, few: by_units::<W> }
+}
+
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
-pub(super) static KERNELS: Kernels =
-    table!(level: Portable, deinterleave_lines: None, non_temporal: None);
+pub(super) static KERNELS: Kernels = table!(
+    transpose: [by_unit::<1>(), by_unit::<2>(), by_unit::<4>(), by_unit::<8>(), by_unit::<16>()],
+    deinterleave_lines: None,
+    non_temporal: None
+);

@@ -6,7 +6,11 @@
 macro_rules! level {
     (#[$feature:meta] vector: $vector:ty, deinterleave: $deinterleave:expr) => {{
         use $crate::copy::kernel::{
-            combine::LINE, generic, merge, stream, transpose, vector::Vector, NonTemporal, Stream,
+            combine::LINE,
+            generic, merge, stream,
+            transpose::{self, Block, Turns},
+            vector::Vector,
+            NonTemporal, Stream,
         };
         type V = $vector;
         /// Vectors of a line.
@@ -22,9 +26,23 @@ macro_rules! level {
             // SAFETY: the caller's promise.
             unsafe { merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn) };
         }
+        #[$feature]
+        unsafe fn turn<const W: usize, const N: usize, const TAKES: bool>(block: &Block<'_>) {
+            // SAFETY: the caller's promise.
+            unsafe { transpose::by_vectors::<V, LINE_PARTS, W, N, TAKES>(block) };
+        }
+        const fn turns<const W: usize, const N: usize>() -> Turns {
+            Turns { line: turn::<W, N, true>, few: turn::<W, N, false> }
+        }
         generic::table!(
             #[$feature]
-            level: transpose::ByVectors<V, LINE_PARTS>,
+            transpose: [
+                turns::<1, 16>(),
+                turns::<2, 8>(),
+                turns::<4, 4>(),
+                turns::<8, 2>(),
+                turns::<16, 1>(),
+            ],
             deinterleave_lines: Some($deinterleave),
             non_temporal: Some(NonTemporal {
                 stream,

@@ -45,7 +45,7 @@ use super::signed;
 use bits::{Packed, Runs};
 use cpu::Level;
 use row_major::RowRun;
-use transpose::Transpose;
+use transpose::{Transpose, Turns};
 
 /// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
 #[derive(Clone, Copy)]
@@ -93,7 +93,7 @@ pub(super) struct Kernels {
     /// Copies runs row by row through the caches, where that is known to win.
     pub row_major: Option<RowMajor>,
     /// By width.
-    transpose: [unsafe fn(&Transpose<'_>); WIDTHS.len()],
+    transpose: [Turns; WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.
     pub non_temporal: Option<NonTemporal>,
 }
@@ -208,10 +208,16 @@ impl Kernels {
         WIDTHS.contains(&width)
     }
 
-    /// The loop that transposes units of `width` bytes, if there is one.
-    pub(super) fn transpose(&self, width: usize) -> Option<unsafe fn(&Transpose<'_>)> {
-        let width = WIDTHS.iter().position(|w| *w == width)?;
-        self.transpose.get(width).copied()
+    /// Transposes a matrix, if there are loops for its width.
+    ///
+    /// # Safety
+    /// That of `transpose.rs`.
+    pub(super) unsafe fn transpose(&self, matrix: &Transpose<'_>) {
+        let width = WIDTHS.iter().position(|width| *width == matrix.width);
+        if let Some(turns) = width.and_then(|at| self.transpose.get(at)) {
+            // SAFETY: the caller's promise.
+            unsafe { transpose::transpose(turns, matrix) };
+        }
     }
 
     /// The loop that gathers units of `unit` bytes.

@@ -1,14 +1,16 @@
 //! Transposes: contiguous units of many rows become contiguous rows of their own.
 //!
-//! The idea: blocks of whole lines on both sides go through a scratch in the first-level cache, so that
-//! each line of the source is read once and each line of a target written once. Within a block, tiles
-//! of 16 bytes by as many rows as a register has room for are transposed in registers; each lane holds
-//! other rows, so that nothing moves from lane to lane.
+//! The idea: a block is a line of columns by a few lines of rows. 16 bytes by as many rows as a line
+//! has room for are transposed in registers; each lane holds other rows, so that nothing moves from
+//! lane to lane; and each line of a target is stored whole, next to its neighbours.
 //!
-//! The trick for targets that begin within a line and go past the caches: the rows before a block's own
-//! are transposed once more, so that what a target's line still lacks is on the scratch, in front.
+//! The trick: rows are often a power of two apart, and then their lines are all in a few sets of the
+//! first-level cache, which does not hold them until all of their columns are taken. So each line is
+//! taken at once, to a scratch where they lie one behind the other.
 //!
-//! Registers of a whole line need neither ([`whole_blocks`]).
+//! Targets that begin within a line, each elsewhere, and go past the caches get their blocks by way of
+//! the scratch: the rows before a block's own are transposed once more, so that what a target's line
+//! still lacks is there, in front.
 //!
 //! # Safety
 //! 1. The CPU must have the features of the level.
@@ -20,305 +22,191 @@
 
 use super::combine::LINE;
 use super::generic;
-use super::stream::stream as stream_lines;
-use super::vector::{load_rows, transposed, Vector, LANE};
+use super::vector::{load_rows, transposed, Vector};
+use super::NonTemporal;
 use core::arch::asm;
-use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+use core::ptr::null_mut;
 
-/// A matrix of `rows` rows, `step` bytes apart (backwards: wrapped), of a contiguous unit for each
-/// target: target `i` gets unit `i` of every row, one behind the other.
+/// A matrix of `rows` rows, `step` bytes apart (backwards: wrapped), of a contiguous unit of `width`
+/// bytes for each target: target `i` gets unit `i` of every row, one behind the other.
 #[derive(Clone, Copy)]
 pub(crate) struct Transpose<'a> {
     pub source: *const u8,
     pub step: usize,
     pub rows: usize,
+    pub width: usize,
     pub targets: &'a [*mut u8],
-    /// Whether whole lines of the targets go to memory past the caches.
-    pub streams: bool,
-    /// Room for a [`Scratch`], aligned as it is.
+    /// For whole lines of the targets, if they are to go past the caches.
+    pub non_temporal: Option<&'a NonTemporal>,
+    /// Room for a [`Scratch`] of this width, aligned as it is.
     pub scratch: *mut u8,
 }
 
-/// Bytes of the scratch: a fraction of a first-level cache, for stacks may be small.
-const SCRATCH: usize = BLOCK_LINES * LINE * LINE;
+/// Lines of each target that a block makes: neighbours that are stored together.
+const LINES: usize = 4;
 
+/// Room for a block of units of `BYTES / 64` units a column.
 #[repr(align(64))]
 #[allow(dead_code)] // used by its address
-pub(crate) struct Scratch([MaybeUninit<u8>; SCRATCH]);
+pub(crate) struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
 
-impl Scratch {
-    pub(crate) const NEW: Self = Self([const { MaybeUninit::uninit() }; SCRATCH]);
+impl<const BYTES: usize> Scratch<BYTES> {
+    pub(crate) const NEW: Self = Self([const { MaybeUninit::uninit() }; BYTES]);
 }
 
-/// What a level of CPU features does its own way.
-pub(super) trait Level {
-    /// Rows of a tile, in units of those that 16 bytes of a column have.
-    const LANES: usize;
-
-    /// Puts `LANES * N` rows of `N` units of `W` bytes, 16 bytes a row, on the scratch as `N` rows,
-    /// so many bytes from one another.
-    ///
-    /// # Safety
-    /// 1, 2; there must be room for `N` rows on the scratch.
-    unsafe fn turn<const W: usize, const N: usize>(
-        source: *const u8,
-        step: usize,
-        scratch: *mut u8,
-        pitch: usize,
-    );
-
-    /// Copies whole lines past the caches to an aligned target.
-    ///
-    /// # Safety
-    /// 1, 2, 3.
-    unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize);
-
-    /// Prefetches a line of each of some rows; any address will do.
-    fn prefetch(source: *const u8, step: usize, rows: usize);
-
-    /// Transposes as many whole blocks as there are, of so many rows and a line of columns, where a
-    /// register holds a line; how many rows and columns that was.
-    ///
-    /// # Safety
-    /// 1, 2, 3; where lines go past the caches, targets must be aligned to one.
-    unsafe fn whole_blocks<const W: usize, const N: usize>(_: &Transpose<'_>) -> (usize, usize) {
-        (0, 0)
+/// Bytes of the scratch for units of `width` bytes: a line for each row of a block.
+pub(crate) const fn scratch(width: usize) -> usize {
+    match width {
+        1 => LINES * LINE * LINE,
+        2 => LINES * LINE * LINE / 2,
+        _ => LINES * LINE * LINE / 4,
     }
 }
 
-/// For every CPU.
-pub(super) struct Portable;
-
-impl Level for Portable {
-    const LANES: usize = 2;
-
-    #[inline(always)]
-    unsafe fn turn<const W: usize, const N: usize>(
-        source: *const u8,
-        step: usize,
-        scratch: *mut u8,
-        pitch: usize,
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe { turn_units::<W>(source, step, 2 * N, N, scratch, pitch) };
-    }
-
-    #[inline(always)]
-    unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { copy_short(source, target, bytes) };
-    }
-
-    #[inline(always)]
-    fn prefetch(_: *const u8, _: usize, _: usize) {}
-}
-
-/// By vectors, `P` of them a line.
-pub(super) struct ByVectors<V, const P: usize>(PhantomData<V>);
-
-impl<V: Vector, const P: usize> Level for ByVectors<V, P> {
-    const LANES: usize = V::LANES;
-
-    #[inline(always)]
-    unsafe fn turn<const W: usize, const N: usize>(
-        source: *const u8,
-        step: usize,
-        scratch: *mut u8,
-        pitch: usize,
-    ) {
-        // Or compilers keep a pointer to each row of each tile, most of them in memory.
-        let step = opaque(step);
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut target = scratch;
-            for row in transposed(load_rows::<V, N>(source, step)) {
-                row.store(target);
-                target = target.wrapping_add(pitch);
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { stream_lines::<V, P>(source, target, bytes, None) };
-    }
-
-    #[inline(always)]
-    unsafe fn whole_blocks<const W: usize, const N: usize>(
-        matrix: &Transpose<'_>,
-    ) -> (usize, usize) {
-        if V::BYTES < LINE {
-            return (0, 0);
-        }
-        // SAFETY: the caller's promise.
-        unsafe {
-            if matrix.streams {
-                whole_blocks::<V, W, N, true>(matrix)
-            } else {
-                whole_blocks::<V, W, N, false>(matrix)
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch(source: *const u8, step: usize, rows: usize) {
-        let mut line = source;
-        for _ in 0..rows {
-            V::prefetch_second(line);
-            line = line.wrapping_add(step);
-        }
-    }
-}
-
-/// The same number, of which the compiler knows nothing.
-#[inline(always)]
-fn opaque(mut number: usize) -> usize {
-    // SAFETY: no instruction at all.
-    unsafe {
-        asm!("/* {number} */", number = inout(reg) number, options(pure, nomem, nostack, preserves_flags));
-    }
-    number
-}
-
-/// Puts `rows` rows of `columns` units on the scratch, unit by unit.
-///
-/// # Safety
-/// As [`fill`].
-#[inline(never)]
-unsafe fn turn_units<const W: usize>(
+/// Some rows of up to a line of columns.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
     source: *const u8,
     step: usize,
     rows: usize,
-    columns: usize,
+    targets: &'a [*mut u8],
+    /// Where in the targets they go to.
+    at: usize,
+    /// Whether whole lines go past the caches: targets are aligned to one.
+    past: bool,
+    /// Room for a line of each row.
     scratch: *mut u8,
-    pitch: usize,
-) {
-    for row in 0..rows {
-        let source = source.wrapping_add(step.wrapping_mul(row));
-        for column in 0..columns {
-            let target = scratch.wrapping_add(column * pitch + row * W);
-            // SAFETY: the caller's promise.
-            unsafe { generic::chunk::<W>(source.add(column * W), target, 0) };
-        }
-    }
+    /// Where a line of each row is prefetched, if it is: any address.
+    soon: Option<*const u8>,
 }
 
-/// Units of `W` bytes, `N` in 16 bytes; `strips` is [`transpose_strips`] of the level.
-///
+/// The loops of a level for units of a width.
+#[derive(Clone, Copy)]
+pub(super) struct Turns {
+    /// For a line of columns, by way of the scratch.
+    pub line: unsafe fn(&Block<'_>),
+    /// For fewer columns, straight from the source.
+    pub few: unsafe fn(&Block<'_>),
+}
+
 /// # Safety
 /// 1, 2, 3.
-#[inline(always)]
-pub(super) unsafe fn transpose<L: Level, const W: usize, const N: usize>(
-    matrix: &Transpose<'_>,
-    strips: Strips,
-) {
-    // What did not end with a line of its target is sent off with the rest of it.
-    let carries = matrix.streams
-        && matrix.targets.iter().any(|target| !(*target as usize).is_multiple_of(LINE));
-    if !carries {
-        // SAFETY: the caller's promise; what is left is copied below.
-        let (rows, columns) = unsafe { L::whole_blocks::<W, N>(matrix) };
-        if rows > 0 {
-            // SAFETY: the same, without some columns, and without some rows.
-            return unsafe { transpose_rest::<W>(matrix, rows, columns, strips) };
-        }
-    }
+pub(super) unsafe fn transpose(turns: &Turns, matrix: &Transpose<'_>) {
+    let is_off = |target: &*mut u8| !(*target as usize).is_multiple_of(LINE);
     // SAFETY: the caller's promise.
-    unsafe { strips(matrix, carries) };
-}
-
-/// What is right of so many columns, and what is below so many rows of these.
-///
-/// # Safety
-/// As [`transpose`].
-#[inline(always)]
-unsafe fn transpose_rest<const W: usize>(
-    matrix: &Transpose<'_>,
-    rows: usize,
-    columns: usize,
-    strips: Strips,
-) {
-    let (done, right) = matrix.targets.split_at_checked(columns).unwrap_or_default();
-    let source = matrix.source.wrapping_add(columns * W);
-    // SAFETY: the caller's promise; a copy of a part of the matrix is one.
     unsafe {
-        strips(&Transpose { source, targets: right, ..*matrix }, false);
-        if rows == matrix.rows {
-            return;
-        }
-        let mut source = matrix.source.wrapping_add(matrix.step.wrapping_mul(rows));
-        for targets in done.chunks(LINE) {
-            let mut below = [core::ptr::null_mut(); LINE];
-            for (slot, target) in below.iter_mut().zip(targets) {
-                *slot = target.wrapping_add(rows * W);
-            }
-            let targets = below.get(..targets.len()).unwrap_or_default();
-            let part = Transpose { source, rows: matrix.rows - rows, targets, ..*matrix };
-            strips(&part, false);
-            source = source.wrapping_add(targets.len() * W);
+        match matrix.non_temporal {
+            Some(stores) if matrix.targets.iter().any(is_off) => by_scratch(turns, stores, matrix),
+            _ => by_blocks(turns, matrix),
         }
     }
 }
 
-/// The loops by way of the scratch, for targets that begin within a line or not.
-type Strips = unsafe fn(&Transpose<'_>, bool);
+/// Units of `width` bytes in a line.
+fn side(width: usize) -> usize {
+    LINE.checked_div(width).unwrap_or(1)
+}
 
 /// # Safety
 /// As [`transpose`].
-#[inline(always)]
-pub(super) unsafe fn transpose_strips<L: Level, const W: usize, const N: usize>(
-    matrix: &Transpose<'_>,
-    carries: bool,
-) {
-    let &Transpose { source, step, rows, targets, streams, scratch } = matrix;
-    // Bytes that a target gets of a block, those in front of them, and columns at a time.
-    let (new, front, side) =
-        if carries { (7 * LINE, LINE, (LINE / W).min(32)) } else { (2 * LINE, 0, LINE / W) };
-    let (block, pitch) = (new / W, front + new);
-    let width = targets.len() * W;
-    let mut row = 0;
+unsafe fn by_blocks(turns: &Turns, matrix: &Transpose<'_>) {
+    let &Transpose { source, step, rows, width, targets, scratch, .. } = matrix;
+    let (side, columns) = (side(width), targets.len());
+    let (mut row, mut first) = (0, source);
     while row < rows {
-        let some = block.min(rows - row);
-        let is_whole = some == block;
-        let before = if row > 0 { front } else { 0 };
-        let first = source.wrapping_add(step.wrapping_mul(row));
-        for (targets, at) in targets.chunks(side).zip((0..).step_by(side * W)) {
-            let first = first.wrapping_add(at);
-            if carries {
-                // Of the few columns of long rows CPUs are not ahead.
-                let soon = at + 2 * LINE;
-                let below = if soon < width { 0 } else { block };
-                let soon = if soon < width { soon } else { soon - width };
-                let next = source.wrapping_add(step.wrapping_mul(row + below) + soon);
-                L::prefetch(next, step, block);
-            }
+        let band = band(rows - row, LINES, side);
+        let mut done = 0;
+        while done < columns {
+            // No fewer than 16 bytes of columns, or it takes them unit by unit.
+            let begin = done.min(columns.saturating_sub(side / 4));
+            let some = targets.get(begin..).unwrap_or_default();
+            let some = some.get(..side).unwrap_or(some);
+            let block = Block {
+                source: first.wrapping_add(begin * width),
+                step,
+                rows: band,
+                targets: some,
+                at: row * width,
+                past: matrix.non_temporal.is_some(),
+                scratch,
+                soon: Some(soon(matrix, first, band, begin)).filter(|_| some.len() == side),
+            };
+            let turn = if some.len() == side { turns.line } else { turns.few };
+            // SAFETY: the caller's promise.
+            unsafe { turn(&block) };
+            done = begin + some.len();
+        }
+        row += band;
+        first = first.wrapping_add(step.wrapping_mul(band));
+    }
+}
+
+/// Two lines ahead of a column of so many rows, or at the begin of the rows that follow.
+fn soon(matrix: &Transpose<'_>, first: *const u8, rows: usize, column: usize) -> *const u8 {
+    let &Transpose { step, width, targets, .. } = matrix;
+    let ahead = column + 2 * side(width);
+    let (below, ahead) =
+        if ahead < targets.len() { (0, ahead) } else { (rows, ahead - targets.len()) };
+    first.wrapping_add(step.wrapping_mul(below)).wrapping_add(ahead * width)
+}
+
+/// How many rows are taken next of so many: as many as make some lines. What then is left is no less
+/// than makes one, for that is taken unit by unit.
+fn band(rows: usize, lines: usize, side: usize) -> usize {
+    match rows {
+        rows if rows <= lines * side => rows,
+        rows if rows < (lines + 1) * side => (lines - 1) * side,
+        _ => lines * side,
+    }
+}
+
+/// Lines that a target gets of a block by way of the scratch, and the one in front of them.
+const NEW: usize = 7;
+const PITCH: usize = (1 + NEW) * LINE;
+/// The most columns of such a block.
+const MOST: usize = 32;
+
+/// # Safety
+/// As [`transpose`].
+unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>) {
+    let &Transpose { source, step, rows, width, targets, scratch, .. } = matrix;
+    let side = side(width);
+    let most = (self::scratch(width) / PITCH).min(side).max(1);
+    let mut lines = [null_mut(); MOST];
+    for (line, at) in lines.iter_mut().zip((0..).step_by(PITCH)) {
+        *line = scratch.wrapping_add(at);
+    }
+    let (mut row, mut first) = (0, source);
+    while row < rows {
+        let band = band(rows - row, NEW, side);
+        let front = if row > 0 { side } else { 0 };
+        let above = |at: *const u8| at.wrapping_sub(step.wrapping_mul(front));
+        for (group, targets) in targets.chunks(most).enumerate() {
+            let column = group * most;
+            let begins_line = (column * width).is_multiple_of(LINE);
+            let block = Block {
+                source: above(first.wrapping_add(column * width)),
+                step,
+                rows: front + band,
+                targets: lines.get(..targets.len()).unwrap_or_default(),
+                at: LINE - front * width,
+                past: false,
+                scratch,
+                soon: begins_line.then(|| above(soon(matrix, first, band, column))),
+            };
             // SAFETY: the caller's promise; the scratch has room for so many columns.
-            unsafe {
-                fill::<L, W, N>(
-                    first.wrapping_sub(step.wrapping_mul(before / W)),
-                    step,
-                    before / W + some,
-                    targets.len(),
-                    scratch.add(front - before),
-                    pitch,
-                );
-                let mut line = scratch.add(front);
-                for target in targets {
-                    let target = target.wrapping_add(row * W);
-                    if streams {
-                        stream::<L>(line, target, some * W, row > 0, row + some < rows);
-                    } else if is_whole {
-                        copy_lines(line, target, new / LINE);
-                    } else {
-                        copy_short(line, target, some * W);
-                    }
-                    line = line.wrapping_add(pitch);
+            unsafe { (turns.few)(&block) };
+            for (target, line) in targets.iter().zip(lines) {
+                let (line, target) = (line.wrapping_add(LINE), target.wrapping_add(row * width));
+                // SAFETY: the caller's promise.
+                unsafe {
+                    stream(stores, line, target, band * width, row > 0, row + band < rows);
                 }
             }
         }
-        row += some;
+        row += band;
+        first = first.wrapping_add(step.wrapping_mul(band));
     }
 }
 
@@ -327,8 +215,8 @@ pub(super) unsafe fn transpose_strips<L: Level, const W: usize, const N: usize>(
 ///
 /// # Safety
 /// 2, 3.
-#[inline(always)]
-unsafe fn stream<L: Level>(
+unsafe fn stream(
+    stores: &NonTemporal,
     line: *const u8,
     target: *mut u8,
     bytes: usize,
@@ -349,48 +237,14 @@ unsafe fn stream<L: Level>(
             bytes -= if is_followed { LINE } else { head };
         }
         let whole = bytes - bytes % LINE;
-        L::stream(line, target, whole);
+        (stores.stream)(line, target, whole);
         if whole < bytes {
             copy_short(line.add(whole), target.add(whole), bytes - whole);
         }
     }
 }
 
-/// Puts rows of up to a line of units on the scratch.
-///
-/// # Safety
-/// They must be readable, and a scratch row for each column writable.
-#[inline(always)]
-unsafe fn fill<L: Level, const W: usize, const N: usize>(
-    source: *const u8,
-    step: usize,
-    rows: usize,
-    columns: usize,
-    scratch: *mut u8,
-    pitch: usize,
-) {
-    let tile = |row: usize, column: usize| {
-        let source = source.wrapping_add(step.wrapping_mul(row));
-        // SAFETY: the caller's promise.
-        unsafe {
-            let scratch = scratch.add(column * pitch + row * W);
-            L::turn::<W, N>(source.add(column * W), step, scratch, pitch);
-        }
-    };
-    if rows >= L::LANES * N && columns >= N {
-        // The last tile each way lies partly over the one before.
-        for row in (0..rows).step_by(L::LANES * N) {
-            for column in (0..columns).step_by(N) {
-                tile(row.min(rows - L::LANES * N), column.min(columns - N));
-            }
-        }
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { turn_units::<W>(source, step, rows, columns, scratch, pitch) };
-    }
-}
-
-/// Copies few bytes: one loop for all levels.
+/// Copies few bytes.
 ///
 /// # Safety
 /// 2.
@@ -400,71 +254,164 @@ unsafe fn copy_short(source: *const u8, target: *mut u8, bytes: usize) {
     unsafe { generic::copy(source, target, bytes) };
 }
 
-/// Copies lines through the caches.
+/// Transposes a block of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line;
+/// by way of the scratch, if it is a line of columns, or not.
 ///
 /// # Safety
-/// 2.
+/// 1, 2; 3 if past the caches.
 #[inline(always)]
-unsafe fn copy_lines(source: *const u8, target: *mut u8, lines: usize) {
-    for line in 0..lines {
+pub(super) unsafe fn by_vectors<
+    V: Vector,
+    const P: usize,
+    const W: usize,
+    const N: usize,
+    const TAKES: bool,
+>(
+    block: &Block<'_>,
+) {
+    let &Block { source, step, rows, targets, at, past, scratch, .. } = block;
+    let (side, tile_rows, columns) = (LINE / W, V::LANES * N, targets.len());
+    if rows < tile_rows || columns < N {
         // SAFETY: the caller's promise.
-        unsafe { generic::chunk::<LINE>(source, target, line * LINE) };
+        return unsafe { by_units::<W>(block) };
+    }
+    let (first, step) = if TAKES {
+        // SAFETY: the caller's promise.
+        unsafe { take_lines::<V, P>(block) };
+        (scratch.cast_const(), LINE)
+    } else {
+        if let Some(mut soon) = block.soon {
+            for _ in 0..rows {
+                V::prefetch(soon);
+                soon = soon.wrapping_add(step);
+            }
+        }
+        // Or compilers keep a pointer to each row of each tile, most of them in memory.
+        (source, opaque(step))
+    };
+    let whole = rows / side * side;
+    for column in (0..columns).step_by(N) {
+        // The last ones, each way, lie partly over those before.
+        let column = column.min(columns - N);
+        let Some(targets) = targets.get(column..).and_then(<[_]>::first_chunk::<N>) else { return };
+        let first = first.wrapping_add(column * W);
+        for row in (0..whole).step_by(side) {
+            let tile = first.wrapping_add(step.wrapping_mul(row));
+            // SAFETY: the caller's promise.
+            unsafe {
+                put_lines::<V, P, N>(tile, step, targets, at + row * W, past);
+            }
+        }
+        for row in (whole..rows).step_by(tile_rows) {
+            let row = row.min(rows - tile_rows);
+            let tile = first.wrapping_add(step.wrapping_mul(row));
+            // SAFETY: the caller's promise.
+            unsafe {
+                for (target, units) in targets.iter().zip(transposed(load_rows::<V, N>(tile, step)))
+                {
+                    units.store(target.wrapping_add(at + row * W));
+                }
+            }
+        }
     }
 }
 
-/// Lines of each target that a block makes.
-const BLOCK_LINES: usize = 4;
-
-/// Whole blocks, by registers of a line.
-///
-/// The trick: rows are often a power of two apart, and then their lines are all in a few sets of the
-/// first-level cache, which does not hold them until all of their columns are taken. So each line is
-/// taken at once, to a scratch where they lie one behind the other; and lines of targets, for the same
-/// reason, are stored whole.
+/// A line of rows for each target, by no fewer than two vectors at a time where one is less.
 ///
 /// # Safety
-/// As [`Level::whole_blocks`].
+/// 1, 2; 3 if past the caches.
 #[inline(always)]
-unsafe fn whole_blocks<V: Vector, const W: usize, const N: usize, const PAST: bool>(
-    matrix: &Transpose<'_>,
-) -> (usize, usize) {
-    let &Transpose { source, step, targets, scratch, .. } = matrix;
-    let side = LINE / W;
-    let block = BLOCK_LINES * side;
-    let rows = matrix.rows - matrix.rows % block;
-    let columns = targets.len() - targets.len() % side;
-    if rows == 0 || columns == 0 {
-        return (0, 0);
-    }
-    for row in (0..rows).step_by(block) {
-        let mut first = source.wrapping_add(step.wrapping_mul(row));
-        for targets in targets.chunks_exact(side) {
-            let (mut from, mut to) = (first, scratch);
-            for _ in 0..block {
-                // SAFETY: the caller's promise; any address may be prefetched.
-                unsafe { V::load(from).store(to) };
-                V::prefetch(from.wrapping_add(2 * LINE));
-                from = from.wrapping_add(step);
-                to = to.wrapping_add(LINE);
+unsafe fn put_lines<V: Vector, const P: usize, const N: usize>(
+    source: *const u8,
+    step: usize,
+    targets: &[*mut u8; N],
+    at: usize,
+    past: bool,
+) {
+    let (mut source, mut at) = (source, at);
+    let tile = step.wrapping_mul(V::LANES * N);
+    // SAFETY: the caller's promise.
+    unsafe {
+        for _ in (0..P).step_by(2) {
+            let low = transposed(load_rows::<V, N>(source, step));
+            if P == 1 {
+                return put_each(low.map(|line| [line]), targets, at, past);
             }
-            let mut column = scratch.cast_const();
-            for targets in targets.chunks_exact(N) {
-                let mut tile = column;
-                for line in 0..BLOCK_LINES {
-                    // SAFETY: the scratch has so many tiles; the caller's promise.
-                    unsafe {
-                        let lines = transposed(load_rows::<V, N>(tile, LINE));
-                        for (target, units) in targets.iter().zip(lines) {
-                            let target = target.wrapping_add(row * W + line * LINE);
-                            V::put::<1, PAST>([units], target);
-                        }
-                    }
-                    tile = tile.wrapping_add(side * LINE);
-                }
-                column = column.wrapping_add(LANE);
-            }
-            first = first.wrapping_add(LINE);
+            let mut high =
+                transposed(load_rows::<V, N>(source.wrapping_add(tile), step)).into_iter();
+            put_each(low.map(|low| [low, high.next().unwrap_or(low)]), targets, at, past);
+            source = source.wrapping_add(tile.wrapping_mul(2));
+            at += 2 * V::BYTES;
         }
     }
-    (rows, columns)
+}
+
+/// # Safety
+/// 1, 2; 3 if past the caches.
+#[inline(always)]
+unsafe fn put_each<V: Vector, const P: usize, const N: usize>(
+    parts: [[V; P]; N],
+    targets: &[*mut u8; N],
+    at: usize,
+    past: bool,
+) {
+    let to_each = targets.iter().map(|target| target.wrapping_add(at)).zip(parts);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if past {
+            to_each.for_each(|(target, parts)| V::put::<P, true>(parts, target));
+        } else {
+            to_each.for_each(|(target, parts)| V::put::<P, false>(parts, target));
+        }
+    }
+}
+
+/// Puts a line of each row on the scratch, and prefetches as many.
+///
+/// # Safety
+/// 1, 2; there must be room for them.
+#[inline(always)]
+unsafe fn take_lines<V: Vector, const P: usize>(block: &Block<'_>) {
+    let &Block { source, step, rows, scratch, soon, .. } = block;
+    let (mut from, mut to, mut soon) = (source, scratch, soon.unwrap_or(source));
+    for _ in 0..rows {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut line = [V::zero(); P];
+            for (part, at) in line.iter_mut().zip((0..).step_by(V::BYTES)) {
+                *part = V::load(from.wrapping_add(at));
+            }
+            V::prefetch(soon);
+            V::put::<P, false>(line, to);
+        }
+        from = from.wrapping_add(step);
+        soon = soon.wrapping_add(step);
+        to = to.wrapping_add(LINE);
+    }
+}
+
+/// The same number, of which the compiler knows nothing.
+#[inline(always)]
+fn opaque(mut number: usize) -> usize {
+    // SAFETY: no instruction at all.
+    unsafe {
+        asm!("/* {number} */", number = inout(reg) number, options(pure, nomem, nostack, preserves_flags));
+    }
+    number
+}
+
+/// Transposes a block unit by unit.
+///
+/// # Safety
+/// 2.
+#[inline(never)]
+pub(super) unsafe fn by_units<const W: usize>(block: &Block<'_>) {
+    for (column, target) in block.targets.iter().enumerate() {
+        let mut source = block.source.wrapping_add(column * W);
+        for row in 0..block.rows {
+            // SAFETY: the caller's promise.
+            unsafe { generic::chunk::<W>(source, target.wrapping_add(block.at + row * W), 0) };
+            source = source.wrapping_add(block.step);
+        }
+    }
 }

@@ -82,9 +82,6 @@ pub(super) trait Vector: Copy {
     /// Asks for the line at an address, any address, to be read soon.
     fn prefetch(at: *const u8);
 
-    /// The same into the second-level cache.
-    fn prefetch_second(at: *const u8);
-
     /// Waits for stores past the caches.
     fn fence();
 
@@ -139,15 +136,46 @@ pub(super) unsafe fn load_rows<V: Vector, const N: usize>(
 /// 1.
 #[inline(always)]
 pub(super) unsafe fn transposed<V: Vector, const N: usize>(mut rows: [V; N]) -> [V; N] {
-    let mut distance = N;
-    while distance > 1 {
-        let before = rows;
-        let (first, second) = before.split_at(N / 2);
-        for (pair, (a, b)) in rows.chunks_exact_mut(2).zip(first.iter().zip(second)) {
-            // SAFETY: the caller's promise.
-            pair.copy_from_slice(&unsafe { a.interleaved::<N>(*b) });
+    // SAFETY: the caller's promise.
+    unsafe {
+        if N >= 2 {
+            rows = by_turns(rows);
         }
-        distance /= 2;
+        if N >= 4 {
+            rows = by_turns(rows);
+        }
+        if N >= 8 {
+            rows = by_turns(rows);
+        }
+        if N >= 16 {
+            rows = by_turns(rows);
+        }
     }
     rows
+}
+
+/// Row i and row i + N / 2, unit by unit in turn.
+///
+/// # Safety
+/// 1.
+#[inline(always)]
+unsafe fn by_turns<V: Vector, const N: usize>(rows: [V; N]) -> [V; N] {
+    let mut mixed = rows;
+    let mut pair = |at: usize| {
+        let (a, b) = (rows.get(at), rows.get(at + N / 2));
+        if let (Some(a), Some(b), Some([low, high, ..])) = (a, b, mixed.get_mut(2 * at..)) {
+            // SAFETY: the caller's promise.
+            [*low, *high] = unsafe { a.interleaved::<N>(*b) };
+        }
+    };
+    // No loop: compilers would keep the rows in memory.
+    pair(0);
+    pair(1);
+    pair(2);
+    pair(3);
+    pair(4);
+    pair(5);
+    pair(6);
+    pair(7);
+    mixed
 }

@@ -80,7 +80,7 @@ impl Rows {
     pub(super) unsafe fn copy_all(&self, parts: &Parts<'_>, rows: Range<usize>) {
         // SAFETY: the caller's promise.
         if unsafe { self.transpose(parts, &rows) } {
-            return self.finish();
+            return self.tuning.finish();
         }
         let (mut groups, mut deals) = (0, 0);
         self.for_each_group(parts, |group| {
@@ -109,7 +109,7 @@ impl Rows {
                 }
             });
         }
-        self.finish();
+        self.tuning.finish();
     }
 
     /// Copies what all pieces have in a range of rows, if they are many of one width.
@@ -150,13 +150,6 @@ impl Rows {
     /// Whether there are loops that take row after row, through the caches.
     pub(super) fn is_row_major(&self) -> bool {
         self.tuning.non_temporal.is_none() && self.tuning.kernels.row_major.is_some()
-    }
-
-    /// Waits for stores past the caches.
-    fn finish(&self) {
-        if let Some(past) = self.tuning.non_temporal {
-            (past.fence)();
-        }
     }
 
     fn for_each_group(&self, parts: &Parts<'_>, mut visit: impl FnMut(&Group)) {
@@ -249,7 +242,7 @@ impl Rows {
                 _ => all.copy_range(kernels, range),
             }
         }
-        self.finish();
+        self.tuning.finish();
     }
 }
 

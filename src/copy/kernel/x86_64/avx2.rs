@@ -12,7 +12,7 @@ use core::arch::x86_64::{
     _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32,
     _mm256_unpackhi_epi64, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32,
     _mm256_unpacklo_epi64, _mm256_unpacklo_epi8, _mm_loadu_si128, _mm_prefetch, _mm_sfence,
-    _MM_HINT_T0, _MM_HINT_T1,
+    _MM_HINT_T0,
 };
 use core::ptr::from_ref;
 
@@ -117,12 +117,6 @@ impl Vector for __m256i {
     fn prefetch(at: *const u8) {
         // SAFETY: SSE is part of x86-64; prefetching never faults.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
-    }
-
-    #[inline(always)]
-    fn prefetch_second(at: *const u8) {
-        // SAFETY: as above.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
     }
 
     #[inline(always)]

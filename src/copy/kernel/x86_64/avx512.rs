@@ -113,11 +113,6 @@ impl Vector for __m512i {
     }
 
     #[inline(always)]
-    fn prefetch_second(at: *const u8) {
-        __m256i::prefetch_second(at);
-    }
-
-    #[inline(always)]
     fn fence() {
         __m256i::fence();
     }
