@@ -84,10 +84,12 @@ impl Layout {
     }
 
     /// About how long it takes for each row of so many pieces: a load that crosses lines, or a store,
-    /// counts as two permutes.
+    /// counts as two permutes, and every group but one as six.
     fn cost(&self, len: usize) -> usize {
         let group = 2 * self.registers + self.pieces * (self.registers - 1) + 2 * self.pieces;
-        div_rem(LINE * group * div_ceil(len, self.pieces), self.rows).0
+        let groups = div_ceil(len, self.pieces);
+        let more = if groups > 1 { 6 } else { 0 };
+        div_rem(LINE * (group + more) * groups, self.rows).0
     }
 }
 
@@ -162,14 +164,16 @@ impl Permute {
     ) {
         let Layout { unit, step, rows: each, registers, apart, .. } = self.layout;
         let Reach { readable, spare, ahead, past } = reach;
-        // So often a line may be loaded from all registers, and stored to all targets.
-        let times = |bytes: usize, needs: usize, step: usize| {
-            bytes.checked_sub(needs).map_or(0, |rest| div_rem(rest, step).0 + 1)
-        };
-        let count = div_rem(rows, each)
-            .0
-            .min(times(readable, (registers - 1) * apart + LINE, each * step))
-            .min(times(left * unit + spare, LINE, each * unit));
+        let (loads, mut count) = ((registers - 1) * apart + LINE, div_rem(rows, each).0);
+        if readable < rows * step + loads || left * unit + spare < rows * unit + LINE {
+            // So often a line may be loaded from all registers, and stored to all targets.
+            let times = |bytes: usize, needs: usize, step: usize| {
+                bytes.checked_sub(needs).map_or(0, |rest| div_rem(rest, step).0 + 1)
+            };
+            count = count
+                .min(times(readable, loads, each * step))
+                .min(times(left * unit + spare, LINE, each * unit));
+        }
         let mut all = [core::ptr::null_mut(); MOST_PIECES];
         for (slot, target) in all.iter_mut().zip(targets) {
             *slot = *target;
@@ -315,11 +319,13 @@ unsafe fn steps<const N: usize, const R: usize>(permute: &Permute, steps: &Steps
         let mut at = 0;
         for _ in 0..count {
             if ahead > 0 {
-                prefetch::<__m512i>(source.wrapping_add(ahead), step);
+                prefetch::<__m512i>(source.wrapping_add(ahead), R * LINE);
             }
             let mut registers = [zero; R];
-            for (number, register) in registers.iter_mut().enumerate() {
-                *register = _mm512_loadu_epi8(source.add(number * apart).cast());
+            let mut from = source;
+            for register in &mut registers {
+                *register = _mm512_loadu_epi8(from.cast());
+                from = from.wrapping_add(apart);
             }
             for (target, indices) in targets.iter().zip(&indices) {
                 let mut line = zero;
