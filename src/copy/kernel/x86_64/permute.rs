@@ -26,7 +26,7 @@
 #![allow(clippy::inline_always)]
 
 use super::super::combine::{Scratch, WriteCombining, LINE};
-use super::super::stream::prefetch;
+use super::super::vector::Vector;
 use super::super::{Deinterleave, NonTemporal, MAX_DEINTERLEAVED};
 use crate::math::{div_ceil, div_rem, next_multiple};
 use core::arch::x86_64::{
@@ -318,8 +318,12 @@ unsafe fn steps<const N: usize, const R: usize>(permute: &Permute, steps: &Steps
         }
         let mut at = 0;
         for _ in 0..count {
+            let mut from = source;
             if ahead > 0 {
-                prefetch::<__m512i>(source.wrapping_add(ahead), R * LINE);
+                for _ in 0..R {
+                    __m512i::prefetch(from.wrapping_add(ahead));
+                    from = from.wrapping_add(apart);
+                }
             }
             let mut registers = [zero; R];
             let mut from = source;
@@ -388,7 +392,8 @@ impl Layouts {
         let first = Layout::new(groups, len * unit, pieces * unit, step)?;
         let second = Layout::new(pieces, pieces * unit, unit, pieces * unit)?;
         let cost = first.cost(groups) + groups * second.cost(pieces);
-        Some((cost, Self(first, Some(second))))
+        // Scratch takes its time.
+        Some((cost + cost / 3, Self(first, Some(second))))
     }
 }
 
@@ -425,6 +430,10 @@ impl Way {
         };
         let Layout { unit, rows: each, .. } = last.layout;
         let block = div_rem(room, each).0.max(1) * each;
+        if reach.ahead > 0 && room < usize::MAX {
+            // The next block.
+            reach.ahead = reach.ahead.max(block.min(rows_of.count) * rows_of.step);
+        }
         // Stores that cross a line take twice the time of others.
         let begin = rows_of.targets.first().map_or(0, |target| *target as usize);
         let missing = begin.wrapping_neg() % LINE;
@@ -452,7 +461,6 @@ impl Way {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     unsafe fn copy_groups(&self, rows_of: &Deinterleave, rows: usize, reach: Reach) {
         let Layout { pieces, unit, .. } = self.first.layout;
-        let mut reach = reach;
         for group in 0..div_ceil(self.len, pieces) {
             let first = begin(group, pieces, self.len);
             let targets = rows_of.targets.get(first..).unwrap_or_default();
@@ -461,7 +469,6 @@ impl Way {
             let some = Reach { readable, ..reach };
             // SAFETY: the caller's promise.
             unsafe { self.first.copy(source, targets, rows, rows_of.count, some) };
-            reach.ahead = 0;
         }
     }
 
@@ -485,7 +492,7 @@ impl Way {
         let Layout { pieces, step, .. } = second.layout;
         let left = rows_of.count;
         let whole = next_multiple(rows, self.first.layout.rows).min(left);
-        let readable = rows * step + SPARE;
+        let readable = rows * step + MOST_REGISTERS * LINE;
         // SAFETY: the caller's promise; scratch has room for the rows and what is read and written
         // behind them.
         unsafe {
