@@ -25,7 +25,7 @@
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
 
-use super::super::combine::{Scratch, WriteCombining, LINE};
+use super::super::combine::LINE;
 use super::super::vector::Vector;
 use super::super::{Deinterleave, NonTemporal, MAX_DEINTERLEAVED};
 use crate::math::{div_ceil, div_rem, next_multiple};
@@ -105,18 +105,17 @@ struct Permute {
 #[derive(Clone, Copy)]
 struct Indices([u8; LINE]);
 
-/// Where rows are and where they go: as many steps as whole lines can be loaded and stored.
-struct Steps {
-    source: *const u8,
-    targets: [*mut u8; MOST_PIECES],
-    count: usize,
+/// Takes so many steps: from where, to where, and how.
+type Loop = unsafe fn(&Permute, *const u8, &[*mut u8; MOST_PIECES], usize, How);
+
+/// How lines are loaded and stored.
+#[derive(Clone, Copy)]
+struct How {
     /// So many bytes ahead the input is prefetched; 0 for not at all.
     ahead: usize,
     /// Whether lines go past the caches.
     past: bool,
 }
-
-type Loop = unsafe fn(&Permute, &Steps);
 
 /// How far a copy may reach.
 #[derive(Clone, Copy)]
@@ -125,9 +124,7 @@ struct Reach {
     readable: usize,
     /// Bytes that may be written behind the last one that each target gets.
     spare: usize,
-    /// As in [`Steps`].
-    ahead: usize,
-    past: bool,
+    how: How,
 }
 
 impl Permute {
@@ -157,13 +154,13 @@ impl Permute {
     unsafe fn copy(
         &self,
         source: *const u8,
-        targets: &[*mut u8],
+        targets: &[*mut u8; MOST_PIECES],
         rows: usize,
         left: usize,
         reach: Reach,
     ) {
         let Layout { unit, step, rows: each, registers, apart, .. } = self.layout;
-        let Reach { readable, spare, ahead, past } = reach;
+        let Reach { readable, spare, how } = reach;
         let (loads, mut count) = ((registers - 1) * apart + LINE, div_rem(rows, each).0);
         if readable < rows * step + loads || left * unit + spare < rows * unit + LINE {
             // So often a line may be loaded from all registers, and stored to all targets.
@@ -174,13 +171,9 @@ impl Permute {
                 .min(times(readable, loads, each * step))
                 .min(times(left * unit + spare, LINE, each * unit));
         }
-        let mut all = [core::ptr::null_mut(); MOST_PIECES];
-        for (slot, target) in all.iter_mut().zip(targets) {
-            *slot = *target;
-        }
         // SAFETY: the caller's promise, and the numbers above.
         unsafe {
-            (self.run)(self, &Steps { source, targets: all, count, ahead, past });
+            (self.run)(self, source, targets, count, how);
             for first in (count * each..rows).step_by(each.max(1)) {
                 self.masked(source, targets, first, each.min(rows - first));
             }
@@ -192,24 +185,23 @@ impl Permute {
     ///
     /// # Safety
     /// 1, 2.
+    #[cold]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn masked(&self, source: *const u8, targets: &[*mut u8], first: usize, rows: usize) {
-        if rows == 0 {
-            return;
-        }
+    unsafe fn masked(
+        &self,
+        source: *const u8,
+        targets: &[*mut u8; MOST_PIECES],
+        first: usize,
+        rows: usize,
+    ) {
         let Layout { pieces, unit, width, step, registers: len, apart, .. } = self.layout;
         let source = source.wrapping_add(first * step);
         let bytes = (rows - 1) * step + width;
-        let first_of = |bytes: usize| match bytes {
-            0 => 0,
-            1..LINE => u64::MAX >> (LINE - bytes),
-            _ => u64::MAX,
-        };
         // SAFETY: masks end where rows and targets do.
         unsafe {
             let mut registers = [_mm512_setzero_si512(); MOST_REGISTERS];
             for (at, register) in registers.iter_mut().enumerate().take(len) {
-                let mask = first_of(bytes.saturating_sub(at * apart));
+                let mask = first_bytes(bytes.saturating_sub(at * apart));
                 *register = _mm512_maskz_loadu_epi8(mask, source.wrapping_add(at * apart).cast());
             }
             let indices = self.indices.chunks_exact(len - 1);
@@ -220,7 +212,7 @@ impl Permute {
                     line = _mm512_permutex2var_epi8(line, indices, register);
                 }
                 let target = target.wrapping_add(first * unit);
-                _mm512_mask_storeu_epi8(target.cast(), first_of(rows * unit), line);
+                _mm512_mask_storeu_epi8(target.cast(), first_bytes(rows * unit), line);
             }
         }
     }
@@ -302,9 +294,15 @@ fn loops(pieces: usize, registers: usize) -> Option<Loop> {
 /// # Safety
 /// 1; all registers must be readable, and whole lines writable in every step; 3 if past the caches.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn steps<const N: usize, const R: usize>(permute: &Permute, steps: &Steps) {
-    let &Steps { mut source, targets, count, ahead, past } = steps;
+unsafe fn steps<const N: usize, const R: usize>(
+    permute: &Permute,
+    mut source: *const u8,
+    targets: &[*mut u8; MOST_PIECES],
+    count: usize,
+    how: How,
+) {
     let Some(targets) = targets.first_chunk::<N>().copied() else { return };
+    let How { ahead, past } = how;
     let Layout { unit, step, rows, apart, .. } = permute.layout;
     let (step, by) = (rows * step, rows * unit);
     // SAFETY: the caller's promise.
@@ -420,36 +418,38 @@ impl Way {
     /// # Safety
     /// 1, 2; 3 if past the caches.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy(&self, rows_of: &Deinterleave, reach: Reach) {
-        let mut rows_of = *rows_of;
+    unsafe fn copy(&self, source: *const u8, targets: &[*mut u8], count: usize, reach: Reach) {
         let mut reach = reach;
+        let step = self.first.layout.step;
         let (last, room) = match &self.second {
             None if self.first.layout.pieces == self.len => (&self.first, usize::MAX),
-            None => (&self.first, div_rem(PASS, rows_of.step).0),
+            None => (&self.first, div_rem(PASS, step).0),
             Some(second) => (second, div_rem(SCRATCH_GROUP, second.layout.step).0),
         };
         let Layout { unit, rows: each, .. } = last.layout;
-        let block = div_rem(room, each).0.max(1) * each;
-        if reach.ahead > 0 && room < usize::MAX {
+        let block = div_rem(room.min(count), each).0.max(1) * each;
+        if reach.how.ahead > 0 && room < usize::MAX {
             // The next block.
-            reach.ahead = reach.ahead.max(block.min(rows_of.count) * rows_of.step);
+            reach.how.ahead = reach.how.ahead.max(block * step);
         }
         // Stores that cross a line take twice the time of others.
-        let begin = rows_of.targets.first().map_or(0, |target| *target as usize);
-        let missing = begin.wrapping_neg() % LINE;
-        let (head, rest) = div_rem(missing, unit);
+        let begin = targets.first().map_or(0, |target| *target as usize);
+        let (head, rest) = div_rem(begin.wrapping_neg() % LINE, unit);
         let mut rows = if each * unit == LINE && rest == 0 && head > 0 { head } else { block };
-        while rows_of.count > 0 {
-            rows = rows.min(rows_of.count);
+        let mut done = 0;
+        while done < count {
+            rows = rows.min(count - done);
+            let some = Rows { targets, done, rows, left: count - done };
+            let source = source.wrapping_add(done * step);
             // SAFETY: the caller's promise.
             unsafe {
                 match &self.second {
-                    None => self.copy_groups(&rows_of, rows, reach),
-                    Some(second) => self.copy_stages(second, &rows_of, rows, reach),
+                    None => self.copy_groups(source, some, reach),
+                    Some(second) => self.copy_stages(second, source, some, reach),
                 }
             }
-            reach.readable = reach.readable.saturating_sub(rows * rows_of.step);
-            rows_of.skip(rows, unit);
+            reach.readable = reach.readable.saturating_sub(rows * step);
+            done += rows;
             rows = block;
         }
     }
@@ -459,16 +459,19 @@ impl Way {
     /// # Safety
     /// As [`Way::copy`].
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy_groups(&self, rows_of: &Deinterleave, rows: usize, reach: Reach) {
+    unsafe fn copy_groups(&self, source: *const u8, rows: Rows, reach: Reach) {
         let Layout { pieces, unit, .. } = self.first.layout;
-        for group in 0..div_ceil(self.len, pieces) {
-            let first = begin(group, pieces, self.len);
-            let targets = rows_of.targets.get(first..).unwrap_or_default();
-            let source = rows_of.source.wrapping_add(first * unit);
+        let mut group = 0;
+        while group < self.len {
+            let first = group.min(self.len - pieces);
+            let targets = rows.targets(first, unit);
             let readable = reach.readable.saturating_sub(first * unit);
-            let some = Reach { readable, ..reach };
+            let source = source.wrapping_add(first * unit);
             // SAFETY: the caller's promise.
-            unsafe { self.first.copy(source, targets, rows, rows_of.count, some) };
+            unsafe {
+                self.first.copy(source, &targets, rows.rows, rows.left, Reach { readable, ..reach });
+            }
+            group += pieces;
         }
     }
 
@@ -478,32 +481,45 @@ impl Way {
     /// As [`Way::copy`].
     #[inline(never)] // which takes much of the stack
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy_stages(
-        &self,
-        second: &Permute,
-        rows_of: &Deinterleave,
-        rows: usize,
-        reach: Reach,
-    ) {
+    unsafe fn copy_stages(&self, second: &Permute, source: *const u8, rows: Rows, reach: Reach) {
         let mut scratch = Groups([const { MaybeUninit::uninit() }; ROOM]);
         let room = scratch.0.as_mut_ptr().cast::<u8>();
-        let groups: [*mut u8; MOST_GROUPS] =
+        let groups: [*mut u8; MOST_PIECES] =
             core::array::from_fn(|at| room.wrapping_add(at * GROUP_ROOM));
-        let Layout { pieces, step, .. } = second.layout;
-        let left = rows_of.count;
-        let whole = next_multiple(rows, self.first.layout.rows).min(left);
-        let readable = rows * step + MOST_REGISTERS * LINE;
+        let Layout { pieces, unit, step, .. } = second.layout;
+        let whole = next_multiple(rows.rows, self.first.layout.rows).min(rows.left);
+        let readable = rows.rows * step + MOST_REGISTERS * LINE;
+        let how = How { past: false, ..reach.how };
         // SAFETY: the caller's promise; scratch has room for the rows and what is read and written
         // behind them.
         unsafe {
-            let some = Reach { spare: SPARE, past: false, ..reach };
-            self.first.copy(rows_of.source, &groups, whole, whole, some);
-            let reach = Reach { readable, ahead: 0, ..reach };
+            self.first.copy(source, &groups, whole, whole, Reach { spare: SPARE, how, ..reach });
+            let reach = Reach { readable, how: How { ahead: 0, ..how }, ..reach };
             for (group, source) in groups.into_iter().enumerate().take(self.first.layout.pieces) {
-                let targets = rows_of.targets.get(begin(group, pieces, self.len)..);
-                second.copy(source, targets.unwrap_or_default(), rows, left, reach);
+                let targets = rows.targets(begin(group, pieces, self.len), unit);
+                second.copy(source, &targets, rows.rows, rows.left, reach);
             }
         }
+    }
+}
+
+/// Some rows of many.
+#[derive(Clone, Copy)]
+struct Rows<'a> {
+    /// Where the first row of all goes.
+    targets: &'a [*mut u8],
+    /// How many are before these, how many these are, and how many they and those behind them.
+    done: usize,
+    rows: usize,
+    left: usize,
+}
+
+impl Rows<'_> {
+    /// Where they go, from a piece on.
+    #[inline(always)]
+    fn targets(&self, first: usize, unit: usize) -> [*mut u8; MOST_PIECES] {
+        let target = |at: usize| self.targets.get(first + at).copied();
+        core::array::from_fn(|at| target(at).unwrap_or(core::ptr::null_mut()).wrapping_add(self.done * unit))
     }
 }
 
@@ -539,7 +555,7 @@ unsafe fn all_rows(
     width: usize,
     past: Option<&NonTemporal>,
 ) -> usize {
-    let &Deinterleave { step, targets, count, after, prefetch, .. } = rows_of;
+    let &Deinterleave { source, step, ref targets, count, after, prefetch } = rows_of;
     if len < 2 || width > LONGEST || count * width < LINE {
         return 0;
     }
@@ -550,25 +566,28 @@ unsafe fn all_rows(
     let Some(way) = Way::new(len, width, step) else { return 0 };
     let Some(targets) = targets.get(..len) else { return 0 };
     let readable = (count + after - 1) * step + len * width;
-    let ahead = if past.is_some() { prefetch } else { 0 };
-    let reach = Reach { readable, spare: 0, ahead, past: false };
     let begin = |target: *mut u8| target as usize % LINE;
     let first = targets.first().map_or(0, |target| begin(*target));
     let is_alike = way.second.is_none()
         && LINE.is_multiple_of(width)
         && first.is_multiple_of(width)
         && targets.iter().all(|target| begin(*target) == first);
+    let how = How { ahead: if past.is_some() { prefetch } else { 0 }, past: past.is_some() };
+    let reach = Reach { readable, spare: 0, how };
     // SAFETY: the caller's promise.
     unsafe {
-        match past {
-            Some(past) if !is_alike => combined(&way, rows_of, reach, width, past),
-            past => way.copy(rows_of, Reach { past: past.is_some(), ..reach }),
+        if how.past && !is_alike {
+            combined(&way, source, targets, count, reach);
+        } else {
+            way.copy(source, targets, count, reach);
         }
     }
     count
 }
 
-type Buffers = Scratch<{ 16 << 10 }>;
+/// Bytes of all buffers, and the most of one, whole lines.
+const BUFFERS: usize = 16 << 10;
+const MOST_BUFFER: usize = 17 * LINE;
 
 /// Takes all rows past the caches by way of write-combining buffers.
 ///
@@ -578,35 +597,135 @@ type Buffers = Scratch<{ 16 << 10 }>;
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn combined(
     way: &Way,
-    rows_of: &Deinterleave,
+    source: *const u8,
+    targets: &[*mut u8],
+    count: usize,
     reach: Reach,
-    width: usize,
-    past: &NonTemporal,
 ) {
-    let mut scratch = Buffers::NEW;
-    let targets = rows_of.targets.get(..way.len).unwrap_or_default();
-    let mut buffers: [WriteCombining; MAX_DEINTERLEAVED] = scratch.share(targets);
-    let block = div_rem(Buffers::room(way.len), LINE).0 * div_rem(LINE, width).0;
-    let mut rest = *rows_of;
-    let mut reach = Reach { spare: LINE, ..reach };
-    while rest.count > 0 {
-        let rows = block.min(rest.count);
-        let rooms = core::array::from_fn(|at| {
-            buffers.get(at).map_or(core::ptr::null_mut(), WriteCombining::room)
-        });
-        let some = Deinterleave { targets: rooms, count: rows, ..rest };
+    let Layout { unit, rows: each, .. } = way.second.as_ref().unwrap_or(&way.first).layout;
+    let step = way.first.layout.step;
+    let mut scratch = Lines([const { MaybeUninit::uninit() }; BUFFERS]);
+    // An odd number of lines from one to the next: a power of two would have all of them in a few sets
+    // of the first-level cache. There is a line for what is carried, and one for what is too much.
+    let apart = (div_rem(BUFFERS, targets.len() * LINE).0.min(MOST_BUFFER / LINE + 2) - 1 | 1) * LINE;
+    let mut buffers = [Buffer::NONE; MAX_DEINTERLEAVED];
+    let room = scratch.0.as_mut_ptr().cast::<u8>();
+    for (at, (buffer, target)) in buffers.iter_mut().zip(targets).enumerate() {
+        *buffer = Buffer::new(*target, room.wrapping_add(at * apart));
+    }
+    let block = (apart / LINE - 2) * each;
+    let mut reach = Reach { spare: LINE, how: How { past: false, ..reach.how }, ..reach };
+    for done in (0..count).step_by(block.max(1)) {
+        let rows = block.min(count - done);
+        let rooms: [*mut u8; MAX_DEINTERLEAVED] =
+            core::array::from_fn(|at| buffers.get(at).map_or(room, Buffer::room));
         // SAFETY: the caller's promise; a buffer has room for as many bytes, and a line more.
         unsafe {
-            way.copy(&some, reach);
-            for buffer in buffers.iter_mut().take(way.len) {
-                buffer.filled(past, rows * width);
+            let source = source.wrapping_add(done * step);
+            way.copy(source, rooms.get(..targets.len()).unwrap_or_default(), rows, reach);
+            for (buffer, _) in buffers.iter_mut().zip(targets) {
+                buffer.filled(rows * unit);
             }
         }
-        reach.readable = reach.readable.saturating_sub(rows * rest.step);
-        rest.skip(rows, width);
+        reach.readable = reach.readable.saturating_sub(rows * step);
     }
-    for buffer in buffers.iter_mut().take(way.len) {
+    for (buffer, _) in buffers.iter_mut().zip(targets) {
         // SAFETY: as above.
         unsafe { buffer.finish() };
+    }
+}
+
+#[repr(align(64))]
+struct Lines([MaybeUninit<u8>; BUFFERS]);
+
+/// Bytes on their way past the caches, as in `combine.rs`, by vectors of this level.
+#[derive(Clone, Copy)]
+struct Buffer {
+    /// Begins a line, as what it goes to does.
+    scratch: *mut u8,
+    line: *mut u8,
+    /// Bytes on scratch, and how many of the first line are not ours.
+    fill: usize,
+    foreign: usize,
+}
+
+impl Buffer {
+    const NONE: Self = Self {
+        scratch: core::ptr::null_mut(),
+        line: core::ptr::null_mut(),
+        fill: 0,
+        foreign: 0,
+    };
+
+    fn new(target: *mut u8, scratch: *mut u8) -> Self {
+        let foreign = target as usize % LINE;
+        Self { scratch, line: target.wrapping_sub(foreign), fill: foreign, foreign }
+    }
+
+    fn room(&self) -> *mut u8 {
+        self.scratch.wrapping_add(self.fill)
+    }
+
+    /// So many bytes have been put where there was room: sends the whole lines off, and carries the
+    /// rest.
+    ///
+    /// # Safety
+    /// 1, 3; as in `combine.rs`.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn filled(&mut self, bytes: usize) {
+        self.fill += bytes;
+        let whole = self.fill / LINE * LINE;
+        let mut at = 0;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.foreign > 0 && whole > 0 {
+                self.store_first(LINE);
+                at = LINE;
+            }
+            while at < whole {
+                let line = _mm512_loadu_epi8(self.scratch.add(at).cast());
+                _mm512_stream_si512(self.line.add(at).cast(), line);
+                at += LINE;
+            }
+            let rest = _mm512_loadu_epi8(self.scratch.add(whole).cast());
+            _mm512_storeu_epi8(self.scratch.cast(), rest);
+        }
+        self.line = self.line.wrapping_add(whole);
+        self.fill -= whole;
+    }
+
+    /// Stores what is ours of the first line, up to a byte.
+    ///
+    /// # Safety
+    /// As [`Buffer::filled`].
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn store_first(&mut self, end: usize) {
+        let ours = first_bytes(end) & !first_bytes(self.foreign);
+        self.foreign = 0;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let line = _mm512_loadu_epi8(self.scratch.cast_const().cast());
+            _mm512_mask_storeu_epi8(self.line.cast(), ours, line);
+        }
+    }
+
+    /// Stores what is left.
+    ///
+    /// # Safety
+    /// As [`Buffer::filled`].
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn finish(&mut self) {
+        // SAFETY: as above.
+        unsafe { self.store_first(self.fill) };
+    }
+}
+
+/// A mask of so many bytes, a line at the most.
+#[inline(always)]
+fn first_bytes(bytes: usize) -> u64 {
+    match bytes {
+        0 => 0,
+        1..LINE => u64::MAX >> (LINE - bytes),
+        _ => u64::MAX,
     }
 }
