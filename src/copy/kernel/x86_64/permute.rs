@@ -412,8 +412,8 @@ impl Way {
         Some(Self { len, first, second })
     }
 
-    /// Takes the runs of `count` rows to their targets; past the caches only in one stage, and from
-    /// the first target's line on, which all have to have in common.
+    /// Takes the runs of `count` rows to their targets; past the caches from the first target's
+    /// line on, which all have to have in common.
     ///
     /// # Safety
     /// 1, 2; 3 if past the caches.
@@ -494,7 +494,7 @@ impl Way {
         // behind them.
         unsafe {
             self.first.copy(source, &groups, whole, whole, Reach { spare: SPARE, how, ..reach });
-            let reach = Reach { readable, how: How { ahead: 0, ..how }, ..reach };
+            let reach = Reach { readable, how: How { ahead: 0, ..reach.how }, ..reach };
             for (group, source) in groups.into_iter().enumerate().take(self.first.layout.pieces) {
                 let targets = rows.targets(begin(group, pieces, self.len), unit);
                 second.copy(source, &targets, rows.rows, rows.left, reach);
@@ -534,6 +534,18 @@ const ROOM: usize = MOST_GROUPS * GROUP_ROOM + MOST_REGISTERS * LINE;
 #[repr(align(64))]
 struct Groups([MaybeUninit<u8>; ROOM]);
 
+/// Whether so many elements, of 1, 2, 4, 8 or 16 bytes, go by the network. Zen 5, share of the flat copy by
+/// permutes and by the network: 7×4 bytes .51, .64, 8×2 .64, .67, 16×8 .48, .58, but 16×1 .55, .30,
+/// 16×16 .70, .62; past the caches 8×1 .87, 1.03, but 6×1 1.09, .96, 16×1 .96, .81, 8×4 .89, .78,
+/// 16×8 .97, .67.
+fn is_for_network(len: usize, width: usize, past: bool) -> bool {
+    if past {
+        matches!(len, 7 | 8) && len * width < LINE / 2
+    } else {
+        width <= 8 && (len <= 8 || width > 1)
+    }
+}
+
 /// Deinterleaves units of `width` bytes, all rows or none, and returns how many those are.
 ///
 /// # Safety
@@ -559,8 +571,7 @@ unsafe fn all_rows(
     if len < 2 || width > LONGEST || count * width < LINE {
         return 0;
     }
-    // The network takes 8 and 16 of 4 bytes: .76 and .67 of the flat copy on Zen 4, by groups .45, .41.
-    if len > MOST_PIECES && width.is_power_of_two() {
+    if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past.is_some()) {
         return 0;
     }
     let Some(way) = Way::new(len, width, step) else { return 0 };
@@ -568,8 +579,7 @@ unsafe fn all_rows(
     let readable = (count + after - 1) * step + len * width;
     let begin = |target: *mut u8| target as usize % LINE;
     let first = targets.first().map_or(0, |target| begin(*target));
-    let is_alike = way.second.is_none()
-        && LINE.is_multiple_of(width)
+    let is_alike = LINE.is_multiple_of(width)
         && first.is_multiple_of(width)
         && targets.iter().all(|target| begin(*target) == first);
     let how = How { ahead: if past.is_some() { prefetch } else { 0 }, past: past.is_some() };
@@ -586,7 +596,7 @@ unsafe fn all_rows(
 }
 
 /// Bytes of all buffers, and the most of one, whole lines.
-const BUFFERS: usize = 16 << 10;
+const BUFFERS: usize = 8 << 10;
 const MOST_BUFFER: usize = 17 * LINE;
 
 /// Takes all rows past the caches by way of write-combining buffers.
