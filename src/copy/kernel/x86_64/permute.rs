@@ -94,10 +94,10 @@ impl Layout {
 }
 
 /// A layout, and what it takes.
-struct Permute {
+struct Permute<'a> {
     layout: Layout,
     /// Of each piece, for each register but the first.
-    indices: [Indices; MOST_INDICES],
+    indices: &'a [Indices; MOST_INDICES],
     run: Loop,
 }
 
@@ -106,7 +106,7 @@ struct Permute {
 struct Indices([u8; LINE]);
 
 /// Takes so many steps: from where, to where, and how.
-type Loop = unsafe fn(&Permute, *const u8, &[*mut u8; MOST_PIECES], usize, How);
+type Loop = unsafe fn(&Permute<'_>, *const u8, &[*mut u8; MOST_PIECES], usize, How);
 
 /// How lines are loaded and stored.
 #[derive(Clone, Copy)]
@@ -127,12 +127,15 @@ struct Reach {
     how: How,
 }
 
-impl Permute {
+impl<'a> Permute<'a> {
     /// For pieces that lie so many bytes from a row's begin.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    fn new(layout: Layout, offsets: impl Iterator<Item = usize>) -> Option<Self> {
+    fn new(
+        layout: Layout,
+        indices: &'a mut [Indices; MOST_INDICES],
+        offsets: impl Iterator<Item = usize>,
+    ) -> Option<Self> {
         let run = loops(layout.pieces, layout.registers)?;
-        let mut indices = [Indices([0; LINE]); MOST_INDICES];
         for (indices, offset) in indices.chunks_exact_mut(layout.registers - 1).zip(offsets) {
             fill_indices(indices, offset, &layout);
         }
@@ -141,8 +144,8 @@ impl Permute {
 
     /// For some consecutive pieces.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    fn of(layout: Layout) -> Option<Self> {
-        Self::new(layout, (0..layout.pieces).map(|piece| piece * layout.unit))
+    fn of(layout: Layout, indices: &'a mut [Indices; MOST_INDICES]) -> Option<Self> {
+        Self::new(layout, indices, (0..layout.pieces).map(|piece| piece * layout.unit))
     }
 
     /// Takes the runs of `rows` rows to their targets, and those of some rows behind them as well if
@@ -295,7 +298,7 @@ fn loops(pieces: usize, registers: usize) -> Option<Loop> {
 /// 1; all registers must be readable, and whole lines writable in every step; 3 if past the caches.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn steps<const N: usize, const R: usize>(
-    permute: &Permute,
+    permute: &Permute<'_>,
     mut source: *const u8,
     targets: &[*mut u8; MOST_PIECES],
     count: usize,
@@ -361,13 +364,16 @@ const SPARE: usize = 2 * LINE;
 const GROUP_ROOM: usize = SCRATCH_GROUP + SPARE;
 
 /// How the pieces of rows are taken.
-struct Way {
+struct Way<'a> {
     len: usize,
     /// Groups of pieces, by the same indices, or, where there are two stages, groups as pieces.
-    first: Permute,
+    first: Permute<'a>,
     /// The pieces of a group on scratch.
-    second: Option<Permute>,
+    second: Option<Permute<'a>>,
 }
+
+/// The indices of both stages.
+type Tables = [[Indices; MOST_INDICES]; 2];
 
 /// The layouts of a [`Way`].
 #[derive(Clone, Copy)]
@@ -400,16 +406,17 @@ pub(super) fn fits(len: usize, width: usize, step: usize) -> bool {
     Layouts::new(len, width, step).is_some()
 }
 
-impl Way {
+impl<'a> Way<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    fn new(len: usize, unit: usize, step: usize) -> Option<Self> {
+    fn new(len: usize, unit: usize, step: usize, tables: &'a mut Tables) -> Option<Self> {
         let Layouts(first, second) = Layouts::new(len, unit, step)?;
+        let [first_indices, second_indices] = tables;
         let Some(second) = second else {
-            return Some(Self { len, first: Permute::of(first)?, second: None });
+            return Some(Self { len, first: Permute::of(first, first_indices)?, second: None });
         };
         let offsets = (0..first.pieces).map(|group| begin(group, second.pieces, len) * unit);
-        let (first, second) = (Permute::new(first, offsets)?, Some(Permute::of(second)?));
-        Some(Self { len, first, second })
+        let first = Permute::new(first, first_indices, offsets)?;
+        Some(Self { len, first, second: Some(Permute::of(second, second_indices)?) })
     }
 
     /// Takes the runs of `count` rows to their targets; past the caches from the first target's
@@ -481,7 +488,7 @@ impl Way {
     /// As [`Way::copy`].
     #[inline(never)] // which takes much of the stack
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy_stages(&self, second: &Permute, source: *const u8, rows: Rows, reach: Reach) {
+    unsafe fn copy_stages(&self, second: &Permute<'_>, source: *const u8, rows: Rows, reach: Reach) {
         let mut scratch = Groups([const { MaybeUninit::uninit() }; ROOM]);
         let room = scratch.0.as_mut_ptr().cast::<u8>();
         let groups: [*mut u8; MOST_PIECES] =
@@ -574,7 +581,8 @@ unsafe fn all_rows(
     if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past.is_some()) {
         return 0;
     }
-    let Some(way) = Way::new(len, width, step) else { return 0 };
+    let mut tables = [[Indices([0; LINE]); MOST_INDICES]; 2];
+    let Some(way) = Way::new(len, width, step, &mut tables) else { return 0 };
     let Some(targets) = targets.get(..len) else { return 0 };
     let readable = (count + after - 1) * step + len * width;
     let begin = |target: *mut u8| target as usize % LINE;
@@ -606,7 +614,7 @@ const MOST_BUFFER: usize = 17 * LINE;
 #[inline(never)] // which takes much of the stack
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn combined(
-    way: &Way,
+    way: &Way<'_>,
     source: *const u8,
     targets: &[*mut u8],
     count: usize,
