@@ -65,12 +65,8 @@ impl Tuning {
         let levels = super::kernel::levels().into_iter();
         let ways = |kernels: &'static Kernels| {
             let past = kernels.non_temporal.as_ref();
-            [(None, 0), (past, LONGEST_COMBINED), (past, usize::MAX)].map(|(stores, longest)| Self {
-                kernels,
-                non_temporal: stores,
-                transposed: stores,
-                prefetch: 2048,
-                longest,
+            [(None, 0), (past, LONGEST_COMBINED), (past, usize::MAX)].map(|(stores, longest)| {
+                Self { kernels, non_temporal: stores, transposed: stores, prefetch: 2048, longest }
             })
         };
         levels.flat_map(ways).collect()

@@ -49,7 +49,8 @@ impl Rules {
         // speed. f32 [2048,2048] transposed .30 past them, for .70 of the flat copy.
         // i64×2 of 15 MiB .87 for .71, X9x1 .65 for .45.
         let halved = cpu.vendor == Vendor::Amd && cpu.family == 0x1A;
-        // Zen 5, 96 MiB, share of the flat copy: 3×12 bytes COMBINES for .45 by merging lines.
+        // Zen 5, 96 MiB, share of the flat copy: 3×12 bytes .88 by buffers for .42 by merging lines, 8×12
+        // .74 for .51, 2×24 .91 for .56, 3×24 .88 for .64, 8×24 .71 for .64, but 16×24 .62 for .65.
         let combines = halved;
         let (prefetch, strings) = (Self::prefetch(cpu), Self::strings(cpu));
         Self { level, budget, threads, halved, combines, prefetch, strings }

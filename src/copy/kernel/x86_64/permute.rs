@@ -27,7 +27,7 @@
 
 use super::super::combine::LINE;
 use super::super::vector::Vector;
-use super::super::{Deinterleave, NonTemporal, MAX_DEINTERLEAVED};
+use super::super::{Deinterleave, MAX_DEINTERLEAVED};
 use crate::math::{div_ceil, div_rem, next_multiple};
 use core::arch::x86_64::{
     __m512i, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
@@ -170,9 +170,11 @@ impl<'a> Permute<'a> {
             let times = |bytes: usize, needs: usize, step: usize| {
                 bytes.checked_sub(needs).map_or(0, |rest| div_rem(rest, step).0 + 1)
             };
-            count = count
-                .min(times(readable, loads, each * step))
-                .min(times(left * unit + spare, LINE, each * unit));
+            count = count.min(times(readable, loads, each * step)).min(times(
+                left * unit + spare,
+                LINE,
+                each * unit,
+            ));
         }
         // SAFETY: the caller's promise, and the numbers above.
         unsafe {
@@ -227,10 +229,17 @@ impl<'a> Permute<'a> {
 fn fill_indices(indices: &mut [Indices], offset: usize, layout: &Layout) {
     let &Layout { unit, step, apart, .. } = layout;
     // Only what lies within a register counts in the end: numbers may wrap.
-    let narrow = |number: usize| number.to_le_bytes().first_chunk().map_or(0, |b| u16::from_le_bytes(*b));
+    #[allow(clippy::cast_possible_truncation)]
+    let narrow = |number: usize| number as u16;
     // Bytes, rows and registers are below 2^16, and all but the first of them below 64.
     let inverse = |of: usize| narrow(div_rem(0x1_0000, of).0 + usize::from(of > 1));
-    let by = |number: u16, of: usize, inverse: u16| if of == 1 { number } else { mul_high(number, inverse) };
+    let by = |number: u16, of: usize, inverse: u16| {
+        if of == 1 {
+            number
+        } else {
+            mul_high(number, inverse)
+        }
+    };
     let (of_unit, each) = (inverse(unit), div_rem(apart, step).0);
     let is_together = apart == LINE;
     let of_each = inverse(each.max(1));
@@ -446,7 +455,7 @@ impl<'a> Way<'a> {
         let mut done = 0;
         while done < count {
             rows = rows.min(count - done);
-            let some = Rows { targets, done, rows, left: count - done };
+            let some = Block { targets, done, rows, left: count - done };
             let source = source.wrapping_add(done * step);
             // SAFETY: the caller's promise.
             unsafe {
@@ -466,17 +475,23 @@ impl<'a> Way<'a> {
     /// # Safety
     /// As [`Way::copy`].
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy_groups(&self, source: *const u8, rows: Rows, reach: Reach) {
+    unsafe fn copy_groups(&self, source: *const u8, block: Block, reach: Reach) {
         let Layout { pieces, unit, .. } = self.first.layout;
         let mut group = 0;
         while group < self.len {
             let first = group.min(self.len - pieces);
-            let targets = rows.targets(first, unit);
+            let targets = block.targets(first, unit);
             let readable = reach.readable.saturating_sub(first * unit);
             let source = source.wrapping_add(first * unit);
             // SAFETY: the caller's promise.
             unsafe {
-                self.first.copy(source, &targets, rows.rows, rows.left, Reach { readable, ..reach });
+                self.first.copy(
+                    source,
+                    &targets,
+                    block.rows,
+                    block.left,
+                    Reach { readable, ..reach },
+                );
             }
             group += pieces;
         }
@@ -488,14 +503,20 @@ impl<'a> Way<'a> {
     /// As [`Way::copy`].
     #[inline(never)] // which takes much of the stack
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy_stages(&self, second: &Permute<'_>, source: *const u8, rows: Rows, reach: Reach) {
+    unsafe fn copy_stages(
+        &self,
+        second: &Permute<'_>,
+        source: *const u8,
+        block: Block,
+        reach: Reach,
+    ) {
         let mut scratch = Groups([const { MaybeUninit::uninit() }; ROOM]);
         let room = scratch.0.as_mut_ptr().cast::<u8>();
         let groups: [*mut u8; MOST_PIECES] =
             core::array::from_fn(|at| room.wrapping_add(at * GROUP_ROOM));
         let Layout { pieces, unit, step, .. } = second.layout;
-        let whole = next_multiple(rows.rows, self.first.layout.rows).min(rows.left);
-        let readable = rows.rows * step + MOST_REGISTERS * LINE;
+        let whole = next_multiple(block.rows, self.first.layout.rows).min(block.left);
+        let readable = block.rows * step + MOST_REGISTERS * LINE;
         let how = How { past: false, ..reach.how };
         // SAFETY: the caller's promise; scratch has room for the rows and what is read and written
         // behind them.
@@ -503,8 +524,8 @@ impl<'a> Way<'a> {
             self.first.copy(source, &groups, whole, whole, Reach { spare: SPARE, how, ..reach });
             let reach = Reach { readable, how: How { ahead: 0, ..reach.how }, ..reach };
             for (group, source) in groups.into_iter().enumerate().take(self.first.layout.pieces) {
-                let targets = rows.targets(begin(group, pieces, self.len), unit);
-                second.copy(source, &targets, rows.rows, rows.left, reach);
+                let targets = block.targets(begin(group, pieces, self.len), unit);
+                second.copy(source, &targets, block.rows, block.left, reach);
             }
         }
     }
@@ -512,7 +533,7 @@ impl<'a> Way<'a> {
 
 /// Some rows of many.
 #[derive(Clone, Copy)]
-struct Rows<'a> {
+struct Block<'a> {
     /// Where the first row of all goes.
     targets: &'a [*mut u8],
     /// How many are before these, how many these are, and how many they and those behind them.
@@ -521,12 +542,14 @@ struct Rows<'a> {
     left: usize,
 }
 
-impl Rows<'_> {
+impl Block<'_> {
     /// Where they go, from a piece on.
     #[inline(always)]
     fn targets(&self, first: usize, unit: usize) -> [*mut u8; MOST_PIECES] {
         let target = |at: usize| self.targets.get(first + at).copied();
-        core::array::from_fn(|at| target(at).unwrap_or(core::ptr::null_mut()).wrapping_add(self.done * unit))
+        core::array::from_fn(|at| {
+            target(at).unwrap_or(core::ptr::null_mut()).wrapping_add(self.done * unit)
+        })
     }
 }
 
@@ -561,24 +584,19 @@ pub(super) unsafe fn deinterleave(
     rows_of: &Deinterleave,
     len: usize,
     width: usize,
-    past: Option<&NonTemporal>,
+    past: bool,
 ) -> usize {
     // SAFETY: the caller's promise.
     unsafe { all_rows(rows_of, len, width, past) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn all_rows(
-    rows_of: &Deinterleave,
-    len: usize,
-    width: usize,
-    past: Option<&NonTemporal>,
-) -> usize {
+unsafe fn all_rows(rows_of: &Deinterleave, len: usize, width: usize, past: bool) -> usize {
     let &Deinterleave { source, step, ref targets, count, after, prefetch } = rows_of;
     if len < 2 || width > LONGEST || count * width < LINE {
         return 0;
     }
-    if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past.is_some()) {
+    if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past) {
         return 0;
     }
     let mut tables = [[Indices([0; LINE]); MOST_INDICES]; 2];
@@ -590,11 +608,11 @@ unsafe fn all_rows(
     let is_alike = LINE.is_multiple_of(width)
         && first.is_multiple_of(width)
         && targets.iter().all(|target| begin(*target) == first);
-    let how = How { ahead: if past.is_some() { prefetch } else { 0 }, past: past.is_some() };
+    let how = How { ahead: if past { prefetch } else { 0 }, past };
     let reach = Reach { readable, spare: 0, how };
     // SAFETY: the caller's promise.
     unsafe {
-        if how.past && !is_alike {
+        if past && !is_alike {
             combined(&way, source, targets, count, reach);
         } else {
             way.copy(source, targets, count, reach);
@@ -625,7 +643,8 @@ unsafe fn combined(
     let mut scratch = Lines([const { MaybeUninit::uninit() }; BUFFERS]);
     // An odd number of lines from one to the next: a power of two would have all of them in a few sets
     // of the first-level cache. There is a line for what is carried, and one for what is too much.
-    let apart = (div_rem(BUFFERS, targets.len() * LINE).0.min(MOST_BUFFER / LINE + 2) - 1 | 1) * LINE;
+    let lines = div_rem(BUFFERS, targets.len() * LINE).0.min(MOST_BUFFER / LINE + 2);
+    let apart = ((lines - 1) | 1) * LINE;
     let mut buffers = [Buffer::NONE; MAX_DEINTERLEAVED];
     let room = scratch.0.as_mut_ptr().cast::<u8>();
     for (at, (buffer, target)) in buffers.iter_mut().zip(targets).enumerate() {
@@ -668,12 +687,8 @@ struct Buffer {
 }
 
 impl Buffer {
-    const NONE: Self = Self {
-        scratch: core::ptr::null_mut(),
-        line: core::ptr::null_mut(),
-        fill: 0,
-        foreign: 0,
-    };
+    const NONE: Self =
+        Self { scratch: core::ptr::null_mut(), line: core::ptr::null_mut(), fill: 0, foreign: 0 };
 
     fn new(target: *mut u8, scratch: *mut u8) -> Self {
         let foreign = target as usize % LINE;
