@@ -136,7 +136,9 @@ impl<'a> Permute<'a> {
         offsets: impl Iterator<Item = usize>,
     ) -> Option<Self> {
         let run = loops(layout.pieces, layout.registers)?;
-        for (indices, offset) in indices.chunks_exact_mut(layout.registers - 1).zip(offsets) {
+        for (indices, offset) in
+            indices.chunks_exact_mut((layout.registers - 1).max(1)).zip(offsets)
+        {
             fill_indices(indices, offset, &layout);
         }
         Some(Self { layout, indices, run })
@@ -209,7 +211,7 @@ impl<'a> Permute<'a> {
                 let mask = first_bytes(bytes.saturating_sub(at * apart));
                 *register = _mm512_maskz_loadu_epi8(mask, source.wrapping_add(at * apart).cast());
             }
-            let indices = self.indices.chunks_exact(len - 1);
+            let indices = self.indices.chunks_exact((len - 1).max(1));
             for (target, indices) in targets.iter().zip(indices).take(pieces) {
                 let [mut line, others @ ..] = registers;
                 for (register, Indices(indices)) in others.into_iter().zip(indices) {
