@@ -11,10 +11,12 @@ pub(super) struct Tuning {
     pub kernels: &'static Kernels,
     /// The stores for outputs that are to go to memory past the caches.
     pub non_temporal: Option<&'static NonTemporal>,
-    /// The same for those that are transposed.
+    /// The same for those that are transposed, or get few bytes at a time.
     pub transposed: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
     pub prefetch: usize,
+    /// The longest elements that are dealt out then.
+    longest: usize,
 }
 
 impl Tuning {
@@ -35,12 +37,10 @@ impl Tuning {
         };
         let stores = |is_past| kernels.non_temporal.as_ref().filter(|_| is_past);
         let non_temporal = stores(is_past(bytes));
-        let transposed = if rules.halved {
-            stores(is_past(bytes.saturating_mul(2).saturating_add(1)))
-        } else {
-            non_temporal
-        };
-        Self { kernels, non_temporal, transposed, prefetch: rules.prefetch }
+        let transposed =
+            if rules.halved { stores(is_past(bytes.saturating_mul(2))) } else { non_temporal };
+        let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
+        Self { kernels, non_temporal, transposed, prefetch: rules.prefetch, longest }
     }
 
     /// The same, but never past the caches.
@@ -55,9 +55,14 @@ impl Tuning {
         }
     }
 
+    /// The same for pieces that have few bytes of each row.
+    pub(super) fn for_short_runs(self) -> Self {
+        Self { non_temporal: self.transposed, ..self }
+    }
+
     /// Whether `len` elements of `width` bytes are deinterleaved, in rows `step` bytes apart.
     pub(super) fn deinterleaves(&self, len: usize, width: usize, step: usize) -> bool {
-        let is_short = self.non_temporal.is_none() || width <= LONGEST_COMBINED;
+        let is_short = self.non_temporal.is_none() || width <= self.longest;
         self.kernels.deinterleaves(len, width, step) && (is_short || Kernels::transposes(width))
     }
 
@@ -65,15 +70,13 @@ impl Tuning {
     #[cfg(test)]
     pub(super) fn all() -> Vec<Self> {
         let levels = super::kernel::levels().into_iter();
-        let both = |kernels: &'static Kernels| {
-            [None, kernels.non_temporal.as_ref()].map(|non_temporal| Self {
-                kernels,
-                non_temporal,
-                transposed: non_temporal,
-                prefetch: 2048,
+        let ways = |kernels: &'static Kernels| {
+            let past = kernels.non_temporal.as_ref();
+            [(None, 0), (past, LONGEST_COMBINED), (past, usize::MAX)].map(|(stores, longest)| {
+                Self { kernels, non_temporal: stores, transposed: stores, prefetch: 2048, longest }
             })
         };
-        levels.flat_map(both).collect()
+        levels.flat_map(ways).collect()
     }
 }
 

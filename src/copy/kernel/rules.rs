@@ -17,8 +17,11 @@ pub(in super::super) struct Rules {
     pub budget: usize,
     /// As many threads bring as much each, below 64.
     pub threads: usize,
-    /// Whether transposes go past them from half of that on.
+    /// Whether transposes, and runs of few bytes, go past them from half of that on.
     pub halved: bool,
+    /// Whether all short elements go past the caches by way of write-combining buffers, or only those of
+    /// [`LONGEST_COMBINED`] bytes.
+    pub combines: bool,
     /// Bytes ahead that input is prefetched, where outputs go past the caches: whole lines.
     pub prefetch: usize,
     /// Outputs of so many bytes in all have their long runs copied by string instructions: whole
@@ -45,9 +48,13 @@ impl Rules {
         let (budget, threads) = Self::budget(cpu);
         // Zen 5: lines of targets that are a power of two apart are stored through the caches at half the
         // speed. f32 [2048,2048] transposed .30 past them, for .70 of the flat copy.
+        // i64×2 of 15 MiB .87 for .71, X9x1 .65 for .45.
         let halved = cpu.vendor == Vendor::Amd && cpu.family == 0x1A;
+        // Zen 5, 96 MiB, share of the flat copy: 3×12 bytes .88 by buffers for .42 by merging lines, 8×12
+        // .74 for .51, 2×24 .91 for .56, 3×24 .88 for .64, 8×24 .71 for .64, but 16×24 .62 for .65.
+        let combines = halved;
         let (prefetch, strings) = (Self::prefetch(cpu), Self::strings(cpu));
-        Self { level, budget, threads, halved, prefetch, strings }
+        Self { level, budget, threads, halved, combines, prefetch, strings }
     }
 
     fn budget(cpu: &Cpu) -> (usize, usize) {
@@ -115,22 +122,23 @@ impl Rules {
 
     /// All of it in one word, which is not 0.
     fn packed(self) -> u64 {
-        let Self { level, budget, threads, halved, prefetch, strings } = self;
+        let Self { level, budget, threads, halved, combines, prefetch, strings } = self;
         let place = LEVELS.iter().position(|other| *other == level).unwrap_or(0) as u64;
         let (budget, prefetch) = ((budget / PAGE) as u64, (prefetch / PREFETCH_UNIT) as u64);
         let (strings, threads) = ((strings / PAGE) as u64, threads as u64);
-        let halved = u64::from(halved);
-        budget << 32 | prefetch << 24 | strings << 16 | halved << 15 | threads << 8 | place
+        let flags = u64::from(halved) << 15 | u64::from(combines) << 7;
+        budget << 32 | prefetch << 24 | strings << 16 | threads << 8 | flags | place
     }
 
     #[allow(clippy::cast_possible_truncation)] // as packed
     fn unpacked(word: u64) -> Self {
         let field = |shift: u32, bits: u32| (word >> shift & ((1 << bits) - 1)) as usize;
         Self {
-            level: LEVELS.get(field(0, 8)).copied().unwrap_or(Level::Portable),
+            level: LEVELS.get(field(0, 7)).copied().unwrap_or(Level::Portable),
             budget: field(32, 32).saturating_mul(PAGE),
             threads: field(8, 7),
             halved: field(15, 1) > 0,
+            combines: field(7, 1) > 0,
             prefetch: field(24, 8) * PREFETCH_UNIT,
             strings: field(16, 8) * PAGE,
         }
@@ -155,8 +163,8 @@ const FORCED: Level = if cfg!(libsplit_level = "portable") {
 /// Whether thresholds are so low that small cases cross them all: for tests.
 pub(in super::super) const LOW_THRESHOLDS: bool = cfg!(libsplit_low_thresholds);
 
-/// The longest elements, but for those of 16 bytes, that are deinterleaved past the caches, by way of
-/// write-combining buffers; longer ones are merged. Zen 4, 96 MiB, share of the flat copy: 5×7 bytes
+/// The longest elements, but for those of 16 bytes, that every CPU deinterleaves past the caches, by way
+/// of write-combining buffers; longer ones are merged. Zen 4, 96 MiB, share of the flat copy: 5×7 bytes
 /// .44 by buffers for .32, but 3×12 .45 for .59, 2×9 .46 for .53.
 pub(in super::super) const LONGEST_COMBINED: usize = 8;
 
@@ -186,7 +194,8 @@ mod tests {
         };
         let is = |words, level, budget, threads, prefetch, strings| {
             let halved = words == ZEN5;
-            let rules = Rules { level, budget, threads, halved, prefetch, strings };
+            let combines = halved;
+            let rules = Rules { level, budget, threads, halved, combines, prefetch, strings };
             assert_eq!(Rules::of(&cpu(words, ALL)), rules);
             // And registers that the operating system does not keep are never used.
             assert!(Rules::of(&cpu(words, AVX)).level <= Level::Avx2);
@@ -204,7 +213,8 @@ mod tests {
         let vendor = Vendor::Other;
         let unknown = Cpu { vendor, family: 99, level: Level::Vbmi, second: 0, third: 0 };
         let (level, budget) = (Level::Avx2, 16 * MIB);
-        let safe = Rules { level, budget, threads: 2, halved: false, prefetch: 2048, strings: 0 };
+        let (halved, combines, prefetch, strings) = (false, false, 2048, 0);
+        let safe = Rules { level, budget, threads: 2, halved, combines, prefetch, strings };
         assert_eq!(Rules::of(&unknown), safe);
     }
 
@@ -215,7 +225,9 @@ mod tests {
                 for (budget, threads) in [(4096, 1), (3 * MIB, 63), (64 * MIB, 2)] {
                     for strings in [0, 32 << 10] {
                         let halved = threads == 1;
-                        let rules = Rules { level, budget, threads, halved, prefetch, strings };
+                        let combines = strings == 0;
+                        let rules =
+                            Rules { level, budget, threads, halved, combines, prefetch, strings };
                         assert_eq!(Rules::unpacked(rules.packed()), rules);
                         assert_ne!(rules.packed(), 0);
                     }

@@ -53,7 +53,10 @@ impl Rows {
                         rows.start +=
                             deinterleave_lines(self.rows_of(runs, &rows), runs.len(), width, true);
                     }
-                    self.stage(past, runs, &rows, Self::deal_through);
+                    // That takes much of the stack.
+                    if !rows.is_empty() {
+                        self.stage(past, runs, &rows, Self::deal_through);
+                    }
                 }
                 None => self.deal_through(runs, &rows),
             }

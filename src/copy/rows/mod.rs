@@ -46,6 +46,9 @@ const BLOCK_PAST: usize = 256 << 10;
 /// where they began one.
 const BLOCK_ROWS: usize = 64;
 
+/// Runs of so many bytes on average, or fewer, are short.
+const SHORT_RUN: usize = 32;
+
 impl Rows {
     pub(super) fn new(transfer: &Transfer<'_>, tuning: Tuning) -> Self {
         let geometry = &transfer.geometry;
@@ -59,6 +62,10 @@ impl Rows {
             tuning,
         };
         rows.row = rows.bytes(geometry.extent);
+        let pieces = transfer.parts.count();
+        if pieces <= MAX_DEINTERLEAVED && rows.row <= pieces * SHORT_RUN {
+            rows.tuning = tuning.for_short_runs();
+        }
         rows
     }
 

@@ -1,15 +1,17 @@
-//! Deinterleaves runs of any length up to half a line by byte permutes.
+//! Deinterleaves equal runs of up to half a line by byte permutes.
 //!
-//! The idea: as many rows as give 64 bytes of the longest run are loaded into registers, each once.
-//! A line of a piece is put together by permutes of two registers: the first takes bytes from the first
-//! two, each further one takes some from another register and keeps the others, for which its indices
-//! point at themselves. One loop serves every width, and runs that differ.
+//! The idea: as many rows as give 64 bytes of a piece are loaded into registers: what lies together, or,
+//! of wide rows, what a register holds of some. A line of a piece is put together by permutes of two
+//! registers: the first takes bytes from the first two, each further one takes some from another
+//! register and keeps the others, for which its indices point at themselves. One loop serves every
+//! width.
 //!
-//! Two tricks. A line of 64 bytes is stored whether the runs fill it or not: the next store overwrites
-//! what is too much; only the last rows are stored under masks. And six pieces or more go in two
-//! stages: rows are cut into groups of pieces first, into scratch in the first-level cache, and each of
-//! these into its pieces. Two times the square root is less than the number itself: sixteen pieces take
-//! six permutes a line instead of fifteen.
+//! Three tricks. A line of 64 bytes is stored whether the runs fill it or not: the next store overwrites
+//! what is too much; only the last rows are stored under masks. More pieces than indices fit into
+//! registers go by groups: the same indices serve any group, from where its first piece lies, one group
+//! after the other while the rows are in the first-level cache. And many short ones go in two stages:
+//! rows are cut into groups of pieces first, into scratch in the first-level cache, and each of these
+//! into its pieces. Two times the square root is less than the number itself.
 //!
 //! Preconditions: indices stay in registers, so there are at most [`MOST_PIECES`] pieces and
 //! [`MOST_REGISTERS`] registers of rows at a time; what needs more is left to other loops.
@@ -22,13 +24,11 @@
 
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
-// Scratch: half of a first-level cache.
-#![allow(clippy::large_stack_arrays)]
 
-use super::super::combine::{Scratch, WriteCombining, LINE};
-use super::super::stream::prefetch;
-use super::super::{Deinterleave, NonTemporal, MAX_DEINTERLEAVED};
-use crate::math::{div_ceil, div_rem};
+use super::super::combine::LINE;
+use super::super::vector::Vector;
+use super::super::{Deinterleave, MAX_DEINTERLEAVED};
+use crate::math::{div_ceil, div_rem, next_multiple};
 use core::arch::x86_64::{
     __m512i, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
     _mm512_permutex2var_epi8, _mm512_setzero_si512, _mm512_storeu_epi8, _mm512_stream_si512,
@@ -42,208 +42,223 @@ const MOST_REGISTERS: usize = 8;
 /// Registers that may hold indices.
 const MOST_INDICES: usize = 21;
 
-/// Consecutive runs of a row, and how to take them out of `rows` rows at a time.
-struct Permute {
-    /// Bytes of the runs.
-    units: [usize; MOST_PIECES],
-    len: usize,
-    /// Bytes from a row to the next, and of all runs.
-    step: usize,
+/// How some pieces are taken out of some rows at a time.
+#[derive(Clone, Copy)]
+struct Layout {
+    pieces: usize,
+    /// Bytes of a run, of all that lies from the first piece to the last, and from a row to the next.
+    unit: usize,
     width: usize,
+    step: usize,
     rows: usize,
-    /// Registers that hold so many rows, two at least.
+    /// Registers that hold what the pieces have of so many rows, two at least, and bytes from one's
+    /// begin to the next.
     registers: usize,
-    /// Of each piece, for each register but the first.
-    indices: [Indices; MOST_INDICES],
-    run: Loop,
+    apart: usize,
 }
 
-type Loop = unsafe fn(&Permute, *const u8, &mut [*mut u8], usize, usize, bool) -> *const u8;
+impl Layout {
+    /// For some pieces that lie within so many bytes of a row, if there are registers for them.
+    fn new(pieces: usize, width: usize, unit: usize, step: usize) -> Option<Self> {
+        if unit == 0 || unit > LONGEST {
+            return None;
+        }
+        let rows = div_rem(LINE, unit).0;
+        let together = ((rows - 1).checked_mul(step)?.checked_add(width)?).div_ceil(LINE);
+        let (mut registers, mut apart) = (together, LINE);
+        if let Some(rest) = LINE.checked_sub(width) {
+            let each = div_rem(rest, step).0 + 1;
+            if div_ceil(rows, each) < registers {
+                (registers, apart) = (div_ceil(rows, each), each * step);
+            }
+        }
+        registers = registers.max(2);
+        let fits = registers <= MOST_REGISTERS && pieces * (registers - 1) <= MOST_INDICES;
+        fits.then_some(Self { pieces, unit, width, step, rows, registers, apart })
+    }
+
+    /// The quickest for so many pieces, by groups.
+    fn quickest(len: usize, unit: usize, step: usize) -> Option<Self> {
+        let of = |pieces| Self::new(pieces, pieces * unit, unit, step);
+        (2..=MOST_PIECES.min(len)).filter_map(of).min_by_key(|layout| layout.cost(len))
+    }
+
+    /// About how long it takes for each row of so many pieces: a load that crosses lines, or a store,
+    /// counts as two permutes, and every group but one as six.
+    fn cost(&self, len: usize) -> usize {
+        let group = 2 * self.registers + self.pieces * (self.registers - 1) + 2 * self.pieces;
+        let groups = div_ceil(len, self.pieces);
+        let more = if groups > 1 { 6 } else { 0 };
+        div_rem(LINE * (group + more) * groups, self.rows).0
+    }
+}
+
+/// A layout, and what it takes.
+struct Permute<'a> {
+    layout: Layout,
+    /// Of each piece, for each register but the first.
+    indices: &'a [Indices; MOST_INDICES],
+    run: Loop,
+}
 
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct Indices([u8; LINE]);
 
-impl Permute {
-    /// For runs of so many bytes each, one behind the other, in rows so far from one another; if there
-    /// are registers for them.
+/// Takes so many steps: from where, to where, and how.
+type Loop = unsafe fn(&Permute<'_>, *const u8, &[*mut u8; MOST_PIECES], usize, How);
+
+/// How lines are loaded and stored.
+#[derive(Clone, Copy)]
+struct How {
+    /// So many bytes ahead the input is prefetched; 0 for not at all.
+    ahead: usize,
+    /// Whether lines go past the caches.
+    past: bool,
+}
+
+/// How far a copy may reach.
+#[derive(Clone, Copy)]
+struct Reach {
+    /// Bytes that may be read from the source on.
+    readable: usize,
+    /// Bytes that may be written behind the last one that each target gets.
+    spare: usize,
+    how: How,
+}
+
+impl<'a> Permute<'a> {
+    /// For pieces that lie so many bytes from a row's begin.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    fn new(units: &[usize], step: usize) -> Option<Self> {
-        let longest = units.iter().copied().max()?;
-        let width: usize = units.iter().sum();
-        let (rows, registers) = layout(units.len(), longest, width, step)?;
-        let run = loops(units.len(), registers)?;
-        let mut all = [0; MOST_PIECES];
-        let mut indices = [Indices([0; LINE]); MOST_INDICES];
-        let mut offset = 0;
-        let pieces = indices.chunks_exact_mut((registers - 1).max(1));
-        for ((slot, &unit), indices) in all.iter_mut().zip(units).zip(pieces) {
-            *slot = unit;
-            fill_indices(indices, offset, unit, step);
-            offset += unit;
+    fn new(
+        layout: Layout,
+        indices: &'a mut [Indices; MOST_INDICES],
+        offsets: impl Iterator<Item = usize>,
+    ) -> Option<Self> {
+        let run = loops(layout.pieces, layout.registers)?;
+        for (indices, offset) in
+            indices.chunks_exact_mut((layout.registers - 1).max(1)).zip(offsets)
+        {
+            fill_indices(indices, offset, &layout);
         }
-        Some(Self { units: all, len: units.len(), step, width, rows, registers, indices, run })
+        Some(Self { layout, indices, run })
     }
 
-    fn units(&self) -> &[usize] {
-        self.units.get(..self.len).unwrap_or_default()
+    /// For some consecutive pieces.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    fn of(layout: Layout, indices: &'a mut [Indices; MOST_INDICES]) -> Option<Self> {
+        Self::new(layout, indices, (0..layout.pieces).map(|piece| piece * layout.unit))
     }
 
-    /// Of each piece.
-    #[inline(always)]
-    fn indices(&self) -> impl Iterator<Item = &[Indices]> {
-        self.indices.chunks_exact((self.registers - 1).max(1))
-    }
-
-    /// Takes the runs of `count` rows to their targets, which go ahead; `past` goes past the caches from
-    /// the first target's line on, which all have to have in common.
+    /// Takes the runs of `rows` rows to their targets, and those of some rows behind them as well if
+    /// these follow: `left` are left to be taken. Past the caches, targets must begin lines.
     ///
     /// # Safety
-    /// 1, 2; 3 if `past`.
+    /// 1, 2; 3 if past the caches.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     unsafe fn copy(
         &self,
         source: *const u8,
-        targets: &mut [*mut u8],
-        count: usize,
-        past: bool,
+        targets: &[*mut u8; MOST_PIECES],
+        rows: usize,
+        left: usize,
         reach: Reach,
     ) {
-        let Reach { mut readable, spare, ahead } = reach;
-        let (mut source, mut count) = (source, count);
-        let longest = div_rem(LINE, self.rows).0;
-        // Stores that cross a line take twice the time of others.
-        let begin = targets.first().map_or(0, |target| *target as usize);
-        let missing = begin.wrapping_neg() % LINE;
-        if self.rows * longest == LINE && missing > 0 && missing.is_multiple_of(longest) {
-            let head = div_rem(missing, longest).0.min(count);
-            // SAFETY: the caller's promise.
-            unsafe { self.masked(source, targets, head) };
-            source = source.wrapping_add(head * self.step);
-            readable = readable.saturating_sub(head * self.step);
-            count -= head;
-        }
-        // So often a line may be loaded from all registers, and stored to all targets.
-        let times = |bytes: usize, needs: usize, step: usize| {
-            bytes.checked_sub(needs).map_or(0, |rest| div_rem(rest, step).0 + 1)
-        };
-        let mut steps = div_rem(count, self.rows).0.min(times(
-            readable,
-            self.registers * LINE,
-            self.rows * self.step,
-        ));
-        for unit in self.units() {
-            steps = steps.min(times(count * unit + spare, LINE, self.rows * unit));
+        let Layout { unit, step, rows: each, registers, apart, .. } = self.layout;
+        let Reach { readable, spare, how } = reach;
+        let (loads, mut count) = ((registers - 1) * apart + LINE, div_rem(rows, each).0);
+        if readable < rows * step + loads || left * unit + spare < rows * unit + LINE {
+            // So often a line may be loaded from all registers, and stored to all targets.
+            let times = |bytes: usize, needs: usize, step: usize| {
+                bytes.checked_sub(needs).map_or(0, |rest| div_rem(rest, step).0 + 1)
+            };
+            count = count.min(times(readable, loads, each * step)).min(times(
+                left * unit + spare,
+                LINE,
+                each * unit,
+            ));
         }
         // SAFETY: the caller's promise, and the numbers above.
         unsafe {
-            source = (self.run)(self, source, targets, steps, ahead, past);
-            count -= steps * self.rows;
-            while count > 0 {
-                let some = count.min(self.rows);
-                self.masked(source, targets, some);
-                source = source.wrapping_add(some * self.step);
-                count -= some;
+            (self.run)(self, source, targets, count, how);
+            for first in (count * each..rows).step_by(each.max(1)) {
+                self.masked(source, targets, first, each.min(rows - first));
             }
         }
     }
 
-    /// Takes the runs of no more than `self.rows` rows, and touches nothing else.
+    /// Takes the runs of some rows from `first` on, no more than it takes at a time, and touches nothing
+    /// else.
     ///
     /// # Safety
     /// 1, 2.
+    #[cold]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn masked(&self, source: *const u8, targets: &mut [*mut u8], rows: usize) {
-        if rows == 0 {
-            return;
-        }
-        let bytes = (rows - 1) * self.step + self.width;
-        let first = |bytes: usize| match bytes {
-            0 => 0,
-            1..LINE => u64::MAX >> (LINE - bytes),
-            _ => u64::MAX,
-        };
+    unsafe fn masked(
+        &self,
+        source: *const u8,
+        targets: &[*mut u8; MOST_PIECES],
+        first: usize,
+        rows: usize,
+    ) {
+        let Layout { pieces, unit, width, step, registers: len, apart, .. } = self.layout;
+        let source = source.wrapping_add(first * step);
+        let bytes = (rows - 1) * step + width;
         // SAFETY: masks end where rows and targets do.
         unsafe {
             let mut registers = [_mm512_setzero_si512(); MOST_REGISTERS];
-            for (at, register) in registers.iter_mut().enumerate().take(self.registers) {
-                let mask = first(bytes.saturating_sub(at * LINE));
-                *register = _mm512_maskz_loadu_epi8(mask, source.wrapping_add(at * LINE).cast());
+            for (at, register) in registers.iter_mut().enumerate().take(len) {
+                let mask = first_bytes(bytes.saturating_sub(at * apart));
+                *register = _mm512_maskz_loadu_epi8(mask, source.wrapping_add(at * apart).cast());
             }
-            let pieces = targets.iter_mut().zip(self.units()).zip(self.indices());
-            for ((target, unit), indices) in pieces {
+            let indices = self.indices.chunks_exact((len - 1).max(1));
+            for (target, indices) in targets.iter().zip(indices).take(pieces) {
                 let [mut line, others @ ..] = registers;
                 for (register, Indices(indices)) in others.into_iter().zip(indices) {
                     let indices = _mm512_loadu_epi8(indices.as_ptr().cast());
                     line = _mm512_permutex2var_epi8(line, indices, register);
                 }
-                _mm512_mask_storeu_epi8(target.cast(), first(rows * unit), line);
-                *target = target.wrapping_add(rows * unit);
+                let target = target.wrapping_add(first * unit);
+                _mm512_mask_storeu_epi8(target.cast(), first_bytes(rows * unit), line);
             }
         }
-    }
-}
-
-/// How many rows are taken at a time, and how many registers hold them, for runs the longest of which
-/// has so many bytes, and all of them `width`; if that is few enough.
-fn layout(len: usize, longest: usize, width: usize, step: usize) -> Option<(usize, usize)> {
-    if !(2..=MOST_PIECES).contains(&len) || longest == 0 || longest > LINE {
-        return None;
-    }
-    let rows = div_rem(LINE, longest).0;
-    let registers = ((rows - 1) * step + width).div_ceil(LINE).max(2);
-    let fits = registers <= MOST_REGISTERS && len * (registers - 1) <= MOST_INDICES;
-    fits.then_some((rows, registers))
-}
-
-/// Whether rows `step` bytes apart of `len` units of `width` bytes can be permuted.
-pub(super) fn fits(len: usize, width: usize, step: usize) -> bool {
-    if len <= MOST_PIECES {
-        return layout(len, width, len * width, step).is_some();
-    }
-    if width > LONGEST_GROUPED {
-        return false;
-    }
-    let groups = groups(len);
-    let longest = div_ceil(len, groups);
-    layout(groups, longest * width, len * width, step).is_some()
-        && layout(longest, width, longest * width, longest * width).is_some()
-}
-
-/// The longest units that are taken by groups: Zen 4, share of the flat copy for 7×5 bytes .40 for .32,
-/// 6×3 .44 for .25, 16×3 .33 for .22, but 8×12 .39 for .49.
-const LONGEST_GROUPED: usize = 7;
-
-/// In how many groups so many pieces are taken: of two to four each.
-fn groups(len: usize) -> usize {
-    match len {
-        ..=8 => 2,
-        9..=12 => 3,
-        _ => 4,
     }
 }
 
 /// Where the bytes of a line of a piece come from: of each register but the first, a number below 64
 /// keeps the byte there is, or takes it from the first one, and 64 more is the register itself.
 #[inline(always)]
-fn fill_indices(indices: &mut [Indices], offset: usize, unit: usize, step: usize) {
-    // No number is as large as 2^16: eight registers, or a byte's row, which is below 64.
-    let narrow = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
-    let inverse = narrow(div_rem(0x1_0000, unit).0 + usize::from(unit > 1));
-    let (offset, between) = (narrow(offset), narrow(step - unit));
-    let mut from = [0u16; LINE];
+fn fill_indices(indices: &mut [Indices], offset: usize, layout: &Layout) {
+    let &Layout { unit, step, apart, .. } = layout;
+    // Only what lies within a register counts in the end: numbers may wrap.
+    #[allow(clippy::cast_possible_truncation)]
+    let narrow = |number: usize| number as u16;
+    // Bytes, rows and registers are below 2^16, and all but the first of them below 64.
+    let inverse = |of: usize| narrow(div_rem(0x1_0000, of).0 + usize::from(of > 1));
+    let by = |number: u16, of: usize, inverse: u16| {
+        if of == 1 {
+            number
+        } else {
+            mul_high(number, inverse)
+        }
+    };
+    let (of_unit, each) = (inverse(unit), div_rem(apart, step).0);
+    let is_together = apart == LINE;
+    let of_each = inverse(each.max(1));
+    let (offset, between, apart) = (narrow(offset), narrow(step.wrapping_sub(unit)), narrow(apart));
+    let mut from = [(0u16, 0u16); LINE];
     for (byte, slot) in (0u16..).zip(&mut from) {
-        let row = if unit == 1 { byte } else { mul_high(byte, inverse) };
-        *slot = offset.wrapping_add(byte).wrapping_add(row.wrapping_mul(between));
+        let row = by(byte, unit, of_unit);
+        let at = offset.wrapping_add(byte).wrapping_add(row.wrapping_mul(between));
+        let register = if is_together { at / 64 } else { by(row, each, of_each) };
+        *slot = (register, at.wrapping_sub(register.wrapping_mul(apart)) % 64);
     }
     for (register, Indices(indices)) in (1u16..).zip(indices) {
-        for (byte, (slot, from)) in (0u16..).zip(indices.iter_mut().zip(from)) {
-            let is_here = from / 64 == register;
-            let is_first = register == 1 && from < 64;
-            let index = if is_here {
-                64 | (from % 64)
-            } else if is_first {
-                from
+        for (byte, (slot, (from, at))) in (0u16..).zip(indices.iter_mut().zip(from)) {
+            let index = if from == register {
+                64 | at
+            } else if register == 1 && from == 0 {
+                at
             } else {
                 byte
             };
@@ -288,193 +303,280 @@ fn loops(pieces: usize, registers: usize) -> Option<Loop> {
     loops.get(registers.checked_sub(2)?).copied()
 }
 
-/// Some steps of `N` pieces out of `R` registers; returns where the next would begin.
+/// Takes `N` pieces out of `R` registers.
 ///
 /// # Safety
-/// 1; all registers must be readable, and whole lines writable in every step; 3 if `past`.
+/// 1; all registers must be readable, and whole lines writable in every step; 3 if past the caches.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn steps<const N: usize, const R: usize>(
-    permute: &Permute,
-    source: *const u8,
-    targets: &mut [*mut u8],
-    steps: usize,
-    ahead: usize,
-    past: bool,
-) -> *const u8 {
+    permute: &Permute<'_>,
+    mut source: *const u8,
+    targets: &[*mut u8; MOST_PIECES],
+    count: usize,
+    how: How,
+) {
+    let Some(targets) = targets.first_chunk::<N>().copied() else { return };
+    let How { ahead, past } = how;
+    let Layout { unit, step, rows, apart, .. } = permute.layout;
+    let (step, by) = (rows * step, rows * unit);
     // SAFETY: the caller's promise.
     unsafe {
         let zero = _mm512_setzero_si512();
         let mut indices = [[zero; R]; N];
-        let mut to = [core::ptr::null_mut::<u8>(); N];
-        let mut by = [0; N];
         for (slots, all) in indices.iter_mut().zip(permute.indices.chunks_exact(R - 1)) {
             for (slot, Indices(bytes)) in slots.iter_mut().zip(all) {
                 *slot = _mm512_loadu_epi8(bytes.as_ptr().cast());
             }
         }
-        for ((to, by), (target, unit)) in
-            to.iter_mut().zip(&mut by).zip(targets.iter().zip(permute.units()))
-        {
-            (*to, *by) = (*target, permute.rows * unit);
-        }
-        let step = permute.rows * permute.step;
-        let mut source = source;
-        for _ in 0..steps {
+        let mut at = 0;
+        for _ in 0..count {
+            let mut from = source;
             if ahead > 0 {
-                prefetch::<__m512i>(source.wrapping_add(ahead), R * LINE);
+                for _ in 0..R {
+                    __m512i::prefetch(from.wrapping_add(ahead));
+                    from = from.wrapping_add(apart);
+                }
             }
             let mut registers = [zero; R];
-            for (at, register) in registers.iter_mut().enumerate() {
-                *register = _mm512_loadu_epi8(source.add(at * LINE).cast());
+            let mut from = source;
+            for register in &mut registers {
+                *register = _mm512_loadu_epi8(from.cast());
+                from = from.wrapping_add(apart);
             }
-            for ((to, by), indices) in to.iter_mut().zip(&by).zip(&indices) {
+            for (target, indices) in targets.iter().zip(&indices) {
                 let mut line = zero;
-                for (at, register) in registers.iter().enumerate() {
-                    line = match at.checked_sub(1).and_then(|at| indices.get(at)) {
+                for (number, register) in registers.iter().enumerate() {
+                    line = match number.checked_sub(1).and_then(|number| indices.get(number)) {
                         None => *register,
                         Some(indices) => _mm512_permutex2var_epi8(line, *indices, *register),
                     };
                 }
+                let target = target.add(at);
                 if past {
-                    _mm512_stream_si512(to.cast(), line);
+                    _mm512_stream_si512(target.cast(), line);
                 } else {
-                    _mm512_storeu_epi8(to.cast(), line);
+                    _mm512_storeu_epi8(target.cast(), line);
                 }
-                *to = to.wrapping_add(*by);
             }
+            at += by;
             source = source.wrapping_add(step);
         }
-        for (target, to) in targets.iter_mut().zip(to) {
-            *target = to;
-        }
-        source
     }
 }
 
-/// How many rows are taken to scratch at a time: so many bytes of each group, or piece.
-const SCRATCH_GROUP: usize = 4096;
+/// Groups of pieces are taken one after the other out of so many bytes of rows.
+const PASS: usize = 16 << 10;
+/// Rows that are cut into groups go to scratch at a time: so many bytes of each group.
+const SCRATCH_GROUP: usize = 2048;
 const MOST_GROUPS: usize = 4;
-
-/// How far a copy may reach.
-#[derive(Clone, Copy)]
-struct Reach {
-    /// Bytes that may be read from the source on.
-    readable: usize,
-    /// Bytes that may be written behind the last one that each target gets.
-    spare: usize,
-    /// So many bytes ahead the input is prefetched; 0 for not at all.
-    ahead: usize,
-}
-
-/// Consecutive pieces of rows, at once or by groups.
-#[allow(clippy::large_enum_variant)] // there is no heap
-enum Way {
-    Direct(Permute),
-    Grouped {
-        first: Permute,
-        /// For groups of the fewest pieces, and of one more.
-        second: [Option<Permute>; 2],
-        pieces: [usize; MOST_GROUPS],
-        width: usize,
-    },
-}
-
-impl Way {
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    fn new(len: usize, width: usize, step: usize) -> Option<Self> {
-        if len <= MOST_PIECES {
-            let units = [width; MOST_PIECES];
-            return Permute::new(units.get(..len)?, step).map(Self::Direct);
-        }
-        let groups = groups(len);
-        let mut pieces = [0; MOST_GROUPS];
-        let mut units = [0; MOST_GROUPS];
-        for (at, (pieces, unit)) in pieces.iter_mut().zip(&mut units).enumerate().take(groups) {
-            *pieces = div_rem(len + at, groups).0;
-            *unit = *pieces * width;
-        }
-        let first = Permute::new(units.get(..groups)?, step)?;
-        let mut second = [None, None];
-        for (slot, pieces) in second.iter_mut().zip(div_rem(len, groups).0..=div_ceil(len, groups))
-        {
-            let all = [width; MOST_PIECES];
-            *slot = Some(Permute::new(all.get(..pieces)?, pieces * width)?);
-        }
-        Some(Self::Grouped { first, second, pieces, width })
-    }
-
-    /// As [`Permute::copy`].
-    ///
-    /// # Safety
-    /// 1, 2.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy(&self, source: *const u8, targets: &mut [*mut u8], count: usize, reach: Reach) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self {
-                Self::Direct(all) => all.copy(source, targets, count, false, reach),
-                Self::Grouped { .. } => self.copy_groups(source, targets, count, reach),
-            }
-        }
-    }
-
-    /// As [`Permute::copy`].
-    ///
-    /// # Safety
-    /// 1, 2.
-    #[inline(never)] // which takes much of the stack
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy_groups(
-        &self,
-        source: *const u8,
-        targets: &mut [*mut u8],
-        count: usize,
-        reach: Reach,
-    ) {
-        let Self::Grouped { first, second, pieces, width } = self else { return };
-        let width = *width;
-        let mut scratch = Groups([const { MaybeUninit::uninit() }; MOST_GROUPS * GROUP_ROOM]);
-        let room = scratch.0.as_mut_ptr().cast::<u8>();
-        let longest = first.units().iter().copied().max().unwrap_or(1);
-        let block = div_rem(div_rem(SCRATCH_GROUP, longest).0, first.rows).0 * first.rows;
-        let Reach { mut readable, spare, ahead } = reach;
-        let (mut source, mut left) = (source, count);
-        while left > 0 {
-            let rows = block.min(left);
-            let mut groups = [core::ptr::null_mut::<u8>(); MOST_GROUPS];
-            for (at, group) in groups.iter_mut().enumerate() {
-                *group = room.wrapping_add(at * GROUP_ROOM);
-            }
-            let begins = groups;
-            let groups = groups.get_mut(..first.len).unwrap_or_default();
-            // SAFETY: the caller's promise; scratch has room for the rows and what is read and
-            // written behind them.
-            unsafe {
-                first.copy(source, groups, rows, false, Reach { readable, spare: SPARE, ahead });
-                let mut rest = &mut *targets;
-                let spare = spare + (left - rows) * width;
-                for (begin, pieces) in begins.into_iter().zip(pieces).take(first.len) {
-                    let (some, others) = rest.split_at_mut_checked(*pieces).unwrap_or_default();
-                    let second = second.iter().flatten().find(|second| second.len == *pieces);
-                    let Some(second) = second else { return };
-                    let reach = Reach { readable: rows * second.step + SPARE, spare, ahead: 0 };
-                    second.copy(begin, some, rows, false, reach);
-                    rest = others;
-                }
-            }
-            source = source.wrapping_add(rows * first.step);
-            readable = readable.saturating_sub(rows * first.step);
-            left -= rows;
-        }
-    }
-}
-
-/// Room behind the rows on scratch, for whole registers.
-const SPARE: usize = MOST_REGISTERS * LINE;
+/// Room behind the rows of a group on scratch: for rows that were not asked for, and for what is more
+/// than they are in a line.
+const SPARE: usize = 2 * LINE;
 const GROUP_ROOM: usize = SCRATCH_GROUP + SPARE;
 
+/// How the pieces of rows are taken.
+struct Way<'a> {
+    len: usize,
+    /// Groups of pieces, by the same indices, or, where there are two stages, groups as pieces.
+    first: Permute<'a>,
+    /// The pieces of a group on scratch.
+    second: Option<Permute<'a>>,
+}
+
+/// The indices of both stages.
+type Tables = [[Indices; MOST_INDICES]; 2];
+
+/// The layouts of a [`Way`].
+#[derive(Clone, Copy)]
+struct Layouts(Layout, Option<Layout>);
+
+impl Layouts {
+    fn new(len: usize, unit: usize, step: usize) -> Option<Self> {
+        if len < 2 {
+            return None;
+        }
+        let one = Layout::quickest(len, unit, step).map(|one| (one.cost(len), Self(one, None)));
+        let two = (2..=MOST_GROUPS).filter_map(|groups| Self::two(len, unit, step, groups));
+        let all = one.into_iter().chain(two.filter(|_| len > MOST_PIECES));
+        all.min_by_key(|(cost, _)| *cost).map(|(_, layouts)| layouts)
+    }
+
+    /// Two stages by so many groups, and what they cost.
+    fn two(len: usize, unit: usize, step: usize, groups: usize) -> Option<(usize, Self)> {
+        let pieces = div_ceil(len, groups);
+        let first = Layout::new(groups, len * unit, pieces * unit, step)?;
+        let second = Layout::new(pieces, pieces * unit, unit, pieces * unit)?;
+        let cost = first.cost(groups) + groups * second.cost(pieces);
+        // Scratch takes its time.
+        Some((cost + cost / 3, Self(first, Some(second))))
+    }
+}
+
+/// Whether rows `step` bytes apart of `len` units of `width` bytes can be permuted.
+pub(super) fn fits(len: usize, width: usize, step: usize) -> bool {
+    Layouts::new(len, width, step).is_some()
+}
+
+impl<'a> Way<'a> {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    fn new(len: usize, unit: usize, step: usize, tables: &'a mut Tables) -> Option<Self> {
+        let Layouts(first, second) = Layouts::new(len, unit, step)?;
+        let [first_indices, second_indices] = tables;
+        let Some(second) = second else {
+            return Some(Self { len, first: Permute::of(first, first_indices)?, second: None });
+        };
+        let offsets = (0..first.pieces).map(|group| begin(group, second.pieces, len) * unit);
+        let first = Permute::new(first, first_indices, offsets)?;
+        Some(Self { len, first, second: Some(Permute::of(second, second_indices)?) })
+    }
+
+    /// Takes the runs of `count` rows to their targets; past the caches from the first target's
+    /// line on, which all have to have in common.
+    ///
+    /// # Safety
+    /// 1, 2; 3 if past the caches.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn copy(&self, source: *const u8, targets: &[*mut u8], count: usize, reach: Reach) {
+        let mut reach = reach;
+        let step = self.first.layout.step;
+        let (last, room) = match &self.second {
+            None if self.first.layout.pieces == self.len => (&self.first, usize::MAX),
+            None => (&self.first, div_rem(PASS, step).0),
+            Some(second) => (second, div_rem(SCRATCH_GROUP, second.layout.step).0),
+        };
+        let Layout { unit, rows: each, .. } = last.layout;
+        let block = div_rem(room.min(count), each).0.max(1) * each;
+        if reach.how.ahead > 0 && room < usize::MAX {
+            // The next block.
+            reach.how.ahead = reach.how.ahead.max(block * step);
+        }
+        // Stores that cross a line take twice the time of others.
+        let begin = targets.first().map_or(0, |target| *target as usize);
+        let (head, rest) = div_rem(begin.wrapping_neg() % LINE, unit);
+        let mut rows = if each * unit == LINE && rest == 0 && head > 0 { head } else { block };
+        let mut done = 0;
+        while done < count {
+            rows = rows.min(count - done);
+            let some = Block { targets, done, rows, left: count - done };
+            let source = source.wrapping_add(done * step);
+            // SAFETY: the caller's promise.
+            unsafe {
+                match &self.second {
+                    None => self.copy_groups(source, some, reach),
+                    Some(second) => self.copy_stages(second, source, some, reach),
+                }
+            }
+            reach.readable = reach.readable.saturating_sub(rows * step);
+            done += rows;
+            rows = block;
+        }
+    }
+
+    /// Some rows, one group of pieces after the other.
+    ///
+    /// # Safety
+    /// As [`Way::copy`].
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn copy_groups(&self, source: *const u8, block: Block, reach: Reach) {
+        let Layout { pieces, unit, .. } = self.first.layout;
+        let mut group = 0;
+        while group < self.len {
+            let first = group.min(self.len - pieces);
+            let targets = block.targets(first, unit);
+            let readable = reach.readable.saturating_sub(first * unit);
+            let source = source.wrapping_add(first * unit);
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.first.copy(
+                    source,
+                    &targets,
+                    block.rows,
+                    block.left,
+                    Reach { readable, ..reach },
+                );
+            }
+            group += pieces;
+        }
+    }
+
+    /// Some rows, which scratch has room for, by way of it.
+    ///
+    /// # Safety
+    /// As [`Way::copy`].
+    #[inline(never)] // which takes much of the stack
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn copy_stages(
+        &self,
+        second: &Permute<'_>,
+        source: *const u8,
+        block: Block,
+        reach: Reach,
+    ) {
+        let mut scratch = Groups([const { MaybeUninit::uninit() }; ROOM]);
+        let room = scratch.0.as_mut_ptr().cast::<u8>();
+        let groups: [*mut u8; MOST_PIECES] =
+            core::array::from_fn(|at| room.wrapping_add(at * GROUP_ROOM));
+        let Layout { pieces, unit, step, .. } = second.layout;
+        let whole = next_multiple(block.rows, self.first.layout.rows).min(block.left);
+        let readable = block.rows * step + MOST_REGISTERS * LINE;
+        let how = How { past: false, ..reach.how };
+        // SAFETY: the caller's promise; scratch has room for the rows and what is read and written
+        // behind them.
+        unsafe {
+            self.first.copy(source, &groups, whole, whole, Reach { spare: SPARE, how, ..reach });
+            let reach = Reach { readable, how: How { ahead: 0, ..reach.how }, ..reach };
+            for (group, source) in groups.into_iter().enumerate().take(self.first.layout.pieces) {
+                let targets = block.targets(begin(group, pieces, self.len), unit);
+                second.copy(source, &targets, block.rows, block.left, reach);
+            }
+        }
+    }
+}
+
+/// Some rows of many.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    /// Where the first row of all goes.
+    targets: &'a [*mut u8],
+    /// How many are before these, how many these are, and how many they and those behind them.
+    done: usize,
+    rows: usize,
+    left: usize,
+}
+
+impl Block<'_> {
+    /// Where they go, from a piece on.
+    #[inline(always)]
+    fn targets(&self, first: usize, unit: usize) -> [*mut u8; MOST_PIECES] {
+        let target = |at: usize| self.targets.get(first + at).copied();
+        core::array::from_fn(|at| {
+            target(at).unwrap_or(core::ptr::null_mut()).wrapping_add(self.done * unit)
+        })
+    }
+}
+
+/// The first piece of a group of so many: the last one ends with the last piece, and may have some of
+/// the group before once more.
+fn begin(group: usize, pieces: usize, len: usize) -> usize {
+    (group * pieces).min(len - pieces)
+}
+
+const ROOM: usize = MOST_GROUPS * GROUP_ROOM + MOST_REGISTERS * LINE;
+
 #[repr(align(64))]
-struct Groups([MaybeUninit<u8>; MOST_GROUPS * GROUP_ROOM]);
+struct Groups([MaybeUninit<u8>; ROOM]);
+
+/// Whether so many elements, of 1, 2, 4, 8 or 16 bytes, go by the network. Zen 5, share of the flat copy by
+/// permutes and by the network: 7×4 bytes .51, .64, 8×2 .64, .67, 16×8 .48, .58, but 16×1 .55, .30,
+/// 16×16 .70, .62; past the caches 8×1 .87, 1.03, but 6×1 1.09, .96, 16×1 .96, .81, 8×4 .89, .78,
+/// 16×8 .97, .67.
+fn is_for_network(len: usize, width: usize, past: bool) -> bool {
+    if past {
+        matches!(len, 7 | 8) && len * width < LINE / 2
+    } else {
+        width <= 8 && (len <= 8 || width > 1)
+    }
+}
 
 /// Deinterleaves units of `width` bytes, all rows or none, and returns how many those are.
 ///
@@ -484,50 +586,46 @@ pub(super) unsafe fn deinterleave(
     rows_of: &Deinterleave,
     len: usize,
     width: usize,
-    past: Option<&NonTemporal>,
+    past: bool,
 ) -> usize {
     // SAFETY: the caller's promise.
     unsafe { all_rows(rows_of, len, width, past) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn all_rows(
-    rows_of: &Deinterleave,
-    len: usize,
-    width: usize,
-    past: Option<&NonTemporal>,
-) -> usize {
-    let &Deinterleave { source, step, mut targets, count, after, prefetch } = rows_of;
+unsafe fn all_rows(rows_of: &Deinterleave, len: usize, width: usize, past: bool) -> usize {
+    let &Deinterleave { source, step, ref targets, count, after, prefetch } = rows_of;
     if len < 2 || width > LONGEST || count * width < LINE {
         return 0;
     }
-    // The network takes 8 and 16 of 4 bytes: .76 and .67 of the flat copy on Zen 4, by groups .45, .41.
-    if len > MOST_PIECES && (width.is_power_of_two() || width > LONGEST_GROUPED) {
+    if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past) {
         return 0;
     }
-    let Some(way) = Way::new(len, width, step) else { return 0 };
-    let Some(targets) = targets.get_mut(..len) else { return 0 };
+    let mut tables = [[Indices([0; LINE]); MOST_INDICES]; 2];
+    let Some(way) = Way::new(len, width, step, &mut tables) else { return 0 };
+    let Some(targets) = targets.get(..len) else { return 0 };
     let readable = (count + after - 1) * step + len * width;
-    let reach = Reach { readable, spare: 0, ahead: prefetch };
     let begin = |target: *mut u8| target as usize % LINE;
     let first = targets.first().map_or(0, |target| begin(*target));
     let is_alike = LINE.is_multiple_of(width)
         && first.is_multiple_of(width)
         && targets.iter().all(|target| begin(*target) == first);
+    let how = How { ahead: if past { prefetch } else { 0 }, past };
+    let reach = Reach { readable, spare: 0, how };
     // SAFETY: the caller's promise.
     unsafe {
-        match (past, &way) {
-            (None, _) => way.copy(source, targets, count, Reach { ahead: 0, ..reach }),
-            (Some(_), Way::Direct(all)) if is_alike => {
-                all.copy(source, targets, count, true, reach);
-            }
-            (Some(past), _) => combined(&way, rows_of, reach, targets, width, past),
+        if past && !is_alike {
+            combined(&way, source, targets, count, reach);
+        } else {
+            way.copy(source, targets, count, reach);
         }
     }
     count
 }
 
-type Buffers = Scratch<{ 16 << 10 }>;
+/// Bytes of all buffers, and the most of one, whole lines.
+const BUFFERS: usize = 8 << 10;
+const MOST_BUFFER: usize = 17 * LINE;
 
 /// Takes all rows past the caches by way of write-combining buffers.
 ///
@@ -536,38 +634,133 @@ type Buffers = Scratch<{ 16 << 10 }>;
 #[inline(never)] // which takes much of the stack
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn combined(
-    way: &Way,
-    rows_of: &Deinterleave,
-    reach: Reach,
+    way: &Way<'_>,
+    source: *const u8,
     targets: &[*mut u8],
-    width: usize,
-    past: &NonTemporal,
+    count: usize,
+    reach: Reach,
 ) {
-    let mut scratch = Buffers::NEW;
-    let mut buffers: [WriteCombining; MAX_DEINTERLEAVED] = scratch.share(targets);
-    let block = div_rem(Buffers::room(targets.len()), LINE).0 * div_rem(LINE, width).0;
-    let (mut source, mut left) = (rows_of.source, rows_of.count);
-    let mut reach = Reach { spare: LINE, ..reach };
-    while left > 0 {
-        let rows = block.min(left);
-        let mut rooms = [core::ptr::null_mut(); MAX_DEINTERLEAVED];
-        for (room, buffer) in rooms.iter_mut().zip(&mut buffers) {
-            *room = buffer.room();
-        }
-        let rooms = rooms.get_mut(..targets.len()).unwrap_or_default();
+    let Layout { unit, rows: each, .. } = way.second.as_ref().unwrap_or(&way.first).layout;
+    let step = way.first.layout.step;
+    let mut scratch = Lines([const { MaybeUninit::uninit() }; BUFFERS]);
+    // An odd number of lines from one to the next: a power of two would have all of them in a few sets
+    // of the first-level cache. There is a line for what is carried, and one for what is too much.
+    let lines = div_rem(BUFFERS, targets.len() * LINE).0.min(MOST_BUFFER / LINE + 2);
+    let apart = ((lines - 1) | 1) * LINE;
+    let mut buffers = [Buffer::NONE; MAX_DEINTERLEAVED];
+    let room = scratch.0.as_mut_ptr().cast::<u8>();
+    for (at, (buffer, target)) in buffers.iter_mut().zip(targets).enumerate() {
+        *buffer = Buffer::new(*target, room.wrapping_add(at * apart));
+    }
+    let block = (apart / LINE - 2) * each;
+    let mut reach = Reach { spare: LINE, how: How { past: false, ..reach.how }, ..reach };
+    for done in (0..count).step_by(block.max(1)) {
+        let rows = block.min(count - done);
+        let rooms: [*mut u8; MAX_DEINTERLEAVED] =
+            core::array::from_fn(|at| buffers.get(at).map_or(room, Buffer::room));
         // SAFETY: the caller's promise; a buffer has room for as many bytes, and a line more.
         unsafe {
-            way.copy(source, rooms, rows, reach);
+            let source = source.wrapping_add(done * step);
+            way.copy(source, rooms.get(..targets.len()).unwrap_or_default(), rows, reach);
             for (buffer, _) in buffers.iter_mut().zip(targets) {
-                buffer.filled(past, rows * width);
+                buffer.filled(rows * unit);
             }
         }
-        source = source.wrapping_add(rows * rows_of.step);
-        reach.readable = reach.readable.saturating_sub(rows * rows_of.step);
-        left -= rows;
+        reach.readable = reach.readable.saturating_sub(rows * step);
     }
     for (buffer, _) in buffers.iter_mut().zip(targets) {
         // SAFETY: as above.
         unsafe { buffer.finish() };
+    }
+}
+
+#[repr(align(64))]
+struct Lines([MaybeUninit<u8>; BUFFERS]);
+
+/// Bytes on their way past the caches, as in `combine.rs`, by vectors of this level.
+#[derive(Clone, Copy)]
+struct Buffer {
+    /// Begins a line, as what it goes to does.
+    scratch: *mut u8,
+    line: *mut u8,
+    /// Bytes on scratch, and how many of the first line are not ours.
+    fill: usize,
+    foreign: usize,
+}
+
+impl Buffer {
+    const NONE: Self =
+        Self { scratch: core::ptr::null_mut(), line: core::ptr::null_mut(), fill: 0, foreign: 0 };
+
+    fn new(target: *mut u8, scratch: *mut u8) -> Self {
+        let foreign = target as usize % LINE;
+        Self { scratch, line: target.wrapping_sub(foreign), fill: foreign, foreign }
+    }
+
+    fn room(&self) -> *mut u8 {
+        self.scratch.wrapping_add(self.fill)
+    }
+
+    /// So many bytes have been put where there was room: sends the whole lines off, and carries the
+    /// rest.
+    ///
+    /// # Safety
+    /// 1, 3; as in `combine.rs`.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn filled(&mut self, bytes: usize) {
+        self.fill += bytes;
+        let whole = self.fill / LINE * LINE;
+        let mut at = 0;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.foreign > 0 && whole > 0 {
+                self.store_first(LINE);
+                at = LINE;
+            }
+            while at < whole {
+                let line = _mm512_loadu_epi8(self.scratch.add(at).cast());
+                _mm512_stream_si512(self.line.add(at).cast(), line);
+                at += LINE;
+            }
+            let rest = _mm512_loadu_epi8(self.scratch.add(whole).cast());
+            _mm512_storeu_epi8(self.scratch.cast(), rest);
+        }
+        self.line = self.line.wrapping_add(whole);
+        self.fill -= whole;
+    }
+
+    /// Stores what is ours of the first line, up to a byte.
+    ///
+    /// # Safety
+    /// As [`Buffer::filled`].
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn store_first(&mut self, end: usize) {
+        let ours = first_bytes(end) & !first_bytes(self.foreign);
+        self.foreign = 0;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let line = _mm512_loadu_epi8(self.scratch.cast_const().cast());
+            _mm512_mask_storeu_epi8(self.line.cast(), ours, line);
+        }
+    }
+
+    /// Stores what is left.
+    ///
+    /// # Safety
+    /// As [`Buffer::filled`].
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn finish(&mut self) {
+        // SAFETY: as above.
+        unsafe { self.store_first(self.fill) };
+    }
+}
+
+/// A mask of so many bytes, a line at the most.
+#[inline(always)]
+fn first_bytes(bytes: usize) -> u64 {
+    match bytes {
+        0 => 0,
+        1..LINE => u64::MAX >> (LINE - bytes),
+        _ => u64::MAX,
     }
 }

@@ -31,10 +31,9 @@ const TABLE: Kernels = Kernels {
 /// # Safety
 /// As both.
 unsafe fn deinterleave(rows_of: Deinterleave, len: usize, width: usize, past: bool) -> usize {
-    let stores = if past { VBMI.non_temporal.as_ref() } else { None };
     // SAFETY: the caller's promise.
     unsafe {
-        match permute::deinterleave(&rows_of, len, width, stores) {
+        match permute::deinterleave(&rows_of, len, width, past) {
             0 => avx2::network::deinterleave(rows_of, len, width, past),
             rows => rows,
         }
