@@ -2,7 +2,7 @@
 //! far ahead to prefetch. The rules are those of `kernel/rules.rs`.
 
 use super::kernel::rules::{Rules, LONGEST_COMBINED, LOW_THRESHOLDS};
-use super::kernel::{of_level, with_strings, Kernels, NonTemporal};
+use super::kernel::{Kernels, NonTemporal};
 use super::{parallel, Executor, Streaming};
 
 /// How to go about a copy on this machine.
@@ -19,8 +19,7 @@ impl Tuning {
     /// For so many bytes of outputs, and as many of input.
     pub(super) fn new(bytes: usize, executor: Option<&dyn Executor>) -> Self {
         let rules = Rules::here();
-        let has_strings = rules.strings > 0 && bytes >= rules.strings;
-        let kernels = if has_strings { with_strings(rules.level) } else { of_level(rules.level) };
+        let kernels = rules.kernels_for(bytes);
         let is_large = || {
             let both = bytes.saturating_mul(2);
             let held = || rules.held_by(parallel::threads(executor, bytes));
@@ -61,9 +60,10 @@ impl Tuning {
     }
 }
 
-/// The loop of this CPU that copies contiguous bytes.
-pub(crate) fn contiguous() -> unsafe fn(*const u8, *mut u8, usize) {
-    of_level(Rules::here().level).copy
+/// The loop of this CPU that copies contiguous bytes, so many in all.
+pub(crate) fn contiguous(bytes: usize) -> unsafe fn(*const u8, *mut u8, usize) {
+    let rules = Rules::here();
+    rules.kernels_for(bytes).copy
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
@@ -71,7 +71,8 @@ const LEAST_PAST: usize = if LOW_THRESHOLDS { 0 } else { 1 << 20 };
 
 #[cfg(test)]
 mod tests {
-    use super::{of_level, Executor, Rules, Streaming, Tuning, LEAST_PAST};
+    use super::super::kernel::of_level;
+    use super::{Executor, Rules, Streaming, Tuning, LEAST_PAST};
 
     /// One thread, and whether outputs may go past the caches.
     struct OneThread(Streaming);

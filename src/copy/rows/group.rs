@@ -20,11 +20,15 @@ const SHORT: usize = 8;
 
 /// Consecutive pieces that are copied together.
 pub(super) struct Group {
-    pub runs: [Run; MAX_GROUP],
-    pub len: usize,
+    runs: [Run; MAX_GROUP],
+    len: usize,
 }
 
 impl Group {
+    pub(super) fn of(first: Run) -> Self {
+        Self { runs: [first; MAX_GROUP], len: 1 }
+    }
+
     pub(super) fn runs(&self) -> &[Run] {
         self.runs.get(..self.len).unwrap_or_default()
     }
@@ -56,7 +60,6 @@ impl Group {
 
     pub(super) fn is_joined_by(&self, run: &Run, kernels: &Kernels) -> bool {
         match self.runs() {
-            [] => true,
             [.., last]
                 if self.len == 1 || self.is_equal(kernels) == Self::deals(last, run, kernels) =>
             {
