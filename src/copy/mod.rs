@@ -117,6 +117,7 @@ unsafe fn run_form(
             // SAFETY: the caller's promise; ranges of tasks do not meet.
             let work = |range| unsafe { matrices.copy(range) };
             let (units, granule) = (matrices.all_rows(), matrices.granule());
+            let pieces = usize_of(transfer.geometry.extent);
             return parallel::run(executor, &Work { bytes, units, granule, pieces }, &work, report);
         }
     }
