@@ -213,7 +213,7 @@ mod tests {
         {
             let done = AtomicU64::new(0);
             let body = |range: std::ops::Range<usize>| {
-                assert!(range.start % granule == 0);
+                assert!(range.start.is_multiple_of(granule));
                 done.fetch_add(range.len() as u64, Ordering::Relaxed);
             };
             let executor = Late(&done, units as u64);

@@ -1,6 +1,7 @@
 //! Which pieces are copied together.
 
 use super::super::kernel::{Kernels, MAX_DEINTERLEAVED};
+use super::stage::Stages;
 use super::Tuning;
 
 /// What a piece has of each row.
@@ -46,10 +47,12 @@ impl Group {
         }
     }
 
-    /// Whether its runs are too short to be put together in registers; none is longer than a stage
-    /// then.
+    /// Whether its runs are too short to be put together in registers, and none is longer than its
+    /// share of the scratch.
     pub(super) fn is_short(&self) -> bool {
-        self.runs().iter().map(|run| run.bytes).sum::<usize>() <= SHORT * self.len
+        let runs = self.runs().iter().map(|run| run.bytes);
+        runs.clone().sum::<usize>() <= SHORT * self.len
+            && runs.max().is_some_and(|longest| longest <= Stages::room(self.len))
     }
 
     fn deals(first: &Run, second: &Run, kernels: &Kernels) -> bool {
