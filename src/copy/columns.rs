@@ -122,12 +122,12 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
             _ => Self::with_scratch::<{ scratch(4) }>,
         };
         let through = tuning.through_caches();
-        let head = if tuning.transposed.is_some() { self.rows_to_line() } else { Some(0) };
+        let head = if tuning.short_runs.is_some() { self.rows_to_line() } else { Some(0) };
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
                 // Where the caches would do, the way by the scratch is no gain.
-                let tuning = Tuning { transposed: tuning.non_temporal, ..tuning };
+                let tuning = tuning.for_long_runs();
                 return transpose_rows(self, 0..rows, tuning);
             };
             if head > 0 {
@@ -168,7 +168,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                 *target = target.wrapping_add(rows.start * width);
             }
             let source = source.wrapping_add(first * width);
-            let (rows, non_temporal) = (rows.len(), tuning.transposed);
+            let (rows, non_temporal) = (rows.len(), tuning.short_runs);
             // SAFETY: the caller's promise.
             unsafe {
                 tuning.kernels.transpose(&Transpose {

@@ -73,7 +73,7 @@ const MANY_ROWS: i64 = 64;
 /// As [`run`].
 #[inline]
 unsafe fn copy_small(transfer: &Transfer<'_>) {
-    let copy = tuning::contiguous();
+    let copy = tuning::contiguous(transfer.bytes);
     let geometry = &transfer.geometry;
     let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
     let row = usize_of(geometry.extent) * step;
@@ -117,6 +117,7 @@ unsafe fn run_form(
             // SAFETY: the caller's promise; ranges of tasks do not meet.
             let work = |range| unsafe { matrices.copy(range) };
             let (units, granule) = (matrices.all_rows(), matrices.granule());
+            let pieces = usize_of(transfer.geometry.extent);
             return parallel::run(executor, &Work { bytes, units, granule, pieces }, &work, report);
         }
     }

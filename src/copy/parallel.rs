@@ -1,9 +1,14 @@
-//! How the work of one call is cut into tasks for the caller's threads.
+//! How the work of one call is shared among the caller's threads.
+//!
+//! The idea: tasks have no share of their own. Each takes the next chunk of the work, some hundred
+//! kilobytes, until none is left. So a thread that wakes up late, or has its core taken from it, costs
+//! what it does not do, and no one waits for a share that it has not begun.
 
+use super::kernel::combine::LINE;
 use super::kernel::rules::LOW_THRESHOLDS;
 use crate::error::{number, Error, Fault, Report};
 use crate::math::{div_ceil, div_rem, next_multiple};
-use core::ops::Range;
+use core::ops::{Range, RangeInclusive};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Runs the tasks of one call, on whatever threads it has.
@@ -48,6 +53,12 @@ const DEFAULT_TASKS: usize = 16;
 const MAX_TASKS: usize = 256;
 /// As many bytes are copied in the time that it takes to walk past a piece.
 const WALK: usize = 64;
+/// Bytes of a chunk: the least that is worth taking, and the most that others should wait for.
+const CHUNK: RangeInclusive<usize> = if LOW_THRESHOLDS { 64..=256 } else { 64 << 10..=256 << 10 };
+/// Chunks for each task, where they are no smaller then.
+const CHUNKS_A_TASK: usize = 4;
+/// Bytes of each piece, or column, that a chunk has of it: shorter ones do not go well past the caches.
+const OF_EACH: usize = 16 * LINE;
 
 /// How much work there is, and how it may be cut.
 pub(super) struct Work {
@@ -56,7 +67,7 @@ pub(super) struct Work {
     pub units: usize,
     /// Tasks end at multiples of this many units.
     pub granule: usize,
-    /// How many pieces each task has to walk past.
+    /// How many pieces each task has to walk past, or columns that are transposed.
     pub pieces: usize,
 }
 
@@ -74,15 +85,26 @@ pub(super) fn threads(executor: Option<&dyn Executor>, bytes: usize) -> usize {
     }
 }
 
-/// Runs `body` over all units, cut into ranges for the executor's tasks, or at once where that is
-/// as quick.
+impl Work {
+    /// Units of a chunk, if there are so many tasks.
+    fn chunk(&self, tasks: usize) -> usize {
+        let share = div_ceil(self.bytes, tasks);
+        let bytes = div_rem(share, CHUNKS_A_TASK).0.clamp(*CHUNK.start(), *CHUNK.end());
+        let bytes = bytes.max(self.pieces.saturating_mul(OF_EACH)).min(share);
+        let chunks = div_ceil(self.bytes, bytes);
+        next_multiple(div_ceil(self.units, chunks), self.granule)
+    }
+}
+
+/// Runs `body` over all units, in ranges that the executor's tasks take one after the other, or at once
+/// where that is as quick.
 pub(super) fn run(
     executor: Option<&dyn Executor>,
     work: &Work,
     body: &(dyn Fn(Range<usize>) + Sync),
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let &Work { bytes, units, granule, pieces } = work;
+    let &Work { bytes, units, pieces, .. } = work;
     let Some(executor) = executor.filter(|_| is_of_use(executor, bytes)) else {
         body(0..units);
         return Ok(());
@@ -96,13 +118,20 @@ pub(super) fn run(
         body(0..units);
         return Ok(());
     }
-    let chunk = next_multiple(div_ceil(units, tasks), granule);
+    let chunk = work.chunk(tasks);
+    let next = AtomicUsize::new(0);
     let claims = Claims::default();
     let finished = AtomicUsize::new(0);
     let result = executor.parallel_for(tasks, &|task| {
         if task < tasks && claims.claim(task) {
-            let start = units.min(task * chunk);
-            body(start..units.min(start + chunk));
+            loop {
+                // No more than one chunk past the end for each task: no overflow.
+                let start = next.fetch_add(chunk, Ordering::Relaxed);
+                if start >= units {
+                    break;
+                }
+                body(start..units.min(start + chunk));
+            }
             finished.fetch_add(1, Ordering::Release);
         }
     });
@@ -162,5 +191,35 @@ mod tests {
         )
         .unwrap();
         assert_eq!(done.into_inner(), units as u64);
+    }
+
+    /// A pool whose other threads wake up when the first has nothing left to do.
+    struct Late<'a>(&'a AtomicU64, u64);
+
+    impl Executor for Late<'_> {
+        fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32> {
+            assert!(count >= 2);
+            task(0);
+            assert_eq!(self.0.load(Ordering::Relaxed), self.1, "left for those that are late");
+            (1..count).for_each(task);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nothing_waits_for_threads_that_are_late() {
+        for (bytes, units, granule, pieces) in
+            [(1 << 20, 1 << 20, 64, 3), (4 << 20, 512, 1, 3), (16 << 20, 4096, 16, 1024)]
+        {
+            let done = AtomicU64::new(0);
+            let body = |range: std::ops::Range<usize>| {
+                assert!(range.start.is_multiple_of(granule));
+                done.fetch_add(range.len() as u64, Ordering::Relaxed);
+            };
+            let executor = Late(&done, units as u64);
+            let work = Work { bytes, units, granule, pieces };
+            run(Some(&executor), &work, &body, &mut Report::default()).unwrap();
+            assert_eq!(done.load(Ordering::Relaxed), units as u64);
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! far ahead to prefetch. The rules are those of `kernel/rules.rs`.
 
 use super::kernel::rules::{Rules, LONGEST_COMBINED, LOW_THRESHOLDS};
-use super::kernel::{of_level, with_strings, Kernels, NonTemporal};
+use super::kernel::{Kernels, NonTemporal};
 use super::{parallel, Executor, Streaming};
 
 /// How to go about a copy on this machine.
@@ -11,8 +11,8 @@ pub(super) struct Tuning {
     pub kernels: &'static Kernels,
     /// The stores for outputs that are to go to memory past the caches.
     pub non_temporal: Option<&'static NonTemporal>,
-    /// The same for those that are transposed, or get few bytes at a time.
-    pub transposed: Option<&'static NonTemporal>,
+    /// The same for those that get few bytes at a time: deinterleaved, transposed, interleaved.
+    pub short_runs: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
     pub prefetch: usize,
     /// The longest elements that are dealt out then.
@@ -23,8 +23,7 @@ impl Tuning {
     /// For so many bytes of outputs, and as many of input.
     pub(super) fn new(bytes: usize, executor: Option<&dyn Executor>) -> Self {
         let rules = Rules::here();
-        let has_strings = rules.strings > 0 && bytes >= rules.strings;
-        let kernels = if has_strings { with_strings(rules.level) } else { of_level(rules.level) };
+        let kernels = rules.kernels_for(bytes);
         let is_past = |bytes: usize| {
             let both = bytes.saturating_mul(2);
             let held = || rules.held_by(parallel::threads(executor, bytes));
@@ -37,27 +36,32 @@ impl Tuning {
         };
         let stores = |is_past| kernels.non_temporal.as_ref().filter(|_| is_past);
         let non_temporal = stores(is_past(bytes));
-        let transposed =
+        let short_runs =
             if rules.halved { stores(is_past(bytes.saturating_mul(2))) } else { non_temporal };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
-        Self { kernels, non_temporal, transposed, prefetch: rules.prefetch, longest }
+        Self { kernels, non_temporal, short_runs, prefetch: rules.prefetch, longest }
     }
 
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        Self { non_temporal: None, transposed: None, ..self }
+        Self { non_temporal: None, short_runs: None, ..self }
     }
 
     /// What must follow the last store past the caches, if there are any.
     pub(super) fn finish(&self) {
-        if let Some(stores) = self.non_temporal.or(self.transposed) {
+        if let Some(stores) = self.non_temporal.or(self.short_runs) {
             (stores.fence)();
         }
     }
 
+    /// The same, with no other rule for short runs than for long ones.
+    pub(super) fn for_long_runs(self) -> Self {
+        Self { short_runs: self.non_temporal, ..self }
+    }
+
     /// The same for pieces that have few bytes of each row.
     pub(super) fn for_short_runs(self) -> Self {
-        Self { non_temporal: self.transposed, ..self }
+        Self { non_temporal: self.short_runs, ..self }
     }
 
     /// Whether `len` elements of `width` bytes are deinterleaved, in rows `step` bytes apart.
@@ -73,16 +77,17 @@ impl Tuning {
         let ways = |kernels: &'static Kernels| {
             let past = kernels.non_temporal.as_ref();
             [(None, 0), (past, LONGEST_COMBINED), (past, usize::MAX)].map(|(stores, longest)| {
-                Self { kernels, non_temporal: stores, transposed: stores, prefetch: 2048, longest }
+                Self { kernels, non_temporal: stores, short_runs: stores, prefetch: 2048, longest }
             })
         };
         levels.flat_map(ways).collect()
     }
 }
 
-/// The loop of this CPU that copies contiguous bytes.
-pub(crate) fn contiguous() -> unsafe fn(*const u8, *mut u8, usize) {
-    of_level(Rules::here().level).copy
+/// The loop of this CPU that copies contiguous bytes, so many in all.
+pub(crate) fn contiguous(bytes: usize) -> unsafe fn(*const u8, *mut u8, usize) {
+    let rules = Rules::here();
+    rules.kernels_for(bytes).copy
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
@@ -90,7 +95,8 @@ const LEAST_PAST: usize = if LOW_THRESHOLDS { 0 } else { 1 << 20 };
 
 #[cfg(test)]
 mod tests {
-    use super::{of_level, Executor, Rules, Streaming, Tuning, LEAST_PAST};
+    use super::super::kernel::of_level;
+    use super::{Executor, Rules, Streaming, Tuning, LEAST_PAST};
 
     /// One thread, and whether outputs may go past the caches.
     struct OneThread(Streaming);

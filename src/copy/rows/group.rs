@@ -1,6 +1,7 @@
 //! Which pieces are copied together.
 
 use super::super::kernel::{Kernels, MAX_DEINTERLEAVED};
+use super::stage::Stages;
 use super::Tuning;
 
 /// What a piece has of each row.
@@ -20,11 +21,15 @@ const SHORT: usize = 8;
 
 /// Consecutive pieces that are copied together.
 pub(super) struct Group {
-    pub runs: [Run; MAX_GROUP],
-    pub len: usize,
+    runs: [Run; MAX_GROUP],
+    len: usize,
 }
 
 impl Group {
+    pub(super) fn of(first: Run) -> Self {
+        Self { runs: [first; MAX_GROUP], len: 1 }
+    }
+
     pub(super) fn runs(&self) -> &[Run] {
         self.runs.get(..self.len).unwrap_or_default()
     }
@@ -42,10 +47,12 @@ impl Group {
         }
     }
 
-    /// Whether its runs are too short to be put together in registers; none is longer than a stage
-    /// then.
+    /// Whether its runs are too short to be put together in registers, and none is longer than its
+    /// share of the scratch.
     pub(super) fn is_short(&self) -> bool {
-        self.runs().iter().map(|run| run.bytes).sum::<usize>() <= SHORT * self.len
+        let runs = self.runs().iter().map(|run| run.bytes);
+        runs.clone().sum::<usize>() <= SHORT * self.len
+            && runs.max().is_some_and(|longest| longest <= Stages::room(self.len))
     }
 
     fn deals(first: &Run, second: &Run, kernels: &Kernels) -> bool {
@@ -56,7 +63,6 @@ impl Group {
 
     pub(super) fn is_joined_by(&self, run: &Run, kernels: &Kernels) -> bool {
         match self.runs() {
-            [] => true,
             [.., last]
                 if self.len == 1 || self.is_equal(kernels) == Self::deals(last, run, kernels) =>
             {

@@ -89,34 +89,52 @@ impl Rows {
         if unsafe { self.transpose(parts, &rows) } {
             return self.tuning.finish();
         }
-        let (mut groups, mut deals) = (0, 0);
-        self.for_each_group(parts, |group| {
-            groups += 1;
-            deals += usize::from(
-                group.is_deal(self.tuning, self.row) || self.tuning.non_temporal.is_some(),
-            );
-        });
-        // What is one group reads the input in its order, and but once.
-        let is_one = groups == 1 && deals == 1;
-        let block = if self.tuning.non_temporal.is_some() { BLOCK_PAST } else { BLOCK };
+        let mut groups = self.groups(parts);
+        let Some(first) = groups.next() else { return };
+        let is_one = groups.next().is_none();
+        let past = self.tuning.non_temporal.is_some();
+        let is_one_deal = is_one && first.is_deal(self.tuning, self.row);
+        // SAFETY: the caller's promise.
+        if is_one && !is_one_deal && !past && unsafe { self.row_major(first.runs(), &rows) } {
+            return;
+        }
+        let block = if past { BLOCK_PAST } else { BLOCK };
         let few = div_rem(block, self.row).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
-        let block = if is_one { rows.len() } else { few };
+        // What is one group reads the input in its order, and but once.
+        let block = if is_one && (past || is_one_deal) { rows.len() } else { few };
         for rows in math::parts(rows, block) {
-            self.for_each_group(parts, |group| {
+            if is_one {
                 // SAFETY: the caller's promise.
-                unsafe {
-                    match self.tuning.non_temporal {
-                        _ if group.is_deal(self.tuning, self.row) => self.deal(group.runs(), &rows),
-                        Some(past) if group.is_short() => {
-                            self.stage(past, group.runs(), &rows, Self::gather);
-                        }
-                        Some(past) => self.merge(past, group.runs(), &rows),
-                        None => self.gather(group.runs(), &rows),
-                    }
-                }
-            });
+                unsafe { self.copy_group(&first, &rows) };
+                continue;
+            }
+            for group in self.groups(parts) {
+                // SAFETY: as above.
+                unsafe { self.copy_group(&group, &rows) };
+            }
         }
         self.tuning.finish();
+    }
+
+    /// Copies some rows of pieces that are copied together.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn copy_group(&self, group: &Group, rows: &Range<usize>) {
+        let runs = group.runs();
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.tuning.non_temporal {
+                _ if group.is_deal(self.tuning, self.row) => self.deal(runs, rows),
+                Some(past) if group.is_short() => self.stage(past, runs, rows, Self::gather),
+                Some(past) => self.merge(past, runs, rows),
+                None => {
+                    if !self.row_major(runs, rows) {
+                        self.gather(runs, rows);
+                    }
+                }
+            }
+        }
     }
 
     /// Copies what all pieces have in a range of rows, if they are many of one width.
@@ -159,20 +177,16 @@ impl Rows {
         self.tuning.non_temporal.is_none() && self.tuning.kernels.row_major.is_some()
     }
 
-    fn for_each_group(&self, parts: &Parts<'_>, mut visit: impl FnMut(&Group)) {
-        let nothing = Run { offset: 0, bytes: 0, target: null_mut() };
-        let mut group = Group { runs: [nothing; MAX_GROUP], len: 0 };
-        for part in parts.iter() {
-            let run = self.run(&part);
-            if !group.is_joined_by(&run, self.tuning.kernels) {
-                visit(&group);
-                group.len = 0;
+    /// The pieces in groups of those that are copied together.
+    fn groups<'a>(&'a self, parts: &Parts<'a>) -> impl Iterator<Item = Group> + 'a {
+        let mut runs = parts.iter().map(|part| self.run(&part)).peekable();
+        core::iter::from_fn(move || {
+            let mut group = Group::of(runs.next()?);
+            while let Some(run) = runs.next_if(|run| group.is_joined_by(run, self.tuning.kernels)) {
+                group.push(run);
             }
-            group.push(run);
-        }
-        if group.len > 0 {
-            visit(&group);
-        }
+            Some(group)
+        })
     }
 
     /// What a piece has of each row.
@@ -192,28 +206,33 @@ impl Rows {
         }
     }
 
-    /// Copies some rows of pieces, one after the other.
+    /// Copies some rows of pieces by loops that go row after row, if there are such for them; whether
+    /// there were.
     ///
     /// # Safety
     /// As [`Rows::copy_all`].
     #[inline(never)] // as above
-    unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
-        if let Some(row_major) = self.tuning.kernels.row_major {
-            let nothing = RowRun { source: self.source, bytes: 0, target: null_mut() };
-            let mut slots = [nothing; MAX_GROUP];
-            for (slot, run) in slots.iter_mut().zip(runs) {
-                *slot = RowRun {
-                    source: self.source.wrapping_add(rows.start * self.row + run.offset),
-                    bytes: run.bytes,
-                    target: run.target.wrapping_add(rows.start * run.bytes),
-                };
-            }
-            let slots = slots.get_mut(..runs.len()).unwrap_or_default();
-            // SAFETY: the caller's promise.
-            if unsafe { row_major(slots, self.row, rows.len()) } {
-                return;
-            }
+    unsafe fn row_major(&self, runs: &[Run], rows: &Range<usize>) -> bool {
+        let Some(row_major) = self.tuning.kernels.row_major else { return false };
+        let nothing = RowRun { source: self.source, bytes: 0, target: null_mut() };
+        let mut slots = [nothing; MAX_GROUP];
+        for (slot, run) in slots.iter_mut().zip(runs) {
+            *slot = RowRun {
+                source: self.source.wrapping_add(rows.start * self.row + run.offset),
+                bytes: run.bytes,
+                target: run.target.wrapping_add(rows.start * run.bytes),
+            };
         }
+        let slots = slots.get_mut(..runs.len()).unwrap_or_default();
+        // SAFETY: the caller's promise.
+        unsafe { row_major(slots, self.row, rows.len()) }
+    }
+
+    /// Copies some rows of pieces, one after the other.
+    ///
+    /// # Safety
+    /// As [`Rows::copy_all`].
+    unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
         for run in runs {
             let all = self.runs(run);
             let some = Gather {

@@ -9,8 +9,8 @@ use crate::math::{div_rem, parts};
 use core::ops::Range;
 use core::ptr::null_mut;
 
-/// The stages of a group.
-type Stages = Scratch<{ 32 << 10 }>;
+/// The stages of a group: of 13 pieces, each has as many lines as it can use.
+pub(super) type Stages = Scratch<{ 16 << 10 }>;
 
 impl Rows {
     /// Copies some rows of pieces past the caches, a stage of each at a time, which `put` fills.

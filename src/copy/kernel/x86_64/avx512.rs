@@ -18,7 +18,9 @@ use core::arch::x86_64::{
 /// For CPUs with AVX-512 F, BW and VL, and only for those.
 pub(in super::super) static AVX512: Kernels = TABLE;
 
-pub(super) const TABLE: Kernels = Kernels { pack: super::avx2::TABLE.pack, ..WIDE };
+/// What moves 32 bytes at a time is that of AVX2.
+pub(super) const TABLE: Kernels =
+    Kernels { pack: super::avx2::TABLE.pack, gather: super::avx2::TABLE.gather, ..WIDE };
 
 const WIDE: Kernels = level!(
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]

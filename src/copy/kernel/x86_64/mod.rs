@@ -4,4 +4,5 @@
 pub(super) mod avx2;
 pub(super) mod avx512;
 mod permute;
+mod piece_loops;
 pub(super) mod vbmi;

@@ -3,6 +3,7 @@
 
 use super::super::row_major::{self, Loop, Loops, RowRun};
 use super::super::{Deinterleave, Gather, Kernels};
+use super::piece_loops::{self, Ways};
 use super::{avx2, avx512, permute};
 use core::arch::asm;
 use core::arch::x86_64::__m512i;
@@ -68,16 +69,35 @@ unsafe fn row_major(runs: &mut [RowRun], step: usize, count: usize) -> bool {
     unsafe { row_major::row_major(&LOOPS, VBMI.copy, runs, step, count) }
 }
 
-/// # Safety
-/// As [`row_major::row_major`].
-unsafe fn row_major_strings(runs: &mut [RowRun], step: usize, count: usize) -> bool {
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
+unsafe fn piece_loops<const N: usize>(
+    runs: &mut [RowRun; piece_loops::PIECES],
+    step: usize,
+    count: usize,
+) {
     // SAFETY: the caller's promise.
-    unsafe { row_major::row_major(&LOOPS, copy_string, runs, step, count) }
+    unsafe { piece_loops::loops::<N>(runs, step, count) };
 }
 
-/// Runs of so many bytes go by one instruction. Zen 5, row by row, share of the flat copy: 8 KiB .94 to
-/// 1.00 for .82 to .89 by a loop, 16 KiB and more .97 to 1.05.
-const LEAST_STRING: usize = 8 << 10;
+static WAYS: Ways = Ways {
+    loops: &[piece_loops::<1>, piece_loops::<2>, piece_loops::<3>, piece_loops::<4>],
+    kernels: &VBMI,
+    long: (LEAST_STRING_BY_ROW, copy_string),
+};
+
+/// # Safety
+/// As [`Ways::copy`].
+unsafe fn row_major_strings(runs: &mut [RowRun], step: usize, count: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { WAYS.copy(runs, step, count) }
+}
+
+/// Runs of so many bytes go by one instruction, and where there are loops for each piece instead, of so
+/// many. Zen 5, share of the flat copy, for a loop: runs of 4 KiB .86 for .60 in 32 KiB, where these
+/// loops are not worth it, .80 for .88 in 256 KiB, .89 for .93 in 6 MiB; of 8 KiB .93 for .59, in 1 to 8
+/// MiB .92–1.01 for .81–.91.
+const LEAST_STRING: usize = 4 << 10;
+const LEAST_STRING_BY_ROW: usize = 8 << 10;
 
 /// Copies contiguous bytes, long ones by `rep movsb`.
 ///
