@@ -2,9 +2,11 @@
 //! output have different innermost axes, rows of units everywhere else.
 
 use super::columns::{Columns, Targets};
-use super::kernel::strided::{self, Row};
+use super::kernel::pick::Units;
+use super::kernel::strided::{Row, Rows};
 use super::tuning::Tuning;
 use super::{signed, wrapped};
+use crate::math::div_ceil;
 use crate::shape::MAX_RANK;
 use core::iter::once;
 
@@ -47,9 +49,14 @@ impl Region<'_> {
         let column = outer.iter().enumerate().position(|(at, axis)| {
             row.to == signed(unit) && axis.from.unsigned_abs() == unit && extent_at(at, axis) > 1
         });
+        if column.is_none() && row.to == signed(unit) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy_runs(row, outer, tuning) };
+        }
         let mut planes = Odometer::new(outer, count, column);
         let column = column.and_then(|at| Some((at, outer.get(at)?)));
         let column = column.map(|(at, axis)| Axis { extent: extent_at(at, axis), ..*axis });
+        let rows = Rows::scattered(tuning.kernels);
         loop {
             let source = source.wrapping_offset(planes.from);
             let target = target.wrapping_offset(planes.to);
@@ -57,7 +64,7 @@ impl Region<'_> {
             unsafe {
                 match column {
                     Some(column) => Plane::new(source, target, unit, row, column).copy(tuning),
-                    None => copy_row(source, target, unit, row, tuning),
+                    None => copy_row(&rows, source, target, unit, row),
                 }
             }
             if !planes.advance() {
@@ -68,17 +75,65 @@ impl Region<'_> {
             (past.fence)();
         }
     }
+
+    /// Copies rows that become runs. Short ones that continue each other are the units of one.
+    ///
+    /// # Safety
+    /// As [`Region::copy`].
+    unsafe fn copy_runs(&self, row: Axis, outer: &[Axis], tuning: Tuning) {
+        let Self { source, target, unit, count, .. } = *self;
+        let mut units = Units { step: row.from, part: unit, parts: 1, part_step: 0 };
+        let (mut row, mut outer) = (row, outer);
+        let run = row.extent * unit;
+        if let Some((next, others)) = outer.split_last() {
+            if run <= LONGEST_UNIT && next.to == signed(run) {
+                units =
+                    Units { step: next.from, part: unit, parts: row.extent, part_step: row.from };
+                let extent = if others.is_empty() { count } else { next.extent };
+                (row, outer) = (Axis { extent, ..*next }, others);
+            }
+        }
+        let ahead = ahead(row, outer.last(), tuning.prefetch);
+        let rows = Rows::runs(tuning, units, row.extent, ahead);
+        let mut places = Odometer::new(outer, count, None);
+        loop {
+            let source = source.wrapping_offset(places.from);
+            let target = target.wrapping_offset(places.to);
+            // SAFETY: the row lies within the region.
+            unsafe { copy_row(&rows, source, target, units.bytes(), row) };
+            if !places.advance() {
+                break;
+            }
+        }
+        if let Some(past) = tuning.non_temporal {
+            (past.fence)();
+        }
+    }
+}
+
+/// The longest rows, in bytes, that are units of others.
+const LONGEST_UNIT: usize = 16;
+/// Longer rows, in bytes, are prefetched a little ahead, others row by row.
+const LONGEST_AHEAD: usize = 32 << 10;
+
+/// How far ahead of a row to prefetch: the next one, unless it is far, or near.
+fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
+    let step = next.map_or(0, |next| next.from);
+    if step == 0 || row.from.unsigned_abs() * row.extent > LONGEST_AHEAD {
+        return signed(least).wrapping_mul(row.from.signum());
+    }
+    step.wrapping_mul(signed(div_ceil(least, step.unsigned_abs())))
 }
 
 /// Copies `row.extent` units.
 ///
 /// # Safety
 /// They must be readable and writable.
-unsafe fn copy_row(source: *const u8, target: *mut u8, unit: usize, row: Axis, tuning: Tuning) {
+unsafe fn copy_row(rows: &Rows, source: *const u8, target: *mut u8, unit: usize, row: Axis) {
     let Axis { extent: count, from: source_step, to: target_step } = row;
     let row = Row { source, source_step, target, target_step, count, unit };
     // SAFETY: the caller's promise.
-    unsafe { strided::copy(tuning.kernels, row) };
+    unsafe { rows.copy(row) };
 }
 
 /// A row of contiguous units in the output by a column of contiguous units in the input.
@@ -146,13 +201,15 @@ impl Plane {
     /// As [`Plane::copy`].
     unsafe fn gather_columns(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column } = self;
+        let units = Units { step: row.from, part: unit, parts: 1, part_step: 0 };
+        let rows = Rows::runs(tuning.through_caches(), units, row.extent.min(BLOCK), 0);
         for first in (0..row.extent).step_by(BLOCK) {
             let count = BLOCK.min(row.extent - first);
             let mut source = source.wrapping_offset(row.from.wrapping_mul(signed(first)));
             let mut target = target.wrapping_add(first * unit);
             for _ in 0..column.extent {
                 // SAFETY: the caller's promise.
-                unsafe { copy_row(source, target, unit, Axis { extent: count, ..row }, tuning) };
+                unsafe { copy_row(&rows, source, target, unit, Axis { extent: count, ..row }) };
                 source = source.wrapping_add(unit);
                 target = target.wrapping_offset(column.to);
             }
@@ -165,6 +222,7 @@ impl Plane {
     /// As [`Plane::copy`].
     unsafe fn scatter_rows(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column } = self;
+        let rows = Rows::scattered(tuning.kernels);
         for first in (0..column.extent).step_by(BLOCK) {
             let count = BLOCK.min(column.extent - first);
             let mut source = source.wrapping_add(first * unit);
@@ -172,7 +230,7 @@ impl Plane {
             for _ in 0..row.extent {
                 let units = Axis { extent: count, ..column };
                 // SAFETY: the caller's promise.
-                unsafe { copy_row(source, target, unit, units, tuning) };
+                unsafe { copy_row(&rows, source, target, unit, units) };
                 source = source.wrapping_offset(row.from);
                 target = target.wrapping_add(unit);
             }

@@ -4,6 +4,7 @@
 #![allow(clippy::inline_always)]
 
 use super::level::level;
+use super::pick::{buffered, picks, Order, Picks, Register};
 use super::vector::{Vector, LANE};
 use super::Kernels;
 use core::arch::aarch64::{
@@ -15,11 +16,59 @@ use core::arch::aarch64::{
 use core::arch::asm;
 
 /// For every AArch64 CPU.
-pub(super) static NEON: Kernels = level!(
+pub(super) static NEON: Kernels = Kernels { picks: Some(PICKS), ..LOOPS };
+
+const LOOPS: Kernels = level!(
     #[target_feature(enable = "neon")]
     vector: uint8x16_t,
     deinterleave: network::deinterleave
 );
+
+const PICKS: Picks = picks!(
+    #[target_feature(enable = "neon")]
+    register: uint8x16_t,
+    last: buffered
+);
+
+impl Register for uint8x16_t {
+    const LANE: usize = LANE;
+    const LANES: usize = 1;
+
+    #[inline(always)]
+    unsafe fn load_lanes(source: *const u8, _: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { vld1q_u8(source) }
+    }
+
+    #[inline(always)]
+    unsafe fn order(order: &Order) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { vld1q_u8(order.short().as_ptr()) }
+    }
+
+    #[inline(always)]
+    unsafe fn permuted(self, order: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { vqtbl1q_u8(self, order) }
+    }
+
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { vorrq_u8(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_lanes(self, target: *mut u8, _: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { vst1q_u8(target, self) };
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        <Self as Vector>::prefetch(at);
+    }
+}
 
 mod network {
     super::super::level::network!(

@@ -277,6 +277,7 @@ macro_rules! table {
                 gather_parts,
             ],
             gather_any,
+            picks: None,
             deinterleave: loops::DEINTERLEAVE,
             transpose: [
                 transpose::<1, 16>,

@@ -6,6 +6,7 @@
 //! | `rules.rs` | what to do on which CPU |
 //! | `generic.rs`, `bits.rs`, `strided.rs` | loops that need no registers of their own: bytes, bits, units a step apart |
 //! | `vector.rs` | the vector type that the other loops are written over |
+//! | `pick.rs` | units a step apart, forwards or backwards, by registers |
 //! | `network.rs`, `three.rs` | equal short runs: rows are deinterleaved |
 //! | `row_major.rs` | runs of a line and more, row by row |
 //! | `stream.rs`, `merge.rs` | whole lines past the caches: of one run, of many |
@@ -31,6 +32,7 @@ mod generic;
 mod level;
 mod merge;
 mod network;
+pub(super) mod pick;
 pub(super) mod row_major;
 pub(super) mod rules;
 mod stream;
@@ -44,6 +46,7 @@ mod x86_64;
 use super::signed;
 use bits::{Packed, Runs};
 use cpu::Level;
+use pick::Picks;
 use row_major::RowRun;
 use transpose::Transpose;
 
@@ -92,6 +95,8 @@ pub(super) struct Kernels {
     permutes: fn(usize, usize, usize) -> bool,
     /// Copies runs row by row through the caches, where that is known to win.
     pub row_major: Option<RowMajor>,
+    /// Picks units a step apart, where there are registers for it.
+    picks: Option<Picks>,
     /// By width.
     transpose: [unsafe fn(&Transpose<'_>); WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.

@@ -1,10 +1,16 @@
 //! Strided copies: units a step apart on both sides, what pieces with strides of their own are made of.
-//! Written once, for every level: elements that move one by one gain nothing from wider registers.
+//! Where they become one run, many are picked at a time (`pick.rs`), and past the caches by way of a
+//! write-combining buffer; all others move one by one.
 //!
 //! # Safety
 //! 1. Every unit must be readable at its source and writable at its target, which do not overlap.
+//! 2. What lies between the units of a source must be readable.
 
-use super::{generic, Kernels};
+use super::combine::{Scratch, WriteCombining, MOST};
+use super::pick::{Pick, Units};
+use super::{generic, Kernels, NonTemporal};
+use crate::copy::tuning::Tuning;
+use crate::math::{div_rem, parts};
 use core::mem::MaybeUninit;
 
 /// `count` units of `unit` bytes, each a step from the one before.
@@ -18,11 +24,96 @@ pub(crate) struct Row {
     pub unit: usize,
 }
 
-/// Copies a row.
+/// Rows that are alike but for where they are.
+pub(crate) struct Rows {
+    kernels: &'static Kernels,
+    units: Units,
+    pick: Option<Pick>,
+    past: Option<&'static NonTemporal>,
+    /// Bytes to what is prefetched.
+    ahead: isize,
+}
+
+impl Rows {
+    /// Rows of so many units, of which each is made of parts, that become one run; `past` the caches
+    /// where that is of use.
+    pub(crate) fn runs(tuning: Tuning, units: Units, count: usize, ahead: isize) -> Self {
+        let Tuning { kernels, non_temporal: past, .. } = tuning;
+        let picks = kernels.picks.as_ref().filter(|_| count * units.bytes() >= LEAST_PICKED);
+        let pick = picks.and_then(|picks| Pick::new(picks, units, count));
+        Self { kernels, units, pick, past, ahead }
+    }
+
+    /// Rows of units that stay apart.
+    pub(crate) fn scattered(kernels: &'static Kernels) -> Self {
+        let units = Units { step: 0, part: 0, parts: 1, part_step: 0 };
+        Self { kernels, units, pick: None, past: None, ahead: 0 }
+    }
+
+    /// Copies a row.
+    ///
+    /// # Safety
+    /// 1, 2.
+    pub(crate) unsafe fn copy(&self, row: Row) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (&self.pick, self.past) {
+                (Some(pick), Some(past)) if row.count * row.unit >= LEAST_PAST => {
+                    stream(pick, past, row, self.ahead);
+                }
+                (Some(pick), _) => pick.copy(row.source, row.target, row.count, self.ahead),
+                _ if self.units.parts > 1 => copy_parts(self.kernels, self.units, row),
+                _ => copy(self.kernels, row),
+            }
+        }
+    }
+}
+
+/// Shorter rows are partial lines for the most part.
+const LEAST_PAST: usize = 512;
+/// Shorter rows are as quickly copied one by one.
+const LEAST_PICKED: usize = 16;
+
+/// Picks a row past the caches.
 ///
 /// # Safety
-/// Every unit must be readable at its source and writable at its target, which do not overlap.
-pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
+/// 1, 2; a fence must follow.
+unsafe fn stream(pick: &Pick, past: &NonTemporal, row: Row, ahead: isize) {
+    let mut scratch = Scratch::<MOST>::NEW;
+    let [mut lines]: [WriteCombining; 1] = scratch.share(&[row.target]);
+    let at_once = div_rem(Scratch::<MOST>::room(1), row.unit).0;
+    for units in parts(0..row.count, at_once) {
+        let from = row.source_step.wrapping_mul(super::signed(units.start));
+        // SAFETY: the caller's promise; the buffer has room for as many.
+        unsafe {
+            pick.copy(row.source.wrapping_offset(from), lines.room(), units.len(), ahead);
+            lines.filled(past, units.len() * row.unit);
+        }
+    }
+    // SAFETY: as above.
+    unsafe { lines.finish() };
+}
+
+/// Copies a row part by part.
+///
+/// # Safety
+/// 1.
+unsafe fn copy_parts(kernels: &Kernels, units: Units, row: Row) {
+    let Units { part, parts, part_step, .. } = units;
+    for at in 0..parts {
+        let ahead = part_step.wrapping_mul(super::signed(at));
+        let source = row.source.wrapping_offset(ahead);
+        let target = row.target.wrapping_add(at * part);
+        // SAFETY: the caller's promise.
+        unsafe { copy(kernels, Row { source, target, unit: part, ..row }) };
+    }
+}
+
+/// Copies a row, unit by unit.
+///
+/// # Safety
+/// 1.
+unsafe fn copy(kernels: &Kernels, row: Row) {
     // SAFETY: the caller's promise.
     unsafe {
         match row.unit {
@@ -85,5 +176,96 @@ unsafe fn runs(kernels: &Kernels, row: Row) {
         unsafe { (kernels.copy)(source, target, row.unit) };
         source = source.wrapping_offset(row.source_step);
         target = target.wrapping_offset(row.target_step);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::{Row, Rows, Units};
+    use crate::copy::guarded::Guarded;
+    use crate::copy::tuning::Tuning;
+
+    const ROOM: usize = 64 << 10;
+    const MOST: usize = 200;
+
+    /// Rows of up to [`MOST`] units, one behind the other, at every level, past the caches or not,
+    /// at the begin and the end of what may be touched.
+    fn check(units: Units, source: &Guarded, target: &Guarded) {
+        let Units { step, part, parts, part_step } = units;
+        let unit = part * parts;
+        let reach = |step: isize, count: usize| step * isize::try_from(count - 1).unwrap();
+        for tuning in Tuning::all() {
+            for count in 1..=MOST {
+                let (along, within) = (reach(step, count), reach(part_step, parts));
+                let lowest = along.min(0) + within.min(0);
+                let span = along.unsigned_abs() + within.unsigned_abs() + part;
+                let rows = Rows::runs(tuning, units, count, 100);
+                for at_end in [false, true] {
+                    let first = source.place(span, at_end).wrapping_offset(-lowest);
+                    let to = target.place(count * unit, at_end);
+                    let row = Row {
+                        source: first,
+                        source_step: step,
+                        target: to,
+                        target_step: isize::try_from(unit).unwrap(),
+                        count,
+                        unit,
+                    };
+                    // SAFETY: memory is as large as the units reach.
+                    let copied = unsafe {
+                        target.place(count * unit + 1, at_end).write_bytes(0xEE, count * unit + 1);
+                        rows.copy(row);
+                        if let Some(past) = tuning.non_temporal {
+                            (past.fence)();
+                        }
+                        std::slice::from_raw_parts(to, count * unit)
+                    };
+                    let byte = |at: usize| {
+                        let (unit_at, at) = (at / unit, at % unit);
+                        let from = step * isize::try_from(unit_at).unwrap()
+                            + part_step * isize::try_from(at / part).unwrap();
+                        // SAFETY: as above.
+                        unsafe { first.offset(from).add(at % part).read() }
+                    };
+                    let expected: Vec<u8> = (0..count * unit).map(byte).collect();
+                    assert!(copied == expected, "{units:?}, {count} of them");
+                    // SAFETY: the byte before or after is within the guarded memory.
+                    let next = unsafe {
+                        to.offset(if at_end { -1 } else { isize::try_from(count * unit).unwrap() })
+                            .read()
+                    };
+                    assert_eq!(next, 0xEE, "{units:?}, {count} of them");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn units_of_any_width_any_step_apart() {
+        let (source, target) = (Guarded::filled(ROOM), Guarded::filled(ROOM));
+        for part in 1..=17isize {
+            for times in [-4, -3, -2, -1, 2, 3, 4] {
+                let (part, step) = (part.unsigned_abs(), part * times);
+                check(Units { step, part, parts: 1, part_step: 0 }, &source, &target);
+            }
+            for step in [part + 1, -part - 1, part + 7, -67, 0] {
+                let units = Units { step, part: part.unsigned_abs(), parts: 1, part_step: 0 };
+                check(units, &source, &target);
+            }
+        }
+    }
+
+    #[test]
+    fn units_of_parts() {
+        let (source, target) = (Guarded::filled(ROOM), Guarded::filled(ROOM));
+        for (part, parts) in [(1, 2), (1, 3), (1, 4), (2, 3), (3, 2), (4, 3), (4, 4), (1, 16)] {
+            for part_step in [-1, 1, 2, -3] {
+                let part_step = part_step * isize::try_from(part).unwrap();
+                let across = part_step * isize::try_from(parts).unwrap();
+                for step in [across, -across, 3 * across + 1, 40] {
+                    check(Units { step, part, parts, part_step }, &source, &target);
+                }
+            }
+        }
     }
 }

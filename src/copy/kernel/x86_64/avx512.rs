@@ -18,7 +18,9 @@ use core::arch::x86_64::{
 /// For CPUs with AVX-512 F, BW and VL, and only for those.
 pub(in super::super) static AVX512: Kernels = TABLE;
 
-pub(super) const TABLE: Kernels = Kernels { pack: super::avx2::TABLE.pack, ..WIDE };
+pub(super) const TABLE: Kernels = Kernels { pack: NARROW.pack, picks: NARROW.picks, ..WIDE };
+
+use super::avx2::TABLE as NARROW;
 
 const WIDE: Kernels = level!(
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
