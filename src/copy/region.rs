@@ -82,7 +82,7 @@ impl Region<'_> {
     /// As [`Region::copy`].
     unsafe fn copy_runs(&self, row: Axis, outer: &[Axis], tuning: Tuning) {
         let Self { source, target, unit, count, .. } = *self;
-        let mut units = Units { step: row.from, part: unit, parts: 1, part_step: 0 };
+        let mut units = Units::whole(unit, row.from);
         let (mut row, mut outer) = (row, outer);
         let run = row.extent * unit;
         if let Some((next, others)) = outer.split_last() {
@@ -100,7 +100,7 @@ impl Region<'_> {
             let source = source.wrapping_offset(places.from);
             let target = target.wrapping_offset(places.to);
             // SAFETY: the row lies within the region.
-            unsafe { copy_row(&rows, source, target, units.bytes(), row) };
+            unsafe { copy_row(&rows, source, target, units.len(), row) };
             if !places.advance() {
                 break;
             }
@@ -201,7 +201,7 @@ impl Plane {
     /// As [`Plane::copy`].
     unsafe fn gather_columns(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column } = self;
-        let units = Units { step: row.from, part: unit, parts: 1, part_step: 0 };
+        let units = Units::whole(unit, row.from);
         let rows = Rows::runs(tuning.through_caches(), units, row.extent.min(BLOCK), 0);
         for first in (0..row.extent).step_by(BLOCK) {
             let count = BLOCK.min(row.extent - first);

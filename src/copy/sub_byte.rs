@@ -3,8 +3,10 @@
 
 use super::kernel::bits::{Packed, Runs};
 use super::kernel::combine::{Scratch, LINE, MOST};
+use super::kernel::pick::{Elements, Units};
 use super::tuning::Tuning;
 use super::usize_of;
+use crate::math::div_rem_signed;
 use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
@@ -50,7 +52,8 @@ pub(super) struct Layout {
     /// Bits from `source` to the piece's first element.
     begin: i64,
     target: *mut u8,
-    /// Bits of a run.
+    /// Bits of an element, and of a run.
+    bits: i64,
     run: i64,
     /// Bits of the piece.
     total: i64,
@@ -60,6 +63,16 @@ pub(super) struct Layout {
     readable: usize,
     tuning: Tuning,
 }
+
+/// How to pick runs that begin at some bit of a byte.
+#[derive(Default)]
+struct Picks {
+    first: Option<i64>,
+    elements: Option<Elements>,
+}
+
+/// Fewer runs are packed one by one.
+const MANY_RUNS: i64 = 16;
 
 /// Copies some bytes of a checked piece that has elements, counted as if it were packed.
 ///
@@ -85,6 +98,7 @@ impl Layout {
             source: transfer.source,
             begin: transfer.bit_offset.into(),
             target: part.target,
+            bits,
             run: bits,
             total: bits,
             axes: [Axis::default(); MAX_RANK],
@@ -144,14 +158,17 @@ impl Layout {
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
         let target = self.target.wrapping_add(part.start);
+        let mut picks = Picks::default();
         // SAFETY: the caller's promise; the buffer has room for as many bytes.
         unsafe {
-            let Some(stores) = self.tuning.non_temporal else { return self.pack(part, target) };
+            let Some(stores) = self.tuning.non_temporal else {
+                return self.pack(part, target, &mut picks);
+            };
             let mut scratch = Scratch::<MOST>::NEW;
             let [mut lines] = scratch.share(&[target]);
             for start in part.clone().step_by(Scratch::<MOST>::room(1)) {
                 let end = part.end.min(start + Scratch::<MOST>::room(1));
-                self.pack(start..end, lines.room());
+                self.pack(start..end, lines.room(), &mut picks);
                 lines.filled(stores, end - start);
             }
             lines.finish();
@@ -163,21 +180,21 @@ impl Layout {
     ///
     /// # Safety
     /// As [`Layout::copy`]; there must be room for them.
-    unsafe fn pack(&self, part: Range<usize>, target: *mut u8) {
+    unsafe fn pack(&self, part: Range<usize>, target: *mut u8, picks: &mut Picks) {
         let bit_of = |byte: usize| i64::try_from(byte).map_or(self.total, |byte| byte * 8);
         let (mut bit, end) = (bit_of(part.start), bit_of(part.end).min(self.total));
         let inner = self.axes().last().copied().unwrap_or(Axis { extent: 1, bits: 0 });
         let mut packed = Packed::new(target, part.len());
         while bit < end {
-            let (run, within) = div_rem(bit, self.run);
+            let (run, within) = div_rem_signed(bit, self.run);
             let left = end - bit;
             let (len, count) = if within > 0 || left < self.run {
                 ((self.run - within).min(left), 1)
             } else {
-                let rest = inner.extent - div_rem(run, inner.extent).1;
-                (self.run, rest.min(div_rem(left, self.run).0))
+                let rest = inner.extent - div_rem_signed(run, inner.extent).1;
+                (self.run, rest.min(div_rem_signed(left, self.run).0))
             };
-            let runs = Runs {
+            let mut runs = Runs {
                 source: self.source,
                 begin: self.run_begin(run) + within,
                 step: inner.bits,
@@ -186,11 +203,42 @@ impl Layout {
                 readable: self.readable,
             };
             // SAFETY: the bits lie within the piece.
-            unsafe { (self.tuning.kernels.pack)(&mut packed, runs) };
+            unsafe {
+                if count >= MANY_RUNS {
+                    self.pick(&mut packed, &mut runs, picks);
+                }
+                (self.tuning.kernels.pack)(&mut packed, runs);
+            }
             bit += len * count;
         }
         // SAFETY: as above; `end` is at the end of a byte or of the output.
         unsafe { packed.finish() };
+    }
+
+    /// Packs the first of many whole runs, where they can be picked by registers.
+    ///
+    /// # Safety
+    /// As [`Layout::copy`]; there must be room for them.
+    unsafe fn pick(&self, packed: &mut Packed, runs: &mut Runs, picks: &mut Picks) {
+        while !packed.is_whole() {
+            // SAFETY: the caller's promise; of many runs, the first few make whole bytes.
+            unsafe { (self.tuning.kernels.pack)(packed, Runs { count: 1, ..*runs }) };
+            runs.skip(1);
+        }
+        let first = runs.begin & 7;
+        if picks.first != Some(first) {
+            let fields = |bits: i64| div_rem_signed(bits, self.bits).0;
+            let len = usize_of(fields(runs.len));
+            let units = isize::try_from(fields(runs.step)).map(|step| Units::whole(len, step));
+            let (first_field, count) = (usize_of(fields(first)), usize_of(runs.count));
+            let elements =
+                |units| Elements::new(self.tuning.kernels, self.bits, units, first_field, count);
+            *picks = Picks { first: Some(first), elements: units.ok().and_then(elements) };
+        }
+        if let Some(elements) = &picks.elements {
+            // SAFETY: the caller's promise.
+            unsafe { packed.push_picked(elements, runs) };
+        }
     }
 
     fn axes(&self) -> &[Axis] {
@@ -201,17 +249,12 @@ impl Layout {
     fn run_begin(&self, mut run: i64) -> i64 {
         let mut begin = self.begin;
         for axis in self.axes().iter().rev() {
-            let (rest, index) = div_rem(run, axis.extent);
+            let (rest, index) = div_rem_signed(run, axis.extent);
             begin = begin.wrapping_add(axis.bits.wrapping_mul(index));
             run = rest;
         }
         begin
     }
-}
-
-/// Quotient and rest by what is not 0.
-fn div_rem(a: i64, b: i64) -> (i64, i64) {
-    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
 }
 
 #[cfg(test)]

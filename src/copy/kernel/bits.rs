@@ -6,6 +6,7 @@
 #![allow(clippy::inline_always)]
 
 use super::generic;
+use super::pick::Elements;
 use crate::math::div_rem;
 
 /// `count` runs of `len` bits, each `step` bits from the one before.
@@ -24,7 +25,7 @@ pub(crate) struct Runs {
 impl Runs {
     /// Takes the first `count` away.
     #[inline(always)]
-    fn skip(&mut self, count: i64) {
+    pub(crate) fn skip(&mut self, count: i64) {
         // Past the last one nothing need be in range.
         self.begin = self.begin.wrapping_add(count.wrapping_mul(self.step));
         self.count -= count;
@@ -83,6 +84,24 @@ impl Packed {
     /// No bits yet, and room for `bytes`.
     pub(crate) fn new(target: *mut u8, bytes: usize) -> Self {
         Self { target, end: target.wrapping_add(bytes), held: 0, bits: 0 }
+    }
+
+    /// Whether there are whole bytes.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.bits == 0
+    }
+
+    /// Appends runs by as many as registers take.
+    ///
+    /// # Safety
+    /// As [`pack`]; what lies between the runs must be readable. There must be whole bytes, and the
+    /// elements be those of the runs.
+    pub(crate) unsafe fn push_picked(&mut self, elements: &Elements, runs: &mut Runs) {
+        let source = byte(runs.source, runs.begin);
+        // SAFETY: the caller's promise.
+        let picked = unsafe { elements.copy(source, self.target, runs.count as usize) } as i64;
+        self.target = self.target.wrapping_add((picked * runs.len / 8) as usize);
+        runs.skip(picked);
     }
 
     /// Appends the low `bits` (up to [`SHORT`]) of `word`, whose others are 0.

@@ -28,7 +28,7 @@ pub(crate) struct Row {
 pub(crate) struct Rows {
     kernels: &'static Kernels,
     units: Units,
-    pick: Option<Pick>,
+    pick: Option<Pick<1>>,
     past: Option<&'static NonTemporal>,
     /// Bytes to what is prefetched.
     ahead: isize,
@@ -39,15 +39,14 @@ impl Rows {
     /// where that is of use.
     pub(crate) fn runs(tuning: Tuning, units: Units, count: usize, ahead: isize) -> Self {
         let Tuning { kernels, non_temporal: past, .. } = tuning;
-        let picks = kernels.picks.as_ref().filter(|_| count * units.bytes() >= LEAST_PICKED);
-        let pick = picks.and_then(|picks| Pick::new(picks, units, count));
+        let picks = kernels.picks.as_ref().filter(|_| count * units.len() >= LEAST_PICKED);
+        let pick = picks.and_then(|picks| Pick::new(&picks.bytes, units, 0, count));
         Self { kernels, units, pick, past, ahead }
     }
 
     /// Rows of units that stay apart.
     pub(crate) fn scattered(kernels: &'static Kernels) -> Self {
-        let units = Units { step: 0, part: 0, parts: 1, part_step: 0 };
-        Self { kernels, units, pick: None, past: None, ahead: 0 }
+        Self { kernels, units: Units::whole(0, 0), pick: None, past: None, ahead: 0 }
     }
 
     /// Copies a row.
@@ -78,7 +77,7 @@ const LEAST_PICKED: usize = 16;
 ///
 /// # Safety
 /// 1, 2; a fence must follow.
-unsafe fn stream(pick: &Pick, past: &NonTemporal, row: Row, ahead: isize) {
+unsafe fn stream(pick: &Pick<1>, past: &NonTemporal, row: Row, ahead: isize) {
     let mut scratch = Scratch::<MOST>::NEW;
     let [mut lines]: [WriteCombining; 1] = scratch.share(&[row.target]);
     let at_once = div_rem(Scratch::<MOST>::room(1), row.unit).0;
@@ -246,11 +245,10 @@ mod tests {
         for part in 1..=17isize {
             for times in [-4, -3, -2, -1, 2, 3, 4] {
                 let (part, step) = (part.unsigned_abs(), part * times);
-                check(Units { step, part, parts: 1, part_step: 0 }, &source, &target);
+                check(Units::whole(part, step), &source, &target);
             }
             for step in [part + 1, -part - 1, part + 7, -67, 0] {
-                let units = Units { step, part: part.unsigned_abs(), parts: 1, part_step: 0 };
-                check(units, &source, &target);
+                check(Units::whole(part.unsigned_abs(), step), &source, &target);
             }
         }
     }

@@ -4,16 +4,17 @@
 #![allow(clippy::inline_always)]
 
 use super::super::level::level;
-use super::super::pick::{buffered, picks, Order, Picks, Register};
+use super::super::pick::{buffered, picks, Picks, Register, Table};
 use super::super::vector::{Vector, LANE};
 use super::super::Kernels;
 use core::arch::x86_64::{
-    __m256i, _mm256_blendv_epi8, _mm256_broadcastsi128_si256, _mm256_castsi256_si128,
-    _mm256_extracti128_si256, _mm256_loadu2_m128i, _mm256_loadu_si256, _mm256_or_si256,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_storeu_si256, _mm256_stream_si256,
-    _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpackhi_epi8,
-    _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_unpacklo_epi8,
-    _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_storeu_si128, _MM_HINT_T0, _MM_HINT_T1,
+    __m256i, _mm256_and_si256, _mm256_blendv_epi8, _mm256_broadcastsi128_si256,
+    _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_loadu2_m128i, _mm256_loadu_si256,
+    _mm256_or_si256, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi16,
+    _mm256_srli_epi16, _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi16,
+    _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16,
+    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_unpacklo_epi8, _mm_loadu_si128,
+    _mm_prefetch, _mm_sfence, _mm_storeu_si128, _MM_HINT_T0, _MM_HINT_T1,
 };
 use core::ptr::from_ref;
 
@@ -45,9 +46,9 @@ impl Register for __m256i {
     }
 
     #[inline(always)]
-    unsafe fn order(order: &Order) -> Self {
+    unsafe fn table(table: &Table) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { Vector::splat(order.short()) }
+        unsafe { Vector::splat(table.short()) }
     }
 
     #[inline(always)]
@@ -60,6 +61,28 @@ impl Register for __m256i {
     unsafe fn or(self, other: Self) -> Self {
         // SAFETY: the caller's promise.
         unsafe { Vector::or(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_and_si256(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn shifted(self, by: i8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match by {
+                6 => _mm256_srli_epi16::<6>(self),
+                4 => _mm256_srli_epi16::<4>(self),
+                2 => _mm256_srli_epi16::<2>(self),
+                -2 => _mm256_slli_epi16::<2>(self),
+                -4 => _mm256_slli_epi16::<4>(self),
+                -6 => _mm256_slli_epi16::<6>(self),
+                _ => self,
+            }
+        }
     }
 
     #[inline(always)]

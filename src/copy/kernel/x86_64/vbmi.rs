@@ -2,16 +2,16 @@
 //! by row; and the same again with long runs by string instructions.
 
 use super::super::combine::LINE;
-use super::super::pick::{picks, Order, Pick, Picks, Register};
+use super::super::pick::{picked, picks, Pick, Picks, Register, Table};
 use super::super::row_major::{self, Loop, Loops, RowRun};
 use super::super::vector::Vector;
 use super::super::{Deinterleave, Gather, Kernels};
 use super::{avx2, avx512, permute};
 use core::arch::asm;
 use core::arch::x86_64::{
-    __m512i, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
+    __m512i, _mm512_and_si512, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
     _mm512_maskz_permutexvar_epi8, _mm512_movepi8_mask, _mm512_or_si512, _mm512_setzero_si512,
-    _mm512_storeu_epi8,
+    _mm512_slli_epi16, _mm512_srli_epi16, _mm512_storeu_epi8,
 };
 
 /// For CPUs with AVX-512 F, BW, VL and VBMI, and only for those.
@@ -52,9 +52,9 @@ impl Register for __m512i {
     }
 
     #[inline(always)]
-    unsafe fn order(order: &Order) -> Self {
+    unsafe fn table(table: &Table) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { _mm512_loadu_epi8(order.0.as_ptr().cast()) }
+        unsafe { _mm512_loadu_epi8(table.0.as_ptr().cast()) }
     }
 
     #[inline(always)]
@@ -70,6 +70,28 @@ impl Register for __m512i {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_and_si512(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn shifted(self, by: i8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match by {
+                6 => _mm512_srli_epi16::<6>(self),
+                4 => _mm512_srli_epi16::<4>(self),
+                2 => _mm512_srli_epi16::<2>(self),
+                -2 => _mm512_slli_epi16::<2>(self),
+                -4 => _mm512_slli_epi16::<4>(self),
+                -6 => _mm512_slli_epi16::<6>(self),
+                _ => self,
+            }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn store_lanes(self, target: *mut u8, _: usize) {
         // SAFETY: the caller's promise.
         unsafe { _mm512_storeu_epi8(target.cast(), self) };
@@ -81,12 +103,12 @@ impl Register for __m512i {
     }
 }
 
-/// A [`pick::Last`] under masks.
+/// A [`super::super::pick::Last`] under masks.
 ///
 /// # Safety
-/// As [`pick::Last`].
+/// As that.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn masked(pick: &Pick, source: *const u8, target: *mut u8, count: usize) {
+unsafe fn masked<const F: usize>(pick: &Pick<F>, source: *const u8, target: *mut u8, count: usize) {
     let first = |bytes: usize| match bytes {
         0..LINE => (1u64 << bytes) - 1,
         _ => u64::MAX,
@@ -94,16 +116,17 @@ unsafe fn masked(pick: &Pick, source: *const u8, target: *mut u8, count: usize) 
     let mut before = pick.before(count);
     let mut end = before + pick.read(count);
     let mut source = source.wrapping_offset(pick.begin);
-    let mut all = _mm512_setzero_si512();
     // SAFETY: no bytes but those of the units, and what lies between them, are touched.
     unsafe {
-        for order in pick.orders() {
-            let some = _mm512_maskz_loadu_epi8(first(end) & !first(before), source.cast());
-            all = _mm512_or_si512(all, some.permuted(Register::order(order)));
+        let mut window = [_mm512_setzero_si512(); 4];
+        for register in &mut window {
+            *register = _mm512_maskz_loadu_epi8(first(end) & !first(before), source.cast());
             source = source.wrapping_add(LINE);
             (before, end) = (before.saturating_sub(LINE), end.saturating_sub(LINE));
         }
-        _mm512_mask_storeu_epi8(target.cast(), first(count * pick.units.bytes()), all);
+        let orders = pick.orders.map(|orders| orders.map(|order| Register::table(&order)));
+        let all = picked::<__m512i, F, 4>(&pick.masks, &window, &orders);
+        _mm512_mask_storeu_epi8(target.cast(), first(pick.bytes(count)), all);
     }
 }
 
