@@ -2,7 +2,7 @@
 //! own: axes over runs of bits, which begin anywhere in a byte.
 
 use super::kernel::bits::{Packed, Runs};
-use super::kernel::combine::{Scratch, LINE, MOST};
+use super::kernel::combine::LINE;
 use super::kernel::pick::{Elements, Units};
 use super::tuning::Tuning;
 use super::usize_of;
@@ -27,7 +27,7 @@ pub(super) const GRANULE: usize = 8 * LINE;
 /// Shorter rows than this, in bits, have much of each line in common.
 const SHORT_ROW: i64 = 8 * 256;
 /// Such rows are taken by about as many bytes, which stay in the first-level cache for all pieces.
-const BLOCK: i64 = 16 << 10;
+const BLOCK: i64 = 64 << 10;
 
 /// How many rows to take at a time, where that is better than one piece after the other.
 pub(super) fn block_of_rows(transfer: &Transfer<'_>) -> Option<usize> {
@@ -159,20 +159,10 @@ impl Layout {
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
         let target = self.target.wrapping_add(part.start);
         let mut picks = Picks::default();
-        // SAFETY: the caller's promise; the buffer has room for as many bytes.
-        unsafe {
-            let Some(stores) = self.tuning.non_temporal else {
-                return self.pack(part, target, &mut picks);
-            };
-            let mut scratch = Scratch::<MOST>::NEW;
-            let [mut lines] = scratch.share(&[target]);
-            for start in part.clone().step_by(Scratch::<MOST>::room(1)) {
-                let end = part.end.min(start + Scratch::<MOST>::room(1));
-                self.pack(start..end, lines.room(), &mut picks);
-                lines.filled(stores, end - start);
-            }
-            lines.finish();
-            (stores.fence)();
+        // SAFETY: the caller's promise.
+        unsafe { self.pack(part, target, &mut picks) };
+        if let Some(past) = self.tuning.non_temporal {
+            (past.fence)();
         }
     }
 
@@ -201,6 +191,8 @@ impl Layout {
                 count,
                 len,
                 readable: self.readable,
+                stores: self.tuning.kernels.non_temporal.as_ref(),
+                is_past: self.tuning.non_temporal.is_some(),
             };
             // SAFETY: the bits lie within the piece.
             unsafe {

@@ -5,8 +5,9 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 #![allow(clippy::inline_always)]
 
-use super::generic;
+use super::combine::LINE;
 use super::pick::Elements;
+use super::{generic, NonTemporal};
 use crate::math::div_rem;
 
 /// `count` runs of `len` bits, each `step` bits from the one before.
@@ -20,9 +21,21 @@ pub(crate) struct Runs {
     pub len: i64,
     /// Bytes below this address may be read whether they hold bits of a run or not.
     pub readable: usize,
+    /// What prefetches long runs, and stores them if they go past the caches; a fence must follow then.
+    pub stores: Option<&'static NonTemporal>,
+    pub is_past: bool,
 }
 
 impl Runs {
+    /// Prefetches the run after the first: where rows are cut, CPUs do not see it coming.
+    #[inline(always)]
+    fn prefetch_next(&self) {
+        if let Some(stores) = self.stores.filter(|_| self.len >= LONG) {
+            let next = byte(self.source, self.begin.wrapping_add(self.step));
+            (stores.prefetch)(next, (self.len / 8) as usize);
+        }
+    }
+
     /// Takes the first `count` away.
     #[inline(always)]
     pub(crate) fn skip(&mut self, count: i64) {
@@ -34,6 +47,10 @@ impl Runs {
 
 /// The longest runs that a word holds wherever in a byte they begin, with up to 7 bits before.
 const SHORT: i64 = 56;
+/// Runs of so many bits are prefetched.
+const LONG: i64 = 8 * 256;
+/// The shortest, in bytes, that go past the caches: shorter ones are partial lines for the most part.
+const LEAST_PAST: i64 = 8 * LINE as i64;
 
 /// Appends runs to what is packed already.
 ///
@@ -48,6 +65,7 @@ pub(super) unsafe fn pack(packed: &mut Packed, runs: Runs) {
     // SAFETY: the caller's promise; no more than `count` runs are taken.
     unsafe {
         while rest.count > 0 && (to.bits > 0 || runs.len > SHORT) {
+            rest.prefetch_next();
             to.push_run(&rest);
             rest.skip(1);
         }
@@ -148,23 +166,23 @@ impl Packed {
     /// As [`pack`].
     #[inline(always)]
     unsafe fn push_run(&mut self, runs: &Runs) {
-        let Runs { source, begin, len, readable, .. } = *runs;
         // SAFETY: the caller's promise.
         unsafe {
-            if len <= SHORT {
+            if runs.len <= SHORT {
                 self.push_short(runs);
             } else {
-                self.push_long(source, begin, len, readable);
+                self.push_long(runs);
             }
         }
     }
 
-    /// Appends the `len` bits from the bit `at` on: whole bytes in between as such.
+    /// Appends the first of long runs: whole bytes in between as such.
     ///
     /// # Safety
     /// As [`pack`].
     #[inline(always)]
-    unsafe fn push_long(&mut self, source: *const u8, at: i64, len: i64, readable: usize) {
+    unsafe fn push_long(&mut self, runs: &Runs) {
+        let Runs { source, begin: at, len, readable, stores, is_past, .. } = *runs;
         let head = i64::from((8 - self.bits) % 8).min(len);
         let bytes = (len - head) / 8;
         let tail = (len - head) % 8;
@@ -174,7 +192,11 @@ impl Packed {
             if head > 0 {
                 self.push(load(source, at, head as u32, readable), head as u32);
             }
-            shift(byte(source, middle), middle & 7, self.target, bytes as usize);
+            let (from, by) = (byte(source, middle), middle & 7);
+            match stores.filter(|_| is_past && bytes >= LEAST_PAST) {
+                Some(past) => shift_past(past, from, by, self.target, bytes as usize),
+                None => shift(from, by, self.target, bytes as usize),
+            }
             self.target = self.target.add(bytes as usize);
             if tail > 0 {
                 self.push(load(source, last, tail as u32, readable), tail as u32);
@@ -364,6 +386,29 @@ unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
     }
 }
 
+/// [`shift`] of as many bytes as have whole lines, which go past the caches.
+///
+/// # Safety
+/// As [`shift`].
+#[inline(always)]
+unsafe fn shift_past(
+    past: &NonTemporal,
+    source: *const u8,
+    by: i64,
+    target: *mut u8,
+    bytes: usize,
+) {
+    let head = (target as usize).wrapping_neg() % LINE;
+    let tail = (bytes - head) % LINE;
+    let (lines, end) = (bytes - head - tail, bytes - tail);
+    // SAFETY: the caller's promise; each part lies within the bytes.
+    unsafe {
+        shift(source, by, target, head);
+        (past.shift)(source.add(head), by, target.add(head), lines);
+        shift(source.add(end), by, target.add(end), tail);
+    }
+}
+
 /// [`shift`] of `N` words.
 ///
 /// # Safety
@@ -371,16 +416,24 @@ unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
 #[inline(always)]
 unsafe fn shift_words<const N: usize>(source: *const u8, by: i64, target: *mut u8) {
     // SAFETY: the caller's promise.
-    unsafe {
-        // The bits that one has lost at its end are in the middle of the other.
-        let low = source.cast::<[u64; N]>().read_unaligned();
-        let high = source.add(1).cast::<[u64; N]>().read_unaligned();
-        let mut words = [0; N];
-        for (word, (low, high)) in words.iter_mut().zip(low.into_iter().zip(high)) {
-            *word = (u64::from_le(low) >> by | u64::from_le(high) << (8 - by)).to_le();
-        }
-        target.cast::<[u64; N]>().write_unaligned(words);
+    unsafe { target.cast::<[u64; N]>().write_unaligned(shifted::<N>(source, by)) };
+}
+
+/// `N` words that begin at the bit `by` (not 0) of the first byte.
+///
+/// # Safety
+/// Their bytes must be readable.
+#[inline(always)]
+pub(super) unsafe fn shifted<const N: usize>(source: *const u8, by: i64) -> [u64; N] {
+    // SAFETY: the caller's promise. The bits that one has lost at its end are in the middle of the
+    // other.
+    let [low, high] =
+        unsafe { [source, source.add(1)].map(|source| source.cast::<[u64; N]>().read_unaligned()) };
+    let mut words = [0; N];
+    for (word, (low, high)) in words.iter_mut().zip(low.into_iter().zip(high)) {
+        *word = (u64::from_le(low) >> by | u64::from_le(high) << (8 - by)).to_le();
     }
+    words
 }
 
 /// The `len` bits (up to [`SHORT`]) from the bit `at` on.

@@ -138,6 +138,8 @@ pub(super) type Merge = unsafe fn(&mut [Stream], usize, *const u8, usize);
 pub(super) struct NonTemporal {
     /// Copies contiguous bytes: whole lines to an aligned target.
     pub stream: unsafe fn(*const u8, *mut u8, usize),
+    /// The same from the bit on (of the first byte, as [`bits`] number them) that comes third.
+    pub shift: unsafe fn(*const u8, i64, *mut u8, usize),
     /// Prefetches so many bytes of input, from any address on.
     pub prefetch: fn(*const u8, usize),
     /// What must follow the last store.

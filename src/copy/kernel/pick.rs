@@ -165,8 +165,10 @@ pub(super) unsafe fn run<V: Register, const F: usize, const R: usize>(
             }
         }
         for _ in 0..steps {
-            for line in (0..R * V::LANE * V::LANES).step_by(LINE) {
-                V::prefetch(source.wrapping_offset(ahead).wrapping_add(line));
+            if ahead != 0 {
+                for line in (0..R * V::LANE * V::LANES).step_by(LINE) {
+                    V::prefetch(source.wrapping_offset(ahead).wrapping_add(line));
+                }
             }
             let mut window = [zero; R];
             for (at, register) in window.iter_mut().enumerate() {
