@@ -5,8 +5,9 @@ use super::kernel::bits::{Packed, Runs};
 use super::kernel::combine::LINE;
 use super::kernel::pick::{Elements, Units};
 use super::tuning::Tuning;
+use super::turned::Turned;
 use super::usize_of;
-use crate::math::div_rem_signed;
+use crate::math::{div_rem, div_rem_signed};
 use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
@@ -71,6 +72,8 @@ struct Picks {
     elements: Option<Elements>,
 }
 
+/// Fewer rows side by side are packed one by one.
+const LEAST_TURNED: usize = 8;
 /// Fewer runs are packed one by one.
 const MANY_RUNS: i64 = 16;
 
@@ -157,13 +160,67 @@ impl Layout {
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
-        let target = self.target.wrapping_add(part.start);
         let mut picks = Picks::default();
-        // SAFETY: the caller's promise.
-        unsafe { self.pack(part, target, &mut picks) };
+        let mut at = part.start;
+        while at < part.end {
+            let target = self.target.wrapping_add(at);
+            // SAFETY: the caller's promise.
+            at += unsafe {
+                match self.turned(at..part.end) {
+                    Some((turned, bytes)) if self.bits == 4 => {
+                        turned.copy::<2>(self.tuning);
+                        bytes
+                    }
+                    Some((turned, bytes)) => {
+                        turned.copy::<4>(self.tuning);
+                        bytes
+                    }
+                    None => {
+                        let bytes = self.up_to_turned(at..part.end);
+                        self.pack(at..at + bytes, target, &mut picks);
+                        bytes
+                    }
+                }
+            };
+        }
         if let Some(past) = self.tuning.non_temporal {
             (past.fence)();
         }
+    }
+
+    /// The rows of the output, and bytes of each, that lie side by side in the input, if any do.
+    fn side_by_side(&self) -> Option<(Axis, Axis, usize)> {
+        let [.., column, row] = self.axes() else { return None };
+        let bytes = div_rem_signed(row.extent * self.bits, 8);
+        let is_turned = self.run == self.bits && column.bits == self.bits && row.bits % 8 == 0;
+        (is_turned && bytes.1 == 0).then_some((*column, *row, usize_of(bytes.0)))
+    }
+
+    /// The matrix that some bytes of the output begin with, and how many bytes it becomes.
+    fn turned(&self, part: Range<usize>) -> Option<(Turned, usize)> {
+        let (column, row, bytes) = self.side_by_side()?;
+        let (at, within) = div_rem(part.start, bytes);
+        let left = usize_of(column.extent) - div_rem(at, usize_of(column.extent)).1;
+        let columns = left.min(div_rem(part.len(), bytes).0);
+        if within > 0 || columns < LEAST_TURNED {
+            return None;
+        }
+        let begin = self.run_begin(i64::try_from(at).ok()?.checked_mul(row.extent)?);
+        let turned = Turned {
+            source: self.source.wrapping_offset(isize::try_from(begin >> 3).ok()?),
+            first: usize_of(div_rem_signed(begin & 7, self.bits).0),
+            step: isize::try_from(row.bits / 8).ok()?,
+            rows: usize_of(row.extent),
+            columns,
+            target: self.target.wrapping_add(part.start),
+        };
+        Some((turned, columns * bytes))
+    }
+
+    /// How many bytes come before a matrix might begin.
+    fn up_to_turned(&self, part: Range<usize>) -> usize {
+        let row = self.side_by_side().map_or(part.len(), |(_, _, bytes)| bytes);
+        (row - div_rem(part.start, row).1).min(part.len())
     }
 
     /// Puts the bytes `part` of the packed output at `target`.

@@ -58,7 +58,7 @@ const LEAST_PAST: i64 = 8 * LINE as i64;
 /// The runs must be readable, and from the first byte of each on everything up to `readable`;
 /// there must be room for them.
 #[inline(always)]
-pub(super) unsafe fn pack(packed: &mut Packed, runs: Runs) {
+pub(super) unsafe fn pack<const FOLDS: bool>(packed: &mut Packed, runs: Runs) {
     // A copy, which registers hold.
     let mut to = *packed;
     let mut rest = runs;
@@ -70,14 +70,12 @@ pub(super) unsafe fn pack(packed: &mut Packed, runs: Runs) {
             rest.skip(1);
         }
         // No closures here: they would be functions of no CPU level.
-        if rest.readable > 0 {
+        if FOLDS && rest.readable > 0 {
             if let Some(fold) = Fold::new(&rest) {
                 to.push_folded(&mut rest, &fold);
             }
-        } else if rest.len == 4 && (rest.begin | rest.step) % 4 == 0 {
-            to.push_elements::<4>(&mut rest);
-        } else if rest.len == 2 {
-            to.push_elements::<2>(&mut rest);
+        } else if rest.len < 8 && (rest.begin | rest.step) % rest.len == 0 {
+            to.push_elements(&mut rest);
         }
         while rest.count > 0 {
             to.push_short(&rest);
@@ -136,7 +134,7 @@ impl Packed {
             if self.room() >= 8 {
                 self.target.cast::<u64>().write_unaligned(word.to_le());
             } else {
-                generic::copy(word.to_le_bytes().as_ptr(), self.target, bytes);
+                store_short(word, self.target, bytes);
             }
             self.target = self.target.add(bytes);
         }
@@ -204,26 +202,25 @@ impl Packed {
         }
     }
 
-    /// Appends runs of `LEN` bits that begin at multiples of it, and so are in one byte each, as
-    /// many as fill words.
+    /// Appends runs that begin at multiples of their length, 2 or 4 bits, and so are in one byte each,
+    /// as many as fill words.
     ///
     /// # Safety
     /// As [`pack`]; the runs must be such ones.
     #[inline(always)]
-    unsafe fn push_elements<const LEN: u32>(&mut self, runs: &mut Runs) {
-        let each = 32 / LEN;
-        while runs.count >= i64::from(each) {
+    unsafe fn push_elements(&mut self, runs: &mut Runs) {
+        while runs.count >= 8 {
             let mut at = runs.begin;
             let mut word = 0;
-            for place in 0..each {
+            for place in 0..8 {
                 // SAFETY: the caller's promise.
                 let byte = unsafe { byte(runs.source, at).read() } >> (at & 7);
-                word |= (u64::from(byte) & ones(LEN)) << (place * LEN);
+                word |= (u64::from(byte) & ones(runs.len as u32)) << (place * runs.len);
                 at = at.wrapping_add(runs.step);
             }
             // SAFETY: as above.
-            unsafe { self.push(word, 32) };
-            runs.skip(i64::from(each));
+            unsafe { self.push(word, 8 * runs.len as u32) };
+            runs.skip(8);
         }
     }
 
@@ -358,6 +355,30 @@ impl Fold {
     }
 }
 
+/// [`shift`] of whole lines past the caches. Not inlined: it is for long runs.
+///
+/// # Safety
+/// As [`shift`]; the CPU must have the stores.
+#[inline(never)]
+unsafe fn shift_past(
+    past: &NonTemporal,
+    source: *const u8,
+    by: i64,
+    target: *mut u8,
+    bytes: usize,
+) {
+    let head = (target as usize).wrapping_neg() % LINE;
+    let lines = (bytes - head) / LINE * LINE;
+    let tail = head + lines;
+    // SAFETY: the caller's promise; each part lies within the bytes.
+    unsafe {
+        (past.shift)(source.add(head), by, target.add(head), lines);
+        for part in [0..head, tail..bytes] {
+            shift(source.add(part.start), by, target.add(part.start), part.len());
+        }
+    }
+}
+
 /// Copies bytes that begin at the bit `by` (0 to 7) of the first one.
 ///
 /// # Safety
@@ -370,8 +391,7 @@ unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
             return generic::copy(source, target, bytes);
         }
         if bytes < 8 {
-            let word = short_word(source, bytes + 1) >> by;
-            return generic::copy(word.to_le_bytes().as_ptr(), target, bytes);
+            return store_short(short_word(source, bytes + 1) >> by, target, bytes);
         }
         let mut at = 0;
         while at + 64 <= bytes {
@@ -386,27 +406,14 @@ unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
     }
 }
 
-/// [`shift`] of as many bytes as have whole lines, which go past the caches.
+/// The first `bytes` of a word, 8 at the most. Not inlined: it is for the last bytes only.
 ///
 /// # Safety
-/// As [`shift`].
-#[inline(always)]
-unsafe fn shift_past(
-    past: &NonTemporal,
-    source: *const u8,
-    by: i64,
-    target: *mut u8,
-    bytes: usize,
-) {
-    let head = (target as usize).wrapping_neg() % LINE;
-    let tail = (bytes - head) % LINE;
-    let (lines, end) = (bytes - head - tail, bytes - tail);
-    // SAFETY: the caller's promise; each part lies within the bytes.
-    unsafe {
-        shift(source, by, target, head);
-        (past.shift)(source.add(head), by, target.add(head), lines);
-        shift(source.add(end), by, target.add(end), tail);
-    }
+/// They must be writable.
+#[inline(never)]
+unsafe fn store_short(word: u64, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { generic::copy(word.to_le_bytes().as_ptr(), target, bytes) };
 }
 
 /// [`shift`] of `N` words.
@@ -469,11 +476,11 @@ unsafe fn word(source: *const u8) -> u64 {
     u64::from_le(unsafe { source.cast::<u64>().read_unaligned() })
 }
 
-/// A word of which only `bytes` are there, up to 8; the others are 0.
+/// A word of which only `bytes` are there, up to 8; the others are 0. Not inlined: most words are whole.
 ///
 /// # Safety
 /// They must be readable.
-#[inline(always)]
+#[inline(never)]
 unsafe fn short_word(source: *const u8, bytes: usize) -> u64 {
     let half = |at: usize| {
         // SAFETY: the caller's promise, for halves that lie within the bytes.

@@ -209,7 +209,7 @@ const fn counts<T: Copy>() -> [unsafe fn(Deinterleave); COUNTS.len()] {
 
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
-    ($(#[$feature:meta])? level: $level:ty,
+    ($(#[$feature:meta])? level: $level:ty, folds: $folds:expr,
      deinterleave_lines: $lines:expr, non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
             bits::{self, Packed, Runs}, generic as loops, transpose::{self as turns, Transpose}, Gather, Kernels,
@@ -238,7 +238,7 @@ macro_rules! table {
         $(#[$feature])?
         unsafe fn pack(packed: &mut Packed, runs: Runs) {
             // SAFETY: the caller's promise.
-            unsafe { bits::pack(packed, runs) };
+            unsafe { bits::pack::<$folds>(packed, runs) };
         }
         $(#[$feature])?
         unsafe fn transpose<const W: usize, const N: usize>(matrix: &Transpose<'_>) {
@@ -298,4 +298,4 @@ pub(super) use table;
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
 pub(super) static KERNELS: Kernels =
-    table!(level: Portable, deinterleave_lines: None, non_temporal: None);
+    table!(level: Portable, folds: true, deinterleave_lines: None, non_temporal: None);

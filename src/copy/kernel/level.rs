@@ -30,6 +30,8 @@ macro_rules! level {
         generic::table!(
             #[$feature]
             level: transpose::ByVectors<V, LINE_PARTS>,
+            // Their runs are picked.
+            folds: false,
             deinterleave_lines: Some($deinterleave),
             non_temporal: Some(NonTemporal {
                 stream,
