@@ -33,6 +33,8 @@ impl Turned {
     pub(super) unsafe fn copy<const F: usize>(&self, tuning: Tuning) {
         let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
         let bytes = bytes.as_mut_ptr().cast::<u8>();
+        let [nibbles, crumbs] = tuning.kernels.take;
+        let take = if F == 2 { nibbles } else { crumbs };
         let end = self.first + self.columns;
         for at in (0..end).step_by(BYTES * F) {
             let columns = at.max(self.first)..end.min(at + BYTES * F);
@@ -51,33 +53,12 @@ impl Turned {
                     }
                     .copy(tuning.through_caches());
                     for column in columns.clone() {
-                        let own = bytes.add((column - at) / F * ROWS).cast::<[u8; F]>();
+                        let own = bytes.add((column - at) / F * ROWS);
                         let ahead = ((column - self.first) * self.rows + row) / F;
-                        take::<F>(own, column % F, self.target.wrapping_add(ahead), rows / F);
+                        take(own, column % F, self.target.wrapping_add(ahead), rows / F);
                     }
                 }
             }
         }
-    }
-}
-
-/// Takes the elements at one place of `F` times as many bytes.
-///
-/// # Safety
-/// They must be readable, and the target writable.
-unsafe fn take<const F: usize>(
-    source: *const [u8; F],
-    place: usize,
-    target: *mut u8,
-    bytes: usize,
-) {
-    let (bits, mask) = (8 / F, u8::MAX >> (8 - 8 / F));
-    let low = place * bits;
-    for at in 0..bytes {
-        // SAFETY: the caller's promise.
-        let from = unsafe { source.add(at).read() };
-        let packed = from.iter().rev().fold(0, |all, byte| all << bits | byte >> low & mask);
-        // SAFETY: as above.
-        unsafe { target.add(at).write(packed) };
     }
 }

@@ -74,7 +74,7 @@ pub(super) unsafe fn pack<const FOLDS: bool>(packed: &mut Packed, runs: Runs) {
             if let Some(fold) = Fold::new(&rest) {
                 to.push_folded(&mut rest, &fold);
             }
-        } else if rest.len < 8 && (rest.begin | rest.step) % rest.len == 0 {
+        } else if matches!(rest.len, 2 | 4) && (rest.begin | rest.step) % rest.len == 0 {
             to.push_elements(&mut rest);
         }
         while rest.count > 0 {
@@ -441,6 +441,35 @@ pub(super) unsafe fn shifted<const N: usize>(source: *const u8, by: i64) -> [u64
         *word = (u64::from_le(low) >> by | u64::from_le(high) << (8 - by)).to_le();
     }
     words
+}
+
+/// Takes the elements at one place of `F` times as many bytes.
+///
+/// # Safety
+/// They must be readable, and the target writable.
+#[inline(always)]
+pub(super) unsafe fn take<const F: usize>(
+    source: *const u8,
+    place: usize,
+    target: *mut u8,
+    bytes: usize,
+) {
+    for at in 0..bytes {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let from = source.add(at * F);
+            let packed = if F == 2 {
+                let all = u16::from_le(from.cast::<u16>().read_unaligned()) >> (4 * place) & 0x0F0F;
+                (all | all >> 4).to_le_bytes()[0]
+            } else {
+                let all = u32::from_le(from.cast::<u32>().read_unaligned()) >> (2 * place);
+                let all = all & 0x0303_0303;
+                let pairs = all | all >> 6;
+                (pairs | pairs >> 12).to_le_bytes()[0]
+            };
+            target.add(at).write(packed);
+        }
+    }
 }
 
 /// The `len` bits (up to [`SHORT`]) from the bit `at` on.

@@ -241,6 +241,16 @@ macro_rules! table {
             unsafe { bits::pack::<$folds>(packed, runs) };
         }
         $(#[$feature])?
+        unsafe fn take<const F: usize>(
+            source: *const u8,
+            place: usize,
+            target: *mut u8,
+            bytes: usize,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { bits::take::<F>(source, place, target, bytes) };
+        }
+        $(#[$feature])?
         unsafe fn transpose<const W: usize, const N: usize>(matrix: &Transpose<'_>) {
             // SAFETY: the caller's promise.
             unsafe { turns::transpose::<$level, W, N>(matrix, strips::<W, N>) };
@@ -254,6 +264,7 @@ macro_rules! table {
         Kernels {
             copy,
             pack,
+            take: [take::<2>, take::<4>],
             gather: [
                 gather_over::<1>,
                 gather_over::<2>,

@@ -82,6 +82,8 @@ pub(super) struct Kernels {
     pub copy: unsafe fn(*const u8, *mut u8, usize),
     /// Packs runs of bits.
     pub pack: unsafe fn(&mut Packed, Runs),
+    /// Takes the elements at one place of 2, or 4, times as many bytes: of 4 bits, and of 2.
+    pub take: [unsafe fn(*const u8, usize, *mut u8, usize); 2],
     /// By [`GATHERS`].
     gather: [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),

@@ -182,60 +182,67 @@ unsafe fn runs(kernels: &Kernels, row: Row) {
 mod tests {
     use super::{Row, Rows, Units};
     use crate::copy::guarded::Guarded;
+    use crate::copy::signed;
     use crate::copy::tuning::Tuning;
 
     const ROOM: usize = 64 << 10;
     const MOST: usize = 200;
 
-    /// Rows of up to [`MOST`] units, one behind the other, at every level, past the caches or not,
-    /// at the begin and the end of what may be touched.
+    /// Rows of up to [`MOST`] units, at the begin and the end of what may be touched.
     fn check(units: Units, source: &Guarded, target: &Guarded) {
         let Units { step, part, parts, part_step } = units;
-        let unit = part * parts;
-        let reach = |step: isize, count: usize| step * isize::try_from(count - 1).unwrap();
-        for tuning in Tuning::all() {
-            for count in 1..=MOST {
-                let (along, within) = (reach(step, count), reach(part_step, parts));
-                let lowest = along.min(0) + within.min(0);
-                let span = along.unsigned_abs() + within.unsigned_abs() + part;
-                let rows = Rows::runs(tuning, units, count, 100);
-                for at_end in [false, true] {
-                    let first = source.place(span, at_end).wrapping_offset(-lowest);
-                    let to = target.place(count * unit, at_end);
-                    let row = Row {
-                        source: first,
-                        source_step: step,
-                        target: to,
-                        target_step: isize::try_from(unit).unwrap(),
-                        count,
-                        unit,
-                    };
-                    // SAFETY: memory is as large as the units reach.
-                    let copied = unsafe {
-                        target.place(count * unit + 1, at_end).write_bytes(0xEE, count * unit + 1);
-                        rows.copy(row);
-                        if let Some(past) = tuning.non_temporal {
-                            (past.fence)();
-                        }
-                        std::slice::from_raw_parts(to, count * unit)
-                    };
-                    let byte = |at: usize| {
-                        let (unit_at, at) = (at / unit, at % unit);
-                        let from = step * isize::try_from(unit_at).unwrap()
-                            + part_step * isize::try_from(at / part).unwrap();
-                        // SAFETY: as above.
-                        unsafe { first.offset(from).add(at % part).read() }
-                    };
-                    let expected: Vec<u8> = (0..count * unit).map(byte).collect();
-                    assert!(copied == expected, "{units:?}, {count} of them");
-                    // SAFETY: the byte before or after is within the guarded memory.
-                    let next = unsafe {
-                        to.offset(if at_end { -1 } else { isize::try_from(count * unit).unwrap() })
-                            .read()
-                    };
-                    assert_eq!(next, 0xEE, "{units:?}, {count} of them");
-                }
+        for count in 1..=MOST {
+            let (along, within) = (step * signed(count - 1), part_step * signed(parts - 1));
+            let span = along.unsigned_abs() + within.unsigned_abs() + part;
+            for at_end in [false, true] {
+                let lowest = source.place(span, at_end).cast_const();
+                let first = lowest.wrapping_offset(-along.min(0) - within.min(0));
+                let place = |at: usize| {
+                    let (unit, at) = (at / units.len(), at % units.len());
+                    let ahead = step * signed(unit) + part_step * signed(at / part);
+                    first.wrapping_offset(ahead).wrapping_add(at % part)
+                };
+                // SAFETY: within the span.
+                let expected: Vec<u8> =
+                    (0..count * units.len()).map(|at| unsafe { place(at).read() }).collect();
+                check_row(units, count, first, target, at_end, &expected);
             }
+        }
+    }
+
+    /// A row, at every level, past the caches or not.
+    fn check_row(
+        units: Units,
+        count: usize,
+        source: *const u8,
+        target: &Guarded,
+        at_end: bool,
+        expected: &[u8],
+    ) {
+        let bytes = expected.len();
+        let begin = target.place(bytes, at_end);
+        let neighbour = if at_end { begin.wrapping_sub(1) } else { begin.wrapping_add(bytes) };
+        let row = Row {
+            source,
+            source_step: units.step,
+            target: begin,
+            target_step: signed(units.len()),
+            count,
+            unit: units.len(),
+        };
+        for tuning in Tuning::all() {
+            // SAFETY: source and target are as large as the units reach, and a byte larger.
+            let copied = unsafe {
+                neighbour.write(0xEE);
+                begin.write_bytes(0xEE, bytes);
+                Rows::runs(tuning, units, count, 100).copy(row);
+                if let Some(past) = tuning.non_temporal {
+                    (past.fence)();
+                }
+                assert_eq!(neighbour.read(), 0xEE, "{units:?}, {count} of them");
+                std::slice::from_raw_parts(begin, bytes)
+            };
+            assert!(copied == expected, "{units:?}, {count} of them");
         }
     }
 
@@ -258,8 +265,8 @@ mod tests {
         let (source, target) = (Guarded::filled(ROOM), Guarded::filled(ROOM));
         for (part, parts) in [(1, 2), (1, 3), (1, 4), (2, 3), (3, 2), (4, 3), (4, 4), (1, 16)] {
             for part_step in [-1, 1, 2, -3] {
-                let part_step = part_step * isize::try_from(part).unwrap();
-                let across = part_step * isize::try_from(parts).unwrap();
+                let part_step = part_step * signed(part);
+                let across = part_step * signed(parts);
                 for step in [across, -across, 3 * across + 1, 40] {
                     check(Units { step, part, parts, part_step }, &source, &target);
                 }
