@@ -309,7 +309,7 @@ impl<const F: usize> Pick<F> {
         pick.registers = div_rem(window, loops.lane).0;
         pick.reach = (loops.lanes - 1) * pick.from.unsigned_abs() + window;
         pick.run = *loops.steps.get(pick.registers.checked_sub(1)?)?;
-        let is_quicker = each * F > pick.registers && each * F * loops.lanes >= LEAST;
+        let is_quicker = step > 0 && each * F > pick.registers && each * F * loops.lanes >= LEAST;
         if each == 0 || !is_quicker || pick.reach > MOST_REACH {
             return None;
         }
