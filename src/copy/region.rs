@@ -93,7 +93,7 @@ impl Region<'_> {
                 (row, outer) = (Axis { extent, ..*next }, others);
             }
         }
-        let ahead = ahead(row, outer.last(), tuning.prefetch);
+        let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
         let rows = Rows::runs(tuning, units, row.extent, ahead);
         let mut places = Odometer::new(outer, count, None);
         loop {
@@ -113,6 +113,9 @@ impl Region<'_> {
 
 /// The longest rows, in bytes, that are units of others.
 const LONGEST_UNIT: usize = 16;
+/// So much further ahead than long runs. Zen 5, share of the flat copy: columns reversed, u8 1.0 → 1.7,
+/// f16 1.0 → 1.5, f32 1.3 → 1.5; every second one the same.
+const AHEAD: usize = 4;
 /// Longer rows, in bytes, are prefetched a little ahead, others row by row.
 const LONGEST_AHEAD: usize = 32 << 10;
 

@@ -206,7 +206,7 @@ pub(super) unsafe fn picked<V: Register, const F: usize, const R: usize>(
                 return bytes;
             }
             for (from, mask) in (0i8..).zip(masks) {
-                let shifted = bytes.shifted((from - to) * (8 / F) as i8);
+                let shifted = bytes.shifted((from - to) * Pick::<F>::BITS);
                 all = Some(join(all, shifted.and(V::table(mask))));
             }
         }
@@ -271,6 +271,8 @@ pub(crate) struct Pick<const F: usize> {
 
 impl<const F: usize> Pick<F> {
     const SHIFT: u32 = F.trailing_zeros();
+    /// Of a field.
+    const BITS: i8 = 8 >> Self::SHIFT;
 
     /// How to pick such units, if there are enough in a window to win by it.
     pub(super) fn new(
@@ -280,7 +282,7 @@ impl<const F: usize> Pick<F> {
         count: usize,
     ) -> Option<Self> {
         let (len, step) = (units.len(), units.step.unsigned_abs());
-        let is_whole = |units: usize| (units * len | units * step).is_multiple_of(F);
+        let is_whole = |units: usize| ((units * len) | (units * step)).is_multiple_of(F);
         let together = [1, 2, 4].into_iter().find(|units| is_whole(*units))?;
         let (lowest, end) = units.reach();
         // Fields may begin, and end, within a byte.
@@ -293,7 +295,7 @@ impl<const F: usize> Pick<F> {
             first,
             each,
             from: units.step.wrapping_mul(signed(each)) >> Self::SHIFT,
-            to: each * len >> Self::SHIFT,
+            to: (each * len) >> Self::SHIFT,
             window: 0,
             begin: 0,
             reach: 0,
@@ -374,7 +376,7 @@ impl<const F: usize> Pick<F> {
 
     /// Whole bytes that so many units become.
     pub(super) fn bytes(&self, count: usize) -> usize {
-        count * self.units.len() >> Self::SHIFT
+        (count * self.units.len()) >> Self::SHIFT
     }
 
     /// Bytes that so many units reach over.
@@ -451,7 +453,8 @@ pub(super) unsafe fn buffered<const F: usize>(
 /// Fewer units than this in a step are no quicker than one by one.
 const LEAST: usize = 4;
 
-/// How to pick runs of elements that share bytes.
+/// How to pick runs of elements that share bytes. There is one at a time, on the stack.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Elements {
     Nibbles(Pick<2>),
     Crumbs(Pick<4>),

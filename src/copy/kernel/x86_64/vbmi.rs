@@ -1,6 +1,9 @@
 //! AVX-512 VBMI: the loops of AVX-512; equal short runs, and units a step apart, by byte permutes; runs of a line and more row
 //! by row; and the same again with long runs by string instructions.
 
+// As in `generic.rs`.
+#![allow(clippy::inline_always)]
+
 use super::super::combine::LINE;
 use super::super::pick::{picked, picks, Pick, Picks, Register, Table};
 use super::super::row_major::{self, Loop, Loops, RowRun};
