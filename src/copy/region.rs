@@ -94,7 +94,7 @@ impl Region<'_> {
             }
         }
         let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
-        let rows = Rows::runs(tuning, units, row.extent, ahead);
+        let rows = Rows::runs(tuning.kernels, tuning.non_temporal, units, row.extent, ahead);
         let mut places = Odometer::new(outer, count, None);
         loop {
             let source = source.wrapping_offset(places.from);
@@ -205,7 +205,7 @@ impl Plane {
     unsafe fn gather_columns(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column } = self;
         let units = Units::whole(unit, row.from);
-        let rows = Rows::runs(tuning.through_caches(), units, row.extent.min(BLOCK), 0);
+        let rows = Rows::runs(tuning.kernels, None, units, row.extent.min(BLOCK), 0);
         for first in (0..row.extent).step_by(BLOCK) {
             let count = BLOCK.min(row.extent - first);
             let mut source = source.wrapping_offset(row.from.wrapping_mul(signed(first)));
@@ -275,5 +275,100 @@ impl<'a> Odometer<'a> {
             self.to = self.to.wrapping_sub(axis.to.wrapping_mul(back));
         }
         false
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::{signed, Row, Rows, Tuning, Units};
+
+    const ROOM: usize = 64 << 10;
+    const MOST: usize = 200;
+
+    /// Rows of up to [`MOST`] units, at the begin and the end of what may be touched.
+    fn check(units: Units, source: &Guarded, target: &Guarded) {
+        let Units { step, part, parts, part_step } = units;
+        for count in 1..=MOST {
+            let (along, within) = (step * signed(count - 1), part_step * signed(parts - 1));
+            let span = along.unsigned_abs() + within.unsigned_abs() + part;
+            for at_end in [false, true] {
+                let lowest = source.place(span, at_end).cast_const();
+                let first = lowest.wrapping_offset(-along.min(0) - within.min(0));
+                let place = |at: usize| {
+                    let (unit, at) = (at / units.len(), at % units.len());
+                    let ahead = step * signed(unit) + part_step * signed(at / part);
+                    first.wrapping_offset(ahead).wrapping_add(at % part)
+                };
+                // SAFETY: within the span.
+                let expected: Vec<u8> =
+                    (0..count * units.len()).map(|at| unsafe { place(at).read() }).collect();
+                check_row(units, count, first, target, at_end, &expected);
+            }
+        }
+    }
+
+    /// A row, at every level, past the caches or not.
+    fn check_row(
+        units: Units,
+        count: usize,
+        source: *const u8,
+        target: &Guarded,
+        at_end: bool,
+        expected: &[u8],
+    ) {
+        let bytes = expected.len();
+        let begin = target.place(bytes, at_end);
+        let neighbour = if at_end { begin.wrapping_sub(1) } else { begin.wrapping_add(bytes) };
+        let row = Row {
+            source,
+            source_step: units.step,
+            target: begin,
+            target_step: signed(units.len()),
+            count,
+            unit: units.len(),
+        };
+        for tuning in Tuning::all() {
+            // SAFETY: source and target are as large as the units reach, and a byte larger.
+            let copied = unsafe {
+                neighbour.write(0xEE);
+                begin.write_bytes(0xEE, bytes);
+                Rows::runs(tuning.kernels, tuning.non_temporal, units, count, 100).copy(row);
+                if let Some(past) = tuning.non_temporal {
+                    (past.fence)();
+                }
+                assert_eq!(neighbour.read(), 0xEE, "{units:?}, {count} of them");
+                std::slice::from_raw_parts(begin, bytes)
+            };
+            assert!(copied == expected, "{units:?}, {count} of them");
+        }
+    }
+
+    #[test]
+    fn units_of_any_width_any_step_apart() {
+        let (source, target) = (Guarded::filled(ROOM), Guarded::filled(ROOM));
+        for part in 1..=17isize {
+            for times in [-4, -3, -2, -1, 2, 3, 4] {
+                let (part, step) = (part.unsigned_abs(), part * times);
+                check(Units::whole(part, step), &source, &target);
+            }
+            for step in [part + 1, -part - 1, part + 7, -67, 0] {
+                check(Units::whole(part.unsigned_abs(), step), &source, &target);
+            }
+        }
+    }
+
+    #[test]
+    fn units_of_parts() {
+        let (source, target) = (Guarded::filled(ROOM), Guarded::filled(ROOM));
+        for (part, parts) in [(1, 2), (1, 3), (1, 4), (2, 3), (3, 2), (4, 3), (4, 4), (1, 16)] {
+            for part_step in [-1, 1, 2, -3] {
+                let part_step = part_step * signed(part);
+                let across = part_step * signed(parts);
+                for step in [across, -across, 3 * across + 1, 40] {
+                    check(Units { step, part, parts, part_step }, &source, &target);
+                }
+            }
+        }
     }
 }

@@ -9,7 +9,6 @@
 use super::combine::{Scratch, WriteCombining, MOST};
 use super::pick::{Pick, Units};
 use super::{generic, Kernels, NonTemporal};
-use crate::copy::tuning::Tuning;
 use crate::math::{div_rem, parts};
 use core::mem::MaybeUninit;
 
@@ -37,8 +36,13 @@ pub(crate) struct Rows {
 impl Rows {
     /// Rows of so many units, of which each is made of parts, that become one run; `past` the caches
     /// where that is of use.
-    pub(crate) fn runs(tuning: Tuning, units: Units, count: usize, ahead: isize) -> Self {
-        let Tuning { kernels, non_temporal: past, .. } = tuning;
+    pub(crate) fn runs(
+        kernels: &'static Kernels,
+        past: Option<&'static NonTemporal>,
+        units: Units,
+        count: usize,
+        ahead: isize,
+    ) -> Self {
         let picks = kernels.picks.as_ref().filter(|_| count * units.len() >= LEAST_PICKED);
         let pick = picks.and_then(|picks| Pick::new(&picks.bytes, units, 0, count));
         Self { kernels, units, pick, past, ahead }
@@ -175,102 +179,5 @@ unsafe fn runs(kernels: &Kernels, row: Row) {
         unsafe { (kernels.copy)(source, target, row.unit) };
         source = source.wrapping_offset(row.source_step);
         target = target.wrapping_offset(row.target_step);
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use super::{Row, Rows, Units};
-    use crate::copy::guarded::Guarded;
-    use crate::copy::signed;
-    use crate::copy::tuning::Tuning;
-
-    const ROOM: usize = 64 << 10;
-    const MOST: usize = 200;
-
-    /// Rows of up to [`MOST`] units, at the begin and the end of what may be touched.
-    fn check(units: Units, source: &Guarded, target: &Guarded) {
-        let Units { step, part, parts, part_step } = units;
-        for count in 1..=MOST {
-            let (along, within) = (step * signed(count - 1), part_step * signed(parts - 1));
-            let span = along.unsigned_abs() + within.unsigned_abs() + part;
-            for at_end in [false, true] {
-                let lowest = source.place(span, at_end).cast_const();
-                let first = lowest.wrapping_offset(-along.min(0) - within.min(0));
-                let place = |at: usize| {
-                    let (unit, at) = (at / units.len(), at % units.len());
-                    let ahead = step * signed(unit) + part_step * signed(at / part);
-                    first.wrapping_offset(ahead).wrapping_add(at % part)
-                };
-                // SAFETY: within the span.
-                let expected: Vec<u8> =
-                    (0..count * units.len()).map(|at| unsafe { place(at).read() }).collect();
-                check_row(units, count, first, target, at_end, &expected);
-            }
-        }
-    }
-
-    /// A row, at every level, past the caches or not.
-    fn check_row(
-        units: Units,
-        count: usize,
-        source: *const u8,
-        target: &Guarded,
-        at_end: bool,
-        expected: &[u8],
-    ) {
-        let bytes = expected.len();
-        let begin = target.place(bytes, at_end);
-        let neighbour = if at_end { begin.wrapping_sub(1) } else { begin.wrapping_add(bytes) };
-        let row = Row {
-            source,
-            source_step: units.step,
-            target: begin,
-            target_step: signed(units.len()),
-            count,
-            unit: units.len(),
-        };
-        for tuning in Tuning::all() {
-            // SAFETY: source and target are as large as the units reach, and a byte larger.
-            let copied = unsafe {
-                neighbour.write(0xEE);
-                begin.write_bytes(0xEE, bytes);
-                Rows::runs(tuning, units, count, 100).copy(row);
-                if let Some(past) = tuning.non_temporal {
-                    (past.fence)();
-                }
-                assert_eq!(neighbour.read(), 0xEE, "{units:?}, {count} of them");
-                std::slice::from_raw_parts(begin, bytes)
-            };
-            assert!(copied == expected, "{units:?}, {count} of them");
-        }
-    }
-
-    #[test]
-    fn units_of_any_width_any_step_apart() {
-        let (source, target) = (Guarded::filled(ROOM), Guarded::filled(ROOM));
-        for part in 1..=17isize {
-            for times in [-4, -3, -2, -1, 2, 3, 4] {
-                let (part, step) = (part.unsigned_abs(), part * times);
-                check(Units::whole(part, step), &source, &target);
-            }
-            for step in [part + 1, -part - 1, part + 7, -67, 0] {
-                check(Units::whole(part.unsigned_abs(), step), &source, &target);
-            }
-        }
-    }
-
-    #[test]
-    fn units_of_parts() {
-        let (source, target) = (Guarded::filled(ROOM), Guarded::filled(ROOM));
-        for (part, parts) in [(1, 2), (1, 3), (1, 4), (2, 3), (3, 2), (4, 3), (4, 4), (1, 16)] {
-            for part_step in [-1, 1, 2, -3] {
-                let part_step = part_step * signed(part);
-                let across = part_step * signed(parts);
-                for step in [across, -across, 3 * across + 1, 40] {
-                    check(Units { step, part, parts, part_step }, &source, &target);
-                }
-            }
-        }
     }
 }
