@@ -9,6 +9,12 @@ pub(crate) fn div_rem(a: usize, b: usize) -> (usize, usize) {
     (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
 }
 
+/// The same of signed numbers.
+#[inline]
+pub(crate) fn div_rem_signed(a: i64, b: i64) -> (i64, i64) {
+    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
+}
+
 /// The quotient, rounded up.
 #[inline]
 pub(crate) fn div_ceil(a: usize, b: usize) -> usize {
@@ -35,11 +41,12 @@ pub(crate) fn parts(range: Range<usize>, len: usize) -> impl Iterator<Item = Ran
 
 #[cfg(test)]
 mod tests {
-    use super::{div_ceil, div_rem, next_multiple, parts};
+    use super::{div_ceil, div_rem, div_rem_signed, next_multiple, parts};
 
     #[test]
     fn numbers_are_right_and_zero_is_survived() {
         assert_eq!(div_rem(17, 5), (3, 2));
+        assert_eq!((div_rem_signed(-17, 5), div_rem_signed(i64::MIN, -1)), ((-3, -2), (0, 0)));
         assert_eq!((div_ceil(17, 5), div_ceil(15, 5), div_ceil(3, 0)), (4, 3, 0));
         assert_eq!((next_multiple(17, 5), next_multiple(15, 5)), (20, 15));
         assert_eq!(parts(3..10, 3).collect::<Vec<_>>(), [3..6, 6..9, 9..10]);

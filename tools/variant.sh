@@ -23,7 +23,7 @@ address)
     ;;
 thread)
     c_flags=-fsanitize=thread
-    tests='(plan|strides|sub_byte|parallel|executors)[.]shared$|sanitizer'
+    tests='(plan|strides|sub_byte|parallel|neighbour|executors)[.]shared$|sanitizer'
     ;;
 portable)
     rust_cfg='libsplit_level="portable"'

@@ -7,6 +7,7 @@
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
+//! | `turned.rs` | such elements of a transposed matrix: its bytes are turned first |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
 //! | `columns.rs` | columns become rows of their own: dealt out where they are few, else transposed |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
@@ -28,6 +29,7 @@ mod sub_byte;
 #[cfg(test)]
 mod testing;
 mod tuning;
+mod turned;
 
 use kernel::combine::LINE;
 use kernel::rules::LOW_THRESHOLDS;

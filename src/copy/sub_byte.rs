@@ -2,9 +2,12 @@
 //! own: axes over runs of bits, which begin anywhere in a byte.
 
 use super::kernel::bits::{Packed, Runs};
-use super::kernel::combine::{Scratch, LINE, MOST};
+use super::kernel::combine::LINE;
+use super::kernel::pick::{Elements, Units};
 use super::tuning::Tuning;
+use super::turned::Turned;
 use super::usize_of;
+use crate::math::{div_rem, div_rem_signed};
 use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
@@ -25,7 +28,7 @@ pub(super) const GRANULE: usize = 8 * LINE;
 /// Shorter rows than this, in bits, have much of each line in common.
 const SHORT_ROW: i64 = 8 * 256;
 /// Such rows are taken by about as many bytes, which stay in the first-level cache for all pieces.
-const BLOCK: i64 = 16 << 10;
+const BLOCK: i64 = 64 << 10;
 
 /// How many rows to take at a time, where that is better than one piece after the other.
 pub(super) fn block_of_rows(transfer: &Transfer<'_>) -> Option<usize> {
@@ -50,7 +53,8 @@ pub(super) struct Layout {
     /// Bits from `source` to the piece's first element.
     begin: i64,
     target: *mut u8,
-    /// Bits of a run.
+    /// Bits of an element, and of a run.
+    bits: i64,
     run: i64,
     /// Bits of the piece.
     total: i64,
@@ -60,6 +64,18 @@ pub(super) struct Layout {
     readable: usize,
     tuning: Tuning,
 }
+
+/// How to pick runs that begin at some bit of a byte.
+#[derive(Default)]
+struct Picks {
+    first: Option<i64>,
+    elements: Option<Elements>,
+}
+
+/// Fewer rows side by side are packed one by one.
+const LEAST_TURNED: usize = 8;
+/// Fewer runs are packed one by one.
+const MANY_RUNS: i64 = 16;
 
 /// Copies some bytes of a checked piece that has elements, counted as if it were packed.
 ///
@@ -85,6 +101,7 @@ impl Layout {
             source: transfer.source,
             begin: transfer.bit_offset.into(),
             target: part.target,
+            bits,
             run: bits,
             total: bits,
             axes: [Axis::default(); MAX_RANK],
@@ -143,54 +160,134 @@ impl Layout {
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
-        let target = self.target.wrapping_add(part.start);
-        // SAFETY: the caller's promise; the buffer has room for as many bytes.
-        unsafe {
-            let Some(stores) = self.tuning.non_temporal else { return self.pack(part, target) };
-            let mut scratch = Scratch::<MOST>::NEW;
-            let [mut lines] = scratch.share(&[target]);
-            for start in part.clone().step_by(Scratch::<MOST>::room(1)) {
-                let end = part.end.min(start + Scratch::<MOST>::room(1));
-                self.pack(start..end, lines.room());
-                lines.filled(stores, end - start);
-            }
-            lines.finish();
-            (stores.fence)();
+        let mut picks = Picks::default();
+        let mut at = part.start;
+        while at < part.end {
+            let target = self.target.wrapping_add(at);
+            // SAFETY: the caller's promise.
+            at += unsafe {
+                match self.turned(at..part.end) {
+                    Some((turned, bytes)) if self.bits == 4 => {
+                        turned.copy::<2>(self.tuning);
+                        bytes
+                    }
+                    Some((turned, bytes)) => {
+                        turned.copy::<4>(self.tuning);
+                        bytes
+                    }
+                    None => {
+                        let bytes = self.up_to_turned(at..part.end);
+                        self.pack(at..at + bytes, target, &mut picks);
+                        bytes
+                    }
+                }
+            };
         }
+        if let Some(past) = self.tuning.non_temporal {
+            (past.fence)();
+        }
+    }
+
+    /// The rows of the output, and bytes of each, that lie side by side in the input, if any do.
+    fn side_by_side(&self) -> Option<(Axis, Axis, usize)> {
+        let [.., column, row] = self.axes() else { return None };
+        let bytes = div_rem_signed(row.extent * self.bits, 8);
+        let is_turned = self.run == self.bits && column.bits == self.bits && row.bits % 8 == 0;
+        (is_turned && bytes.1 == 0).then_some((*column, *row, usize_of(bytes.0)))
+    }
+
+    /// The matrix that some bytes of the output begin with, and how many bytes it becomes.
+    fn turned(&self, part: Range<usize>) -> Option<(Turned, usize)> {
+        let (column, row, bytes) = self.side_by_side()?;
+        let (at, within) = div_rem(part.start, bytes);
+        let left = usize_of(column.extent) - div_rem(at, usize_of(column.extent)).1;
+        let columns = left.min(div_rem(part.len(), bytes).0);
+        if within > 0 || columns < LEAST_TURNED {
+            return None;
+        }
+        let begin = self.run_begin(i64::try_from(at).ok()?.checked_mul(row.extent)?);
+        let turned = Turned {
+            source: self.source.wrapping_offset(isize::try_from(begin >> 3).ok()?),
+            first: usize_of(div_rem_signed(begin & 7, self.bits).0),
+            step: isize::try_from(row.bits / 8).ok()?,
+            rows: usize_of(row.extent),
+            columns,
+            target: self.target.wrapping_add(part.start),
+        };
+        Some((turned, columns * bytes))
+    }
+
+    /// How many bytes come before a matrix might begin.
+    fn up_to_turned(&self, part: Range<usize>) -> usize {
+        let row = self.side_by_side().map_or(part.len(), |(_, _, bytes)| bytes);
+        (row - div_rem(part.start, row).1).min(part.len())
     }
 
     /// Puts the bytes `part` of the packed output at `target`.
     ///
     /// # Safety
     /// As [`Layout::copy`]; there must be room for them.
-    unsafe fn pack(&self, part: Range<usize>, target: *mut u8) {
+    unsafe fn pack(&self, part: Range<usize>, target: *mut u8, picks: &mut Picks) {
         let bit_of = |byte: usize| i64::try_from(byte).map_or(self.total, |byte| byte * 8);
         let (mut bit, end) = (bit_of(part.start), bit_of(part.end).min(self.total));
         let inner = self.axes().last().copied().unwrap_or(Axis { extent: 1, bits: 0 });
         let mut packed = Packed::new(target, part.len());
         while bit < end {
-            let (run, within) = div_rem(bit, self.run);
+            let (run, within) = div_rem_signed(bit, self.run);
             let left = end - bit;
             let (len, count) = if within > 0 || left < self.run {
                 ((self.run - within).min(left), 1)
             } else {
-                let rest = inner.extent - div_rem(run, inner.extent).1;
-                (self.run, rest.min(div_rem(left, self.run).0))
+                let rest = inner.extent - div_rem_signed(run, inner.extent).1;
+                (self.run, rest.min(div_rem_signed(left, self.run).0))
             };
-            let runs = Runs {
+            let mut runs = Runs {
                 source: self.source,
                 begin: self.run_begin(run) + within,
                 step: inner.bits,
                 count,
                 len,
                 readable: self.readable,
+                stores: self.tuning.kernels.non_temporal.as_ref(),
+                is_past: self.tuning.non_temporal.is_some(),
             };
             // SAFETY: the bits lie within the piece.
-            unsafe { (self.tuning.kernels.pack)(&mut packed, runs) };
+            unsafe {
+                if count >= MANY_RUNS {
+                    self.pick(&mut packed, &mut runs, picks);
+                }
+                (self.tuning.kernels.pack)(&mut packed, runs);
+            }
             bit += len * count;
         }
         // SAFETY: as above; `end` is at the end of a byte or of the output.
         unsafe { packed.finish() };
+    }
+
+    /// Packs the first of many whole runs, where they can be picked by registers.
+    ///
+    /// # Safety
+    /// As [`Layout::copy`]; there must be room for them.
+    unsafe fn pick(&self, packed: &mut Packed, runs: &mut Runs, picks: &mut Picks) {
+        while !packed.is_whole() {
+            // SAFETY: the caller's promise; of many runs, the first few make whole bytes.
+            unsafe { (self.tuning.kernels.pack)(packed, Runs { count: 1, ..*runs }) };
+            runs.skip(1);
+        }
+        let first = runs.begin & 7;
+        if picks.first != Some(first) {
+            let fields = |bits: i64| div_rem_signed(bits, self.bits).0;
+            let len = usize_of(fields(runs.len));
+            let units = isize::try_from(fields(runs.step)).map(|step| Units::whole(len, step));
+            let (first_field, count) = (usize_of(fields(first)), usize_of(runs.count));
+            let elements =
+                |units| Elements::new(self.tuning.kernels, self.bits, units, first_field, count);
+            *picks = Picks { first: Some(first), elements: units.ok().and_then(elements) };
+        }
+        if let Some(elements) = &picks.elements {
+            // SAFETY: the caller's promise.
+            unsafe { packed.push_picked(elements, runs) };
+        }
     }
 
     fn axes(&self) -> &[Axis] {
@@ -201,17 +298,12 @@ impl Layout {
     fn run_begin(&self, mut run: i64) -> i64 {
         let mut begin = self.begin;
         for axis in self.axes().iter().rev() {
-            let (rest, index) = div_rem(run, axis.extent);
+            let (rest, index) = div_rem_signed(run, axis.extent);
             begin = begin.wrapping_add(axis.bits.wrapping_mul(index));
             run = rest;
         }
         begin
     }
-}
-
-/// Quotient and rest by what is not 0.
-fn div_rem(a: i64, b: i64) -> (i64, i64) {
-    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
 }
 
 #[cfg(test)]

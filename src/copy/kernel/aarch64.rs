@@ -4,22 +4,83 @@
 #![allow(clippy::inline_always)]
 
 use super::level::level;
+use super::pick::{buffered, picks, Picks, Register, Table};
 use super::vector::{Vector, LANE};
 use super::Kernels;
 use core::arch::aarch64::{
-    uint8x16_t, uint8x16x2_t, vdupq_n_u8, vld1q_u8, vorrq_u8, vqtbl1q_u8, vqtbl2q_u8,
-    vreinterpretq_u16_u8, vreinterpretq_u32_u8, vreinterpretq_u64_u8, vreinterpretq_u8_u16,
-    vreinterpretq_u8_u32, vreinterpretq_u8_u64, vst1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64,
-    vzip1q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64, vzip2q_u8,
+    uint8x16_t, uint8x16x2_t, vandq_u8, vdupq_n_s8, vdupq_n_u8, vld1q_u8, vorrq_u8, vqtbl1q_u8,
+    vqtbl2q_u8, vreinterpretq_u16_u8, vreinterpretq_u32_u8, vreinterpretq_u64_u8,
+    vreinterpretq_u8_u16, vreinterpretq_u8_u32, vreinterpretq_u8_u64, vshlq_u8, vst1q_u8,
+    vzip1q_u16, vzip1q_u32, vzip1q_u64, vzip1q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64, vzip2q_u8,
 };
 use core::arch::asm;
 
 /// For every AArch64 CPU.
-pub(super) static NEON: Kernels = level!(
+pub(super) static NEON: Kernels = Kernels { picks: Some(PICKS), ..LOOPS };
+
+const LOOPS: Kernels = level!(
     #[target_feature(enable = "neon")]
     vector: uint8x16_t,
     deinterleave: network::deinterleave
 );
+
+const PICKS: Picks = picks!(
+    #[target_feature(enable = "neon")]
+    register: uint8x16_t,
+    last: buffered
+);
+
+impl Register for uint8x16_t {
+    const LANE: usize = LANE;
+    const LANES: usize = 1;
+
+    #[inline(always)]
+    unsafe fn load_lanes(source: *const u8, _: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { vld1q_u8(source) }
+    }
+
+    #[inline(always)]
+    unsafe fn table(table: &Table) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { vld1q_u8(table.short().as_ptr()) }
+    }
+
+    #[inline(always)]
+    unsafe fn permuted(self, order: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { vqtbl1q_u8(self, order) }
+    }
+
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { vorrq_u8(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { vandq_u8(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn shifted(self, by: i8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { vshlq_u8(self, vdupq_n_s8(-by)) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_lanes(self, target: *mut u8, _: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { vst1q_u8(target, self) };
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        <Self as Vector>::prefetch(at);
+    }
+}
 
 mod network {
     super::super::level::network!(

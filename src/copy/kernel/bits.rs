@@ -5,7 +5,9 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 #![allow(clippy::inline_always)]
 
-use super::generic;
+use super::combine::LINE;
+use super::pick::Elements;
+use super::{generic, NonTemporal};
 use crate::math::div_rem;
 
 /// `count` runs of `len` bits, each `step` bits from the one before.
@@ -19,12 +21,24 @@ pub(crate) struct Runs {
     pub len: i64,
     /// Bytes below this address may be read whether they hold bits of a run or not.
     pub readable: usize,
+    /// What prefetches long runs, and stores them if they go past the caches; a fence must follow then.
+    pub stores: Option<&'static NonTemporal>,
+    pub is_past: bool,
 }
 
 impl Runs {
+    /// Prefetches the run after the first: where rows are cut, CPUs do not see it coming.
+    #[inline(always)]
+    fn prefetch_next(&self) {
+        if let Some(stores) = self.stores.filter(|_| self.len >= LONG) {
+            let next = byte(self.source, self.begin.wrapping_add(self.step));
+            (stores.prefetch)(next, (self.len / 8) as usize);
+        }
+    }
+
     /// Takes the first `count` away.
     #[inline(always)]
-    fn skip(&mut self, count: i64) {
+    pub(crate) fn skip(&mut self, count: i64) {
         // Past the last one nothing need be in range.
         self.begin = self.begin.wrapping_add(count.wrapping_mul(self.step));
         self.count -= count;
@@ -33,6 +47,10 @@ impl Runs {
 
 /// The longest runs that a word holds wherever in a byte they begin, with up to 7 bits before.
 const SHORT: i64 = 56;
+/// Runs of so many bits are prefetched.
+const LONG: i64 = 8 * 256;
+/// The shortest, in bytes, that go past the caches: shorter ones are partial lines for the most part.
+const LEAST_PAST: i64 = 8 * LINE as i64;
 
 /// Appends runs to what is packed already.
 ///
@@ -40,25 +58,24 @@ const SHORT: i64 = 56;
 /// The runs must be readable, and from the first byte of each on everything up to `readable`;
 /// there must be room for them.
 #[inline(always)]
-pub(super) unsafe fn pack(packed: &mut Packed, runs: Runs) {
+pub(super) unsafe fn pack<const FOLDS: bool>(packed: &mut Packed, runs: Runs) {
     // A copy, which registers hold.
     let mut to = *packed;
     let mut rest = runs;
     // SAFETY: the caller's promise; no more than `count` runs are taken.
     unsafe {
         while rest.count > 0 && (to.bits > 0 || runs.len > SHORT) {
+            rest.prefetch_next();
             to.push_run(&rest);
             rest.skip(1);
         }
         // No closures here: they would be functions of no CPU level.
-        if rest.readable > 0 {
+        if FOLDS && rest.readable > 0 {
             if let Some(fold) = Fold::new(&rest) {
                 to.push_folded(&mut rest, &fold);
             }
-        } else if rest.len == 4 && (rest.begin | rest.step) % 4 == 0 {
-            to.push_elements::<4>(&mut rest);
-        } else if rest.len == 2 {
-            to.push_elements::<2>(&mut rest);
+        } else if matches!(rest.len, 2 | 4) && (rest.begin | rest.step) % rest.len == 0 {
+            to.push_elements(&mut rest);
         }
         while rest.count > 0 {
             to.push_short(&rest);
@@ -85,6 +102,24 @@ impl Packed {
         Self { target, end: target.wrapping_add(bytes), held: 0, bits: 0 }
     }
 
+    /// Whether there are whole bytes.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.bits == 0
+    }
+
+    /// Appends runs by as many as registers take.
+    ///
+    /// # Safety
+    /// As [`pack`]; what lies between the runs must be readable. There must be whole bytes, and the
+    /// elements be those of the runs.
+    pub(crate) unsafe fn push_picked(&mut self, elements: &Elements, runs: &mut Runs) {
+        let source = byte(runs.source, runs.begin);
+        // SAFETY: the caller's promise.
+        let picked = unsafe { elements.copy(source, self.target, runs.count as usize) } as i64;
+        self.target = self.target.wrapping_add((picked * runs.len / 8) as usize);
+        runs.skip(picked);
+    }
+
     /// Appends the low `bits` (up to [`SHORT`]) of `word`, whose others are 0.
     ///
     /// # Safety
@@ -99,7 +134,7 @@ impl Packed {
             if self.room() >= 8 {
                 self.target.cast::<u64>().write_unaligned(word.to_le());
             } else {
-                generic::copy(word.to_le_bytes().as_ptr(), self.target, bytes);
+                store_short(word, self.target, bytes);
             }
             self.target = self.target.add(bytes);
         }
@@ -129,23 +164,23 @@ impl Packed {
     /// As [`pack`].
     #[inline(always)]
     unsafe fn push_run(&mut self, runs: &Runs) {
-        let Runs { source, begin, len, readable, .. } = *runs;
         // SAFETY: the caller's promise.
         unsafe {
-            if len <= SHORT {
+            if runs.len <= SHORT {
                 self.push_short(runs);
             } else {
-                self.push_long(source, begin, len, readable);
+                self.push_long(runs);
             }
         }
     }
 
-    /// Appends the `len` bits from the bit `at` on: whole bytes in between as such.
+    /// Appends the first of long runs: whole bytes in between as such.
     ///
     /// # Safety
     /// As [`pack`].
     #[inline(always)]
-    unsafe fn push_long(&mut self, source: *const u8, at: i64, len: i64, readable: usize) {
+    unsafe fn push_long(&mut self, runs: &Runs) {
+        let Runs { source, begin: at, len, readable, stores, is_past, .. } = *runs;
         let head = i64::from((8 - self.bits) % 8).min(len);
         let bytes = (len - head) / 8;
         let tail = (len - head) % 8;
@@ -155,7 +190,11 @@ impl Packed {
             if head > 0 {
                 self.push(load(source, at, head as u32, readable), head as u32);
             }
-            shift(byte(source, middle), middle & 7, self.target, bytes as usize);
+            let (from, by) = (byte(source, middle), middle & 7);
+            match stores.filter(|_| is_past && bytes >= LEAST_PAST) {
+                Some(past) => shift_past(past, from, by, self.target, bytes as usize),
+                None => shift(from, by, self.target, bytes as usize),
+            }
             self.target = self.target.add(bytes as usize);
             if tail > 0 {
                 self.push(load(source, last, tail as u32, readable), tail as u32);
@@ -163,26 +202,25 @@ impl Packed {
         }
     }
 
-    /// Appends runs of `LEN` bits that begin at multiples of it, and so are in one byte each, as
-    /// many as fill words.
+    /// Appends runs that begin at multiples of their length, 2 or 4 bits, and so are in one byte each,
+    /// as many as fill words.
     ///
     /// # Safety
     /// As [`pack`]; the runs must be such ones.
     #[inline(always)]
-    unsafe fn push_elements<const LEN: u32>(&mut self, runs: &mut Runs) {
-        let each = 32 / LEN;
-        while runs.count >= i64::from(each) {
+    unsafe fn push_elements(&mut self, runs: &mut Runs) {
+        while runs.count >= 8 {
             let mut at = runs.begin;
             let mut word = 0;
-            for place in 0..each {
+            for place in 0..8 {
                 // SAFETY: the caller's promise.
                 let byte = unsafe { byte(runs.source, at).read() } >> (at & 7);
-                word |= (u64::from(byte) & ones(LEN)) << (place * LEN);
+                word |= (u64::from(byte) & ones(runs.len as u32)) << (place * runs.len);
                 at = at.wrapping_add(runs.step);
             }
             // SAFETY: as above.
-            unsafe { self.push(word, 32) };
-            runs.skip(i64::from(each));
+            unsafe { self.push(word, 8 * runs.len as u32) };
+            runs.skip(8);
         }
     }
 
@@ -317,6 +355,30 @@ impl Fold {
     }
 }
 
+/// [`shift`] of whole lines past the caches. Not inlined: it is for long runs.
+///
+/// # Safety
+/// As [`shift`]; the CPU must have the stores.
+#[inline(never)]
+unsafe fn shift_past(
+    past: &NonTemporal,
+    source: *const u8,
+    by: i64,
+    target: *mut u8,
+    bytes: usize,
+) {
+    let head = (target as usize).wrapping_neg() % LINE;
+    let lines = (bytes - head) / LINE * LINE;
+    let tail = head + lines;
+    // SAFETY: the caller's promise; each part lies within the bytes.
+    unsafe {
+        (past.shift)(source.add(head), by, target.add(head), lines);
+        for part in [0..head, tail..bytes] {
+            shift(source.add(part.start), by, target.add(part.start), part.len());
+        }
+    }
+}
+
 /// Copies bytes that begin at the bit `by` (0 to 7) of the first one.
 ///
 /// # Safety
@@ -329,8 +391,7 @@ unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
             return generic::copy(source, target, bytes);
         }
         if bytes < 8 {
-            let word = short_word(source, bytes + 1) >> by;
-            return generic::copy(word.to_le_bytes().as_ptr(), target, bytes);
+            return store_short(short_word(source, bytes + 1) >> by, target, bytes);
         }
         let mut at = 0;
         while at + 64 <= bytes {
@@ -345,6 +406,16 @@ unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
     }
 }
 
+/// The first `bytes` of a word, 8 at the most. Not inlined: it is for the last bytes only.
+///
+/// # Safety
+/// They must be writable.
+#[inline(never)]
+unsafe fn store_short(word: u64, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { generic::copy(word.to_le_bytes().as_ptr(), target, bytes) };
+}
+
 /// [`shift`] of `N` words.
 ///
 /// # Safety
@@ -352,15 +423,52 @@ unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
 #[inline(always)]
 unsafe fn shift_words<const N: usize>(source: *const u8, by: i64, target: *mut u8) {
     // SAFETY: the caller's promise.
-    unsafe {
-        // The bits that one has lost at its end are in the middle of the other.
-        let low = source.cast::<[u64; N]>().read_unaligned();
-        let high = source.add(1).cast::<[u64; N]>().read_unaligned();
-        let mut words = [0; N];
-        for (word, (low, high)) in words.iter_mut().zip(low.into_iter().zip(high)) {
-            *word = (u64::from_le(low) >> by | u64::from_le(high) << (8 - by)).to_le();
+    unsafe { target.cast::<[u64; N]>().write_unaligned(shifted::<N>(source, by)) };
+}
+
+/// `N` words that begin at the bit `by` (not 0) of the first byte.
+///
+/// # Safety
+/// Their bytes must be readable.
+#[inline(always)]
+pub(super) unsafe fn shifted<const N: usize>(source: *const u8, by: i64) -> [u64; N] {
+    // SAFETY: the caller's promise. The bits that one has lost at its end are in the middle of the
+    // other.
+    let [low, high] =
+        unsafe { [source, source.add(1)].map(|source| source.cast::<[u64; N]>().read_unaligned()) };
+    let mut words = [0; N];
+    for (word, (low, high)) in words.iter_mut().zip(low.into_iter().zip(high)) {
+        *word = (u64::from_le(low) >> by | u64::from_le(high) << (8 - by)).to_le();
+    }
+    words
+}
+
+/// Takes the elements at one place of `F` times as many bytes.
+///
+/// # Safety
+/// They must be readable, and the target writable.
+#[inline(always)]
+pub(super) unsafe fn take<const F: usize>(
+    source: *const u8,
+    place: usize,
+    target: *mut u8,
+    bytes: usize,
+) {
+    for at in 0..bytes {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let from = source.add(at * F);
+            let packed = if F == 2 {
+                let all = u16::from_le(from.cast::<u16>().read_unaligned()) >> (4 * place) & 0x0F0F;
+                (all | all >> 4).to_le_bytes()[0]
+            } else {
+                let all = u32::from_le(from.cast::<u32>().read_unaligned()) >> (2 * place);
+                let all = all & 0x0303_0303;
+                let pairs = all | all >> 6;
+                (pairs | pairs >> 12).to_le_bytes()[0]
+            };
+            target.add(at).write(packed);
         }
-        target.cast::<[u64; N]>().write_unaligned(words);
     }
 }
 
@@ -397,11 +505,11 @@ unsafe fn word(source: *const u8) -> u64 {
     u64::from_le(unsafe { source.cast::<u64>().read_unaligned() })
 }
 
-/// A word of which only `bytes` are there, up to 8; the others are 0.
+/// A word of which only `bytes` are there, up to 8; the others are 0. Not inlined: most words are whole.
 ///
 /// # Safety
 /// They must be readable.
-#[inline(always)]
+#[inline(never)]
 unsafe fn short_word(source: *const u8, bytes: usize) -> u64 {
     let half = |at: usize| {
         // SAFETY: the caller's promise, for halves that lie within the bytes.

@@ -209,7 +209,7 @@ const fn counts<T: Copy>() -> [unsafe fn(Deinterleave); COUNTS.len()] {
 
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
-    ($(#[$feature:meta])? transpose: $transpose:expr,
+    ($(#[$feature:meta])? transpose: $transpose:expr, folds: $folds:expr,
      deinterleave_lines: $lines:expr, non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
             bits::{self, Packed, Runs}, generic as loops, Gather, Kernels,
@@ -238,11 +238,22 @@ macro_rules! table {
         $(#[$feature])?
         unsafe fn pack(packed: &mut Packed, runs: Runs) {
             // SAFETY: the caller's promise.
-            unsafe { bits::pack(packed, runs) };
+            unsafe { bits::pack::<$folds>(packed, runs) };
+        }
+        $(#[$feature])?
+        unsafe fn take<const F: usize>(
+            source: *const u8,
+            place: usize,
+            target: *mut u8,
+            bytes: usize,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { bits::take::<F>(source, place, target, bytes) };
         }
         Kernels {
             copy,
             pack,
+            take: [take::<2>, take::<4>],
             gather: [
                 gather_over::<1>,
                 gather_over::<2>,
@@ -266,6 +277,7 @@ macro_rules! table {
                 gather_parts,
             ],
             gather_any,
+            picks: None,
             deinterleave: loops::DEINTERLEAVE,
             transpose: $transpose,
             longest: 0,
@@ -285,6 +297,7 @@ const fn by_unit<const W: usize>() -> Turns {
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
 pub(super) static KERNELS: Kernels = table!(
     transpose: [by_unit::<1>(), by_unit::<2>(), by_unit::<4>(), by_unit::<8>(), by_unit::<16>()],
+    folds: true,
     deinterleave_lines: None,
     non_temporal: None
 );

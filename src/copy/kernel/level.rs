@@ -22,6 +22,11 @@ macro_rules! level {
             unsafe { stream::stream::<V, LINE_PARTS>(source, target, bytes, None) };
         }
         #[$feature]
+        unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { stream::shift::<V, LINE_PARTS>(source, by, target, bytes) };
+        }
+        #[$feature]
         unsafe fn merge(streams: &mut [Stream], turns: usize, soon: *const u8, turn: usize) {
             // SAFETY: the caller's promise.
             unsafe { merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn) };
@@ -43,9 +48,12 @@ macro_rules! level {
                 turns::<8, 2>(),
                 turns::<16, 1>(),
             ],
+            // Their runs are picked.
+            folds: false,
             deinterleave_lines: Some($deinterleave),
             non_temporal: Some(NonTemporal {
                 stream,
+                shift,
                 prefetch: stream::prefetch::<V>,
                 fence: <V as Vector>::fence,
                 merge,

@@ -6,6 +6,7 @@
 //! | `rules.rs` | what to do on which CPU |
 //! | `generic.rs`, `bits.rs`, `strided.rs` | loops that need no registers of their own: bytes, bits, units a step apart |
 //! | `vector.rs` | the vector type that the other loops are written over |
+//! | `pick.rs` | units a step apart, forwards or backwards, by registers |
 //! | `network.rs`, `three.rs` | equal short runs: rows are deinterleaved |
 //! | `row_major.rs` | runs of a line and more, row by row |
 //! | `stream.rs`, `merge.rs` | whole lines past the caches: of one run, of many |
@@ -31,6 +32,7 @@ mod generic;
 mod level;
 mod merge;
 mod network;
+pub(super) mod pick;
 pub(super) mod row_major;
 pub(super) mod rules;
 mod stream;
@@ -44,6 +46,7 @@ mod x86_64;
 use super::signed;
 use bits::{Packed, Runs};
 use cpu::Level;
+use pick::Picks;
 use row_major::RowRun;
 use transpose::{Transpose, Turns};
 
@@ -79,6 +82,8 @@ pub(super) struct Kernels {
     pub copy: unsafe fn(*const u8, *mut u8, usize),
     /// Packs runs of bits.
     pub pack: unsafe fn(&mut Packed, Runs),
+    /// Takes the elements at one place of 2, or 4, times as many bytes: of 4 bits, and of 2.
+    pub take: [unsafe fn(*const u8, usize, *mut u8, usize); 2],
     /// By [`GATHERS`].
     gather: [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),
@@ -92,6 +97,8 @@ pub(super) struct Kernels {
     permutes: fn(usize, usize, usize) -> bool,
     /// Copies runs row by row through the caches, where that is known to win.
     pub row_major: Option<RowMajor>,
+    /// Picks units a step apart, where there are registers for it.
+    picks: Option<Picks>,
     /// By width.
     transpose: [Turns; WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.
@@ -133,6 +140,8 @@ pub(super) type Merge = unsafe fn(&mut [Stream], usize, *const u8, usize);
 pub(super) struct NonTemporal {
     /// Copies contiguous bytes: whole lines to an aligned target.
     pub stream: unsafe fn(*const u8, *mut u8, usize),
+    /// The same from the bit on (of the first byte, as [`bits`] number them) that comes third.
+    pub shift: unsafe fn(*const u8, i64, *mut u8, usize),
     /// Prefetches so many bytes of input, from any address on.
     pub prefetch: fn(*const u8, usize),
     /// What must follow the last store.

@@ -1,10 +1,15 @@
 //! Strided copies: units a step apart on both sides, what pieces with strides of their own are made of.
-//! Written once, for every level: elements that move one by one gain nothing from wider registers.
+//! Where they become one run, many are picked at a time (`pick.rs`), and past the caches by way of a
+//! write-combining buffer; all others move one by one.
 //!
 //! # Safety
 //! 1. Every unit must be readable at its source and writable at its target, which do not overlap.
+//! 2. What lies between the units of a source must be readable.
 
-use super::{generic, Kernels};
+use super::combine::{Scratch, WriteCombining, MOST};
+use super::pick::{Pick, Units};
+use super::{generic, Kernels, NonTemporal};
+use crate::math::{div_rem, parts};
 use core::mem::MaybeUninit;
 
 /// `count` units of `unit` bytes, each a step from the one before.
@@ -18,11 +23,100 @@ pub(crate) struct Row {
     pub unit: usize,
 }
 
-/// Copies a row.
+/// Rows that are alike but for where they are.
+pub(crate) struct Rows {
+    kernels: &'static Kernels,
+    units: Units,
+    pick: Option<Pick<1>>,
+    past: Option<&'static NonTemporal>,
+    /// Bytes to what is prefetched.
+    ahead: isize,
+}
+
+impl Rows {
+    /// Rows of so many units, of which each is made of parts, that become one run; `past` the caches
+    /// where that is of use.
+    pub(crate) fn runs(
+        kernels: &'static Kernels,
+        past: Option<&'static NonTemporal>,
+        units: Units,
+        count: usize,
+        ahead: isize,
+    ) -> Self {
+        let picks = kernels.picks.as_ref().filter(|_| count * units.len() >= LEAST_PICKED);
+        let pick = picks.and_then(|picks| Pick::new(&picks.bytes, units, 0, count));
+        Self { kernels, units, pick, past, ahead }
+    }
+
+    /// Rows of units that stay apart.
+    pub(crate) fn scattered(kernels: &'static Kernels) -> Self {
+        Self { kernels, units: Units::whole(0, 0), pick: None, past: None, ahead: 0 }
+    }
+
+    /// Copies a row.
+    ///
+    /// # Safety
+    /// 1, 2.
+    pub(crate) unsafe fn copy(&self, row: Row) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (&self.pick, self.past) {
+                (Some(pick), Some(past)) if row.count * row.unit >= LEAST_PAST => {
+                    stream(pick, past, row, self.ahead);
+                }
+                (Some(pick), _) => pick.copy(row.source, row.target, row.count, self.ahead),
+                _ if self.units.parts > 1 => copy_parts(self.kernels, self.units, row),
+                _ => copy(self.kernels, row),
+            }
+        }
+    }
+}
+
+/// Shorter rows are partial lines for the most part.
+const LEAST_PAST: usize = 512;
+/// Shorter rows are as quickly copied one by one.
+const LEAST_PICKED: usize = 16;
+
+/// Picks a row past the caches.
 ///
 /// # Safety
-/// Every unit must be readable at its source and writable at its target, which do not overlap.
-pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
+/// 1, 2; a fence must follow.
+unsafe fn stream(pick: &Pick<1>, past: &NonTemporal, row: Row, ahead: isize) {
+    let mut scratch = Scratch::<MOST>::NEW;
+    let [mut lines]: [WriteCombining; 1] = scratch.share(&[row.target]);
+    let at_once = div_rem(Scratch::<MOST>::room(1), row.unit).0;
+    for units in parts(0..row.count, at_once) {
+        let from = row.source_step.wrapping_mul(super::signed(units.start));
+        // SAFETY: the caller's promise; the buffer has room for as many.
+        unsafe {
+            pick.copy(row.source.wrapping_offset(from), lines.room(), units.len(), ahead);
+            lines.filled(past, units.len() * row.unit);
+        }
+    }
+    // SAFETY: as above.
+    unsafe { lines.finish() };
+}
+
+/// Copies a row part by part.
+///
+/// # Safety
+/// 1.
+unsafe fn copy_parts(kernels: &Kernels, units: Units, row: Row) {
+    let Units { part, parts, part_step, .. } = units;
+    for at in 0..parts {
+        let ahead = part_step.wrapping_mul(super::signed(at));
+        let source = row.source.wrapping_offset(ahead);
+        let target = row.target.wrapping_add(at * part);
+        // SAFETY: the caller's promise.
+        unsafe { copy(kernels, Row { source, target, unit: part, ..row }) };
+    }
+}
+
+/// Copies a row, unit by unit.
+///
+/// # Safety
+/// 1.
+unsafe fn copy(kernels: &Kernels, row: Row) {
     // SAFETY: the caller's promise.
     unsafe {
         match row.unit {

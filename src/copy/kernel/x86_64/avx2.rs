@@ -4,26 +4,102 @@
 #![allow(clippy::inline_always)]
 
 use super::super::level::level;
+use super::super::pick::{buffered, picks, Picks, Register, Table};
 use super::super::vector::{Vector, LANE};
 use super::super::Kernels;
 use core::arch::x86_64::{
-    __m256i, _mm256_blendv_epi8, _mm256_broadcastsi128_si256, _mm256_loadu2_m128i,
-    _mm256_loadu_si256, _mm256_or_si256, _mm256_setzero_si256, _mm256_shuffle_epi8,
-    _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32,
-    _mm256_unpackhi_epi64, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32,
-    _mm256_unpacklo_epi64, _mm256_unpacklo_epi8, _mm_loadu_si128, _mm_prefetch, _mm_sfence,
-    _MM_HINT_T0,
+    __m256i, _mm256_and_si256, _mm256_blendv_epi8, _mm256_broadcastsi128_si256,
+    _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_loadu2_m128i, _mm256_loadu_si256,
+    _mm256_or_si256, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi16,
+    _mm256_srli_epi16, _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi16,
+    _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16,
+    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_unpacklo_epi8, _mm_loadu_si128,
+    _mm_prefetch, _mm_sfence, _mm_storeu_si128, _MM_HINT_T0,
 };
 use core::ptr::from_ref;
 
 /// For CPUs with AVX2 and BMI2 (which shifts by any number of bits in one step), and only for those.
 pub(in super::super) static AVX2: Kernels = TABLE;
 
-pub(super) const TABLE: Kernels = level!(
+pub(super) const TABLE: Kernels = Kernels { picks: Some(PICKS), ..LOOPS };
+
+const LOOPS: Kernels = level!(
     #[target_feature(enable = "avx2,bmi2")]
     vector: __m256i,
     deinterleave: network::deinterleave
 );
+
+const PICKS: Picks = picks!(
+    #[target_feature(enable = "avx2")]
+    register: __m256i,
+    last: buffered
+);
+
+impl Register for __m256i {
+    const LANE: usize = LANE;
+    const LANES: usize = <Self as Vector>::LANES;
+
+    #[inline(always)]
+    unsafe fn load_lanes(source: *const u8, apart: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Vector::load_lanes(source, apart) }
+    }
+
+    #[inline(always)]
+    unsafe fn table(table: &Table) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Vector::splat(table.short()) }
+    }
+
+    #[inline(always)]
+    unsafe fn permuted(self, order: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { self.shuffled(order) }
+    }
+
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Vector::or(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_and_si256(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn shifted(self, by: i8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match by {
+                6 => _mm256_srli_epi16::<6>(self),
+                4 => _mm256_srli_epi16::<4>(self),
+                2 => _mm256_srli_epi16::<2>(self),
+                -2 => _mm256_slli_epi16::<2>(self),
+                -4 => _mm256_slli_epi16::<4>(self),
+                -6 => _mm256_slli_epi16::<6>(self),
+                _ => self,
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_lanes(self, target: *mut u8, apart: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            _mm_storeu_si128(target.cast(), _mm256_castsi256_si128(self));
+            let second = target.wrapping_add(apart);
+            _mm_storeu_si128(second.cast(), _mm256_extracti128_si256::<1>(self));
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        <Self as Vector>::prefetch(at);
+    }
+}
 
 pub(super) mod network {
     super::super::super::level::network!(

@@ -20,7 +20,9 @@ pub(in super::super) static AVX512: Kernels = TABLE;
 
 /// What moves 32 bytes at a time is that of AVX2.
 pub(super) const TABLE: Kernels =
-    Kernels { pack: super::avx2::TABLE.pack, gather: super::avx2::TABLE.gather, ..WIDE };
+    Kernels { pack: NARROW.pack, picks: NARROW.picks, gather: NARROW.gather, ..WIDE };
+
+use super::avx2::TABLE as NARROW;
 
 const WIDE: Kernels = level!(
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]

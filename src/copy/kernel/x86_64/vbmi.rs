@@ -1,12 +1,22 @@
-//! AVX-512 VBMI: the loops of AVX-512; equal short runs by byte permutes; runs of a line and more row
+//! AVX-512 VBMI: the loops of AVX-512; equal short runs, and units a step apart, by byte permutes; runs of a line and more row
 //! by row; and the same again with long runs by string instructions.
 
+// As in `generic.rs`.
+#![allow(clippy::inline_always)]
+
+use super::super::combine::LINE;
+use super::super::pick::{picked, picks, Pick, Picks, Register, Table};
 use super::super::row_major::{self, Loop, Loops, RowRun};
+use super::super::vector::Vector;
 use super::super::{Deinterleave, Gather, Kernels};
 use super::piece_loops::{self, Ways};
 use super::{avx2, avx512, permute};
 use core::arch::asm;
-use core::arch::x86_64::__m512i;
+use core::arch::x86_64::{
+    __m512i, _mm512_and_si512, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
+    _mm512_maskz_permutexvar_epi8, _mm512_movepi8_mask, _mm512_or_si512, _mm512_setzero_si512,
+    _mm512_slli_epi16, _mm512_srli_epi16, _mm512_storeu_epi8,
+};
 
 /// For CPUs with AVX-512 F, BW, VL and VBMI, and only for those.
 pub(in super::super) static VBMI: Kernels = TABLE;
@@ -24,8 +34,105 @@ const TABLE: Kernels = Kernels {
     longest: permute::LONGEST,
     permutes: permute::fits,
     row_major: Some(row_major),
+    picks: Some(PICKS),
     ..avx512::TABLE
 };
+
+const PICKS: Picks = picks!(
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+    register: __m512i,
+    last: masked
+);
+
+/// One lane of a line.
+impl Register for __m512i {
+    const LANE: usize = LINE;
+    const LANES: usize = 1;
+
+    #[inline(always)]
+    unsafe fn load_lanes(source: *const u8, _: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_loadu_epi8(source.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn table(table: &Table) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_loadu_epi8(table.0.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn permuted(self, order: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_maskz_permutexvar_epi8(!_mm512_movepi8_mask(order), order, self) }
+    }
+
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_or_si512(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_and_si512(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn shifted(self, by: i8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match by {
+                6 => _mm512_srli_epi16::<6>(self),
+                4 => _mm512_srli_epi16::<4>(self),
+                2 => _mm512_srli_epi16::<2>(self),
+                -2 => _mm512_slli_epi16::<2>(self),
+                -4 => _mm512_slli_epi16::<4>(self),
+                -6 => _mm512_slli_epi16::<6>(self),
+                _ => self,
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_lanes(self, target: *mut u8, _: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_storeu_epi8(target.cast(), self) };
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        <Self as Vector>::prefetch(at);
+    }
+}
+
+/// A [`super::super::pick::Last`] under masks.
+///
+/// # Safety
+/// As that.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn masked<const F: usize>(pick: &Pick<F>, source: *const u8, target: *mut u8, count: usize) {
+    let first = |bytes: usize| match bytes {
+        0..LINE => (1u64 << bytes) - 1,
+        _ => u64::MAX,
+    };
+    let mut before = pick.before(count);
+    let mut end = before + pick.read(count);
+    let mut source = source.wrapping_offset(pick.begin);
+    // SAFETY: no bytes but those of the units, and what lies between them, are touched.
+    unsafe {
+        let mut window = [_mm512_setzero_si512(); 4];
+        for register in &mut window {
+            *register = _mm512_maskz_loadu_epi8(first(end) & !first(before), source.cast());
+            source = source.wrapping_add(LINE);
+            (before, end) = (before.saturating_sub(LINE), end.saturating_sub(LINE));
+        }
+        let orders = pick.orders.map(|orders| orders.map(|order| Register::table(&order)));
+        let all = picked::<__m512i, F, 4>(&pick.masks, &window, &orders);
+        _mm512_mask_storeu_epi8(target.cast(), first(pick.bytes(count)), all);
+    }
+}
 
 /// By permutes, or else by the network.
 ///

@@ -1,0 +1,64 @@
+//! Elements that share bytes, of an input in whose memory the rows of a piece lie side by side: a
+//! transposed matrix. The bytes are turned as such, some of them at a time, and then each row has its
+//! elements taken out of them.
+
+use super::columns::{Columns, Targets};
+use super::tuning::Tuning;
+use super::{signed, wrapped};
+use core::iter::once;
+use core::mem::MaybeUninit;
+
+/// A matrix whose columns become rows.
+pub(super) struct Turned {
+    /// The byte with the first element, which so many others in it lie before.
+    pub source: *const u8,
+    pub first: usize,
+    /// Bytes from a row to the next.
+    pub step: isize,
+    /// Elements of a column, which are whole bytes.
+    pub rows: usize,
+    pub columns: usize,
+    pub target: *mut u8,
+}
+
+/// Rows and bytes of them that are turned at a time.
+const ROWS: usize = 128;
+const BYTES: usize = 32;
+
+impl Turned {
+    /// Copies the matrix; `F` elements share a byte.
+    ///
+    /// # Safety
+    /// The bytes with elements of it must be readable, and its columns writable.
+    pub(super) unsafe fn copy<const F: usize>(&self, tuning: Tuning) {
+        let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
+        let bytes = bytes.as_mut_ptr().cast::<u8>();
+        let [nibbles, crumbs] = tuning.kernels.take;
+        let take = if F == 2 { nibbles } else { crumbs };
+        let end = self.first + self.columns;
+        for at in (0..end).step_by(BYTES * F) {
+            let columns = at.max(self.first)..end.min(at + BYTES * F);
+            for row in (0..self.rows).step_by(ROWS) {
+                let rows = ROWS.min(self.rows - row);
+                let source = self.source.wrapping_add(at / F);
+                // SAFETY: the caller's promise; there is room for so many rows of so many bytes.
+                unsafe {
+                    Columns {
+                        source: source.wrapping_offset(self.step.wrapping_mul(signed(row))),
+                        step: wrapped(self.step),
+                        rows,
+                        unit: 1,
+                        count: (columns.end - at).div_ceil(F),
+                        targets: once(Targets { first: Some(bytes), apart: ROWS, count: BYTES }),
+                    }
+                    .copy(tuning.through_caches());
+                    for column in columns.clone() {
+                        let own = bytes.add((column - at) / F * ROWS);
+                        let ahead = ((column - self.first) * self.rows + row) / F;
+                        take(own, column % F, self.target.wrapping_add(ahead), rows / F);
+                    }
+                }
+            }
+        }
+    }
+}
