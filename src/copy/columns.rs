@@ -82,6 +82,10 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// # Safety
     /// All rows must be readable and all targets writable; they do not overlap.
     pub(super) unsafe fn copy(&self, tuning: Tuning) {
+        if self.are_interleaved(tuning) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.interleave(tuning) };
+        }
         let is_dealt = self.are_dealt();
         let least = if is_dealt { MIN_DEALT } else { MIN_STREAMED };
         let is_long = self.rows * self.unit >= least * LINE;

@@ -9,6 +9,8 @@
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
 //! | `columns.rs` | columns become rows of their own: dealt out where they are few, else transposed |
+//! | `interleaved.rs` | few rows become columns |
+//! | `joined.rs` | pieces whose outputs continue each other are one |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 //! | `guarded.rs`, `testing.rs` | for tests: memory that ends where nothing may be touched, and transfers |
@@ -18,6 +20,8 @@ mod columns;
 mod guarded;
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
+mod interleaved;
+mod joined;
 mod kernel;
 mod matrices;
 mod parallel;
@@ -38,6 +42,7 @@ use crate::error::{number, Fault, Report};
 use crate::parts::{Part, Parts, Transfer};
 use crate::shape::{packed_bytes, usize_of};
 use core::ops::Range;
+use joined::Joined;
 use matrices::Matrices;
 use rows::Rows;
 use tuning::Tuning;
@@ -104,6 +109,9 @@ unsafe fn run_form(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
+    let joined = Joined::new(transfer);
+    let joined = joined.as_ref().map(|joined| joined.transfer(transfer));
+    let transfer = joined.as_ref().unwrap_or(transfer);
     let &Transfer { bytes, ref parts, .. } = transfer;
     if bytes == 0 {
         return Ok(());

@@ -3,6 +3,7 @@
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
 
+use super::interleave::InOrder;
 use super::level::level;
 use super::vector::{Vector, LANE};
 use super::Kernels;
@@ -18,7 +19,8 @@ use core::arch::asm;
 pub(super) static NEON: Kernels = level!(
     #[target_feature(enable = "neon")]
     vector: uint8x16_t,
-    deinterleave: network::deinterleave
+    deinterleave: network::deinterleave,
+    interleave: interleave::interleave
 );
 
 mod network {
@@ -27,6 +29,21 @@ mod network {
         vector: core::arch::aarch64::uint8x16_t,
         parts: 2
     );
+}
+
+mod interleave {
+    super::super::interleave::interleave!(
+        #[target_feature(enable = "neon")]
+        vector: core::arch::aarch64::uint8x16_t
+    );
+}
+
+impl InOrder for uint8x16_t {
+    /// There is one lane.
+    #[inline(always)]
+    unsafe fn in_order<const N: usize>(registers: [Self; N]) -> [Self; N] {
+        registers
+    }
 }
 
 impl Vector for uint8x16_t {

@@ -210,7 +210,8 @@ const fn counts<T: Copy>() -> [unsafe fn(Deinterleave); COUNTS.len()] {
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
     ($(#[$feature:meta])? level: $level:ty,
-     deinterleave_lines: $lines:expr, non_temporal: $non_temporal:expr) => {{
+     deinterleave_lines: $lines:expr, interleave: $interleave:expr,
+     non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
             bits::{self, Packed, Runs}, generic as loops, transpose::{self as turns, Transpose}, Gather, Kernels,
         };
@@ -289,6 +290,7 @@ macro_rules! table {
             permutes: |_, _, _| false,
             row_major: None,
             deinterleave_lines: $lines,
+            interleave: $interleave,
             non_temporal: $non_temporal,
         }
     }};
@@ -297,4 +299,4 @@ pub(super) use table;
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
 pub(super) static KERNELS: Kernels =
-    table!(level: Portable, deinterleave_lines: None, non_temporal: None);
+    table!(level: Portable, deinterleave_lines: None, interleave: |_, _| None, non_temporal: None);

@@ -2,9 +2,12 @@
 
 /// The loops, inlined into functions with the level's features.
 ///
-/// `deinterleave` takes equal runs apart.
+/// `deinterleave` takes equal runs apart, `interleave` finds the loops that put units together.
 macro_rules! level {
-    (#[$feature:meta] vector: $vector:ty, deinterleave: $deinterleave:expr) => {{
+    (
+        #[$feature:meta] vector: $vector:ty,
+        deinterleave: $deinterleave:expr, interleave: $interleave:expr
+    ) => {{
         use $crate::copy::kernel::{
             combine::LINE, generic, merge, stream, transpose, vector::Vector, NonTemporal, Stream,
         };
@@ -26,6 +29,7 @@ macro_rules! level {
             #[$feature]
             level: transpose::ByVectors<V, LINE_PARTS>,
             deinterleave_lines: Some($deinterleave),
+            interleave: $interleave,
             non_temporal: Some(NonTemporal {
                 stream,
                 prefetch: stream::prefetch::<V>,

@@ -7,6 +7,7 @@
 //! | `generic.rs`, `bits.rs`, `strided.rs` | loops that need no registers of their own: bytes, bits, units a step apart |
 //! | `vector.rs` | the vector type that the other loops are written over |
 //! | `network.rs`, `three.rs` | equal short runs: rows are deinterleaved |
+//! | `interleave.rs` | the way back: units of few streams by turns |
 //! | `row_major.rs` | runs of a line and more, row by row |
 //! | `stream.rs`, `merge.rs` | whole lines past the caches: of one run, of many |
 //! | `combine.rs` | a write-combining buffer, for what makes no lines by itself |
@@ -28,6 +29,7 @@ pub(super) mod bits;
 pub(super) mod combine;
 pub(super) mod cpu;
 mod generic;
+pub(super) mod interleave;
 mod level;
 mod merge;
 mod network;
@@ -90,6 +92,8 @@ pub(super) struct Kernels {
     /// Of those that are not of 1, 2, 4, 8 or 16 bytes: whether so many, of so many bytes, in rows so
     /// far from one another are.
     permutes: fn(usize, usize, usize) -> bool,
+    /// The loop that interleaves so many streams of units of so many bytes, if there is one.
+    pub interleave: fn(usize, usize) -> Option<interleave::Loop>,
     /// Copies runs row by row through the caches, where that is known to win.
     pub row_major: Option<RowMajor>,
     /// By width.

@@ -5,3 +5,4 @@ pub(super) mod avx2;
 pub(super) mod avx512;
 mod permute;
 pub(super) mod vbmi;
+mod weave;

@@ -3,7 +3,7 @@
 
 use super::super::row_major::{self, Loop, Loops, RowRun};
 use super::super::{Deinterleave, Gather, Kernels};
-use super::{avx2, avx512, permute};
+use super::{avx2, avx512, permute, weave};
 use core::arch::asm;
 use core::arch::x86_64::__m512i;
 
@@ -22,6 +22,7 @@ const TABLE: Kernels = Kernels {
     deinterleave_lines: Some(deinterleave),
     longest: permute::LONGEST,
     permutes: permute::fits,
+    interleave: weave::interleave,
     row_major: Some(row_major),
     ..avx512::TABLE
 };
