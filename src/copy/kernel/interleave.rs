@@ -16,11 +16,12 @@
 #![allow(clippy::inline_always)]
 
 use super::combine::LINE;
-use super::generic::chunk;
+use super::signed;
+use super::strided::{self, Row};
 use super::vector::{Vector, LANE};
 use super::Kernels;
 use crate::math::div_rem;
-use core::ops::Range;
+use core::mem::MaybeUninit;
 use core::ptr::null;
 
 /// The most streams that are interleaved at a time.
@@ -70,7 +71,7 @@ impl Interleave {
         let kernel = (kernels.interleave)(len, unit).filter(|_| all >= block);
         let Some(kernel) = kernel else {
             // SAFETY: the caller's promise.
-            return unsafe { self.units(0..all) };
+            return unsafe { self.one_by_one(kernels) };
         };
         let (ahead, rest) = div_rem((target as usize).wrapping_neg() % LINE, unit);
         let head = if rest == 0 { ahead } else { 0 };
@@ -88,60 +89,45 @@ impl Interleave {
     }
 
     /// From a unit of some row on.
+    #[inline(never)]
     fn turns(&self, first: usize) -> Turns {
         let &Self { source, apart, len, unit, target, .. } = self;
         let (row, begin) = div_rem(first, len);
         let mut sources = [null(); MAX_INTERLEAVED];
-        let streams = (begin..len).map(|at| (at, row)).chain((0..begin).map(|at| (at, row + 1)));
-        for (slot, (at, row)) in sources.iter_mut().zip(streams) {
+        for (slot, at) in sources.iter_mut().zip(begin..begin + len) {
+            let (at, row) = if at < len { (at, row) } else { (at - len, row + 1) };
             *slot = source.wrapping_add(apart.wrapping_mul(at)).wrapping_add(row * unit);
         }
         let target = target.wrapping_add(first * unit);
         Turns { sources, len, unit, target, blocks: 0, past: None }
     }
 
-    /// Some units of the rows, one by one.
+    /// All units of a stream, and then those of the next.
     ///
     /// # Safety
     /// 2.
-    unsafe fn units(&self, units: Range<usize>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self.unit {
-                1 => self.units_of::<1>(units),
-                2 => self.units_of::<2>(units),
-                4 => self.units_of::<4>(units),
-                8 => self.units_of::<8>(units),
-                _ => self.units_of::<16>(units),
-            }
-        }
-    }
-
-    /// # Safety
-    /// 2; units must be of `W` bytes.
-    unsafe fn units_of<const W: usize>(&self, units: Range<usize>) {
-        let (mut row, mut stream) = div_rem(units.start, self.len);
-        for at in units {
-            let source = self.source.wrapping_add(self.apart.wrapping_mul(stream));
+    unsafe fn one_by_one(&self, kernels: &Kernels) {
+        let &Self { mut source, apart, len, unit, count, mut target } = self;
+        for _ in 0..len {
+            let (source_step, target_step) = (signed(unit), signed(len * unit));
+            let row = Row { source, source_step, target, target_step, count, unit };
             // SAFETY: the caller's promise.
-            unsafe { chunk::<W>(source.wrapping_add(row * W), self.target.add(at * W), 0) };
-            stream += 1;
-            if stream == self.len {
-                (row, stream) = (row + 1, 0);
-            }
+            unsafe { strided::copy(kernels, row) };
+            source = source.wrapping_add(apart);
+            target = target.wrapping_add(unit);
         }
     }
 }
 
 /// How registers are shuffled, for units of some size.
-pub(super) trait Shuffle: Copy {
+pub(super) trait Shuffle {
     type Register: Vector;
 
-    /// For units of so many bytes.
+    /// For units of so many bytes, of so many streams.
     ///
     /// # Safety
     /// 1.
-    unsafe fn new(unit: usize) -> Self;
+    unsafe fn new(unit: usize, len: usize) -> Self;
 
     /// The units of two registers by turns.
     ///
@@ -154,7 +140,22 @@ pub(super) trait Shuffle: Copy {
     /// # Safety
     /// 1.
     unsafe fn three(&self, registers: [Self::Register; 3]) -> [Self::Register; 3];
+
+    /// The units of five and more registers by turns, one after another.
+    ///
+    /// # Safety
+    /// 1.
+    unsafe fn many(
+        &self,
+        _len: usize,
+        _registers: &[Self::Register; MOST_AT_ONCE],
+        _put: impl FnMut(Self::Register),
+    ) {
+    }
 }
+
+/// The largest prime number of streams, and one more.
+pub(super) const MOST_AT_ONCE: usize = 14;
 
 /// All blocks of `N` streams, which has no prime factors but 2 and 3.
 ///
@@ -164,47 +165,128 @@ pub(super) trait Shuffle: Copy {
 pub(super) unsafe fn blocks<S: Shuffle, const N: usize>(all: &[Turns]) {
     // SAFETY: the caller's promise.
     unsafe {
-        let shuffle = S::new(all.first().map_or(1, |turns| turns.unit));
+        let shuffle = S::new(all.first().map_or(1, |turns| turns.unit), N);
         for turns in all {
-            if let Some(ahead) = turns.past {
-                some_blocks::<S, N, true>(&shuffle, turns, ahead);
-            } else {
-                some_blocks::<S, N, false>(&shuffle, turns, 0);
+            let mut sources = [null(); N];
+            for (slot, source) in sources.iter_mut().zip(turns.sources) {
+                *slot = source;
+            }
+            let (mut target, mut at) = (turns.target, 0);
+            for _ in 0..turns.blocks * (LINE / S::Register::BYTES) {
+                let mut registers = [S::Register::zero(); N];
+                for (slot, source) in registers.iter_mut().zip(sources) {
+                    *slot = S::Register::load(source.wrapping_add(at));
+                }
+                let rows = woven(&shuffle, registers);
+                if let Some(ahead) = turns.past {
+                    for source in sources {
+                        S::Register::prefetch(source.wrapping_add(at + ahead));
+                    }
+                    S::Register::put::<N, true>(rows, target);
+                } else {
+                    S::Register::put::<N, false>(rows, target);
+                }
+                at += S::Register::BYTES;
+                target = target.wrapping_add(N * S::Register::BYTES);
             }
         }
     }
 }
 
+/// A register of each stream on its way to rows.
+#[repr(align(64))]
+struct Scratch([MaybeUninit<u8>; MAX_INTERLEAVED * LINE]);
+
+/// All blocks of any number of streams that the shuffles can do: by way of the first-level cache.
+///
 /// # Safety
-/// As [`blocks`].
+/// 1, 2; 3 if past the caches.
 #[inline(always)]
-unsafe fn some_blocks<S: Shuffle, const N: usize, const PAST: bool>(
-    shuffle: &S,
-    turns: &Turns,
-    ahead: usize,
-) {
-    let mut sources = [null(); N];
-    for (slot, source) in sources.iter_mut().zip(turns.sources) {
-        *slot = source;
-    }
-    let (mut target, mut at) = (turns.target, 0);
-    for _ in 0..turns.blocks {
-        if PAST {
-            for source in sources {
-                S::Register::prefetch(source.wrapping_add(at + ahead));
+pub(super) unsafe fn staged<S: Shuffle>(all: &[Turns]) {
+    let Some(&Turns { len, unit, .. }) = all.first() else { return };
+    let mut scratch = [const { Scratch([const { MaybeUninit::uninit() }; MAX_INTERLEAVED * LINE]) }; 2];
+    let rooms = scratch.each_mut().map(|scratch| scratch.0.as_mut_ptr().cast::<u8>());
+    let lines = rooms.map(|room| {
+        core::array::from_fn(|at| room.wrapping_add(at * S::Register::BYTES).cast_const())
+    });
+    // SAFETY: the caller's promise.
+    unsafe {
+        let shuffle = S::new(unit, len);
+        for turns in all {
+            let (mut target, mut at) = (turns.target, 0);
+            for _ in 0..turns.blocks * (LINE / S::Register::BYTES) {
+                if let Some(ahead) = turns.past {
+                    for source in turns.sources.iter().take(len) {
+                        S::Register::prefetch(source.wrapping_add(at + ahead));
+                    }
+                }
+                let (mut from, mut offset, mut left) = (&turns.sources, at, len);
+                let mut rooms = lines.iter().zip(rooms).cycle();
+                loop {
+                    let factor = factor(left);
+                    left = div_rem(left, factor).0;
+                    if left == 1 {
+                        let past = turns.past.is_some();
+                        stage(&shuffle, [len, factor], from, offset, target, past);
+                        break;
+                    }
+                    let Some((lines, room)) = rooms.next() else { break };
+                    stage(&shuffle, [len, factor], from, offset, room, false);
+                    (from, offset) = (lines, 0);
+                }
+                at += S::Register::BYTES;
+                target = target.wrapping_add(len * S::Register::BYTES);
             }
         }
-        for _ in 0..LINE / S::Register::BYTES {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let mut registers = [S::Register::zero(); N];
-                for (slot, source) in registers.iter_mut().zip(sources) {
-                    *slot = S::Register::load(source.wrapping_add(at));
-                }
-                S::Register::put::<N, PAST>(woven(shuffle, registers), target);
+    }
+}
+
+/// The smallest prime factor of numbers up to 16.
+pub(super) fn factor(number: usize) -> usize {
+    [2, 3, 5, 7].into_iter().find(|factor| number.is_multiple_of(*factor)).unwrap_or(number)
+}
+
+/// A register of each of `len` streams: `factor` parts of them by turns.
+///
+/// # Safety
+/// As [`staged`]; 3 if past the caches.
+#[inline(always)]
+unsafe fn stage<S: Shuffle>(
+    shuffle: &S,
+    [len, factor]: [usize; 2],
+    from: &[*const u8; MAX_INTERLEAVED],
+    offset: usize,
+    mut target: *mut u8,
+    past: bool,
+) {
+    let part = div_rem(len, factor).0;
+    let from = from.as_ptr();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let load = |stream| S::Register::load((*from.add(stream)).wrapping_add(offset));
+        let mut put = |register| {
+            if past {
+                S::Register::put::<1, true>([register], target);
+            } else {
+                S::Register::put::<1, false>([register], target);
             }
-            at += S::Register::BYTES;
-            target = target.wrapping_add(N * S::Register::BYTES);
+            target = target.wrapping_add(S::Register::BYTES);
+        };
+        for at in 0..part {
+            match factor {
+                2 => shuffle.two([load(at), load(at + part)]).into_iter().for_each(&mut put),
+                3 => {
+                    let registers = [load(at), load(at + part), load(at + 2 * part)];
+                    shuffle.three(registers).into_iter().for_each(&mut put);
+                }
+                _ => {
+                    let mut registers = [S::Register::zero(); MOST_AT_ONCE];
+                    for (slot, number) in registers.iter_mut().zip(0..factor) {
+                        *slot = load(at + number * part);
+                    }
+                    shuffle.many(factor, &registers, &mut put);
+                }
+            }
         }
     }
 }
@@ -260,7 +342,6 @@ pub(super) const fn origin(byte: usize, unit: usize, registers: usize) -> (u8, u
 }
 
 /// Shuffles within lanes, of units of up to 8 bytes.
-#[derive(Clone, Copy)]
 struct Orders {
     /// Of the halves of two lanes, one behind the other.
     two: [u8; LANE],
@@ -290,7 +371,6 @@ impl Orders {
 }
 
 /// By shuffles within lanes.
-#[derive(Clone, Copy)]
 pub(super) struct ByLanes<V> {
     two: V,
     three: [[V; 3]; 3],
@@ -300,7 +380,7 @@ impl<V: InOrder> Shuffle for ByLanes<V> {
     type Register = V;
 
     #[inline(always)]
-    unsafe fn new(unit: usize) -> Self {
+    unsafe fn new(unit: usize, _: usize) -> Self {
         let [first, ..] = &ORDERS;
         let orders = ORDERS.get(unit.trailing_zeros() as usize).unwrap_or(first);
         // SAFETY: the caller's promise.
@@ -387,6 +467,11 @@ macro_rules! interleave {
             // SAFETY: the caller's promise.
             unsafe { loops::lanes::<$vector, LINE_PARTS>(all) };
         }
+        #[$feature]
+        unsafe fn staged(all: &[Turns]) {
+            // SAFETY: the caller's promise.
+            unsafe { loops::staged::<ByLanes<$vector>>(all) };
+        }
         /// The loop for so many streams of units of so many bytes.
         pub(in $crate::copy::kernel) fn interleave(len: usize, unit: usize) -> Option<Loop> {
             Some(match (len, unit) {
@@ -394,14 +479,75 @@ macro_rules! interleave {
                 (2, _) => blocks::<2>,
                 (3, _) => blocks::<3>,
                 (4, _) => blocks::<4>,
-                (6, _) => blocks::<6>,
-                (8, _) => blocks::<8>,
-                (9, _) => blocks::<9>,
-                (12, _) => blocks::<12>,
-                (16, _) => blocks::<16>,
+                (6 | 8 | 9 | 12 | 16, _) => staged,
                 _ => return None,
             })
         }
     };
 }
 pub(super) use interleave;
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::super::guarded::Guarded;
+    use super::super::levels;
+    use super::{Interleave, MAX_INTERLEAVED};
+
+    const BYTES: usize = 256 << 10;
+    /// What streams get behind each other.
+    const GAP: usize = 7;
+
+    /// At every level, past the caches or not, at the very end or the very begin of memory that may be
+    /// touched; compared unit by unit.
+    fn check(memory: &[Guarded; 2], unit: usize, len: usize, count: usize) {
+        let [from, to] = memory;
+        let (stream, all) = (count * unit, len * count * unit);
+        let (at_end, backwards) = (count % 2 == 0, count % 3 == 0);
+        let first = from.place(len * (stream + GAP) - GAP, at_end);
+        let streams: Vec<*const u8> =
+            (0..len).map(|at| first.wrapping_add(at * (stream + GAP)).cast_const()).collect();
+        let streams: Vec<_> =
+            if backwards { streams.into_iter().rev().collect() } else { streams };
+        let mut expected = Vec::new();
+        for row in 0..count {
+            for stream in &streams {
+                // SAFETY: that many bytes are there.
+                expected.extend_from_slice(unsafe {
+                    std::slice::from_raw_parts(stream.add(row * unit), unit)
+                });
+            }
+        }
+        // Where a unit of a line begins, and where none does.
+        let after = if at_end { count % 2 } else { 0 };
+        let target = to.place(all + after, at_end);
+        let apart = (streams[1] as usize).wrapping_sub(streams[0] as usize);
+        let interleave = Interleave { source: streams[0], apart, len, unit, count, target };
+        for kernels in levels() {
+            for past in [None, Some(1024)] {
+                let past = past.filter(|_| kernels.non_temporal.is_some());
+                // SAFETY: source and target have that many rows.
+                let copied = unsafe {
+                    target.write_bytes(0xEE, all);
+                    interleave.run(kernels, past);
+                    if let Some(stores) = &kernels.non_temporal {
+                        (stores.fence)();
+                    }
+                    std::slice::from_raw_parts(target, all)
+                };
+                assert!(copied == expected, "{unit} B × {len}, {count} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_streams_of_every_width_and_up_to_200_rows() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            for len in 2..=MAX_INTERLEAVED {
+                for count in 1..=200 {
+                    check(&memory, unit, len, count);
+                }
+            }
+        }
+    }
+}

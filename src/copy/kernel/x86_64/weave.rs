@@ -9,12 +9,12 @@
 #![allow(clippy::inline_always)]
 
 use super::super::combine::LINE;
-use super::super::interleave::{blocks, origin, Loop, Shuffle, Turns, MAX_INTERLEAVED};
-use super::super::vector::Vector;
+use super::super::interleave::{blocks, factor, origin, staged, Loop, Shuffle, Turns, MOST_AT_ONCE}
+;
 use crate::math::div_rem;
 use core::arch::x86_64::{
     __m512i, _mm512_loadu_epi8, _mm512_mask_permutexvar_epi8, _mm512_permutex2var_epi8,
-    _mm512_permutexvar_epi8, _mm512_setzero_si512,
+    _mm512_permutexvar_epi8, _mm512_setzero_si512, _mm512_testn_epi8_mask, _mm512_maskz_permutex2var_epi8, _mm512_or_si512, _mm512_sub_epi8, _mm512_set1_epi8,
 };
 
 /// Where the bytes of rows come from.
@@ -53,7 +53,6 @@ impl Indices {
 }
 
 /// The same in registers.
-#[derive(Clone, Copy)]
 struct ByPermutes {
     two: [__m512i; 2],
     three: [(__m512i, [u64; 2]); 3],
@@ -63,7 +62,7 @@ impl Shuffle for ByPermutes {
     type Register = __m512i;
 
     #[inline(always)]
-    unsafe fn new(unit: usize) -> Self {
+    unsafe fn new(unit: usize, _: usize) -> Self {
         let [first, ..] = &INDICES;
         let indices = INDICES.get(unit.trailing_zeros() as usize).unwrap_or(first);
         // SAFETY: the caller's promise.
@@ -98,6 +97,80 @@ impl Shuffle for ByPermutes {
     }
 }
 
+/// The same, and larger prime numbers of registers: pair by pair.
+struct OfMany {
+    few: ByPermutes,
+    /// Of each line, where its bytes are in a pair of registers, and in which pair.
+    lines: [[[u8; LINE]; 2]; MOST_AT_ONCE],
+}
+
+impl Shuffle for OfMany {
+    type Register = __m512i;
+
+    #[inline(always)]
+    unsafe fn new(unit: usize, len: usize) -> Self {
+        // SAFETY: the caller's promise.
+        let few = unsafe { ByPermutes::new(unit, len) };
+        let mut lines = [[[0; LINE]; 2]; MOST_AT_ONCE];
+        let mut most = len;
+        while factor(most) < most {
+            most = div_rem(most, factor(most)).0;
+        }
+        // Counted, for divisions take their time.
+        let (mut register, mut of_register, mut of_unit) = (0u8, 0u8, 0);
+        for [indices, pairs] in lines.iter_mut().take(most) {
+            for (index, pair) in indices.iter_mut().zip(pairs) {
+                (*index, *pair) = (register % 2 << 6 | (of_register + of_unit), register / 2);
+                of_unit += 1;
+                if usize::from(of_unit) == unit {
+                    (register, of_unit) = (register + 1, 0);
+                }
+                if usize::from(register) == most {
+                    (register, of_register) = (0, of_register.wrapping_add(u8::try_from(unit).unwrap_or(0)));
+                }
+            }
+        }
+        Self { few, lines }
+    }
+
+    #[inline(always)]
+    unsafe fn two(&self, registers: [__m512i; 2]) -> [__m512i; 2] {
+        // SAFETY: the caller's promise.
+        unsafe { self.few.two(registers) }
+    }
+
+    #[inline(always)]
+    unsafe fn three(&self, registers: [__m512i; 3]) -> [__m512i; 3] {
+        // SAFETY: the caller's promise.
+        unsafe { self.few.three(registers) }
+    }
+
+    #[inline(always)]
+    unsafe fn many(
+        &self,
+        len: usize,
+        registers: &[__m512i; MOST_AT_ONCE],
+        mut put: impl FnMut(__m512i),
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for [indices, pairs] in self.lines.iter().take(len) {
+                let (indices, mut pairs) = (load(indices), load(pairs));
+                let mut line = _mm512_setzero_si512();
+                for pair in registers.chunks_exact(2).take(len.div_ceil(2)) {
+                    if let [a, b] = pair {
+                        let is_here = _mm512_testn_epi8_mask(pairs, pairs);
+                        let of_pair = _mm512_maskz_permutex2var_epi8(is_here, *a, indices, *b);
+                        line = _mm512_or_si512(line, of_pair);
+                        pairs = _mm512_sub_epi8(pairs, _mm512_set1_epi8(1));
+                    }
+                }
+                put(line);
+            }
+        }
+    }
+}
+
 /// # Safety
 /// The CPU's features.
 #[inline(always)]
@@ -114,6 +187,14 @@ unsafe fn of<const N: usize>(all: &[Turns]) {
     unsafe { blocks::<ByPermutes, N>(all) };
 }
 
+/// # Safety
+/// As [`staged`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn staged_of(all: &[Turns]) {
+    // SAFETY: the caller's promise.
+    unsafe { staged::<OfMany>(all) };
+}
+
 /// The loop for so many streams.
 pub(super) fn interleave(len: usize, _: usize) -> Option<Loop> {
     Some(match len {
@@ -122,96 +203,7 @@ pub(super) fn interleave(len: usize, _: usize) -> Option<Loop> {
         4 => of::<4>,
         6 => of::<6>,
         8 => of::<8>,
-        9 => of::<9>,
-        12 => of::<12>,
-        16 => of::<16>,
-        _ => any,
+        _ => staged_of,
     })
 }
 
-/// A line of rows: which byte of its stream each one is, and which of them are of the streams from
-/// `first` on.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line {
-    indices: [u8; LINE],
-    masks: [u64; MAX_INTERLEAVED],
-    first: usize,
-}
-
-/// Any number of streams.
-///
-/// # Safety
-/// As [`blocks`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn any(all: &[Turns]) {
-    let Some(&Turns { len, unit, .. }) = all.first() else { return };
-    let none = Line { indices: [0; LINE], masks: [0; MAX_INTERLEAVED], first: 0 };
-    let mut lines = [none; MAX_INTERLEAVED];
-    let Some(lines) = lines.get_mut(..len) else { return };
-    let (mut stream, mut number) = (0, 0u8);
-    let units = div_rem(LINE, unit).0;
-    for line in &mut *lines {
-        line.first = stream;
-        let bytes = line.indices.chunks_exact_mut(unit.max(1));
-        for (unit_at, slots) in (0..LINE).step_by(unit.max(1)).zip(bytes) {
-            let of_unit = (u64::MAX >> (LINE - unit)) << unit_at;
-            let turn = if stream < line.first { stream + len } else { stream } - line.first;
-            if let Some(mask) = line.masks.get_mut(turn) {
-                *mask |= of_unit;
-            }
-            for (slot, byte) in slots.iter_mut().zip(0..) {
-                *slot = number + byte;
-            }
-            stream += 1;
-            if stream == len {
-                (stream, number) = (0, number.wrapping_add(u8::try_from(unit).unwrap_or(0)));
-            }
-        }
-    }
-    let most = len.min(units);
-    for turns in all {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if turns.past.is_some() {
-                any_blocks::<true>(turns, lines, most);
-            } else {
-                any_blocks::<false>(turns, lines, most);
-            }
-        }
-    }
-}
-
-/// # Safety
-/// As [`any`]; no line is of more than so many streams.
-#[inline(always)]
-unsafe fn any_blocks<const PAST: bool>(turns: &Turns, lines: &[Line], most: usize) {
-    let ahead = turns.past.unwrap_or(0);
-    let (mut target, mut at) = (turns.target, 0);
-    for _ in 0..turns.blocks {
-        // SAFETY: the caller's promise.
-        unsafe {
-            // Twice, one behind the other: a line's streams follow each other.
-            let mut registers = [_mm512_setzero_si512(); 2 * MAX_INTERLEAVED];
-            let (once, again) = registers.split_at_mut_checked(turns.len).unwrap_or_default();
-            for ((slot, same), source) in once.iter_mut().zip(again).zip(turns.sources) {
-                if PAST {
-                    __m512i::prefetch(source.wrapping_add(at + ahead));
-                }
-                *slot = _mm512_loadu_epi8(source.wrapping_add(at).cast());
-                *same = *slot;
-            }
-            for Line { indices, masks, first } in lines {
-                let indices = load(indices);
-                let mut line = _mm512_setzero_si512();
-                let of_line = registers.iter().skip(*first).zip(masks).take(most);
-                for (register, mask) in of_line {
-                    line = _mm512_mask_permutexvar_epi8(line, *mask, indices, *register);
-                }
-                __m512i::put::<1, PAST>([line], target);
-                target = target.wrapping_add(LINE);
-            }
-        }
-        at += LINE;
-    }
-}
