@@ -5,8 +5,8 @@ use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::interleave::{Interleave, MAX_INTERLEAVED};
 use super::kernel::strided::{self, Row};
-use super::tuning::Tuning;
 use super::signed;
+use super::tuning::Tuning;
 use core::mem::MaybeUninit;
 
 /// Bytes on the way into wider rows.
@@ -64,7 +64,14 @@ unsafe fn into_wider_rows(mut streams: Interleave, apart: usize, tuning: Tuning)
         let count = left.min(most);
         let some = Interleave { count, target: scratch, ..streams };
         let target_step = signed(apart);
-        let rows = Row { source: scratch, source_step: signed(row), target, target_step, count, unit: row };
+        let rows = Row {
+            source: scratch,
+            source_step: signed(row),
+            target,
+            target_step,
+            count,
+            unit: row,
+        };
         // SAFETY: the caller's promise; scratch has room for so many rows.
         unsafe {
             some.run(tuning.kernels, None);

@@ -25,7 +25,8 @@ impl Joined {
         let size = isize::try_from(geometry.dtype.bits() / 8).ok()?;
         let steps = isize::try_from(second.offset - first.offset).ok()?.checked_mul(size)?;
         let step = distance(&first, &second).checked_div(steps)?;
-        let strides = strides(geometry, output_strides.get(first.index)?, i64::try_from(step).ok()?)?;
+        let strides =
+            strides(geometry, output_strides.get(first.index)?, i64::try_from(step).ok()?)?;
         let none = Part { index: 0, offset: 0, len: 0, target: null_mut() };
         let mut joined = Self { parts: [none; FEW_PARTS], count: 0, strides };
         let mut pieces = 0;

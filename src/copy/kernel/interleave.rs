@@ -204,7 +204,8 @@ struct Scratch([MaybeUninit<u8>; MAX_INTERLEAVED * LINE]);
 #[inline(always)]
 pub(super) unsafe fn staged<S: Shuffle>(all: &[Turns]) {
     let Some(&Turns { len, unit, .. }) = all.first() else { return };
-    let mut scratch = [const { Scratch([const { MaybeUninit::uninit() }; MAX_INTERLEAVED * LINE]) }; 2];
+    let mut scratch =
+        [const { Scratch([const { MaybeUninit::uninit() }; MAX_INTERLEAVED * LINE]) }; 2];
     let rooms = scratch.each_mut().map(|scratch| scratch.0.as_mut_ptr().cast::<u8>());
     let lines = rooms.map(|room| {
         core::array::from_fn(|at| room.wrapping_add(at * S::Register::BYTES).cast_const())
@@ -506,8 +507,7 @@ mod tests {
         let first = from.place(len * (stream + GAP) - GAP, at_end);
         let streams: Vec<*const u8> =
             (0..len).map(|at| first.wrapping_add(at * (stream + GAP)).cast_const()).collect();
-        let streams: Vec<_> =
-            if backwards { streams.into_iter().rev().collect() } else { streams };
+        let streams: Vec<_> = if backwards { streams.into_iter().rev().collect() } else { streams };
         let mut expected = Vec::new();
         for row in 0..count {
             for stream in &streams {

@@ -9,11 +9,11 @@ use super::super::vector::{Vector, LANE};
 use super::super::Kernels;
 use core::arch::x86_64::{
     __m256i, _mm256_blendv_epi8, _mm256_broadcastsi128_si256, _mm256_loadu2_m128i,
-    _mm256_loadu_si256, _mm256_or_si256, _mm256_permute2x128_si256, _mm256_setzero_si256, _mm256_shuffle_epi8,
-    _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32,
-    _mm256_unpackhi_epi64, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32,
-    _mm256_unpacklo_epi64, _mm256_unpacklo_epi8, _mm_loadu_si128, _mm_prefetch, _mm_sfence,
-    _MM_HINT_T0, _MM_HINT_T1,
+    _mm256_loadu_si256, _mm256_or_si256, _mm256_permute2x128_si256, _mm256_setzero_si256,
+    _mm256_shuffle_epi8, _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi16,
+    _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16,
+    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_unpacklo_epi8, _mm_loadu_si128,
+    _mm_prefetch, _mm_sfence, _MM_HINT_T0, _MM_HINT_T1,
 };
 use core::ptr::from_ref;
 
@@ -145,9 +145,18 @@ impl InOrder for __m256i {
     #[inline(always)]
     unsafe fn in_order<const N: usize>(registers: [Self; N]) -> [Self; N] {
         let mut ordered = registers;
-        let lanes = || registers.iter().map(|register| (register, 0)).chain(registers.iter().map(|register| (register, 1)));
+        let lanes = || {
+            registers
+                .iter()
+                .map(|register| (register, 0))
+                .chain(registers.iter().map(|register| (register, 1)))
+        };
         for (slot, at) in ordered.iter_mut().zip((0..).step_by(2)) {
-            let (Some((low, low_lane)), Some((high, high_lane))) = (lanes().nth(at), lanes().nth(at + 1)) else { continue };
+            let (Some((low, low_lane)), Some((high, high_lane))) =
+                (lanes().nth(at), lanes().nth(at + 1))
+            else {
+                continue;
+            };
             // SAFETY: 1.
             *slot = unsafe {
                 match (low_lane, high_lane) {

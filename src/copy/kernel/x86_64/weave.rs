@@ -9,12 +9,14 @@
 #![allow(clippy::inline_always)]
 
 use super::super::combine::LINE;
-use super::super::interleave::{blocks, factor, origin, staged, Loop, Shuffle, Turns, MOST_AT_ONCE}
-;
+use super::super::interleave::{
+    blocks, factor, origin, staged, Loop, Shuffle, Turns, MOST_AT_ONCE,
+};
 use crate::math::div_rem;
 use core::arch::x86_64::{
-    __m512i, _mm512_loadu_epi8, _mm512_mask_permutexvar_epi8, _mm512_permutex2var_epi8,
-    _mm512_permutexvar_epi8, _mm512_setzero_si512, _mm512_testn_epi8_mask, _mm512_maskz_permutex2var_epi8, _mm512_or_si512, _mm512_sub_epi8, _mm512_set1_epi8,
+    __m512i, _mm512_loadu_epi8, _mm512_mask_permutexvar_epi8, _mm512_maskz_permutex2var_epi8,
+    _mm512_or_si512, _mm512_permutex2var_epi8, _mm512_permutexvar_epi8, _mm512_set1_epi8,
+    _mm512_setzero_si512, _mm512_sub_epi8, _mm512_testn_epi8_mask,
 };
 
 /// Where the bytes of rows come from.
@@ -126,7 +128,8 @@ impl Shuffle for OfMany {
                     (register, of_unit) = (register + 1, 0);
                 }
                 if usize::from(register) == most {
-                    (register, of_register) = (0, of_register.wrapping_add(u8::try_from(unit).unwrap_or(0)));
+                    (register, of_register) =
+                        (0, of_register.wrapping_add(u8::try_from(unit).unwrap_or(0)));
                 }
             }
         }
@@ -206,4 +209,3 @@ pub(super) fn interleave(len: usize, _: usize) -> Option<Loop> {
         _ => staged_of,
     })
 }
-
