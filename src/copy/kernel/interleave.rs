@@ -195,6 +195,7 @@ pub(super) unsafe fn blocks<S: Shuffle, const N: usize>(all: &[Turns]) {
 
 /// A register of each stream on its way to rows.
 #[repr(align(64))]
+#[allow(dead_code)] // used by its address
 struct Scratch([MaybeUninit<u8>; MAX_INTERLEAVED * LINE]);
 
 /// All blocks of any number of streams that the shuffles can do: by way of the first-level cache.
@@ -204,12 +205,23 @@ struct Scratch([MaybeUninit<u8>; MAX_INTERLEAVED * LINE]);
 #[inline(always)]
 pub(super) unsafe fn staged<S: Shuffle>(all: &[Turns]) {
     let Some(&Turns { len, unit, .. }) = all.first() else { return };
-    let mut scratch =
-        [const { Scratch([const { MaybeUninit::uninit() }; MAX_INTERLEAVED * LINE]) }; 2];
-    let rooms = scratch.each_mut().map(|scratch| scratch.0.as_mut_ptr().cast::<u8>());
+    let (mut stages, mut left, mut count) = ([(0, 0); 4], len, 0);
+    for slot in &mut stages {
+        if left > 1 {
+            let factor = factor(left);
+            *slot = (factor, div_rem(len, factor).0);
+            (left, count) = (div_rem(left, factor).0, count + 1);
+        }
+    }
+    let mut scratch = [const { MaybeUninit::<Scratch>::uninit() }; 2];
+    let rooms = scratch.each_mut().map(|room| room.as_mut_ptr().cast::<u8>());
     let lines = rooms.map(|room| {
-        core::array::from_fn(|at| room.wrapping_add(at * S::Register::BYTES).cast_const())
+        let at: [_; MAX_INTERLEAVED] =
+            core::array::from_fn(|at| room.wrapping_add(at * S::Register::BYTES).cast_const());
+        at
     });
+    let [(first, first_lines), (second, second_lines)] =
+        [(rooms[0], lines[0].as_ptr()), (rooms[1], lines[1].as_ptr())];
     // SAFETY: the caller's promise.
     unsafe {
         let shuffle = S::new(unit, len);
@@ -221,18 +233,18 @@ pub(super) unsafe fn staged<S: Shuffle>(all: &[Turns]) {
                         S::Register::prefetch(source.wrapping_add(at + ahead));
                     }
                 }
-                let (mut from, mut offset, mut left) = (&turns.sources, at, len);
-                let mut rooms = lines.iter().zip(rooms).cycle();
-                loop {
-                    let factor = factor(left);
-                    left = div_rem(left, factor).0;
-                    if left == 1 {
-                        let past = turns.past.is_some();
-                        stage(&shuffle, [len, factor], from, offset, target, past);
-                        break;
+                let (mut from, mut offset) = (turns.sources.as_ptr(), at);
+                for (number, &stage_of) in stages.iter().enumerate().take(count) {
+                    let (room, lines) = if number % 2 == 0 {
+                        (first, first_lines)
+                    } else {
+                        (second, second_lines)
+                    };
+                    if number + 1 < count {
+                        stage(&shuffle, stage_of, from, offset, room, false);
+                    } else {
+                        stage(&shuffle, stage_of, from, offset, target, turns.past.is_some());
                     }
-                    let Some((lines, room)) = rooms.next() else { break };
-                    stage(&shuffle, [len, factor], from, offset, room, false);
                     (from, offset) = (lines, 0);
                 }
                 at += S::Register::BYTES;
@@ -247,24 +259,22 @@ pub(super) fn factor(number: usize) -> usize {
     [2, 3, 5, 7].into_iter().find(|factor| number.is_multiple_of(*factor)).unwrap_or(number)
 }
 
-/// A register of each of `len` streams: `factor` parts of them by turns.
+/// Registers in `factor` parts of `part` each: these by turns.
 ///
 /// # Safety
 /// As [`staged`]; 3 if past the caches.
 #[inline(always)]
 unsafe fn stage<S: Shuffle>(
     shuffle: &S,
-    [len, factor]: [usize; 2],
-    from: &[*const u8; MAX_INTERLEAVED],
+    (factor, part): (usize, usize),
+    from: *const *const u8,
     offset: usize,
     mut target: *mut u8,
     past: bool,
 ) {
-    let part = div_rem(len, factor).0;
-    let from = from.as_ptr();
     // SAFETY: the caller's promise.
     unsafe {
-        let load = |stream| S::Register::load((*from.add(stream)).wrapping_add(offset));
+        let load = |at: usize| S::Register::load((*from.add(at)).wrapping_add(offset));
         let mut put = |register| {
             if past {
                 S::Register::put::<1, true>([register], target);
@@ -417,35 +427,32 @@ impl<V: InOrder> Shuffle for ByLanes<V> {
 /// # Safety
 /// 1, 2; 3 if past the caches.
 #[inline(always)]
-pub(super) unsafe fn lanes<V: Vector, const P: usize>(all: &[Turns]) {
-    for turns in all {
-        let mut sources = turns.sources;
-        let Some(sources) = sources.get_mut(..turns.len) else { return };
-        let mut next = 0;
-        let mut take = || {
-            let Some(source) = sources.get_mut(next) else { return null() };
-            next = if next + 1 == turns.len { 0 } else { next + 1 };
-            let lane = *source;
-            *source = lane.wrapping_add(LANE);
-            lane
-        };
-        let mut target = turns.target;
-        for _ in 0..turns.blocks * turns.len {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let mut line = [V::zero(); P];
-                for part in &mut line {
-                    let first = take();
-                    let second = if V::LANES > 1 { take() } else { first };
-                    *part = V::load_lanes(first, (second as usize).wrapping_sub(first as usize));
+pub(super) unsafe fn lanes<V: Vector>(all: &[Turns]) {
+    for &Turns { sources, len, blocks, past, mut target, .. } in all {
+        // Of each register of a few rows, where its first lane is, and how far from there the next.
+        let mut registers = [(null::<u8>(), 0); MAX_INTERLEAVED];
+        let streams = sources.iter().take(len);
+        let mut units = (0..V::LANES).flat_map(|row| {
+            streams.clone().map(move |stream| stream.wrapping_add(row * LANE))
+        });
+        for slot in registers.iter_mut().take(len) {
+            let Some(first) = units.next() else { break };
+            let next = if V::LANES > 1 { units.next().unwrap_or(first) } else { first };
+            *slot = (first, (next as usize).wrapping_sub(first as usize));
+        }
+        for at in (0..blocks * LINE).step_by(V::BYTES) {
+            for (first, apart) in registers.iter().take(len) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let register = V::load_lanes(first.wrapping_add(at), *apart);
+                    if past.is_some() {
+                        V::put::<1, true>([register], target);
+                    } else {
+                        V::put::<1, false>([register], target);
+                    }
                 }
-                if turns.past.is_some() {
-                    V::put::<P, true>(line, target);
-                } else {
-                    V::put::<P, false>(line, target);
-                }
+                target = target.wrapping_add(V::BYTES);
             }
-            target = target.wrapping_add(LINE);
         }
     }
 }
@@ -453,9 +460,7 @@ pub(super) unsafe fn lanes<V: Vector, const P: usize>(all: &[Turns]) {
 /// The loops of a level: the content of a module.
 macro_rules! interleave {
     (#[$feature:meta] vector: $vector:ty) => {
-        use $crate::copy::kernel::combine::LINE;
         use $crate::copy::kernel::interleave::{self as loops, ByLanes, Loop, Turns};
-        use $crate::copy::kernel::vector::Vector;
 
         #[$feature]
         unsafe fn blocks<const N: usize>(all: &[Turns]) {
@@ -464,9 +469,8 @@ macro_rules! interleave {
         }
         #[$feature]
         unsafe fn lanes(all: &[Turns]) {
-            const LINE_PARTS: usize = LINE / <$vector as Vector>::BYTES;
             // SAFETY: the caller's promise.
-            unsafe { loops::lanes::<$vector, LINE_PARTS>(all) };
+            unsafe { loops::lanes::<$vector>(all) };
         }
         #[$feature]
         unsafe fn staged(all: &[Turns]) {
@@ -480,7 +484,9 @@ macro_rules! interleave {
                 (2, _) => blocks::<2>,
                 (3, _) => blocks::<3>,
                 (4, _) => blocks::<4>,
-                (6 | 8 | 9 | 12 | 16, _) => staged,
+                (6, _) => blocks::<6>,
+                (8, _) => blocks::<8>,
+                (9 | 12 | 16, _) => staged,
                 _ => return None,
             })
         }

@@ -161,12 +161,11 @@ impl Shuffle for OfMany {
                 let (indices, mut pairs) = (load(indices), load(pairs));
                 let mut line = _mm512_setzero_si512();
                 for pair in registers.chunks_exact(2).take(len.div_ceil(2)) {
-                    if let [a, b] = pair {
-                        let is_here = _mm512_testn_epi8_mask(pairs, pairs);
-                        let of_pair = _mm512_maskz_permutex2var_epi8(is_here, *a, indices, *b);
-                        line = _mm512_or_si512(line, of_pair);
-                        pairs = _mm512_sub_epi8(pairs, _mm512_set1_epi8(1));
-                    }
+                    let [a, b] = pair else { continue };
+                    let is_here = _mm512_testn_epi8_mask(pairs, pairs);
+                    let of_pair = _mm512_maskz_permutex2var_epi8(is_here, *a, indices, *b);
+                    line = _mm512_or_si512(line, of_pair);
+                    pairs = _mm512_sub_epi8(pairs, _mm512_set1_epi8(1));
                 }
                 put(line);
             }
@@ -206,6 +205,7 @@ pub(super) fn interleave(len: usize, _: usize) -> Option<Loop> {
         4 => of::<4>,
         6 => of::<6>,
         8 => of::<8>,
+        16 => of::<16>,
         _ => staged_of,
     })
 }
