@@ -235,11 +235,8 @@ pub(super) unsafe fn staged<S: Shuffle>(all: &[Turns]) {
                 }
                 let (mut from, mut offset) = (turns.sources.as_ptr(), at);
                 for (number, &stage_of) in stages.iter().enumerate().take(count) {
-                    let (room, lines) = if number % 2 == 0 {
-                        (first, first_lines)
-                    } else {
-                        (second, second_lines)
-                    };
+                    let (room, lines) =
+                        if number % 2 == 0 { (first, first_lines) } else { (second, second_lines) };
                     if number + 1 < count {
                         stage(&shuffle, stage_of, from, offset, room, false);
                     } else {
@@ -422,7 +419,7 @@ impl<V: InOrder> Shuffle for ByLanes<V> {
     }
 }
 
-/// Units of 16 bytes, which need no shuffles: any number of streams.
+/// Units of 16 bytes, which need no shuffles: any number of streams, by registers of one or two lanes.
 ///
 /// # Safety
 /// 1, 2; 3 if past the caches.
@@ -431,13 +428,12 @@ pub(super) unsafe fn lanes<V: Vector>(all: &[Turns]) {
     for &Turns { sources, len, blocks, past, mut target, .. } in all {
         // Of each register of a few rows, where its first lane is, and how far from there the next.
         let mut registers = [(null::<u8>(), 0); MAX_INTERLEAVED];
-        let streams = sources.iter().take(len);
-        let mut units = (0..V::LANES).flat_map(|row| {
-            streams.clone().map(move |stream| stream.wrapping_add(row * LANE))
-        });
-        for slot in registers.iter_mut().take(len) {
-            let Some(first) = units.next() else { break };
-            let next = if V::LANES > 1 { units.next().unwrap_or(first) } else { first };
+        let unit = |number: usize| {
+            let (row, stream) = div_rem(number, len);
+            sources.get(stream).map_or(null(), |source| source.wrapping_add(row * LANE))
+        };
+        for (slot, number) in registers.iter_mut().take(len).zip((0..).step_by(V::LANES)) {
+            let (first, next) = (unit(number), unit(number + V::LANES - 1));
             *slot = (first, (next as usize).wrapping_sub(first as usize));
         }
         for at in (0..blocks * LINE).step_by(V::BYTES) {

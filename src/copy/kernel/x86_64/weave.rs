@@ -103,7 +103,8 @@ impl Shuffle for ByPermutes {
 struct OfMany {
     few: ByPermutes,
     /// Of each line, where its bytes are in a pair of registers, and in which pair.
-    lines: [[[u8; LINE]; 2]; MOST_AT_ONCE],
+    indices: [[u8; LINE]; MOST_AT_ONCE],
+    pairs: [[u8; LINE]; MOST_AT_ONCE],
 }
 
 impl Shuffle for OfMany {
@@ -113,27 +114,28 @@ impl Shuffle for OfMany {
     unsafe fn new(unit: usize, len: usize) -> Self {
         // SAFETY: the caller's promise.
         let few = unsafe { ByPermutes::new(unit, len) };
-        let mut lines = [[[0; LINE]; 2]; MOST_AT_ONCE];
+        let none = [[0; LINE]; MOST_AT_ONCE];
+        let mut all = Self { few, indices: none, pairs: none };
         let mut most = len;
         while factor(most) < most {
             most = div_rem(most, factor(most)).0;
         }
         // Counted, for divisions take their time.
-        let (mut register, mut of_register, mut of_unit) = (0u8, 0u8, 0);
-        for [indices, pairs] in lines.iter_mut().take(most) {
-            for (index, pair) in indices.iter_mut().zip(pairs) {
-                (*index, *pair) = (register % 2 << 6 | (of_register + of_unit), register / 2);
-                of_unit += 1;
-                if usize::from(of_unit) == unit {
-                    (register, of_unit) = (register + 1, 0);
-                }
-                if usize::from(register) == most {
-                    (register, of_register) =
-                        (0, of_register.wrapping_add(u8::try_from(unit).unwrap_or(0)));
-                }
+        let (mut register, mut of_register, mut of_unit) = (0u8, 0u8, 0u8);
+        let bytes = all.indices.as_flattened_mut().iter_mut().zip(all.pairs.as_flattened_mut());
+        for (index, pair) in bytes.take(most * LINE) {
+            *index = register % 2 << 6 | (of_register + of_unit);
+            *pair = register / 2;
+            of_unit += 1;
+            if usize::from(of_unit) == unit {
+                (register, of_unit) = (register + 1, 0);
+            }
+            if usize::from(register) == most {
+                register = 0;
+                of_register = of_register.wrapping_add(u8::try_from(unit).unwrap_or(0));
             }
         }
-        Self { few, lines }
+        all
     }
 
     #[inline(always)]
@@ -157,7 +159,7 @@ impl Shuffle for OfMany {
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            for [indices, pairs] in self.lines.iter().take(len) {
+            for (indices, pairs) in self.indices.iter().zip(&self.pairs).take(len) {
                 let (indices, mut pairs) = (load(indices), load(pairs));
                 let mut line = _mm512_setzero_si512();
                 for pair in registers.chunks_exact(2).take(len.div_ceil(2)) {
