@@ -2,14 +2,17 @@
 //! channels are put back together. Copied one after the other, each line of the matrix would be fetched
 //! once for every column.
 
-use crate::parts::{OutputStrides, Part, Parts, Transfer, FEW_PARTS};
+use crate::parts::{OutputStrides, Part, Parts, Transfer};
 use crate::plan::Geometry;
 use crate::shape::MAX_RANK;
 use core::ptr::null_mut;
 
+/// The most pieces that are left: of 16 columns, those that nobody wants may be between any two.
+const MOST: usize = 8;
+
 /// Columns of one matrix, in as few pieces as they are without others between them.
 pub(super) struct Joined {
-    parts: [Part; FEW_PARTS],
+    parts: [Part; MOST],
     count: usize,
     /// Of the matrix, the split axis' own included, in elements.
     strides: [i64; MAX_RANK],
@@ -28,7 +31,7 @@ impl Joined {
         let strides =
             strides(geometry, output_strides.get(first.index)?, i64::try_from(step).ok()?)?;
         let none = Part { index: 0, offset: 0, len: 0, target: null_mut() };
-        let mut joined = Self { parts: [none; FEW_PARTS], count: 0, strides };
+        let mut joined = Self { parts: [none; MOST], count: 0, strides };
         let mut pieces = 0;
         for part in parts.iter() {
             if !joined.is_column(geometry, output_strides.get(part.index)?, part.len) {

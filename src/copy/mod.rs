@@ -64,7 +64,29 @@ pub(crate) unsafe fn run(
         return Ok(());
     }
     // SAFETY: as above.
-    unsafe { run_form(transfer, executor, report) }
+    unsafe {
+        if transfer.output_strides.are_packed() {
+            run_form(transfer, executor, report)
+        } else {
+            run_joined(transfer, executor, report)
+        }
+    }
+}
+
+/// Copies pieces that are columns of one matrix together, any others each for itself.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)]
+unsafe fn run_joined(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let joined = Joined::new(transfer);
+    let joined = joined.as_ref().map(|joined| joined.transfer(transfer));
+    // SAFETY: the caller's promise.
+    unsafe { run_form(joined.as_ref().unwrap_or(transfer), executor, report) }
 }
 
 /// Fewer bytes than this are neither for threads nor for going past the caches.
@@ -109,9 +131,6 @@ unsafe fn run_form(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let joined = Joined::new(transfer);
-    let joined = joined.as_ref().map(|joined| joined.transfer(transfer));
-    let transfer = joined.as_ref().unwrap_or(transfer);
     let &Transfer { bytes, ref parts, .. } = transfer;
     if bytes == 0 {
         return Ok(());

@@ -256,14 +256,14 @@ pub(super) fn factor(number: usize) -> usize {
     [2, 3, 5, 7].into_iter().find(|factor| number.is_multiple_of(*factor)).unwrap_or(number)
 }
 
-/// Registers in `factor` parts of `part` each: these by turns.
+/// Registers in `factor` parts of `len` each: these by turns.
 ///
 /// # Safety
 /// As [`staged`]; 3 if past the caches.
 #[inline(always)]
 unsafe fn stage<S: Shuffle>(
     shuffle: &S,
-    (factor, part): (usize, usize),
+    (factor, len): (usize, usize),
     from: *const *const u8,
     offset: usize,
     mut target: *mut u8,
@@ -280,17 +280,17 @@ unsafe fn stage<S: Shuffle>(
             }
             target = target.wrapping_add(S::Register::BYTES);
         };
-        for at in 0..part {
+        for at in 0..len {
             match factor {
-                2 => shuffle.two([load(at), load(at + part)]).into_iter().for_each(&mut put),
+                2 => shuffle.two([load(at), load(at + len)]).into_iter().for_each(&mut put),
                 3 => {
-                    let registers = [load(at), load(at + part), load(at + 2 * part)];
+                    let registers = [load(at), load(at + len), load(at + 2 * len)];
                     shuffle.three(registers).into_iter().for_each(&mut put);
                 }
                 _ => {
                     let mut registers = [S::Register::zero(); MOST_AT_ONCE];
                     for (slot, number) in registers.iter_mut().zip(0..factor) {
-                        *slot = load(at + number * part);
+                        *slot = load(at + number * len);
                     }
                     shuffle.many(factor, &registers, &mut put);
                 }
@@ -505,7 +505,7 @@ mod tests {
     fn check(memory: &[Guarded; 2], unit: usize, len: usize, count: usize) {
         let [from, to] = memory;
         let (stream, all) = (count * unit, len * count * unit);
-        let (at_end, backwards) = (count % 2 == 0, count % 3 == 0);
+        let (at_end, backwards) = (count.is_multiple_of(2), count.is_multiple_of(3));
         let first = from.place(len * (stream + GAP) - GAP, at_end);
         let streams: Vec<*const u8> =
             (0..len).map(|at| first.wrapping_add(at * (stream + GAP)).cast_const()).collect();

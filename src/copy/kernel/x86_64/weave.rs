@@ -124,7 +124,7 @@ impl Shuffle for OfMany {
         let (mut register, mut of_register, mut of_unit) = (0u8, 0u8, 0u8);
         let bytes = all.indices.as_flattened_mut().iter_mut().zip(all.pairs.as_flattened_mut());
         for (index, pair) in bytes.take(most * LINE) {
-            *index = register % 2 << 6 | (of_register + of_unit);
+            *index = ((register % 2) << 6) | (of_register + of_unit);
             *pair = register / 2;
             of_unit += 1;
             if usize::from(of_unit) == unit {
@@ -199,7 +199,8 @@ unsafe fn staged_of(all: &[Turns]) {
     unsafe { staged::<OfMany>(all) };
 }
 
-/// The loop for so many streams.
+/// The loop for so many streams: there always is one.
+#[allow(clippy::unnecessary_wraps)]
 pub(super) fn interleave(len: usize, _: usize) -> Option<Loop> {
     Some(match len {
         2 => of::<2>,
