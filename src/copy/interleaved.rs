@@ -54,6 +54,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
 ///
 /// # Safety
 /// As [`Interleave::run`].
+#[inline(never)] // which takes some of the stack
 unsafe fn into_wider_rows(mut streams: Interleave, apart: usize, tuning: Tuning) {
     let mut scratch = [const { MaybeUninit::<u8>::uninit() }; SCRATCH];
     let scratch = scratch.as_mut_ptr().cast::<u8>();

@@ -123,12 +123,6 @@ impl Interleave {
 pub(super) trait Shuffle {
     type Register: Vector;
 
-    /// For units of so many bytes, of so many streams.
-    ///
-    /// # Safety
-    /// 1.
-    unsafe fn new(unit: usize, len: usize) -> Self;
-
     /// The units of two registers by turns.
     ///
     /// # Safety
@@ -162,10 +156,9 @@ pub(super) const MOST_AT_ONCE: usize = 14;
 /// # Safety
 /// 1, 2; 3 if past the caches.
 #[inline(always)]
-pub(super) unsafe fn blocks<S: Shuffle, const N: usize>(all: &[Turns]) {
+pub(super) unsafe fn blocks<S: Shuffle, const N: usize>(shuffle: &S, all: &[Turns]) {
     // SAFETY: the caller's promise.
     unsafe {
-        let shuffle = S::new(all.first().map_or(1, |turns| turns.unit), N);
         for turns in all {
             let mut sources = [null(); N];
             for (slot, source) in sources.iter_mut().zip(turns.sources) {
@@ -177,7 +170,7 @@ pub(super) unsafe fn blocks<S: Shuffle, const N: usize>(all: &[Turns]) {
                 for (slot, source) in registers.iter_mut().zip(sources) {
                     *slot = S::Register::load(source.wrapping_add(at));
                 }
-                let rows = woven(&shuffle, registers);
+                let rows = woven(shuffle, registers);
                 if let Some(ahead) = turns.past {
                     for source in sources {
                         S::Register::prefetch(source.wrapping_add(at + ahead));
@@ -203,8 +196,8 @@ struct Scratch([MaybeUninit<u8>; MAX_INTERLEAVED * LINE]);
 /// # Safety
 /// 1, 2; 3 if past the caches.
 #[inline(always)]
-pub(super) unsafe fn staged<S: Shuffle>(all: &[Turns]) {
-    let Some(&Turns { len, unit, .. }) = all.first() else { return };
+pub(super) unsafe fn staged<S: Shuffle>(shuffle: &S, all: &[Turns]) {
+    let Some(&Turns { len, .. }) = all.first() else { return };
     let (mut stages, mut left, mut count) = ([(0, 0); 4], len, 0);
     for slot in &mut stages {
         if left > 1 {
@@ -224,7 +217,6 @@ pub(super) unsafe fn staged<S: Shuffle>(all: &[Turns]) {
         [(rooms[0], lines[0].as_ptr()), (rooms[1], lines[1].as_ptr())];
     // SAFETY: the caller's promise.
     unsafe {
-        let shuffle = S::new(unit, len);
         for turns in all {
             let (mut target, mut at) = (turns.target, 0);
             for _ in 0..turns.blocks * (LINE / S::Register::BYTES) {
@@ -238,9 +230,9 @@ pub(super) unsafe fn staged<S: Shuffle>(all: &[Turns]) {
                     let (room, lines) =
                         if number % 2 == 0 { (first, first_lines) } else { (second, second_lines) };
                     if number + 1 < count {
-                        stage(&shuffle, stage_of, from, offset, room, false);
+                        stage(shuffle, stage_of, from, offset, room, false);
                     } else {
-                        stage(&shuffle, stage_of, from, offset, target, turns.past.is_some());
+                        stage(shuffle, stage_of, from, offset, target, turns.past.is_some());
                     }
                     (from, offset) = (lines, 0);
                 }
@@ -384,12 +376,15 @@ pub(super) struct ByLanes<V> {
     three: [[V; 3]; 3],
 }
 
-impl<V: InOrder> Shuffle for ByLanes<V> {
-    type Register = V;
-
+impl<V: InOrder> ByLanes<V> {
+    /// For units of as many bytes as those of some streams.
+    ///
+    /// # Safety
+    /// 1.
     #[inline(always)]
-    unsafe fn new(unit: usize, _: usize) -> Self {
+    pub(super) unsafe fn of(all: &[Turns]) -> Self {
         let [first, ..] = &ORDERS;
+        let unit = all.first().map_or(1, |turns| turns.unit);
         let orders = ORDERS.get(unit.trailing_zeros() as usize).unwrap_or(first);
         // SAFETY: the caller's promise.
         unsafe {
@@ -397,6 +392,10 @@ impl<V: InOrder> Shuffle for ByLanes<V> {
             Self { two: V::splat(&orders.two), three }
         }
     }
+}
+
+impl<V: InOrder> Shuffle for ByLanes<V> {
+    type Register = V;
 
     #[inline(always)]
     unsafe fn two(&self, [a, b]: [V; 2]) -> [V; 2] {
@@ -461,7 +460,7 @@ macro_rules! interleave {
         #[$feature]
         unsafe fn blocks<const N: usize>(all: &[Turns]) {
             // SAFETY: the caller's promise.
-            unsafe { loops::blocks::<ByLanes<$vector>, N>(all) };
+            unsafe { loops::blocks::<_, N>(&ByLanes::<$vector>::of(all), all) };
         }
         #[$feature]
         unsafe fn lanes(all: &[Turns]) {
@@ -471,7 +470,7 @@ macro_rules! interleave {
         #[$feature]
         unsafe fn staged(all: &[Turns]) {
             // SAFETY: the caller's promise.
-            unsafe { loops::staged::<ByLanes<$vector>>(all) };
+            unsafe { loops::staged(&ByLanes::<$vector>::of(all), all) };
         }
         /// The loop for so many streams of units of so many bytes.
         pub(in $crate::copy::kernel) fn interleave(len: usize, unit: usize) -> Option<Loop> {

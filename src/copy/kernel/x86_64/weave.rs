@@ -60,12 +60,15 @@ struct ByPermutes {
     three: [(__m512i, [u64; 2]); 3],
 }
 
-impl Shuffle for ByPermutes {
-    type Register = __m512i;
-
+impl ByPermutes {
+    /// For units of as many bytes as those of some streams.
+    ///
+    /// # Safety
+    /// The CPU's features.
     #[inline(always)]
-    unsafe fn new(unit: usize, _: usize) -> Self {
+    unsafe fn of(all: &[Turns]) -> Self {
         let [first, ..] = &INDICES;
+        let unit = all.first().map_or(1, |turns| turns.unit);
         let indices = INDICES.get(unit.trailing_zeros() as usize).unwrap_or(first);
         // SAFETY: the caller's promise.
         unsafe {
@@ -79,6 +82,10 @@ impl Shuffle for ByPermutes {
             Self { two: [load(low), load(high)], three }
         }
     }
+}
+
+impl Shuffle for ByPermutes {
+    type Register = __m512i;
 
     #[inline(always)]
     unsafe fn two(&self, [a, b]: [__m512i; 2]) -> [__m512i; 2] {
@@ -99,44 +106,43 @@ impl Shuffle for ByPermutes {
     }
 }
 
-/// The same, and larger prime numbers of registers: pair by pair.
-struct OfMany {
-    few: ByPermutes,
-    /// Of each line, where its bytes are in a pair of registers, and in which pair.
+/// Of as many lines as there are streams, where bytes are in a pair of registers, and in which pair.
+struct Pairs {
     indices: [[u8; LINE]; MOST_AT_ONCE],
     pairs: [[u8; LINE]; MOST_AT_ONCE],
 }
 
-impl Shuffle for OfMany {
-    type Register = __m512i;
+impl Pairs {
+    const NEW: Self = Self { indices: [[0; LINE]; MOST_AT_ONCE], pairs: [[0; LINE]; MOST_AT_ONCE] };
 
-    #[inline(always)]
-    unsafe fn new(unit: usize, len: usize) -> Self {
-        // SAFETY: the caller's promise.
-        let few = unsafe { ByPermutes::new(unit, len) };
-        let none = [[0; LINE]; MOST_AT_ONCE];
-        let mut all = Self { few, indices: none, pairs: none };
-        let mut most = len;
-        while factor(most) < most {
-            most = div_rem(most, factor(most)).0;
-        }
+    /// For so many streams, a prime number, of units of so many bytes.
+    fn fill(&mut self, len: usize, unit: usize) {
         // Counted, for divisions take their time.
         let (mut register, mut of_register, mut of_unit) = (0u8, 0u8, 0u8);
-        let bytes = all.indices.as_flattened_mut().iter_mut().zip(all.pairs.as_flattened_mut());
-        for (index, pair) in bytes.take(most * LINE) {
+        let bytes = self.indices.as_flattened_mut().iter_mut().zip(self.pairs.as_flattened_mut());
+        for (index, pair) in bytes.take(len * LINE) {
             *index = ((register % 2) << 6) | (of_register + of_unit);
             *pair = register / 2;
             of_unit += 1;
             if usize::from(of_unit) == unit {
                 (register, of_unit) = (register + 1, 0);
             }
-            if usize::from(register) == most {
+            if usize::from(register) == len {
                 register = 0;
                 of_register = of_register.wrapping_add(u8::try_from(unit).unwrap_or(0));
             }
         }
-        all
     }
+}
+
+/// The same, and more registers pair by pair.
+struct OfMany<'a> {
+    few: ByPermutes,
+    pairs: &'a Pairs,
+}
+
+impl Shuffle for OfMany<'_> {
+    type Register = __m512i;
 
     #[inline(always)]
     unsafe fn two(&self, registers: [__m512i; 2]) -> [__m512i; 2] {
@@ -159,7 +165,7 @@ impl Shuffle for OfMany {
     ) {
         // SAFETY: the caller's promise.
         unsafe {
-            for (indices, pairs) in self.indices.iter().zip(&self.pairs).take(len) {
+            for (indices, pairs) in self.pairs.indices.iter().zip(&self.pairs.pairs).take(len) {
                 let (indices, mut pairs) = (load(indices), load(pairs));
                 let mut line = _mm512_setzero_si512();
                 for pair in registers.chunks_exact(2).take(len.div_ceil(2)) {
@@ -188,15 +194,23 @@ unsafe fn load(line: &[u8; LINE]) -> __m512i {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn of<const N: usize>(all: &[Turns]) {
     // SAFETY: the caller's promise.
-    unsafe { blocks::<ByPermutes, N>(all) };
+    unsafe { blocks::<_, N>(&ByPermutes::of(all), all) };
 }
 
 /// # Safety
 /// As [`staged`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn staged_of(all: &[Turns]) {
+    let Some(&Turns { mut len, unit, .. }) = all.first() else { return };
+    while factor(len) < len {
+        len = div_rem(len, factor(len)).0;
+    }
+    let mut pairs = Pairs::NEW;
+    if len > 3 {
+        pairs.fill(len, unit);
+    }
     // SAFETY: the caller's promise.
-    unsafe { staged::<OfMany>(all) };
+    unsafe { staged(&OfMany { few: ByPermutes::of(all), pairs: &pairs }, all) };
 }
 
 /// The loop for so many streams: there always is one.
