@@ -59,10 +59,10 @@ class Memory:
     """The input and the outputs of every workload."""
 
     def __init__(self, selected: list[Workload]):
-        largest = max(work.bytes for work in selected)
-        padding = max(len(work.lengths) for work in selected) * LINE
+        largest = max(max(work.bytes, work.input_bytes) for work in selected)
         self.source = Area(largest)
-        self.targets = Area(largest + padding + 2 * LINE)
+        # A flat copy's target is as large as its source.
+        self.targets = Area(2 * LINE + max(max(work.bytes, work.output_bytes) for work in selected))
         words = self.source.bytes[: largest // 8 * 8].view(np.uint64)
         words[:] = np.random.default_rng(1).integers(0, 2**64, words.size, np.uint64)
         # No infinities and no NaNs: a library that computes may change these.
@@ -70,25 +70,17 @@ class Memory:
 
     def case(self, work: Workload, threads: int, offset: int) -> Case:
         """Outputs begin on a line of their own, `offset` bytes into it."""
-        source = self.source.bytes[: work.bytes].view(work.dtype).reshape(work.shape)
-        targets, at = [], offset
-        for shape in work.piece_shapes():
-            size = int(np.prod(shape)) * work.dtype.itemsize
-            flat = self.targets.bytes[at : at + size]
-            targets.append(flat.view(work.dtype).reshape(shape))
-            at += -(-size // LINE) * LINE
-        area = self.targets.bytes[offset : offset + work.bytes]
-        return Case(work, threads, offset, source.T if work.transposed else source, targets, area)
+        memory = self.targets.bytes[offset : offset + max(work.bytes, work.output_bytes)]
+        return Case(work, threads, offset, work.input(self.source.bytes), work.outputs(memory),
+                    self.source.bytes[: work.bytes], memory)
 
 
 def verify(case: Case, run: Run) -> tuple[bool, float]:
     """Whether a call on poisoned outputs gives what NumPy's slices are, and its nanoseconds."""
-    for target in [case.area, *case.targets]:
-        target.view(np.uint8).fill(POISON)
+    case.memory.fill(POISON)
     duration = run.per_call(1)
     if not run.splits:
-        packed = case.source.T if case.workload.transposed else case.source
-        return np.array_equal(case.area, packed.reshape(-1).view(np.uint8)), duration
+        return np.array_equal(case.area, case.flat), duration
     found = case.targets if run.outputs is None else run.outputs()
     expected = case.workload.slices(case.source)
     right = len(found) == len(expected) and all(

@@ -6,6 +6,7 @@ Environment: BUILD_DIR, where CMake has built libsplit and what the benchmark lo
 import csv
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,37 @@ class Workloads(unittest.TestCase):
             self.assertLessEqual(set(listed), names)
 
 
+class Layouts(unittest.TestCase):
+    def test_views_are_what_their_descriptions_say(self):
+        for work in workloads.ALL:
+            if not work.layout or 1 in work.layout.memory:
+                continue
+            with self.subTest(work.name):
+                memory = np.arange(work.input_bytes, dtype=np.uint8)
+                packed = memory.view(work.dtype).reshape(work.layout.memory)
+                expected = eval("packed" + re.sub(r"^ of \[[0-9,]*\]", "", str(work.layout)))
+                found = work.input(memory)
+                self.assertEqual((found.shape, found.strides, found.ctypes.data),
+                                 (work.shape, expected.strides, expected.ctypes.data))
+
+    def test_a_row_is_repeated_without_a_copy(self):
+        work = next(work for work in workloads.ALL if work.name == "L4o")
+        found = work.input(np.zeros(work.input_bytes, np.uint8))
+        self.assertEqual((found.shape, found.strides), (work.shape, (0, 4)))
+
+    def test_outputs_are_apart_and_within_their_memory(self):
+        for work in SMALL:
+            with self.subTest(work.name):
+                memory = np.zeros(work.output_bytes, np.uint8)
+                for output, shape in zip(work.outputs(memory), work.piece_shapes(), strict=True):
+                    self.assertEqual(output.shape, shape)
+                    output[...] = output.view(work.dtype) + np.ones((), work.dtype)
+                elements = np.count_nonzero(np.frombuffer(memory, work.dtype))
+                self.assertEqual(elements, work.bytes // work.dtype.itemsize)
+                for output in work.outputs(memory):
+                    self.assertTrue((output == 1).all())
+
+
 class Cpu(unittest.TestCase):
     def test_results_of_each_cpu_have_a_directory_of_their_own(self):
         def name(text: str) -> str:
@@ -59,7 +91,7 @@ class Cpu(unittest.TestCase):
 
 class Losses(unittest.TestCase):
     def test_who_is_faster_and_what_is_below_its_goal_are_listed(self):
-        work = {work.name: work for work in SMALL}
+        work = {work.name: work for work in workloads.ALL}
 
         def losses(name: str, **nanoseconds: float) -> str:
             rows = [report.Row(work[name], 1, 0, competitor, True, [time])
@@ -70,9 +102,12 @@ class Losses(unittest.TestCase):
         self.assertIn("numpy takes 0.50", losses("W13", libsplit=2, plain=2, numpy=1))
         self.assertIn("0.50 of flat, the goal is 0.88", losses("W13", libsplit=2, plain=1, numpy=9))
         self.assertIn("None", losses("W13", libsplit=1, plain=1, numpy=9))
+        self.assertIn("numpy takes 1.10 of the time, the goal is 1.2",
+                      losses("L4h", libsplit=10, plain=10, numpy=11))
 
     def test_goals_are_of_workloads(self):
-        self.assertLessEqual(set(report.GOALS), {work.name for work in workloads.ALL})
+        names = {work.name for work in workloads.ALL}
+        self.assertLessEqual({*report.GOALS, *report.TIMES}, names)
 
 
 class Verify(unittest.TestCase):
@@ -105,7 +140,7 @@ class Program(unittest.TestCase):
         return subprocess.run([*command, *arguments], capture_output=True, text=True)
 
     def test_every_competitor_that_needs_no_library_is_right(self):
-        only = ["W10", "W11u", "W13", "W15", "R12x3", "Useq", "X5x7"]
+        only = ["W10", "W11u", "W13", "W15", "R12x3", "Useq", "X5x7", "L2b", "L2s", "L5u", "L6n", "L8m"]
         with tempfile.TemporaryDirectory() as directory:
             done = self.bench("--only", ",".join(only), "--competitors", "flat,memcpy,numpy",
                               "--rounds", "2", "--seconds", "0", "--output", directory)

@@ -7,6 +7,7 @@ All work on the same memory; the few that insist on outputs of their own say so.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable
 from ctypes import c_size_t, c_void_p
@@ -26,7 +27,13 @@ class Case:
     offset: int  # of the outputs, in bytes from a 64-byte line
     source: np.ndarray
     targets: list[np.ndarray]
-    area: np.ndarray  # bytes, as many as the input, from the first output on
+    flat: np.ndarray  # bytes, as many as the input has elements for, where that lies
+    memory: np.ndarray  # the bytes in which the outputs lie
+
+    @property
+    def area(self) -> np.ndarray:
+        """As many bytes there as are copied flat."""
+        return self.memory[: self.flat.size]
 
 
 class Run:
@@ -88,7 +95,7 @@ class FlatCopy:
         return {way: copy for way, copy in copies.items() if native.library.has_way(copy.way)}
 
     def prepare(self, case: Case) -> Run:
-        flat = Flat(source=case.source.ctypes.data, target=case.area.ctypes.data,
+        flat = Flat(source=case.flat.ctypes.data, target=case.area.ctypes.data,
                     bytes=case.area.nbytes, way=self.way,
                     pool=self.native.pool(case.threads))
         return Run(lambda calls: self.native.time("flat", flat, calls), splits=False)
@@ -104,7 +111,7 @@ class MemcpyRows:
 
     def prepare(self, case: Case) -> Run | None:
         work = case.workload
-        if work.transposed:
+        if not work.is_packed:
             return None
         count = len(work.lengths)
         job = Rows(source=case.source.ctypes.data, count=work.rows, row=sum(work.runs),
@@ -146,7 +153,7 @@ class OnnxRuntime:
 
     def prepare(self, case: Case) -> Run | None:
         work = case.workload
-        if work.transposed or work.dtype.kind == "c":
+        if not work.is_packed or work.dtype.kind == "c":
             return None
         session = self.session(self._model(case), case.threads)
         source = case.source
@@ -204,7 +211,7 @@ class OpenVino:
 
     def prepare(self, case: Case) -> Run | None:
         work = case.workload
-        if work.transposed or work.dtype.kind == "c":
+        if not work.is_packed or work.dtype.kind == "c":
             return None
         ops = self.ov.opset1
         source = ops.parameter(list(work.shape), work.dtype.type)
@@ -221,7 +228,8 @@ class OpenVino:
 
 
 class OpenCv:
-    """cv2.split where pieces are single elements, cv2.transpose where that gives the pieces.
+    """cv2.split where pieces are single elements, cv2.merge where outputs or the elements of the one
+    output are, cv2.transpose and cv2.flip where these give each piece.
 
     It is lent the elements as types of their size that it knows.
     """
@@ -236,13 +244,14 @@ class OpenCv:
         self.version = cv2.__version__
 
     def prepare(self, case: Case) -> Run | None:
-        work = case.workload
-        columns = work.axis == len(work.shape) - 1 and set(work.lengths) == {1}
-        if columns and len(work.lengths) <= self.MOST_CHANNELS:
-            call = self._split(case)
-        elif work.transposed or (columns and len(work.shape) == 2):
-            call = self._transpose(case)
-        else:
+        dtype = self.TYPES.get(case.workload.dtype.itemsize)
+        if dtype is None:
+            return None
+        source = case.source.view(dtype)
+        targets = [target.view(dtype) for target in case.targets]
+        ways = [self._split, self._merge_pieces, self._merge_planes, self._turn_all, self._each]
+        call = next(filter(None, (way(case, source, targets) for way in ways)), None)
+        if call is None:
             return None
         timed = _python(call)
 
@@ -252,19 +261,82 @@ class OpenCv:
 
         return Run(per_call)
 
-    def _split(self, case: Case) -> Callable[[], object]:
-        dtype = self.TYPES[case.workload.dtype.itemsize]
-        image = case.source.view(dtype).reshape(-1, 1, len(case.targets))
-        planes = [target.view(dtype).reshape(-1, 1) for target in case.targets]
+    def _split(self, case: Case, source: np.ndarray, targets: list) -> Callable | None:
+        work = case.workload
+        columns = work.axis == source.ndim - 1 and set(work.lengths) == {1}
+        if not columns or not 1 < len(targets) <= self.MOST_CHANNELS:
+            return None
+        if work.is_packed:
+            image = source.reshape(-1, 1, len(targets))
+            planes = [target.reshape(-1, 1) for target in targets]
+        elif source.ndim == 3 and source.strides[2] == source.itemsize:
+            image, planes = source, [target[:, :, 0] for target in targets]
+        else:
+            return None
         return lambda: self.cv.split(image, planes)
 
-    def _transpose(self, case: Case) -> Callable[[], object]:
-        """One call for all pieces: they lie one behind the other."""
-        dtype = self.TYPES[case.workload.dtype.itemsize]
-        packed = case.source.T if case.workload.transposed else case.source
-        rows, columns = packed.shape
-        target = case.area.view(dtype).reshape(columns, rows)
-        return lambda: self.cv.transpose(packed.view(dtype), target)
+    def _merge_pieces(self, case: Case, source: np.ndarray, targets: list) -> Callable | None:
+        """Each piece is a channel of the matrix that all outputs are columns of."""
+        work = case.workload
+        if not work.into or work.axis != 0 or work.into.order != (1, 0) or work.layout:
+            return None
+        planes = [plane.reshape(-1, 1) for plane in source]
+        image = case.memory[: work.bytes].view(source.dtype).reshape(-1, 1, len(planes))
+        return lambda: self.cv.merge(planes, image)
+
+    def _merge_planes(self, case: Case, source: np.ndarray, targets: list) -> Callable | None:
+        """The one output has few columns, each of which is a plane of the input."""
+        if len(targets) != 1 or source.ndim != 2 or source.strides[0] != source.itemsize:
+            return None
+        planes = [plane.reshape(-1, 1) for plane in source.T]
+        image = targets[0].reshape(-1, 1, len(planes))
+        return lambda: self.cv.merge(planes, image)
+
+    def _turn_all(self, case: Case, source: np.ndarray, targets: list) -> Callable | None:
+        """One call for all pieces of a transposed matrix: they lie one behind the other."""
+        work = case.workload
+        rows, columns = source.shape[0], source[0].size
+        columns_of_packed = work.axis == 1 and set(work.lengths) == {1}
+        if source.ndim != 2 or work.into or sum(t.nbytes for t in targets) != self._spread(targets):
+            return None
+        if work.is_packed and columns_of_packed:
+            target = case.area.view(source.dtype).reshape(columns, rows)
+            return lambda: self.cv.transpose(source, target)
+        if not work.is_packed and work.layout.order == (1, 0) and work.axis == 0:
+            target = case.area.view(source.dtype).reshape(rows, columns)
+            return lambda: self.cv.transpose(source.T, target)
+        return None
+
+    @staticmethod
+    def _spread(targets: list) -> int:
+        """Bytes from the first output's begin to the last one's end."""
+        return targets[-1].ctypes.data + targets[-1].nbytes - targets[0].ctypes.data
+
+    def _each(self, case: Case, source: np.ndarray, targets: list) -> Callable | None:
+        """A call for each piece of a matrix that is transposed or reversed."""
+        work = case.workload
+        if source.ndim != 2 or work.is_packed or work.into:
+            return None
+        pieces, size = work.slices(source), source.itemsize
+        outer, inner = source.strides
+        if outer == size:
+            pieces = [piece.T for piece in pieces]
+            way = self.cv.transpose
+        elif outer < 0 and inner == size:
+            pieces = [piece[::-1] for piece in pieces]
+            way = functools.partial(self.cv.flip, flipCode=0)
+        elif outer > 0 and inner == -size:
+            pieces = [piece[:, ::-1] for piece in pieces]
+            way = functools.partial(self.cv.flip, flipCode=1)
+        else:
+            return None
+        pairs = list(zip(pieces, targets))
+
+        def call():
+            for piece, target in pairs:
+                way(piece, dst=target)
+
+        return call
 
 
 class Torch:
@@ -277,6 +349,8 @@ class Torch:
         self.version = torch.__version__
 
     def prepare(self, case: Case) -> Run | None:
+        if any(stride < 0 for stride in case.source.strides):
+            return None
         source = self.torch.from_numpy(case.source)
         targets = [self.torch.from_numpy(target) for target in case.targets]
         lengths = list(case.workload.lengths)

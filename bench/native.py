@@ -116,7 +116,8 @@ class Libsplit:
             list_of = np.array(lengths, np.int64)
             params.split = ctypes.pointer(tensor(list_of, packed=True))
             params.keep = list_of
-        outputs = (Tensor * len(targets))(*(tensor(target, packed=True) for target in targets))
+        outputs = (Tensor * len(targets))(*(
+            tensor(target, target.flags.c_contiguous) for target in targets))
         split = Split(copy=ctypes.cast(self.library.libsplit_copy, c_void_p),
                       view=ctypes.cast(self.library.libsplit_view, c_void_p),
                       input=ctypes.pointer(tensor(source, source.flags.c_contiguous)),

@@ -8,6 +8,38 @@ import math
 import numpy as np
 
 MIB = 1 << 20
+LINE = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How a tensor lies in memory: it is a view of a packed one."""
+
+    memory: tuple[int, ...]  # the packed tensor
+    index: tuple[slice, ...] = ()  # what is seen of it
+    order: tuple[int, ...] = ()  # the axes of that as the tensor has them
+
+    def of(self, packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """The tensor of that shape; an axis of extent 1 is repeated."""
+        seen = packed.reshape(self.memory)[self.index]
+        seen = seen.transpose(self.order) if self.order else seen
+        strides = [0 if extent < wanted else stride
+                   for extent, wanted, stride in zip(seen.shape, shape, seen.strides)]
+        return np.lib.stride_tricks.as_strided(seen, shape, strides)
+
+    def __str__(self) -> str:
+        """As ' of [1080,1920,3][:,::2]'."""
+        shape = ",".join(map(str, self.memory))
+        index = ",".join(map(_slice, self.index))
+        index = f"[{index}]" if index else ""
+        order = f".transpose({','.join(map(str, self.order))})" if self.order else ""
+        return f" of [{shape}]{index}{order}"
+
+
+def _slice(taken: slice) -> str:
+    begin, end, step = ("" if of is None else str(of)
+                        for of in [taken.start, taken.stop, taken.step])
+    return f"{begin}:{end}" + (f":{step}" if step else "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,13 +52,47 @@ class Workload:
     shape: tuple[int, ...]
     axis: int  # from the front
     lengths: tuple[int, ...]
-    transposed: bool = False  # the input is the transpose of a packed matrix
+    layout: Layout | None = None  # of the input, if it is not packed
+    into: Layout | None = None  # of what the outputs are slices of, if they are not packed
     sequence: bool = False  # SplitToSequence without lengths
     quick: bool = True
 
     @property
     def bytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def is_packed(self) -> bool:
+        return not self.layout and not self.into
+
+    @property
+    def input_bytes(self) -> int:
+        """Of memory that the input lies in."""
+        return math.prod(self.layout.memory) * self.dtype.itemsize if self.layout else self.bytes
+
+    @property
+    def output_bytes(self) -> int:
+        """Of memory that the outputs lie in, each packed one on lines of its own."""
+        if self.into:
+            return math.prod(self.into.memory) * self.dtype.itemsize
+        return self.bytes + len(self.lengths) * LINE
+
+    def input(self, memory: np.ndarray) -> np.ndarray:
+        """The input, from the first of these bytes on."""
+        packed = memory[: self.input_bytes].view(self.dtype)
+        return self.layout.of(packed, self.shape) if self.layout else packed.reshape(self.shape)
+
+    def outputs(self, memory: np.ndarray) -> list[np.ndarray]:
+        """The outputs, from the first of these bytes on."""
+        if self.into:
+            packed = memory[: self.output_bytes].view(self.dtype)
+            return self.slices(self.into.of(packed, self.shape))
+        outputs, at = [], 0
+        for shape in self.piece_shapes():
+            size = math.prod(shape) * self.dtype.itemsize
+            outputs.append(memory[at : at + size].view(self.dtype).reshape(shape))
+            at += -(-size // LINE) * LINE
+        return outputs
 
     @property
     def rows(self) -> int:
@@ -51,7 +117,7 @@ class Workload:
                 for end, length in zip(ends, self.lengths)]
 
     def describe(self) -> str:
-        """As 'float32 [1000000,2] axis 1: 2×1'."""
+        """As 'float32 [1000000,2] axis 1: 2×1'; where it is not packed, of what it is a view."""
         shape = ",".join(map(str, self.shape))
         each = set(self.lengths)
         if len(each) == 1 and len(self.lengths) > 1:
@@ -60,13 +126,18 @@ class Workload:
             lengths = f"{len(self.lengths)} of {min(each)} to {max(each)}"
         else:
             lengths = ",".join(map(str, self.lengths))
-        return (f"{self.dtype} [{shape}]{'ᵀ' if self.transposed else ''} "
-                f"axis {self.axis}: {lengths}")
+        return (f"{self.dtype} [{shape}]{self.layout or ''} axis {self.axis}: {lengths}"
+                + (f" into slices{self.into}" if self.into else ""))
 
 
 def _workload(name, group, dtype, shape, axis, lengths, **options) -> Workload:
     return Workload(name, group, np.dtype(dtype), tuple(shape), axis % len(shape), tuple(lengths),
                     **options)
+
+
+def _turned(rows: int, columns: int) -> Layout:
+    """The transpose of a packed matrix."""
+    return Layout((rows, columns), order=(1, 0))
 
 
 def _models() -> list[Workload]:
@@ -89,8 +160,8 @@ def _models() -> list[Workload]:
         w("W9c", "c8", (1_000_000, 2), 1, [1] * 2),
         w("W10", "f4", (1, 12), 1, [4] * 3),
         w("W10b", "f4", (1, 1, 3072), -1, [1024] * 3),
-        w("W11", "f4", (2048, 2048), 0, [512] * 4, transposed=True),
-        w("W11u", "u1", (2048, 2048), 0, [512] * 4, transposed=True),
+        w("W11", "f4", (2048, 2048), 0, [512] * 4, layout=_turned(2048, 2048)),
+        w("W11u", "u1", (2048, 2048), 0, [512] * 4, layout=_turned(2048, 2048)),
         w("W12", "f4", (4096, 1024), 1, [1] * 1024),
         w("W13", "f4", (100_000, 4), 1, [1] * 4),
         w("W14", "f2", (2048, 6144), 1, [4096, 1024, 1024]),
@@ -152,7 +223,72 @@ def _odd() -> list[Workload]:
     ]
 
 
-ALL = _models() + _reports() + _equal_runs() + _odd()
+def _layouts() -> list[Workload]:
+    """Views, as tensors of C++ runtimes often are: in, and out."""
+
+    def w(name, dtype, shape, axis, lengths, layout=None, **options):
+        return _workload(name, "layouts", dtype, shape, axis, lengths, layout=layout, **options)
+
+    s = np.s_
+    picture = Layout((1080, 1920, 3), s[10:1070, 10:1910])
+    wide = (2048, 3072)
+    frames = 48_000
+    return [
+        # A pitch: parts of pictures and matrices.
+        w("L1", "u1", (1060, 1900, 3), -1, [1] * 3, picture),
+        w("L1r", "u1", (1060, 1900, 3), 0, [530] * 2, picture),
+        w("L1f", "f4", (1060, 1900, 3), -1, [1] * 3, picture),
+        w("L1a", "u1", (1060, 1900, 4), -1, [1] * 4,
+          Layout((1080, 1920, 4), s[10:1070, 10:1910])),
+        w("L2r", "f4", (2048, 2048), 0, [512] * 4, Layout(wide, s[:, :2048])),
+        w("L2c", "f4", (2048, 2048), 1, [1024] * 2, Layout(wide, s[:, 512:2560])),
+        w("L2s", "f4", (100_000, 6), 1, [2, 4], Layout((100_000, 8), s[:, 1:7])),
+        w("L2k", "f2", (2, 32, 1024, 128), 1, [16] * 2,
+          Layout((2, 32, 2048, 128), s[:, :, :1024])),
+        w("L2b", "u1", (32, 3, 224, 224), 1, [1] * 3,
+          Layout((32, 3, 256, 256), s[:, :, 16:240, 16:240])),
+        w("L2z", "f4", (64, 64, 64), 0, [32] * 2,
+          Layout((96, 96, 96), s[16:80, 16:80, 16:80])),
+        # Outputs with a pitch.
+        w("L3", "f4", (2048, 2048), 1, [1024] * 2, into=Layout((2048, 2560), s[:, :2048])),
+        w("L3p", "u1", (1080, 1920, 3), 2, [1] * 3,
+          into=Layout((3, 1080, 2048), s[:, :, :1920], (1, 2, 0))),
+        # Outer axes that are reversed, stepped, permuted, repeated.
+        w("L4s", "f4", (1024, 3072), 1, [1536] * 2, Layout(wide, s[::2,])),
+        w("L4r", "f4", wide, 1, [1536] * 2, Layout(wide, s[::-1,])),
+        w("L4u", "u1", (1080, 1920, 3), -1, [1] * 3, Layout((1080, 1920, 3), s[::-1,])),
+        w("L4q", "f4", (3, 4, 16, 512, 64), 0, [1] * 3,
+          Layout((4, 512, 3, 16, 64), order=(2, 0, 3, 1, 4))),
+        w("L4h", "f4", (4, 16, 512, 64), 1, [4] * 4, Layout((4, 512, 16, 64), order=(0, 2, 1, 3))),
+        w("L4o", "f4", wide, 1, [1536] * 2, Layout((1, 3072))),
+        # The innermost axis stepped and reversed.
+        w("L5", "f4", (2048, 1536), 1, [768] * 2, Layout(wide, s[:, ::2])),
+        w("L5u", "u1", (1080, 1920), 1, [960] * 2, Layout((1080, 5760), s[:, ::3])),
+        w("L5r", "f4", wide, 1, [1536] * 2, Layout(wide, s[:, ::-1])),
+        w("L5b", "u1", (2160, 3840), 0, [1080] * 2, Layout((2160, 3840), s[:, ::-1])),
+        w("L5c", "u1", (1080, 1920, 3), -1, [1] * 3, Layout((1080, 1920, 3), s[:, :, ::-1])),
+        # Transposed.
+        w("L6n", "f4", (4, 56, 56, 64), 3, [32] * 2, Layout((4, 64, 56, 56), order=(0, 2, 3, 1))),
+        w("L6c", "f4", (4, 64, 56, 56), 1, [32] * 2, Layout((4, 56, 56, 64), order=(0, 3, 1, 2))),
+        w("L6r", "f2", (3072, 4096), 0, [1536] * 2, _turned(4096, 3072)),
+        w("L6h", "f2", (3072, 4096), 1, [2048] * 2, _turned(4096, 3072)),
+        w("L6u", "u1", (3000, 3000), 0, [1500] * 2, _turned(3000, 3000)),
+        # Channels that are put back together: of planes in one output, and as outputs in one picture.
+        w("L7u", "u1", (1080 * 1920, 3), 0, [1080 * 1920], _turned(3, 1080 * 1920)),
+        w("L7a", "u1", (1080 * 1920, 4), 0, [1080 * 1920], _turned(4, 1080 * 1920)),
+        w("L7f", "f4", (1080 * 1920, 3), 0, [1080 * 1920], _turned(3, 1080 * 1920)),
+        w("L7s", "f4", (1_000_000, 2), 0, [1_000_000], _turned(2, 1_000_000)),
+        w("L7m", "f4", (frames, 6), 0, [frames], _turned(6, frames)),
+        w("L8u", "u1", (3, 1080 * 1920), 0, [1] * 3, into=_turned(1080 * 1920, 3)),
+        w("L8a", "u1", (4, 1080 * 1920), 0, [1] * 4, into=_turned(1080 * 1920, 4)),
+        w("L8f", "f4", (3, 1080 * 1920), 0, [1] * 3, into=_turned(1080 * 1920, 3)),
+        w("L8s", "f4", (2, 1_000_000), 0, [1] * 2, into=_turned(1_000_000, 2)),
+        w("L8i", "i8", (2, 1_000_000), 0, [1] * 2, into=_turned(1_000_000, 2)),
+        w("L8m", "f4", (6, frames), 0, [1] * 6, into=_turned(frames, 6)),
+    ]
+
+
+ALL = _models() + _reports() + _equal_runs() + _odd() + _layouts()
 
 # What the quick mode tries with misaligned outputs, and with more than one thread.
 QUICK_MISALIGNED = ["W1", "W2", "W7", "W14", "W19"]
