@@ -11,6 +11,8 @@ pub(super) struct Tuning {
     pub kernels: &'static Kernels,
     /// The stores for outputs that are to go to memory past the caches.
     pub non_temporal: Option<&'static NonTemporal>,
+    /// The same for outputs that several streams of input are interleaved to.
+    pub interleaved: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
     pub prefetch: usize,
 }
@@ -21,23 +23,26 @@ impl Tuning {
         let rules = Rules::here();
         let has_strings = rules.strings > 0 && bytes >= rules.strings;
         let kernels = if has_strings { with_strings(rules.level) } else { of_level(rules.level) };
-        let is_large = || {
-            let both = bytes.saturating_mul(2);
-            let held = || rules.held_by(parallel::threads(executor, bytes));
+        let held = || {
+            let held = rules.held_by(parallel::threads(executor, bytes));
             match executor.map_or(Streaming::Auto, Executor::streaming) {
-                Streaming::Auto => both > held(),
-                Streaming::OutputsReadNext => both > held().saturating_mul(2),
-                Streaming::Never => false,
+                Streaming::Auto => Some(held),
+                Streaming::OutputsReadNext => Some(held.saturating_mul(2)),
+                Streaming::Never => None,
             }
         };
-        let is_past = bytes > LEAST_PAST && is_large();
-        let non_temporal = kernels.non_temporal.as_ref().filter(|_| is_past);
-        Self { kernels, non_temporal, prefetch: rules.prefetch }
+        let held = if bytes > LEAST_PAST { held() } else { None };
+        let stores = kernels.non_temporal.as_ref().zip(held);
+        let past = |held: usize| bytes.saturating_mul(2) > held;
+        let non_temporal = stores.filter(|(_, held)| past(*held)).map(|(stores, _)| stores);
+        let interleaved = stores.filter(|(_, held)| past(rules.of_interleaved(*held)));
+        let interleaved = interleaved.map(|(stores, _)| stores);
+        Self { kernels, non_temporal, interleaved, prefetch: rules.prefetch }
     }
 
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        Self { non_temporal: None, ..self }
+        Self { non_temporal: None, interleaved: None, ..self }
     }
 
     /// Whether `len` elements of `width` bytes are deinterleaved, in rows `step` bytes apart.
@@ -54,6 +59,7 @@ impl Tuning {
             [None, kernels.non_temporal.as_ref()].map(|non_temporal| Self {
                 kernels,
                 non_temporal,
+                interleaved: non_temporal,
                 prefetch: 2048,
             })
         };

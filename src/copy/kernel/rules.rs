@@ -17,6 +17,8 @@ pub(in super::super) struct Rules {
     pub budget: usize,
     /// As many threads bring as much each, below 64.
     pub threads: usize,
+    /// Eighths of that, five to all, of outputs that several streams of input are interleaved to.
+    pub interleaved: usize,
     /// Bytes ahead that input is prefetched, where outputs go past the caches: whole lines.
     pub prefetch: usize,
     /// Outputs of so many bytes in all have their long runs copied by string instructions: whole
@@ -40,7 +42,8 @@ impl Rules {
             (_, level) => level.min(Level::Avx2),
         };
         let (budget, threads) = Self::budget(cpu);
-        Self { level, budget, threads, prefetch: Self::prefetch(cpu), strings: Self::strings(cpu) }
+        let (interleaved, prefetch) = (Self::interleaved(cpu), Self::prefetch(cpu));
+        Self { level, budget, threads, interleaved, prefetch, strings: Self::strings(cpu) }
     }
 
     fn budget(cpu: &Cpu) -> (usize, usize) {
@@ -60,6 +63,16 @@ impl Rules {
         // Zen 3: the two are equal at L3 / 2 with one thread, at 1.3 × L3 with two; in the caches the
         // stores past them cost 20–55 %.
         ((third / 2) & !(PAGE - 1), 2)
+    }
+
+    fn interleaved(cpu: &Cpu) -> usize {
+        match (cpu.vendor, cpu.family) {
+            // Zen 5, share of the flat copy past the caches for through them, MiB of outputs: i64×2
+            // 9 .67 for .78, 10 .68 for .70, 11 .73 for .64, 13 .84 for .63, 15 1.01 for .66; f32×3
+            // 8 .71 for .77, 10 .72 for .65; u8×3 10 .74 for .73, 11 .75 for .58; f32×6 10 .72 for .54.
+            (Vendor::Amd, 0x1A) => 5,
+            _ => 8,
+        }
     }
 
     fn prefetch(cpu: &Cpu) -> usize {
@@ -92,6 +105,11 @@ impl Rules {
         self.budget.saturating_mul(threads.min(self.threads).max(1))
     }
 
+    /// Of so many bytes that are held, those of outputs that streams are interleaved to.
+    pub(in super::super) fn of_interleaved(&self, held: usize) -> usize {
+        (held / 8).saturating_mul(self.interleaved)
+    }
+
     /// The rules for this CPU; in a build with `--cfg libsplit_level="avx2"`, or another one, with loops
     /// of that level at the most.
     pub(in super::super) fn here() -> Self {
@@ -108,11 +126,12 @@ impl Rules {
 
     /// All of it in one word, which is not 0.
     fn packed(self) -> u64 {
-        let Self { level, budget, threads, prefetch, strings } = self;
+        let Self { level, budget, threads, interleaved, prefetch, strings } = self;
         let place = LEVELS.iter().position(|other| *other == level).unwrap_or(0) as u64;
         let (budget, prefetch) = ((budget / PAGE) as u64, (prefetch / PREFETCH_UNIT) as u64);
         let (strings, threads) = ((strings / PAGE) as u64, threads as u64);
-        budget << 32 | prefetch << 24 | strings << 16 | threads << 8 | place
+        let interleaved = 8u64.saturating_sub(interleaved as u64);
+        budget << 32 | prefetch << 24 | strings << 16 | interleaved << 14 | threads << 8 | place
     }
 
     #[allow(clippy::cast_possible_truncation)] // as packed
@@ -121,7 +140,8 @@ impl Rules {
         Self {
             level: LEVELS.get(field(0, 8)).copied().unwrap_or(Level::Portable),
             budget: field(32, 32).saturating_mul(PAGE),
-            threads: field(8, 8),
+            threads: field(8, 6),
+            interleaved: 8 - field(14, 2),
             prefetch: field(24, 8) * PREFETCH_UNIT,
             strings: field(16, 8) * PAGE,
         }
@@ -176,7 +196,8 @@ mod tests {
             cpu, ALDER_LAKE, ALL, AVX, SAPPHIRE_RAPIDS, SSE, ZEN3, ZEN4, ZEN5,
         };
         let is = |words, level, budget, threads, prefetch, strings| {
-            let rules = Rules { level, budget, threads, prefetch, strings };
+            let interleaved = if words == ZEN5 { 5 } else { 8 };
+            let rules = Rules { level, budget, threads, interleaved, prefetch, strings };
             assert_eq!(Rules::of(&cpu(words, ALL)), rules);
             // And registers that the operating system does not keep are never used.
             assert!(Rules::of(&cpu(words, AVX)).level <= Level::Avx2);
@@ -194,7 +215,7 @@ mod tests {
         let vendor = Vendor::Other;
         let unknown = Cpu { vendor, family: 99, level: Level::Vbmi, second: 0, third: 0 };
         let (level, budget) = (Level::Avx2, 16 * MIB);
-        let safe = Rules { level, budget, threads: 2, prefetch: 2048, strings: 0 };
+        let safe = Rules { level, budget, threads: 2, interleaved: 8, prefetch: 2048, strings: 0 };
         assert_eq!(Rules::of(&unknown), safe);
     }
 
@@ -204,9 +225,12 @@ mod tests {
             for prefetch in [64, 2048, 8192] {
                 for (budget, threads) in [(4096, 1), (3 * MIB, 63), (64 * MIB, 2)] {
                     for strings in [0, 32 << 10] {
-                        let rules = Rules { level, budget, threads, prefetch, strings };
-                        assert_eq!(Rules::unpacked(rules.packed()), rules);
-                        assert_ne!(rules.packed(), 0);
+                        for interleaved in [5, 8] {
+                            let rules =
+                                Rules { level, budget, threads, interleaved, prefetch, strings };
+                            assert_eq!(Rules::unpacked(rules.packed()), rules);
+                            assert_ne!(rules.packed(), 0);
+                        }
                     }
                 }
             }
