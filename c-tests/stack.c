@@ -62,6 +62,7 @@ static const struct job jobs[] = {
     {"transposed, 16 bytes", C128, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 3 axes", F32, 3, {40, 50, 60}, 1, 5, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, into columns", F32, 2, {500, 600}, 1, 300, TRANSPOSED, INTERLEAVED, 0, 0},
+    {"into 15 columns", U8, 2, {20000, 15}, 1, 15, TRANSPOSED, INTERLEAVED, 0, 0},
     {"transposed, on tasks", F32, 2, {2000, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 1},
     {"reversed", F32, 2, {500, 600}, 1, 3, REVERSED, IN_ORDER, 0, 0},
     {"every other element", F32, 2, {500, 600}, 1, 3, STEPPED, IN_ORDER, 0, 0},

@@ -932,3 +932,74 @@ proptest! {
         prop_assert!(max_tasks == 0 || tasks <= max_tasks as usize);
     }
 }
+
+// ---------------------------------------------------------------------------------------------
+// The way back: outputs that are columns of one matrix, some of which nobody wants.
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn columns_of_one_matrix_are_written_and_nothing_else(
+        dtype in select(vec![2, 4, 1, 7, 15]),
+        batch in 1i64..4,
+        rows in prop_oneof![2 => 1i64..70, 3 => 70i64..400, 1 => Just(0)],
+        parts in prop_oneof![
+            prop::collection::vec((Just(1i64), prop::bool::weighted(0.9)), 2..24),
+            prop::collection::vec((1i64..5, prop::bool::weighted(0.8)), 2..7),
+        ],
+        [before, after, pitch] in [select(vec![0i64, 0, 0, 1, 3]), select(vec![0i64, 0, 0, 1, 60]), select(vec![0i64, 0, 5])],
+        ahead in 0usize..9,
+        max_tasks in 0u32..20,
+        seed in any::<u64>(),
+    ) {
+        let channels: i64 = parts.iter().map(|(len, _)| len).sum();
+        let size = bits_of(dtype) / 8;
+        // None given: enough for tasks.
+        let large = 1 + 700_000 / (batch * channels * i64::try_from(size).unwrap());
+        let rows = if rows == 0 { large } else { rows };
+        let (stream, width) = (rows + pitch, before + channels + after);
+
+        let bytes = noise(usize_of(batch * channels * stream) * size, seed);
+        let mut input = Tensor::new(dtype, &[batch, channels, rows]).at(bytes.as_ptr(), bytes.len());
+        input.strides = Some(vec![channels * stream, stream, 1]);
+        let lengths: Vec<i64> = parts.iter().map(|(len, _)| *len).collect();
+        let lengths = Tensor::new(7, &[i64::try_from(parts.len()).unwrap()]).at(lengths.as_ptr().cast(), 0);
+        let lengths = lengths.descriptor();
+        let params = libsplit_params { axis: 1, split: &lengths, ..params(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1) };
+
+        let mut matrix = vec![0xEE; usize_of(batch * rows * width + 9) * size];
+        let mut expected = matrix.clone();
+        let first = ahead * size; // anywhere in a line
+        let mut channel = 0;
+        let mut outputs = Vec::new();
+        for (len, is_wanted) in &parts {
+            let begin = first + usize_of(before + channel) * size;
+            let mut output = Tensor::new(dtype, &[batch, *len, rows]).at(matrix[begin..].as_mut_ptr(), 0);
+            output.strides = Some(vec![rows * width, 1, width]);
+            outputs.push(is_wanted.then_some(output));
+            for (image, (step, row)) in (0..batch).flat_map(|image| {
+                (0..*len).flat_map(move |step| (0..rows).map(move |row| (image, (step, row))))
+            }) {
+                let from = usize_of((image * channels + channel + step) * stream + row) * size;
+                let to = begin + usize_of((image * rows + row) * width + step) * size;
+                if *is_wanted {
+                    expected[to..to + size].copy_from_slice(&bytes[from..from + size]);
+                }
+            }
+            channel += len;
+        }
+        let outputs: Vec<libsplit_tensor> = outputs.iter()
+            .map(|output| output.as_ref().map_or_else(Tensor::unwanted, Tensor::descriptor))
+            .collect();
+        let mut tasks = 0usize;
+        let executor = backwards_on(&mut tasks, max_tasks);
+        for executor in [null(), &raw const executor] {
+            matrix.fill(0xEE);
+            call(|error| unsafe {
+                libsplit_copy(&input.descriptor(), &params, outputs.as_ptr(), parts.len(), executor, error)
+            }).unwrap();
+            prop_assert!(matrix == expected);
+        }
+    }
+}

@@ -82,6 +82,10 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// # Safety
     /// All rows must be readable and all targets writable; they do not overlap.
     pub(super) unsafe fn copy(&self, tuning: Tuning) {
+        if self.are_interleaved(tuning) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.interleave(tuning) };
+        }
         let is_dealt = self.are_dealt();
         let least = if is_dealt { MIN_DEALT } else { MIN_STREAMED };
         let is_long = self.rows * self.unit >= least * LINE;
@@ -237,6 +241,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
 mod tests {
     use super::super::guarded::Guarded;
     use super::{Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEALT, MOST};
+    use crate::copy::kernel::interleave::MAX_INTERLEAVED;
     use std::iter::once;
 
     const BYTES: usize = 1 << 20;
@@ -325,6 +330,21 @@ mod tests {
             for rows in [LINE, MIN_DEALT * LINE / unit, 3 * MIN_DEALT * LINE / unit + 7] {
                 for columns in 1..=MAX_DEINTERLEAVED {
                     check(&memory, unit, rows, columns, rows * 5 + columns);
+                }
+            }
+        }
+    }
+
+    /// Straight into the targets, and into wider rows.
+    #[test]
+    fn few_rows_of_many_columns() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            for rows in 2..=MAX_INTERLEAVED {
+                for columns in [LINE - 1, LINE, 1027, 3001] {
+                    for variant in [rows + columns, rows + columns + 1, rows + columns + 2] {
+                        check(&memory, unit, rows, columns, variant);
+                    }
                 }
             }
         }

@@ -4,6 +4,7 @@
 
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
+use super::kernel::interleave::MAX_INTERLEAVED;
 use super::strided::stride;
 use super::tuning::Tuning;
 use super::{signed, usize_of, wrapped};
@@ -59,7 +60,8 @@ impl<'a> Matrices<'a> {
         let form = Self { transfer, tuning, count, inner, rows, step, unit, turned };
         let is_side_by_side =
             geometry.extent > 1 && stride(*strides, geometry.axis, size)? == signed(unit);
-        let makes_lines = rows * unit >= LINE;
+        // Few rows are better cut between columns.
+        let makes_lines = rows * unit >= LINE && rows > MAX_INTERLEAVED;
         (is_side_by_side && makes_lines && Columns::turns(unit)).then_some(form)
     }
 

@@ -10,6 +10,8 @@
 //! | `turned.rs` | such elements of a transposed matrix: its bytes are turned first |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
 //! | `columns.rs` | columns become rows of their own: dealt out where they are few, else transposed |
+//! | `interleaved.rs` | few rows become columns |
+//! | `joined.rs` | pieces whose outputs continue each other are one |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 //! | `guarded.rs`, `testing.rs` | for tests: memory that ends where nothing may be touched, and transfers |
@@ -19,6 +21,8 @@ mod columns;
 mod guarded;
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
+mod interleaved;
+mod joined;
 mod kernel;
 mod matrices;
 mod parallel;
@@ -40,6 +44,7 @@ use crate::error::{number, Fault, Report};
 use crate::parts::{Part, Parts, Transfer};
 use crate::shape::{packed_bytes, usize_of};
 use core::ops::Range;
+use joined::Joined;
 use matrices::Matrices;
 use rows::Rows;
 use tuning::Tuning;
@@ -61,7 +66,29 @@ pub(crate) unsafe fn run(
         return Ok(());
     }
     // SAFETY: as above.
-    unsafe { run_form(transfer, executor, report) }
+    unsafe {
+        if transfer.output_strides.are_packed() {
+            run_form(transfer, executor, report)
+        } else {
+            run_joined(transfer, executor, report)
+        }
+    }
+}
+
+/// Copies pieces that are columns of one matrix together, any others each for itself.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)]
+unsafe fn run_joined(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let joined = Joined::new(transfer);
+    let joined = joined.as_ref().map(|joined| joined.transfer(transfer));
+    // SAFETY: the caller's promise.
+    unsafe { run_form(joined.as_ref().unwrap_or(transfer), executor, report) }
 }
 
 /// Fewer bytes than this are neither for threads nor for going past the caches.

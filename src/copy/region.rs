@@ -186,7 +186,8 @@ impl Plane {
         };
         // SAFETY: the caller's promise.
         unsafe {
-            if Columns::turns(unit) && (shorter >= MIN_TURNED || columns.are_dealt()) {
+            let are_few = columns.are_dealt() || columns.are_interleaved(tuning);
+            if Columns::turns(unit) && (shorter >= MIN_TURNED || are_few) {
                 columns.copy(tuning);
             } else if column.extent <= row.extent {
                 self.gather_columns(tuning);

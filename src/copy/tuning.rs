@@ -24,20 +24,20 @@ impl Tuning {
     pub(super) fn new(bytes: usize, executor: Option<&dyn Executor>) -> Self {
         let rules = Rules::here();
         let kernels = rules.kernels_for(bytes);
-        let is_past = |bytes: usize| {
-            let both = bytes.saturating_mul(2);
-            let held = || rules.held_by(parallel::threads(executor, bytes));
-            bytes > LEAST_PAST
-                && match executor.map_or(Streaming::Auto, Executor::streaming) {
-                    Streaming::Auto => both > held(),
-                    Streaming::OutputsReadNext => both > held().saturating_mul(2),
-                    Streaming::Never => false,
-                }
+        let held = || {
+            let held = rules.held_by(parallel::threads(executor, bytes));
+            match executor.map_or(Streaming::Auto, Executor::streaming) {
+                Streaming::Auto => Some(held),
+                Streaming::OutputsReadNext => Some(held.saturating_mul(2)),
+                Streaming::Never => None,
+            }
         };
-        let stores = |is_past| kernels.non_temporal.as_ref().filter(|_| is_past);
-        let non_temporal = stores(is_past(bytes));
-        let short_runs =
-            if rules.halved { stores(is_past(bytes.saturating_mul(2))) } else { non_temporal };
+        let held = if bytes > LEAST_PAST { held() } else { None };
+        let stores = kernels.non_temporal.as_ref().zip(held);
+        let past = |held: usize| bytes.saturating_mul(2) > held;
+        let non_temporal = stores.filter(|(_, held)| past(*held)).map(|(stores, _)| stores);
+        let short_runs = stores.filter(|(_, held)| past(rules.of_short_runs(*held)));
+        let short_runs = short_runs.map(|(stores, _)| stores);
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
         Self { kernels, non_temporal, short_runs, prefetch: rules.prefetch, longest }
     }

@@ -3,6 +3,7 @@
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
 
+use super::interleave::InOrder;
 use super::level::level;
 use super::pick::{buffered, picks, Picks, Register, Table};
 use super::vector::{Vector, LANE};
@@ -21,7 +22,8 @@ pub(super) static NEON: Kernels = Kernels { picks: Some(PICKS), ..LOOPS };
 const LOOPS: Kernels = level!(
     #[target_feature(enable = "neon")]
     vector: uint8x16_t,
-    deinterleave: network::deinterleave
+    deinterleave: network::deinterleave,
+    interleave: interleave::interleave
 );
 
 const PICKS: Picks = picks!(
@@ -88,6 +90,21 @@ mod network {
         vector: core::arch::aarch64::uint8x16_t,
         parts: 2
     );
+}
+
+mod interleave {
+    super::super::interleave::interleave!(
+        #[target_feature(enable = "neon")]
+        vector: core::arch::aarch64::uint8x16_t
+    );
+}
+
+impl InOrder for uint8x16_t {
+    /// There is one lane.
+    #[inline(always)]
+    unsafe fn in_order<const N: usize>(registers: [Self; N]) -> [Self; N] {
+        registers
+    }
 }
 
 impl Vector for uint8x16_t {

@@ -210,7 +210,8 @@ const fn counts<T: Copy>() -> [unsafe fn(Deinterleave); COUNTS.len()] {
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
     ($(#[$feature:meta])? transpose: $transpose:expr, folds: $folds:expr,
-     deinterleave_lines: $lines:expr, non_temporal: $non_temporal:expr) => {{
+     deinterleave_lines: $lines:expr, interleave: $interleave:expr,
+     non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
             bits::{self, Packed, Runs}, generic as loops, Gather, Kernels,
         };
@@ -284,6 +285,7 @@ macro_rules! table {
             permutes: |_, _, _| false,
             row_major: None,
             deinterleave_lines: $lines,
+            interleave: $interleave,
             non_temporal: $non_temporal,
         }
     }};
@@ -299,5 +301,6 @@ pub(super) static KERNELS: Kernels = table!(
     transpose: [by_unit::<1>(), by_unit::<2>(), by_unit::<4>(), by_unit::<8>(), by_unit::<16>()],
     folds: true,
     deinterleave_lines: None,
+    interleave: |_, _| None,
     non_temporal: None
 );

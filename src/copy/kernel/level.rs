@@ -2,9 +2,12 @@
 
 /// The loops, inlined into functions with the level's features.
 ///
-/// `deinterleave` takes equal runs apart.
+/// `deinterleave` takes equal runs apart, `interleave` finds the loops that put units together.
 macro_rules! level {
-    (#[$feature:meta] vector: $vector:ty, deinterleave: $deinterleave:expr) => {{
+    (
+        #[$feature:meta] vector: $vector:ty,
+        deinterleave: $deinterleave:expr, interleave: $interleave:expr
+    ) => {{
         use $crate::copy::kernel::{
             combine::LINE,
             generic, merge, stream,
@@ -51,6 +54,7 @@ macro_rules! level {
             // Their runs are picked.
             folds: false,
             deinterleave_lines: Some($deinterleave),
+            interleave: $interleave,
             non_temporal: Some(NonTemporal {
                 stream,
                 shift,

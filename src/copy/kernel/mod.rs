@@ -8,6 +8,7 @@
 //! | `vector.rs` | the vector type that the other loops are written over |
 //! | `pick.rs` | units a step apart, forwards or backwards, by registers |
 //! | `network.rs`, `three.rs` | equal short runs: rows are deinterleaved |
+//! | `interleave.rs` | the way back: units of few streams by turns |
 //! | `row_major.rs` | runs of a line and more, row by row |
 //! | `stream.rs`, `merge.rs` | whole lines past the caches: of one run, of many |
 //! | `combine.rs` | a write-combining buffer, for what makes no lines by itself |
@@ -29,6 +30,7 @@ pub(super) mod bits;
 pub(super) mod combine;
 pub(super) mod cpu;
 mod generic;
+pub(super) mod interleave;
 mod level;
 mod merge;
 mod network;
@@ -95,6 +97,8 @@ pub(super) struct Kernels {
     /// Of those that are not of 1, 2, 4, 8 or 16 bytes: whether so many, of so many bytes, in rows so
     /// far from one another are.
     permutes: fn(usize, usize, usize) -> bool,
+    /// The loop that interleaves so many streams of units of so many bytes, if there is one.
+    pub interleave: fn(usize, usize) -> Option<interleave::Loop>,
     /// Copies runs row by row through the caches, where that is known to win.
     pub row_major: Option<RowMajor>,
     /// Picks units a step apart, where there are registers for it.

@@ -116,7 +116,7 @@ unsafe fn copy_parts(kernels: &Kernels, units: Units, row: Row) {
 ///
 /// # Safety
 /// 1.
-unsafe fn copy(kernels: &Kernels, row: Row) {
+pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
     // SAFETY: the caller's promise.
     unsafe {
         match row.unit {

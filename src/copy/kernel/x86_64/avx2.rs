@@ -3,6 +3,7 @@
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
 
+use super::super::interleave::InOrder;
 use super::super::level::level;
 use super::super::pick::{buffered, picks, Picks, Register, Table};
 use super::super::vector::{Vector, LANE};
@@ -10,11 +11,11 @@ use super::super::Kernels;
 use core::arch::x86_64::{
     __m256i, _mm256_and_si256, _mm256_blendv_epi8, _mm256_broadcastsi128_si256,
     _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_loadu2_m128i, _mm256_loadu_si256,
-    _mm256_or_si256, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi16,
-    _mm256_srli_epi16, _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi16,
-    _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpackhi_epi8, _mm256_unpacklo_epi16,
-    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_unpacklo_epi8, _mm_loadu_si128,
-    _mm_prefetch, _mm_sfence, _mm_storeu_si128, _MM_HINT_T0,
+    _mm256_or_si256, _mm256_permute2x128_si256, _mm256_setzero_si256, _mm256_shuffle_epi8,
+    _mm256_slli_epi16, _mm256_srli_epi16, _mm256_storeu_si256, _mm256_stream_si256,
+    _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpackhi_epi8,
+    _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_unpacklo_epi8,
+    _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_storeu_si128, _MM_HINT_T0,
 };
 use core::ptr::from_ref;
 
@@ -26,7 +27,8 @@ pub(super) const TABLE: Kernels = Kernels { picks: Some(PICKS), ..LOOPS };
 const LOOPS: Kernels = level!(
     #[target_feature(enable = "avx2,bmi2")]
     vector: __m256i,
-    deinterleave: network::deinterleave
+    deinterleave: network::deinterleave,
+    interleave: interleave::interleave
 );
 
 const PICKS: Picks = picks!(
@@ -106,6 +108,13 @@ pub(super) mod network {
         #[target_feature(enable = "avx2")]
         vector: core::arch::x86_64::__m256i,
         parts: 2
+    );
+}
+
+pub(super) mod interleave {
+    super::super::super::interleave::interleave!(
+        #[target_feature(enable = "avx2")]
+        vector: core::arch::x86_64::__m256i
     );
 }
 
@@ -199,5 +208,34 @@ impl Vector for __m256i {
     fn fence() {
         // SAFETY: SSE is part of x86-64.
         unsafe { _mm_sfence() };
+    }
+}
+
+impl InOrder for __m256i {
+    #[inline(always)]
+    unsafe fn in_order<const N: usize>(registers: [Self; N]) -> [Self; N] {
+        let mut ordered = registers;
+        let lanes = || {
+            registers
+                .iter()
+                .map(|register| (register, 0))
+                .chain(registers.iter().map(|register| (register, 1)))
+        };
+        for (slot, at) in ordered.iter_mut().zip((0..).step_by(2)) {
+            let (Some((low, low_lane)), Some((high, high_lane))) =
+                (lanes().nth(at), lanes().nth(at + 1))
+            else {
+                continue;
+            };
+            // SAFETY: 1.
+            *slot = unsafe {
+                match (low_lane, high_lane) {
+                    (0, 0) => _mm256_permute2x128_si256::<0x20>(*low, *high),
+                    (0, _) => _mm256_permute2x128_si256::<0x30>(*low, *high),
+                    _ => _mm256_permute2x128_si256::<0x31>(*low, *high),
+                }
+            };
+        }
+        ordered
     }
 }

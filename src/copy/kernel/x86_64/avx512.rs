@@ -28,7 +28,8 @@ const WIDE: Kernels = level!(
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
     vector: __m512i,
     // By four lanes instead of two it is no faster on Zen 4, and the loops are 65 KB.
-    deinterleave: super::avx2::network::deinterleave
+    deinterleave: super::avx2::network::deinterleave,
+    interleave: super::avx2::interleave::interleave
 );
 
 impl Vector for __m512i {

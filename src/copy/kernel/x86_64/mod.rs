@@ -6,3 +6,4 @@ pub(super) mod avx512;
 mod permute;
 mod piece_loops;
 pub(super) mod vbmi;
+mod weave;

@@ -10,7 +10,7 @@ use super::super::row_major::{self, Loop, Loops, RowRun};
 use super::super::vector::Vector;
 use super::super::{Deinterleave, Gather, Kernels};
 use super::piece_loops::{self, Ways};
-use super::{avx2, avx512, permute};
+use super::{avx2, avx512, permute, weave};
 use core::arch::asm;
 use core::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
@@ -33,6 +33,7 @@ const TABLE: Kernels = Kernels {
     deinterleave_lines: Some(deinterleave),
     longest: permute::LONGEST,
     permutes: permute::fits,
+    interleave: weave::interleave,
     row_major: Some(row_major),
     picks: Some(PICKS),
     ..avx512::TABLE

@@ -1,0 +1,554 @@
+//! Interleaves streams of units: rows that begin with a unit of each.
+//!
+//! The idea: a register of each of `n` streams makes `n` registers of rows, by shuffles of the whole:
+//! the registers' first half by turns with the second, unit by unit, or the first third with the other
+//! two. Once for each prime factor of `n`, and everything is where it belongs ([`woven`]).
+//!
+//! The trick for targets that begin within a line: rows may be counted from any unit on. From there the
+//! streams take the same turns, but others go first, and those that were first have a unit less.
+//!
+//! # Safety
+//! 1. The CPU must have the features of the level.
+//! 2. Every stream must be readable and the target writable over all rows; they do not overlap.
+//! 3. A fence must follow the last store past the caches.
+
+// As in `generic.rs`.
+#![allow(clippy::inline_always)]
+
+use super::combine::LINE;
+use super::signed;
+use super::strided::{self, Row};
+use super::vector::{Vector, LANE};
+use super::Kernels;
+use crate::math::div_rem;
+use core::mem::MaybeUninit;
+use core::ptr::null;
+
+/// The most streams that are interleaved at a time.
+pub(crate) const MAX_INTERLEAVED: usize = 16;
+
+/// `count` rows of a unit of `unit` bytes from each of `len` streams, which begin `apart` bytes
+/// (backwards: wrapped) from one another.
+#[derive(Clone, Copy)]
+pub(crate) struct Interleave {
+    pub source: *const u8,
+    pub apart: usize,
+    pub len: usize,
+    pub unit: usize,
+    pub count: usize,
+    pub target: *mut u8,
+}
+
+/// Streams that take turns: a line of each in every block.
+#[derive(Clone, Copy)]
+pub(crate) struct Turns {
+    pub sources: [*const u8; MAX_INTERLEAVED],
+    pub len: usize,
+    pub unit: usize,
+    pub target: *mut u8,
+    pub blocks: usize,
+    /// Past the caches, where each stream is prefetched so many bytes ahead; the target is aligned to a
+    /// line then.
+    pub past: Option<usize>,
+}
+
+/// Does all blocks of streams of as many units.
+///
+/// # Safety
+/// 1, 2; 3 if past the caches.
+pub(crate) type Loop = unsafe fn(&[Turns]);
+
+impl Interleave {
+    /// Interleaves all rows; past the caches if streams are to be prefetched so many bytes ahead, and
+    /// the target begins where a unit of a line does.
+    ///
+    /// # Safety
+    /// 1 for `kernels`, 2; 3 if past the caches.
+    pub(crate) unsafe fn run(&self, kernels: &Kernels, past: Option<usize>) {
+        let &Self { len, unit, count, target, .. } = self;
+        let all = len * count;
+        let block = len * div_rem(LINE, unit).0;
+        let kernel = (kernels.interleave)(len, unit).filter(|_| all >= block);
+        let Some(kernel) = kernel else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.one_by_one(kernels) };
+        };
+        let (ahead, rest) = div_rem((target as usize).wrapping_neg() % LINE, unit);
+        let head = if rest == 0 { ahead } else { 0 };
+        let blocks = div_rem(all.saturating_sub(head), block).0;
+        let is_short = head + blocks * block < all;
+        // What is before the first line, and behind the last, is made with its neighbours.
+        // SAFETY: the caller's promise.
+        unsafe {
+            kernel(&[
+                Turns { blocks: usize::from(head > 0), ..self.turns(0) },
+                Turns { blocks, past: past.filter(|_| rest == 0), ..self.turns(head) },
+                Turns { blocks: usize::from(is_short), ..self.turns(all - block) },
+            ]);
+        }
+    }
+
+    /// From a unit of some row on.
+    #[inline(never)]
+    fn turns(&self, first: usize) -> Turns {
+        let &Self { source, apart, len, unit, target, .. } = self;
+        let (row, begin) = div_rem(first, len);
+        let mut sources = [null(); MAX_INTERLEAVED];
+        for (slot, at) in sources.iter_mut().zip(begin..begin + len) {
+            let (at, row) = if at < len { (at, row) } else { (at - len, row + 1) };
+            *slot = source.wrapping_add(apart.wrapping_mul(at)).wrapping_add(row * unit);
+        }
+        let target = target.wrapping_add(first * unit);
+        Turns { sources, len, unit, target, blocks: 0, past: None }
+    }
+
+    /// All units of a stream, and then those of the next.
+    ///
+    /// # Safety
+    /// 2.
+    unsafe fn one_by_one(&self, kernels: &Kernels) {
+        let &Self { mut source, apart, len, unit, count, mut target } = self;
+        for _ in 0..len {
+            let (source_step, target_step) = (signed(unit), signed(len * unit));
+            let row = Row { source, source_step, target, target_step, count, unit };
+            // SAFETY: the caller's promise.
+            unsafe { strided::copy(kernels, row) };
+            source = source.wrapping_add(apart);
+            target = target.wrapping_add(unit);
+        }
+    }
+}
+
+/// How registers are shuffled, for units of some size.
+pub(super) trait Shuffle {
+    type Register: Vector;
+
+    /// The units of two registers by turns.
+    ///
+    /// # Safety
+    /// 1.
+    unsafe fn two(&self, registers: [Self::Register; 2]) -> [Self::Register; 2];
+
+    /// The units of three registers by turns.
+    ///
+    /// # Safety
+    /// 1.
+    unsafe fn three(&self, registers: [Self::Register; 3]) -> [Self::Register; 3];
+
+    /// The units of five and more registers by turns, one after another.
+    ///
+    /// # Safety
+    /// 1.
+    unsafe fn many(
+        &self,
+        _len: usize,
+        _registers: &[Self::Register; MOST_AT_ONCE],
+        _put: impl FnMut(Self::Register),
+    ) {
+    }
+}
+
+/// The largest prime number of streams, and one more.
+pub(super) const MOST_AT_ONCE: usize = 14;
+
+/// All blocks of `N` streams, which has no prime factors but 2 and 3.
+///
+/// # Safety
+/// 1, 2; 3 if past the caches.
+#[inline(always)]
+pub(super) unsafe fn blocks<S: Shuffle, const N: usize>(shuffle: &S, all: &[Turns]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        for turns in all {
+            let mut sources = [null(); N];
+            for (slot, source) in sources.iter_mut().zip(turns.sources) {
+                *slot = source;
+            }
+            let (mut target, mut at) = (turns.target, 0);
+            for _ in 0..turns.blocks * (LINE / S::Register::BYTES) {
+                let mut registers = [S::Register::zero(); N];
+                for (slot, source) in registers.iter_mut().zip(sources) {
+                    *slot = S::Register::load(source.wrapping_add(at));
+                }
+                let rows = woven(shuffle, registers);
+                if let Some(ahead) = turns.past {
+                    for source in sources {
+                        S::Register::prefetch(source.wrapping_add(at + ahead));
+                    }
+                    S::Register::put::<N, true>(rows, target);
+                } else {
+                    S::Register::put::<N, false>(rows, target);
+                }
+                at += S::Register::BYTES;
+                target = target.wrapping_add(N * S::Register::BYTES);
+            }
+        }
+    }
+}
+
+/// A register of each stream on its way to rows.
+#[repr(align(64))]
+#[allow(dead_code)] // used by its address
+struct Scratch([MaybeUninit<u8>; MAX_INTERLEAVED * LINE]);
+
+/// All blocks of any number of streams that the shuffles can do: by way of the first-level cache.
+///
+/// # Safety
+/// 1, 2; 3 if past the caches.
+#[inline(always)]
+pub(super) unsafe fn staged<S: Shuffle>(shuffle: &S, all: &[Turns]) {
+    let Some(&Turns { len, .. }) = all.first() else { return };
+    let (mut stages, mut left, mut count) = ([(0, 0); 4], len, 0);
+    for slot in &mut stages {
+        if left > 1 {
+            let factor = factor(left);
+            *slot = (factor, div_rem(len, factor).0);
+            (left, count) = (div_rem(left, factor).0, count + 1);
+        }
+    }
+    let mut scratch = [const { MaybeUninit::<Scratch>::uninit() }; 2];
+    let rooms = scratch.each_mut().map(|room| room.as_mut_ptr().cast::<u8>());
+    let lines = rooms.map(|room| {
+        let at: [_; MAX_INTERLEAVED] =
+            core::array::from_fn(|at| room.wrapping_add(at * S::Register::BYTES).cast_const());
+        at
+    });
+    let [(first, first_lines), (second, second_lines)] =
+        [(rooms[0], lines[0].as_ptr()), (rooms[1], lines[1].as_ptr())];
+    // SAFETY: the caller's promise.
+    unsafe {
+        for turns in all {
+            let (mut target, mut at) = (turns.target, 0);
+            for _ in 0..turns.blocks * (LINE / S::Register::BYTES) {
+                if let Some(ahead) = turns.past {
+                    for source in turns.sources.iter().take(len) {
+                        S::Register::prefetch(source.wrapping_add(at + ahead));
+                    }
+                }
+                let (mut from, mut offset) = (turns.sources.as_ptr(), at);
+                for (number, &stage_of) in stages.iter().enumerate().take(count) {
+                    let (room, lines) =
+                        if number % 2 == 0 { (first, first_lines) } else { (second, second_lines) };
+                    if number + 1 < count {
+                        stage(shuffle, stage_of, from, offset, room, false);
+                    } else {
+                        stage(shuffle, stage_of, from, offset, target, turns.past.is_some());
+                    }
+                    (from, offset) = (lines, 0);
+                }
+                at += S::Register::BYTES;
+                target = target.wrapping_add(len * S::Register::BYTES);
+            }
+        }
+    }
+}
+
+/// The smallest prime factor of numbers up to 16.
+pub(super) fn factor(number: usize) -> usize {
+    [2, 3, 5, 7].into_iter().find(|factor| number.is_multiple_of(*factor)).unwrap_or(number)
+}
+
+/// Registers in `factor` parts of `len` each: these by turns.
+///
+/// # Safety
+/// As [`staged`]; 3 if past the caches.
+#[inline(always)]
+unsafe fn stage<S: Shuffle>(
+    shuffle: &S,
+    (factor, len): (usize, usize),
+    from: *const *const u8,
+    offset: usize,
+    mut target: *mut u8,
+    past: bool,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let load = |at: usize| S::Register::load((*from.add(at)).wrapping_add(offset));
+        let mut put = |register| {
+            if past {
+                S::Register::put::<1, true>([register], target);
+            } else {
+                S::Register::put::<1, false>([register], target);
+            }
+            target = target.wrapping_add(S::Register::BYTES);
+        };
+        for at in 0..len {
+            match factor {
+                2 => shuffle.two([load(at), load(at + len)]).into_iter().for_each(&mut put),
+                3 => {
+                    let registers = [load(at), load(at + len), load(at + 2 * len)];
+                    shuffle.three(registers).into_iter().for_each(&mut put);
+                }
+                _ => {
+                    let mut registers = [S::Register::zero(); MOST_AT_ONCE];
+                    for (slot, number) in registers.iter_mut().zip(0..factor) {
+                        *slot = load(at + number * len);
+                    }
+                    shuffle.many(factor, &registers, &mut put);
+                }
+            }
+        }
+    }
+}
+
+/// The units of `N` registers by turns.
+///
+/// # Safety
+/// 1.
+#[inline(always)]
+unsafe fn woven<S: Shuffle, const N: usize>(
+    shuffle: &S,
+    mut registers: [S::Register; N],
+) -> [S::Register; N] {
+    let mut left = N;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while left.is_multiple_of(2) {
+            let before = registers;
+            let (first, second) = before.split_at(N / 2);
+            for (slots, (a, b)) in registers.chunks_exact_mut(2).zip(first.iter().zip(second)) {
+                slots.copy_from_slice(&shuffle.two([*a, *b]));
+            }
+            left /= 2;
+        }
+        while left.is_multiple_of(3) {
+            let before = registers;
+            let (first, rest) = before.split_at(N / 3);
+            let (second, third) = rest.split_at(N / 3);
+            let parts = first.iter().zip(second).zip(third);
+            for (slots, ((a, b), c)) in registers.chunks_exact_mut(3).zip(parts) {
+                slots.copy_from_slice(&shuffle.three([*a, *b, *c]));
+            }
+            left /= 3;
+        }
+    }
+    registers
+}
+
+/// Registers whose lanes can be put in order.
+pub(super) trait InOrder: Vector {
+    /// Lane `l` of register `i` is the `l * N + i`-th of all: one behind the other.
+    ///
+    /// # Safety
+    /// 1.
+    unsafe fn in_order<const N: usize>(registers: [Self; N]) -> [Self; N];
+}
+
+/// The number of the register, of so many, that a byte of rows comes from, and which of its bytes it is.
+#[allow(clippy::cast_possible_truncation)] // of no more than 64
+pub(super) const fn origin(byte: usize, unit: usize, registers: usize) -> (u8, u8) {
+    let number = byte / unit;
+    ((number % registers) as u8, (number / registers * unit + byte % unit) as u8)
+}
+
+/// Shuffles within lanes, of units of up to 8 bytes.
+struct Orders {
+    /// Of the halves of two lanes, one behind the other.
+    two: [u8; LANE],
+    /// Of each of three lanes from each of the three: where bytes come from, or 0x80 for none.
+    three: [[[u8; LANE]; 3]; 3],
+}
+
+/// Of units of 1, 2, 4 and 8 bytes.
+static ORDERS: [Orders; 4] = [Orders::of(1), Orders::of(2), Orders::of(4), Orders::of(8)];
+
+impl Orders {
+    #[allow(clippy::indexing_slicing, clippy::large_types_passed_by_value)] // done by the compiler
+    const fn of(unit: usize) -> Self {
+        let (mut two, mut three) = ([0; LANE], [[[0x80; LANE]; 3]; 3]);
+        let mut byte = 0;
+        while byte < 3 * LANE {
+            if byte < LANE {
+                let (half, from) = origin(byte, unit, 2);
+                two[byte] = half * 8 + from;
+            }
+            let (register, from) = origin(byte, unit, 3);
+            three[byte / LANE][register as usize][byte % LANE] = from;
+            byte += 1;
+        }
+        Self { two, three }
+    }
+}
+
+/// By shuffles within lanes.
+pub(super) struct ByLanes<V> {
+    two: V,
+    three: [[V; 3]; 3],
+}
+
+impl<V: InOrder> ByLanes<V> {
+    /// For units of as many bytes as those of some streams.
+    ///
+    /// # Safety
+    /// 1.
+    #[inline(always)]
+    pub(super) unsafe fn of(all: &[Turns]) -> Self {
+        let [first, ..] = &ORDERS;
+        let unit = all.first().map_or(1, |turns| turns.unit);
+        let orders = ORDERS.get(unit.trailing_zeros() as usize).unwrap_or(first);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let three = orders.three.map(|orders| orders.map(|order| V::splat(&order)));
+            Self { two: V::splat(&orders.two), three }
+        }
+    }
+}
+
+impl<V: InOrder> Shuffle for ByLanes<V> {
+    type Register = V;
+
+    #[inline(always)]
+    unsafe fn two(&self, [a, b]: [V; 2]) -> [V; 2] {
+        // SAFETY: the caller's promise.
+        unsafe { V::in_order(a.interleaved::<2>(b)).map(|lanes| lanes.shuffled(self.two)) }
+    }
+
+    #[inline(always)]
+    unsafe fn three(&self, registers: [V; 3]) -> [V; 3] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            V::in_order(self.three.map(|orders| {
+                let mut lanes = V::zero();
+                for (register, order) in registers.into_iter().zip(orders) {
+                    lanes = lanes.or(register.shuffled(order));
+                }
+                lanes
+            }))
+        }
+    }
+}
+
+/// Units of 16 bytes, which need no shuffles: any number of streams, by registers of one or two lanes.
+///
+/// # Safety
+/// 1, 2; 3 if past the caches.
+#[inline(always)]
+pub(super) unsafe fn lanes<V: Vector>(all: &[Turns]) {
+    for &Turns { sources, len, blocks, past, mut target, .. } in all {
+        // Of each register of a few rows, where its first lane is, and how far from there the next.
+        let mut registers = [(null::<u8>(), 0); MAX_INTERLEAVED];
+        let unit = |number: usize| {
+            let (row, stream) = div_rem(number, len);
+            sources.get(stream).map_or(null(), |source| source.wrapping_add(row * LANE))
+        };
+        for (slot, number) in registers.iter_mut().take(len).zip((0..).step_by(V::LANES)) {
+            let (first, next) = (unit(number), unit(number + V::LANES - 1));
+            *slot = (first, (next as usize).wrapping_sub(first as usize));
+        }
+        for at in (0..blocks * LINE).step_by(V::BYTES) {
+            for (first, apart) in registers.iter().take(len) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let register = V::load_lanes(first.wrapping_add(at), *apart);
+                    if past.is_some() {
+                        V::put::<1, true>([register], target);
+                    } else {
+                        V::put::<1, false>([register], target);
+                    }
+                }
+                target = target.wrapping_add(V::BYTES);
+            }
+        }
+    }
+}
+
+/// The loops of a level: the content of a module.
+macro_rules! interleave {
+    (#[$feature:meta] vector: $vector:ty) => {
+        use $crate::copy::kernel::interleave::{self as loops, ByLanes, Loop, Turns};
+
+        #[$feature]
+        unsafe fn blocks<const N: usize>(all: &[Turns]) {
+            // SAFETY: the caller's promise.
+            unsafe { loops::blocks::<_, N>(&ByLanes::<$vector>::of(all), all) };
+        }
+        #[$feature]
+        unsafe fn lanes(all: &[Turns]) {
+            // SAFETY: the caller's promise.
+            unsafe { loops::lanes::<$vector>(all) };
+        }
+        #[$feature]
+        unsafe fn staged(all: &[Turns]) {
+            // SAFETY: the caller's promise.
+            unsafe { loops::staged(&ByLanes::<$vector>::of(all), all) };
+        }
+        /// The loop for so many streams of units of so many bytes.
+        pub(in $crate::copy::kernel) fn interleave(len: usize, unit: usize) -> Option<Loop> {
+            Some(match (len, unit) {
+                (_, 16) => lanes,
+                (2, _) => blocks::<2>,
+                (3, _) => blocks::<3>,
+                (4, _) => blocks::<4>,
+                (6, _) => blocks::<6>,
+                (8, _) => blocks::<8>,
+                (9 | 12 | 16, _) => staged,
+                _ => return None,
+            })
+        }
+    };
+}
+pub(super) use interleave;
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::super::guarded::Guarded;
+    use super::super::levels;
+    use super::{Interleave, MAX_INTERLEAVED};
+
+    const BYTES: usize = 256 << 10;
+    /// What streams get behind each other.
+    const GAP: usize = 7;
+
+    /// At every level, past the caches or not, at the very end or the very begin of memory that may be
+    /// touched; compared unit by unit.
+    fn check(memory: &[Guarded; 2], unit: usize, len: usize, count: usize) {
+        let [from, to] = memory;
+        let (stream, all) = (count * unit, len * count * unit);
+        let (at_end, backwards) = (count.is_multiple_of(2), count.is_multiple_of(3));
+        let first = from.place(len * (stream + GAP) - GAP, at_end);
+        let streams: Vec<*const u8> =
+            (0..len).map(|at| first.wrapping_add(at * (stream + GAP)).cast_const()).collect();
+        let streams: Vec<_> = if backwards { streams.into_iter().rev().collect() } else { streams };
+        let mut expected = Vec::new();
+        for row in 0..count {
+            for stream in &streams {
+                // SAFETY: that many bytes are there.
+                expected.extend_from_slice(unsafe {
+                    std::slice::from_raw_parts(stream.add(row * unit), unit)
+                });
+            }
+        }
+        // Where a unit of a line begins, and where none does.
+        let after = if at_end { count % 2 } else { 0 };
+        let target = to.place(all + after, at_end);
+        let apart = (streams[1] as usize).wrapping_sub(streams[0] as usize);
+        let interleave = Interleave { source: streams[0], apart, len, unit, count, target };
+        for kernels in levels() {
+            for past in [None, Some(1024)] {
+                let past = past.filter(|_| kernels.non_temporal.is_some());
+                // SAFETY: source and target have that many rows.
+                let copied = unsafe {
+                    target.write_bytes(0xEE, all);
+                    interleave.run(kernels, past);
+                    if let Some(stores) = &kernels.non_temporal {
+                        (stores.fence)();
+                    }
+                    std::slice::from_raw_parts(target, all)
+                };
+                assert!(copied == expected, "{unit} B × {len}, {count} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_streams_of_every_width_and_up_to_200_rows() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            for len in 2..=MAX_INTERLEAVED {
+                for count in 1..=200 {
+                    check(&memory, unit, len, count);
+                }
+            }
+        }
+    }
+}
