@@ -1,5 +1,7 @@
 //! How the work of one call is cut into tasks for the caller's threads.
 
+#![forbid(unsafe_code)]
+
 use super::kernel::rules::LOW_THRESHOLDS;
 use crate::error::{number, Error, Fault, Report};
 use crate::math::{div_ceil, div_rem, next_multiple};

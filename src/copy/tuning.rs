@@ -63,7 +63,7 @@ impl Tuning {
 
 /// The loop of this CPU that copies contiguous bytes.
 pub(crate) fn contiguous() -> unsafe fn(*const u8, *mut u8, usize) {
-    of_level(Rules::here().level).copy
+    of_level(Rules::level_here()).copy
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.

@@ -7,6 +7,7 @@ use super::types::{
 use crate::copy::{Executor, Streaming};
 use crate::error::{Error, Fault, Report};
 use core::ffi::c_void;
+use core::mem::MaybeUninit;
 
 /// The caller's thread pool.
 pub(super) struct Pool(libsplit_executor);
@@ -19,7 +20,8 @@ impl Pool {
     ///
     /// # Safety
     /// `executor` must be NULL or valid, with a `parallel_for` that does what its type says.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // on the way of every call, most of which have none
     pub(super) unsafe fn parse(
         executor: *const libsplit_executor,
         report: &mut Report,
@@ -27,15 +29,25 @@ impl Pool {
         if executor.is_null() {
             return Ok(None);
         }
-        let first_version = size_of::<libsplit_executor>();
         // SAFETY: the caller's promise.
-        let executor = unsafe { versioned(executor, "executor", first_version, report) }?;
+        unsafe { Self::read(executor, report) }.map(Some)
+    }
+
+    /// # Safety
+    /// As [`Pool::parse`]; not NULL.
+    #[inline(never)]
+    unsafe fn read(executor: *const libsplit_executor, report: &mut Report) -> Result<Self, Fault> {
+        let first_version = size_of::<libsplit_executor>();
+        let mut room = MaybeUninit::uninit();
+        // SAFETY: the caller's promise.
+        let executor =
+            unsafe { *versioned(executor, "executor", first_version, &mut room, report)? };
         let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
         check_flags("executor", executor.flags, known, report)?;
         if executor.parallel_for.is_none() && executor.flags == 0 {
             return report.refuse(Error::Null { argument: "executor.parallel_for" });
         }
-        Ok(Some(Self(executor)))
+        Ok(Self(executor))
     }
 }
 

@@ -85,7 +85,7 @@ pub unsafe extern "C" fn libsplit_count(
     error: *mut libsplit_error,
 ) -> libsplit_status {
     // SAFETY: the caller's promise.
-    unsafe { guard(error, |report| describe::count(input, params, count, report)) }
+    unsafe { guard!(error, |report| describe::count(input, params, count, report)) }
 }
 
 /// libsplit_infer() fills rank, dtype, shape, strides (packed ones, where strides is not NULL),
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn libsplit_infer(
 ) -> libsplit_status {
     // SAFETY: the caller's promise.
     unsafe {
-        guard(error, |report| describe::infer(input, params, outputs, num_outputs, error, report))
+        guard!(error, |report| describe::infer(input, params, outputs, num_outputs, error, report))
     }
 }
 
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn libsplit_view(
 ) -> libsplit_status {
     // SAFETY: the caller's promise.
     unsafe {
-        guard(error, |report| describe::view(input, params, outputs, num_outputs, error, report))
+        guard!(error, |report| describe::view(input, params, outputs, num_outputs, error, report))
     }
 }
 
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn libsplit_copy(
 ) -> libsplit_status {
     // SAFETY: the caller's promise.
     unsafe {
-        guard(error, |report| {
+        guard!(error, |report| {
             copies::copy(input, params, outputs, num_outputs, executor, error, report)
         })
     }
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn libsplit_plan_init(
 ) -> libsplit_status {
     // SAFETY: the caller's promise.
     unsafe {
-        guard(error, |report| {
+        guard!(error, |report| {
             plans::init(plan, plan_size, input, params, outputs, num_outputs, error, report)
         })
     }
@@ -315,7 +315,7 @@ pub unsafe extern "C" fn libsplit_plan_copy(
 ) -> libsplit_status {
     // SAFETY: the caller's promise.
     unsafe {
-        guard(error, |report| {
+        guard!(error, |report| {
             let (input, outputs) = (input.cast(), outputs.cast());
             plans::copy(plan, input, outputs, num_outputs, executor, error, report)
         })
@@ -350,7 +350,7 @@ pub unsafe extern "C" fn libsplit_plan_view(
 ) -> libsplit_status {
     // SAFETY: the caller's promise.
     unsafe {
-        guard(error, |report| {
+        guard!(error, |report| {
             plans::view(plan, input.cast(), outputs.cast(), num_outputs, error, report)
         })
     }

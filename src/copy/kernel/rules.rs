@@ -4,6 +4,8 @@
 //! Rules are a pure function of what the CPU says of itself ([`Rules::of`]), found out once: under a
 //! hypervisor to ask takes microseconds.
 
+#![forbid(unsafe_code)]
+
 use super::cpu::{Cpu, Level, Vendor};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -25,6 +27,9 @@ pub(in super::super) struct Rules {
 }
 
 const MIB: usize = 1 << 20;
+
+/// The rules for this CPU, once they have been asked for: packed.
+static HERE: AtomicU64 = AtomicU64::new(0);
 
 impl Rules {
     /// The rules for a CPU.
@@ -95,7 +100,6 @@ impl Rules {
     /// The rules for this CPU; in a build with `--cfg libsplit_level="avx2"`, or another one, with loops
     /// of that level at the most.
     pub(in super::super) fn here() -> Self {
-        static HERE: AtomicU64 = AtomicU64::new(0);
         let known = HERE.load(Relaxed);
         if known != 0 {
             return Self::unpacked(known);
@@ -104,6 +108,19 @@ impl Rules {
         rules.level = rules.level.min(FORCED);
         HERE.store(rules.packed(), Relaxed);
         rules
+    }
+
+    /// The level alone.
+    #[inline]
+    pub(in super::super) fn level_here() -> Level {
+        match HERE.load(Relaxed) {
+            0 => Self::here().level,
+            known => Self::level_of(known),
+        }
+    }
+
+    fn level_of(word: u64) -> Level {
+        LEVELS.get((word & 0xFF) as usize).copied().unwrap_or(Level::Portable)
     }
 
     /// All of it in one word, which is not 0.
@@ -119,7 +136,7 @@ impl Rules {
     fn unpacked(word: u64) -> Self {
         let field = |shift: u32, bits: u32| (word >> shift & ((1 << bits) - 1)) as usize;
         Self {
-            level: LEVELS.get(field(0, 8)).copied().unwrap_or(Level::Portable),
+            level: Self::level_of(word),
             budget: field(32, 32).saturating_mul(PAGE),
             threads: field(8, 8),
             prefetch: field(24, 8) * PREFETCH_UNIT,
