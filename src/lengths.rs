@@ -117,29 +117,24 @@ impl<'a> Lengths<'a> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // on the way of every call
     pub(crate) fn checked(&self, index: i64) -> i64 {
-        if self.dtype == DType::Int64 {
-            let at = self.data.wrapping_offset(offset_of(index * self.bit_stride));
-            // SAFETY: by the promise of `from_raw`; whole bytes have no offset in bits.
-            return unsafe { at.cast::<i64>().read_unaligned() };
-        }
-        let bits = self.bit_offset + index * self.bit_stride;
-        // SAFETY: as above.
-        unsafe { read(self.data, bits, self.dtype) }.unwrap_or(-1)
+        self.value(index).unwrap_or(-1)
     }
 
     /// [`Lengths::get`] without an error.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // most lists are read at once
+    #[allow(clippy::inline_always)] // most lists are of these types
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.len && self.is_known());
-        let data = self.data;
-        if self.dtype == DType::Int64 {
-            let at = data.wrapping_offset(offset_of(index * self.bit_stride));
-            // SAFETY: as below; whole bytes have no offset in bits.
-            return Some(unsafe { at.cast::<i64>().read_unaligned() });
-        }
+        let bits = self.bit_offset + index * self.bit_stride;
+        let at = self.data.wrapping_offset(offset_of(bits));
         // SAFETY: the element is readable by the promise of `from_raw` or of the borrowed slice.
-        unsafe { read(data, self.bit_offset + index * self.bit_stride, self.dtype) }
+        unsafe {
+            match self.dtype {
+                DType::Int64 => Some(at.cast::<i64>().read_unaligned()),
+                DType::Int32 => Some(at.cast::<i32>().read_unaligned().into()),
+                dtype => read(self.data, bits, dtype),
+            }
+        }
     }
 }
 
@@ -176,8 +171,6 @@ unsafe fn read(data: *const u8, bits: i64, dtype: DType) -> Option<i64> {
         }};
     }
     match dtype {
-        DType::Int64 => Some(number!(i64)),
-        DType::Int32 => Some(number!(i32).into()),
         DType::Int16 => Some(number!(i16).into()),
         DType::Int8 => Some(number!(i8).into()),
         DType::Uint64 => i64::try_from(number!(u64)).ok(),

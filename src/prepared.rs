@@ -6,6 +6,8 @@ use crate::error::{number, Error, Report, Which};
 use crate::ffi::libsplit_plan_size;
 use crate::ffi::parse::Call;
 use crate::ffi::plans;
+use crate::ffi::reads::Reads;
+use crate::span::Span;
 use crate::split::reason;
 use crate::view::{Layout, View};
 use alloc::boxed::Box;
@@ -55,7 +57,7 @@ impl<T: Element> Plan<T> {
         let mut report = Report::default();
         // SAFETY: as much memory is there, and nothing else lies in it.
         let made = unsafe {
-            plans::make(place, bytes, call, None, pieces.len(), core::ptr::null(), &mut report)
+            plans::make(place, bytes, call, None, pieces.len(), Reads::nothing(), &mut report)
         };
         made.map_err(|fault| reason(report, fault))?;
         let (least, offset) = (input.least_len(), input.offset());
@@ -133,4 +135,4 @@ impl<T: Element> Plan<T> {
 }
 
 /// What else outputs must not lie over: the borrow checker has seen to it.
-const NO_OTHERS: [(Which, crate::span::Span); 0] = [];
+const NO_OTHERS: [(Which, Span); 3] = [(Which::Error, Span::NOWHERE); 3];

@@ -34,8 +34,12 @@ pub(super) unsafe fn copy(
         let mut room = MaybeUninit::uninit();
         let call =
             Call::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room, report)?;
-        let pool = Pool::parse(executor, report)?;
-        let pool = pool.as_ref().map(|pool| pool as &dyn Executor);
+        let (given, mut pool);
+        pool = None::<&dyn Executor>;
+        if !executor.is_null() {
+            given = Pool::parse(executor, report)?;
+            pool = Some(&given);
+        }
         let outputs = parse::descriptors(outputs, num_outputs, report)?;
         copy_parsed(call, outputs, pool, Reads::new(call, error, executor), report)
     }

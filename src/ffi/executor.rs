@@ -16,27 +16,15 @@ pub(super) struct Pool(libsplit_executor);
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// The executor, if there is one.
+    /// The executor.
     ///
     /// # Safety
-    /// `executor` must be NULL or valid, with a `parallel_for` that does what its type says.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // on the way of every call, most of which have none
+    /// `executor` must be valid, with a `parallel_for` that does what its type says.
+    #[inline(never)] // most calls have none
     pub(super) unsafe fn parse(
         executor: *const libsplit_executor,
         report: &mut Report,
-    ) -> Result<Option<Self>, Fault> {
-        if executor.is_null() {
-            return Ok(None);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { Self::read(executor, report) }.map(Some)
-    }
-
-    /// # Safety
-    /// As [`Pool::parse`]; not NULL.
-    #[inline(never)]
-    unsafe fn read(executor: *const libsplit_executor, report: &mut Report) -> Result<Self, Fault> {
+    ) -> Result<Self, Fault> {
         let first_version = size_of::<libsplit_executor>();
         let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
@@ -116,7 +104,7 @@ mod tests {
             };
             // SAFETY: a whole structure, without a function to call.
             let pool = unsafe { Pool::parse(&raw const stated, &mut Report::default()) };
-            pool.unwrap().unwrap().streaming()
+            pool.unwrap().streaming()
         };
         let (read_next, never) = (LIBSPLIT_FLAG_OUTPUTS_READ_NEXT, LIBSPLIT_FLAG_NEVER_STREAM);
         assert_eq!(streaming(read_next), Streaming::OutputsReadNext);

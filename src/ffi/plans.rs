@@ -133,7 +133,8 @@ pub(super) unsafe fn init(
         } else {
             Some(parse::descriptors(outputs, num_outputs, report)?)
         };
-        make(plan, plan_size, call, outputs, num_outputs, error, report)
+        let reads = Reads::new(call, error, null());
+        make(plan, plan_size, call, outputs, num_outputs, reads, report)
     }
 }
 
@@ -147,7 +148,7 @@ pub(crate) unsafe fn make(
     call: &Call<'_>,
     outputs: Option<&[libsplit_tensor]>,
     num_outputs: usize,
-    error: *const libsplit_error,
+    reads: Reads<'_>,
     report: &mut Report,
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
@@ -182,7 +183,7 @@ pub(crate) unsafe fn make(
             are_packed &= layout.is_none_or(|(_, is_packed)| is_packed);
         }
         let memory = Span { start: place as usize, end: (place as usize).wrapping_add(arrays.end) };
-        check_apart(memory, call, given, geometry.output_rank(), error, report)?;
+        check_apart(memory, reads, given, geometry.output_rank(), report)?;
         Writer { place, arrays, outputs, has_strided_outputs: !are_packed }.write(
             &call.input,
             split,
@@ -196,14 +197,13 @@ pub(crate) unsafe fn make(
 #[inline(never)]
 fn check_apart(
     plan: Span,
-    call: &Call<'_>,
+    reads: Reads<'_>,
     outputs: &[libsplit_tensor],
     rank: usize,
-    error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
     let argument = "plan";
-    if let Some(other) = Reads::new(call, error, null()).under(plan) {
+    if let Some(other) = reads.under(plan) {
         return report.refuse(Error::ArrayOverlap { argument, other });
     }
     for (index, output) in outputs.iter().enumerate().filter(|(_, output)| !is_unwanted(output)) {
@@ -449,8 +449,12 @@ pub(super) unsafe fn copy(
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
-        let pool = Pool::parse(executor, report)?;
-        let pool = pool.as_ref().map(|pool| pool as &dyn Executor);
+        let (given, mut pool);
+        pool = None::<&dyn Executor>;
+        if !executor.is_null() {
+            given = Pool::parse(executor, report)?;
+            pool = Some(&given);
+        }
         let others = [
             (Which::Output(0), Span::of_array(outputs, num_outputs)),
             (Which::Executor, Span::of(executor)),
@@ -465,13 +469,13 @@ pub(super) unsafe fn copy(
 /// # Safety
 /// As [`super::libsplit_plan_copy`].
 #[inline(always)]
-pub(crate) unsafe fn copy_on<const N: usize>(
+pub(crate) unsafe fn copy_on(
     plan: *const libsplit_plan,
     input: *const u8,
     outputs: *const *mut u8,
     num_outputs: usize,
     pool: Option<&dyn Executor>,
-    others: [(Which, Span); N],
+    others: [(Which, Span); 3],
     report: &mut Report,
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
@@ -507,7 +511,8 @@ pub(crate) unsafe fn copy_on<const N: usize>(
         if !seen.are_apart() {
             seen.check_closely(&plan.transfer(input, targets), report)?;
         }
-        for (other, read) in [(Which::Plan, plan.span())].into_iter().chain(others) {
+        let [first, second, third] = others;
+        for (other, read) in [(Which::Plan, plan.span()), first, second, third] {
             if !read.is_apart(seen.trail.hull) {
                 check_read(&plan.transfer(input, targets), read, other, report)?;
             }

@@ -241,6 +241,7 @@ pub struct libsplit_tensor {
 
 impl libsplit_tensor {
     /// All zero: an output that is not wanted, and what descriptors are started from.
+    /// cbindgen:ignore
     pub const ZERO: Self = Self {
         data: null_mut(),
         data_bytes: 0,
