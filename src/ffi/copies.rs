@@ -56,7 +56,7 @@ pub(crate) unsafe fn copy_parsed(
     report: &mut Report,
 ) -> Result<(), Fault> {
     let geometry = &call.plan.geometry;
-    // SAFETY: the caller's promise.
+    // SAFETY: promises 1 and 2.
     unsafe {
         let input = call.input.span(geometry.elements, Which::Input, report)?;
         let seen = Seen::all(&call.plan, outputs, input, report);
@@ -103,7 +103,7 @@ impl Seen {
         let expected = Expected::new(&plan.geometry);
         let mut seen = Self { outputs: Outputs::new(input), arrays: Span::NOWHERE };
         for (piece, output) in Wanted::new(plan, outputs) {
-            // SAFETY: the caller's promise.
+            // SAFETY: promises 1 and 2.
             unsafe {
                 if let Some((span, arrays)) = expected.plain(piece.len, output) {
                     seen.arrays = seen.arrays.hull(arrays);
@@ -130,7 +130,7 @@ impl Seen {
     ) -> Result<(), Fault> {
         let Piece { index, len, .. } = piece;
         let which = Which::Output(index);
-        // SAFETY: the caller's promise.
+        // SAFETY: promises 1 and 2.
         let (tensor, elements) = unsafe { parse_output(geometry, index, len, output, report) }?;
         for array in [Some(tensor.shape), tensor.strides].into_iter().flatten() {
             self.arrays = self.arrays.hull(Span::of_slice(array));
@@ -264,7 +264,7 @@ impl<'a> Job<'a> {
     /// As [`copy::run`]; see [`copy::is_small`].
     #[inline(never)]
     unsafe fn run_small(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: promises 1 and 2.
         unsafe {
             copy::run_small(&self.call.plan.geometry, self.call.input.data, self.parts());
         }

@@ -375,7 +375,7 @@ pub(super) unsafe fn count(
     count: *mut usize,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1.
     unsafe {
         let mut room = MaybeUninit::uninit();
         let call = Call::parse(input, params, None, Look::AtShape, &mut room, report)?;

@@ -123,7 +123,7 @@ pub(super) unsafe fn init(
     error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promises 1 and 2.
     unsafe {
         let mut room = MaybeUninit::uninit();
         let call =
@@ -151,7 +151,7 @@ pub(crate) unsafe fn make(
     reads: Reads<'_>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promises 1 and 2.
     unsafe {
         let split = &call.plan;
         let geometry = split.geometry;
@@ -447,7 +447,7 @@ pub(super) unsafe fn copy(
     error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1.
     unsafe {
         let (given, mut pool);
         pool = None::<&dyn Executor>;
@@ -478,7 +478,7 @@ pub(crate) unsafe fn copy_on(
     others: [(Which, Span); 3],
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promises 1 and 3.
     unsafe {
         let plan = Planned::read(plan, num_outputs, report)?;
         let head = plan.head;
@@ -552,7 +552,7 @@ pub(super) unsafe fn view(
     error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promises 1 and 3.
     unsafe {
         let plan = Planned::read(plan, num_outputs, report)?;
         if num_outputs == 0 {
