@@ -155,7 +155,7 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_view`: whatever the operator's rules refuse.
     pub fn to_vecs<T: Element>(&self, input: &View<'_, T>) -> Result<Vec<Vec<T>>, Error> {
-        self.to_vecs_on(input, None)
+        self.vecs_on(input, None)
     }
 
     /// [`Split::to_vecs`] with the work given to an executor, where there is enough of it.
@@ -167,10 +167,10 @@ impl<'a> Split<'a> {
         input: &View<'_, T>,
         executor: &dyn Executor,
     ) -> Result<Vec<Vec<T>>, Error> {
-        self.to_vecs_on(input, Some(executor))
+        self.vecs_on(input, Some(executor))
     }
 
-    fn to_vecs_on<T: Element>(
+    fn vecs_on<T: Element>(
         &self,
         input: &View<'_, T>,
         executor: Option<&dyn Executor>,
