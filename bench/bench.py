@@ -205,8 +205,7 @@ def run(args: argparse.Namespace) -> report.Results:
             gc.collect()
         if args.calls:
             results.empty_python_call = calls.empty_python_call()
-            builds = {name: (path, everyone[name].library) for name, path in args.library}
-            results.costs = calls.costs(builds, args.build / "bench/one_call")
+            results.costs = calls.costs(dict(args.library), args.build / "bench/one_call")
         if args.inside:
             results.inside = inside_onnxruntime(args)
     except KeyboardInterrupt:

@@ -43,12 +43,9 @@ static inline double time_calls(int32_t (*call)(const void *), const void *data,
 typedef libsplit_status (*copy_fn)(const libsplit_tensor *, const libsplit_params *,
                                    const libsplit_tensor *, size_t, const libsplit_executor *,
                                    libsplit_error *);
-typedef libsplit_status (*view_fn)(const libsplit_tensor *, const libsplit_params *,
-                                   libsplit_tensor *, size_t, libsplit_error *);
 
 struct split {
     copy_fn copy;
-    view_fn view;
     const libsplit_tensor *input;
     const libsplit_params *params;
     libsplit_tensor *outputs;
@@ -62,17 +59,8 @@ static int32_t call_copy(const void *data) {
                        split->executor, NULL);
 }
 
-static int32_t call_view(const void *data) {
-    const struct split *split = data;
-    return split->view(split->input, split->params, split->outputs, split->num_outputs, NULL);
-}
-
 double time_copy(const struct split *split, size_t calls) {
     return time_calls(call_copy, split, calls);
-}
-
-double time_view(const struct split *split, size_t calls) {
-    return time_calls(call_view, split, calls);
 }
 
 /* The ceiling: as many bytes, copied flat */

@@ -43,7 +43,7 @@ class Executor(Structure):
 
 
 class Split(Structure):
-    _fields_ = [("copy", c_void_p), ("view", c_void_p), ("input", POINTER(Tensor)),
+    _fields_ = [("copy", c_void_p), ("input", POINTER(Tensor)),
                 ("params", POINTER(Params)), ("outputs", POINTER(Tensor)),
                 ("num_outputs", c_size_t), ("executor", POINTER(Executor))]
 
@@ -75,7 +75,7 @@ class Native:
     def __init__(self, path: pathlib.Path):
         self.library = ctypes.CDLL(str(path))
         self.library.pool_new.restype = c_void_p
-        for name in ["time_copy", "time_view", "time_flat", "time_rows"]:
+        for name in ["time_copy", "time_flat", "time_rows"]:
             function = getattr(self.library, name)
             function.argtypes = [c_void_p, c_size_t]
             function.restype = c_double
@@ -119,7 +119,6 @@ class Libsplit:
         outputs = (Tensor * len(targets))(*(
             tensor(target, target.flags.c_contiguous) for target in targets))
         split = Split(copy=ctypes.cast(self.library.libsplit_copy, c_void_p),
-                      view=ctypes.cast(self.library.libsplit_view, c_void_p),
                       input=ctypes.pointer(tensor(source, source.flags.c_contiguous)),
                       params=ctypes.pointer(params), outputs=outputs, num_outputs=len(targets))
         if threads > 1:
@@ -129,13 +128,6 @@ class Libsplit:
                 pool=self.native.pool(threads), max_tasks=threads))
         self._check(split)
         return split
-
-    @staticmethod
-    def room_for_strides(split: Split) -> None:
-        """What a view needs in its outputs, and a copy does not."""
-        for i in range(split.num_outputs):
-            output = split.outputs[i]
-            output.strides = (c_int64 * output.rank)()
 
     def _check(self, split: Split) -> None:
         """Makes the call once, for its message if it fails."""

@@ -7,7 +7,7 @@ import dataclasses
 import pathlib
 import statistics
 
-from calls import Cost
+from calls import FORMS, Cost
 from workloads import MIB, Workload
 
 FLAT = ["plain", "stream", "wide", "strings"]
@@ -114,7 +114,7 @@ def tables(results: Results) -> str:
         here = [of for key, of in cases.items() if key[1:] == (threads, offset)]
         text += ["", _ratios(here, results.libraries), ""]
     if results.costs:
-        text += ["## A call, float32 [1,columns] axis 1 into three", "", _costs(results.costs), "",
+        text += ["## A call, float32 [1,columns] axis 1", "", _costs(results.costs), "",
                  f"A call from Python that does nothing takes {results.empty_python_call:.0f} ns: "
                  "part of what every other library takes here, but not libsplit, memcpy and flat.",
                  ""]
@@ -190,8 +190,9 @@ def _marked(row: Row, text: str) -> str:
 
 
 def _costs(costs: list[Cost]) -> str:
-    return markdown(["", "function", "columns", "ns", "instructions"], [
-        [cost.library, cost.function, str(cost.columns), f"{cost.nanoseconds:.0f}",
+    return markdown(["", "call", "pieces", "columns", "ns", "ns a piece", "instructions"], [
+        [cost.library, FORMS[cost.form], str(cost.pieces), str(cost.columns),
+         f"{cost.nanoseconds:.1f}", f"{cost.nanoseconds / cost.pieces:.1f}",
          "valgrind is not installed" if cost.instructions is None else f"{cost.instructions}"]
         for cost in costs], text_columns=2)
 

@@ -1,5 +1,7 @@
 //! Element types: the numbers, names and widths of ONNX `TensorProto.DataType`.
 
+#![forbid(unsafe_code)]
+
 use core::fmt;
 
 macro_rules! dtypes {

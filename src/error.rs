@@ -1,5 +1,7 @@
 //! Everything that can be wrong with a call: one variant a rule, one [`ErrorKind`] a status.
 
+#![forbid(unsafe_code)]
+
 use crate::dtype::DType;
 use crate::operator::Operator;
 use core::ffi::CStr;

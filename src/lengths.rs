@@ -8,14 +8,15 @@ use core::marker::PhantomData;
 /// boundary from a descriptor.
 #[derive(Debug, Clone, Copy)]
 pub struct Lengths<'a> {
-    /// Element 0; `None` = values not known yet.
-    data: Option<*const u8>,
+    /// Element 0; NULL = values not known yet.
+    data: *const u8,
     /// First element's offset in bits from `data`.
     bit_offset: i64,
     /// Bits from one element to the next.
     bit_stride: i64,
-    /// `None` for a scalar.
-    len: Option<i64>,
+    /// 1 for a scalar.
+    len: i64,
+    is_scalar: bool,
     dtype: DType,
     borrowed: PhantomData<&'a [u8]>,
 }
@@ -52,10 +53,11 @@ impl<'a> Lengths<'a> {
         #[allow(clippy::cast_possible_wrap)]
         let len = lengths.len() as i64;
         Self {
-            data: Some(lengths.as_ptr().cast()),
+            data: lengths.as_ptr().cast(),
             bit_offset: 0,
             bit_stride: T::DTYPE.bits().into(),
-            len: Some(len),
+            len,
+            is_scalar: false,
             dtype: T::DTYPE,
             borrowed: PhantomData,
         }
@@ -64,22 +66,24 @@ impl<'a> Lengths<'a> {
     /// One number: SplitToSequence's length of every piece.
     #[must_use]
     pub fn scalar<T: Length>(length: &'a T) -> Self {
-        Self { len: None, ..Self::list(core::slice::from_ref(length)) }
+        Self { is_scalar: true, ..Self::list(core::slice::from_ref(length)) }
     }
 
-    /// The lengths at `data`; `len` `None` for a scalar; `data` `None` = values not known yet.
+    /// The lengths at `data`; `len` `None` for a scalar; `data` NULL = values not known yet.
     ///
     /// # Safety
     /// Every element from 0 to `len`, `bit_stride` bits apart from `bit_offset` on, must be
-    /// readable for `'a` where `data` is not `None`.
+    /// readable for `'a` where `data` is not NULL.
     pub(crate) unsafe fn from_raw(
-        data: Option<*const u8>,
+        data: *const u8,
         bit_offset: i64,
         bit_stride: i64,
         len: Option<i64>,
         dtype: DType,
     ) -> Self {
-        Self { data, bit_offset, bit_stride, len, dtype, borrowed: PhantomData }
+        let is_scalar = len.is_none();
+        let len = len.unwrap_or(1);
+        Self { data, bit_offset, bit_stride, len, is_scalar, dtype, borrowed: PhantomData }
     }
 
     pub(crate) fn dtype(&self) -> DType {
@@ -88,7 +92,7 @@ impl<'a> Lengths<'a> {
 
     /// Number of entries of a list, `None` for a scalar.
     pub(crate) fn len(&self) -> Option<i64> {
-        self.len
+        (!self.is_scalar).then_some(self.len)
     }
 
     /// Whether all entries are one and the same in memory.
@@ -97,7 +101,7 @@ impl<'a> Lengths<'a> {
     }
 
     pub(crate) fn is_known(&self) -> bool {
-        self.data.is_some() || self.len == Some(0)
+        !self.data.is_null() || self.len == 0
     }
 
     /// Entry `index` as a number. `index` is below the length, and the values are known.
@@ -109,19 +113,28 @@ impl<'a> Lengths<'a> {
         }
     }
 
-    /// [`Lengths::get`] without an error, which the rules have seen to.
+    /// Entry `index`, which the rules have checked; -1 where it is the rest.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // most lists are read at once
+    #[allow(clippy::inline_always)] // on the way of every call
+    pub(crate) fn checked(&self, index: i64) -> i64 {
+        self.value(index).unwrap_or(-1)
+    }
+
+    /// [`Lengths::get`] without an error.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // most lists are of these types
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
-        debug_assert!(index >= 0 && index < self.len.unwrap_or(1));
-        let Some(data) = self.data else { return Some(0) };
-        if self.dtype == DType::Int64 {
-            let at = data.wrapping_offset(offset_of(index * self.bit_stride));
-            // SAFETY: as below; whole bytes have no offset in bits.
-            return Some(unsafe { at.cast::<i64>().read_unaligned() });
-        }
+        debug_assert!(index >= 0 && index < self.len && self.is_known());
+        let bits = self.bit_offset + index * self.bit_stride;
+        let at = self.data.wrapping_offset(offset_of(bits));
         // SAFETY: the element is readable by the promise of `from_raw` or of the borrowed slice.
-        unsafe { read(data, self.bit_offset + index * self.bit_stride, self.dtype) }
+        unsafe {
+            match self.dtype {
+                DType::Int64 => Some(at.cast::<i64>().read_unaligned()),
+                DType::Int32 => Some(at.cast::<i32>().read_unaligned().into()),
+                dtype => read(self.data, bits, dtype),
+            }
+        }
     }
 }
 
@@ -158,8 +171,6 @@ unsafe fn read(data: *const u8, bits: i64, dtype: DType) -> Option<i64> {
         }};
     }
     match dtype {
-        DType::Int64 => Some(number!(i64)),
-        DType::Int32 => Some(number!(i32).into()),
         DType::Int16 => Some(number!(i16).into()),
         DType::Int8 => Some(number!(i8).into()),
         DType::Uint64 => i64::try_from(number!(u64)).ok(),

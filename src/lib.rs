@@ -37,7 +37,7 @@
 //! | `overlap.rs`, `order.rs` | what lies over what |
 //! | `copy/` | bytes moved |
 //! | `ffi/` | the C API: pointers parsed, plans, and the guard |
-//! | `view.rs`, `split.rs`, `element.rs` | this Rust API |
+//! | `view.rs`, `split.rs`, `prepared.rs`, `element.rs` | this Rust API |
 
 #![cfg_attr(not(test), no_std)]
 // Numbers from callers must never panic; see tests for what does.
@@ -64,6 +64,8 @@ mod overlap;
 mod parts;
 mod place;
 mod plan;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+mod prepared;
 mod rules;
 mod shape;
 mod span;
@@ -80,6 +82,8 @@ pub use element::Element;
 pub use error::{Error, ErrorKind, Which};
 pub use lengths::{Length, Lengths};
 pub use operator::Operator;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+pub use prepared::Plan;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub use split::Split;

@@ -1,6 +1,8 @@
 //! Arithmetic that cannot panic. Nobody here divides by 0 or takes steps of 0, but the compiler need
 //! not be able to see that.
 
+#![forbid(unsafe_code)]
+
 use core::ops::Range;
 
 /// Quotient and rest by what is not 0.

@@ -1,5 +1,7 @@
 //! Which operator version governs, and which element types it allows.
 
+#![forbid(unsafe_code)]
+
 use crate::dtype::DType;
 use crate::error::Error;
 use core::fmt;

@@ -1,6 +1,8 @@
 //! Numbers visited in the order of their keys, without a heap and on a small stack: what ascends
 //! already is merged, anything else is taken a block of the lowest at a time.
 
+#![forbid(unsafe_code)]
+
 use core::ops::ControlFlow;
 
 /// So many ascending runs are merged.

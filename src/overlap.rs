@@ -7,6 +7,8 @@
 //! strides nest, as in all layouts that people have, hardly an index per axis is left; where the
 //! search would take too long it gives up and says so.
 
+#![forbid(unsafe_code)]
+
 use crate::order::{in_order, MANY};
 use crate::span::Span;
 use core::ops::ControlFlow;

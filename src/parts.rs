@@ -56,6 +56,15 @@ pub(crate) struct PlannedPart {
     pub len: i64,
 }
 
+impl PlannedPart {
+    /// On its way to `target`.
+    #[inline]
+    pub(crate) fn to(&self, target: *mut u8) -> Part {
+        let &Self { index, offset, len } = self;
+        Part { index, offset, len, target }
+    }
+}
+
 /// The parts of a copy, in the order of the pieces.
 #[derive(Clone, Copy)]
 pub(crate) enum Parts<'a> {
@@ -103,9 +112,9 @@ impl Iterator for Iter<'_> {
                 Some(part)
             }
             Parts::Planned { parts, targets } => {
-                let &PlannedPart { index, offset, len } = parts.get(self.next)?;
+                let part = parts.get(self.next)?;
                 self.next += 1;
-                Some(Part { index, offset, len, target: targets.get(index) })
+                Some(part.to(targets.get(part.index)))
             }
             Parts::Ruled { pieces, targets } => loop {
                 let index = self.next;

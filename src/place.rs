@@ -1,22 +1,27 @@
 //! Where pieces lie in the input: what makes views of them.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::inline_always)] // on the way of every view
 
 use crate::plan::{Geometry, Piece};
 use crate::shape::{self, usize_of};
-use crate::tensor::{byte_reach, Tensor};
+use crate::tensor::Tensor;
 
-/// An input as views see it.
+/// An input as views see it. Lengths are counted in units: bytes, or bits of sub-byte types.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub has_elements: bool,
     /// The input's own strides, where it has such and elements that they matter to.
     pub strides: Option<&'a [i64]>,
-    /// Elements from one step on the split axis to the next.
+    /// From one step on the split axis to the next.
     step: i64,
-    /// The lowest and the highest element of the first step, in elements from its first.
-    reach: (i64, i64),
-    bit_offset: i64,
+    /// Where the first step begins and ends, from its first element on.
+    low: i64,
+    end: i64,
+    /// Where the input's first element begins.
+    begin: i64,
+    /// Units to bytes.
+    shift: u32,
 }
 
 /// A piece where it lies in the input.
@@ -54,7 +59,19 @@ impl<'a> Place<'a> {
         if geometry.extent == 1 {
             step = 0;
         }
-        Self { has_elements, strides, step, reach, bit_offset: input.bit_offset.into() }
+        let bits = i64::from(geometry.dtype.bits());
+        let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
+        // Within the input's reach, which was checked, as is all that follows.
+        let (low, high) = reach;
+        Self {
+            has_elements,
+            strides,
+            step: step.wrapping_mul(unit),
+            low: low.wrapping_mul(unit),
+            end: high.wrapping_add(1).wrapping_mul(unit),
+            begin: input.bit_offset.into(),
+            shift,
+        }
     }
 
     /// Whether a piece of `len` steps lies in the input as a packed tensor would.
@@ -74,26 +91,21 @@ impl<'a> Place<'a> {
 
     /// Where a piece lies.
     #[inline(always)]
-    pub(crate) fn of(&self, geometry: &Geometry<'_>, piece: Piece) -> View {
+    pub(crate) fn of(&self, piece: Piece) -> View {
         if !self.has_elements {
             return View { ahead: 0, bit_offset: 0, bytes: 0 };
         }
-        let bits = geometry.dtype.bits();
-        let begin = piece.offset.wrapping_mul(self.step);
-        let (ahead, bit_offset) = if bits >= 8 {
-            (begin.wrapping_mul(i64::from(bits / 8)), 0)
-        } else {
-            let begin = begin.wrapping_mul(bits.into()).wrapping_add(self.bit_offset);
-            (begin >> 3, begin & 7)
-        };
+        let mask = (1 << self.shift) - 1;
+        let begin = piece.offset.wrapping_mul(self.step).wrapping_add(self.begin);
+        let bit_offset = begin & mask;
         let mut bytes = 0;
         if piece.len > 0 {
-            // Within the input's reach, which was checked.
             let last = (piece.len - 1).wrapping_mul(self.step);
-            let (low, high) = self.reach;
-            let (low, high) = (low.wrapping_add(last.min(0)), high.wrapping_add(last.max(0)));
-            bytes = byte_reach(low, high, bits, bit_offset).map_or(0, |reach| reach.bytes);
+            let low = self.low.wrapping_add(last.min(0)).wrapping_add(bit_offset);
+            let end = self.end.wrapping_add(last.max(0)).wrapping_add(bit_offset);
+            bytes = (end.wrapping_add(mask) >> self.shift).wrapping_sub(low >> self.shift);
         }
+        let ahead = begin >> self.shift;
         View {
             ahead: isize::try_from(ahead).unwrap_or(0),
             bit_offset: u32::try_from(bit_offset).unwrap_or(0),

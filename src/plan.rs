@@ -1,10 +1,12 @@
 //! A checked split: which axis, which pieces, and where every piece lies in the input.
 
+#![forbid(unsafe_code)]
 // A plan is large to hand back.
 #![allow(clippy::inline_always)]
 
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
+use crate::operator::Operator;
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::{self, Pieces, Request};
 use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
@@ -47,22 +49,17 @@ impl<'a> Plan<'a> {
     /// the pieces; otherwise everything about them is known.
     #[inline(always)]
     pub(crate) fn new(
-        request: &'a Request<'a>,
+        request: &Request<'a>,
         dtype: DType,
         shape: &'a [i64],
         unknown_allowed: bool,
         report: &mut Report,
     ) -> Result<Self, Fault> {
-        let operator = request.operator;
-        if !operator.allows(dtype) {
-            let remedy = operator.that_allows(dtype);
-            return report.refuse(Error::DTypeNotAllowed { dtype, operator, remedy });
-        }
-        let geometry = Geometry::new(request, dtype, shape, unknown_allowed, report)?;
-        let pieces = rules::pieces(request, dtype, geometry.extent, report)?;
-        if !unknown_allowed && matches!(pieces, Pieces::Unknown { .. }) {
-            return report.refuse(Error::LengthsUnknown);
-        }
+        let Request { operator, axis, keepdims, .. } = *request;
+        let keeps_axis = !drops_axis(operator, keepdims, request.lengths.is_some());
+        let geometry =
+            Geometry::new(operator, axis, keeps_axis, dtype, shape, unknown_allowed, report)?;
+        let pieces = rules::known_pieces(request, &geometry, unknown_allowed, report)?;
         Ok(Self { geometry, pieces })
     }
 
@@ -85,14 +82,21 @@ impl<'a> Plan<'a> {
 }
 
 impl<'a> Geometry<'a> {
+    /// Checks type and shape of an input, and the axis.
     #[inline(always)]
-    fn new(
-        request: &Request<'_>,
+    pub(crate) fn new(
+        operator: Operator,
+        axis: i64,
+        keeps_axis: bool,
         dtype: DType,
         shape: &'a [i64],
         unknown_allowed: bool,
         report: &mut Report,
     ) -> Result<Self, Fault> {
+        if !operator.allows(dtype) {
+            let remedy = operator.that_allows(dtype);
+            return report.refuse(Error::DTypeNotAllowed { dtype, operator, remedy });
+        }
         if shape.is_empty() {
             return report.refuse(Error::RankZero);
         }
@@ -100,17 +104,19 @@ impl<'a> Geometry<'a> {
             let (which, actual) = (Which::Input, number(shape.len()));
             return report.refuse(Error::Rank { which, expected: 64, actual });
         }
-        let back = if request.axis < 0 { number(shape.len()) } else { 0 };
-        let axis = usize::try_from(request.axis.wrapping_add(back)).unwrap_or(usize::MAX);
+        let given = axis;
+        let back = if given < 0 { number(shape.len()) } else { 0 };
+        let axis = usize::try_from(given.wrapping_add(back)).unwrap_or(usize::MAX);
         // Extents above zero alone must not make more bits than can be numbered, even where another
         // is 0: strides could not be numbered either.
-        let (mut count, mut extent) = (Some(1i64), None);
+        let (mut count, mut overflows, mut extent) = (1i64, false, None);
         let (mut inner, mut outer) = (1i64, 1i64);
         for (d, &len) in shape.iter().enumerate().rev() {
             if len < 0 {
                 check_negative(d, len, unknown_allowed, report)?;
             } else if len > 0 {
-                count = count.and_then(|count| count.checked_mul(len));
+                let (product, is_over) = count.overflowing_mul(len);
+                (count, overflows) = (product, overflows | is_over);
             }
             // Wrong ones are not used.
             let side = if d > axis { &mut inner } else { &mut outer };
@@ -121,10 +127,10 @@ impl<'a> Geometry<'a> {
             }
         }
         let Some(extent) = extent else {
-            let (axis, rank) = (request.axis, shape.len());
+            let (axis, rank) = (given, shape.len());
             return report.refuse(Error::Axis { axis, rank });
         };
-        if count.and_then(|count| count.checked_mul(dtype.bits().into())).is_none() {
+        if overflows || count.checked_mul(dtype.bits().into()).is_none() {
             return report.refuse(Error::TooManyElements { which: Which::Input });
         }
         let of_axis = if extent == DIM_UNKNOWN { 1 } else { extent };
@@ -132,7 +138,7 @@ impl<'a> Geometry<'a> {
             dtype,
             shape,
             axis,
-            keeps_axis: !drops_axis(request),
+            keeps_axis,
             extent,
             elements: inner.wrapping_mul(outer).wrapping_mul(of_axis),
             inner,
@@ -150,6 +156,13 @@ impl<'a> Geometry<'a> {
     #[inline]
     pub(crate) fn piece_bytes(&self, len: i64) -> usize {
         usize_of(shape::packed_bytes(self.piece_elements(len), self.dtype.bits()))
+    }
+
+    /// The extents outward of the axis, and those inward of it.
+    #[inline(always)]
+    pub(crate) fn outer_and_inner(&self) -> (&'a [i64], &'a [i64]) {
+        let (outer, rest) = self.shape.split_at_checked(self.axis).unwrap_or_default();
+        (outer, rest.get(1..).unwrap_or_default())
     }
 
     /// Rank of every output.

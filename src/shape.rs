@@ -1,5 +1,7 @@
 //! Shape and stride arithmetic, all of it checked. No pointers.
 
+#![forbid(unsafe_code)]
+
 /// The most axes a tensor may have.
 pub const MAX_RANK: usize = 64;
 
@@ -59,7 +61,8 @@ pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
         if extent != 1 && stride != packed {
             return false;
         }
-        packed = packed.saturating_mul(extent);
+        // The extents of a tensor: their product fits.
+        packed = packed.wrapping_mul(extent);
     }
     true
 }

@@ -1,5 +1,7 @@
 //! Ranges of addresses.
 
+#![forbid(unsafe_code)]
+
 /// The bytes from `start` up to `end`, which is one past the highest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -23,6 +25,12 @@ impl Span {
         // An array does not wrap round.
         let end = if array.is_null() { 0 } else { start.wrapping_add(len * size_of::<T>()) };
         Self { start, end }
+    }
+
+    /// So many bytes from an address on.
+    #[inline]
+    pub(crate) fn of_bytes<T>(start: *const T, len: usize) -> Self {
+        Self::of_array(start.cast::<u8>(), len)
     }
 
     #[inline]

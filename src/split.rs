@@ -11,9 +11,10 @@ use crate::ffi::{libsplit_dtype, libsplit_tensor};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::plan::{Piece, Plan};
+use crate::prepared::Plan as Prepared;
 use crate::rules::Request;
 use crate::tensor::Tensor;
-use crate::view::{View, ViewMut};
+use crate::view::{Layout, View, ViewMut};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr::null_mut;
@@ -98,7 +99,7 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_count`: whatever the operator's rules refuse.
     pub fn count<T: Element>(&self, shape: &[i64]) -> Result<usize, Error> {
-        let count = self.plan(T::DTYPE, shape, true, |plan| plan.pieces.count())?;
+        let count = self.rules(T::DTYPE, shape, true, |plan| plan.pieces.count())?;
         usize::try_from(count).map_err(|_| Error::TooManyElements { which: Which::Input })
     }
 
@@ -117,7 +118,7 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_infer`: whatever the operator's rules refuse.
     pub fn shapes<T: Element>(&self, shape: &[i64]) -> Result<Vec<Vec<i64>>, Error> {
-        self.plan(T::DTYPE, shape, true, |plan| {
+        self.rules(T::DTYPE, shape, true, |plan| {
             plan.pieces().map(|piece| plan.geometry.output_shape(piece.len).collect()).collect()
         })
     }
@@ -127,18 +128,26 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_view`: whatever the operator's rules refuse.
     pub fn views<'d, T: Element>(&self, input: &View<'d, T>) -> Result<Vec<View<'d, T>>, Error> {
-        let view = |plan: &Plan<'_>, piece: Piece| {
-            let stride = input.strides().get(plan.geometry.axis).copied().unwrap_or(0);
-            let shape: Box<[i64]> = plan.geometry.output_shape(piece.len).collect();
-            // A view without elements may begin anywhere, so it begins where the input does.
-            let ahead = if shape.contains(&0) { 0 } else { piece.offset.wrapping_mul(stride) };
-            let ahead = isize::try_from(ahead).unwrap_or(0);
-            let offset = input.offset().wrapping_add_signed(ahead);
-            input.part(offset, shape, plan.geometry.output_strides(input.strides()).collect())
-        };
-        self.plan(T::DTYPE, input.shape(), false, |plan| {
-            plan.pieces().map(|piece| view(plan, piece)).collect()
+        self.rules(T::DTYPE, input.shape(), false, |plan| {
+            let layouts = plan.pieces().map(|piece| layout(plan, piece, input));
+            layouts.map(|layout| View::over(input.data(), layout)).collect()
         })
+    }
+
+    /// Prepares the split of an input of this layout, to be run many times on others.
+    ///
+    /// # Errors
+    /// As `libsplit_plan_init`: whatever the operator's rules refuse.
+    pub fn plan<T: Element>(&self, input: &View<'_, T>) -> Result<Prepared<T>, Error> {
+        let pieces: Box<[Layout]> = self.rules(T::DTYPE, input.shape(), false, |plan| {
+            plan.pieces().map(|piece| layout(plan, piece, input)).collect()
+        })?;
+        let mut report = Report::default();
+        let request = Request { outputs: Some(pieces.len()), ..self.0 };
+        match Call::new(input.tensor(), &request, &mut report) {
+            Ok(call) => Prepared::new(&call, input, pieces),
+            Err(fault) => Err(reason(report, fault)),
+        }
     }
 
     /// The pieces as packed copies.
@@ -146,7 +155,27 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_view`: whatever the operator's rules refuse.
     pub fn to_vecs<T: Element>(&self, input: &View<'_, T>) -> Result<Vec<Vec<T>>, Error> {
-        let mut shapes = self.plan(T::DTYPE, input.shape(), false, |plan| {
+        self.vecs_on(input, None)
+    }
+
+    /// [`Split::to_vecs`] with the work given to an executor, where there is enough of it.
+    ///
+    /// # Errors
+    /// As [`Split::to_vecs`], and those of the executor.
+    pub fn to_vecs_with<T: Element>(
+        &self,
+        input: &View<'_, T>,
+        executor: &dyn Executor,
+    ) -> Result<Vec<Vec<T>>, Error> {
+        self.vecs_on(input, Some(executor))
+    }
+
+    fn vecs_on<T: Element>(
+        &self,
+        input: &View<'_, T>,
+        executor: Option<&dyn Executor>,
+    ) -> Result<Vec<Vec<T>>, Error> {
+        let mut shapes = self.rules(T::DTYPE, input.shape(), false, |plan| {
             let shape = |piece: Piece| plan.geometry.output_shape(piece.len).collect();
             plan.pieces().map(shape).collect::<Vec<Box<[i64]>>>()
         })?;
@@ -157,7 +186,7 @@ impl<'a> Split<'a> {
             .map(|(copy, shape)| descriptor::<T>(copy.as_mut_ptr(), shape, None))
             .collect();
         // SAFETY: `input` borrows its data, and each vector has room for its piece.
-        unsafe { self.run(&input.tensor(), &outputs, None) }?;
+        unsafe { self.run(&input.tensor(), &outputs, executor) }?;
         for (copy, shape) in copies.iter_mut().zip(&shapes) {
             // SAFETY: all elements of the piece have just been written.
             unsafe { copy.set_len(size(shape)) };
@@ -254,7 +283,7 @@ impl<'a> Split<'a> {
     }
 
     /// What `body` makes of the plan for an input of this shape.
-    fn plan<R>(
+    fn rules<R>(
         &self,
         dtype: DType,
         shape: &[i64],
@@ -276,14 +305,24 @@ impl<'a> Split<'a> {
         outputs: &[libsplit_tensor],
         executor: Option<&dyn Executor>,
     ) -> Result<(), Error> {
-        let call = Call::new(*input, Request { outputs: Some(outputs.len()), ..self.0 });
+        let request = Request { outputs: Some(outputs.len()), ..self.0 };
         let mut report = Report::default();
-        let (first, len) = (outputs.as_ptr(), outputs.len());
-        // SAFETY: the caller's promise.
-        let copied =
-            unsafe { copy_parsed(&call, first, len, executor, &Reads::nothing(), &mut report) };
+        let copied = Call::new(*input, &request, &mut report).and_then(|call| {
+            // SAFETY: the caller's promise.
+            unsafe { copy_parsed(&call, outputs, executor, Reads::nothing(), &mut report) }
+        });
         copied.map_err(|fault| reason(report, fault))
     }
+}
+
+/// Where a piece of a view lies.
+fn layout<T: Element>(plan: &Plan<'_>, piece: Piece, input: &View<'_, T>) -> Layout {
+    let stride = input.strides().get(plan.geometry.axis).copied().unwrap_or(0);
+    let shape: Box<[i64]> = plan.geometry.output_shape(piece.len).collect();
+    // A view without elements may begin anywhere, so it begins where the input does.
+    let ahead = if shape.contains(&0) { 0 } else { piece.offset.wrapping_mul(stride) };
+    let offset = input.offset().wrapping_add_signed(isize::try_from(ahead).unwrap_or(0));
+    Layout { offset, shape, strides: plan.geometry.output_strides(input.strides()).collect() }
 }
 
 /// Why a call was refused.

@@ -1,5 +1,6 @@
 //! What a copy asks of its outputs: each for itself, and all of them against each other.
 
+#![forbid(unsafe_code)]
 // Checked in every call, for every output.
 #![allow(clippy::inline_always)]
 
@@ -13,7 +14,6 @@ use crate::span::Span;
 use crate::tensor::{Reach, Tensor};
 
 /// That an output has the extents that the operator gives.
-#[inline(always)]
 pub(crate) fn check_shape(
     geometry: &Geometry<'_>,
     output: usize,
@@ -21,17 +21,10 @@ pub(crate) fn check_shape(
     shape: &[i64],
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let mut axis = 0;
-    for (d, &extent) in geometry.shape.iter().enumerate() {
-        let expected = if d == geometry.axis { len } else { extent };
-        if d == geometry.axis && !geometry.keeps_axis {
-            continue;
-        }
-        match shape.get(axis) {
-            Some(&actual) if actual != expected => {
-                return report.refuse(Error::OutputShape { output, axis, expected, actual });
-            }
-            _ => axis += 1,
+    let both = geometry.output_shape(len).zip(shape.iter().copied());
+    for (axis, (expected, actual)) in both.enumerate() {
+        if actual != expected {
+            return report.refuse(Error::OutputShape { output, axis, expected, actual });
         }
     }
     Ok(())
@@ -42,7 +35,7 @@ pub(crate) fn check_shape(
 #[inline(always)]
 pub(crate) fn layout(
     output: usize,
-    tensor: &Tensor<'_>,
+    tensor: Tensor<'_>,
     elements: i64,
     report: &mut Report,
 ) -> Result<(Reach, bool), Fault> {
@@ -58,7 +51,7 @@ pub(crate) fn layout(
 #[inline(never)]
 fn strided_layout(
     output: usize,
-    tensor: &Tensor<'_>,
+    tensor: Tensor<'_>,
     elements: i64,
     report: &mut Report,
 ) -> Result<(Reach, bool), Fault> {
@@ -87,8 +80,6 @@ pub(crate) struct Outputs {
     pub trail: Trail,
     pub bytes: usize,
     pub are_packed: bool,
-    /// How many are wanted and have elements.
-    pub parts: usize,
     input: Span,
     meets_input: bool,
 }
@@ -96,7 +87,7 @@ pub(crate) struct Outputs {
 impl Outputs {
     pub(crate) fn new(input: Span) -> Self {
         let trail = Trail::EMPTY;
-        Self { trail, bytes: 0, are_packed: true, parts: 0, input, meets_input: false }
+        Self { trail, bytes: 0, are_packed: true, input, meets_input: false }
     }
 
     #[inline(always)]
@@ -106,21 +97,22 @@ impl Outputs {
         self.are_packed &= is_packed;
         // The pieces do not add up to more than the input.
         self.bytes += bytes;
-        self.parts += 1;
     }
 
-    /// That no output overlaps the input or another.
+    /// Whether no output overlaps the input or another, which is plain to see in most calls.
     #[inline(always)]
-    pub(crate) fn check(&self, transfer: &Transfer<'_>, report: &mut Report) -> Result<(), Fault> {
-        if self.trail.is_apart && !self.meets_input {
-            return Ok(());
-        }
-        self.check_each(transfer, report)
+    pub(crate) fn are_apart(&self) -> bool {
+        self.trail.is_apart && !self.meets_input
     }
 
+    /// The same where it is not.
     #[cold]
     #[inline(never)]
-    fn check_each(&self, transfer: &Transfer<'_>, report: &mut Report) -> Result<(), Fault> {
+    pub(crate) fn check_closely(
+        &self,
+        transfer: &Transfer<'_>,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
         if self.meets_input {
             check_input(transfer, self.input, report)?;
         }
@@ -184,8 +176,7 @@ impl Transfer<'_> {
             }
             Parts::Planned { parts, targets } => {
                 let part = parts.get(at)?;
-                let (index, offset, len) = (part.index, part.offset, part.len);
-                Some(Part { index, offset, len, target: targets.get(index) })
+                Some(part.to(targets.get(part.index)))
             }
         }
     }

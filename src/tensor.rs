@@ -1,6 +1,7 @@
 //! A tensor as a caller describes it, and the checks that its numbers must pass before anything is
 //! touched.
 
+#![forbid(unsafe_code)]
 // What is checked in every call is handed on in registers.
 #![allow(clippy::inline_always)]
 
@@ -104,7 +105,7 @@ impl Tensor<'_> {
         which: Which,
         report: &mut Report,
     ) -> Result<(), Fault> {
-        if self.data_bytes != 0 && (self.data_bytes as u64) < reach.bytes.unsigned_abs() {
+        if self.data_bytes != 0 && (self.data_bytes as u64) < reach.bytes.cast_unsigned() {
             let (expected, actual) = (reach.bytes, number(self.data_bytes));
             return report.refuse(Error::DataBytes { which, expected, actual });
         }

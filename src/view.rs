@@ -1,15 +1,16 @@
 //! Typed tensors over slices, for Rust callers.
 
+#![forbid(unsafe_code)]
+
 use crate::element::Element;
 use crate::error::{number, Error, Which};
-use crate::ffi::{libsplit_dtype, libsplit_tensor};
+use crate::ffi::libsplit_tensor;
 use crate::operator::Operator;
 use crate::shape::{self, MAX_RANK};
 use crate::split::{descriptor, Split};
 use crate::tensor::Tensor;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ptr::null_mut;
 
 /// A tensor over a borrowed slice: shape, strides, and where element [0, …, 0] lies.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,10 +29,10 @@ pub struct ViewMut<'a, T> {
 
 /// Where the elements of a view lie in its slice; checked against its length.
 #[derive(Debug, Clone, PartialEq)]
-struct Layout {
-    offset: usize,
-    shape: Box<[i64]>,
-    strides: Box<[i64]>,
+pub(crate) struct Layout {
+    pub offset: usize,
+    pub shape: Box<[i64]>,
+    pub strides: Box<[i64]>,
 }
 
 impl Layout {
@@ -70,6 +71,15 @@ impl Layout {
             }
         }
         Ok(Self { offset, shape: shape.into(), strides: strides.into() })
+    }
+
+    pub(crate) fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    /// How many elements there are, which has been checked to fit.
+    pub(crate) fn count(&self) -> i64 {
+        self.shape.iter().product()
     }
 
     /// Where element [0, …, 0] lies; the slice's begin where there is none.
@@ -175,13 +185,65 @@ impl<'a, T: Element> View<'a, T> {
         one.to_vecs(self).ok().and_then(|mut copies| copies.pop()).unwrap_or_default()
     }
 
-    /// The part of this view that has other extents and begins elsewhere in the same slice.
-    pub(crate) fn part(&self, offset: usize, shape: Box<[i64]>, strides: Box<[i64]>) -> Self {
-        Self { data: self.data, layout: Layout { offset, shape, strides } }
+    /// A view of a slice that the layout has been checked for.
+    pub(crate) fn over(data: &'a [T], layout: Layout) -> Self {
+        Self { data, layout }
     }
 
-    pub(crate) fn offset(&self) -> usize {
+    /// Where element [0, …, 0] is in the slice that [`View::data`] gives; of a view without elements
+    /// it may be anywhere.
+    #[must_use]
+    pub fn offset(&self) -> usize {
         self.layout.offset
+    }
+
+    /// The slice that the view is of: with offset, shape and strides, all that other libraries ask
+    /// for.
+    #[must_use]
+    pub fn data(&self) -> &'a [T] {
+        self.data
+    }
+
+    /// The address of element [0, …, 0], for foreign functions: they may read what shape and strides
+    /// reach.
+    #[must_use]
+    pub fn as_ptr(&self) -> *const T {
+        self.layout.first(self.data.as_ptr().cast_mut())
+    }
+
+    /// How long a slice must be to hold all elements.
+    pub(crate) fn least_len(&self) -> usize {
+        let Layout { offset, shape, strides } = &self.layout;
+        if shape.contains(&0) {
+            return 0;
+        }
+        let high = shape::reach(shape.iter().copied().zip(strides.iter().copied()));
+        let high = high.and_then(|(_, high)| usize::try_from(high).ok());
+        high.map_or(usize::MAX, |high| offset.saturating_add(high).saturating_add(1))
+    }
+
+    /// Copies the elements, in row-major order, to a slice of as many.
+    ///
+    /// ```
+    /// let data = [1u8, 2, 3, 4, 5, 6];
+    /// let column = libsplit::View::strided(&data, 1, &[2], &[3])?;
+    /// let mut two = [0; 2];
+    /// column.copy_to(&mut two)?;
+    /// assert_eq!(two, [2, 5]);
+    /// # Ok::<(), libsplit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::SliceLen`] if the slice has another length.
+    pub fn copy_to(&self, target: &mut [T]) -> Result<(), Error> {
+        let target = ViewMut::packed(target, &self.layout.shape)?;
+        if self.layout.shape.is_empty() {
+            if let (Some(slot), Some(element)) = (target.data.first_mut(), self.get(&[])) {
+                *slot = *element;
+            }
+            return Ok(());
+        }
+        Split::new(Operator::OpenVinoSplit1).num_outputs(1).copy(self, &mut [target])
     }
 
     pub(crate) fn tensor(&self) -> Tensor<'_> {
@@ -233,15 +295,6 @@ impl<'a, T: Element> ViewMut<'a, T> {
             let data = self.layout.first(self.data.as_mut_ptr());
             return descriptor(data, &mut self.layout.shape, Some(&mut self.layout.strides));
         }
-        libsplit_tensor {
-            data: null_mut(),
-            data_bytes: 0,
-            shape: null_mut(),
-            strides: null_mut(),
-            rank: 0,
-            capacity: 0,
-            dtype: libsplit_dtype(0),
-            bit_offset: 0,
-        }
+        libsplit_tensor::ZERO
     }
 }

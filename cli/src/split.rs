@@ -11,16 +11,7 @@ use std::ffi::{c_char, c_void, CStr};
 use std::ptr::{null, null_mut};
 
 /// A descriptor of nothing: an output that is not wanted.
-const UNWANTED: libsplit_tensor = libsplit_tensor {
-    data: null_mut(),
-    data_bytes: 0,
-    shape: null_mut(),
-    strides: null_mut(),
-    rank: 0,
-    capacity: 0,
-    dtype: libsplit_dtype(0),
-    bit_offset: 0,
-};
+const UNWANTED: libsplit_tensor = libsplit_tensor::ZERO;
 
 /// Lengths as an operator takes them.
 pub enum Lengths {

@@ -45,16 +45,7 @@ mod fault {
 }
 
 /// A descriptor of nothing, to be filled in.
-pub const ZERO: libsplit_tensor = libsplit_tensor {
-    data: null_mut(),
-    data_bytes: 0,
-    shape: null_mut(),
-    strides: null_mut(),
-    rank: 0,
-    capacity: 0,
-    dtype: libsplit_dtype(0),
-    bit_offset: 0,
-};
+pub const ZERO: libsplit_tensor = libsplit_tensor::ZERO;
 
 /// Bytes that look random.
 pub fn noise(len: usize, seed: i64) -> Vec<u8> {

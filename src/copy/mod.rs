@@ -41,36 +41,88 @@ use parallel::Work;
 pub use parallel::{Executor, Streaming};
 
 use crate::error::{number, Fault, Report};
-use crate::parts::{Part, Parts, Transfer};
+use crate::parts::{Part, Parts, Transfer, FEW_PARTS};
+use crate::plan::Geometry;
 use crate::shape::{packed_bytes, usize_of};
+use core::mem::MaybeUninit;
 use core::ops::Range;
 use joined::Joined;
 use matrices::Matrices;
 use rows::Rows;
 use tuning::Tuning;
 
-/// Copies every part of a checked transfer to its target.
+/// Fewer bytes than this are neither for threads nor for going past the caches.
+const SMALL: usize = 128 << 10;
+/// From this many rows on, blocks of them are dealt out to all pieces.
+const MANY_ROWS: i64 = 64;
+
+/// Whether a copy of packed tensors is so small that runs one after another are the quickest.
+#[inline(always)]
+#[allow(clippy::inline_always)] // on the way of every call
+pub(crate) fn is_small(geometry: &Geometry<'_>, bytes: usize) -> bool {
+    bytes <= SMALL && geometry.outer < MANY_ROWS && !geometry.dtype.is_sub_byte()
+}
+
+/// Copies few rows of a packed input into packed outputs, run by run.
+///
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+#[allow(clippy::inline_always)] // on the way of every call
+pub(crate) unsafe fn run_small(
+    geometry: &Geometry<'_>,
+    source: *const u8,
+    parts: impl Iterator<Item = Part>,
+    bytes: usize,
+) {
+    let copy = tuning::contiguous(bytes);
+    let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
+    let row = usize_of(geometry.extent) * step;
+    for part in parts {
+        let run = usize_of(part.len) * step;
+        let mut source = source.wrapping_add(usize_of(part.offset) * step);
+        let mut target = part.target;
+        for _ in 0..geometry.outer {
+            // SAFETY: the caller's promise.
+            unsafe { copy(source, target, run) };
+            source = source.wrapping_add(row);
+            target = target.wrapping_add(run);
+        }
+    }
+}
+
+/// Copies every part of a checked transfer, of which there are `count`, to its target. Few of them,
+/// of however many outputs, are listed first.
 ///
 /// # Safety
 /// The input must be readable and every output writable over what was checked.
 pub(crate) unsafe fn run(
     transfer: &Transfer<'_>,
+    count: usize,
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let packed = transfer.strides.is_none() && transfer.output_strides.are_packed();
-    let is_small = transfer.bytes <= SMALL && transfer.geometry.outer < MANY_ROWS;
-    if packed && is_small && !transfer.geometry.dtype.is_sub_byte() {
+    if count > FEW_PARTS && transfer.parts.count() / 4 < count {
         // SAFETY: the caller's promise.
-        unsafe { copy_small(transfer) };
-        return Ok(());
+        return unsafe { run_joined(transfer, executor, report) };
     }
-    // SAFETY: as above.
-    unsafe {
-        if transfer.output_strides.are_packed() {
-            run_form(transfer, executor, report)
-        } else {
-            run_joined(transfer, executor, report)
+    let mut all = transfer.parts.iter();
+    loop {
+        let mut parts = [const { MaybeUninit::<Part>::uninit() }; FEW_PARTS];
+        let (mut len, mut bytes) = (0, 0);
+        for (slot, part) in parts.iter_mut().zip(&mut all) {
+            bytes += transfer.geometry.piece_bytes(part.len);
+            slot.write(part);
+            len += 1;
+        }
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: so many have been written; and the caller's promise.
+        unsafe {
+            let parts = core::slice::from_raw_parts(parts.as_ptr().cast(), len);
+            let some = Transfer { parts: Parts::Listed(parts), bytes, ..*transfer };
+            run_joined(&some, executor, report)?;
         }
     }
 }
@@ -79,8 +131,27 @@ pub(crate) unsafe fn run(
 ///
 /// # Safety
 /// As [`run`].
-#[inline(never)]
 unsafe fn run_joined(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if transfer.output_strides.are_packed() {
+            run_form(transfer, executor, report)
+        } else {
+            run_strided(transfer, executor, report)
+        }
+    }
+}
+
+/// Copies into outputs with strides.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // which takes some of the stack
+unsafe fn run_strided(
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
     report: &mut Report,
@@ -91,43 +162,10 @@ unsafe fn run_joined(
     unsafe { run_form(joined.as_ref().unwrap_or(transfer), executor, report) }
 }
 
-/// Fewer bytes than this are neither for threads nor for going past the caches.
-const SMALL: usize = 128 << 10;
-/// From this many rows on, blocks of them are dealt out to all pieces.
-const MANY_ROWS: i64 = 64;
-
-/// Copies few rows of a packed input into packed outputs, run by run.
-///
-/// # Safety
-/// As [`run`].
-#[inline]
-unsafe fn copy_small(transfer: &Transfer<'_>) {
-    let copy = tuning::contiguous(transfer.bytes);
-    let geometry = &transfer.geometry;
-    let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
-    let row = usize_of(geometry.extent) * step;
-    let copy_part = |part: &Part| {
-        let run = usize_of(part.len) * step;
-        let mut source = transfer.source.wrapping_add(usize_of(part.offset) * step);
-        let mut target = part.target;
-        for _ in 0..geometry.outer {
-            // SAFETY: the caller's promise.
-            unsafe { copy(source, target, run) };
-            source = source.wrapping_add(row);
-            target = target.wrapping_add(run);
-        }
-    };
-    match transfer.parts {
-        Parts::Listed(parts) => parts.iter().for_each(copy_part),
-        parts => parts.iter().for_each(|part| copy_part(&part)),
-    }
-}
-
 /// Copies in the form that suits the layouts, on threads where there are any.
 ///
 /// # Safety
 /// As [`run`].
-#[inline(never)]
 unsafe fn run_form(
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,

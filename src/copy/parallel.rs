@@ -4,6 +4,8 @@
 //! kilobytes, until none is left. So a thread that wakes up late, or has its core taken from it, costs
 //! what it does not do, and no one waits for a share that it has not begun.
 
+#![forbid(unsafe_code)]
+
 use super::kernel::combine::LINE;
 use super::kernel::rules::LOW_THRESHOLDS;
 use crate::error::{number, Error, Fault, Report};

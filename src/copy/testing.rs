@@ -1,5 +1,7 @@
 //! For tests: transfers made of numbers, without an operator.
 
+#![forbid(unsafe_code)]
+
 use crate::dtype::DType;
 use crate::parts::{OutputStrides, Part, Parts, Transfer};
 use crate::plan::Geometry;

@@ -85,9 +85,9 @@ impl Tuning {
 }
 
 /// The loop of this CPU that copies contiguous bytes, so many in all.
+#[inline]
 pub(crate) fn contiguous(bytes: usize) -> unsafe fn(*const u8, *mut u8, usize) {
-    let rules = Rules::here();
-    rules.kernels_for(bytes).copy
+    Rules::here().kernels_for(bytes).copy
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.

@@ -3,15 +3,15 @@
 #![allow(clippy::inline_always)] // on the way of every call
 
 use super::executor::Pool;
-use super::parse::{self, Call, Look};
+use super::parse::{self, Call, Look, Wanted};
 use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
-use crate::error::{number, Error, Fault, Report, Which};
+use crate::error::{Error, Fault, Report, Which};
 use crate::overlap;
-use crate::parts::{OutputStrides, Part, Parts, Pointers, Transfer, FEW_PARTS};
-use crate::plan::{Geometry, Piece};
-use crate::shape::usize_of;
+use crate::parts::{OutputStrides, Part, Parts, Pointers, Transfer};
+use crate::plan::{Geometry, Piece, Plan};
+use crate::shape::{self, usize_of};
 use crate::span::Span;
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
@@ -29,125 +29,276 @@ pub(super) unsafe fn copy(
     error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1.
     unsafe {
-        let call = Call::parse(input, params, Some(num_outputs), Look::AtLayout, report)?;
-        let pool = Pool::parse(executor, report)?;
-        let pool = pool.as_ref().map(|pool| pool as &dyn Executor);
-        let reads = Reads::new(&call, error, executor);
-        copy_parsed(&call, outputs, num_outputs, pool, &reads, report)
+        let mut room = MaybeUninit::uninit();
+        let call =
+            Call::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room, report)?;
+        let (given, mut pool);
+        pool = None::<&dyn Executor>;
+        if !executor.is_null() {
+            given = Pool::parse(executor, report)?;
+            pool = Some(&given);
+        }
+        let outputs = parse::descriptors(outputs, num_outputs, report)?;
+        copy_parsed(call, outputs, pool, Reads::new(call, error, executor), report)
     }
 }
 
 /// # Safety
-/// What the call's input and the outputs describe must be valid for what they say.
+/// Promises 1 and 2 of [`parse`], for what the call's input and the outputs describe.
 #[inline(always)]
 pub(crate) unsafe fn copy_parsed(
     call: &Call<'_>,
-    outputs: *const libsplit_tensor,
-    num_outputs: usize,
+    outputs: &[libsplit_tensor],
     pool: Option<&dyn Executor>,
-    reads: &Reads,
+    reads: Reads<'_>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    let geometry = &call.plan.geometry;
+    // SAFETY: promises 1 and 2.
     unsafe {
-        let plan = call.plan(Look::AtLayout, report)?;
-        let outputs = parse::descriptors(outputs, num_outputs, report)?;
-        let span = call.input.span(plan.geometry.elements, Which::Input, report)?;
-        let mut seen = Seen {
-            outputs: Outputs::new(span),
-            arrays: Span::NOWHERE,
-            parts: [const { MaybeUninit::uninit() }; FEW_PARTS],
-        };
-        let mut offset = 0;
-        for (index, output) in outputs.iter().enumerate() {
-            let len = plan.pieces.length(index);
-            if !parse::is_unwanted(output) {
-                seen.see(&plan.geometry, Piece { index, offset, len }, output, report)?;
-            }
-            offset += len;
+        let input = call.input.span(geometry.elements, Which::Input, report)?;
+        let seen = Seen::all(&call.plan, outputs, input, report);
+        let seen = seen.as_ref().map_err(|fault| *fault)?;
+        let job = Job { call, outputs, seen: &seen.outputs };
+        if !seen.outputs.are_apart() {
+            seen.outputs.check_closely(&job.transfer(), report)?;
         }
-        let Seen { outputs: seen, arrays, parts } = &seen;
-        let parts = if seen.parts <= FEW_PARTS {
-            // So many have been written.
-            Parts::Listed(core::slice::from_raw_parts(parts.as_ptr().cast(), seen.parts))
-        } else {
-            Parts::Ruled { pieces: plan.pieces, targets: datas(outputs) }
-        };
-        let transfer = Transfer {
-            geometry: plan.geometry,
-            source: call.input.data,
-            strides: call.input.strides.filter(|_| seen.parts > 0 && !call.input.is_packed()),
-            bit_offset: call.input.bit_offset,
-            parts,
-            output_strides: if seen.are_packed {
-                OutputStrides::Packed
-            } else {
-                strides_of(outputs, plan.geometry.output_rank())
-            },
-            bytes: seen.bytes,
-        };
-        seen.check(&transfer, report)?;
-        let written = seen.trail.hull;
-        if !(reads.are_apart(written)
-            && arrays.is_apart(written)
+        let written = seen.outputs.trail.hull;
+        if !(reads.are_apart([written])
+            && seen.arrays.is_apart(written)
             && Span::of_slice(outputs).is_apart(written))
         {
-            check_reads(&plan.geometry, &transfer, reads, outputs, report)?;
+            check_reads(&job.transfer(), reads, outputs, report)?;
         }
-        if seen.parts <= FEW_PARTS || outputs.len() / 4 < seen.parts {
-            return copy::run(&transfer, pool, report);
+        let is_small = seen.outputs.are_packed && copy::is_small(geometry, seen.outputs.bytes);
+        if is_small && call.input.is_packed() {
+            job.run_small();
+            return Ok(());
         }
-        in_batches(&transfer, pool, report)
+        job.run(pool, report)
     }
 }
 
-/// The outputs that have been looked at.
+/// What has been seen of the outputs of a copy.
 struct Seen {
     outputs: Outputs,
     /// From the lowest to the highest byte of their shapes and strides.
     arrays: Span,
-    /// The first of those that are wanted and have elements.
-    parts: [MaybeUninit<Part>; FEW_PARTS],
 }
 
 impl Seen {
-    /// Checks an output, and takes it down.
+    /// Checks every output.
     ///
     /// # Safety
     /// As [`parse_output`].
     #[inline(never)] // with all registers to itself
-    unsafe fn see(
+    unsafe fn all(
+        plan: &Plan<'_>,
+        outputs: &[libsplit_tensor],
+        input: Span,
+        report: &mut Report,
+    ) -> Result<Self, Fault> {
+        let expected = Expected::new(&plan.geometry);
+        let mut seen = Self { outputs: Outputs::new(input), arrays: Span::NOWHERE };
+        for (piece, output) in Wanted::new(plan, outputs) {
+            // SAFETY: promises 1 and 2.
+            unsafe {
+                if let Some((span, arrays)) = expected.plain(piece.len, output) {
+                    seen.arrays = seen.arrays.hull(arrays);
+                    seen.outputs.push(span, true, span.len());
+                } else {
+                    seen.see_closely(&plan.geometry, piece, output, report)?;
+                }
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Checks an output, whatever it is like.
+    ///
+    /// # Safety
+    /// As [`parse_output`].
+    #[inline(never)]
+    unsafe fn see_closely(
         &mut self,
         geometry: &Geometry<'_>,
         piece: Piece,
         output: &libsplit_tensor,
         report: &mut Report,
     ) -> Result<(), Fault> {
-        let Piece { index, offset, len } = piece;
+        let Piece { index, len, .. } = piece;
         let which = Which::Output(index);
-        // SAFETY: the caller's promise.
+        // SAFETY: promises 1 and 2.
         let (tensor, elements) = unsafe { parse_output(geometry, index, len, output, report) }?;
-        self.arrays = self.arrays.hull(Span::of_slice(tensor.shape));
-        if let Some(strides) = tensor.strides {
-            self.arrays = self.arrays.hull(Span::of_slice(strides));
+        for array in [Some(tensor.shape), tensor.strides].into_iter().flatten() {
+            self.arrays = self.arrays.hull(Span::of_slice(array));
         }
         if elements == 0 {
             return tensor.check_bit_offset(which, report);
         }
-        let target = tensor.data;
-        if target.is_null() {
+        if tensor.data.is_null() {
             return report.refuse(Error::NullField { which, field: "data" });
         }
-        let (reach, is_packed) = targets::layout(index, &tensor, elements, report)?;
-        let span = reach.place(target, which, report)?;
+        let (reach, is_packed) = targets::layout(index, tensor, elements, report)?;
+        let span = reach.place(tensor.data, which, report)?;
         let bytes = if is_packed { usize_of(reach.bytes) } else { geometry.piece_bytes(len) };
-        if let Some(slot) = self.parts.get_mut(self.outputs.parts) {
-            slot.write(Part { index, offset, len, target });
-        }
         self.outputs.push(span, is_packed, bytes);
         Ok(())
+    }
+}
+
+/// What outputs must be like, worked out once a call.
+struct Expected<'a> {
+    outer: &'a [i64],
+    inner: &'a [i64],
+    keeps_axis: bool,
+    rank: i32,
+    dtype: i32,
+    /// Bits of one step of the axis.
+    step: i64,
+}
+
+impl<'a> Expected<'a> {
+    #[inline(always)]
+    fn new(geometry: &Geometry<'a>) -> Self {
+        let (outer, inner) = geometry.outer_and_inner();
+        Self {
+            outer,
+            inner,
+            keeps_axis: geometry.keeps_axis,
+            rank: i32::try_from(geometry.output_rank()).unwrap_or(i32::MAX),
+            dtype: geometry.dtype as i32,
+            step: geometry.piece_elements(1).wrapping_mul(geometry.dtype.bits().into()),
+        }
+    }
+
+    /// Where an output of `len` steps and its arrays lie, if it is plain to see that all about it is
+    /// right: packed, of some elements, with all numbers as they should be. Anything else is left to
+    /// [`Seen::see_closely`].
+    ///
+    /// # Safety
+    /// Promises 1 and 2 of [`parse`].
+    #[inline(always)]
+    unsafe fn plain(&self, len: i64, output: &libsplit_tensor) -> Option<(Span, Span)> {
+        let bits = self.step.wrapping_mul(len).cast_unsigned();
+        let bytes = usize::try_from((bits + 7) >> 3).ok()?;
+        let is_plain = output.dtype.0 == self.dtype
+            && output.rank == self.rank
+            && output.bit_offset == 0
+            && !output.shape.is_null()
+            && output.shape.is_aligned()
+            && !output.data.is_null()
+            && (output.data_bytes == 0 || output.data_bytes >= bytes);
+        // SAFETY: its rank is right, and there is an array for the shape.
+        if !is_plain || bytes == 0 || !unsafe { self.has_shape(len, output.shape) } {
+            return None;
+        }
+        let rank = usize::try_from(self.rank).unwrap_or(0);
+        let mut arrays = Span::of_array(output.shape, rank);
+        if !output.strides.is_null() {
+            // SAFETY: as above.
+            if !unsafe { are_packed(output, rank) } {
+                return None;
+            }
+            arrays = arrays.hull(Span::of_array(output.strides, rank));
+        }
+        let start = output.data as usize;
+        Some((Span { start, end: start.checked_add(bytes)? }, arrays))
+    }
+
+    /// # Safety
+    /// An array of as many entries as the rank says.
+    #[inline(always)]
+    unsafe fn has_shape(&self, len: i64, shape: *const i64) -> bool {
+        let mut next = shape;
+        let mut is_next = |extent: i64| {
+            // SAFETY: the caller's promise: the extents asked for are as many as the rank says.
+            let is_equal = unsafe { *next } == extent;
+            next = next.wrapping_add(1);
+            is_equal
+        };
+        self.outer.iter().all(|extent| is_next(*extent))
+            && (!self.keeps_axis || is_next(len))
+            && self.inner.iter().all(|extent| is_next(*extent))
+    }
+}
+
+/// Whether strides are those of a packed tensor.
+///
+/// # Safety
+/// The shape and, unless they are misaligned, the strides must have `rank` entries.
+#[inline(never)]
+unsafe fn are_packed(output: &libsplit_tensor, rank: usize) -> bool {
+    if !output.strides.is_aligned() {
+        return false;
+    }
+    // SAFETY: the caller's promise.
+    let [shape, strides] = [output.shape, output.strides]
+        .map(|array| unsafe { core::slice::from_raw_parts(array, rank) });
+    shape::is_packed(shape.iter().copied().zip(strides.iter().copied()).rev())
+}
+
+/// A checked copy.
+struct Job<'a> {
+    call: &'a Call<'a>,
+    outputs: &'a [libsplit_tensor],
+    seen: &'a Outputs,
+}
+
+impl<'a> Job<'a> {
+    /// The pieces that are wanted.
+    #[inline(always)]
+    fn parts(&self) -> impl Iterator<Item = Part> + use<'a> {
+        let wanted = Wanted::new(&self.call.plan, self.outputs);
+        wanted.map(|(Piece { index, offset, len }, output)| Part {
+            index,
+            offset,
+            len,
+            target: output.data.cast(),
+        })
+    }
+
+    /// # Safety
+    /// As [`copy::run`]; see [`copy::is_small`].
+    #[inline(never)]
+    unsafe fn run_small(&self) {
+        // SAFETY: promises 1 and 2.
+        unsafe {
+            let call = self.call;
+            let geometry = &call.plan.geometry;
+            copy::run_small(geometry, call.input.data, self.parts(), self.seen.bytes);
+        }
+    }
+
+    /// As the engine takes it.
+    #[inline(never)]
+    fn transfer(&self) -> Transfer<'a> {
+        let Self { call, outputs, seen } = *self;
+        let Plan { geometry, pieces } = call.plan;
+        Transfer {
+            geometry,
+            source: call.input.data,
+            strides: call.input.strides.filter(|_| seen.bytes > 0 && !call.input.is_packed()),
+            bit_offset: call.input.bit_offset,
+            parts: Parts::Ruled { pieces, targets: datas(outputs) },
+            output_strides: if seen.are_packed {
+                OutputStrides::Packed
+            } else {
+                strides_of(outputs, geometry.output_rank())
+            },
+            bytes: seen.bytes,
+        }
+    }
+
+    /// # Safety
+    /// As [`copy::run`].
+    #[inline(never)]
+    unsafe fn run(&self, pool: Option<&dyn Executor>, report: &mut Report) -> Result<(), Fault> {
+        let count = self.parts().filter(|part| part.len > 0).count();
+        // SAFETY: the caller's promise.
+        unsafe { copy::run(&self.transfer(), count, pool, report) }
     }
 }
 
@@ -164,7 +315,7 @@ pub(super) unsafe fn parse_output<'a>(
     report: &mut Report,
 ) -> Result<(Tensor<'a>, i64), Fault> {
     let (which, rank) = (Which::Output(index), geometry.output_rank());
-    if output.dtype.0 != geometry.dtype as i32 || i64::from(output.rank) != number(rank) {
+    if output.dtype.0 != geometry.dtype as i32 || usize::try_from(output.rank) != Ok(rank) {
         return Err(not_as_given(geometry, index, output, report));
     }
     // SAFETY: the caller's promise.
@@ -227,17 +378,16 @@ fn strides_of(outputs: &[libsplit_tensor], rank: usize) -> OutputStrides<'_> {
 /// That no output lies over memory that is read meanwhile.
 #[inline(never)]
 fn check_reads(
-    geometry: &Geometry<'_>,
     transfer: &Transfer<'_>,
-    reads: &Reads,
+    reads: Reads<'_>,
     outputs: &[libsplit_tensor],
     report: &mut Report,
 ) -> Result<(), Fault> {
     let count = transfer.parts.count();
-    let (descriptors, rank) = (Span::of_slice(outputs), geometry.output_rank());
+    let (descriptors, rank) = (Span::of_slice(outputs), transfer.geometry.output_rank());
     for at in 0..count {
         let span = transfer.span(at);
-        if !reads.are_apart(span) || !descriptors.is_apart(span) {
+        if !reads.are_apart([span]) || !descriptors.is_apart(span) {
             check_read(transfer.index(at), span, reads, descriptors, report)?;
         }
     }
@@ -277,7 +427,7 @@ const FEW: usize = 8;
 fn check_read(
     output: usize,
     span: Span,
-    reads: &Reads,
+    reads: Reads<'_>,
     descriptors: Span,
     report: &mut Report,
 ) -> Result<(), Fault> {
@@ -291,38 +441,6 @@ fn check_read(
             report.refuse(Error::DataOverDescriptor { output, other })
         }
         None => Ok(()),
-    }
-}
-
-/// Copies the few parts of very many pieces, some of them at a time.
-///
-/// # Safety
-/// As [`copy::run`].
-#[cold]
-#[inline(never)]
-unsafe fn in_batches(
-    transfer: &Transfer<'_>,
-    pool: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
-    let mut all = transfer.parts.iter();
-    loop {
-        let mut parts = [const { MaybeUninit::<Part>::uninit() }; FEW_PARTS];
-        let (mut len, mut bytes) = (0, 0);
-        for (slot, part) in parts.iter_mut().zip(&mut all) {
-            bytes += transfer.geometry.piece_bytes(part.len);
-            slot.write(part);
-            len += 1;
-        }
-        if len == 0 {
-            return Ok(());
-        }
-        // SAFETY: so many have been written; and the caller's promise.
-        unsafe {
-            let parts = core::slice::from_raw_parts(parts.as_ptr().cast(), len);
-            let some = Transfer { parts: Parts::Listed(parts), bytes, ..*transfer };
-            copy::run(&some, pool, report)?;
-        }
     }
 }
 
@@ -343,5 +461,5 @@ pub(super) unsafe fn layout_of(
         tensor.check_bit_offset(Which::Output(index), report)?;
         return Ok(None);
     }
-    targets::layout(index, &tensor, elements, report).map(Some)
+    targets::layout(index, tensor, elements, report).map(Some)
 }

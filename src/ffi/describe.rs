@@ -2,7 +2,7 @@
 
 #![allow(clippy::inline_always)] // on the way of every call
 
-use super::parse::{self, check_array, is_unwanted, Call, Look};
+use super::parse::{self, check_array, is_unwanted, Call, Look, Wanted};
 use super::reads::Reads;
 use super::types::{
     libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor, LIBSPLIT_DIM_UNKNOWN,
@@ -13,6 +13,7 @@ use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
 use crate::shape::DIM_UNKNOWN;
 use crate::span::Span;
+use core::mem::MaybeUninit;
 use core::ptr::null;
 
 /// Fills shapes, packed strides and sizes.
@@ -28,25 +29,21 @@ pub(super) unsafe fn infer(
     error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise; outputs are borrowed only until the first is written.
+    // SAFETY: promises 1 and 2.
     unsafe {
-        let call = Call::parse(input, params, Some(num_outputs), Look::AtShape, report)?;
-        let plan = call.plan(Look::AtShape, report)?;
-        let given = parse::descriptors(outputs, num_outputs, report)?;
-        let packed = Packed::new(&plan.geometry);
-        check_outputs(&call, &plan, given, error, report, |piece, _, report| {
+        let mut room = MaybeUninit::uninit();
+        let call = Call::parse(input, params, Some(num_outputs), Look::AtShape, &mut room, report)?;
+        let packed = Packed::new(&call.plan.geometry);
+        let check = |piece: Piece, _: &libsplit_tensor, report: &mut Report| {
             packed.bytes(piece, report).map(|_| ())
-        })?;
-        for piece in plan.pieces() {
-            let output = outputs.add(piece.index);
-            if is_unwanted(&*output) {
-                continue;
-            }
+        };
+        check_outputs(call, outputs, num_outputs, error, report, check)?;
+        fill(&call.plan, None, outputs, |piece, output| {
             // Checked above.
-            (*output).data_bytes = packed.bytes(piece, report)?;
+            (*output).data_bytes = packed.bytes(piece, &mut Report::default()).unwrap_or(0);
             (*output).bit_offset = 0;
-            write_axes(&plan.geometry, piece.len, None, piece.len, output);
-        }
+            piece.len
+        });
     }
     Ok(())
 }
@@ -64,82 +61,115 @@ pub(super) unsafe fn view(
     error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: as above.
+    // SAFETY: promises 1 and 2.
     unsafe {
-        let call = Call::parse(input, params, Some(num_outputs), Look::AtLayout, report)?;
-        let plan = call.plan(Look::AtLayout, report)?;
-        let geometry = &plan.geometry;
-        let given = parse::descriptors(outputs, num_outputs, report)?;
+        let mut room = MaybeUninit::uninit();
+        let call =
+            Call::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room, report)?;
+        let geometry = &call.plan.geometry;
         call.input.span(geometry.elements, Which::Input, report)?;
         let place = Place::new(geometry, &call.input);
-        check_outputs(&call, &plan, given, error, report, |piece, output, report| {
+        let check = |piece: Piece, output: &libsplit_tensor, report: &mut Report| {
             if output.strides.is_null() && !place.is_packed(geometry, piece.len) {
                 return report.refuse(Error::ViewNotPacked { output: piece.index });
             }
             Ok(())
-        })?;
-        for piece in plan.pieces() {
-            let output = outputs.add(piece.index);
-            if is_unwanted(&*output) {
-                continue;
-            }
-            let view = place.of(geometry, piece);
+        };
+        check_outputs(call, outputs, num_outputs, error, report, check)?;
+        fill(&call.plan, place.strides, outputs, |piece, output| {
+            let view = place.of(piece);
             (*output).data = call.input.data.wrapping_offset(view.ahead).cast();
             (*output).data_bytes = view.bytes;
             (*output).bit_offset = view.bit_offset;
-            let extent = if place.has_elements { geometry.extent } else { piece.len };
-            write_axes(geometry, piece.len, place.strides, extent, output);
-        }
+            if place.has_elements {
+                geometry.extent
+            } else {
+                piece.len
+            }
+        });
     }
     Ok(())
+}
+
+/// Fills every wanted output: shape and strides, which are those given or packed ones of the shape
+/// with the extent on the axis that `describe` gives, and what that writes.
+///
+/// # Safety
+/// Promise 1; the outputs must have been checked.
+#[inline(never)] // with all registers to itself
+unsafe fn fill(
+    plan: &Plan<'_>,
+    strides: Option<&[i64]>,
+    outputs: *mut libsplit_tensor,
+    describe: impl Fn(Piece, *mut libsplit_tensor) -> i64,
+) {
+    for piece in plan.pieces() {
+        let output = outputs.wrapping_add(piece.index);
+        // SAFETY: promise 1; nothing is borrowed while it is written.
+        unsafe {
+            if !is_unwanted(&*output) {
+                let extent = describe(piece, output);
+                write_axes(&plan.geometry, piece.len, strides, extent, output);
+            }
+        }
+    }
 }
 
 /// Checks that every wanted output has room in arrays of its own, and what else there is to check.
 ///
 /// # Safety
 /// Promises 1 and 2 of [`parse`].
-#[inline(always)]
+#[inline(never)] // with all registers to itself
 unsafe fn check_outputs(
     call: &Call<'_>,
-    plan: &Plan<'_>,
-    outputs: &[libsplit_tensor],
+    outputs: *const libsplit_tensor,
+    num_outputs: usize,
     error: *const libsplit_error,
     report: &mut Report,
     check: impl Fn(Piece, &libsplit_tensor, &mut Report) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
+    // SAFETY: borrowed until they are written.
+    let outputs = unsafe { parse::descriptors(outputs, num_outputs, report) }?;
+    let plan = &call.plan;
     let rank = plan.geometry.output_rank();
-    let (mut shapes, mut strides, mut own) = (Trail::EMPTY, Trail::EMPTY, Trail::EMPTY);
-    let mut are_apart = true;
-    for piece in plan.pieces() {
-        let Some(output) = outputs.get(piece.index).filter(|output| !is_unwanted(output)) else {
-            continue;
-        };
+    let (mut shapes, mut strides) = (Trail::EMPTY, Trail::EMPTY);
+    for (piece, output) in Wanted::new(plan, outputs) {
         check_room(piece.index, output, rank, report)?;
         check(piece, output, report)?;
         if rank == 0 {
             continue;
         }
-        let shape = Span::of_array(output.shape, rank);
-        let mut both = shape;
-        shapes.push(shape);
+        shapes.push(Span::of_array(output.shape, rank));
         if !output.strides.is_null() {
-            let array = Span::of_array(output.strides, rank);
-            strides.push(array);
-            are_apart &= shape.is_apart(array);
-            both = both.hull(array);
+            strides.push(Span::of_array(output.strides, rank));
         }
-        own.push(both);
     }
-    // All shapes lie on one side of all strides, or each output's arrays side by side.
-    let by_kind = shapes.is_apart && strides.is_apart && shapes.hull.is_apart(strides.hull);
-    let by_output = own.is_apart && are_apart;
+    // Most callers keep all shapes side by side, and all strides.
     let reads = Reads::new(call, error, null());
-    let in_use = reads.hull().hull(Span::of_slice(outputs));
-    let is_own = by_kind || by_output;
-    if is_own && !own.hull.intersects(in_use) && !Span::of_slice(outputs).intersects(reads.hull()) {
+    let descriptors = Span::of_slice(outputs);
+    if shapes.is_apart
+        && strides.is_apart
+        && shapes.hull.is_apart(strides.hull)
+        && descriptors.is_apart(shapes.hull)
+        && descriptors.is_apart(strides.hull)
+        && reads.are_apart([shapes.hull, strides.hull, descriptors])
+    {
         return Ok(());
     }
-    check_arrays(rank, outputs, &reads, !is_own, report)
+    check_arrays(rank, outputs, reads, report)
+}
+
+/// Whether each output's arrays lie side by side and above or below those of the others, and nothing
+/// else among them.
+fn are_side_by_side(rank: usize, outputs: &[libsplit_tensor], reads: Reads<'_>) -> bool {
+    let mut own = Trail::EMPTY;
+    for output in outputs.iter().filter(|output| !is_unwanted(output)) {
+        let arrays = [output.shape, output.strides].map(|array| Span::of_array(array, rank));
+        let [shape, strides] = arrays;
+        own.is_apart &= shape.is_apart(strides);
+        own.push(if output.strides.is_null() { shape } else { shape.hull(strides) });
+    }
+    own.is_apart && reads.are_apart([own.hull]) && Span::of_slice(outputs).is_apart(own.hull)
 }
 
 /// That there are arrays for an output's shape and strides, and long enough.
@@ -170,13 +200,15 @@ fn check_room(
 fn check_arrays(
     rank: usize,
     outputs: &[libsplit_tensor],
-    reads: &Reads,
-    may_meet: bool,
+    reads: Reads<'_>,
     report: &mut Report,
 ) -> Result<(), Fault> {
     let descriptors = Span::of_slice(outputs);
     if let Some(other) = reads.under(descriptors) {
         return report.refuse(Error::ArrayOverlap { argument: "outputs", other });
+    }
+    if are_side_by_side(rank, outputs, reads) {
+        return Ok(());
     }
     let field = |at: usize| if at.is_multiple_of(2) { "shape" } else { "strides" };
     let span = |at: usize| {
@@ -191,7 +223,7 @@ fn check_arrays(
         }
         for at in [2 * index, 2 * index + 1] {
             let span = span(at);
-            if reads.are_apart(span) && span.is_apart(descriptors) || span.is_empty() {
+            if reads.are_apart([span]) && span.is_apart(descriptors) || span.is_empty() {
                 continue;
             }
             let own = span.intersects(descriptors).then_some(Which::Output(index));
@@ -200,9 +232,6 @@ fn check_arrays(
                 return report.refuse(Error::DescriptorOverlap { output: index, field, other });
             }
         }
-    }
-    if !may_meet {
-        return Ok(());
     }
     match overlap::meeting(outputs.len().saturating_mul(2), &span) {
         None => Ok(()),
@@ -269,33 +298,70 @@ unsafe fn write_axes(
     output: *mut libsplit_tensor,
 ) {
     let rank = geometry.output_rank();
-    // SAFETY: the caller's promise; there are as many axes as the rank says.
-    unsafe {
+    let (outer, inner) = geometry.outer_and_inner();
+    // SAFETY: the caller's promise.
+    let mut axes = unsafe {
         (*output).rank = i32::try_from(rank).unwrap_or(0);
         (*output).dtype = libsplit_dtype(geometry.dtype as i32);
-        let (shape_out, strides_out) = ((*output).shape, (*output).strides);
-        let (mut at, mut packed) = (rank, 1i64);
-        for (axis, &input_extent) in geometry.shape.iter().enumerate().rev() {
-            let is_split = axis == geometry.axis;
-            let (len, extent) = if is_split { (len, extent) } else { (input_extent, input_extent) };
-            if !is_split || geometry.keeps_axis {
-                let stride = match strides {
-                    Some(strides) => strides.get(axis).copied().unwrap_or(0),
-                    None => packed,
-                };
-                at -= 1;
-                shape_out.add(at).write(len);
-                if !strides_out.is_null() {
-                    strides_out.add(at).write(stride);
+        Axes {
+            shape: (*output).shape.wrapping_add(rank),
+            strides: (*output).strides.wrapping_add(rank),
+            has_strides: !(*output).strides.is_null(),
+            packed: 1,
+            given: strides.map(|strides| strides.as_ptr_range().end),
+        }
+    };
+    // SAFETY: the caller's promise; there are as many axes as the rank says.
+    unsafe {
+        for extent in inner.iter().rev() {
+            axes.put(*extent, *extent, true);
+        }
+        axes.put(len, extent, geometry.keeps_axis);
+        for extent in outer.iter().rev() {
+            axes.put(*extent, *extent, true);
+        }
+    }
+}
+
+/// The axes of an output, written innermost first.
+struct Axes {
+    /// Where the last one was written.
+    shape: *mut i64,
+    strides: *mut i64,
+    has_strides: bool,
+    /// The stride of the next one in a packed tensor.
+    packed: i64,
+    /// Where the last one was read, of the strides that it is to have in place of packed ones.
+    given: Option<*const i64>,
+}
+
+impl Axes {
+    /// # Safety
+    /// There must be room for another axis, and as many strides given as there are axes.
+    #[inline(always)]
+    unsafe fn put(&mut self, len: i64, extent: i64, is_kept: bool) {
+        let mut stride = self.packed;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(given) = &mut self.given {
+                *given = given.wrapping_sub(1);
+                stride = **given;
+            }
+            if is_kept {
+                self.shape = self.shape.wrapping_sub(1);
+                *self.shape = len;
+                if self.has_strides {
+                    self.strides = self.strides.wrapping_sub(1);
+                    *self.strides = stride;
                 }
             }
-            packed = if packed < 0 || extent < 0 {
-                LIBSPLIT_DIM_UNKNOWN
-            } else {
-                // What is known fits, as has been checked.
-                packed.wrapping_mul(extent.max(1))
-            };
         }
+        self.packed = if self.packed < 0 || extent < 0 {
+            LIBSPLIT_DIM_UNKNOWN
+        } else {
+            // What is known fits, as has been checked.
+            self.packed.wrapping_mul(extent.max(1))
+        };
     }
 }
 
@@ -309,10 +375,11 @@ pub(super) unsafe fn count(
     count: *mut usize,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1.
     unsafe {
-        let call = Call::parse(input, params, None, Look::AtShape, report)?;
-        let plan = call.plan(Look::AtShape, report)?;
+        let mut room = MaybeUninit::uninit();
+        let call = Call::parse(input, params, None, Look::AtShape, &mut room, report)?;
+        let plan = &call.plan;
         parse::checked(count, "count", report)?;
         match usize::try_from(plan.count()) {
             Ok(number) => count.write(number),

@@ -7,6 +7,7 @@ use super::types::{
 use crate::copy::{Executor, Streaming};
 use crate::error::{Error, Fault, Report};
 use core::ffi::c_void;
+use core::mem::MaybeUninit;
 
 /// The caller's thread pool.
 pub(super) struct Pool(libsplit_executor);
@@ -15,27 +16,26 @@ pub(super) struct Pool(libsplit_executor);
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// The executor, if there is one.
+    /// The executor.
     ///
     /// # Safety
-    /// `executor` must be NULL or valid, with a `parallel_for` that does what its type says.
-    #[inline]
+    /// `executor` must be valid, with a `parallel_for` that does what its type says.
+    #[inline(never)] // most calls have none
     pub(super) unsafe fn parse(
         executor: *const libsplit_executor,
         report: &mut Report,
-    ) -> Result<Option<Self>, Fault> {
-        if executor.is_null() {
-            return Ok(None);
-        }
+    ) -> Result<Self, Fault> {
         let first_version = size_of::<libsplit_executor>();
+        let mut room = MaybeUninit::uninit();
         // SAFETY: the caller's promise.
-        let executor = unsafe { versioned(executor, "executor", first_version, report) }?;
+        let executor =
+            unsafe { *versioned(executor, "executor", first_version, &mut room, report)? };
         let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
         check_flags("executor", executor.flags, known, report)?;
         if executor.parallel_for.is_none() && executor.flags == 0 {
             return report.refuse(Error::Null { argument: "executor.parallel_for" });
         }
-        Ok(Some(Self(executor)))
+        Ok(Self(executor))
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
             };
             // SAFETY: a whole structure, without a function to call.
             let pool = unsafe { Pool::parse(&raw const stated, &mut Report::default()) };
-            pool.unwrap().unwrap().streaming()
+            pool.unwrap().streaming()
         };
         let (read_next, never) = (LIBSPLIT_FLAG_OUTPUTS_READ_NEXT, LIBSPLIT_FLAG_NEVER_STREAM);
         assert_eq!(streaming(read_next), Streaming::OutputsReadNext);

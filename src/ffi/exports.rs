@@ -84,8 +84,8 @@ pub unsafe extern "C" fn libsplit_count(
     count: *mut usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: the caller's promise.
-    unsafe { guard(error, |report| describe::count(input, params, count, report)) }
+    // SAFETY: promise 1 of `parse.rs`.
+    unsafe { guard!(error, |report| describe::count(input, params, count, report)) }
 }
 
 /// libsplit_infer() fills rank, dtype, shape, strides (packed ones, where strides is not NULL),
@@ -125,9 +125,9 @@ pub unsafe extern "C" fn libsplit_infer(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1 of `parse.rs`.
     unsafe {
-        guard(error, |report| describe::infer(input, params, outputs, num_outputs, error, report))
+        guard!(error, |report| describe::infer(input, params, outputs, num_outputs, error, report))
     }
 }
 
@@ -160,9 +160,9 @@ pub unsafe extern "C" fn libsplit_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1 of `parse.rs`.
     unsafe {
-        guard(error, |report| describe::view(input, params, outputs, num_outputs, error, report))
+        guard!(error, |report| describe::view(input, params, outputs, num_outputs, error, report))
     }
 }
 
@@ -216,9 +216,9 @@ pub unsafe extern "C" fn libsplit_copy(
     executor: *const libsplit_executor,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1 of `parse.rs`.
     unsafe {
-        guard(error, |report| {
+        guard!(error, |report| {
             copies::copy(input, params, outputs, num_outputs, executor, error, report)
         })
     }
@@ -268,9 +268,9 @@ pub unsafe extern "C" fn libsplit_plan_init(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1 of `parse.rs`.
     unsafe {
-        guard(error, |report| {
+        guard!(error, |report| {
             plans::init(plan, plan_size, input, params, outputs, num_outputs, error, report)
         })
     }
@@ -313,9 +313,9 @@ pub unsafe extern "C" fn libsplit_plan_copy(
     executor: *const libsplit_executor,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1 of `parse.rs`.
     unsafe {
-        guard(error, |report| {
+        guard!(error, |report| {
             let (input, outputs) = (input.cast(), outputs.cast());
             plans::copy(plan, input, outputs, num_outputs, executor, error, report)
         })
@@ -348,9 +348,9 @@ pub unsafe extern "C" fn libsplit_plan_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1 of `parse.rs`.
     unsafe {
-        guard(error, |report| {
+        guard!(error, |report| {
             plans::view(plan, input.cast(), outputs.cast(), num_outputs, error, report)
         })
     }

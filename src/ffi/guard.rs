@@ -5,23 +5,35 @@ use crate::error::{Error, Fault, Report};
 use core::ffi::c_char;
 use core::fmt::{self, Write};
 
-/// Runs `body` and reports what became of it, in `error` too if that is not NULL.
+/// What became of `$body`, a result that reports to `$report`: as a status, and in `$error` if that is
+/// not NULL. A macro, for a closure would be a function of its own. Promise: `$error` must be NULL or
+/// valid for the size that it states.
+macro_rules! guard {
+    ($error:expr, |$report:ident| $body:expr) => {{
+        if let Some(refused) = $crate::ffi::guard::refuse($error) {
+            return refused;
+        }
+        let mut report = $crate::error::Report::default();
+        let $report = &mut report;
+        let result = $body;
+        $crate::ffi::guard::finish($error, result, report)
+    }};
+}
+pub(super) use guard;
+
+/// The status of a call that has ended, and its detail where that is wanted.
 ///
 /// # Safety
-/// `error` must be NULL or valid for the size that it states.
+/// `error` must be NULL or valid for this version's size.
 #[inline(always)]
-#[allow(clippy::inline_always)] // the body is the function
-pub(super) unsafe fn guard(
+#[allow(clippy::inline_always)] // on the way of every call
+pub(super) unsafe fn finish(
     error: *mut libsplit_error,
-    body: impl FnOnce(&mut Report) -> Result<(), Fault>,
+    result: Result<(), Fault>,
+    report: Report,
 ) -> libsplit_status {
-    // SAFETY: the caller's promise.
-    if let Some(refused) = unsafe { refuse(error) } {
-        return refused;
-    }
-    let mut report = Report::default();
-    if body(&mut report).is_err() {
-        // SAFETY: NULL, or aligned and large enough, as `refuse` has checked.
+    if result.is_err() {
+        // SAFETY: the caller's promise.
         return unsafe { failed(error, report) };
     }
     if !error.is_null() {
@@ -34,10 +46,10 @@ pub(super) unsafe fn guard(
 /// The status for an `error` that nothing can be written to.
 ///
 /// # Safety
-/// As [`guard`].
+/// `error` must be NULL or valid for the size that it states.
 #[inline(always)]
-#[allow(clippy::inline_always)] // as above
-unsafe fn refuse(error: *mut libsplit_error) -> Option<libsplit_status> {
+#[allow(clippy::inline_always)] // on the way of every call
+pub(super) unsafe fn refuse(error: *mut libsplit_error) -> Option<libsplit_status> {
     if error.is_null() {
         return None;
     }

@@ -13,16 +13,18 @@ use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::plan::Plan;
-use crate::rules::Request;
+use crate::plan::{Geometry, Piece, Plan};
+use crate::rules::split_to_sequence::drops_axis;
+use crate::rules::{self, Pieces, Request};
 use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Tensor;
+use core::mem::MaybeUninit;
 
-/// Input and parameters of a call.
+/// What a call asks for.
 pub(crate) struct Call<'a> {
     pub input: Tensor<'a>,
-    request: Request<'a>,
+    pub plan: Plan<'a>,
     /// Where the elements of the lengths lie.
     pub lengths: Span,
     /// Where the descriptors lie, and the parameters of the size that they state.
@@ -43,76 +45,77 @@ pub(crate) enum Look {
 impl<'a> Call<'a> {
     /// A call that is not C's.
     #[cfg(all(feature = "alloc", not(feature = "capi")))]
-    pub(crate) fn new(input: Tensor<'a>, request: Request<'a>) -> Self {
+    pub(crate) fn new(
+        input: Tensor<'a>,
+        request: &Request<'a>,
+        report: &mut Report,
+    ) -> Result<Self, Fault> {
+        let plan = Plan::new(request, input.dtype, input.shape, false, report)?;
         let (lengths, params) = (Span::default(), Span::default());
-        Self { input, request, lengths, at: core::ptr::null(), params, split_at: core::ptr::null() }
+        let (at, split_at) = (core::ptr::null(), core::ptr::null());
+        Ok(Self { input, plan, lengths, at, params, split_at })
     }
 
+    /// Parses a call into `room`, and plans its split.
+    ///
     /// # Safety
     /// Promise 1.
-    #[inline(always)]
-    pub(super) unsafe fn parse(
+    #[inline(never)] // with all registers to itself
+    pub(super) unsafe fn parse<'r>(
         input: *const libsplit_tensor,
         params: *const libsplit_params,
         outputs: Option<usize>,
         look: Look,
+        room: &'r mut MaybeUninit<Self>,
         report: &mut Report,
-    ) -> Result<Self, Fault> {
-        // SAFETY: promise 1, here and below.
+    ) -> Result<&'r Self, Fault> {
+        let call = room.as_mut_ptr();
+        // SAFETY: promise 1, here and below; every field is written.
         unsafe {
-            let (params, params_span) = params_of(params, report)?;
-            let operator = operator(&params, report)?;
-            check_flags("params", params.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN, report)?;
+            let mut params_room = MaybeUninit::uninit();
+            let first_version = size_of::<libsplit_params>();
+            let given = versioned(params, "params", first_version, &mut params_room, report)?;
+            (&raw mut (*call).at).write(input);
+            (&raw mut (*call).params).write(Span::of_bytes(params, given.struct_size));
+            (&raw mut (*call).split_at).write(given.split);
+            let operator = operator(given, report)?;
+            check_flags("params", given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN, report)?;
+
             let tensor = &*checked(input, "input", report)?;
-            let input_tensor = tensor_of(tensor, look, Which::Input, report)?;
-            let (lengths, lengths_span) = if params.split.is_null() {
-                (None, Span::default())
-            } else {
-                let (lengths, span) = lengths(params.split, report)?;
-                (Some(lengths), span)
-            };
+            let tensor = tensor_of(tensor, look, Which::Input, report)?;
+            (&raw mut (*call).input).write(tensor);
+
+            let (keepdims, has_lengths) = (given.keepdims != 0, !given.split.is_null());
+            let geometry = Geometry::new(
+                operator,
+                given.axis,
+                !drops_axis(operator, keepdims, has_lengths),
+                tensor.dtype,
+                tensor.shape,
+                look == Look::AtShape,
+                report,
+            )?;
+            (&raw mut (*call).plan.geometry).write(geometry);
+
+            let (mut list, mut span) = (None, Span::default());
+            if has_lengths {
+                let (lengths, lengths_span) = lengths(given.split, report)?;
+                (list, span) = (Some(lengths), lengths_span);
+            }
+            (&raw mut (*call).lengths).write(span);
             let request = Request {
                 operator,
-                axis: params.axis,
-                lengths,
-                num_outputs: params.num_outputs,
-                keepdims: params.keepdims != 0,
-                clamp_uneven: params.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
+                axis: given.axis,
+                lengths: list,
+                num_outputs: given.num_outputs,
+                keepdims,
+                clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
                 outputs,
             };
-            Ok(Self {
-                input: input_tensor,
-                request,
-                lengths: lengths_span,
-                at: input,
-                params: params_span,
-                split_at: params.split,
-            })
+            let pieces = rules::known_pieces(&request, &geometry, look == Look::AtShape, report)?;
+            (&raw mut (*call).plan.pieces).write(pieces);
+            Ok(&*call)
         }
-    }
-
-    #[inline(always)]
-    pub(crate) fn plan(&self, look: Look, report: &mut Report) -> Result<Plan<'_>, Fault> {
-        let Tensor { dtype, shape, .. } = self.input;
-        Plan::new(&self.request, dtype, shape, look == Look::AtShape, report)
-    }
-}
-
-/// The parameters, and where they lie.
-///
-/// # Safety
-/// Promise 1.
-#[inline(always)]
-unsafe fn params_of(
-    params: *const libsplit_params,
-    report: &mut Report,
-) -> Result<(libsplit_params, Span), Fault> {
-    // SAFETY: promise 1.
-    unsafe {
-        let found = versioned(params, "params", size_of::<libsplit_params>(), report)?;
-        let start = params as usize;
-        // Its size was believed.
-        Ok((found, Span { start, end: start.wrapping_add(found.struct_size) }))
     }
 }
 
@@ -188,11 +191,11 @@ unsafe fn lengths<'a>(
     }
     let span = if is_known { tensor.span(count, which, report)? } else { Span::default() };
     let stride = tensor.strides.and_then(|strides| strides.first()).copied().unwrap_or(1);
-    let data = is_known.then_some(tensor.data.cast_const());
     // SAFETY: promise 1 for all that `span` covers. A stride whose bits overflow is one of a list
     // with one entry, and is not used.
     let lengths = unsafe {
-        Lengths::from_raw(data, tensor.bit_offset.into(), stride.wrapping_mul(bits), len, dtype)
+        let (bit_offset, bit_stride) = (tensor.bit_offset.into(), stride.wrapping_mul(bits));
+        Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, dtype)
     };
     Ok((lengths, span))
 }
@@ -322,39 +325,41 @@ fn alignment<T>(pointer: *const T) -> (i64, i64) {
 /// The largest `struct_size` believed.
 const MAX_STRUCT_SIZE: usize = 4096;
 
-/// A structure that begins with its size and may be of another version than ours: fields that it
-/// does not have yet are 0, and those that we do not know yet must be.
+/// A structure that begins with its size and may be of another version than ours, which is put into
+/// `room`: fields that it does not have yet are 0, and those that we do not know yet must be.
 ///
 /// # Safety
-/// `pointer` must be NULL or valid for the size that it states; all zero bytes are a `T`.
+/// `pointer` must be NULL or valid for the size that it states, for `'a`; all zero bytes are a `T`.
 #[inline(always)]
-pub(super) unsafe fn versioned<T: Copy>(
+pub(super) unsafe fn versioned<'a, T: Copy>(
     pointer: *const T,
     argument: &'static str,
     first_version: usize,
+    room: &'a mut MaybeUninit<T>,
     report: &mut Report,
-) -> Result<T, Fault> {
+) -> Result<&'a T, Fault> {
     checked(pointer, argument, report)?;
     // SAFETY: the size comes first in every such structure, and it is as long as it says.
     unsafe {
         let stated = pointer.cast::<usize>().read();
         if stated == size_of::<T>() {
-            return Ok(pointer.read());
+            return Ok(&*pointer);
         }
-        other_version(pointer, stated, argument, first_version, report)
+        other_version(pointer, stated, argument, first_version, room, report)
     }
 }
 
 /// # Safety
 /// As [`versioned`]; the structure states that size.
 #[cold]
-unsafe fn other_version<T: Copy>(
+unsafe fn other_version<'a, T: Copy>(
     pointer: *const T,
     stated: usize,
     argument: &'static str,
     first_version: usize,
+    room: &'a mut MaybeUninit<T>,
     report: &mut Report,
-) -> Result<T, Fault> {
+) -> Result<&'a T, Fault> {
     let (actual, known) = (stated, size_of::<T>());
     if actual < first_version {
         let (expected, actual) = (number(first_version), number(actual));
@@ -364,7 +369,7 @@ unsafe fn other_version<T: Copy>(
         let expected = number(MAX_STRUCT_SIZE);
         return report.refuse(Error::StructSizeHuge { argument, expected, actual });
     }
-    let mut found = core::mem::MaybeUninit::<T>::zeroed();
+    *room = MaybeUninit::zeroed();
     // SAFETY: the caller's structure is as long as it says, and zero bytes are a `T`.
     unsafe {
         for at in known..stated {
@@ -373,8 +378,8 @@ unsafe fn other_version<T: Copy>(
                 return report.refuse(Error::NonZeroTail { argument, expected, actual });
             }
         }
-        pointer.cast::<u8>().copy_to_nonoverlapping(found.as_mut_ptr().cast(), known.min(stated));
-        Ok(found.assume_init())
+        pointer.cast::<u8>().copy_to_nonoverlapping(room.as_mut_ptr().cast(), known.min(stated));
+        Ok(room.assume_init_ref())
     }
 }
 
@@ -401,11 +406,50 @@ pub(super) unsafe fn descriptors<'a>(
     Ok(unsafe { core::slice::from_raw_parts(outputs, len) })
 }
 
+/// The pieces that the caller wants, each with the descriptor of its output.
+pub(super) struct Wanted<'a> {
+    pieces: Pieces<'a>,
+    outputs: core::slice::Iter<'a, libsplit_tensor>,
+    index: usize,
+    offset: i64,
+}
+
+impl<'a> Wanted<'a> {
+    /// As many outputs as there are pieces.
+    #[inline(always)]
+    pub(super) fn new(plan: &Plan<'a>, outputs: &'a [libsplit_tensor]) -> Self {
+        Self { pieces: plan.pieces, outputs: outputs.iter(), index: 0, offset: 0 }
+    }
+}
+
+impl<'a> Iterator for Wanted<'a> {
+    type Item = (Piece, &'a libsplit_tensor);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let output = self.outputs.next()?;
+            let (index, offset) = (self.index, self.offset);
+            let len = self.pieces.length(index);
+            (self.index, self.offset) = (index + 1, offset.wrapping_add(len));
+            if !is_unwanted(output) {
+                return Some((Piece { index, offset, len }, output));
+            }
+        }
+    }
+}
+
 /// Whether a descriptor is all zero: an output that the caller does not want.
 #[inline(always)]
 pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
-    tensor.shape.is_null()
-        && tensor.data.is_null()
+    // Most have a shape, and nobody has to look further.
+    tensor.shape.is_null() && is_zero(tensor)
+}
+
+#[cold]
+#[inline(never)]
+fn is_zero(tensor: &libsplit_tensor) -> bool {
+    tensor.data.is_null()
         && tensor.data_bytes == 0
         && tensor.strides.is_null()
         && tensor.rank == 0
@@ -418,7 +462,7 @@ pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
 mod tests {
     #![allow(clippy::cast_ptr_alignment)] // memory that is aligned enough
 
-    use super::{versioned, Error, Report};
+    use super::{versioned, Error, MaybeUninit, Report};
 
     /// Today's version of a structure whose first had two fields.
     #[derive(Debug, Clone, Copy, PartialEq)]
@@ -433,9 +477,11 @@ mod tests {
 
     fn read(structure: *const u8) -> Result<Grown, Option<Error>> {
         let mut report = Report::default();
+        let mut room = MaybeUninit::uninit();
+        let pointer = structure.cast::<Grown>();
         // SAFETY: as long as it says.
-        let found = unsafe { versioned(structure.cast::<Grown>(), "params", FIRST, &mut report) };
-        found.map_err(|_| report.reason())
+        let found = unsafe { versioned(pointer, "params", FIRST, &mut room, &mut report) };
+        found.copied().map_err(|_| report.reason())
     }
 
     /// A structure of `stated` bytes that ends where nothing may be touched.

@@ -26,13 +26,13 @@ use super::types::{
 use crate::copy::{self, Executor};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
-use crate::parts::{OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer, FEW_PARTS};
+use crate::parts::{OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer};
 use crate::place::Place;
 use crate::plan::{Geometry, Plan};
-use crate::shape::MAX_RANK;
+use crate::shape::{self, MAX_RANK};
 use crate::span::Span;
 use crate::targets::Outputs;
-use crate::tensor::{Reach, Tensor};
+use crate::tensor::{self, Reach, Tensor};
 use core::mem::MaybeUninit;
 use core::ptr::null;
 
@@ -71,9 +71,12 @@ struct Head {
     inner: i64,
     outer: i64,
     reach: Reach,
+    arrays: Arrays,
 }
 
 /// Where the arrays of a plan begin, in bytes, for so many axes and outputs.
+#[derive(Clone, Copy)]
+#[repr(C)]
 struct Arrays {
     shape: usize,
     strides: usize,
@@ -86,7 +89,6 @@ struct Arrays {
 
 impl Arrays {
     /// `None` where there is no such plan.
-    #[inline(always)]
     fn new(rank: usize, outputs: usize) -> Option<Self> {
         // Without outputs, nothing is asked about the input.
         let axes = if outputs == 0 { 0 } else { rank * size_of::<i64>() };
@@ -121,14 +123,40 @@ pub(super) unsafe fn init(
     error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promises 1 and 2.
     unsafe {
-        let call = Call::parse(input, params, Some(num_outputs), Look::AtLayout, report)?;
-        let split = call.plan(Look::AtLayout, report)?;
+        let mut room = MaybeUninit::uninit();
+        let call =
+            Call::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room, report)?;
+        let outputs = if outputs.is_null() {
+            None
+        } else {
+            Some(parse::descriptors(outputs, num_outputs, report)?)
+        };
+        let reads = Reads::new(call, error, null());
+        make(plan, plan_size, call, outputs, num_outputs, reads, report)
+    }
+}
+
+/// Makes a plan of a call; without outputs, all are wanted and packed.
+///
+/// # Safety
+/// Promises 1 and 2 of [`parse`]; `plan` must be valid for `plan_size` bytes.
+pub(crate) unsafe fn make(
+    plan: *mut libsplit_plan,
+    plan_size: usize,
+    call: &Call<'_>,
+    outputs: Option<&[libsplit_tensor]>,
+    num_outputs: usize,
+    reads: Reads<'_>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    // SAFETY: promises 1 and 2.
+    unsafe {
+        let split = &call.plan;
         let geometry = split.geometry;
         let place = checked(plan.cast::<u64>(), "plan", report)?.cast_mut().cast::<u8>();
-        let given =
-            if outputs.is_null() { &[] } else { parse::descriptors(outputs, num_outputs, report)? };
+        let given = outputs.unwrap_or_default();
         let Some(arrays) = Arrays::new(geometry.shape.len(), num_outputs) else {
             let (argument, expected) = ("num_outputs", i64::MAX);
             return report.refuse(Error::TooManyOutputs {
@@ -155,29 +183,27 @@ pub(super) unsafe fn init(
             are_packed &= layout.is_none_or(|(_, is_packed)| is_packed);
         }
         let memory = Span { start: place as usize, end: (place as usize).wrapping_add(arrays.end) };
-        check_apart(memory, &call, given, geometry.output_rank(), error, report)?;
-        let outputs = (!outputs.is_null()).then_some(given);
+        check_apart(memory, reads, given, geometry.output_rank(), report)?;
         Writer { place, arrays, outputs, has_strided_outputs: !are_packed }.write(
             &call.input,
-            &split,
+            split,
             reach,
-            report,
-        )
+        );
     }
+    Ok(())
 }
 
 /// That the plan lies over nothing that is read while it is written.
 #[inline(never)]
 fn check_apart(
     plan: Span,
-    call: &Call<'_>,
+    reads: Reads<'_>,
     outputs: &[libsplit_tensor],
     rank: usize,
-    error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
     let argument = "plan";
-    if let Some(other) = Reads::new(call, error, null()).under(plan) {
+    if let Some(other) = reads.under(plan) {
         return report.refuse(Error::ArrayOverlap { argument, other });
     }
     for (index, output) in outputs.iter().enumerate().filter(|(_, output)| !is_unwanted(output)) {
@@ -209,13 +235,7 @@ impl Writer<'_> {
 
     /// # Safety
     /// There must be room for the plan, which lies over nothing else.
-    unsafe fn write(
-        &self,
-        input: &Tensor<'_>,
-        plan: &Plan<'_>,
-        reach: Reach,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
+    unsafe fn write(&self, input: &Tensor<'_>, plan: &Plan<'_>, reach: Reach) {
         let geometry = &plan.geometry;
         let view = Place::new(geometry, input);
         let is_strided = view.strides.is_some() && !input.is_packed();
@@ -228,7 +248,7 @@ impl Writer<'_> {
                 let output = self.outputs.and_then(|outputs| outputs.get(index));
                 let ahead = match output {
                     Some(output) if is_unwanted(output) => UNWANTED,
-                    _ => view.of(geometry, piece).ahead as i64,
+                    _ => view.of(piece).ahead as i64,
                 };
                 self.entry::<i64>(self.arrays.views, index).write(ahead);
                 if ahead == UNWANTED || geometry.piece_elements(piece.len) == 0 {
@@ -241,11 +261,9 @@ impl Writer<'_> {
                     len,
                 });
                 if let Some(output) = output.filter(|_| self.has_strided_outputs) {
-                    // All of it has been checked.
-                    let layout = layout_of(geometry, index, len, output, report)?;
-                    let (reach, _) = layout.unwrap_or_default();
-                    self.entry::<Reach>(self.arrays.reaches, num_parts).write(reach);
                     self.write_strides(geometry, index, len, output);
+                    let reach = self.reach(geometry, index, len);
+                    self.entry::<Reach>(self.arrays.reaches, num_parts).write(reach);
                 }
                 num_parts += 1;
                 bytes += geometry.piece_bytes(len);
@@ -277,9 +295,25 @@ impl Writer<'_> {
                 inner: geometry.inner,
                 outer: geometry.outer,
                 reach,
+                arrays: self.arrays,
             });
         }
-        Ok(())
+    }
+
+    /// What an output with elements reaches over, whose strides have been written.
+    ///
+    /// # Safety
+    /// As [`Writer::write`].
+    unsafe fn reach(&self, geometry: &Geometry<'_>, index: usize, len: i64) -> Reach {
+        let rank = geometry.output_rank();
+        let strides = self.entry::<i64>(self.arrays.output_strides, index * rank);
+        // SAFETY: as many have been written.
+        let strides = unsafe { core::slice::from_raw_parts(strides, rank) };
+        let elements = shape::reach(geometry.output_shape(len).zip(strides.iter().copied()));
+        // Both have been checked, and sub-byte outputs are packed, from a whole byte on.
+        let reach = elements
+            .and_then(|(low, high)| tensor::byte_reach(low, high, geometry.dtype.bits(), 0));
+        reach.unwrap_or_default()
     }
 
     /// Writes the strides of an output: its own, or the packed ones.
@@ -310,7 +344,6 @@ impl Writer<'_> {
 /// A plan as it is read.
 struct Planned<'a> {
     head: &'a Head,
-    arrays: Arrays,
     place: *const u8,
 }
 
@@ -335,10 +368,7 @@ impl<'a> Planned<'a> {
             let (expected, actual) = (head.num_outputs, num_outputs);
             return report.refuse(Error::PlanOutputs { expected, actual });
         }
-        match Arrays::new(head.rank as usize, num_outputs) {
-            Some(arrays) => Ok(Self { head, arrays, place: place.cast() }),
-            None => report.refuse(Error::NoPlan { actual: head.magic }),
-        }
+        Ok(Self { head, place: place.cast() })
     }
 
     /// An array of the plan.
@@ -349,7 +379,7 @@ impl<'a> Planned<'a> {
     }
 
     fn span(&self) -> Span {
-        Span::of_array(self.place, self.arrays.end)
+        Span::of_array(self.place, self.head.arrays.end)
     }
 
     #[inline(always)]
@@ -358,7 +388,7 @@ impl<'a> Planned<'a> {
         let rank = if head.num_outputs == 0 { 0 } else { head.rank as usize };
         Geometry {
             dtype: head.dtype,
-            shape: self.array(self.arrays.shape, rank),
+            shape: self.array(head.arrays.shape, rank),
             axis: head.axis as usize,
             keeps_axis: head.keeps_axis,
             extent: head.extent,
@@ -366,6 +396,42 @@ impl<'a> Planned<'a> {
             inner: head.inner,
             outer: head.outer,
         }
+    }
+
+    /// A copy by the plan, as the engine takes it.
+    #[inline(never)]
+    fn transfer(&self, source: *const u8, targets: Pointers<'a, u8>) -> Transfer<'a> {
+        let (head, geometry) = (self.head, self.geometry());
+        let (axes, rank) = (geometry.shape.len(), geometry.output_rank());
+        Transfer {
+            geometry,
+            source,
+            strides: head.is_strided.then(|| self.array(head.arrays.strides, axes)),
+            bit_offset: head.bit_offset,
+            parts: Parts::Planned { parts: self.array(head.arrays.parts, head.num_parts), targets },
+            output_strides: if head.has_strided_outputs {
+                let strides = self.array(head.arrays.output_strides, rank * head.num_outputs);
+                OutputStrides::Planned { strides, rank }
+            } else {
+                OutputStrides::Packed
+            },
+            bytes: head.bytes,
+        }
+    }
+
+    /// # Safety
+    /// As [`copy::run`].
+    #[inline(never)]
+    unsafe fn run(
+        &self,
+        source: *const u8,
+        targets: Pointers<'a, u8>,
+        pool: Option<&dyn Executor>,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        let transfer = self.transfer(source, targets);
+        // SAFETY: the caller's promise.
+        unsafe { copy::run(&transfer, self.head.num_parts, pool, report) }
     }
 }
 
@@ -381,10 +447,40 @@ pub(super) unsafe fn copy(
     error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 1.
+    unsafe {
+        let (given, mut pool);
+        pool = None::<&dyn Executor>;
+        if !executor.is_null() {
+            given = Pool::parse(executor, report)?;
+            pool = Some(&given);
+        }
+        let others = [
+            (Which::Output(0), Span::of_array(outputs, num_outputs)),
+            (Which::Executor, Span::of(executor)),
+            (Which::Error, Span::of(error)),
+        ];
+        copy_on(plan, input, outputs, num_outputs, pool, others, report)
+    }
+}
+
+/// Copies on a pool, if there is one. Outputs must not lie over the plan or the `others`.
+///
+/// # Safety
+/// As [`super::libsplit_plan_copy`].
+#[inline(always)]
+pub(crate) unsafe fn copy_on(
+    plan: *const libsplit_plan,
+    input: *const u8,
+    outputs: *const *mut u8,
+    num_outputs: usize,
+    pool: Option<&dyn Executor>,
+    others: [(Which, Span); 3],
+    report: &mut Report,
+) -> Result<(), Fault> {
+    // SAFETY: promises 1 and 3.
     unsafe {
         let plan = Planned::read(plan, num_outputs, report)?;
-        let pool = Pool::parse(executor, report)?;
         let head = plan.head;
         if head.num_parts == 0 {
             return Ok(());
@@ -395,63 +491,38 @@ pub(super) unsafe fn copy(
             return report.refuse(Error::NullAddress { which: Which::Input });
         }
         let geometry = plan.geometry();
+        let parts: &[PlannedPart] = plan.array(head.arrays.parts, head.num_parts);
+        let parts = || parts.iter().map(|part| part.to(targets.get(part.index)));
         let mut seen = Outputs::new(head.reach.place(input, Which::Input, report)?);
-        let entries: &[PlannedPart] = plan.array(plan.arrays.parts, head.num_parts);
-        let mut parts = [const { MaybeUninit::<Part>::uninit() }; FEW_PARTS];
-        for (at, entry) in entries.iter().enumerate() {
-            let &PlannedPart { index, offset, len } = entry;
-            let (target, which) = (targets.get(index), Which::Output(index));
+        for (at, Part { index, len, target, .. }) in parts().enumerate() {
+            let which = Which::Output(index);
             if target.is_null() {
                 return report.refuse(Error::NullAddress { which });
             }
             let bytes = geometry.piece_bytes(len);
             let reach = if head.has_strided_outputs {
-                let reaches: &[Reach] = plan.array(plan.arrays.reaches, head.num_parts);
+                let reaches: &[Reach] = plan.array(head.arrays.reaches, head.num_parts);
                 reaches.get(at).copied().unwrap_or_default()
             } else {
                 Reach { low: 0, bytes: bytes as i64 }
             };
-            let span = reach.place(target, which, report)?;
-            if let Some(slot) = parts.get_mut(at) {
-                slot.write(Part { index, offset, len, target });
-            }
-            seen.push(span, !head.has_strided_outputs, bytes);
+            seen.push(reach.place(target, which, report)?, !head.has_strided_outputs, bytes);
         }
-        let rank = geometry.output_rank();
-        let axes = geometry.shape.len();
-        let transfer = Transfer {
-            geometry,
-            source: input,
-            strides: head.is_strided.then(|| plan.array(plan.arrays.strides, axes)),
-            bit_offset: head.bit_offset,
-            parts: if head.num_parts <= FEW_PARTS {
-                // So many have been written.
-                Parts::Listed(core::slice::from_raw_parts(parts.as_ptr().cast(), head.num_parts))
-            } else {
-                Parts::Planned { parts: entries, targets }
-            },
-            output_strides: if head.has_strided_outputs {
-                let strides = plan.array(plan.arrays.output_strides, rank * num_outputs);
-                OutputStrides::Planned { strides, rank }
-            } else {
-                OutputStrides::Packed
-            },
-            bytes: head.bytes,
-        };
-        seen.check(&transfer, report)?;
-        let reads = [
-            (Which::Plan, plan.span()),
-            (Which::Output(0), Span::of_array(outputs, num_outputs)),
-            (Which::Executor, Span::of(executor)),
-            (Which::Error, Span::of(error)),
-        ];
-        for (other, read) in reads {
-            if read.intersects(seen.trail.hull) {
-                check_read(&transfer, read, other, report)?;
+        if !seen.are_apart() {
+            seen.check_closely(&plan.transfer(input, targets), report)?;
+        }
+        let [first, second, third] = others;
+        for (other, read) in [(Which::Plan, plan.span()), first, second, third] {
+            if !read.is_apart(seen.trail.hull) {
+                check_read(&plan.transfer(input, targets), read, other, report)?;
             }
         }
-        let pool = pool.as_ref().map(|pool| pool as &dyn Executor);
-        copy::run(&transfer, pool, report)
+        let are_packed = !head.is_strided && !head.has_strided_outputs;
+        if are_packed && copy::is_small(&geometry, head.bytes) {
+            copy::run_small(&geometry, input, parts(), head.bytes);
+            return Ok(());
+        }
+        plan.run(input, targets, pool, report)
     }
 }
 
@@ -481,7 +552,7 @@ pub(super) unsafe fn view(
     error: *const libsplit_error,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: promises 1 and 3.
     unsafe {
         let plan = Planned::read(plan, num_outputs, report)?;
         if num_outputs == 0 {
@@ -496,11 +567,11 @@ pub(super) unsafe fn view(
         }
         let written = Span::of_array(outputs.cast_const(), num_outputs);
         for (other, read) in [(Which::Plan, plan.span()), (Which::Error, Span::of(error))] {
-            if read.intersects(written) {
+            if !read.is_apart(written) && read.intersects(written) {
                 return report.refuse(Error::ArrayOverlap { argument: "outputs", other });
             }
         }
-        let views: &[i64] = plan.array(plan.arrays.views, num_outputs);
+        let views: &[i64] = plan.array(plan.head.arrays.views, num_outputs);
         for (index, ahead) in views.iter().enumerate() {
             if *ahead != UNWANTED {
                 outputs.add(index).write(input.wrapping_offset(*ahead as isize));

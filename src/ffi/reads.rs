@@ -1,101 +1,88 @@
 //! The memory of the caller's that a call reads, which nothing that it writes may lie over.
 
+#![allow(clippy::inline_always)] // on the way of every call
+
 use super::parse::Call;
 use super::types::{libsplit_error, libsplit_executor};
 use crate::error::Which;
 use crate::span::Span;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+use core::ptr::null;
 
 /// The structures and arrays of a call, apart from the outputs'.
 #[derive(Clone, Copy)]
-pub(crate) struct Reads {
-    spans: [Span; NAMES.len()],
+pub(crate) struct Reads<'a> {
+    /// `None`: nothing but what a borrow checker has seen to.
+    call: Option<&'a Call<'a>>,
+    error: *const libsplit_error,
+    executor: *const libsplit_executor,
 }
 
-/// Whose they are.
-const NAMES: [Which; 10] = [
-    Which::Params,
-    Which::Input,
-    Which::Input,
-    Which::Input,
-    Which::Split,
-    Which::Split,
-    Which::Split,
-    Which::Split,
-    Which::Error,
-    Which::Executor,
-];
-
-impl Reads {
-    /// Nothing: the borrow checker has seen to it.
+impl<'a> Reads<'a> {
     #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn nothing() -> Self {
-        Self { spans: [Span::NOWHERE; NAMES.len()] }
+        Self { call: None, error: null(), executor: null() }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(
-        call: &Call<'_>,
+        call: &'a Call<'a>,
         error: *const libsplit_error,
         executor: *const libsplit_executor,
     ) -> Self {
-        let nowhere = Span::NOWHERE;
-        let mut split = [nowhere; 3];
-        if !call.split_at.is_null() {
-            // SAFETY: parsed before; its fields are numbers here.
-            let tensor = unsafe { &*call.split_at };
-            let rank = usize::from(tensor.rank == 1);
-            let arrays = [tensor.shape, tensor.strides].map(|array| Span::of_array(array, rank));
-            let [shape, strides] = arrays.map(|span| if rank == 0 { nowhere } else { span });
-            split = [Span::of(call.split_at), shape, strides];
-        }
-        let [split_at, split_shape, split_strides] = split;
-        // SAFETY: parsed before. Where they are not looked at, they are the caller's all the same.
+        Self { call: Some(call), error, executor }
+    }
+
+    /// Whether something holds for each of them: whose it is, and where it lies.
+    #[inline(always)]
+    fn all(&self, mut holds: impl FnMut(Which, Span) -> bool) -> bool {
+        let Some(call) = self.call else { return true };
+        let rank = call.input.shape.len();
+        // SAFETY: parsed before. Strides that are not looked at are the caller's all the same.
         let strides = unsafe { (*call.at).strides };
-        let spans = [
-            call.params,
-            Span::of(call.at),
-            Span::of_slice(call.input.shape),
-            Span::of_array(strides, call.input.shape.len()),
-            split_at,
-            split_shape,
-            split_strides,
-            call.lengths,
-            Span::of(error),
-            Span::of(executor),
-        ];
-        Self { spans }
+        holds(Which::Params, call.params)
+            && holds(Which::Input, Span::of(call.at))
+            && holds(Which::Input, Span::of_slice(call.input.shape))
+            && (strides.is_null() || holds(Which::Input, Span::of_array(strides, rank)))
+            && self.all_of_split(&mut holds)
+            && (self.error.is_null() || holds(Which::Error, Span::of(self.error)))
+            && (self.executor.is_null() || holds(Which::Executor, Span::of(self.executor)))
     }
 
-    /// Whether a span, which is not empty, lies above or below each of them.
-    #[inline]
-    pub(super) fn are_apart(&self, span: Span) -> bool {
-        self.spans.iter().fold(true, |apart, read| apart & read.is_apart(span))
+    #[inline(always)]
+    fn all_of_split(&self, holds: &mut impl FnMut(Which, Span) -> bool) -> bool {
+        let Some(call) = self.call.filter(|call| !call.split_at.is_null()) else { return true };
+        // SAFETY: parsed before; its fields are numbers here.
+        let split = unsafe { &*call.split_at };
+        let rank = usize::from(split.rank == 1);
+        let mut array_holds = |array: *const i64| {
+            rank == 0 || array.is_null() || holds(Which::Split, Span::of_array(array, rank))
+        };
+        array_holds(split.shape)
+            && array_holds(split.strides)
+            && holds(Which::Split, Span::of(call.split_at))
+            && holds(Which::Split, call.lengths)
     }
 
-    /// From the lowest to the highest of them.
-    #[inline]
-    pub(super) fn hull(&self) -> Span {
-        self.spans.iter().fold(
-            Span::NOWHERE,
-            |hull, span| {
-                if span.is_empty() {
-                    hull
-                } else {
-                    hull.hull(*span)
-                }
-            },
-        )
+    /// Whether spans lie above or below each of them.
+    #[inline(never)] // with all registers to itself
+    pub(super) fn are_apart<const N: usize>(&self, spans: [Span; N]) -> bool {
+        self.all(|_, read| spans.iter().all(|span| read.is_apart(*span)))
     }
 
     /// Where the elements of the lengths lie.
     pub(super) fn lengths(&self) -> Span {
-        let [.., lengths, _, _] = self.spans;
-        lengths
+        self.call.map_or(Span::default(), |call| call.lengths)
     }
 
     /// One that a span lies over.
+    #[inline(never)]
     pub(super) fn under(&self, span: Span) -> Option<Which> {
-        let mut all = self.spans.iter().zip(NAMES);
-        all.find(|(read, _)| span.intersects(**read)).map(|(_, which)| which)
+        let mut found = None;
+        self.all(|which, read| {
+            found = span.intersects(read).then_some(which);
+            found.is_none()
+        });
+        found
     }
 }

@@ -1,6 +1,7 @@
 //! The structures and constants of `libsplit.h`. Names, field order and numbers are frozen.
 
 use core::ffi::{c_char, c_void};
+use core::ptr::null_mut;
 
 /// The version of this header. libsplit_version() tells that of the library. The ABI of a major
 /// version (libsplit.so.0) only grows: functions, constants, and fields behind struct_size.
@@ -236,6 +237,21 @@ pub struct libsplit_tensor {
     /// For sub-byte types the first element's offset in bits from data, a multiple of the
     /// element's bits; otherwise 0.
     pub bit_offset: u32,
+}
+
+impl libsplit_tensor {
+    /// All zero: an output that is not wanted, and what descriptors are started from.
+    /// cbindgen:ignore
+    pub const ZERO: Self = Self {
+        data: null_mut(),
+        data_bytes: 0,
+        shape: null_mut(),
+        strides: null_mut(),
+        rank: 0,
+        capacity: 0,
+        dtype: libsplit_dtype(0),
+        bit_offset: 0,
+    };
 }
 
 /// What to do. Start from LIBSPLIT_PARAMS_INIT(op, opset). May grow at the end: struct_size tells

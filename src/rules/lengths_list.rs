@@ -16,7 +16,7 @@ pub(super) enum MinusOne {
 }
 
 /// That the lengths' element type is one that the operator takes.
-#[inline]
+#[inline(always)]
 pub(super) fn expect_dtype(
     request: &Request<'_>,
     lengths: &Lengths<'_>,
@@ -32,10 +32,10 @@ pub(super) fn expect_dtype(
 }
 
 /// The pieces that a list gives, or an error for a scalar and for a list that does not fit.
-#[inline]
+#[inline(always)]
 pub(super) fn pieces<'a>(
     request: &Request<'_>,
-    lengths: &'a Lengths<'a>,
+    lengths: Lengths<'a>,
     extent: i64,
     minus_one: MinusOne,
     report: &mut Report,
@@ -52,7 +52,7 @@ pub(super) fn pieces<'a>(
     if !lengths.is_known() {
         return Ok(Pieces::Unknown { count });
     }
-    let (sum, has_rest) = add_up(lengths, count, minus_one, report)?;
+    let (sum, has_rest) = add_up(&lengths, count, minus_one, report)?;
     match sum {
         Some(_) if extent == DIM_UNKNOWN => {
             Ok(Pieces::Listed { lengths, count, rest: DIM_UNKNOWN })
@@ -69,20 +69,22 @@ pub(super) fn pieces<'a>(
 }
 
 /// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
-#[inline]
+#[inline(always)]
 fn add_up(
     lengths: &Lengths<'_>,
     count: i64,
     minus_one: MinusOne,
     report: &mut Report,
 ) -> Result<(Option<i64>, bool), Fault> {
-    let mut sum = Some(0i64);
-    let mut has_rest = false;
+    let (mut sum, mut overflows, mut has_rest) = (0i64, false, false);
     // Two entries tell all about a list that repeats one number, however long it claims to be.
     let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
     for index in 0..looked_at {
         match lengths.get(index, report)? {
-            length @ 0.. => sum = sum.and_then(|sum| sum.checked_add(length)),
+            length @ 0.. => {
+                let (next, is_over) = sum.overflowing_add(length);
+                (sum, overflows) = (next, overflows | is_over);
+            }
             -1 if minus_one == MinusOne::Rest && !has_rest => has_rest = true,
             -1 if minus_one == MinusOne::Rest => {
                 return report.refuse(Error::SecondRest { output: index, expected: 1, actual: 2 });
@@ -92,9 +94,10 @@ fn add_up(
             }
         }
     }
-    if looked_at < count {
-        let others = lengths.get(0, report)?.checked_mul(count - looked_at);
-        sum = sum.zip(others).and_then(|(sum, others)| sum.checked_add(others));
+    let sum = Some(sum).filter(|_| !overflows);
+    if looked_at == count {
+        return Ok((sum, has_rest));
     }
-    Ok((sum, has_rest))
+    let others = lengths.get(0, report)?.checked_mul(count - looked_at);
+    Ok((sum.zip(others).and_then(|(sum, others)| sum.checked_add(others)), has_rest))
 }

@@ -2,15 +2,19 @@
 //!
 //! One file an operator family; [`lengths_list`] is what those with a list of lengths share.
 
+#![forbid(unsafe_code)]
+#![allow(clippy::inline_always)] // on the way of every call
+
 mod lengths_list;
 mod onnx_split;
 mod openvino;
 pub(crate) mod split_to_sequence;
 
 use crate::dtype::DType;
-use crate::error::{number, Error, Fault, Report};
+use crate::error::{Error, Fault, Report};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
+use crate::plan::Geometry;
 use crate::shape::{usize_of, DIM_UNKNOWN};
 
 /// What the caller asks of an operator, apart from the input.
@@ -37,13 +41,13 @@ pub(crate) enum Pieces<'a> {
     /// `size` each for as long as the extent lasts; then what is left, then 0.
     Even { count: i64, size: i64, extent: i64 },
     /// As listed; entries of -1 (VariadicSplit) are `rest`, which may be unknown.
-    Listed { lengths: &'a Lengths<'a>, count: i64, rest: i64 },
+    Listed { lengths: Lengths<'a>, count: i64, rest: i64 },
     /// This many, of lengths not known yet.
     Unknown { count: i64 },
 }
 
 impl Pieces<'_> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn count(&self) -> i64 {
         match *self {
             Self::Even { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
@@ -53,15 +57,15 @@ impl Pieces<'_> {
     }
 
     /// Length of piece `index`. The rules have checked every entry.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn length(&self, index: usize) -> i64 {
         match *self {
             // Of an empty tail, `size` times its index may be more than there are numbers.
             Self::Even { size, extent, .. } => {
-                size.min(extent.saturating_sub(size.saturating_mul(number(index))).max(0))
+                size.min(extent.saturating_sub(size.saturating_mul(index_of(index))).max(0))
             }
-            Self::Listed { lengths, rest, .. } => match lengths.value(number(index)) {
-                Some(length) if length >= 0 => length,
+            Self::Listed { lengths, rest, .. } => match lengths.checked(index_of(index)) {
+                length @ 0.. => length,
                 _ => rest,
             },
             Self::Unknown { .. } => DIM_UNKNOWN,
@@ -69,12 +73,17 @@ impl Pieces<'_> {
     }
 }
 
+/// The number of a piece: there are at most as many as `i64` has numbers.
+#[allow(clippy::cast_possible_wrap)]
+fn index_of(index: usize) -> i64 {
+    index as i64
+}
+
 /// The pieces that `request` makes of a tensor of `dtype` whose axis has `extent`, which may be
 /// unknown.
 #[inline(always)]
-#[allow(clippy::inline_always)] // large to hand back
-pub(crate) fn pieces<'a>(
-    request: &'a Request<'a>,
+fn pieces<'a>(
+    request: &Request<'a>,
     dtype: DType,
     extent: i64,
     report: &mut Report,
@@ -95,10 +104,25 @@ pub(crate) fn pieces<'a>(
     Ok(pieces)
 }
 
+/// The pieces that `request` makes of an input, which must all be known unless they need not be.
+#[inline(always)]
+pub(crate) fn known_pieces<'a>(
+    request: &Request<'a>,
+    geometry: &Geometry<'_>,
+    unknown_allowed: bool,
+    report: &mut Report,
+) -> Result<Pieces<'a>, Fault> {
+    let pieces = pieces(request, geometry.dtype, geometry.extent, report)?;
+    if !unknown_allowed && matches!(pieces, Pieces::Unknown { .. }) {
+        return report.refuse(Error::LengthsUnknown);
+    }
+    Ok(pieces)
+}
+
 impl Request<'_> {
     /// That the outputs given, and a `num_outputs` where there is one, agree with `count`.
     /// Called before any loop over the pieces, so that absurd numbers are refused at once.
-    #[inline]
+    #[inline(always)]
     fn expect_count(&self, count: i64, report: &mut Report) -> Result<(), Fault> {
         if self.num_outputs != 0 && self.num_outputs != count {
             let actual = self.num_outputs;
@@ -114,7 +138,7 @@ impl Request<'_> {
     }
 
     /// The same for a number of equal parts, which has a limit.
-    #[inline]
+    #[inline(always)]
     fn expect_parts(&self, count: i64, report: &mut Report) -> Result<(), Fault> {
         if count > MAX_OUTPUTS {
             let argument = if self.num_outputs > 0 { "params.num_outputs" } else { "num_outputs" };

@@ -13,23 +13,23 @@ use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
 
-#[inline]
+#[inline(always)]
 pub(super) fn pieces<'a>(
-    request: &'a Request<'a>,
+    request: &Request<'a>,
     dtype: DType,
     extent: i64,
     report: &mut Report,
 ) -> Result<Pieces<'a>, Fault> {
-    match &request.lengths {
+    match request.lengths {
         Some(lengths) => listed(request, lengths, dtype, extent, report),
         None => even(request, extent, report),
     }
 }
 
-#[inline]
+#[inline(always)]
 fn listed<'a>(
     request: &Request<'_>,
-    lengths: &'a Lengths<'a>,
+    lengths: Lengths<'a>,
     input: DType,
     extent: i64,
     report: &mut Report,
@@ -43,9 +43,15 @@ fn listed<'a>(
         // The attribute is int64, the second input of the input's own type: floats.
         Operator::Split1 => {
             let taken = |dtype| is_int64(dtype) || dtype == input;
-            lengths_list::expect_dtype(request, lengths, taken, "INT64 or the input's type", report)
+            lengths_list::expect_dtype(
+                request,
+                &lengths,
+                taken,
+                "INT64 or the input's type",
+                report,
+            )
         }
-        _ => lengths_list::expect_dtype(request, lengths, is_int64, "INT64", report),
+        _ => lengths_list::expect_dtype(request, &lengths, is_int64, "INT64", report),
     }?;
     if lengths.len() == Some(0) {
         return report.refuse(Error::NoLengths { expected: 1, actual: 0 });
@@ -53,7 +59,7 @@ fn listed<'a>(
     lengths_list::pieces(request, lengths, extent, MinusOne::Refused, report)
 }
 
-#[inline]
+#[inline(always)]
 fn even<'a>(request: &Request<'_>, extent: i64, report: &mut Report) -> Result<Pieces<'a>, Fault> {
     let operator = request.operator;
     let count = parts(request, report)?;
@@ -77,7 +83,7 @@ fn even<'a>(request: &Request<'_>, extent: i64, report: &mut Report) -> Result<P
 }
 
 /// How many equal parts are asked for.
-#[inline]
+#[inline(always)]
 fn parts(request: &Request<'_>, report: &mut Report) -> Result<i64, Fault> {
     match (request.num_outputs, request.outputs) {
         (1.., _) => Ok(request.num_outputs),

@@ -8,14 +8,14 @@ use crate::shape::DIM_UNKNOWN;
 
 /// VariadicSplit: a list of any integer type, in which one entry of -1 takes the rest.
 pub(super) fn variadic_split<'a>(
-    request: &'a Request<'a>,
+    request: &Request<'a>,
     extent: i64,
     report: &mut Report,
 ) -> Result<Pieces<'a>, Fault> {
-    let Some(lengths) = &request.lengths else {
+    let Some(lengths) = request.lengths else {
         return report.refuse(Error::LengthsAbsent { operator: request.operator });
     };
-    lengths_list::expect_dtype(request, lengths, DType::is_integer, "an integer type", report)?;
+    lengths_list::expect_dtype(request, &lengths, DType::is_integer, "an integer type", report)?;
     lengths_list::pieces(request, lengths, extent, MinusOne::Rest, report)
 }
 

@@ -8,16 +8,17 @@ use super::lengths_list::{self, MinusOne};
 use super::{Pieces, Request};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report};
+use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
 
 pub(super) fn pieces<'a>(
-    request: &'a Request<'a>,
+    request: &Request<'a>,
     extent: i64,
     report: &mut Report,
 ) -> Result<Pieces<'a>, Fault> {
-    let Some(lengths) = &request.lengths else { return chunks(request, 1, extent, report) };
+    let Some(lengths) = request.lengths else { return chunks(request, 1, extent, report) };
     let taken = |dtype| matches!(dtype, DType::Int32 | DType::Int64);
-    lengths_list::expect_dtype(request, lengths, taken, "INT32 or INT64", report)?;
+    lengths_list::expect_dtype(request, &lengths, taken, "INT32 or INT64", report)?;
     if lengths.len().is_some() {
         return lengths_list::pieces(request, lengths, extent, MinusOne::Refused, report);
     }
@@ -69,9 +70,8 @@ fn unknown<'a>(
 }
 
 /// Whether the pieces lose the axis: `keepdims` counts only where lengths are absent.
-pub(crate) fn drops_axis(request: &Request<'_>) -> bool {
-    use crate::operator::Operator::{SplitToSequence11, SplitToSequence24};
-    matches!(request.operator, SplitToSequence11 | SplitToSequence24)
-        && request.lengths.is_none()
-        && !request.keepdims
+pub(crate) fn drops_axis(operator: Operator, keepdims: bool, has_lengths: bool) -> bool {
+    matches!(operator, Operator::SplitToSequence11 | Operator::SplitToSequence24)
+        && !has_lengths
+        && !keepdims
 }

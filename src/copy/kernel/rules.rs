@@ -4,6 +4,8 @@
 //! Rules are a pure function of what the CPU says of itself ([`Rules::of`]), found out once: under a
 //! hypervisor to ask takes microseconds.
 
+#![forbid(unsafe_code)]
+
 use super::cpu::{Cpu, Level, Vendor};
 use super::{of_level, with_strings, Kernels};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,6 +34,9 @@ pub(in super::super) struct Rules {
 }
 
 const MIB: usize = 1 << 20;
+
+/// The rules for this CPU, once they have been asked for: packed.
+static HERE: AtomicU64 = AtomicU64::new(0);
 
 impl Rules {
     /// The rules for a CPU.
@@ -139,12 +144,17 @@ impl Rules {
 
     /// The rules for this CPU; in a build with `--cfg libsplit_level="avx2"`, or another one, with loops
     /// of that level at the most.
+    #[inline]
     pub(in super::super) fn here() -> Self {
-        static HERE: AtomicU64 = AtomicU64::new(0);
-        let known = HERE.load(Relaxed);
-        if known != 0 {
-            return Self::unpacked(known);
+        match HERE.load(Relaxed) {
+            0 => Self::find(),
+            known => Self::unpacked(known),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find() -> Self {
         let mut rules = Self::of(&Cpu::this());
         rules.level = rules.level.min(FORCED);
         HERE.store(rules.packed(), Relaxed);
@@ -162,6 +172,7 @@ impl Rules {
         budget << 32 | prefetch << 24 | strings << 16 | threads << 8 | flags | place
     }
 
+    #[inline]
     #[allow(clippy::cast_possible_truncation)] // as packed
     fn unpacked(word: u64) -> Self {
         let field = |shift: u32, bits: u32| (word >> shift & ((1 << bits) - 1)) as usize;

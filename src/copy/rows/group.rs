@@ -1,5 +1,7 @@
 //! Which pieces are copied together.
 
+#![forbid(unsafe_code)]
+
 use super::super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::stage::Stages;
 use super::Tuning;

@@ -1,0 +1,138 @@
+//! A split prepared once, for Rust callers.
+
+use crate::copy::Executor;
+use crate::element::Element;
+use crate::error::{number, Error, Report, Which};
+use crate::ffi::libsplit_plan_size;
+use crate::ffi::parse::Call;
+use crate::ffi::plans;
+use crate::ffi::reads::Reads;
+use crate::span::Span;
+use crate::split::reason;
+use crate::view::{Layout, View};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+/// A split of one shape, prepared to be run many times by [`Split::plan`](crate::Split::plan). It
+/// borrows nothing, and many threads may use it at once.
+///
+/// ```
+/// use libsplit::{Operator, Split, View};
+///
+/// let first = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let split = Split::new(Operator::onnx_split(18)?).axis(1).lengths(&[1i64, 2]);
+/// let plan = split.plan(&View::packed(&first, &[2, 3])?)?;
+///
+/// let (mut left, mut right) = ([0.0; 2], [0.0; 4]);
+/// for token in [first, first.map(|x| 10.0 * x)] {
+///     plan.copy(&token, &mut [&mut left, &mut right])?;
+/// }
+/// assert_eq!((left, right), ([10.0, 40.0], [20.0, 30.0, 50.0, 60.0]));
+/// assert_eq!(plan.views(&first)?[0].to_vec(), [1.0, 4.0]);
+/// # Ok::<(), libsplit::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Plan<T> {
+    memory: Box<[u64]>,
+    /// Elements that an input has at the least, and where its element [0, …, 0] is.
+    least: usize,
+    offset: usize,
+    pieces: Box<[Layout]>,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Element> Plan<T> {
+    /// Of a call whose outputs are to be packed, into these pieces of its input.
+    pub(crate) fn new(
+        call: &Call<'_>,
+        input: &View<'_, T>,
+        pieces: Box<[Layout]>,
+    ) -> Result<Self, Error> {
+        let rank = i32::try_from(input.shape().len()).unwrap_or(i32::MAX);
+        let size = libsplit_plan_size(rank, pieces.len());
+        let mut memory = vec![0u64; size.div_ceil(size_of::<u64>())].into_boxed_slice();
+        let (place, bytes) = (memory.as_mut_ptr().cast(), size_of_val(&*memory));
+        let mut report = Report::default();
+        // SAFETY: as much memory is there, and nothing else lies in it.
+        let made = unsafe {
+            plans::make(place, bytes, call, None, pieces.len(), Reads::nothing(), &mut report)
+        };
+        made.map_err(|fault| reason(report, fault))?;
+        let (least, offset) = (input.least_len(), input.offset());
+        Ok(Self { memory, least, offset, pieces, element: PhantomData })
+    }
+
+    /// The shapes of the pieces.
+    pub fn shapes(&self) -> impl ExactSizeIterator<Item = &[i64]> {
+        self.pieces.iter().map(Layout::shape)
+    }
+
+    /// The pieces as views of an input that is laid out as the plan was made for.
+    ///
+    /// # Errors
+    /// [`Error::SliceLen`] if the slice ends before the input does.
+    pub fn views<'d>(&self, input: &'d [T]) -> Result<Vec<View<'d, T>>, Error> {
+        self.check_input(input)?;
+        Ok(self.pieces.iter().map(|piece| View::over(input, piece.clone())).collect())
+    }
+
+    /// Copies every piece of an input that is laid out as the plan was made for into a slice of its
+    /// own, packed.
+    ///
+    /// # Errors
+    /// [`Error::SliceLen`] if a slice has not as many elements as its piece, or the input ends too
+    /// early, and [`Error::PlanOutputs`] for another number of outputs. Then nothing is written.
+    pub fn copy(&self, input: &[T], outputs: &mut [&mut [T]]) -> Result<(), Error> {
+        self.copy_on(input, outputs, None)
+    }
+
+    /// [`Plan::copy`] with the work given to an executor, where there is enough of it.
+    ///
+    /// # Errors
+    /// As [`Plan::copy`], and those of the executor.
+    pub fn copy_with(
+        &self,
+        input: &[T],
+        outputs: &mut [&mut [T]],
+        executor: &dyn Executor,
+    ) -> Result<(), Error> {
+        self.copy_on(input, outputs, Some(executor))
+    }
+
+    fn copy_on(
+        &self,
+        input: &[T],
+        outputs: &mut [&mut [T]],
+        executor: Option<&dyn Executor>,
+    ) -> Result<(), Error> {
+        self.check_input(input)?;
+        for (output, piece) in outputs.iter().zip(&self.pieces) {
+            let (expected, actual) = (piece.count(), number(output.len()));
+            if expected != actual {
+                return Err(Error::SliceLen { expected, actual });
+            }
+        }
+        let targets: Vec<*mut u8> =
+            outputs.iter_mut().map(|output| output.as_mut_ptr().cast()).collect();
+        let first = input.as_ptr().wrapping_add(self.offset).cast();
+        let (plan, count) = (self.memory.as_ptr().cast(), targets.len());
+        let mut report = Report::default();
+        // SAFETY: the plan is one, and input and outputs have as many elements as it is made for.
+        let copied = unsafe {
+            plans::copy_on(plan, first, targets.as_ptr(), count, executor, NO_OTHERS, &mut report)
+        };
+        copied.map_err(|fault| reason(report, fault))
+    }
+
+    fn check_input(&self, input: &[T]) -> Result<(), Error> {
+        if input.len() >= self.least {
+            return Ok(());
+        }
+        Err(Error::SliceLen { expected: number(self.least), actual: number(input.len()) })
+    }
+}
+
+/// What else outputs must not lie over: the borrow checker has seen to it.
+const NO_OTHERS: [(Which, Span); 3] = [(Which::Error, Span::NOWHERE); 3];

@@ -1,0 +1,148 @@
+//! The Rust API, where it is more than the C functions by other names.
+
+use libsplit::{Error, Operator, Plan, Split, View, ViewMut};
+use proptest::prelude::*;
+
+/// A matrix [rows, columns] seen through strides, and where to cut its columns.
+#[derive(Debug, Clone)]
+struct Case {
+    rows: i64,
+    lengths: Vec<i64>,
+    /// From one row to the next: so much more than a row is long.
+    gap: i64,
+    turned: bool,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    (0i64..6, prop::collection::vec(0i64..5, 1..6), 0i64..3, any::<bool>())
+        .prop_map(|(rows, lengths, gap, turned)| Case { rows, lengths, gap, turned })
+}
+
+impl Case {
+    fn columns(&self) -> i64 {
+        self.lengths.iter().sum()
+    }
+
+    fn pitch(&self) -> i64 {
+        self.columns() + self.gap
+    }
+
+    fn data(&self) -> Vec<u16> {
+        (0..).take(usize::try_from(self.rows * self.pitch()).unwrap()).collect()
+    }
+
+    /// Rows forwards, or from the last to the first.
+    fn view<'d>(&self, data: &'d [u16]) -> View<'d, u16> {
+        let last = (self.rows - 1).max(0) * self.pitch();
+        let (offset, step) = if self.turned { (last, -self.pitch()) } else { (0, self.pitch()) };
+        let offset = usize::try_from(offset).unwrap();
+        View::strided(data, offset, &[self.rows, self.columns()], &[step, 1]).unwrap()
+    }
+
+    /// The pieces, element by element.
+    fn expected(&self, data: &[u16]) -> Vec<Vec<u16>> {
+        let mut begin = 0;
+        let mut piece = |len: &i64| {
+            let mut elements = vec![];
+            for row in 0..self.rows {
+                let row = if self.turned { self.rows - 1 - row } else { row };
+                for column in begin..begin + len {
+                    elements.push(data[usize::try_from(row * self.pitch() + column).unwrap()]);
+                }
+            }
+            begin += len;
+            elements
+        };
+        self.lengths.iter().map(&mut piece).collect()
+    }
+
+    fn split(&self) -> Split<'_> {
+        Split::new(Operator::VariadicSplit1).axis(1).lengths(&self.lengths[..])
+    }
+}
+
+/// What a plan copies, into slices of the pieces' sizes.
+fn copied(plan: &Plan<u16>, data: &[u16]) -> Vec<Vec<u16>> {
+    let count = |shape: &[i64]| usize::try_from(shape.iter().product::<i64>()).unwrap();
+    let mut pieces: Vec<_> = plan.shapes().map(|shape| vec![0xDEAD; count(shape)]).collect();
+    let mut outputs: Vec<&mut [u16]> = pieces.iter_mut().map(|piece| &mut piece[..]).collect();
+    plan.copy(data, &mut outputs).unwrap();
+    pieces
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+    /// A plan does with other data what the split does at once, after the split and the first data
+    /// are gone.
+    #[test]
+    fn a_plan_does_what_the_split_does(case in case()) {
+        let plan = {
+            let first = vec![0; case.data().len()];
+            case.split().plan(&case.view(&first)).unwrap()
+        };
+        let (data, plan) = (case.data(), plan.clone());
+        let expected = case.expected(&data);
+        prop_assert_eq!(&copied(&plan, &data), &expected);
+        prop_assert_eq!(&case.split().to_vecs(&case.view(&data)).unwrap(), &expected);
+        let views = plan.views(&data).unwrap();
+        prop_assert_eq!(&views, &case.split().views(&case.view(&data)).unwrap());
+        for (view, expected) in views.iter().zip(&expected) {
+            let mut elements = vec![0; expected.len()];
+            view.copy_to(&mut elements).unwrap();
+            prop_assert_eq!(&elements, expected);
+            if let Some(first) = expected.first() {
+                prop_assert_eq!(&view.data()[view.offset()], first);
+                prop_assert_eq!(view.as_ptr(), &raw const data[view.offset()]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plan_refuses_slices_of_other_lengths() {
+    let data: Vec<u8> = (0..12).collect();
+    let split = Split::new(Operator::OpenVinoSplit1).num_outputs(2);
+    let plan = split.plan(&View::strided(&data, 2, &[2, 3], &[6, 1]).unwrap()).unwrap();
+    let (mut a, mut b) = ([99; 3], [99; 3]);
+    let short = plan.copy(&data[..10], &mut [&mut a, &mut b]);
+    assert_eq!(short, Err(Error::SliceLen { expected: 11, actual: 10 }));
+    assert_eq!(plan.views(&data[..10]), Err(Error::SliceLen { expected: 11, actual: 10 }));
+    let small = plan.copy(&data, &mut [&mut a, &mut b[..2]]);
+    assert_eq!(small, Err(Error::SliceLen { expected: 3, actual: 2 }));
+    let one = plan.copy(&data, &mut [&mut a]);
+    assert_eq!(one, Err(Error::PlanOutputs { expected: 2, actual: 1 }));
+    assert_eq!((a, b), ([99; 3], [99; 3]));
+    plan.copy(&data[..11], &mut [&mut a, &mut b]).unwrap();
+    assert_eq!((a, b), ([2, 3, 4], [8, 9, 10]));
+}
+
+#[test]
+fn views_are_copied_to_slices_of_their_length() {
+    let (data, mut one) = ([7u32], [0]);
+    View::packed(&data, &[]).unwrap().copy_to(&mut one).unwrap();
+    assert_eq!(one, [7]);
+    let wrong = View::packed(&data, &[1]).unwrap().copy_to(&mut [0; 2]);
+    assert_eq!(wrong, Err(Error::SliceLen { expected: 1, actual: 2 }));
+}
+
+#[test]
+fn an_executor_is_lent_to_copies_in_new_memory() {
+    struct Backwards;
+    impl libsplit::Executor for Backwards {
+        fn parallel_for(&self, count: usize, task: &(dyn Fn(usize) + Sync)) -> Result<(), i32> {
+            (0..count).rev().for_each(task);
+            Ok(())
+        }
+    }
+    let data: Vec<u32> = (0..1 << 19).collect();
+    let input = View::packed(&data, &[1 << 18, 2]).unwrap();
+    let split = Split::new(Operator::OpenVinoSplit1).axis(1).num_outputs(2);
+    let copies = split.to_vecs_with(&input, &Backwards).unwrap();
+    assert_eq!(copies, split.to_vecs(&input).unwrap());
+    let (mut even, mut odd) = (vec![0; 1 << 18], vec![0; 1 << 18]);
+    let plan = split.plan(&input).unwrap();
+    plan.copy_with(&data, &mut [&mut even, &mut odd], &Backwards).unwrap();
+    assert_eq!(copies, [&even[..], &odd[..]]);
+    assert!(matches!(ViewMut::packed(&mut even, &[3]), Err(Error::SliceLen { .. })));
+}
