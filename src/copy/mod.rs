@@ -39,7 +39,7 @@ use crate::parts::{Part, Parts, Transfer};
 use crate::shape::{packed_bytes, usize_of};
 use core::ops::Range;
 use matrices::Matrices;
-use rows::Rows;
+use rows::Nest;
 use tuning::Tuning;
 
 /// Copies every part of a checked transfer to its target.
@@ -52,7 +52,7 @@ pub(crate) unsafe fn run(
     report: &mut Report,
 ) -> Result<(), Fault> {
     let packed = transfer.strides.is_none() && transfer.output_strides.are_packed();
-    let is_small = transfer.bytes <= SMALL && transfer.geometry.outer < MANY_ROWS;
+    let is_small = transfer.bytes <= SMALL && usize_of(transfer.geometry.outer) < MANY_ROWS;
     if packed && is_small && !transfer.geometry.dtype.is_sub_byte() {
         // SAFETY: the caller's promise.
         unsafe { copy_small(transfer) };
@@ -65,7 +65,7 @@ pub(crate) unsafe fn run(
 /// Fewer bytes than this are neither for threads nor for going past the caches.
 const SMALL: usize = 128 << 10;
 /// From this many rows on, blocks of them are dealt out to all pieces.
-const MANY_ROWS: i64 = 64;
+const MANY_ROWS: usize = 64;
 
 /// Copies few rows of a packed input into packed outputs, run by run.
 ///
@@ -112,7 +112,14 @@ unsafe fn run_form(
     let sub_byte = transfer.geometry.dtype.is_sub_byte();
     let pieces = parts.count();
     let outputs_packed = transfer.output_strides.are_packed();
-    if outputs_packed && !transfer.is_packed() && !sub_byte {
+    let nest = if sub_byte
+        && !(outputs_packed && transfer.is_packed() && sub_byte::is_whole_bytes(transfer))
+    {
+        None
+    } else {
+        Nest::new(transfer, tuning)
+    };
+    if nest.is_none() && outputs_packed && !transfer.is_packed() && !sub_byte {
         if let Some(matrices) = Matrices::new(transfer, tuning) {
             // SAFETY: the caller's promise; ranges of tasks do not meet.
             let work = |range| unsafe { matrices.copy(range) };
@@ -120,31 +127,27 @@ unsafe fn run_form(
             return parallel::run(executor, &Work { bytes, units, granule, pieces }, &work, report);
         }
     }
-    let form = if transfer.is_packed()
-        && outputs_packed
-        && (!sub_byte || sub_byte::is_whole_bytes(transfer))
-    {
-        Form::Rows(Rows::new(transfer, tuning))
-    } else if sub_byte {
-        Form::SubByte(if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() })
-    } else {
-        Form::Strided(tuning)
+    let is_packed = transfer.is_packed() && outputs_packed;
+    let has_threads = parallel::is_of_use(executor, bytes);
+    let form = match nest {
+        // Few long rows are cut anywhere.
+        Some(nest) if is_packed || nest.all_rows() >= MANY_ROWS || !has_threads => Form::Rows(nest),
+        _ if sub_byte => {
+            Form::SubByte(if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() })
+        }
+        _ => Form::Strided(tuning),
     };
     match form {
         // Many rows are cut between rows, few long ones anywhere.
-        Form::Rows(rows) if transfer.geometry.outer >= MANY_ROWS => {
+        Form::Rows(nest) if nest.all_rows() >= MANY_ROWS || !is_packed => {
             // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
-            let work = |range| unsafe { rows.copy_all(parts, range) };
-            let work_size = Work { bytes, units: rows.count, granule: rows.granule(), pieces };
+            let work = |range| unsafe { nest.copy_all(parts, range) };
+            let work_size = Work { bytes, units: nest.all_rows(), granule: nest.granule(), pieces };
             parallel::run(executor, &work_size, &work, report)
         }
-        Form::Rows(rows)
-            if rows.count >= ROW_MAJOR
-                && rows.is_row_major()
-                && !parallel::is_of_use(executor, bytes) =>
-        {
+        Form::Rows(nest) if nest.all_rows() >= ROW_MAJOR && nest.is_row_major() && !has_threads => {
             // SAFETY: the caller's promise.
-            unsafe { rows.copy_all(parts, 0..rows.count) };
+            unsafe { nest.copy_all(parts, 0..nest.all_rows()) };
             Ok(())
         }
         form => {
@@ -174,13 +177,13 @@ const ROW_MAJOR: usize = 4;
 /// One call's work, seen as the bytes of all wanted outputs one after another.
 struct Job<'a> {
     transfer: &'a Transfer<'a>,
-    form: Form,
+    form: Form<'a>,
 }
 
 /// Which kind of copy the pieces of a call are.
-enum Form {
+enum Form<'a> {
     /// Input and outputs are packed.
-    Rows(Rows),
+    Rows(Nest<'a>),
     /// One of them has strides of its own.
     Strided(Tuning),
     /// Elements share bytes with those of other pieces; outputs are packed.

@@ -23,8 +23,8 @@ impl Rows {
         targets: &[*mut u8],
         tuning: Tuning,
     ) {
-        let rows = Self { source, count, row, step: width, shared: 0, tuning };
-        let mut runs = [Run { offset: 0, bytes: width, target: null_mut() }; MAX_DEINTERLEAVED];
+        let rows = Self { source, count, row, width: row, step: width, shared: 0, tuning };
+        let mut runs = [Run { bytes: width, ..Run::NONE }; MAX_DEINTERLEAVED];
         for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
             *run = Run { offset: column * width, target: *target, ..*run };
         }
@@ -35,7 +35,7 @@ impl Rows {
     /// Deals some rows out, an element of each to each target.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
+    /// As [`super::Nest::copy_all`].
     pub(super) unsafe fn deal(&self, runs: &[Run], rows: &Range<usize>) {
         let Some(&Run { bytes: width, target: first, .. }) = runs.first() else { return };
         let begin = |target: *mut u8| target as usize % LINE;
@@ -63,7 +63,7 @@ impl Rows {
     /// Deals out to as many targets at a time as there is a loop for.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
+    /// As [`super::Nest::copy_all`].
     unsafe fn deal_through(&self, runs: &[Run], rows: &Range<usize>) {
         let width = runs.first().map_or(0, |run| run.bytes);
         let kernels = self.tuning.kernels;

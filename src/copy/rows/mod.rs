@@ -4,6 +4,7 @@
 mod deal;
 mod group;
 mod merge;
+mod nest;
 mod stage;
 
 use super::columns::{Columns, Targets};
@@ -18,14 +19,17 @@ use core::ops::Range;
 use core::ptr::null_mut;
 use core::slice::from_mut;
 use group::{Group, Run, MAX_GROUP};
+pub(super) use nest::Nest;
 
-/// A packed input as rows.
+/// Rows, one as far from the next as the other.
 pub(super) struct Rows {
     source: *const u8,
     /// How many.
-    pub count: usize,
-    /// Bytes of a row: of everything from the split axis inward.
+    count: usize,
+    /// Bytes from a row to the next.
     row: usize,
+    /// Bytes of a row: of everything from the split axis inward.
+    width: usize,
     /// Units of one step on the split axis: bytes, or elements where several share one.
     step: usize,
     /// How many of them make a byte, as a power of two.
@@ -47,18 +51,21 @@ const BLOCK_PAST: usize = 256 << 10;
 const BLOCK_ROWS: usize = 64;
 
 impl Rows {
-    pub(super) fn new(transfer: &Transfer<'_>, tuning: Tuning) -> Self {
+    /// Those of a packed input.
+    fn new(transfer: &Transfer<'_>, tuning: Tuning) -> Self {
         let geometry = &transfer.geometry;
         let bits = geometry.dtype.bits();
         let mut rows = Self {
             source: transfer.source.wrapping_add(transfer.bit_offset as usize / 8),
             count: usize_of(geometry.outer),
             row: 0,
+            width: 0,
             step: usize_of(geometry.inner) * (bits / 8).max(1) as usize,
             shared: (8 / bits.clamp(1, 8)).trailing_zeros(),
             tuning,
         };
-        rows.row = rows.bytes(geometry.extent);
+        rows.width = rows.bytes(geometry.extent);
+        rows.row = rows.width;
         rows
     }
 
@@ -66,10 +73,12 @@ impl Rows {
     fn bytes(&self, steps: i64) -> usize {
         (usize_of(steps) * self.step) >> self.shared
     }
+}
 
+impl Nest<'_> {
     /// How many rows to cut at: so many that short runs make whole lines.
     pub(super) fn granule(&self) -> usize {
-        div_rem(LINE * LINE, self.row).0.clamp(1, LINE)
+        div_rem(LINE * LINE, self.block.width).0.clamp(1, LINE)
     }
 
     /// Copies what all pieces have in a range of rows. Where that ends within a line of an output,
@@ -80,78 +89,122 @@ impl Rows {
     pub(super) unsafe fn copy_all(&self, parts: &Parts<'_>, rows: Range<usize>) {
         // SAFETY: the caller's promise.
         if unsafe { self.transpose(parts, &rows) } {
-            return self.finish();
+            return self.block.finish();
         }
+        let Rows { tuning, row, width, .. } = self.block;
         let (mut groups, mut deals) = (0, 0);
         self.for_each_group(parts, |group| {
             groups += 1;
-            deals += usize::from(
-                group.is_deal(self.tuning, self.row) || self.tuning.non_temporal.is_some(),
-            );
+            deals += usize::from(group.is_deal(tuning, row) || tuning.non_temporal.is_some());
         });
         // What is one group reads the input in its order, and but once.
         let is_one = groups == 1 && deals == 1;
-        let block = if self.tuning.non_temporal.is_some() { BLOCK_PAST } else { BLOCK };
-        let few = div_rem(block, self.row).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
+        let block = if tuning.non_temporal.is_some() { BLOCK_PAST } else { BLOCK };
+        let few = div_rem(block, width).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
         let block = if is_one { rows.len() } else { few };
         for rows in math::parts(rows, block) {
             self.for_each_group(parts, |group| {
                 // SAFETY: the caller's promise.
-                unsafe {
-                    match self.tuning.non_temporal {
-                        _ if group.is_deal(self.tuning, self.row) => self.deal(group.runs(), &rows),
-                        Some(past) if group.is_short() => {
-                            self.stage(past, group.runs(), &rows, Self::gather);
-                        }
-                        Some(past) => self.merge(past, group.runs(), &rows),
-                        None => self.gather(group.runs(), &rows),
-                    }
-                }
+                unsafe { self.copy_group(group, rows.clone()) };
             });
         }
-        self.finish();
+        self.block.finish();
+    }
+
+    /// Copies some rows of a group.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>) {
+        let mut blocks = self.blocks(rows);
+        let is_deal = group.is_deal(self.block.tuning, self.block.row);
+        let is_short = group.is_short();
+        while let Some((block, rows)) = blocks.next() {
+            for run in group.runs_mut() {
+                run.target = blocks.target(run);
+            }
+            // SAFETY: the caller's promise.
+            unsafe {
+                match block.tuning.non_temporal {
+                    _ if is_deal => block.deal(group.runs(), &rows),
+                    Some(past) if is_short => block.stage(past, group.runs(), &rows, Rows::gather),
+                    Some(past) => block.merge(past, group.runs(), &rows),
+                    None => block.gather(group.runs(), &rows),
+                }
+            }
+        }
     }
 
     /// Copies what all pieces have in a range of rows, if they are many of one width.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
+    /// As [`Nest::copy_all`].
     #[inline(never)] // which takes much of the stack
     unsafe fn transpose(&self, parts: &Parts<'_>, rows: &Range<usize>) -> bool {
         let Some(first) = parts.iter().next() else { return false };
-        let (len, unit) = (first.len, self.bytes(first.len));
+        let (len, unit) = (first.len, self.block.bytes(first.len));
         let is_column = |part: Part| part.len == len && part.offset.checked_rem(len) == Some(0);
-        let count = self.row.checked_div(unit).unwrap_or(0);
+        let count = self.block.width.checked_div(unit).unwrap_or(0);
         if !Columns::turns(unit) || count <= MAX_DEINTERLEAVED || !parts.iter().all(is_column) {
             return false;
         }
-        let targets = Targets::of(
-            parts.iter(),
-            |part| Targets {
-                first: Some(part.target.wrapping_add(rows.start * unit)),
-                apart: 0,
-                count: 1,
-            },
-            len,
-        );
-        let columns = Columns {
-            source: self.source.wrapping_add(rows.start * self.row),
-            step: self.row,
-            rows: rows.len(),
-            unit,
-            count,
-            targets,
-        };
-        // SAFETY: the caller's promise.
-        unsafe { columns.copy(self.tuning) };
+        let mut blocks = self.blocks(rows.clone());
+        while let Some((block, rows)) = blocks.next() {
+            let targets = Targets::of(
+                parts.iter(),
+                |part| Targets {
+                    first: Some(blocks.target(&block.run(&part)).wrapping_add(rows.start * unit)),
+                    apart: 0,
+                    count: 1,
+                },
+                len,
+            );
+            let columns = Columns {
+                source: block.source.wrapping_add(rows.start * block.row),
+                step: block.row,
+                rows: rows.len(),
+                unit,
+                count,
+                targets,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { columns.copy(block.tuning) };
+        }
         true
     }
 
     /// Whether there are loops that take row after row, through the caches.
     pub(super) fn is_row_major(&self) -> bool {
-        self.tuning.non_temporal.is_none() && self.tuning.kernels.row_major.is_some()
+        let tuning = self.block.tuning;
+        tuning.non_temporal.is_none() && tuning.kernels.row_major.is_some()
     }
 
+    fn for_each_group(&self, parts: &Parts<'_>, mut visit: impl FnMut(&mut Group)) {
+        let mut group = Group { runs: [Run::NONE; MAX_GROUP], len: 0 };
+        for part in parts.iter() {
+            let run = self.block.run(&part);
+            if !group.is_joined_by(&run, self.block.tuning.kernels) {
+                visit(&mut group);
+                group.len = 0;
+            }
+            group.push(run);
+        }
+        if group.len > 0 {
+            visit(&mut group);
+        }
+    }
+
+    /// Copies the bytes `range` of a piece to its packed target.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    pub(super) unsafe fn copy(&self, part: &Part, range: Range<usize>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.block.copy(part, range) };
+    }
+}
+
+impl Rows {
     /// Waits for stores past the caches.
     fn finish(&self) {
         if let Some(past) = self.tuning.non_temporal {
@@ -159,26 +212,10 @@ impl Rows {
         }
     }
 
-    fn for_each_group(&self, parts: &Parts<'_>, mut visit: impl FnMut(&Group)) {
-        let nothing = Run { offset: 0, bytes: 0, target: null_mut() };
-        let mut group = Group { runs: [nothing; MAX_GROUP], len: 0 };
-        for part in parts.iter() {
-            let run = self.run(&part);
-            if !group.is_joined_by(&run, self.tuning.kernels) {
-                visit(&group);
-                group.len = 0;
-            }
-            group.push(run);
-        }
-        if group.len > 0 {
-            visit(&group);
-        }
-    }
-
     /// What a piece has of each row.
     fn run(&self, part: &Part) -> Run {
         let (offset, bytes) = (self.bytes(part.offset), self.bytes(part.len));
-        Run { offset, bytes, target: part.target }
+        Run { offset, bytes, target: part.target, first: part.target, index: part.index }
     }
 
     /// A piece's runs, all of them.
@@ -195,7 +232,7 @@ impl Rows {
     /// Copies some rows of pieces, one after the other.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
+    /// As [`Nest::copy_all`].
     #[inline(never)] // as above
     unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
         if let Some(row_major) = self.tuning.kernels.row_major {
@@ -230,8 +267,8 @@ impl Rows {
     /// Copies the bytes `range` of a piece to its packed target.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
-    pub(super) unsafe fn copy(&self, part: &Part, range: Range<usize>) {
+    /// As [`Nest::copy_all`].
+    unsafe fn copy(&self, part: &Part, range: Range<usize>) {
         let all = self.runs(&self.run(part));
         let kernels = self.tuning.kernels;
         let lines = all.line_after(range.start)..all.line_floor(range.end);
@@ -255,18 +292,13 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parts, Rows, Tuning};
+    use super::{Nest, Parts, Tuning};
     #[cfg(unix)]
     use crate::copy::guarded::Guarded;
     use crate::copy::testing::{parts, steps, transfer};
     use crate::dtype::DType;
     use core::ptr::null_mut;
     use proptest::prelude::*;
-
-    /// Rows of a packed matrix of bytes.
-    fn matrix(source: *const u8, shape: [i64; 2], tuning: Tuning) -> Rows {
-        Rows::new(&transfer(DType::Uint8, &shape, 1, source, &[]), tuning)
-    }
 
     const MARGIN: usize = 80;
 
@@ -280,7 +312,9 @@ mod tests {
         let bytes = usize::try_from(rows * row).unwrap();
         let source: Vec<u8> =
             (0..bytes).map(|i| (i * 31 % 229 + i / 229 % 7).to_le_bytes()[0]).collect();
-        let form = matrix(source.as_ptr(), [rows, row], tuning);
+        let shape = [rows, row];
+        let matrix = transfer(DType::Uint8, &shape, 1, source.as_ptr(), &[]);
+        let form = Nest::new(&matrix, tuning).unwrap();
         let size = |len: i64| usize::try_from(rows * len).unwrap();
         let mut buffers: Vec<Vec<u8>> =
             lengths.iter().map(|len| vec![0; size(*len) + 2 * MARGIN + ahead]).collect();
@@ -299,7 +333,7 @@ mod tests {
                         form.copy(one, part(size(one.len)));
                     }
                 } else {
-                    form.copy_all(&Parts::Listed(&parts), part(form.count));
+                    form.copy_all(&Parts::Listed(&parts), part(form.all_rows()));
                 }
             }
             buffers.clone()
@@ -387,7 +421,9 @@ mod tests {
                 for part in &parts {
                     part.target.write_bytes(UNTOUCHED, size(part.len));
                 }
-                matrix(source, shape, tuning).copy_all(&Parts::Listed(&parts), 0..rows);
+                let matrix = transfer(DType::Uint8, &shape, 1, source, &[]);
+                let form = Nest::new(&matrix, tuning).unwrap();
+                form.copy_all(&Parts::Listed(&parts), 0..rows);
             }
             for part in &parts {
                 // SAFETY: as above.
