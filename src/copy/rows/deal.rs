@@ -28,35 +28,93 @@ impl Rows {
         for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
             *run = Run { offset: column * width, target: *target, ..*run };
         }
+        let runs = runs.get_mut(..targets.len()).unwrap_or_default();
+        let mut one = Some((rows, 0..count));
         // SAFETY: the caller's promise.
-        unsafe { rows.deal(runs.get(..targets.len()).unwrap_or_default(), &(0..count)) };
+        unsafe { Self::deal(runs, |_| one.take()) };
     }
 
-    /// Deals some rows out, an element of each to each target.
+    /// Deals some rows of blocks out, an element of each to each target. Blocks are alike but for where
+    /// they are and how many rows there are; `next` gives each, with its targets in the runs.
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`].
-    pub(super) unsafe fn deal(&self, runs: &[Run], rows: &Range<usize>) {
-        let Some(&Run { bytes: width, target: first, .. }) = runs.first() else { return };
+    pub(super) unsafe fn deal(
+        runs: &mut [Run],
+        mut next: impl FnMut(&mut [Run]) -> Option<(Self, Range<usize>)>,
+    ) {
+        let (len, width) = (runs.len(), runs.first().map_or(0, |run| run.bytes));
+        let mut next = |runs: &mut [Run]| {
+            let (block, rows) = next(runs)?;
+            let rows = block.to_lines(runs, &rows);
+            Some((block, rows))
+        };
+        let Some((mut block, mut rows)) = next(runs) else { return };
+        let Tuning { kernels, non_temporal, .. } = block.tuning;
+        let Some(deinterleave_lines) = kernels.deinterleave_lines else {
+            loop {
+                // SAFETY: the caller's promise.
+                unsafe { block.deal_rest(runs, &rows) };
+                match next(runs) {
+                    Some(other) => (block, rows) = other,
+                    None => return,
+                }
+            }
+        };
+        let first = block.rows_of(runs, &rows);
+        let mut next_block = |done| {
+            rows.start += done;
+            // SAFETY: the caller's promise.
+            unsafe { block.deal_rest(runs, &rows) };
+            (block, rows) = next(runs)?;
+            Some(block.rows_of(runs, &rows))
+        };
+        // SAFETY: as above.
+        unsafe { deinterleave_lines(first, len, width, non_temporal.is_some(), &mut next_block) };
+    }
+
+    /// Where targets begin as far within lines, rows that end where their lines do.
+    fn to_lines(&self, runs: &[Run], rows: &Range<usize>) -> Range<usize> {
+        let Some(&Run { bytes: width, target: first, .. }) = runs.first() else { return 0..0 };
         let begin = |target: *mut u8| target as usize % LINE;
-        let alike = div_rem(begin(first), width).1 == 0
-            && runs.iter().all(|run| begin(run.target) == begin(first));
-        // Blocks end where the targets' lines do, if they have that in common.
-        let ahead = if alike { div_rem(begin(first), width).0 } else { 0 };
+        let (ahead, rest) = div_rem(begin(first), width);
+        let is_alike = rest == 0 && runs.iter().all(|run| begin(run.target) == begin(first));
+        let ahead = if is_alike { ahead } else { 0 };
         let cut = |row: usize| if row == self.count { row } else { row.saturating_sub(ahead) };
-        let mut rows = cut(rows.start)..cut(rows.end);
+        cut(rows.start)..cut(rows.end)
+    }
+
+    /// Deals out what the loops by lines have left.
+    ///
+    /// # Safety
+    /// As [`super::Nest::copy_all`].
+    unsafe fn deal_rest(&self, runs: &[Run], rows: &Range<usize>) {
         // SAFETY: the caller's promise.
         unsafe {
             match self.tuning.non_temporal {
-                Some(past) => {
-                    if let Some(deinterleave_lines) = self.tuning.kernels.deinterleave_lines {
-                        rows.start +=
-                            deinterleave_lines(self.rows_of(runs, &rows), runs.len(), width, true);
-                    }
-                    self.stage(past, runs, &rows, Self::deal_through);
-                }
-                None => self.deal_through(runs, &rows),
+                Some(past) => self.stage(past, runs, rows, Self::deal_through),
+                None => self.deal_each(runs, rows),
             }
+        }
+    }
+
+    /// Deals out through the caches.
+    ///
+    /// # Safety
+    /// As [`super::Nest::copy_all`].
+    unsafe fn deal_through(&self, runs: &[Run], rows: &Range<usize>) {
+        let width = runs.first().map_or(0, |run| run.bytes);
+        let mut rows = rows.clone();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(deinterleave_lines) = self.tuning.kernels.deinterleave_lines {
+                let first = self.rows_of(runs, &rows);
+                deinterleave_lines(first, runs.len(), width, false, &mut |done| {
+                    rows.start += done;
+                    None
+                });
+            }
+            self.deal_each(runs, &rows);
         }
     }
 
@@ -64,23 +122,17 @@ impl Rows {
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`].
-    unsafe fn deal_through(&self, runs: &[Run], rows: &Range<usize>) {
+    unsafe fn deal_each(&self, runs: &[Run], rows: &Range<usize>) {
         let width = runs.first().map_or(0, |run| run.bytes);
-        let kernels = self.tuning.kernels;
         let mut deal = self.rows_of(runs, rows);
-        // SAFETY: the caller's promise.
-        unsafe {
-            if let Some(deinterleave_lines) = kernels.deinterleave_lines {
-                deal.skip(deinterleave_lines(deal, runs.len(), width, false), width);
-            }
-            let mut left = runs.len();
-            while left > 0 {
-                let now = COUNTS.into_iter().find(|len| *len <= left).unwrap_or(1);
-                kernels.deinterleave(deal, width, now);
-                deal.targets.rotate_left(now);
-                deal.source = deal.source.wrapping_add(now * width);
-                left -= now;
-            }
+        let mut left = if rows.is_empty() { 0 } else { runs.len() };
+        while left > 0 {
+            let now = COUNTS.into_iter().find(|len| *len <= left).unwrap_or(1);
+            // SAFETY: the caller's promise.
+            unsafe { self.tuning.kernels.deinterleave(deal, width, now) };
+            deal.targets.rotate_left(now);
+            deal.source = deal.source.wrapping_add(now * width);
+            left -= now;
         }
     }
 

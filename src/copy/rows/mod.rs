@@ -117,16 +117,21 @@ impl Nest<'_> {
     /// As [`Nest::copy_all`].
     unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>) {
         let mut blocks = self.blocks(rows);
-        let is_deal = group.is_deal(self.block.tuning, self.block.row);
-        let is_short = group.is_short();
-        while let Some((block, rows)) = blocks.next() {
-            for run in group.runs_mut() {
+        let mut next = |runs: &mut [Run]| {
+            let block = blocks.next()?;
+            for run in runs {
                 run.target = blocks.target(run);
             }
-            // SAFETY: the caller's promise.
-            unsafe {
+            Some(block)
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            if group.is_deal(self.block.tuning, self.block.row) {
+                return Rows::deal(group.runs_mut(), next);
+            }
+            let is_short = group.is_short();
+            while let Some((block, rows)) = next(group.runs_mut()) {
                 match block.tuning.non_temporal {
-                    _ if is_deal => block.deal(group.runs(), &rows),
                     Some(past) if is_short => block.stage(past, group.runs(), &rows, Rows::gather),
                     Some(past) => block.merge(past, group.runs(), &rows),
                     None => block.gather(group.runs(), &rows),

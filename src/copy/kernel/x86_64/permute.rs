@@ -27,7 +27,7 @@
 
 use super::super::combine::{Scratch, WriteCombining, LINE};
 use super::super::stream::prefetch;
-use super::super::{Deinterleave, NonTemporal, MAX_DEINTERLEAVED};
+use super::super::{Deinterleave, NextBlock, NonTemporal, MAX_DEINTERLEAVED};
 use crate::math::{div_ceil, div_rem};
 use core::arch::x86_64::{
     __m512i, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
@@ -476,37 +476,60 @@ const GROUP_ROOM: usize = SCRATCH_GROUP + SPARE;
 #[repr(align(64))]
 struct Groups([MaybeUninit<u8>; MOST_GROUPS * GROUP_ROOM]);
 
-/// Deinterleaves units of `width` bytes, all rows or none, and returns how many those are.
+/// Deinterleaves units of `width` bytes, all rows of each block, or none; whether it did.
 ///
 /// # Safety
 /// 1, 2; 3 if `past`.
 pub(super) unsafe fn deinterleave(
-    rows_of: &Deinterleave,
+    first: &Deinterleave,
     len: usize,
     width: usize,
     past: Option<&NonTemporal>,
-) -> usize {
+    next: &mut NextBlock<'_>,
+) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { all_rows(rows_of, len, width, past) }
+    unsafe { all_blocks(first, len, width, past, next) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn all_blocks(
+    first: &Deinterleave,
+    len: usize,
+    width: usize,
+    past: Option<&NonTemporal>,
+    next: &mut NextBlock<'_>,
+) -> bool {
+    if len < 2 || width > LONGEST || first.count * width < LINE {
+        return false;
+    }
+    // The network takes 8 and 16 of 4 bytes: .76 and .67 of the flat copy on Zen 4, by groups .45, .41.
+    if len > MOST_PIECES && (width.is_power_of_two() || width > LONGEST_GROUPED) {
+        return false;
+    }
+    let Some(way) = Way::new(len, width, first.step) else { return false };
+    let mut block = Some(*first);
+    while let Some(rows_of) = block {
+        // SAFETY: the caller's promise.
+        unsafe { all_rows(&way, &rows_of, len, width, past) };
+        block = next(rows_of.count);
+    }
+    true
+}
+
+/// Deinterleaves all rows of a block.
+///
+/// # Safety
+/// 1, 2; 3 if `past`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn all_rows(
+    way: &Way,
     rows_of: &Deinterleave,
     len: usize,
     width: usize,
     past: Option<&NonTemporal>,
-) -> usize {
+) {
     let &Deinterleave { source, step, mut targets, count, after, prefetch } = rows_of;
-    if len < 2 || width > LONGEST || count * width < LINE {
-        return 0;
-    }
-    // The network takes 8 and 16 of 4 bytes: .76 and .67 of the flat copy on Zen 4, by groups .45, .41.
-    if len > MOST_PIECES && (width.is_power_of_two() || width > LONGEST_GROUPED) {
-        return 0;
-    }
-    let Some(way) = Way::new(len, width, step) else { return 0 };
-    let Some(targets) = targets.get_mut(..len) else { return 0 };
+    let Some(targets) = targets.get_mut(..len).filter(|_| count > 0) else { return };
     let readable = (count + after - 1) * step + len * width;
     let reach = Reach { readable, spare: 0, ahead: prefetch };
     let begin = |target: *mut u8| target as usize % LINE;
@@ -516,15 +539,14 @@ unsafe fn all_rows(
         && targets.iter().all(|target| begin(*target) == first);
     // SAFETY: the caller's promise.
     unsafe {
-        match (past, &way) {
+        match (past, way) {
             (None, _) => way.copy(source, targets, count, Reach { ahead: 0, ..reach }),
             (Some(_), Way::Direct(all)) if is_alike => {
                 all.copy(source, targets, count, true, reach);
             }
-            (Some(past), _) => combined(&way, rows_of, reach, targets, width, past),
+            (Some(past), _) => combined(way, rows_of, reach, targets, width, past),
         }
     }
-    count
 }
 
 type Buffers = Scratch<{ 16 << 10 }>;

@@ -2,7 +2,7 @@
 //! by row; and the same again with long runs by string instructions.
 
 use super::super::row_major::{self, Loop, Loops, RowRun};
-use super::super::{Deinterleave, Gather, Kernels};
+use super::super::{Deinterleave, Gather, Kernels, NextBlock};
 use super::{avx2, avx512, permute};
 use core::arch::asm;
 use core::arch::x86_64::__m512i;
@@ -30,13 +30,18 @@ const TABLE: Kernels = Kernels {
 ///
 /// # Safety
 /// As both.
-unsafe fn deinterleave(rows_of: Deinterleave, len: usize, width: usize, past: bool) -> usize {
+unsafe fn deinterleave(
+    first: Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    next: &mut NextBlock<'_>,
+) {
     let stores = if past { VBMI.non_temporal.as_ref() } else { None };
     // SAFETY: the caller's promise.
     unsafe {
-        match permute::deinterleave(&rows_of, len, width, stores) {
-            0 => avx2::network::deinterleave(rows_of, len, width, past),
-            rows => rows,
+        if !permute::deinterleave(&first, len, width, stores, next) {
+            avx2::network::deinterleave(first, len, width, past, next);
         }
     }
 }
