@@ -96,14 +96,14 @@ macro_rules! network {
         /// # Safety
         /// That of `network.rs`.
         pub(in $crate::copy::kernel) unsafe fn deinterleave(
-            first: Deinterleave,
+            block: &mut Deinterleave,
             len: usize,
             width: usize,
             past: bool,
             next: &mut NextBlock<'_>,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { network::deinterleave(&STRIPS, first, len, width, past, next) }
+            unsafe { network::deinterleave(&STRIPS, block, len, width, past, next) }
         }
     };
 }

@@ -105,20 +105,21 @@ impl Strips {
 /// 1 for `strips`, 2; 3 if `past`.
 pub(super) unsafe fn deinterleave(
     strips: &Strips,
-    first: Deinterleave,
+    block: &mut Deinterleave,
     len: usize,
     width: usize,
     past: bool,
     next: &mut NextBlock<'_>,
 ) {
-    let tables = Tables::new(&first, len, width);
-    let mut block = Some(first);
-    while let Some(rows_of) = block {
+    let tables = Tables::new(block, len, width);
+    loop {
         // SAFETY: the caller's promise.
         let done = tables.as_ref().map_or(0, |tables| unsafe {
-            deinterleave_block(strips, tables, rows_of, len, width, past)
+            deinterleave_block(strips, tables, *block, len, width, past)
         });
-        block = next(done);
+        if !next(block, done) {
+            break;
+        }
     }
 }
 

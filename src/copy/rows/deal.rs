@@ -61,16 +61,21 @@ impl Rows {
                 }
             }
         };
-        let first = block.rows_of(runs, &rows);
-        let mut next_block = |done| {
+        let mut rows_of = block.rows_of(runs, &rows);
+        let mut next_block = |rows_of: &mut Deinterleave, done| {
             rows.start += done;
-            // SAFETY: the caller's promise.
-            unsafe { block.deal_rest(runs, &rows) };
-            (block, rows) = next(runs)?;
-            Some(block.rows_of(runs, &rows))
+            if !rows.is_empty() {
+                // SAFETY: the caller's promise.
+                unsafe { block.deal_rest(runs, &rows) };
+            }
+            let Some(other) = next(runs) else { return false };
+            (block, rows) = other;
+            block.place(rows_of, runs, &rows);
+            true
         };
+        let past = non_temporal.is_some();
         // SAFETY: as above.
-        unsafe { deinterleave_lines(first, len, width, non_temporal.is_some(), &mut next_block) };
+        unsafe { deinterleave_lines(&mut rows_of, len, width, past, &mut next_block) };
     }
 
     /// Where targets begin as far within lines, rows that end where their lines do.
@@ -108,10 +113,10 @@ impl Rows {
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(deinterleave_lines) = self.tuning.kernels.deinterleave_lines {
-                let first = self.rows_of(runs, &rows);
-                deinterleave_lines(first, runs.len(), width, false, &mut |done| {
+                let mut all = self.rows_of(runs, &rows);
+                deinterleave_lines(&mut all, runs.len(), width, false, &mut |_, done| {
                     rows.start += done;
-                    None
+                    false
                 });
             }
             self.deal_each(runs, &rows);
@@ -123,9 +128,12 @@ impl Rows {
     /// # Safety
     /// As [`super::Nest::copy_all`].
     unsafe fn deal_each(&self, runs: &[Run], rows: &Range<usize>) {
+        if rows.is_empty() {
+            return;
+        }
         let width = runs.first().map_or(0, |run| run.bytes);
         let mut deal = self.rows_of(runs, rows);
-        let mut left = if rows.is_empty() { 0 } else { runs.len() };
+        let mut left = runs.len();
         while left > 0 {
             let now = COUNTS.into_iter().find(|len| *len <= left).unwrap_or(1);
             // SAFETY: the caller's promise.
@@ -138,18 +146,26 @@ impl Rows {
 
     /// Rows as they are dealt out.
     fn rows_of(&self, runs: &[Run], rows: &Range<usize>) -> Deinterleave {
+        let mut rows_of = Deinterleave {
+            source: self.source,
+            step: self.row,
+            targets: [null_mut(); MAX_DEINTERLEAVED],
+            count: 0,
+            after: 0,
+            prefetch: self.tuning.prefetch,
+        };
+        self.place(&mut rows_of, runs, rows);
+        rows_of
+    }
+
+    /// Makes them other ones.
+    fn place(&self, rows_of: &mut Deinterleave, runs: &[Run], rows: &Range<usize>) {
         let offset = runs.first().map_or(0, |run| run.offset);
-        let mut targets = [null_mut(); MAX_DEINTERLEAVED];
-        for (slot, run) in targets.iter_mut().zip(runs) {
+        for (slot, run) in rows_of.targets.iter_mut().zip(runs) {
             *slot = run.target.wrapping_add(rows.start * run.bytes);
         }
-        Deinterleave {
-            source: self.source.wrapping_add(rows.start * self.row + offset),
-            step: self.row,
-            targets,
-            count: rows.len(),
-            after: self.count - rows.end,
-            prefetch: self.tuning.prefetch,
-        }
+        rows_of.source = self.source.wrapping_add(rows.start * self.row + offset);
+        rows_of.count = rows.len();
+        rows_of.after = self.count - rows.end;
     }
 }

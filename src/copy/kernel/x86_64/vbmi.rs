@@ -31,7 +31,7 @@ const TABLE: Kernels = Kernels {
 /// # Safety
 /// As both.
 unsafe fn deinterleave(
-    first: Deinterleave,
+    block: &mut Deinterleave,
     len: usize,
     width: usize,
     past: bool,
@@ -40,8 +40,8 @@ unsafe fn deinterleave(
     let stores = if past { VBMI.non_temporal.as_ref() } else { None };
     // SAFETY: the caller's promise.
     unsafe {
-        if !permute::deinterleave(&first, len, width, stores, next) {
-            avx2::network::deinterleave(first, len, width, past, next);
+        if !permute::deinterleave(block, len, width, stores, next) {
+            avx2::network::deinterleave(block, len, width, past, next);
         }
     }
 }
