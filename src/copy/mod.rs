@@ -23,6 +23,7 @@ mod matrices;
 mod parallel;
 mod region;
 mod rows;
+mod runs;
 mod strided;
 mod sub_byte;
 #[cfg(test)]

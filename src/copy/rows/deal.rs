@@ -29,9 +29,9 @@ impl Rows {
             *run = Run { offset: column * width, target: *target, ..*run };
         }
         let runs = runs.get_mut(..targets.len()).unwrap_or_default();
-        let mut one = Some((rows, 0..count));
+        let mut all = Some(0..count);
         // SAFETY: the caller's promise.
-        unsafe { Self::deal(runs, |_| one.take()) };
+        unsafe { rows.deal(runs, |_, _| all.take()) };
     }
 
     /// Deals some rows of blocks out, an element of each to each target. Blocks are alike but for where
@@ -40,37 +40,37 @@ impl Rows {
     /// # Safety
     /// As [`super::Nest::copy_all`].
     pub(super) unsafe fn deal(
+        mut self,
         runs: &mut [Run],
-        mut next: impl FnMut(&mut [Run]) -> Option<(Self, Range<usize>)>,
+        mut next: impl FnMut(&mut Self, &mut [Run]) -> Option<Range<usize>>,
     ) {
         let (len, width) = (runs.len(), runs.first().map_or(0, |run| run.bytes));
-        let mut next = |runs: &mut [Run]| {
-            let (block, rows) = next(runs)?;
-            let rows = block.to_lines(runs, &rows);
-            Some((block, rows))
+        let mut next = |block: &mut Self, runs: &mut [Run]| {
+            let rows = next(block, runs)?;
+            Some(block.to_lines(runs, &rows))
         };
-        let Some((mut block, mut rows)) = next(runs) else { return };
-        let Tuning { kernels, non_temporal, .. } = block.tuning;
+        let Some(mut rows) = next(&mut self, runs) else { return };
+        let Tuning { kernels, non_temporal, .. } = self.tuning;
         let Some(deinterleave_lines) = kernels.deinterleave_lines else {
             loop {
                 // SAFETY: the caller's promise.
-                unsafe { block.deal_rest(runs, &rows) };
-                match next(runs) {
-                    Some(other) => (block, rows) = other,
+                unsafe { self.deal_rest(runs, &rows) };
+                match next(&mut self, runs) {
+                    Some(others) => rows = others,
                     None => return,
                 }
             }
         };
-        let mut rows_of = block.rows_of(runs, &rows);
+        let mut rows_of = self.rows_of(runs, &rows);
         let mut next_block = |rows_of: &mut Deinterleave, done| {
             rows.start += done;
             if !rows.is_empty() {
                 // SAFETY: the caller's promise.
-                unsafe { block.deal_rest(runs, &rows) };
+                unsafe { self.deal_rest(runs, &rows) };
             }
-            let Some(other) = next(runs) else { return false };
-            (block, rows) = other;
-            block.place(rows_of, runs, &rows);
+            let Some(others) = next(&mut self, runs) else { return false };
+            rows = others;
+            self.place(rows_of, runs, &rows);
             true
         };
         let past = non_temporal.is_some();

@@ -11,6 +11,7 @@ use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::row_major::RowRun;
 use super::kernel::{Gather, MAX_DEINTERLEAVED};
+use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use super::{signed, usize_of};
 use crate::math::{self, div_rem};
@@ -22,6 +23,7 @@ use group::{Group, Run, MAX_GROUP};
 pub(super) use nest::Nest;
 
 /// Rows, one as far from the next as the other.
+#[derive(Clone, Copy)]
 pub(super) struct Rows {
     source: *const u8,
     /// How many.
@@ -89,7 +91,7 @@ impl Nest<'_> {
     pub(super) unsafe fn copy_all(&self, parts: &Parts<'_>, rows: Range<usize>) {
         // SAFETY: the caller's promise.
         if unsafe { self.transpose(parts, &rows) } {
-            return self.block.finish();
+            return self.block.tuning.finish();
         }
         let Rows { tuning, row, width, .. } = self.block;
         let (mut groups, mut deals) = (0, 0);
@@ -108,7 +110,7 @@ impl Nest<'_> {
                 unsafe { self.copy_group(group, rows.clone()) };
             });
         }
-        self.block.finish();
+        self.block.tuning.finish();
     }
 
     /// Copies some rows of a group.
@@ -117,20 +119,24 @@ impl Nest<'_> {
     /// As [`Nest::copy_all`].
     unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>) {
         let mut blocks = self.blocks(rows);
-        let mut next = |runs: &mut [Run]| {
-            let block = blocks.next()?;
+        let mut block = self.block;
+        let mut next = |block: &mut Rows, runs: &mut [Run]| {
+            let rows = blocks.next(block)?;
             for run in runs {
                 run.target = blocks.target(run);
             }
-            Some(block)
+            Some(rows)
         };
         // SAFETY: the caller's promise.
         unsafe {
             if group.is_deal(self.block.tuning, self.block.row) {
-                return Rows::deal(group.runs_mut(), next);
+                return block.deal(group.runs_mut(), next);
+            }
+            if self.is_apart() && group.runs().iter().all(|run| run.bytes >= runs::LONG) {
+                return block.copy_runs(group.runs_mut(), next);
             }
             let is_short = group.is_short();
-            while let Some((block, rows)) = next(group.runs_mut()) {
+            while let Some(rows) = next(&mut block, group.runs_mut()) {
                 match block.tuning.non_temporal {
                     Some(past) if is_short => block.stage(past, group.runs(), &rows, Rows::gather),
                     Some(past) => block.merge(past, group.runs(), &rows),
@@ -154,7 +160,8 @@ impl Nest<'_> {
             return false;
         }
         let mut blocks = self.blocks(rows.clone());
-        while let Some((block, rows)) = blocks.next() {
+        let mut block = self.block;
+        while let Some(rows) = blocks.next(&mut block) {
             let targets = Targets::of(
                 parts.iter(),
                 |part| Targets {
@@ -210,10 +217,31 @@ impl Nest<'_> {
 }
 
 impl Rows {
-    /// Waits for stores past the caches.
-    fn finish(&self) {
-        if let Some(past) = self.tuning.non_temporal {
-            (past.fence)();
+    /// Copies long runs of some rows of blocks, row by row.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    unsafe fn copy_runs(
+        mut self,
+        runs: &mut [Run],
+        mut next: impl FnMut(&mut Self, &mut [Run]) -> Option<Range<usize>>,
+    ) {
+        let mut last = None;
+        while let Some(rows) = next(&mut self, runs) {
+            for row in rows {
+                let begin = self.source.wrapping_add(row * self.row);
+                // As far as this row is from the one before.
+                let step = last.map_or(0, |last| (begin as usize).wrapping_sub(last));
+                last = Some(begin as usize);
+                let all = Ahead::of_row(self.width, begin.wrapping_add(step), self.tuning);
+                for run in &*runs {
+                    let source = begin.wrapping_add(run.offset);
+                    let target = run.target.wrapping_add(row * run.bytes);
+                    let ahead = Ahead { rest: all.rest - run.offset, ..all };
+                    // SAFETY: the caller's promise.
+                    unsafe { runs::copy(self.tuning, source, target, run.bytes, ahead) };
+                }
+            }
         }
     }
 
@@ -291,7 +319,7 @@ impl Rows {
                 _ => all.copy_range(kernels, range),
             }
         }
-        self.finish();
+        self.tuning.finish();
     }
 }
 

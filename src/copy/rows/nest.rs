@@ -152,6 +152,11 @@ impl<'a> Nest<'a> {
         self.axes.get(..self.rank).unwrap_or_default()
     }
 
+    /// Whether there is something between rows, or blocks.
+    pub(super) fn is_apart(&self) -> bool {
+        self.rank > 0 || self.block.row != self.block.width
+    }
+
     /// The rows of all blocks.
     pub(in super::super) fn all_rows(&self) -> usize {
         self.blocks * self.block.count
@@ -185,8 +190,8 @@ pub(super) struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// The next block, and which of its rows are wanted.
-    pub(super) fn next(&mut self) -> Option<(Rows, Range<usize>)> {
+    /// Makes a block the next one; gives which of its rows are wanted.
+    pub(super) fn next(&mut self, block: &mut Rows) -> Option<Range<usize>> {
         if self.rows.is_empty() {
             return None;
         }
@@ -194,12 +199,11 @@ impl Blocks<'_> {
             self.advance();
         }
         self.is_first = false;
-        let block =
-            Rows { source: self.nest.block.source.wrapping_offset(self.from), ..self.nest.block };
+        block.source = self.nest.block.source.wrapping_offset(self.from);
         let first = self.rows.start - self.number * block.count;
         let rows = first..block.count.min(first + self.rows.len());
         self.rows.start += rows.len();
-        Some((block, rows))
+        Some(rows)
     }
 
     /// Where a run of the block's first row goes.
