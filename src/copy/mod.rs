@@ -182,6 +182,7 @@ struct Job<'a> {
 }
 
 /// Which kind of copy the pieces of a call are.
+#[allow(clippy::large_enum_variant)] // there is no heap
 enum Form<'a> {
     /// Input and outputs are packed.
     Rows(Nest<'a>),

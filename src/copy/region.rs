@@ -50,7 +50,7 @@ impl Region<'_> {
         let Some((row, outer)) = axes.split_last() else {
             // SAFETY: the caller's promise.
             unsafe {
-                runs::copy(tuning, source, target, unit, Ahead::of_row(unit, source, tuning))
+                runs::copy(tuning, source, target, unit, Ahead::of_row(unit, source, tuning));
             };
             return tuning.finish();
         };

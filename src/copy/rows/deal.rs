@@ -3,7 +3,7 @@
 use super::super::kernel::combine::LINE;
 use super::super::kernel::{Deinterleave, COUNTS, MAX_DEINTERLEAVED};
 use super::group::Run;
-use super::{Rows, Tuning};
+use super::{NextRows, Rows, Tuning};
 use crate::math::div_rem;
 use core::ops::Range;
 use core::ptr::null_mut;
@@ -31,7 +31,7 @@ impl Rows {
         let runs = runs.get_mut(..targets.len()).unwrap_or_default();
         let mut all = Some(0..count);
         // SAFETY: the caller's promise.
-        unsafe { rows.deal(runs, |_, _| all.take()) };
+        unsafe { rows.deal(runs, &mut |_, _| all.take()) };
     }
 
     /// Deals some rows of blocks out, an element of each to each target. Blocks are alike but for where
@@ -39,15 +39,11 @@ impl Rows {
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`].
-    pub(super) unsafe fn deal(
-        mut self,
-        runs: &mut [Run],
-        mut next: impl FnMut(&mut Self, &mut [Run]) -> Option<Range<usize>>,
-    ) {
+    pub(super) unsafe fn deal(mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
         let (len, width) = (runs.len(), runs.first().map_or(0, |run| run.bytes));
         let mut next = |block: &mut Self, runs: &mut [Run]| {
             let rows = next(block, runs)?;
-            Some(block.to_lines(runs, &rows))
+            Some(block.whole_lines(runs, &rows))
         };
         let Some(mut rows) = next(&mut self, runs) else { return };
         let Tuning { kernels, non_temporal, .. } = self.tuning;
@@ -79,7 +75,7 @@ impl Rows {
     }
 
     /// Where targets begin as far within lines, rows that end where their lines do.
-    fn to_lines(&self, runs: &[Run], rows: &Range<usize>) -> Range<usize> {
+    fn whole_lines(&self, runs: &[Run], rows: &Range<usize>) -> Range<usize> {
         let Some(&Run { bytes: width, target: first, .. }) = runs.first() else { return 0..0 };
         let begin = |target: *mut u8| target as usize % LINE;
         let (ahead, rest) = div_rem(begin(first), width);

@@ -42,6 +42,9 @@ pub(super) struct Rows {
 // SAFETY: the input is only read.
 unsafe impl Sync for Rows {}
 
+/// Makes a block the next one, puts its targets into the runs, and gives which of its rows are wanted.
+type NextRows<'a> = dyn FnMut(&mut Rows, &mut [Run]) -> Option<Range<usize>> + 'a;
+
 /// Rows are taken in blocks of about this many bytes, which stay in the first-level cache while
 /// one group of pieces after the other takes its runs.
 const BLOCK: usize = 24 << 10;
@@ -104,11 +107,17 @@ impl Nest<'_> {
         let block = if tuning.non_temporal.is_some() { BLOCK_PAST } else { BLOCK };
         let few = div_rem(block, width).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
         let block = if is_one { rows.len() } else { few };
-        for rows in math::parts(rows, block) {
+        let blocks = math::parts(rows, block);
+        // SAFETY: the caller's promise.
+        let copy_group = |group: &mut Group, rows| unsafe { self.copy_group(group, rows) };
+        if groups == 1 {
             self.for_each_group(parts, |group| {
-                // SAFETY: the caller's promise.
-                unsafe { self.copy_group(group, rows.clone()) };
+                blocks.clone().for_each(|rows| copy_group(group, rows))
             });
+        } else {
+            for rows in blocks {
+                self.for_each_group(parts, |group| copy_group(group, rows.clone()));
+            }
         }
         self.block.tuning.finish();
     }
@@ -118,31 +127,20 @@ impl Nest<'_> {
     /// # Safety
     /// As [`Nest::copy_all`].
     unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>) {
-        let mut blocks = self.blocks(rows);
-        let mut block = self.block;
-        let mut next = |block: &mut Rows, runs: &mut [Run]| {
-            let rows = blocks.next(block)?;
-            for run in runs {
-                run.target = blocks.target(run);
-            }
-            Some(rows)
-        };
         // SAFETY: the caller's promise.
         unsafe {
-            if group.is_deal(self.block.tuning, self.block.row) {
-                return block.deal(group.runs_mut(), next);
+            if self.is_one_block() {
+                let mut all = Some(rows);
+                return self.block.copy_group(group, self.is_apart(), &mut |_, _| all.take());
             }
-            if self.is_apart() && group.runs().iter().all(|run| run.bytes >= runs::LONG) {
-                return block.copy_runs(group.runs_mut(), next);
-            }
-            let is_short = group.is_short();
-            while let Some(rows) = next(&mut block, group.runs_mut()) {
-                match block.tuning.non_temporal {
-                    Some(past) if is_short => block.stage(past, group.runs(), &rows, Rows::gather),
-                    Some(past) => block.merge(past, group.runs(), &rows),
-                    None => block.gather(group.runs(), &rows),
+            let mut blocks = self.blocks(rows);
+            self.block.copy_group(group, true, &mut |block, runs| {
+                let rows = blocks.next(block)?;
+                for run in runs {
+                    run.target = blocks.target(run);
                 }
-            }
+                Some(rows)
+            });
         }
     }
 
@@ -217,15 +215,35 @@ impl Nest<'_> {
 }
 
 impl Rows {
+    /// Copies some rows of blocks; whether there is something between rows.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    unsafe fn copy_group(mut self, group: &mut Group, is_apart: bool, next: &mut NextRows<'_>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if group.is_deal(self.tuning, self.row) {
+                return self.deal(group.runs_mut(), next);
+            }
+            if is_apart && group.runs().iter().all(|run| run.bytes >= runs::LONG) {
+                return self.copy_runs(group.runs_mut(), next);
+            }
+            let is_short = group.is_short();
+            while let Some(rows) = next(&mut self, group.runs_mut()) {
+                match self.tuning.non_temporal {
+                    Some(past) if is_short => self.stage(past, group.runs(), &rows, Self::gather),
+                    Some(past) => self.merge(past, group.runs(), &rows),
+                    None => self.gather(group.runs(), &rows),
+                }
+            }
+        }
+    }
+
     /// Copies long runs of some rows of blocks, row by row.
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    unsafe fn copy_runs(
-        mut self,
-        runs: &mut [Run],
-        mut next: impl FnMut(&mut Self, &mut [Run]) -> Option<Range<usize>>,
-    ) {
+    unsafe fn copy_runs(mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
         let mut last = None;
         while let Some(rows) = next(&mut self, runs) {
             for row in rows {

@@ -31,7 +31,7 @@ struct Axis {
     extent: usize,
     from: isize,
     /// The innermost axis of the tensor that is in it.
-    axis: usize,
+    innermost: usize,
 }
 
 /// Shorter blocks are not worth the way to the loops.
@@ -64,7 +64,7 @@ impl<'a> Nest<'a> {
             let from = nest.from(axis, packed);
             packed = packed.wrapping_mul(signed(usize_of(extent)));
             if extent > 1 {
-                nest.push(Axis { extent: usize_of(extent), from, axis });
+                nest.push(Axis { extent: usize_of(extent), from, innermost: axis });
             }
         }
         let bytes = nest.block.width * nest.block.count;
@@ -112,8 +112,8 @@ impl<'a> Nest<'a> {
         if let Some(last) = self.rank.checked_sub(1).and_then(|last| self.axes.get(last).copied()) {
             let continues = times(last.from, last.extent) == Some(axis.from)
                 && self.outputs(|nest, part| {
-                    let to = nest.to(part, last.axis).and_then(|to| times(to, last.extent));
-                    to == nest.to(part, axis.axis)
+                    let to = nest.to(part, last.innermost).and_then(|to| times(to, last.extent));
+                    to == nest.to(part, axis.innermost)
                 });
             self.blocks *= axis.extent;
             if continues {
@@ -126,7 +126,7 @@ impl<'a> Nest<'a> {
                 times(signed(row), count) == Some(axis.from)
             };
             let stacks = |nest: &Self, part: &Part| {
-                let to = nest.to(part, axis.axis);
+                let to = nest.to(part, axis.innermost);
                 to.is_none_or(|to| to == signed(nest.block.bytes(part.len) * count))
             };
             if is_row && self.outputs(stacks) {
@@ -152,9 +152,13 @@ impl<'a> Nest<'a> {
         self.axes.get(..self.rank).unwrap_or_default()
     }
 
-    /// Whether there is something between rows, or blocks.
+    pub(super) fn is_one_block(&self) -> bool {
+        self.rank == 0
+    }
+
+    /// Whether there is something between the rows of a block.
     pub(super) fn is_apart(&self) -> bool {
-        self.rank > 0 || self.block.row != self.block.width
+        self.block.row != self.block.width
     }
 
     /// The rows of all blocks.
@@ -214,7 +218,7 @@ impl Blocks<'_> {
         };
         let mut target = run.first;
         for (axis, index) in nest.axes().iter().zip(self.index) {
-            let to = stride(Some(strides), axis.axis, nest.size()).unwrap_or(0);
+            let to = stride(Some(strides), axis.innermost, nest.size()).unwrap_or(0);
             target = target.wrapping_offset(to.wrapping_mul(signed(index)));
         }
         target
