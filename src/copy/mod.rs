@@ -130,7 +130,7 @@ unsafe fn run_form(
     }
     let is_packed = transfer.is_packed() && outputs_packed;
     let has_threads = parallel::is_of_use(executor, bytes);
-    let form = match nest {
+    let form = match &nest {
         // Few long rows are cut anywhere.
         Some(nest) if is_packed || nest.all_rows() >= MANY_ROWS || !has_threads => Form::Rows(nest),
         _ if sub_byte => {
@@ -182,10 +182,9 @@ struct Job<'a> {
 }
 
 /// Which kind of copy the pieces of a call are.
-#[allow(clippy::large_enum_variant)] // there is no heap
 enum Form<'a> {
     /// Input and outputs are packed.
-    Rows(Nest<'a>),
+    Rows(&'a Nest<'a>),
     /// One of them has strides of its own.
     Strided(Tuning),
     /// Elements share bytes with those of other pieces; outputs are packed.

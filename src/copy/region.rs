@@ -84,6 +84,7 @@ impl Region<'_> {
 ///
 /// # Safety
 /// They must be readable and writable.
+#[inline(never)]
 unsafe fn copy_row(source: *const u8, target: *mut u8, unit: usize, row: Axis, tuning: Tuning) {
     let Axis { extent: count, from: source_step, to: target_step } = row;
     if unit >= runs::LONG {

@@ -43,6 +43,7 @@ impl Ahead {
 ///
 /// # Safety
 /// It must be readable at `source` and writable at `target`, for `bytes`; they do not overlap.
+#[inline(never)]
 pub(super) unsafe fn copy(
     tuning: Tuning,
     source: *const u8,

@@ -98,7 +98,7 @@ impl Nest<'_> {
         }
         let Rows { tuning, row, width, .. } = self.block;
         let (mut groups, mut deals) = (0, 0);
-        self.for_each_group(parts, |group| {
+        self.for_each_group(parts, &mut |group| {
             groups += 1;
             deals += usize::from(group.is_deal(tuning, row) || tuning.non_temporal.is_some());
         });
@@ -111,12 +111,12 @@ impl Nest<'_> {
         // SAFETY: the caller's promise.
         let copy_group = |group: &mut Group, rows| unsafe { self.copy_group(group, rows) };
         if groups == 1 {
-            self.for_each_group(parts, |group| {
+            self.for_each_group(parts, &mut |group| {
                 blocks.clone().for_each(|rows| copy_group(group, rows))
             });
         } else {
             for rows in blocks {
-                self.for_each_group(parts, |group| copy_group(group, rows.clone()));
+                self.for_each_group(parts, &mut |group| copy_group(group, rows.clone()));
             }
         }
         self.block.tuning.finish();
@@ -189,7 +189,7 @@ impl Nest<'_> {
         tuning.non_temporal.is_none() && tuning.kernels.row_major.is_some()
     }
 
-    fn for_each_group(&self, parts: &Parts<'_>, mut visit: impl FnMut(&mut Group)) {
+    fn for_each_group(&self, parts: &Parts<'_>, visit: &mut dyn FnMut(&mut Group)) {
         let mut group = Group { runs: [Run::NONE; MAX_GROUP], len: 0 };
         for part in parts.iter() {
             let run = self.block.run(&part);

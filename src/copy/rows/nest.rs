@@ -42,6 +42,7 @@ const LEAST_PAST: usize = 512;
 impl<'a> Nest<'a> {
     /// The form of a checked split of whole bytes, if it is one: if in the input and in the outputs
     /// everything from the split axis inward is contiguous.
+    #[inline(never)]
     pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: Tuning) -> Option<Self> {
         let block = Rows::new(transfer, tuning);
         let axes = [Axis::default(); MAX_RANK];
@@ -53,7 +54,7 @@ impl<'a> Nest<'a> {
         let mut packed = signed(nest.size());
         for (axis, &extent) in geometry.shape.iter().enumerate().skip(geometry.axis).rev() {
             let is_contiguous = extent == 1 || nest.from(axis, packed) == packed;
-            if !is_contiguous || !nest.outputs(|nest, part| nest.is_contiguous(part, axis, packed))
+            if !is_contiguous || !nest.outputs(&|nest, part| nest.is_contiguous(part, axis, packed))
             {
                 return None;
             }
@@ -91,7 +92,7 @@ impl<'a> Nest<'a> {
     }
 
     /// Whether it is so for all outputs that are not known to be packed.
-    fn outputs(&self, is_so: impl Fn(&Self, &Part) -> bool) -> bool {
+    fn outputs(&self, is_so: &dyn Fn(&Self, &Part) -> bool) -> bool {
         self.transfer.output_strides.are_packed()
             || self.transfer.parts.iter().all(|part| is_so(self, &part))
     }
@@ -106,12 +107,13 @@ impl<'a> Nest<'a> {
     }
 
     /// Adds an axis outside of those there, or lengthens what it continues.
+    #[inline(never)]
     fn push(&mut self, axis: Axis) {
         let Rows { count, row, width, .. } = self.block;
         let times = |step: isize, extent: usize| step.checked_mul(signed(extent));
         if let Some(last) = self.rank.checked_sub(1).and_then(|last| self.axes.get(last).copied()) {
             let continues = times(last.from, last.extent) == Some(axis.from)
-                && self.outputs(|nest, part| {
+                && self.outputs(&|nest, part| {
                     let to = nest.to(part, last.innermost).and_then(|to| times(to, last.extent));
                     to == nest.to(part, axis.innermost)
                 });
@@ -129,7 +131,7 @@ impl<'a> Nest<'a> {
                 let to = nest.to(part, axis.innermost);
                 to.is_none_or(|to| to == signed(nest.block.bytes(part.len) * count))
             };
-            if is_row && self.outputs(stacks) {
+            if is_row && self.outputs(&stacks) {
                 if count == 1 {
                     self.block.row = axis.from.unsigned_abs();
                 }
