@@ -3,11 +3,12 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
-//! | `rows/` | the canonical form of packed tensors: rows, of which each piece takes a run |
+//! | `rows/` | the canonical form of what is packed from the split axis inward: blocks of rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
+//! | `runs.rs` | long runs that lie apart |
 //! | `columns.rs` | columns become rows of their own: dealt out where they are few, else transposed |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
@@ -183,7 +184,7 @@ struct Job<'a> {
 
 /// Which kind of copy the pieces of a call are.
 enum Form<'a> {
-    /// Input and outputs are packed.
+    /// Everything from the split axis inward is contiguous, in the input and in the outputs.
     Rows(&'a Nest<'a>),
     /// One of them has strides of its own.
     Strided(Tuning),

@@ -112,7 +112,7 @@ impl Nest<'_> {
         let copy_group = |group: &mut Group, rows| unsafe { self.copy_group(group, rows) };
         if groups == 1 {
             self.for_each_group(parts, &mut |group| {
-                blocks.clone().for_each(|rows| copy_group(group, rows))
+                blocks.clone().for_each(|rows| copy_group(group, rows));
             });
         } else {
             for rows in blocks {
