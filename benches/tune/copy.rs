@@ -242,9 +242,15 @@ fn deinterleave(
     let (step, past) = (width * len, prefetch.is_some());
     let prefetch = prefetch.unwrap_or(0);
     let rows = Deinterleave { source: from, step, targets, count, after: 0, prefetch };
+    let (mut block, mut done) = (rows, 0);
     // SAFETY: as above. Where targets share a line, what is written does not matter.
     unsafe {
-        let done = kernels.deinterleave_lines.map_or(0, |lines| lines(rows, len, width, past));
+        if let Some(lines) = kernels.deinterleave_lines {
+            lines(&mut block, len, width, past, &mut |_, rows| {
+                done = rows;
+                false
+            });
+        }
         if done == 0 {
             kernels.deinterleave(rows, width, len);
         }

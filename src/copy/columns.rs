@@ -126,7 +126,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
             _ => Self::with_scratch::<{ scratch(4) }>,
         };
         let through = tuning.through_caches();
-        let head = if tuning.short_runs.is_some() { self.rows_to_line() } else { Some(0) };
+        let head = if tuning.scattered.is_some() { self.rows_to_line() } else { Some(0) };
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
@@ -172,7 +172,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                 *target = target.wrapping_add(rows.start * width);
             }
             let source = source.wrapping_add(first * width);
-            let (rows, non_temporal) = (rows.len(), tuning.short_runs);
+            let (rows, non_temporal) = (rows.len(), tuning.scattered);
             // SAFETY: the caller's promise.
             unsafe {
                 tuning.kernels.transpose(&Transpose {

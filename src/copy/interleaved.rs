@@ -40,7 +40,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
             unsafe {
                 if apart == rows * unit {
                     let is_long = count * apart >= MIN_STREAMED * LINE;
-                    let past = tuning.short_runs.filter(|_| is_long);
+                    let past = tuning.scattered.filter(|_| is_long);
                     streams.run(tuning.kernels, past.map(|_| tuning.prefetch));
                     // Nobody else has a store to wait for.
                     if let Some(past) = past.filter(|_| tuning.non_temporal.is_none()) {

@@ -3,12 +3,13 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
-//! | `rows/` | the canonical form of packed tensors: rows, of which each piece takes a run |
+//! | `rows/` | the canonical form of what is packed from the split axis inward: blocks of rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `turned.rs` | such elements of a transposed matrix: its bytes are turned first |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
+//! | `runs.rs` | long runs that lie apart |
 //! | `columns.rs` | columns become rows of their own: dealt out where they are few, else transposed |
 //! | `interleaved.rs` | few rows become columns |
 //! | `joined.rs` | pieces whose outputs continue each other are one |
@@ -28,6 +29,7 @@ mod matrices;
 mod parallel;
 mod region;
 mod rows;
+mod runs;
 mod strided;
 mod sub_byte;
 #[cfg(test)]
@@ -48,19 +50,19 @@ use core::mem::MaybeUninit;
 use core::ops::Range;
 use joined::Joined;
 use matrices::Matrices;
-use rows::Rows;
+use rows::Nest;
 use tuning::Tuning;
 
 /// Fewer bytes than this are neither for threads nor for going past the caches.
 const SMALL: usize = 128 << 10;
 /// From this many rows on, blocks of them are dealt out to all pieces.
-const MANY_ROWS: i64 = 64;
+const MANY_ROWS: usize = 64;
 
 /// Whether a copy of packed tensors is so small that runs one after another are the quickest.
 #[inline(always)]
 #[allow(clippy::inline_always)] // on the way of every call
 pub(crate) fn is_small(geometry: &Geometry<'_>, bytes: usize) -> bool {
-    bytes <= SMALL && geometry.outer < MANY_ROWS && !geometry.dtype.is_sub_byte()
+    bytes <= SMALL && usize_of(geometry.outer) < MANY_ROWS && !geometry.dtype.is_sub_byte()
 }
 
 /// Copies few rows of a packed input into packed outputs, run by run.
@@ -179,7 +181,14 @@ unsafe fn run_form(
     let sub_byte = transfer.geometry.dtype.is_sub_byte();
     let pieces = parts.count();
     let outputs_packed = transfer.output_strides.are_packed();
-    if outputs_packed && !transfer.is_packed() && !sub_byte {
+    let nest = if sub_byte
+        && !(outputs_packed && transfer.is_packed() && sub_byte::is_whole_bytes(transfer))
+    {
+        None
+    } else {
+        Nest::new(transfer, tuning)
+    };
+    if nest.is_none() && outputs_packed && !transfer.is_packed() && !sub_byte {
         if let Some(matrices) = Matrices::new(transfer, tuning) {
             // SAFETY: the caller's promise; ranges of tasks do not meet.
             let work = |range| unsafe { matrices.copy(range) };
@@ -188,31 +197,27 @@ unsafe fn run_form(
             return parallel::run(executor, &Work { bytes, units, granule, pieces }, &work, report);
         }
     }
-    let form = if transfer.is_packed()
-        && outputs_packed
-        && (!sub_byte || sub_byte::is_whole_bytes(transfer))
-    {
-        Form::Rows(Rows::new(transfer, tuning))
-    } else if sub_byte {
-        Form::SubByte(if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() })
-    } else {
-        Form::Strided(tuning)
+    let is_packed = transfer.is_packed() && outputs_packed;
+    let has_threads = parallel::is_of_use(executor, bytes);
+    let form = match &nest {
+        // Few long rows are cut anywhere.
+        Some(nest) if is_packed || nest.all_rows() >= MANY_ROWS || !has_threads => Form::Rows(nest),
+        _ if sub_byte => {
+            Form::SubByte(if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() })
+        }
+        _ => Form::Strided(tuning),
     };
     match form {
         // Many rows are cut between rows, few long ones anywhere.
-        Form::Rows(rows) if transfer.geometry.outer >= MANY_ROWS => {
+        Form::Rows(nest) if nest.all_rows() >= MANY_ROWS || !is_packed => {
             // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
-            let work = |range| unsafe { rows.copy_all(parts, range) };
-            let work_size = Work { bytes, units: rows.count, granule: rows.granule(), pieces };
+            let work = |range| unsafe { nest.copy_all(parts, range) };
+            let work_size = Work { bytes, units: nest.all_rows(), granule: nest.granule(), pieces };
             parallel::run(executor, &work_size, &work, report)
         }
-        Form::Rows(rows)
-            if rows.count >= ROW_MAJOR
-                && rows.is_row_major()
-                && !parallel::is_of_use(executor, bytes) =>
-        {
+        Form::Rows(nest) if nest.all_rows() >= ROW_MAJOR && nest.is_row_major() && !has_threads => {
             // SAFETY: the caller's promise.
-            unsafe { rows.copy_all(parts, 0..rows.count) };
+            unsafe { nest.copy_all(parts, 0..nest.all_rows()) };
             Ok(())
         }
         form => {
@@ -242,13 +247,13 @@ const ROW_MAJOR: usize = 4;
 /// One call's work, seen as the bytes of all wanted outputs one after another.
 struct Job<'a> {
     transfer: &'a Transfer<'a>,
-    form: Form,
+    form: Form<'a>,
 }
 
 /// Which kind of copy the pieces of a call are.
-enum Form {
-    /// Input and outputs are packed.
-    Rows(Rows),
+enum Form<'a> {
+    /// Everything from the split axis inward is contiguous, in the input and in the outputs.
+    Rows(&'a Nest<'a>),
     /// One of them has strides of its own.
     Strided(Tuning),
     /// Elements share bytes with those of other pieces; outputs are packed.

@@ -2,11 +2,15 @@
 //! output have different innermost axes, rows of units everywhere else.
 
 use super::columns::{Columns, Targets};
+use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
+use super::kernel::row_major::RowRun;
 use super::kernel::strided::{Row, Rows};
+use super::kernel::RowMajor;
+use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use super::{signed, wrapped};
-use crate::math::div_ceil;
+use crate::math::{self, div_ceil};
 use crate::shape::MAX_RANK;
 use core::iter::once;
 
@@ -30,6 +34,10 @@ pub(super) struct Region<'a> {
 
 /// The least extents, in units, of a plane that is worth turning through registers.
 const MIN_TURNED: usize = 8;
+/// Units of so many bytes are runs.
+const LEAST_RUN: usize = 128;
+/// Columns that loops for runs take at a time.
+const COLUMNS: usize = 4;
 /// Units of a plane's longer side that stay in the first-level cache while the shorter is walked.
 const BLOCK: usize = 64;
 
@@ -42,7 +50,10 @@ impl Region<'_> {
         let Self { source, target, unit, axes, count } = *self;
         let Some((row, outer)) = axes.split_last() else {
             // SAFETY: the caller's promise.
-            return unsafe { (tuning.kernels.copy)(source, target, unit) };
+            unsafe {
+                runs::copy(tuning, source, target, unit, Ahead::of_row(unit, source, tuning));
+            };
+            return tuning.finish();
         };
         let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
         let row = Axis { extent: extent_at(outer.len(), row), ..*row };
@@ -64,7 +75,7 @@ impl Region<'_> {
             unsafe {
                 match column {
                     Some(column) => Plane::new(source, target, unit, row, column).copy(tuning),
-                    None => copy_row(&rows, source, target, unit, row),
+                    None => copy_row(&rows, source, target, unit, row, tuning),
                 }
             }
             if !planes.advance() {
@@ -98,14 +109,12 @@ impl Region<'_> {
             let source = source.wrapping_offset(places.from);
             let target = target.wrapping_offset(places.to);
             // SAFETY: the row lies within the region.
-            unsafe { copy_row(&rows, source, target, units.len(), row) };
+            unsafe { copy_row(&rows, source, target, units.len(), row, tuning) };
             if !places.advance() {
                 break;
             }
         }
-        if let Some(past) = tuning.non_temporal {
-            (past.fence)();
-        }
+        tuning.finish();
     }
 }
 
@@ -130,8 +139,37 @@ fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
 ///
 /// # Safety
 /// They must be readable and writable.
-unsafe fn copy_row(rows: &Rows, source: *const u8, target: *mut u8, unit: usize, row: Axis) {
+#[inline(never)]
+unsafe fn copy_row(
+    rows: &Rows,
+    source: *const u8,
+    target: *mut u8,
+    unit: usize,
+    row: Axis,
+    tuning: Tuning,
+) {
     let Axis { extent: count, from: source_step, to: target_step } = row;
+    if unit >= runs::LONG {
+        let (mut source, mut target) = (source, target);
+        for _ in 0..count {
+            let next = source.wrapping_offset(source_step);
+            let ahead = Ahead::of_row(unit, next, tuning);
+            // SAFETY: the caller's promise.
+            unsafe { runs::copy(tuning, source, target, unit, ahead) };
+            (source, target) = (next, target.wrapping_offset(target_step));
+        }
+        return;
+    }
+    if unit > LINE && target_step == signed(unit) {
+        let run = RowRun { source, bytes: unit, target };
+        let row_major = |loops: RowMajor| {
+            // SAFETY: the caller's promise.
+            unsafe { loops(&mut [run], wrapped(source_step), count) }
+        };
+        if tuning.kernels.row_major.is_some_and(row_major) {
+            return;
+        }
+    }
     let row = Row { source, source_step, target, target_step, count, unit };
     // SAFETY: the caller's promise.
     unsafe { rows.copy(row) };
@@ -186,6 +224,14 @@ impl Plane {
         };
         // SAFETY: the caller's promise.
         unsafe {
+            if unit >= LEAST_RUN {
+                let tuning = if self.makes_lines() { tuning } else { tuning.through_caches() };
+                let row_major = tuning.kernels.row_major.filter(|_| tuning.scattered.is_none());
+                if !row_major.is_some_and(|row_major| self.copy_lines(row_major)) {
+                    self.copy_rows(tuning);
+                }
+                return;
+            }
             let are_few = columns.are_dealt() || columns.are_interleaved(tuning);
             if Columns::turns(unit) && (shorter >= MIN_TURNED || are_few) {
                 columns.copy(tuning);
@@ -195,6 +241,64 @@ impl Plane {
                 self.scatter_rows(tuning);
             }
         }
+    }
+
+    /// Whether units are worth going past the caches for: long, or whole lines.
+    fn makes_lines(&self) -> bool {
+        let is_whole = |bytes: usize| bytes.is_multiple_of(LINE);
+        self.unit >= runs::LONG
+            || is_whole(self.unit)
+                && is_whole(self.target as usize)
+                && is_whole(wrapped(self.column.to))
+    }
+
+    /// Copies a plane of long units, some rows of it at a time: in the order of the input, but for so
+    /// much that each output row gets [`runs::LONG`] bytes.
+    ///
+    /// # Safety
+    /// As [`Plane::copy`].
+    unsafe fn copy_rows(&self, tuning: Tuning) {
+        let &Self { source, target, unit, row, column } = self;
+        let block = div_ceil(runs::LONG, unit);
+        let ahead = row.from.wrapping_mul(signed(block));
+        for rows in math::parts(0..row.extent, block) {
+            for at in 0..column.extent {
+                let target = target.wrapping_offset(column.to.wrapping_mul(signed(at)));
+                let source = source.wrapping_add(at * unit);
+                for row_at in rows.clone() {
+                    let source = source.wrapping_offset(row.from.wrapping_mul(signed(row_at)));
+                    let ahead = Ahead { rest: 0, next: source.wrapping_offset(ahead), by: 0 };
+                    let target = target.wrapping_add(row_at * unit);
+                    // SAFETY: the caller's promise.
+                    unsafe { runs::copy(tuning, source, target, unit, ahead) };
+                }
+            }
+        }
+    }
+
+    /// Copies a plane of units of some lines through the caches, a few columns of some rows at a time.
+    ///
+    /// # Safety
+    /// As [`Plane::copy`].
+    unsafe fn copy_lines(&self, row_major: RowMajor) -> bool {
+        let &Self { source, target, unit, row, column } = self;
+        for rows in math::parts(0..row.extent, BLOCK) {
+            let source = source.wrapping_offset(row.from.wrapping_mul(signed(rows.start)));
+            let target = target.wrapping_add(rows.start * unit);
+            for columns in math::parts(0..column.extent, COLUMNS) {
+                let mut all = [RowRun { source, bytes: unit, target }; COLUMNS];
+                for (at, run) in columns.clone().zip(&mut all) {
+                    run.source = source.wrapping_add(at * unit);
+                    run.target = target.wrapping_offset(column.to.wrapping_mul(signed(at)));
+                }
+                let runs = all.get_mut(..columns.len()).unwrap_or_default();
+                // SAFETY: the caller's promise.
+                if !unsafe { row_major(runs, wrapped(row.from), rows.len()) } {
+                    return false;
+                }
+            }
+        }
+        true
     }
 
     /// Copies a plane of few, or odd, columns: some units of each output row at a time.
@@ -211,7 +315,9 @@ impl Plane {
             let mut target = target.wrapping_add(first * unit);
             for _ in 0..column.extent {
                 // SAFETY: the caller's promise.
-                unsafe { copy_row(&rows, source, target, unit, Axis { extent: count, ..row }) };
+                unsafe {
+                    copy_row(&rows, source, target, unit, Axis { extent: count, ..row }, tuning)
+                };
                 source = source.wrapping_add(unit);
                 target = target.wrapping_offset(column.to);
             }
@@ -232,7 +338,7 @@ impl Plane {
             for _ in 0..row.extent {
                 let units = Axis { extent: count, ..column };
                 // SAFETY: the caller's promise.
-                unsafe { copy_row(&rows, source, target, unit, units) };
+                unsafe { copy_row(&rows, source, target, unit, units, tuning) };
                 source = source.wrapping_offset(row.from);
                 target = target.wrapping_add(unit);
             }

@@ -11,8 +11,8 @@ pub(super) struct Tuning {
     pub kernels: &'static Kernels,
     /// The stores for outputs that are to go to memory past the caches.
     pub non_temporal: Option<&'static NonTemporal>,
-    /// The same for those that get few bytes at a time: deinterleaved, transposed, interleaved.
-    pub short_runs: Option<&'static NonTemporal>,
+    /// The same for those of runs that are short, or lie apart: deinterleaved, transposed, interleaved.
+    pub scattered: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
     pub prefetch: usize,
     /// The longest elements that are dealt out then.
@@ -36,32 +36,32 @@ impl Tuning {
         let stores = kernels.non_temporal.as_ref().zip(held);
         let past = |held: usize| bytes.saturating_mul(2) > held;
         let non_temporal = stores.filter(|(_, held)| past(*held)).map(|(stores, _)| stores);
-        let short_runs = stores.filter(|(_, held)| past(rules.of_short_runs(*held)));
-        let short_runs = short_runs.map(|(stores, _)| stores);
+        let scattered = stores.filter(|(_, held)| past(rules.of_scattered(*held)));
+        let scattered = scattered.map(|(stores, _)| stores);
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
-        Self { kernels, non_temporal, short_runs, prefetch: rules.prefetch, longest }
+        Self { kernels, non_temporal, scattered, prefetch: rules.prefetch, longest }
     }
 
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        Self { non_temporal: None, short_runs: None, ..self }
+        Self { non_temporal: None, scattered: None, ..self }
     }
 
     /// What must follow the last store past the caches, if there are any.
     pub(super) fn finish(&self) {
-        if let Some(stores) = self.non_temporal.or(self.short_runs) {
+        if let Some(stores) = self.non_temporal.or(self.scattered) {
             (stores.fence)();
         }
     }
 
     /// The same, with no other rule for short runs than for long ones.
     pub(super) fn for_long_runs(self) -> Self {
-        Self { short_runs: self.non_temporal, ..self }
+        Self { scattered: self.non_temporal, ..self }
     }
 
     /// The same for pieces that have few bytes of each row.
     pub(super) fn for_short_runs(self) -> Self {
-        Self { non_temporal: self.short_runs, ..self }
+        Self { non_temporal: self.scattered, ..self }
     }
 
     /// Whether `len` elements of `width` bytes are deinterleaved, in rows `step` bytes apart.
@@ -77,7 +77,7 @@ impl Tuning {
         let ways = |kernels: &'static Kernels| {
             let past = kernels.non_temporal.as_ref();
             [(None, 0), (past, LONGEST_COMBINED), (past, usize::MAX)].map(|(stores, longest)| {
-                Self { kernels, non_temporal: stores, short_runs: stores, prefetch: 2048, longest }
+                Self { kernels, non_temporal: stores, scattered: stores, prefetch: 2048, longest }
             })
         };
         levels.flat_map(ways).collect()

@@ -71,7 +71,9 @@ pub(super) use level;
 /// module, of which a function called `deinterleave` is meant for others.
 macro_rules! network {
     (#[$feature:meta] vector: $vector:ty, parts: $parts:expr) => {
-        use $crate::copy::kernel::{combine::LINE, network, three, vector::Vector, Deinterleave};
+        use $crate::copy::kernel::{
+            combine::LINE, network, three, vector::Vector, Deinterleave, NextBlock,
+        };
         type V = $vector;
         const LINE_PARTS: usize = LINE / <V as Vector>::BYTES;
 
@@ -124,13 +126,14 @@ macro_rules! network {
         /// # Safety
         /// That of `network.rs`.
         pub(in $crate::copy::kernel) unsafe fn deinterleave(
-            rows_of: Deinterleave,
+            block: &mut Deinterleave,
             len: usize,
             width: usize,
             past: bool,
-        ) -> usize {
+            next: &mut NextBlock<'_>,
+        ) {
             // SAFETY: the caller's promise.
-            unsafe { network::deinterleave(&STRIPS, rows_of, len, width, past) }
+            unsafe { network::deinterleave(&STRIPS, block, len, width, past, next) }
         }
     };
 }

@@ -113,8 +113,13 @@ pub(super) struct Kernels {
 pub(super) type RowMajor = unsafe fn(&mut [RowRun], usize, usize) -> bool;
 
 /// Deinterleaves elements to so many targets, of so many bytes, past the caches or not, a line of
-/// each at a time; as many rows as it can, which it returns.
-pub(super) type DeinterleaveLines = unsafe fn(Deinterleave, usize, usize, bool) -> usize;
+/// each at a time; as many rows of each block as it can.
+pub(super) type DeinterleaveLines =
+    unsafe fn(&mut Deinterleave, usize, usize, bool, &mut NextBlock<'_>);
+
+/// Is told how many rows of a block have been deinterleaved, and makes it the next one, alike but for
+/// its addresses and how many rows there are; whether there is one.
+pub(super) type NextBlock<'a> = dyn FnMut(&mut Deinterleave, usize) -> bool + 'a;
 
 /// A piece on its way past the caches.
 #[derive(Clone, Copy)]

@@ -22,7 +22,7 @@ use super::combine::LINE;
 use super::stream::prefetch;
 use super::three::Orders;
 use super::vector::{load_rows, transposed, Vector, LANE};
-use super::{Deinterleave, MAX_DEINTERLEAVED};
+use super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
 use crate::math::{div_ceil, div_rem};
 use core::mem::MaybeUninit;
 
@@ -98,28 +98,70 @@ impl Strips {
     }
 }
 
-/// Deinterleaves units of `width` bytes, as many rows as it can, and returns how many those are. Past
-/// the caches, none where targets do not all lie as many whole units from a line.
+/// Deinterleaves units of `width` bytes, as many rows of each block as it can. Past the caches, none
+/// where targets do not all lie as many whole units from a line.
 ///
 /// # Safety
 /// 1 for `strips`, 2; 3 if `past`.
 pub(super) unsafe fn deinterleave(
     strips: &Strips,
+    block: &mut Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    next: &mut NextBlock<'_>,
+) {
+    let tables = Tables::new(block, len, width);
+    loop {
+        // SAFETY: the caller's promise.
+        let done = tables.as_ref().map_or(0, |tables| unsafe {
+            deinterleave_block(strips, tables, *block, len, width, past)
+        });
+        if !next(block, done) {
+            break;
+        }
+    }
+}
+
+/// How all blocks are taken apart.
+struct Tables {
+    tile: Tile,
+    /// Of rows of three units and nothing else.
+    orders: Option<Orders>,
+}
+
+impl Tables {
+    fn new(rows_of: &Deinterleave, len: usize, width: usize) -> Option<Self> {
+        if len < 2 || !matches!(width, 1 | 2 | 4 | 8 | 16) {
+            return None;
+        }
+        let is_three = len == 3 && rows_of.step == 3 * width && width < 8;
+        let orders = is_three.then(|| Orders::new(width));
+        Some(Self { tile: Tile::new(rows_of, len, width), orders })
+    }
+}
+
+/// The rows of one block, as many as it can, and returns how many those are.
+///
+/// # Safety
+/// As [`deinterleave`].
+unsafe fn deinterleave_block(
+    strips: &Strips,
+    tables: &Tables,
     rows_of: Deinterleave,
     len: usize,
     width: usize,
     past: bool,
 ) -> usize {
-    if len < 2 || !matches!(width, 1 | 2 | 4 | 8 | 16) {
-        return 0;
-    }
     let begin = |target: *mut u8| target as usize % LINE;
     let targets = rows_of.targets.get(..len).unwrap_or_default();
     let first = targets.first().map_or(0, |target| begin(*target));
-    if past && (first % width != 0 || targets.iter().any(|target| begin(*target) != first)) {
+    if past
+        && (div_rem(first, width).1 != 0 || targets.iter().any(|target| begin(*target) != first))
+    {
         return 0;
     }
-    let tile = Tile::new(&rows_of, len, width);
+    let Tables { tile, orders } = tables;
     // The last 16 bytes end in the last row, or so many rows after it.
     let used = (tile.rows - 1) * rows_of.step + (div_rem(len - 1, tile.columns).1 + 1) * width;
     let over = div_ceil(LANE.saturating_sub(used), rows_of.step);
@@ -128,8 +170,6 @@ pub(super) unsafe fn deinterleave(
     if count < rows {
         return 0;
     }
-    let is_three = len == 3 && rows_of.step == 3 * width && width < 8;
-    let orders = is_three.then(|| Orders::new(width));
     let [three, three_past] = strips.three;
     let lines_from = |row: usize, lines: usize, past: bool| {
         if lines == 0 {
@@ -139,8 +179,8 @@ pub(super) unsafe fn deinterleave(
         some.skip(row, width);
         // SAFETY: the caller's promise, and the checks above.
         unsafe {
-            match &orders {
-                None => all_columns(strips, some, len, width, &tile, lines, past),
+            match orders {
+                None => all_columns(strips, some, len, width, tile, lines, past),
                 Some(orders) if past => three_past(&some, orders, lines),
                 Some(orders) => three(&some, orders, lines),
             }

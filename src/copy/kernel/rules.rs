@@ -20,9 +20,8 @@ pub(in super::super) struct Rules {
     pub budget: usize,
     /// As many threads bring as much each, below 64.
     pub threads: usize,
-    /// Eighths of that, five to all, that hold outputs of short runs: deinterleaved, transposed,
-    /// interleaved.
-    pub short_runs: usize,
+    /// Eighths of that, five to all, that hold outputs of runs that are short, or lie apart.
+    pub scattered: usize,
     /// Whether all short elements go past the caches by way of write-combining buffers, or only those of
     /// [`LONGEST_COMBINED`] bytes.
     pub combines: bool,
@@ -53,9 +52,9 @@ impl Rules {
             (_, level) => level.min(Level::Avx2),
         };
         let (budget, threads) = Self::budget(cpu);
-        let (short_runs, combines) = (Self::short_runs(cpu), Self::combines(cpu));
+        let (scattered, combines) = (Self::scattered(cpu), Self::combines(cpu));
         let (prefetch, strings) = (Self::prefetch(cpu), Self::strings(cpu));
-        Self { level, budget, threads, short_runs, combines, prefetch, strings }
+        Self { level, budget, threads, scattered, combines, prefetch, strings }
     }
 
     fn budget(cpu: &Cpu) -> (usize, usize) {
@@ -77,14 +76,15 @@ impl Rules {
         ((third / 2) & !(PAGE - 1), 2)
     }
 
-    fn short_runs(cpu: &Cpu) -> usize {
+    fn scattered(cpu: &Cpu) -> usize {
         match (cpu.vendor, cpu.family) {
             // Zen 5, share of the flat copy past the caches for through them, MiB of outputs.
             // Interleaved: i64×2 9 .67 for .78, 10 .68 for .70, 11 .73 for .64, 13 .84 for .63, 15 1.01
             // for .66; f32×3 8 .71 for .77, 10 .72 for .65; u8×3 10 .74 for .73, 11 .75 for .58; f32×6
             // 10 .72 for .54. Transposed: f32 [2048,2048] .70 for .30, for lines of targets that are a
             // power of two apart are stored through the caches at half the speed. Deinterleaved: i64×2
-            // of 15 .87 for .71, 9×4 bytes of 10 .65 for .45.
+            // of 15 .87 for .71, 9×4 bytes of 10 .65 for .45. Long runs that lie apart: 12 of 6 KiB each .80
+            // for .51, 16 of 4 KiB .88 for .50.
             (Vendor::Amd, 0x1A) => 5,
             _ => 8,
         }
@@ -137,9 +137,9 @@ impl Rules {
         self.budget.saturating_mul(threads.min(self.threads).max(1))
     }
 
-    /// Of so many bytes that are held, those of outputs of short runs.
-    pub(in super::super) fn of_short_runs(&self, held: usize) -> usize {
-        (held / 8).saturating_mul(self.short_runs)
+    /// Of so many bytes that are held, those of outputs of scattered runs.
+    pub(in super::super) fn of_scattered(&self, held: usize) -> usize {
+        (held / 8).saturating_mul(self.scattered)
     }
 
     /// The rules for this CPU; in a build with `--cfg libsplit_level="avx2"`, or another one, with loops
@@ -163,12 +163,12 @@ impl Rules {
 
     /// All of it in one word, which is not 0.
     fn packed(self) -> u64 {
-        let Self { level, budget, threads, short_runs, combines, prefetch, strings } = self;
+        let Self { level, budget, threads, scattered, combines, prefetch, strings } = self;
         let place = LEVELS.iter().position(|other| *other == level).unwrap_or(0) as u64;
         let (budget, prefetch) = ((budget / PAGE) as u64, (prefetch / PREFETCH_UNIT) as u64);
         let (strings, threads) = ((strings / PAGE) as u64, threads as u64);
-        let short_runs = 8u64.saturating_sub(short_runs as u64);
-        let flags = short_runs << 14 | u64::from(combines) << 7;
+        let scattered = 8u64.saturating_sub(scattered as u64);
+        let flags = scattered << 14 | u64::from(combines) << 7;
         budget << 32 | prefetch << 24 | strings << 16 | threads << 8 | flags | place
     }
 
@@ -180,7 +180,7 @@ impl Rules {
             level: LEVELS.get(field(0, 7)).copied().unwrap_or(Level::Portable),
             budget: field(32, 32).saturating_mul(PAGE),
             threads: field(8, 6),
-            short_runs: 8 - field(14, 2),
+            scattered: 8 - field(14, 2),
             combines: field(7, 1) > 0,
             prefetch: field(24, 8) * PREFETCH_UNIT,
             strings: field(16, 8) * PAGE,
@@ -237,8 +237,8 @@ mod tests {
         };
         let is = |words, level, budget, threads, prefetch, strings| {
             let combines = words == ZEN5;
-            let short_runs = if combines { 5 } else { 8 };
-            let rules = Rules { level, budget, threads, short_runs, combines, prefetch, strings };
+            let scattered = if combines { 5 } else { 8 };
+            let rules = Rules { level, budget, threads, scattered, combines, prefetch, strings };
             assert_eq!(Rules::of(&cpu(words, ALL)), rules);
             // And registers that the operating system does not keep are never used.
             assert!(Rules::of(&cpu(words, AVX)).level <= Level::Avx2);
@@ -256,8 +256,8 @@ mod tests {
         let vendor = Vendor::Other;
         let unknown = Cpu { vendor, family: 99, level: Level::Vbmi, second: 0, third: 0 };
         let (level, budget) = (Level::Avx2, 16 * MIB);
-        let (short_runs, combines, prefetch, strings) = (8, false, 2048, 0);
-        let safe = Rules { level, budget, threads: 2, short_runs, combines, prefetch, strings };
+        let (scattered, combines, prefetch, strings) = (8, false, 2048, 0);
+        let safe = Rules { level, budget, threads: 2, scattered, combines, prefetch, strings };
         assert_eq!(Rules::of(&unknown), safe);
     }
 
@@ -267,13 +267,13 @@ mod tests {
             for prefetch in [64, 2048, 8192] {
                 for (budget, threads) in [(4096, 1), (3 * MIB, 63), (64 * MIB, 2)] {
                     for strings in [0, 24 << 10] {
-                        let short_runs = if threads == 1 { 5 } else { 8 };
+                        let scattered = if threads == 1 { 5 } else { 8 };
                         let combines = strings == 0;
                         let rules = Rules {
                             level,
                             budget,
                             threads,
-                            short_runs,
+                            scattered,
                             combines,
                             prefetch,
                             strings,

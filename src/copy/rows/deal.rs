@@ -3,7 +3,7 @@
 use super::super::kernel::combine::LINE;
 use super::super::kernel::{Deinterleave, COUNTS, MAX_DEINTERLEAVED};
 use super::group::Run;
-use super::{Rows, Tuning};
+use super::{NextRows, Rows, Tuning};
 use crate::math::div_rem;
 use core::ops::Range;
 use core::ptr::null_mut;
@@ -23,84 +23,145 @@ impl Rows {
         targets: &[*mut u8],
         tuning: Tuning,
     ) {
-        let rows = Self { source, count, row, step: width, shared: 0, tuning };
-        let mut runs = [Run { offset: 0, bytes: width, target: null_mut() }; MAX_DEINTERLEAVED];
+        let rows = Self { source, count, row, width: row, step: width, shared: 0, tuning };
+        let mut runs = [Run { bytes: width, ..Run::NONE }; MAX_DEINTERLEAVED];
         for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
             *run = Run { offset: column * width, target: *target, ..*run };
         }
+        let runs = runs.get_mut(..targets.len()).unwrap_or_default();
+        let mut all = Some(0..count);
         // SAFETY: the caller's promise.
-        unsafe { rows.deal(runs.get(..targets.len()).unwrap_or_default(), &(0..count)) };
+        unsafe { rows.deal(runs, &mut |_, _| all.take()) };
     }
 
-    /// Deals some rows out, an element of each to each target.
+    /// Deals some rows of blocks out, an element of each to each target. Blocks are alike but for where
+    /// they are and how many rows there are; `next` gives each, with its targets in the runs.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
-    pub(super) unsafe fn deal(&self, runs: &[Run], rows: &Range<usize>) {
-        let Some(&Run { bytes: width, target: first, .. }) = runs.first() else { return };
+    /// As [`super::Nest::copy_all`].
+    pub(super) unsafe fn deal(mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
+        let (len, width) = (runs.len(), runs.first().map_or(0, |run| run.bytes));
+        let mut next = |block: &mut Self, runs: &mut [Run]| {
+            let rows = next(block, runs)?;
+            Some(block.whole_lines(runs, &rows))
+        };
+        let Some(mut rows) = next(&mut self, runs) else { return };
+        let Tuning { kernels, non_temporal, .. } = self.tuning;
+        let Some(deinterleave_lines) = kernels.deinterleave_lines else {
+            loop {
+                // SAFETY: the caller's promise.
+                unsafe { self.deal_rest(runs, &rows) };
+                match next(&mut self, runs) {
+                    Some(others) => rows = others,
+                    None => return,
+                }
+            }
+        };
+        let mut rows_of = self.rows_of(runs, &rows);
+        let mut next_block = |rows_of: &mut Deinterleave, done| {
+            rows.start += done;
+            if !rows.is_empty() {
+                // SAFETY: the caller's promise.
+                unsafe { self.deal_rest(runs, &rows) };
+            }
+            let Some(others) = next(&mut self, runs) else { return false };
+            rows = others;
+            self.place(rows_of, runs, &rows);
+            true
+        };
+        let past = non_temporal.is_some();
+        // SAFETY: as above.
+        unsafe { deinterleave_lines(&mut rows_of, len, width, past, &mut next_block) };
+    }
+
+    /// Where targets begin as far within lines, rows that end where their lines do.
+    fn whole_lines(&self, runs: &[Run], rows: &Range<usize>) -> Range<usize> {
+        let Some(&Run { bytes: width, target: first, .. }) = runs.first() else { return 0..0 };
         let begin = |target: *mut u8| target as usize % LINE;
-        let alike = div_rem(begin(first), width).1 == 0
-            && runs.iter().all(|run| begin(run.target) == begin(first));
-        // Blocks end where the targets' lines do, if they have that in common.
-        let ahead = if alike { div_rem(begin(first), width).0 } else { 0 };
+        let (ahead, rest) = div_rem(begin(first), width);
+        let is_alike = rest == 0 && runs.iter().all(|run| begin(run.target) == begin(first));
+        let ahead = if is_alike { ahead } else { 0 };
         let cut = |row: usize| if row == self.count { row } else { row.saturating_sub(ahead) };
-        let mut rows = cut(rows.start)..cut(rows.end);
+        cut(rows.start)..cut(rows.end)
+    }
+
+    /// Deals out what the loops by lines have left.
+    ///
+    /// # Safety
+    /// As [`super::Nest::copy_all`].
+    unsafe fn deal_rest(&self, runs: &[Run], rows: &Range<usize>) {
         // SAFETY: the caller's promise.
         unsafe {
             match self.tuning.non_temporal {
-                Some(past) => {
-                    if let Some(deinterleave_lines) = self.tuning.kernels.deinterleave_lines {
-                        rows.start +=
-                            deinterleave_lines(self.rows_of(runs, &rows), runs.len(), width, true);
-                    }
-                    // That takes much of the stack.
-                    if !rows.is_empty() {
-                        self.stage(past, runs, &rows, Self::deal_through);
-                    }
-                }
-                None => self.deal_through(runs, &rows),
+                Some(past) => self.stage(past, runs, rows, Self::deal_through),
+                None => self.deal_each(runs, rows),
             }
+        }
+    }
+
+    /// Deals out through the caches.
+    ///
+    /// # Safety
+    /// As [`super::Nest::copy_all`].
+    unsafe fn deal_through(&self, runs: &[Run], rows: &Range<usize>) {
+        let width = runs.first().map_or(0, |run| run.bytes);
+        let mut rows = rows.clone();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(deinterleave_lines) = self.tuning.kernels.deinterleave_lines {
+                let mut all = self.rows_of(runs, &rows);
+                deinterleave_lines(&mut all, runs.len(), width, false, &mut |_, done| {
+                    rows.start += done;
+                    false
+                });
+            }
+            self.deal_each(runs, &rows);
         }
     }
 
     /// Deals out to as many targets at a time as there is a loop for.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
-    unsafe fn deal_through(&self, runs: &[Run], rows: &Range<usize>) {
+    /// As [`super::Nest::copy_all`].
+    unsafe fn deal_each(&self, runs: &[Run], rows: &Range<usize>) {
+        if rows.is_empty() {
+            return;
+        }
         let width = runs.first().map_or(0, |run| run.bytes);
-        let kernels = self.tuning.kernels;
         let mut deal = self.rows_of(runs, rows);
-        // SAFETY: the caller's promise.
-        unsafe {
-            if let Some(deinterleave_lines) = kernels.deinterleave_lines {
-                deal.skip(deinterleave_lines(deal, runs.len(), width, false), width);
-            }
-            let mut left = runs.len();
-            while left > 0 {
-                let now = COUNTS.into_iter().find(|len| *len <= left).unwrap_or(1);
-                kernels.deinterleave(deal, width, now);
-                deal.targets.rotate_left(now);
-                deal.source = deal.source.wrapping_add(now * width);
-                left -= now;
-            }
+        let mut left = runs.len();
+        while left > 0 {
+            let now = COUNTS.into_iter().find(|len| *len <= left).unwrap_or(1);
+            // SAFETY: the caller's promise.
+            unsafe { self.tuning.kernels.deinterleave(deal, width, now) };
+            deal.targets.rotate_left(now);
+            deal.source = deal.source.wrapping_add(now * width);
+            left -= now;
         }
     }
 
     /// Rows as they are dealt out.
     fn rows_of(&self, runs: &[Run], rows: &Range<usize>) -> Deinterleave {
+        let mut rows_of = Deinterleave {
+            source: self.source,
+            step: self.row,
+            targets: [null_mut(); MAX_DEINTERLEAVED],
+            count: 0,
+            after: 0,
+            prefetch: self.tuning.prefetch,
+        };
+        self.place(&mut rows_of, runs, rows);
+        rows_of
+    }
+
+    /// Makes them other ones.
+    fn place(&self, rows_of: &mut Deinterleave, runs: &[Run], rows: &Range<usize>) {
         let offset = runs.first().map_or(0, |run| run.offset);
-        let mut targets = [null_mut(); MAX_DEINTERLEAVED];
-        for (slot, run) in targets.iter_mut().zip(runs) {
+        for (slot, run) in rows_of.targets.iter_mut().zip(runs) {
             *slot = run.target.wrapping_add(rows.start * run.bytes);
         }
-        Deinterleave {
-            source: self.source.wrapping_add(rows.start * self.row + offset),
-            step: self.row,
-            targets,
-            count: rows.len(),
-            after: self.count - rows.end,
-            prefetch: self.tuning.prefetch,
-        }
+        rows_of.source = self.source.wrapping_add(rows.start * self.row + offset);
+        rows_of.count = rows.len();
+        rows_of.after = self.count - rows.end;
     }
 }

@@ -5,6 +5,7 @@
 use super::super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::stage::Stages;
 use super::Tuning;
+use core::ptr::null_mut;
 
 /// What a piece has of each row.
 #[derive(Clone, Copy)]
@@ -12,7 +13,17 @@ pub(super) struct Run {
     /// Bytes from the begin of a row.
     pub offset: usize,
     pub bytes: usize,
+    /// Where the run of the first row goes, one behind the other.
     pub target: *mut u8,
+    /// The same of the first block of rows.
+    pub first: *mut u8,
+    /// Of the output.
+    pub index: usize,
+}
+
+impl Run {
+    pub(super) const NONE: Self =
+        Self { offset: 0, bytes: 0, target: null_mut(), first: null_mut(), index: 0 };
 }
 
 /// The most pieces that are copied together.
@@ -34,6 +45,10 @@ impl Group {
 
     pub(super) fn runs(&self) -> &[Run] {
         self.runs.get(..self.len).unwrap_or_default()
+    }
+
+    pub(super) fn runs_mut(&mut self) -> &mut [Run] {
+        self.runs.get_mut(..self.len).unwrap_or_default()
     }
 
     /// Whether its runs are elements of one width, which are dealt out, in rows of so many bytes.

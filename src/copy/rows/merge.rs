@@ -16,7 +16,7 @@ impl Rows {
     /// Copies some rows of pieces past the caches, together.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
+    /// As [`super::Nest::copy_all`].
     #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn merge(&self, past: &NonTemporal, runs: &[Run], rows: &Range<usize>) {
         let nothing = Stream {

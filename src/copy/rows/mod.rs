@@ -4,12 +4,14 @@
 mod deal;
 mod group;
 mod merge;
+mod nest;
 mod stage;
 
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::row_major::RowRun;
 use super::kernel::{Gather, MAX_DEINTERLEAVED};
+use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use super::{signed, usize_of};
 use crate::math::{self, div_rem};
@@ -18,14 +20,18 @@ use core::ops::Range;
 use core::ptr::null_mut;
 use core::slice::from_mut;
 use group::{Group, Run, MAX_GROUP};
+pub(super) use nest::Nest;
 
-/// A packed input as rows.
+/// Rows, one as far from the next as the other.
+#[derive(Clone, Copy)]
 pub(super) struct Rows {
     source: *const u8,
     /// How many.
-    pub count: usize,
-    /// Bytes of a row: of everything from the split axis inward.
+    count: usize,
+    /// Bytes from a row to the next.
     row: usize,
+    /// Bytes of a row: of everything from the split axis inward.
+    width: usize,
     /// Units of one step on the split axis: bytes, or elements where several share one.
     step: usize,
     /// How many of them make a byte, as a power of two.
@@ -35,6 +41,9 @@ pub(super) struct Rows {
 
 // SAFETY: the input is only read.
 unsafe impl Sync for Rows {}
+
+/// Makes a block the next one, puts its targets into the runs, and gives which of its rows are wanted.
+type NextRows<'a> = dyn FnMut(&mut Rows, &mut [Run]) -> Option<Range<usize>> + 'a;
 
 /// Rows are taken in blocks of about this many bytes, which stay in the first-level cache while
 /// one group of pieces after the other takes its runs.
@@ -50,20 +59,23 @@ const BLOCK_ROWS: usize = 64;
 const SHORT_RUN: usize = 32;
 
 impl Rows {
-    pub(super) fn new(transfer: &Transfer<'_>, tuning: Tuning) -> Self {
+    /// Those of a packed input.
+    fn new(transfer: &Transfer<'_>, tuning: Tuning) -> Self {
         let geometry = &transfer.geometry;
         let bits = geometry.dtype.bits();
         let mut rows = Self {
             source: transfer.source.wrapping_add(transfer.bit_offset as usize / 8),
             count: usize_of(geometry.outer),
             row: 0,
+            width: 0,
             step: usize_of(geometry.inner) * (bits / 8).max(1) as usize,
             shared: (8 / bits.clamp(1, 8)).trailing_zeros(),
             tuning,
         };
-        rows.row = rows.bytes(geometry.extent);
+        rows.width = rows.bytes(geometry.extent);
+        rows.row = rows.width;
         let pieces = transfer.parts.count();
-        if pieces <= MAX_DEINTERLEAVED && rows.row <= pieces * SHORT_RUN {
+        if pieces <= MAX_DEINTERLEAVED && rows.width <= pieces * SHORT_RUN {
             rows.tuning = tuning.for_short_runs();
         }
         rows
@@ -73,10 +85,12 @@ impl Rows {
     fn bytes(&self, steps: i64) -> usize {
         (usize_of(steps) * self.step) >> self.shared
     }
+}
 
+impl Nest<'_> {
     /// How many rows to cut at: so many that short runs make whole lines.
     pub(super) fn granule(&self) -> usize {
-        div_rem(LINE * LINE, self.row).0.clamp(1, LINE)
+        div_rem(LINE * LINE, self.block.width).0.clamp(1, LINE)
     }
 
     /// Copies what all pieces have in a range of rows. Where that ends within a line of an output,
@@ -87,112 +101,185 @@ impl Rows {
     pub(super) unsafe fn copy_all(&self, parts: &Parts<'_>, rows: Range<usize>) {
         // SAFETY: the caller's promise.
         if unsafe { self.transpose(parts, &rows) } {
-            return self.tuning.finish();
+            return self.block.tuning.finish();
         }
+        let Rows { tuning, row, width, .. } = self.block;
         let mut groups = self.groups(parts);
-        let Some(first) = groups.next() else { return };
+        let Some(mut first) = groups.next() else { return };
         let is_one = groups.next().is_none();
-        let past = self.tuning.non_temporal.is_some();
-        let is_one_deal = is_one && first.is_deal(self.tuning, self.row);
-        // SAFETY: the caller's promise.
-        if is_one && !is_one_deal && !past && unsafe { self.row_major(first.runs(), &rows) } {
-            return;
+        let past = tuning.non_temporal.is_some();
+        let is_one_deal = is_one && first.is_deal(tuning, row);
+        if is_one && !is_one_deal && !past && self.is_one_block() && !self.is_apart() {
+            // SAFETY: the caller's promise.
+            if unsafe { self.block.row_major(first.runs(), &rows) } {
+                return;
+            }
         }
         let block = if past { BLOCK_PAST } else { BLOCK };
-        let few = div_rem(block, self.row).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
+        let few = div_rem(block, width).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
         // What is one group reads the input in its order, and but once.
         let block = if is_one && (past || is_one_deal) { rows.len() } else { few };
         for rows in math::parts(rows, block) {
             if is_one {
-                // SAFETY: the caller's promise.
-                unsafe { self.copy_group(&first, &rows) };
+                // SAFETY: as above.
+                unsafe { self.copy_group(&mut first, rows) };
                 continue;
             }
-            for group in self.groups(parts) {
+            for mut group in self.groups(parts) {
                 // SAFETY: as above.
-                unsafe { self.copy_group(&group, &rows) };
+                unsafe { self.copy_group(&mut group, rows.clone()) };
             }
         }
-        self.tuning.finish();
+        self.block.tuning.finish();
     }
 
-    /// Copies some rows of pieces that are copied together.
+    /// Copies some rows of a group.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
-    unsafe fn copy_group(&self, group: &Group, rows: &Range<usize>) {
-        let runs = group.runs();
+    /// As [`Nest::copy_all`].
+    unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>) {
         // SAFETY: the caller's promise.
         unsafe {
-            match self.tuning.non_temporal {
-                _ if group.is_deal(self.tuning, self.row) => self.deal(runs, rows),
-                Some(past) if group.is_short() => self.stage(past, runs, rows, Self::gather),
-                Some(past) => self.merge(past, runs, rows),
-                None => {
-                    if !self.row_major(runs, rows) {
-                        self.gather(runs, rows);
-                    }
-                }
+            if self.is_one_block() {
+                let mut all = Some(rows);
+                return self.block.copy_group(group, self.is_apart(), &mut |_, _| all.take());
             }
+            let mut blocks = self.blocks(rows);
+            self.block.copy_group(group, true, &mut |block, runs| {
+                let rows = blocks.next(block)?;
+                for run in runs {
+                    run.target = blocks.target(run);
+                }
+                Some(rows)
+            });
         }
     }
 
     /// Copies what all pieces have in a range of rows, if they are many of one width.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
+    /// As [`Nest::copy_all`].
     #[inline(never)] // which takes much of the stack
     unsafe fn transpose(&self, parts: &Parts<'_>, rows: &Range<usize>) -> bool {
         let Some(first) = parts.iter().next() else { return false };
-        let (len, unit) = (first.len, self.bytes(first.len));
+        let (len, unit) = (first.len, self.block.bytes(first.len));
         let is_column = |part: Part| part.len == len && part.offset.checked_rem(len) == Some(0);
-        let count = self.row.checked_div(unit).unwrap_or(0);
+        let count = self.block.width.checked_div(unit).unwrap_or(0);
         if !Columns::turns(unit) || count <= MAX_DEINTERLEAVED || !parts.iter().all(is_column) {
             return false;
         }
-        let targets = Targets::of(
-            parts.iter(),
-            |part| Targets {
-                first: Some(part.target.wrapping_add(rows.start * unit)),
-                apart: 0,
-                count: 1,
-            },
-            len,
-        );
-        let columns = Columns {
-            source: self.source.wrapping_add(rows.start * self.row),
-            step: self.row,
-            rows: rows.len(),
-            unit,
-            count,
-            targets,
-        };
-        // SAFETY: the caller's promise.
-        unsafe { columns.copy(self.tuning) };
+        let mut blocks = self.blocks(rows.clone());
+        let mut block = self.block;
+        while let Some(rows) = blocks.next(&mut block) {
+            let targets = Targets::of(
+                parts.iter(),
+                |part| Targets {
+                    first: Some(blocks.target(&block.run(&part)).wrapping_add(rows.start * unit)),
+                    apart: 0,
+                    count: 1,
+                },
+                len,
+            );
+            let columns = Columns {
+                source: block.source.wrapping_add(rows.start * block.row),
+                step: block.row,
+                rows: rows.len(),
+                unit,
+                count,
+                targets,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { columns.copy(block.tuning) };
+        }
         true
     }
 
     /// Whether there are loops that take row after row, through the caches.
     pub(super) fn is_row_major(&self) -> bool {
-        self.tuning.non_temporal.is_none() && self.tuning.kernels.row_major.is_some()
+        let tuning = self.block.tuning;
+        tuning.non_temporal.is_none() && tuning.kernels.row_major.is_some()
     }
 
     /// The pieces in groups of those that are copied together.
-    fn groups<'a>(&'a self, parts: &Parts<'a>) -> impl Iterator<Item = Group> + 'a {
-        let mut runs = parts.iter().map(|part| self.run(&part)).peekable();
+    fn groups<'b>(&'b self, parts: &Parts<'b>) -> impl Iterator<Item = Group> + 'b {
+        let Rows { tuning, .. } = self.block;
+        let mut runs = parts.iter().map(|part| self.block.run(&part)).peekable();
         core::iter::from_fn(move || {
             let mut group = Group::of(runs.next()?);
-            while let Some(run) = runs.next_if(|run| group.is_joined_by(run, self.tuning.kernels)) {
+            while let Some(run) = runs.next_if(|run| group.is_joined_by(run, tuning.kernels)) {
                 group.push(run);
             }
             Some(group)
         })
     }
 
+    /// Copies the bytes `range` of a piece to its packed target.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    pub(super) unsafe fn copy(&self, part: &Part, range: Range<usize>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.block.copy(part, range) };
+    }
+}
+
+impl Rows {
+    /// Copies some rows of blocks; whether there is something between rows.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    unsafe fn copy_group(mut self, group: &mut Group, is_apart: bool, next: &mut NextRows<'_>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if group.is_deal(self.tuning, self.row) {
+                return self.deal(group.runs_mut(), next);
+            }
+            if is_apart && group.runs().iter().all(|run| run.bytes >= runs::LONG) {
+                return self.copy_runs(group.runs_mut(), next);
+            }
+            let is_short = group.is_short();
+            while let Some(rows) = next(&mut self, group.runs_mut()) {
+                match self.tuning.non_temporal {
+                    Some(past) if is_short => self.stage(past, group.runs(), &rows, Self::gather),
+                    Some(past) => self.merge(past, group.runs(), &rows),
+                    None => {
+                        if !self.row_major(group.runs(), &rows) {
+                            self.gather(group.runs(), &rows);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies long runs of some rows of blocks, row by row.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    unsafe fn copy_runs(mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
+        let mut last = None;
+        while let Some(rows) = next(&mut self, runs) {
+            for row in rows {
+                let begin = self.source.wrapping_add(row * self.row);
+                // As far as this row is from the one before.
+                let step = last.map_or(0, |last| (begin as usize).wrapping_sub(last));
+                last = Some(begin as usize);
+                let all = Ahead::of_row(self.width, begin.wrapping_add(step), self.tuning);
+                for run in &*runs {
+                    let source = begin.wrapping_add(run.offset);
+                    let target = run.target.wrapping_add(row * run.bytes);
+                    let ahead = Ahead { rest: all.rest - run.offset, ..all };
+                    // SAFETY: the caller's promise.
+                    unsafe { runs::copy(self.tuning, source, target, run.bytes, ahead) };
+                }
+            }
+        }
+    }
+
     /// What a piece has of each row.
     fn run(&self, part: &Part) -> Run {
         let (offset, bytes) = (self.bytes(part.offset), self.bytes(part.len));
-        Run { offset, bytes, target: part.target }
+        Run { offset, bytes, target: part.target, first: part.target, index: part.index }
     }
 
     /// A piece's runs, all of them.
@@ -210,7 +297,7 @@ impl Rows {
     /// there were.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
+    /// As [`Nest::copy_all`].
     #[inline(never)] // as above
     unsafe fn row_major(&self, runs: &[Run], rows: &Range<usize>) -> bool {
         let Some(row_major) = self.tuning.kernels.row_major else { return false };
@@ -249,8 +336,8 @@ impl Rows {
     /// Copies the bytes `range` of a piece to its packed target.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
-    pub(super) unsafe fn copy(&self, part: &Part, range: Range<usize>) {
+    /// As [`Nest::copy_all`].
+    unsafe fn copy(&self, part: &Part, range: Range<usize>) {
         let all = self.runs(&self.run(part));
         let kernels = self.tuning.kernels;
         let lines = all.line_after(range.start)..all.line_floor(range.end);
@@ -274,18 +361,13 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parts, Rows, Tuning};
+    use super::{Nest, Parts, Tuning};
     #[cfg(unix)]
     use crate::copy::guarded::Guarded;
     use crate::copy::testing::{parts, steps, transfer};
     use crate::dtype::DType;
     use core::ptr::null_mut;
     use proptest::prelude::*;
-
-    /// Rows of a packed matrix of bytes.
-    fn matrix(source: *const u8, shape: [i64; 2], tuning: Tuning) -> Rows {
-        Rows::new(&transfer(DType::Uint8, &shape, 1, source, &[]), tuning)
-    }
 
     const MARGIN: usize = 80;
 
@@ -299,7 +381,9 @@ mod tests {
         let bytes = usize::try_from(rows * row).unwrap();
         let source: Vec<u8> =
             (0..bytes).map(|i| (i * 31 % 229 + i / 229 % 7).to_le_bytes()[0]).collect();
-        let form = matrix(source.as_ptr(), [rows, row], tuning);
+        let shape = [rows, row];
+        let matrix = transfer(DType::Uint8, &shape, 1, source.as_ptr(), &[]);
+        let form = Nest::new(&matrix, tuning).unwrap();
         let size = |len: i64| usize::try_from(rows * len).unwrap();
         let mut buffers: Vec<Vec<u8>> =
             lengths.iter().map(|len| vec![0; size(*len) + 2 * MARGIN + ahead]).collect();
@@ -318,7 +402,7 @@ mod tests {
                         form.copy(one, part(size(one.len)));
                     }
                 } else {
-                    form.copy_all(&Parts::Listed(&parts), part(form.count));
+                    form.copy_all(&Parts::Listed(&parts), part(form.all_rows()));
                 }
             }
             buffers.clone()
@@ -406,7 +490,9 @@ mod tests {
                 for part in &parts {
                     part.target.write_bytes(UNTOUCHED, size(part.len));
                 }
-                matrix(source, shape, tuning).copy_all(&Parts::Listed(&parts), 0..rows);
+                let matrix = transfer(DType::Uint8, &shape, 1, source, &[]);
+                let form = Nest::new(&matrix, tuning).unwrap();
+                form.copy_all(&Parts::Listed(&parts), 0..rows);
             }
             for part in &parts {
                 // SAFETY: as above.

@@ -16,7 +16,7 @@ impl Rows {
     /// Copies some rows of pieces past the caches, a stage of each at a time, which `put` fills.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`]. Runs must not be longer than a stage.
+    /// As [`super::Nest::copy_all`]. Runs must not be longer than a stage.
     #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn stage(
         &self,
@@ -44,7 +44,7 @@ impl Rows {
                 self.source.wrapping_add(rows.end * self.row + offset),
                 turn * self.row,
             );
-            let mut staged = [Run { offset: 0, bytes: 0, target: null_mut() }; MAX_GROUP];
+            let mut staged = [Run::NONE; MAX_GROUP];
             for ((slot, run), lines) in staged.iter_mut().zip(runs).zip(&mut lines) {
                 *slot = Run { target: lines.room().wrapping_sub(first * run.bytes), ..*run };
             }

@@ -27,7 +27,7 @@
 
 use super::super::combine::LINE;
 use super::super::vector::Vector;
-use super::super::{Deinterleave, MAX_DEINTERLEAVED};
+use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
 use crate::math::{div_ceil, div_rem, next_multiple};
 use core::arch::x86_64::{
     __m512i, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
@@ -578,33 +578,56 @@ fn is_for_network(len: usize, width: usize, past: bool) -> bool {
     }
 }
 
-/// Deinterleaves units of `width` bytes, all rows or none, and returns how many those are.
+/// Deinterleaves units of `width` bytes, all rows of each block, or none; whether it did.
 ///
 /// # Safety
 /// 1, 2; 3 if `past`.
 pub(super) unsafe fn deinterleave(
-    rows_of: &Deinterleave,
+    block: &mut Deinterleave,
     len: usize,
     width: usize,
     past: bool,
-) -> usize {
+    next: &mut NextBlock<'_>,
+) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { all_rows(rows_of, len, width, past) }
+    unsafe { all_blocks(block, len, width, past, next) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn all_rows(rows_of: &Deinterleave, len: usize, width: usize, past: bool) -> usize {
-    let &Deinterleave { source, step, ref targets, count, after, prefetch } = rows_of;
-    if len < 2 || width > LONGEST || count * width < LINE {
-        return 0;
+unsafe fn all_blocks(
+    block: &mut Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    next: &mut NextBlock<'_>,
+) -> bool {
+    if len < 2 || width > LONGEST || block.count * width < LINE {
+        return false;
     }
     if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past) {
-        return 0;
+        return false;
     }
     let mut tables = [[Indices([0; LINE]); MOST_INDICES]; 2];
-    let Some(way) = Way::new(len, width, step, &mut tables) else { return 0 };
-    let Some(targets) = targets.get(..len) else { return 0 };
-    let readable = (count + after - 1) * step + len * width;
+    let Some(way) = Way::new(len, width, block.step, &mut tables) else { return false };
+    loop {
+        // SAFETY: the caller's promise.
+        unsafe { all_rows(&way, block, width, past) };
+        let done = block.count;
+        if !next(block, done) {
+            return true;
+        }
+    }
+}
+
+/// Deinterleaves all rows of a block.
+///
+/// # Safety
+/// 1, 2; 3 if `past`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool) {
+    let &Deinterleave { source, step, ref targets, count, after, prefetch } = block;
+    let Some(targets) = targets.get(..way.len).filter(|_| count > 0) else { return };
+    let readable = (count + after - 1) * step + way.len * width;
     let begin = |target: *mut u8| target as usize % LINE;
     let first = targets.first().map_or(0, |target| begin(*target));
     let is_alike = LINE.is_multiple_of(width)
@@ -615,12 +638,11 @@ unsafe fn all_rows(rows_of: &Deinterleave, len: usize, width: usize, past: bool)
     // SAFETY: the caller's promise.
     unsafe {
         if past && !is_alike {
-            combined(&way, source, targets, count, reach);
+            combined(way, source, targets, count, reach);
         } else {
             way.copy(source, targets, count, reach);
         }
     }
-    count
 }
 
 /// Bytes of all buffers, and the most of one, whole lines.

@@ -8,7 +8,7 @@ use super::super::combine::LINE;
 use super::super::pick::{picked, picks, Pick, Picks, Register, Table};
 use super::super::row_major::{self, Loop, Loops, RowRun};
 use super::super::vector::Vector;
-use super::super::{Deinterleave, Gather, Kernels};
+use super::super::{Deinterleave, Gather, Kernels, NextBlock};
 use super::piece_loops::{self, Ways};
 use super::{avx2, avx512, permute, weave};
 use core::arch::asm;
@@ -139,12 +139,17 @@ unsafe fn masked<const F: usize>(pick: &Pick<F>, source: *const u8, target: *mut
 ///
 /// # Safety
 /// As both.
-unsafe fn deinterleave(rows_of: Deinterleave, len: usize, width: usize, past: bool) -> usize {
+unsafe fn deinterleave(
+    block: &mut Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    next: &mut NextBlock<'_>,
+) {
     // SAFETY: the caller's promise.
     unsafe {
-        match permute::deinterleave(&rows_of, len, width, past) {
-            0 => avx2::network::deinterleave(rows_of, len, width, past),
-            rows => rows,
+        if !permute::deinterleave(block, len, width, past, next) {
+            avx2::network::deinterleave(block, len, width, past, next);
         }
     }
 }

@@ -1,0 +1,451 @@
+//! Rows that do not all lie as far from one another: blocks, of which each is what the loops take, and
+//! axes outward of them, over which an odometer goes. Packed tensors are one block.
+
+use super::group::Run;
+use super::{Rows, Tuning};
+use crate::copy::strided::stride;
+use crate::copy::{signed, usize_of};
+use crate::math::div_rem;
+use crate::parts::{Part, Transfer};
+use crate::shape::MAX_RANK;
+use core::ops::Range;
+
+/// An input as blocks of rows.
+pub(in super::super) struct Nest<'a> {
+    transfer: &'a Transfer<'a>,
+    /// The first block.
+    pub(super) block: Rows,
+    /// How many there are.
+    blocks: usize,
+    /// Axes over them, innermost first; neighbours that continue each other are one.
+    axes: [Axis; MAX_RANK],
+    rank: usize,
+}
+
+// SAFETY: the input is only read.
+unsafe impl Sync for Nest<'_> {}
+
+/// How many steps, and how far each goes in the input.
+#[derive(Clone, Copy, Default)]
+struct Axis {
+    extent: usize,
+    from: isize,
+    /// The innermost axis of the tensor that is in it.
+    innermost: usize,
+}
+
+/// Shorter blocks are not worth the way to the loops.
+const LEAST_BLOCK: usize = 512;
+/// Nor are those of which a piece has less than this worth going past the caches.
+const LEAST_PAST: usize = 512;
+
+impl<'a> Nest<'a> {
+    /// The form of a checked split of whole bytes, if it is one: if in the input and in the outputs
+    /// everything from the split axis inward is contiguous.
+    #[inline(never)]
+    pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: Tuning) -> Option<Self> {
+        let block = Rows::new(transfer, tuning);
+        let axes = [Axis::default(); MAX_RANK];
+        let mut nest = Self { transfer, block, blocks: 1, axes, rank: 0 };
+        if transfer.is_packed() && transfer.output_strides.are_packed() {
+            return Some(nest);
+        }
+        let geometry = &transfer.geometry;
+        let mut packed = signed(nest.size());
+        for (axis, &extent) in geometry.shape.iter().enumerate().skip(geometry.axis).rev() {
+            let is_contiguous = extent == 1 || nest.from(axis, packed) == packed;
+            if !is_contiguous || !nest.outputs(&|nest, part| nest.is_contiguous(part, axis, packed))
+            {
+                return None;
+            }
+            packed = packed.wrapping_mul(signed(usize_of(extent)));
+        }
+        nest.block.count = 1;
+        for (axis, &extent) in geometry.shape.iter().enumerate().take(geometry.axis).rev() {
+            let from = nest.from(axis, packed);
+            packed = packed.wrapping_mul(signed(usize_of(extent)));
+            if extent > 1 {
+                nest.push(Axis { extent: usize_of(extent), from, innermost: axis });
+            }
+        }
+        let bytes = nest.block.width * nest.block.count;
+        if nest.rank > 0 && div_rem(bytes, transfer.parts.count()).0 < LEAST_PAST {
+            nest.block.tuning = tuning.through_caches();
+        }
+        (nest.rank == 0 || bytes >= LEAST_BLOCK).then_some(nest)
+    }
+
+    fn size(&self) -> usize {
+        self.transfer.geometry.dtype.bits() as usize / 8
+    }
+
+    /// The input's stride on an axis, if it is not packed.
+    fn from(&self, axis: usize, packed: isize) -> isize {
+        stride(self.transfer.strides, axis, self.size()).unwrap_or(packed)
+    }
+
+    /// An output's stride on an axis of the input that it has, if the output is not packed.
+    fn to(&self, part: &Part, axis: usize) -> Option<isize> {
+        let geometry = &self.transfer.geometry;
+        let dropped = usize::from(!geometry.keeps_axis && axis > geometry.axis);
+        stride(self.transfer.output_strides.get(part.index), axis - dropped, self.size())
+    }
+
+    /// Whether it is so for all outputs that are not known to be packed.
+    fn outputs(&self, is_so: &dyn Fn(&Self, &Part) -> bool) -> bool {
+        self.transfer.output_strides.are_packed()
+            || self.transfer.parts.iter().all(|part| is_so(self, &part))
+    }
+
+    fn is_contiguous(&self, part: &Part, axis: usize, packed: isize) -> bool {
+        let geometry = &self.transfer.geometry;
+        let is_single = match geometry.shape.get(axis) {
+            _ if axis == geometry.axis => part.len == 1,
+            extent => extent == Some(&1),
+        };
+        is_single || self.to(part, axis).is_none_or(|to| to == packed)
+    }
+
+    /// Adds an axis outside of those there, or lengthens what it continues.
+    #[inline(never)]
+    fn push(&mut self, axis: Axis) {
+        let Rows { count, row, width, .. } = self.block;
+        let times = |step: isize, extent: usize| step.checked_mul(signed(extent));
+        if let Some(last) = self.rank.checked_sub(1).and_then(|last| self.axes.get(last).copied()) {
+            let continues = times(last.from, last.extent) == Some(axis.from)
+                && self.outputs(&|nest, part| {
+                    let to = nest.to(part, last.innermost).and_then(|to| times(to, last.extent));
+                    to == nest.to(part, axis.innermost)
+                });
+            self.blocks *= axis.extent;
+            if continues {
+                return self.set(self.rank - 1, Axis { extent: last.extent * axis.extent, ..last });
+            }
+        } else {
+            let is_row = if count == 1 {
+                axis.from >= signed(width)
+            } else {
+                times(signed(row), count) == Some(axis.from)
+            };
+            let stacks = |nest: &Self, part: &Part| {
+                let to = nest.to(part, axis.innermost);
+                to.is_none_or(|to| to == signed(nest.block.bytes(part.len) * count))
+            };
+            if is_row && self.outputs(&stacks) {
+                if count == 1 {
+                    self.block.row = axis.from.unsigned_abs();
+                }
+                self.block.count *= axis.extent;
+                return;
+            }
+            self.blocks *= axis.extent;
+        }
+        self.set(self.rank, axis);
+        self.rank += 1;
+    }
+
+    fn set(&mut self, at: usize, axis: Axis) {
+        if let Some(slot) = self.axes.get_mut(at) {
+            *slot = axis;
+        }
+    }
+
+    fn axes(&self) -> &[Axis] {
+        self.axes.get(..self.rank).unwrap_or_default()
+    }
+
+    pub(super) fn is_one_block(&self) -> bool {
+        self.rank == 0
+    }
+
+    /// Whether there is something between the rows of a block.
+    pub(super) fn is_apart(&self) -> bool {
+        self.block.row != self.block.width
+    }
+
+    /// The rows of all blocks.
+    pub(in super::super) fn all_rows(&self) -> usize {
+        self.blocks * self.block.count
+    }
+
+    /// The blocks of a range of all rows.
+    pub(super) fn blocks(&self, rows: Range<usize>) -> Blocks<'_> {
+        let number = div_rem(rows.start, self.block.count).0;
+        let mut blocks =
+            Blocks { nest: self, rows, number, is_first: true, index: [0; MAX_RANK], from: 0 };
+        let mut number = number;
+        for (axis, index) in self.axes().iter().zip(&mut blocks.index) {
+            (number, *index) = div_rem(number, axis.extent);
+            blocks.from = blocks.from.wrapping_add(axis.from.wrapping_mul(signed(*index)));
+        }
+        blocks
+    }
+}
+
+/// Goes over blocks.
+pub(super) struct Blocks<'a> {
+    nest: &'a Nest<'a>,
+    /// What is left of all rows.
+    rows: Range<usize>,
+    /// The block's number, and its place on each axis.
+    number: usize,
+    index: [usize; MAX_RANK],
+    is_first: bool,
+    /// Bytes from the first of all blocks.
+    from: isize,
+}
+
+impl Blocks<'_> {
+    /// Makes a block the next one; gives which of its rows are wanted.
+    pub(super) fn next(&mut self, block: &mut Rows) -> Option<Range<usize>> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        if !self.is_first {
+            self.advance();
+        }
+        self.is_first = false;
+        block.source = self.nest.block.source.wrapping_offset(self.from);
+        let first = self.rows.start - self.number * block.count;
+        let rows = first..block.count.min(first + self.rows.len());
+        self.rows.start += rows.len();
+        Some(rows)
+    }
+
+    /// Where a run of the block's first row goes.
+    pub(super) fn target(&self, run: &Run) -> *mut u8 {
+        let nest = self.nest;
+        let Some(strides) = nest.transfer.output_strides.get(run.index) else {
+            return run.first.wrapping_add(self.number * nest.block.count * run.bytes);
+        };
+        let mut target = run.first;
+        for (axis, index) in nest.axes().iter().zip(self.index) {
+            let to = stride(Some(strides), axis.innermost, nest.size()).unwrap_or(0);
+            target = target.wrapping_offset(to.wrapping_mul(signed(index)));
+        }
+        target
+    }
+
+    fn advance(&mut self) {
+        self.number += 1;
+        for (axis, index) in self.nest.axes().iter().zip(&mut self.index) {
+            *index += 1;
+            self.from = self.from.wrapping_add(axis.from);
+            if *index < axis.extent {
+                return;
+            }
+            self.from = self.from.wrapping_sub(axis.from.wrapping_mul(signed(*index)));
+            *index = 0;
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::Parts;
+    use super::{Nest, Transfer, Tuning};
+    use crate::copy::guarded::Guarded;
+    use crate::copy::testing::{parts, transfer};
+    use crate::dtype::DType;
+    use crate::parts::OutputStrides;
+    use proptest::prelude::*;
+
+    /// No byte of the input.
+    const UNTOUCHED: u8 = 0xEE;
+
+    /// How axes lie in memory: of each, how many elements more than needed it is apart, and whether it
+    /// is forwards (1), backwards (-1) or repeated (0).
+    type Gaps = Vec<(i64, i64)>;
+
+    /// A split of elements of `size` bytes: extents outward of its axis, lengths of pieces and whether
+    /// they are wanted, the extent inward of it.
+    #[derive(Debug, Clone)]
+    struct Case {
+        dtype: DType,
+        outward: Vec<i64>,
+        pieces: Vec<(i64, bool)>,
+        inward: i64,
+        from: Gaps,
+        to: Option<Gaps>,
+        /// In which order the outward axes lie in memory.
+        order: Vec<usize>,
+    }
+
+    fn gaps(rank: usize, least: i64) -> impl Strategy<Value = Gaps> {
+        let gap = prop_oneof![4 => Just(0i64), 2 => 1i64..20, 1 => Just(700i64)];
+        let sign = prop_oneof![8 => Just(1i64), 2 => Just(-1), 1 => Just(least)];
+        prop::collection::vec((gap, sign), rank)
+    }
+
+    fn case() -> impl Strategy<Value = Case> {
+        let outward = prop_oneof![
+            prop::collection::vec(prop_oneof![1i64..5, 60i64..400], 1..=2),
+            prop::collection::vec(1i64..9, 1..=4),
+        ];
+        let equal = (1i64..4, 1usize..25).prop_map(|(len, pieces)| vec![(len, true); pieces]);
+        let len = prop_oneof![4 => 1i64..40, 1 => 300i64..1500];
+        let any = prop::collection::vec((len, prop::bool::weighted(0.8)), 1..6);
+        let dtype = prop::sample::select(vec![
+            DType::Uint8,
+            DType::Float16,
+            DType::Float,
+            DType::Complex64,
+        ]);
+        let inward = prop_oneof![3 => Just(1i64), 1 => 1i64..30];
+        (dtype, outward, prop_oneof![equal, any], inward)
+            .prop_filter("not too many", |(_, outward, pieces, inward)| {
+                let row = pieces.iter().map(|(len, _)| len).sum::<i64>() * inward;
+                outward.iter().product::<i64>() * row <= 60_000
+            })
+            .prop_flat_map(|(dtype, outward, pieces, inward)| {
+                let rank = outward.len();
+                let order = Just((0..rank).collect::<Vec<_>>());
+                let order = prop_oneof![2 => order.clone(), 1 => order.prop_shuffle()];
+                let to = prop::option::of(gaps(rank, -1));
+                (gaps(rank, 0), to, order).prop_map(move |(from, to, order)| {
+                    let (outward, pieces) = (outward.clone(), pieces.clone());
+                    Case { dtype, outward, pieces, inward, from, to, order }
+                })
+            })
+    }
+
+    impl Case {
+        fn bytes(&self, elements: i64) -> usize {
+            usize::try_from(elements).unwrap() * self.dtype.bits() as usize / 8
+        }
+
+        /// Strides in elements of a tensor of that many steps on the split axis, and how many elements
+        /// lie before and from the first one on.
+        fn strides(&self, gaps: &Gaps, len: i64) -> (Vec<i64>, i64, i64) {
+            let mut strides = vec![0; self.outward.len()];
+            let mut step = len * self.inward;
+            let (mut before, mut after) = (0, step);
+            for at in self.order.iter().rev() {
+                let (gap, sign) = gaps[*at];
+                step += gap;
+                strides[*at] = sign * step;
+                *(if sign < 0 { &mut before } else { &mut after }) +=
+                    sign.abs() * step * (self.outward[*at] - 1);
+                step *= self.outward[*at];
+            }
+            strides.extend([self.inward, 1]);
+            (strides, before, after)
+        }
+
+        /// Of all rows, how many elements they lie behind the first one.
+        fn rows(&self, strides: &[i64]) -> Vec<i64> {
+            let each = |row: i64| {
+                let (mut rest, mut at) = (row, 0);
+                for (extent, stride) in self.outward.iter().zip(strides).rev() {
+                    at += rest % extent * stride;
+                    rest /= extent;
+                }
+                at
+            };
+            (0..self.outward.iter().product()).map(each).collect()
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+        /// In two parts, at every level, past the caches or not, each output anywhere in its line, the
+        /// input and an output at the end or the begin of what may be touched.
+        #[test]
+        fn rows_in_blocks_in_parts(
+            case in case(),
+            ahead in prop::collection::vec(prop_oneof![Just(0usize), 0usize..70], 25),
+            cut in any::<prop::sample::Index>(),
+            at_end in any::<bool>(),
+        ) {
+            let lengths: Vec<i64> = case.pieces.iter().map(|(len, _)| *len).collect();
+            let extent = lengths.iter().sum::<i64>();
+            let shape: Vec<i64> =
+                case.outward.iter().copied().chain([extent, case.inward]).collect();
+            let axis = case.outward.len();
+            let (strides, before, after) = case.strides(&case.from, extent);
+            let round = |bytes: usize| bytes.next_multiple_of(64 << 10);
+            let source = Guarded::filled(round(case.bytes(before + after)));
+            let first = source.place(case.bytes(before + after), at_end);
+            for at in 0..case.bytes(before + after) {
+                // SAFETY: that many bytes are there.
+                unsafe { *first.add(at) &= 0x7F };
+            }
+            let first = first.wrapping_add(case.bytes(before)).cast_const();
+            let signed_bytes = |elements: i64| isize::try_from(elements).unwrap() * isize::try_from(case.bytes(1)).unwrap();
+            // Of each piece: its output's strides, how many bytes lie before its first element, and what
+            // all of its bytes must be.
+            let (mut to_strides, mut outputs, mut offset) = (Vec::new(), Vec::new(), 0);
+            for (len, is_wanted) in &case.pieces {
+                let packed = vec![(0, 1); axis];
+                let order = Case { order: (0..axis).collect(), ..case.clone() };
+                let (strides_of, lead, rest) = match &case.to {
+                    Some(gaps) => case.strides(gaps, *len),
+                    None => order.strides(&packed, *len),
+                };
+                let run = case.bytes(len * case.inward);
+                let mut expected = vec![UNTOUCHED; case.bytes(lead + rest)];
+                let places = case.rows(&strides).into_iter().zip(case.rows(&strides_of));
+                for (get, put) in places {
+                    // SAFETY: within what the strides span.
+                    let row = unsafe {
+                        let from = first.offset(signed_bytes(get + offset * case.inward));
+                        std::slice::from_raw_parts(from, run)
+                    };
+                    expected[case.bytes(lead + put)..][..run].copy_from_slice(row);
+                }
+                offset += len;
+                to_strides.extend(strides_of);
+                outputs.push(is_wanted.then_some((case.bytes(lead), expected)));
+            }
+            let memory: Vec<_> = (outputs.iter())
+                .map(|output| Guarded::filled(round(output.as_ref().map_or(0, |o| o.1.len()) + 128)))
+                .collect();
+            let begins: Vec<_> = (outputs.iter().zip(&memory).zip(&ahead))
+                .map(|((output, memory), ahead)| {
+                    let (lead, expected) = output.as_ref()?;
+                    let bytes = expected.len() + ahead;
+                    let begin = memory.place(bytes, at_end).wrapping_add(if at_end { 0 } else { *ahead });
+                    Some((begin, begin.wrapping_add(*lead), expected))
+                })
+                .collect();
+            let targets = begins.iter().map(|begin| begin.map(|(_, target, _)| target));
+            let wanted = parts(&lengths, targets);
+            let output_strides = match case.to {
+                None => OutputStrides::Packed,
+                Some(_) => OutputStrides::Planned { strides: &to_strides, rank: shape.len() },
+            };
+            let transfer = Transfer {
+                strides: Some(&strides),
+                output_strides,
+                ..transfer(case.dtype, &shape, axis, first, &wanted)
+            };
+            for tuning in Tuning::all() {
+                let Some(nest) = Nest::new(&transfer, tuning) else {
+                    return Err(TestCaseError::reject("no blocks"));
+                };
+                let cut = cut.index(nest.all_rows() + 1);
+                let copy_part = |rows| {
+                    for (begin, _, expected) in begins.iter().flatten() {
+                        // SAFETY: memory is as large as the strides say.
+                        unsafe { begin.write_bytes(UNTOUCHED, expected.len()) };
+                    }
+                    // SAFETY: as above.
+                    unsafe { nest.copy_all(&Parts::Listed(&wanted), rows) };
+                    let written = |(begin, _, expected): &(*mut u8, *mut u8, &Vec<u8>)| {
+                        // SAFETY: as above.
+                        unsafe { std::slice::from_raw_parts(*begin, expected.len()).to_vec() }
+                    };
+                    begins.iter().flatten().map(written).collect::<Vec<_>>()
+                };
+                let halves = copy_part(0..cut).into_iter().zip(copy_part(cut..nest.all_rows()));
+                for ((first, second), (_, _, expected)) in halves.zip(begins.iter().flatten()) {
+                    let is_of_both = |(a, b): (&u8, &u8)| *a != UNTOUCHED && *b != UNTOUCHED;
+                    prop_assert!(!first.iter().zip(&second).any(is_of_both));
+                    let both: Vec<u8> = first.iter().zip(&second).map(|(a, b)| *a.min(b)).collect();
+                    prop_assert!(&both == *expected, "past {}, cut at {cut}", tuning.non_temporal.is_some());
+                }
+            }
+        }
+    }
+}
