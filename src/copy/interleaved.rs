@@ -87,3 +87,67 @@ unsafe fn into_wider_rows(mut streams: Interleave, apart: usize, tuning: Tuning)
         left -= count;
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::super::kernel::interleave::{Interleave, MAX_INTERLEAVED};
+    use super::super::kernel::levels;
+
+    const BYTES: usize = 256 << 10;
+    /// What streams get behind each other.
+    const GAP: usize = 7;
+
+    /// At every level, past the caches or not, at the very end or the very begin of memory that may be
+    /// touched; compared unit by unit.
+    fn check(memory: &[Guarded; 2], unit: usize, len: usize, count: usize) {
+        let [from, to] = memory;
+        let (stream, all) = (count * unit, len * count * unit);
+        let (at_end, backwards) = (count.is_multiple_of(2), count.is_multiple_of(3));
+        let first = from.place(len * (stream + GAP) - GAP, at_end);
+        let streams: Vec<*const u8> =
+            (0..len).map(|at| first.wrapping_add(at * (stream + GAP)).cast_const()).collect();
+        let streams: Vec<_> = if backwards { streams.into_iter().rev().collect() } else { streams };
+        let mut expected = Vec::new();
+        for row in 0..count {
+            for stream in &streams {
+                // SAFETY: that many bytes are there.
+                expected.extend_from_slice(unsafe {
+                    std::slice::from_raw_parts(stream.add(row * unit), unit)
+                });
+            }
+        }
+        // Where a unit of a line begins, and where none does.
+        let after = if at_end { count % 2 } else { 0 };
+        let target = to.place(all + after, at_end);
+        let apart = (streams[1] as usize).wrapping_sub(streams[0] as usize);
+        let interleave = Interleave { source: streams[0], apart, len, unit, count, target };
+        for kernels in levels() {
+            for past in [None, Some(1024)] {
+                let past = past.filter(|_| kernels.non_temporal.is_some());
+                // SAFETY: source and target have that many rows.
+                let copied = unsafe {
+                    target.write_bytes(0xEE, all);
+                    interleave.run(kernels, past);
+                    if let Some(stores) = &kernels.non_temporal {
+                        (stores.fence)();
+                    }
+                    std::slice::from_raw_parts(target, all)
+                };
+                assert!(copied == expected, "{unit} B × {len}, {count} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_streams_of_every_width_and_up_to_200_rows() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            for len in 2..=MAX_INTERLEAVED {
+                for count in 1..=200 {
+                    check(&memory, unit, len, count);
+                }
+            }
+        }
+    }
+}

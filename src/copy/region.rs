@@ -316,7 +316,7 @@ impl Plane {
             for _ in 0..column.extent {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    copy_row(&rows, source, target, unit, Axis { extent: count, ..row }, tuning)
+                    copy_row(&rows, source, target, unit, Axis { extent: count, ..row }, tuning);
                 };
                 source = source.wrapping_add(unit);
                 target = target.wrapping_offset(column.to);
