@@ -1,4 +1,4 @@
-//! Columns of any matrix become rows of their own: dealt out where they are few, else transposed
+//! Columns of any matrix become rows of their own: deinterleaved where they are few, else transposed
 //! a part of the matrix at a time.
 
 use super::kernel::combine::LINE;
@@ -57,10 +57,10 @@ const MOST: usize = 256;
 const BLOCK: usize = 64 * LINE;
 /// Matrices of so many bytes stay in the second-level cache.
 const SMALL: usize = 256 << 10;
-/// Targets of fewer lines than this are not worth going past the caches for: transposed, and dealt.
+/// Targets of fewer lines than this are not worth going past the caches for: transposed, and deinterleaved.
 const MIN_STREAMED: usize = 4;
-const MIN_DEALT: usize = 64;
-/// Rows further apart are not dealt out: that asks for what lies between them, and may read 16 bytes
+const MIN_DEINTERLEAVED: usize = 64;
+/// Rows further apart are not deinterleaved: that asks for what lies between them, and may read 16 bytes
 /// of it. So near the next row, those are on a page of ours.
 const MAX_STEP: usize = 256;
 
@@ -72,8 +72,8 @@ impl Columns<()> {
 }
 
 impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
-    /// Whether they are so few, and close enough, to be dealt out.
-    pub(super) fn are_dealt(&self) -> bool {
+    /// Whether they are so few, and close enough, to be deinterleaved.
+    pub(super) fn are_deinterleaved(&self) -> bool {
         self.count <= MAX_DEINTERLEAVED && (1..=MAX_STEP).contains(&self.step) && self.rows >= LINE
     }
 
@@ -86,31 +86,31 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
             // SAFETY: the caller's promise.
             return unsafe { self.interleave(tuning) };
         }
-        let is_dealt = self.are_dealt();
-        let least = if is_dealt { MIN_DEALT } else { MIN_STREAMED };
+        let is_deinterleaved = self.are_deinterleaved();
+        let least = if is_deinterleaved { MIN_DEINTERLEAVED } else { MIN_STREAMED };
         let is_long = self.rows * self.unit >= least * LINE;
         let tuning = if is_long { tuning } else { tuning.through_caches() };
         // SAFETY: the caller's promise.
         unsafe {
-            if is_dealt {
-                self.deal(tuning);
+            if is_deinterleaved {
+                self.deinterleave(tuning);
             } else {
                 self.transpose(tuning);
             }
         }
     }
 
-    /// Deals the rows out.
+    /// Deinterleaves the rows.
     ///
     /// # Safety
     /// As [`Columns::copy`].
     #[inline(never)] // which takes much of the stack
-    unsafe fn deal(&self, tuning: Tuning) {
+    unsafe fn deinterleave(&self, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
         self.each_run::<MAX_DEINTERLEAVED>(|first, targets| {
             let source = self.source.wrapping_add(first * unit);
             // SAFETY: the caller's promise.
-            unsafe { Rows::deal_columns(source, step, rows, unit, targets, tuning) };
+            unsafe { Rows::deinterleave_columns(source, step, rows, unit, targets, tuning) };
         });
     }
 
@@ -240,7 +240,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEALT, MOST};
+    use super::{Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST};
     use crate::copy::kernel::interleave::MAX_INTERLEAVED;
     use std::iter::once;
 
@@ -327,7 +327,9 @@ mod tests {
     fn few_columns_of_many_rows() {
         let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
         for unit in [1, 2, 4, 8, 16] {
-            for rows in [LINE, MIN_DEALT * LINE / unit, 3 * MIN_DEALT * LINE / unit + 7] {
+            for rows in
+                [LINE, MIN_DEINTERLEAVED * LINE / unit, 3 * MIN_DEINTERLEAVED * LINE / unit + 7]
+            {
                 for columns in 1..=MAX_DEINTERLEAVED {
                     check(&memory, unit, rows, columns, rows * 5 + columns);
                 }

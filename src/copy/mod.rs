@@ -10,7 +10,7 @@
 //! | `turned.rs` | such elements of a transposed matrix: its bytes are turned first |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
 //! | `runs.rs` | long runs that lie apart |
-//! | `columns.rs` | columns become rows of their own: dealt out where they are few, else transposed |
+//! | `columns.rs` | columns become rows of their own: deinterleaved where they are few, else transposed |
 //! | `interleaved.rs` | few rows become columns |
 //! | `joined.rs` | pieces whose outputs continue each other are one |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
@@ -55,7 +55,7 @@ use tuning::Tuning;
 
 /// Fewer bytes than this are neither for threads nor for going past the caches.
 const SMALL: usize = 128 << 10;
-/// From this many rows on, blocks of them are dealt out to all pieces.
+/// From this many rows on, blocks of them are deinterleaved to all pieces.
 const MANY_ROWS: usize = 64;
 
 /// Whether a copy of packed tensors is so small that runs one after another are the quickest.
@@ -238,7 +238,7 @@ unsafe fn run_form(
     }
 }
 
-/// Outputs of fewer bytes are made faster by shifts in the caches than by way of a stage past them.
+/// Outputs of fewer bytes are made faster by shifts in the caches than by way of a buffer past them.
 const SUB_BYTE_PAST: usize = if LOW_THRESHOLDS { 0 } else { 8 << 20 };
 
 /// From this many rows on they are copied row by row, where there are loops for that.

@@ -232,7 +232,7 @@ impl Plane {
                 }
                 return;
             }
-            let are_few = columns.are_dealt() || columns.are_interleaved(tuning);
+            let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
             if Columns::turns(unit) && (shorter >= MIN_TURNED || are_few) {
                 columns.copy(tuning);
             } else if column.extent <= row.extent {

@@ -15,7 +15,7 @@ pub(super) struct Tuning {
     pub scattered: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
     pub prefetch: usize,
-    /// The longest elements that are dealt out then.
+    /// The longest elements that are deinterleaved then.
     longest: usize,
 }
 

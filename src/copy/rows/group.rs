@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::super::kernel::{Kernels, MAX_DEINTERLEAVED};
-use super::stage::Stages;
+use super::combine::Buffers;
 use super::Tuning;
 use core::ptr::null_mut;
 
@@ -29,7 +29,7 @@ impl Run {
 /// The most pieces that are copied together.
 pub(super) const MAX_GROUP: usize = 32;
 
-/// Runs of so many bytes on average, or fewer, are put together on stages rather than in registers.
+/// Runs of so many bytes on average, or fewer, are put together in buffers rather than in registers.
 const SHORT: usize = 8;
 
 /// Consecutive pieces that are copied together.
@@ -51,15 +51,15 @@ impl Group {
         self.runs.get_mut(..self.len).unwrap_or_default()
     }
 
-    /// Whether its runs are elements of one width, which are dealt out, in rows of so many bytes.
-    pub(super) fn is_deal(&self, tuning: Tuning, row: usize) -> bool {
+    /// Whether its runs are elements of one width, which are deinterleaved, in rows of so many bytes.
+    pub(super) fn is_deinterleaved(&self, tuning: Tuning, row: usize) -> bool {
         let width = self.runs().first().map_or(0, |run| run.bytes);
         self.is_equal(tuning.kernels) && tuning.deinterleaves(self.len, width, row)
     }
 
     fn is_equal(&self, kernels: &Kernels) -> bool {
         match self.runs() {
-            [first, second, ..] => Self::deals(first, second, kernels),
+            [first, second, ..] => Self::are_alike(first, second, kernels),
             _ => false,
         }
     }
@@ -69,10 +69,10 @@ impl Group {
     pub(super) fn is_short(&self) -> bool {
         let runs = self.runs().iter().map(|run| run.bytes);
         runs.clone().sum::<usize>() <= SHORT * self.len
-            && runs.max().is_some_and(|longest| longest <= Stages::room(self.len))
+            && runs.max().is_some_and(|longest| longest <= Buffers::room(self.len))
     }
 
-    fn deals(first: &Run, second: &Run, kernels: &Kernels) -> bool {
+    fn are_alike(first: &Run, second: &Run, kernels: &Kernels) -> bool {
         kernels.may_deinterleave(first.bytes)
             && first.bytes == second.bytes
             && first.offset + first.bytes == second.offset
@@ -81,10 +81,15 @@ impl Group {
     pub(super) fn is_joined_by(&self, run: &Run, kernels: &Kernels) -> bool {
         match self.runs() {
             [.., last]
-                if self.len == 1 || self.is_equal(kernels) == Self::deals(last, run, kernels) =>
+                if self.len == 1
+                    || self.is_equal(kernels) == Self::are_alike(last, run, kernels) =>
             {
                 self.len
-                    < if Self::deals(last, run, kernels) { MAX_DEINTERLEAVED } else { MAX_GROUP }
+                    < if Self::are_alike(last, run, kernels) {
+                        MAX_DEINTERLEAVED
+                    } else {
+                        MAX_GROUP
+                    }
             }
             _ => false,
         }

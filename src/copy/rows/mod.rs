@@ -1,11 +1,11 @@
 //! The canonical form of packed tensors: the input is rows of the whole axis, and each piece takes
 //! a run of every row. The element type is gone: only bytes are left.
 
-mod deal;
+mod combine;
+mod deinterleave;
 mod group;
 mod merge;
 mod nest;
-mod stage;
 
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
@@ -108,8 +108,8 @@ impl Nest<'_> {
         let Some(mut first) = groups.next() else { return };
         let is_one = groups.next().is_none();
         let past = tuning.non_temporal.is_some();
-        let is_one_deal = is_one && first.is_deal(tuning, row);
-        if is_one && !is_one_deal && !past && self.is_one_block() && !self.is_apart() {
+        let is_one_deinterleaved = is_one && first.is_deinterleaved(tuning, row);
+        if is_one && !is_one_deinterleaved && !past && self.is_one_block() && !self.is_apart() {
             // SAFETY: the caller's promise.
             if unsafe { self.block.row_major(first.runs(), &rows) } {
                 return;
@@ -118,7 +118,7 @@ impl Nest<'_> {
         let block = if past { BLOCK_PAST } else { BLOCK };
         let few = div_rem(block, width).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
         // What is one group reads the input in its order, and but once.
-        let block = if is_one && (past || is_one_deal) { rows.len() } else { few };
+        let block = if is_one && (past || is_one_deinterleaved) { rows.len() } else { few };
         for rows in math::parts(rows, block) {
             if is_one {
                 // SAFETY: as above.
@@ -231,8 +231,8 @@ impl Rows {
     unsafe fn copy_group(mut self, group: &mut Group, is_apart: bool, next: &mut NextRows<'_>) {
         // SAFETY: the caller's promise.
         unsafe {
-            if group.is_deal(self.tuning, self.row) {
-                return self.deal(group.runs_mut(), next);
+            if group.is_deinterleaved(self.tuning, self.row) {
+                return self.deinterleave(group.runs_mut(), next);
             }
             if is_apart && group.runs().iter().all(|run| run.bytes >= runs::LONG) {
                 return self.copy_runs(group.runs_mut(), next);
@@ -240,7 +240,7 @@ impl Rows {
             let is_short = group.is_short();
             while let Some(rows) = next(&mut self, group.runs_mut()) {
                 match self.tuning.non_temporal {
-                    Some(past) if is_short => self.stage(past, group.runs(), &rows, Self::gather),
+                    Some(past) if is_short => self.combine(past, group.runs(), &rows, Self::gather),
                     Some(past) => self.merge(past, group.runs(), &rows),
                     None => {
                         if !self.row_major(group.runs(), &rows) {

@@ -199,7 +199,7 @@ impl RowRun {
     /// On to the runs so many rows further.
     #[inline(always)]
     fn skip(&mut self, rows: usize, step: usize) {
-        self.source = self.source.wrapping_add(rows * step);
+        self.source = self.source.wrapping_add(rows.wrapping_mul(step));
         self.target = self.target.wrapping_add(rows * self.bytes);
     }
 }

@@ -1,4 +1,4 @@
-//! Elements of one width, dealt out to as many pieces.
+//! Elements of one width, deinterleaved to as many pieces.
 
 use super::super::kernel::combine::LINE;
 use super::super::kernel::{Deinterleave, COUNTS, MAX_DEINTERLEAVED};
@@ -9,13 +9,13 @@ use core::ops::Range;
 use core::ptr::null_mut;
 
 impl Rows {
-    /// Deals the first columns of some rows, `row` bytes apart, out: `width` bytes to each of some
+    /// Deinterleaves the first columns of some rows, `row` bytes apart: `width` bytes to each of some
     /// targets, [`MAX_DEINTERLEAVED`] at the most.
     ///
     /// # Safety
     /// Every row must be readable up to the next, the last one over the columns; every target must
     /// be writable.
-    pub(in super::super) unsafe fn deal_columns(
+    pub(in super::super) unsafe fn deinterleave_columns(
         source: *const u8,
         row: usize,
         count: usize,
@@ -31,15 +31,15 @@ impl Rows {
         let runs = runs.get_mut(..targets.len()).unwrap_or_default();
         let mut all = Some(0..count);
         // SAFETY: the caller's promise.
-        unsafe { rows.deal(runs, &mut |_, _| all.take()) };
+        unsafe { rows.deinterleave(runs, &mut |_, _| all.take()) };
     }
 
-    /// Deals some rows of blocks out, an element of each to each target. Blocks are alike but for where
+    /// Deinterleaves some rows of blocks, an element of each to each target. Blocks are alike but for where
     /// they are and how many rows there are; `next` gives each, with its targets in the runs.
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`].
-    pub(super) unsafe fn deal(mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
+    pub(super) unsafe fn deinterleave(mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
         let (len, width) = (runs.len(), runs.first().map_or(0, |run| run.bytes));
         let mut next = |block: &mut Self, runs: &mut [Run]| {
             let rows = next(block, runs)?;
@@ -50,7 +50,7 @@ impl Rows {
         let Some(deinterleave_lines) = kernels.deinterleave_lines else {
             loop {
                 // SAFETY: the caller's promise.
-                unsafe { self.deal_rest(runs, &rows) };
+                unsafe { self.deinterleave_rest(runs, &rows) };
                 match next(&mut self, runs) {
                     Some(others) => rows = others,
                     None => return,
@@ -62,7 +62,7 @@ impl Rows {
             rows.start += done;
             if !rows.is_empty() {
                 // SAFETY: the caller's promise.
-                unsafe { self.deal_rest(runs, &rows) };
+                unsafe { self.deinterleave_rest(runs, &rows) };
             }
             let Some(others) = next(&mut self, runs) else { return false };
             rows = others;
@@ -85,25 +85,25 @@ impl Rows {
         cut(rows.start)..cut(rows.end)
     }
 
-    /// Deals out what the loops by lines have left.
+    /// Deinterleaves what the loops by lines have left.
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`].
-    unsafe fn deal_rest(&self, runs: &[Run], rows: &Range<usize>) {
+    unsafe fn deinterleave_rest(&self, runs: &[Run], rows: &Range<usize>) {
         // SAFETY: the caller's promise.
         unsafe {
             match self.tuning.non_temporal {
-                Some(past) => self.stage(past, runs, rows, Self::deal_through),
-                None => self.deal_each(runs, rows),
+                Some(past) => self.combine(past, runs, rows, Self::deinterleave_through),
+                None => self.deinterleave_each(runs, rows),
             }
         }
     }
 
-    /// Deals out through the caches.
+    /// Deinterleaves through the caches.
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`].
-    unsafe fn deal_through(&self, runs: &[Run], rows: &Range<usize>) {
+    unsafe fn deinterleave_through(&self, runs: &[Run], rows: &Range<usize>) {
         let width = runs.first().map_or(0, |run| run.bytes);
         let mut rows = rows.clone();
         // SAFETY: the caller's promise.
@@ -115,32 +115,32 @@ impl Rows {
                     false
                 });
             }
-            self.deal_each(runs, &rows);
+            self.deinterleave_each(runs, &rows);
         }
     }
 
-    /// Deals out to as many targets at a time as there is a loop for.
+    /// Deinterleaves to as many targets at a time as there is a loop for.
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`].
-    unsafe fn deal_each(&self, runs: &[Run], rows: &Range<usize>) {
+    unsafe fn deinterleave_each(&self, runs: &[Run], rows: &Range<usize>) {
         if rows.is_empty() {
             return;
         }
         let width = runs.first().map_or(0, |run| run.bytes);
-        let mut deal = self.rows_of(runs, rows);
+        let mut rows_of = self.rows_of(runs, rows);
         let mut left = runs.len();
         while left > 0 {
             let now = COUNTS.into_iter().find(|len| *len <= left).unwrap_or(1);
             // SAFETY: the caller's promise.
-            unsafe { self.tuning.kernels.deinterleave(deal, width, now) };
-            deal.targets.rotate_left(now);
-            deal.source = deal.source.wrapping_add(now * width);
+            unsafe { self.tuning.kernels.deinterleave(rows_of, width, now) };
+            rows_of.targets.rotate_left(now);
+            rows_of.source = rows_of.source.wrapping_add(now * width);
             left -= now;
         }
     }
 
-    /// Rows as they are dealt out.
+    /// Rows as they are deinterleaved.
     fn rows_of(&self, runs: &[Run], rows: &Range<usize>) -> Deinterleave {
         let mut rows_of = Deinterleave {
             source: self.source,
