@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 
 /* The most bytes that a call may take, what the program itself takes on the way included. */
-enum { LIMIT = 15 * 4096 };
+enum { LIMIT = 9 * 4096 };
 
 enum { STACK = 1 << 20, OWN = 512, MAX_RANK = 64 };
 #define ROOM ((size_t)160 << 20)

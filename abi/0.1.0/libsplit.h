@@ -5,7 +5,9 @@
  *
  * Four functions work on a split: libsplit_count() tells how many outputs there are,
  * libsplit_infer() what they look like, and then libsplit_view() points them into the input or
- * libsplit_copy() fills buffers of their own. All of them take the input as a libsplit_tensor,
+ * libsplit_copy() fills buffers of their own. For a split that is made again and again,
+ * libsplit_plan_init() prepares it once, and libsplit_plan_copy() and libsplit_plan_view() take
+ * nothing but addresses. All of them take the input as a libsplit_tensor,
  * the operator, its version and its parameters as a libsplit_params, and an array of
  * libsplit_tensor for the outputs, which the caller has allocated.
  *
@@ -13,8 +15,9 @@
  *
  *   - Everything is checked before anything is written: on an error no output descriptor and no
  *     output byte has changed (but see LIBSPLIT_STATUS_ERROR_EXECUTOR).
- *   - No heap allocation, no I/O, no threads of its own, no global or thread-local state, and no
- *     pointer kept after return.
+ *   - No heap allocation, no I/O, no threads of its own, no pointer kept after return, and no
+ *     global or thread-local state but what the CPU has once said of itself.
+ *   - A call takes less than 40 KiB of the stack.
  *   - Thread-safe and reentrant. Concurrent calls may share inputs, not outputs.
  *   - No alignment is required of any data pointer.
  *   - Counts, byte spans and sums of lengths are 64-bit and checked for overflow.
@@ -27,11 +30,8 @@
  *     size_t n;
  *     libsplit_count(&input, &params, &n, NULL);
  *     libsplit_tensor *outputs = calloc(n, sizeof *outputs);
- *     int64_t *shapes = calloc(n * (size_t)input.rank, sizeof *shapes);
- *     for (size_t i = 0; i < n; i++) {
- *         outputs[i].shape = shapes + i * (size_t)input.rank;
- *         outputs[i].capacity = input.rank;
- *     }
+ *     int64_t *ints = calloc(2 * n * (size_t)input.rank, sizeof *ints);
+ *     libsplit_outputs_init(outputs, n, ints, input.rank);
  *     libsplit_infer(&input, &params, outputs, n, NULL);
  *     for (size_t i = 0; i < n; i++)
  *         outputs[i].data = malloc(outputs[i].data_bytes);
@@ -68,6 +68,7 @@
 /* Initializers: 'libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);' */
 #define LIBSPLIT_PARAMS_INIT(op, opset) \
     { sizeof(libsplit_params), (op), (opset), 0, NULL, 0, 1, 0 }
+#define LIBSPLIT_TENSOR_INIT { NULL, 0, NULL, NULL, 0, 0, 0, 0 }
 #define LIBSPLIT_ERROR_INIT { sizeof(libsplit_error), 0, -1, 0, 0, { 0 } }
 #define LIBSPLIT_EXECUTOR_INIT(parallel_for, pool) \
     { sizeof(libsplit_executor), (parallel_for), (pool), 0, 0 }
@@ -112,6 +113,12 @@
  * In libsplit_executor.flags: never store past the caches, whatever the size.
  */
 #define LIBSPLIT_FLAG_NEVER_STREAM 4
+
+/**
+ * A split prepared once, to be run many times: bytes of the caller's, aligned to 8, as many as
+ * libsplit_plan_size() says. libsplit_plan_init() makes one.
+ */
+typedef struct libsplit_plan libsplit_plan;
 
 /**
  * What became of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that tells the kind
@@ -222,6 +229,11 @@ typedef int32_t libsplit_status;
  * A bug in libsplit. Please report it.
  */
 #define LIBSPLIT_STATUS_ERROR_INTERNAL 23
+/**
+ * Memory that is no plan of this library: all zero, made by another version, or too small for
+ * one.
+ */
+#define LIBSPLIT_STATUS_ERROR_PLAN 24
 
 /**
  * An element type: the number of ONNX TensorProto.DataType.
@@ -337,7 +349,7 @@ typedef int32_t libsplit_dtype;
  * A tensor: the input, the lengths, or an output. 48 bytes where pointers have 64 bits; frozen,
  * for descriptors come in arrays.
  *
- * Zero a descriptor before filling it in ('libsplit_tensor output = {0};'): fields that a function
+ * Start a descriptor from LIBSPLIT_TENSOR_INIT, or zero it, before filling it in: fields that a function
  * has no use for are read all the same. Each descriptor needs arrays of its own for shape and
  * strides where they are written to.
  *
@@ -708,9 +720,12 @@ libsplit_status libsplit_view(const struct libsplit_tensor *input,
  * begin at a whole byte (bit_offset 0); the bits past the last element of their final byte
  * become 0.
  *
- * Outputs must not overlap the input, the lengths or one another. Strided ones that interleave
- * (columns of one matrix) are recognised as apart when their runs of contiguous elements are,
- * counted modulo the greatest common divisor of their other strides.
+ * Outputs must not overlap the input, the lengths or one another. Strided ones may lie in each
+ * other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether two of
+ * them share a byte is decided exactly by a bounded search; for strides so tangled that it gives
+ * up, the message says "could not be shown apart", and the remedy is a call for each of them with
+ * the other outputs all-zero. Bytes between the elements of a strided input, within what it
+ * reaches over, may be read and never matter: another thread may write them meanwhile.
  *
  * 'executor' may be NULL: everything runs on the calling thread. 'error' may be NULL.
  *
@@ -744,8 +759,149 @@ libsplit_status libsplit_copy(const struct libsplit_tensor *input,
                               const struct libsplit_executor *executor,
                               struct libsplit_error *error);
 
+/**
+ * libsplit_plan_size() tells how many bytes a plan takes for an input of this rank and so many
+ * outputs, the same for every operator, element type and layout: at most 1 KiB, 24 bytes an output,
+ * and 32 bytes an axis and output. 0 = rank or number out of range. Never fails otherwise.
+ *
+ * May be called from any thread at any time.
+ */
+LIBSPLIT_API
+size_t libsplit_plan_size(int32_t rank,
+                          size_t num_outputs);
+
+/**
+ * libsplit_plan_init() decides everything about a split but the addresses, and writes it into
+ * 'plan': 'plan_size' bytes of the caller's, aligned to 8, as many as libsplit_plan_size() says
+ * for input->rank and 'num_outputs', or more.
+ *
+ * 'input' is as for libsplit_copy(), but its data and data_bytes do not matter. 'outputs' are as
+ * for libsplit_copy(), but their data does not matter: an all-zero one is not wanted, by the plan
+ * for ever. 'outputs' may be NULL: then all are wanted and packed.
+ *
+ * A plan keeps no pointer: input, lengths, params and outputs may go away or change. It is plain
+ * bytes, which may be copied and moved, read by many threads at once, and are thrown away without a
+ * call. It belongs to the build of the library that made it, on this kind of machine; do not
+ * store it.
+ *
+ * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory is
+ * unchanged: those of libsplit_copy() that do not concern addresses, and
+ *
+ *   NULL, ALIGNMENT   plan
+ *   PLAN              plan_size is too small
+ *   OVERLAP           plan lies over what is read meanwhile
+ *
+ * May be called from any thread at any time.
+ *
+ * # Safety
+ * Every pointer must be NULL or valid for what its structure says, for the length of the call.
+ */
+LIBSPLIT_API
+libsplit_status libsplit_plan_init(struct libsplit_plan *plan,
+                                   size_t plan_size,
+                                   const struct libsplit_tensor *input,
+                                   const struct libsplit_params *params,
+                                   const struct libsplit_tensor *outputs,
+                                   size_t num_outputs,
+                                   struct libsplit_error *error);
+
+/**
+ * libsplit_plan_copy() does what libsplit_copy() does, by a plan: copies every wanted piece of the
+ * tensor at 'input' to its output.
+ *
+ * 'input' is the address of the input's element [0, ..., 0], outputs[i] that of output i; the
+ * entry of a piece that is not wanted or has no elements is not looked at. How much memory there is
+ * is not asked: the plan's numbers are relied on. Overlaps are refused as by libsplit_copy().
+ * 'executor' and 'error' may be NULL.
+ *
+ * Returns LIBSPLIT_STATUS_OK, or an error:
+ *
+ *   PLAN                   'plan' is no plan of this library
+ *   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor's
+ *                          parallel_for
+ *   NUM_OUTPUTS            num_outputs is not the plan's
+ *   STRUCT_SIZE, FLAGS     executor
+ *   OVERFLOW               addresses past the end of the address space
+ *   OVERLAP                an output overlaps the input, another output, the plan, 'outputs',
+ *                          the executor or 'error'
+ *   EXECUTOR               parallel_for failed or did not run every task
+ *
+ * On an error no byte has been written, but for EXECUTOR, as for libsplit_copy().
+ *
+ * May be called from any thread at any time; concurrent calls may share the plan and inputs, not
+ * outputs.
+ *
+ * # Safety
+ * Every pointer must be NULL or valid: 'plan' for the size of a plan, 'outputs' for num_outputs
+ * addresses, and these and 'input' for what the plan says.
+ */
+LIBSPLIT_API
+libsplit_status libsplit_plan_copy(const struct libsplit_plan *plan,
+                                   const void *input,
+                                   void *const *outputs,
+                                   size_t num_outputs,
+                                   const struct libsplit_executor *executor,
+                                   struct libsplit_error *error);
+
+/**
+ * libsplit_plan_view() does what libsplit_view() does, by a plan: writes where each wanted piece
+ * lies in the tensor at 'input'. Shapes, strides and bit offsets are those that libsplit_view()
+ * gives for the same split; ask it once. The entry of a piece that is not wanted is left as it is.
+ * The input's data is never read, so the address may be any device's.
+ *
+ * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no entry is changed:
+ *
+ *   PLAN               'plan' is no plan of this library
+ *   NULL, ALIGNMENT    plan, outputs, or an input with elements
+ *   NUM_OUTPUTS        num_outputs is not the plan's
+ *   OVERFLOW           addresses past the end of the address space
+ *   OVERLAP            'outputs' lies over the plan or 'error'
+ *
+ * May be called from any thread at any time, on entries that no other thread uses.
+ *
+ * # Safety
+ * Every pointer must be NULL or valid: 'plan' for the size of a plan, 'outputs' for num_outputs
+ * addresses.
+ */
+LIBSPLIT_API
+libsplit_status libsplit_plan_view(const struct libsplit_plan *plan,
+                                   void *input,
+                                   void **outputs,
+                                   size_t num_outputs,
+                                   struct libsplit_error *error);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
 
 #endif  /* LIBSPLIT_H */
+
+
+#ifndef LIBSPLIT_OUTPUTS_INIT
+#define LIBSPLIT_OUTPUTS_INIT
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * libsplit_outputs_init() makes descriptors for 'num_outputs' outputs of up to 'rank' axes, ready for
+ * libsplit_infer() and libsplit_view(): the arrays for shape and strides lie in 'ints', which has
+ * room for 2 * num_outputs * rank of them. For packed outputs set strides to NULL after that, or
+ * leave them to libsplit_infer(), which fills in the packed ones.
+ */
+static inline void libsplit_outputs_init(libsplit_tensor *outputs, size_t num_outputs,
+                                         int64_t *ints, int32_t rank) {
+  size_t i;
+  for (i = 0; i < num_outputs; i++) {
+    libsplit_tensor output = LIBSPLIT_TENSOR_INIT;
+    output.shape = ints + 2 * i * (size_t)rank;
+    output.strides = output.shape + rank;
+    output.capacity = rank;
+    outputs[i] = output;
+  }
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif  /* LIBSPLIT_OUTPUTS_INIT */

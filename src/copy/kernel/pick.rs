@@ -23,7 +23,7 @@
 use super::combine::LINE;
 use super::vector::LANE;
 use super::{generic, signed, Kernels};
-use crate::math::div_rem;
+use crate::math::{div_rem, next_multiple};
 
 /// What a loop needs of a register.
 pub(super) trait Register: Copy {
@@ -307,7 +307,7 @@ impl<const F: usize> Pick<F> {
             orders: [[Table([NONE; LINE]); MOST_REGISTERS]; F],
             masks: [[Table([0; LINE]); F]; F],
         };
-        let window = pick.read(each).next_multiple_of(loops.lane);
+        let window = next_multiple(pick.read(each), loops.lane);
         pick.registers = div_rem(window, loops.lane).0;
         pick.reach = (loops.lanes - 1) * pick.from.unsigned_abs() + window;
         pick.run = *loops.steps.get(pick.registers.checked_sub(1)?)?;

@@ -203,13 +203,17 @@ impl Nest<'_> {
     /// The pieces in groups of those that are copied together.
     fn groups<'b>(&'b self, parts: &Parts<'b>) -> impl Iterator<Item = Group> + 'b {
         let Rows { tuning, .. } = self.block;
-        let mut runs = parts.iter().map(|part| self.block.run(&part)).peekable();
+        let mut runs = parts.iter().map(|part| self.block.run(&part));
+        let mut next = runs.next();
         core::iter::from_fn(move || {
-            let mut group = Group::of(runs.next()?);
-            while let Some(run) = runs.next_if(|run| group.is_joined_by(run, tuning.kernels)) {
-                group.push(run);
+            let mut group = Group::of(next?);
+            loop {
+                next = runs.next();
+                match next {
+                    Some(run) if group.is_joined_by(&run, tuning.kernels) => group.push(run),
+                    _ => return Some(group),
+                }
             }
-            Some(group)
         })
     }
 

@@ -74,9 +74,16 @@ impl Ways {
         let is_one_pass = is_one && (first == Way::Long || runs.len() <= PIECES);
         let block = if is_one_pass { count } else { div_rem(BLOCK, step).0.max(BLOCK_ROWS) };
         for rows in parts(0..count, block) {
-            for runs in runs.chunk_by_mut(|a, b| way(a) == way(b)) {
+            let mut rest = &mut *runs;
+            while let Some(first) = rest.first().map(way) {
+                let end = rest.iter().position(|run| way(run) != first);
+                let Some((alike, others)) = rest.split_at_mut_checked(end.unwrap_or(rest.len()))
+                else {
+                    break;
+                };
                 // SAFETY: the caller's promise.
-                unsafe { self.pass(runs, step, rows.len()) };
+                unsafe { self.pass(alike, step, rows.len()) };
+                rest = others;
             }
         }
         true
@@ -108,8 +115,15 @@ impl Ways {
                 }
                 Some(Way::Loops) => {
                     let passes = div_ceil(runs.len(), PIECES);
-                    for runs in runs.chunks_mut(div_ceil(runs.len(), passes).max(1)) {
-                        self.loops(runs, step, count);
+                    let each = div_ceil(runs.len(), passes).max(1);
+                    let mut rest = runs;
+                    while let Some((some, others)) = rest.split_at_mut_checked(each.min(rest.len()))
+                    {
+                        if some.is_empty() {
+                            break;
+                        }
+                        self.loops(some, step, count);
+                        rest = others;
                     }
                 }
                 Some(Way::Long) => {
