@@ -47,6 +47,7 @@ pub(crate) struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// Checks input and request. Where the shape may have unknown extents (inference), so may
     /// the pieces; otherwise everything about them is known.
+    #[cfg_attr(not(feature = "alloc"), allow(dead_code))] // for Rust
     #[inline(always)]
     pub(crate) fn new(
         request: &Request<'a>,

@@ -19,6 +19,7 @@ use crate::shape::{usize_of, DIM_UNKNOWN};
 
 /// What the caller asks of an operator, apart from the input.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "alloc"), allow(dead_code))] // C's are parsed into a plan at once
 pub(crate) struct Request<'a> {
     pub operator: Operator,
     pub axis: i64,
