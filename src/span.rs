@@ -22,8 +22,9 @@ impl Span {
     #[inline]
     pub(crate) fn of_array<T>(array: *const T, len: usize) -> Self {
         let start = array as usize;
-        // An array does not wrap round.
-        let end = if array.is_null() { 0 } else { start.wrapping_add(len * size_of::<T>()) };
+        // An array does not wrap round; a length that is made up is refused where it is looked at.
+        let bytes = len.wrapping_mul(size_of::<T>());
+        let end = if array.is_null() { 0 } else { start.wrapping_add(bytes) };
         Self { start, end }
     }
 
