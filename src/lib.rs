@@ -13,7 +13,7 @@
 //! let qkv = [qkv; 12];
 //! let pieces = Split::new(Operator::onnx_split(18)?)
 //!     .axis(-1)
-//!     .lengths(&[2i64, 2, 2])
+//!     .lengths(&[2, 2, 2])
 //!     .views(&View::packed(&qkv, &[2, 6])?)?;
 //! assert_eq!(pieces[0].shape(), [2, 2]);
 //! assert_eq!(pieces[0].strides(), [6, 1]);

@@ -22,7 +22,7 @@ use core::marker::PhantomData;
 /// use libsplit::{Operator, Split, View};
 ///
 /// let first = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
-/// let split = Split::new(Operator::onnx_split(18)?).axis(1).lengths(&[1i64, 2]);
+/// let split = Split::new(Operator::onnx_split(18)?).axis(1).lengths(&[1, 2]);
 /// let plan = split.plan(&View::packed(&first, &[2, 3])?)?;
 ///
 /// let (mut left, mut right) = ([0.0; 2], [0.0; 4]);

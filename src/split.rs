@@ -60,7 +60,8 @@ impl<'a> Split<'a> {
         Self(Request { axis, ..self.0 })
     }
 
-    /// The operator's lengths: a slice or array, one a piece, or [`Lengths::scalar`].
+    /// The operator's lengths: a slice, array or vector, one a piece, or [`Lengths::scalar`].
+    /// Integers may be of any type, and are refused only where int64 does not hold them.
     ///
     /// ```
     /// use libsplit::{Operator, Split, View};
@@ -109,7 +110,7 @@ impl<'a> Split<'a> {
     /// ```
     /// use libsplit::{Operator, Split, DIM_UNKNOWN};
     ///
-    /// let split = Split::new(Operator::onnx_split(13)?).lengths(&[3i64, 1]);
+    /// let split = Split::new(Operator::onnx_split(13)?).lengths(&[3, 1]);
     /// let shapes = split.shapes::<f32>(&[DIM_UNKNOWN, 8])?;
     /// assert_eq!(shapes, [[3, 8], [1, 8]]);
     /// # Ok::<(), libsplit::Error>(())

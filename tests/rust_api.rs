@@ -1,6 +1,6 @@
 //! The Rust API, where it is more than the C functions by other names.
 
-use libsplit::{Error, Operator, Plan, Split, View, ViewMut};
+use libsplit::{DType, Error, Lengths, Operator, Plan, Split, View, ViewMut};
 use proptest::prelude::*;
 
 /// A matrix [rows, columns] seen through strides, and where to cut its columns.
@@ -145,4 +145,47 @@ fn an_executor_is_lent_to_copies_in_new_memory() {
     plan.copy_with(&data, &mut [&mut even, &mut odd], &Backwards).unwrap();
     assert_eq!(copies, [&even[..], &odd[..]]);
     assert!(matches!(ViewMut::packed(&mut even, &[3]), Err(Error::SliceLen { .. })));
+}
+
+/// What the split by these lengths makes of 7 elements.
+fn sevenths<'a>(operator: Operator, lengths: impl Into<Lengths<'a>>) -> Result<Vec<i64>, Error> {
+    let shapes = Split::new(operator).lengths(lengths).shapes::<f32>(&[7])?;
+    Ok(shapes.iter().map(|shape| shape[0]).collect())
+}
+
+#[test]
+fn lengths_may_be_integers_of_any_type() {
+    let operators = [
+        Operator::Split1,
+        Operator::Split2,
+        Operator::Split13,
+        Operator::Split18,
+        Operator::SplitToSequence11,
+        Operator::SplitToSequence24,
+        Operator::VariadicSplit1,
+    ];
+    for operator in operators {
+        let expected = Ok(vec![2, 5]);
+        assert_eq!(sevenths(operator, &[2, 5]), expected);
+        assert_eq!(sevenths(operator, &[2u8, 5]), expected);
+        assert_eq!(sevenths(operator, &[2i16, 5][..]), expected);
+        assert_eq!(sevenths(operator, &[2isize, 5]), expected);
+        assert_eq!(sevenths(operator, &[2u64, 5]), expected);
+        assert_eq!(sevenths(operator, &vec![2usize, 5]), expected);
+        assert_eq!(sevenths(operator, &vec![2u32, 5].into_boxed_slice()), expected);
+    }
+    let each = sevenths(Operator::SplitToSequence11, Lengths::scalar(&3usize));
+    assert_eq!(each, Ok(vec![3, 3, 1]));
+}
+
+#[test]
+fn lengths_that_are_no_int64_are_refused() {
+    let large = sevenths(Operator::Split18, &[7, u64::MAX]);
+    assert_eq!(large, Err(Error::LengthNotInteger { output: 1, dtype: DType::Uint64 }));
+    let negative = sevenths(Operator::Split18, &[8i8, -1]);
+    assert_eq!(negative, Err(Error::LengthNegative { output: 1, expected: 0, actual: -1 }));
+    let floats = sevenths(Operator::Split18, &[2.0f32, 5.0]);
+    let (operator, actual) = (Operator::Split18, DType::Float);
+    assert_eq!(floats, Err(Error::LengthsDType { operator, actual, expected: "INT64" }));
+    assert_eq!(sevenths(Operator::Split1, &[2.0f32, 5.0]), Ok(vec![2, 5]));
 }
