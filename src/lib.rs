@@ -37,7 +37,7 @@
 //! | `overlap.rs`, `order.rs` | what lies over what |
 //! | `copy/` | bytes moved |
 //! | `ffi/` | the C API: pointers parsed, plans, and the guard |
-//! | `view.rs`, `split.rs`, `prepared.rs`, `element.rs` | this Rust API |
+//! | `view.rs`, `split.rs`, `prepared.rs`, `slots.rs`, `element.rs` | this Rust API |
 
 #![cfg_attr(not(test), no_std)]
 // Numbers from callers must never panic; see tests for what does.
@@ -68,6 +68,8 @@ mod plan;
 mod prepared;
 mod rules;
 mod shape;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+mod slots;
 mod span;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod split;

@@ -2,6 +2,7 @@
 
 use libsplit::{DType, Error, Lengths, Operator, Plan, Split, View, ViewMut};
 use proptest::prelude::*;
+use std::mem::MaybeUninit;
 
 /// A matrix [rows, columns] seen through strides, and where to cut its columns.
 #[derive(Debug, Clone)]
@@ -188,4 +189,31 @@ fn lengths_that_are_no_int64_are_refused() {
     let (operator, actual) = (Operator::Split18, DType::Float);
     assert_eq!(floats, Err(Error::LengthsDType { operator, actual, expected: "INT64" }));
     assert_eq!(sevenths(Operator::Split1, &[2.0f32, 5.0]), Ok(vec![2, 5]));
+}
+
+#[test]
+fn copies_fill_memory_that_holds_no_values_yet() {
+    let data: Vec<u16> = (0..12).collect();
+    let input = View::packed(&data, &[3, 4]).unwrap();
+    let split = Split::new(Operator::VariadicSplit1).axis(1).lengths(&[1, 3]);
+    let (mut column, mut others) = ([MaybeUninit::uninit(); 3], [MaybeUninit::uninit(); 9]);
+    let check = |column: &[MaybeUninit<u16>], others: &[MaybeUninit<u16>]| {
+        // SAFETY: the copy says that it has written them.
+        let value = |slot: &MaybeUninit<u16>| unsafe { slot.assume_init() };
+        assert!(column.iter().map(value).eq([0, 4, 8]));
+        assert!(others.iter().map(value).eq([1, 2, 3, 5, 6, 7, 9, 10, 11]));
+    };
+    let mut outputs = [
+        ViewMut::strided_uninit(&mut column, 0, &[3, 1], &[1, 1]).unwrap(),
+        ViewMut::packed_uninit(&mut others, &[3, 3]).unwrap(),
+    ];
+    split.copy(&input, &mut outputs).unwrap();
+    check(&column, &others);
+
+    let (mut column, mut others) = ([MaybeUninit::uninit(); 3], [MaybeUninit::uninit(); 9]);
+    let plan = split.plan(&input).unwrap();
+    let short = plan.copy_uninit(&data, &mut [&mut column, &mut others[..8]], None);
+    assert_eq!(short, Err(Error::SliceLen { expected: 9, actual: 8 }));
+    plan.copy_uninit(&data, &mut [&mut column, &mut others], None).unwrap();
+    check(&column, &others);
 }
