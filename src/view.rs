@@ -349,7 +349,8 @@ impl<'a, T: Element> ViewMut<'a, T> {
     pub(crate) fn descriptor(&mut self) -> libsplit_tensor {
         if self.wanted {
             let data = self.layout.first(self.data.as_mut_ptr());
-            return descriptor(data, &mut self.layout.shape, Some(&mut self.layout.strides));
+            let Layout { shape, strides, .. } = &mut self.layout;
+            return descriptor(data.cast(), T::DTYPE, shape, Some(strides));
         }
         libsplit_tensor::ZERO
     }

@@ -1,6 +1,6 @@
 //! The Rust API, where it is more than the C functions by other names.
 
-use libsplit::{DType, Error, Lengths, Operator, Plan, Split, View, ViewMut};
+use libsplit::{DType, Error, Lengths, Operator, Plan, Split, View, ViewMut, Which};
 use proptest::prelude::*;
 use std::mem::MaybeUninit;
 
@@ -97,6 +97,35 @@ proptest! {
                 prop_assert_eq!(view.as_ptr(), &raw const data[view.offset()]);
             }
         }
+    }
+
+    /// The slices of a piece are its elements, and those of all pieces each element once.
+    #[test]
+    fn mutable_slices_are_the_pieces(case in case(), inner in 1i64..3) {
+        let case = Case { gap: 0, turned: false, ..case };
+        let shape = [case.rows, case.columns(), inner];
+        let len = case.data().len() * usize::try_from(inner).unwrap();
+        let mut data: Vec<u16> = (0..).take(len).collect();
+        let expected = case.split().to_vecs(&View::packed(&data, &shape).unwrap()).unwrap();
+        let mut pieces = case.split().slices_mut(&mut data, &shape).unwrap();
+        prop_assert_eq!(pieces.iter().map(|slices| slices.concat()).collect::<Vec<_>>(), expected);
+        prop_assert!(pieces.iter().flatten().all(|slice| !slice.is_empty()));
+        pieces.iter_mut().flatten().for_each(|slice| slice.fill(9));
+        prop_assert_eq!(data, vec![9; len]);
+    }
+
+    /// Bytes of a type that is known at run time are copied as elements of that type are.
+    #[test]
+    fn bytes_are_copied_as_elements_are(case in case()) {
+        let case = Case { gap: 0, turned: false, ..case };
+        let data: Vec<u8> = case.data().iter().flat_map(|element| element.to_ne_bytes()).collect();
+        let bytes = |piece: &Vec<u16>| piece.iter().flat_map(|n| n.to_ne_bytes()).collect();
+        let expected: Vec<Vec<u8>> = case.expected(&case.data()).iter().map(bytes).collect();
+        let mut copies: Vec<_> = expected.iter().map(|piece| vec![0; piece.len()]).collect();
+        let mut outputs: Vec<&mut [u8]> = copies.iter_mut().map(|copy| &mut copy[..]).collect();
+        let shape = [case.rows, case.columns()];
+        case.split().copy_bytes(DType::Uint16, &shape, &data, &mut outputs, None).unwrap();
+        prop_assert_eq!(copies, expected);
     }
 }
 
@@ -216,4 +245,52 @@ fn copies_fill_memory_that_holds_no_values_yet() {
     assert_eq!(short, Err(Error::SliceLen { expected: 9, actual: 8 }));
     plan.copy_uninit(&data, &mut [&mut column, &mut others], None).unwrap();
     check(&column, &others);
+}
+
+#[test]
+fn bytes_that_do_not_hold_a_tensor_are_refused() {
+    let split = Split::new(Operator::OpenVinoSplit1).num_outputs(2);
+    let copy = |input: &[u8], outputs: &mut [&mut [u8]]| {
+        split.copy_bytes(DType::Float, &[2], input, outputs, None)
+    };
+    let (mut a, mut b) = ([9; 4], [9; 5]);
+    let which = Which::Input;
+    let short = copy(&[1; 7], &mut [&mut a, &mut b]);
+    assert_eq!(short, Err(Error::DataBytes { which, expected: 8, actual: 7 }));
+    let absent = copy(&[], &mut [&mut a, &mut b]);
+    assert_eq!(absent, Err(Error::NullField { which, field: "data" }));
+    let small = copy(&[1; 8], &mut [&mut a, &mut b[..3]]);
+    let which = Which::Output(1);
+    assert_eq!(small, Err(Error::DataBytes { which, expected: 4, actual: 3 }));
+    assert!(matches!(copy(&[1; 8], &mut [&mut a]), Err(Error::NumOutputsGiven { .. })));
+    assert_eq!((a, b), ([9; 4], [9; 5]));
+    copy(&[1; 8], &mut [&mut [], &mut b]).unwrap();
+    assert_eq!((a, b), ([9; 4], [1, 1, 1, 1, 9]));
+    copy(&[2; 9], &mut [&mut a, &mut []]).unwrap();
+    assert_eq!((a, b), ([2; 4], [1, 1, 1, 1, 9]));
+}
+
+/// As many parts as outputs are given, where the operator has no other number.
+#[test]
+fn bytes_are_copied_to_as_many_outputs_as_are_given() {
+    let (mut a, mut b) = ([0], [0]);
+    let split = Split::new(Operator::Split13);
+    split.copy_bytes(DType::Bool, &[2], &[1, 2], &mut [&mut a, &mut b], None).unwrap();
+    assert_eq!((a, b), ([1], [2]));
+}
+
+#[test]
+fn slices_of_other_lengths_are_refused() {
+    let mut data = [0u8; 5];
+    let pieces = Split::unbind(0).slices_mut(&mut data, &[2, 3]);
+    assert_eq!(pieces, Err(Error::SliceLen { expected: 6, actual: 5 }));
+}
+
+#[test]
+fn pieces_that_are_unbound_have_no_axis() {
+    let data: Vec<u32> = (0..24).collect();
+    let rows = Split::unbind(1).views(&View::packed(&data, &[2, 3, 4]).unwrap()).unwrap();
+    assert_eq!(rows.len(), 3);
+    assert_eq!((rows[2].shape(), rows[2].strides()), (&[2, 4][..], &[12, 1][..]));
+    assert_eq!(rows[2].to_vec(), [8, 9, 10, 11, 20, 21, 22, 23]);
 }
