@@ -24,6 +24,9 @@
 //! and changes nothing. Packed 4-bit and 2-bit elements are not Rust types; split them through
 //! [`ffi`].
 //!
+//! The feature `rayon` adds an [`Executor`] on its threads, `Rayon`; the feature `ndarray` conversions
+//! between a [`View`] and an `ArrayView`.
+//!
 //! # Where things are
 //!
 //! | file | what it decides |
@@ -38,6 +41,7 @@
 //! | `copy/` | bytes moved |
 //! | `ffi/` | the C API: pointers parsed, plans, and the guard |
 //! | `view.rs`, `split.rs`, `prepared.rs`, `slots.rs`, `element.rs` | this Rust API |
+//! | `rayon.rs`, `ndarray.rs` | what the features of these names add to it |
 
 #![cfg_attr(not(test), no_std)]
 // Numbers from callers must never panic; see tests for what does.
@@ -58,6 +62,8 @@ mod error;
 pub mod ffi;
 mod lengths;
 mod math;
+#[cfg(all(feature = "ndarray", not(feature = "capi")))]
+mod ndarray;
 mod operator;
 mod order;
 mod overlap;
@@ -66,6 +72,8 @@ mod place;
 mod plan;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod prepared;
+#[cfg(all(feature = "rayon", not(feature = "capi")))]
+mod rayon;
 mod rules;
 mod shape;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
@@ -86,6 +94,8 @@ pub use lengths::{Length, Lengths};
 pub use operator::Operator;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub use prepared::Plan;
+#[cfg(all(feature = "rayon", not(feature = "capi")))]
+pub use rayon::Rayon;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub use split::Split;

@@ -294,3 +294,84 @@ fn pieces_that_are_unbound_have_no_axis() {
     assert_eq!((rows[2].shape(), rows[2].strides()), (&[2, 4][..], &[12, 1][..]));
     assert_eq!(rows[2].to_vec(), [8, 9, 10, 11, 20, 21, 22, 23]);
 }
+
+#[cfg(feature = "rayon")]
+#[test]
+fn rayon_runs_every_task_once() {
+    use libsplit::{Executor, Rayon};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    for count in [0, 1, 100] {
+        let ran: Vec<_> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+        let task = |index: usize| {
+            ran[index].fetch_add(1, Ordering::Relaxed);
+        };
+        Rayon.parallel_for(count, &task).unwrap();
+        assert!(ran.iter().all(|times| times.load(Ordering::Relaxed) == 1));
+    }
+    assert!(Rayon.max_tasks() > 0);
+}
+
+#[cfg(feature = "ndarray")]
+mod ndarrays {
+    use super::*;
+    use ndarray::{s, Array, Array3, ArrayViewD, Axis, IxDyn};
+
+    /// An array with axes of up to 3, in this order, some of them backwards.
+    fn turned(data: &[u16], case: ([usize; 3], usize, [bool; 3])) -> ArrayViewD<'_, u16> {
+        const ORDERS: [[usize; 3]; 6] =
+            [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+        let (shape, order, backwards) = case;
+        let array = ArrayViewD::from_shape(IxDyn(&shape), data).unwrap();
+        let mut array = array.permuted_axes(IxDyn(&ORDERS[order]));
+        for axis in (0..3).filter(|axis| backwards[*axis]) {
+            array.invert_axis(Axis(axis));
+        }
+        array
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+        /// What an array holds is what its view holds, and the array of that view.
+        #[test]
+        fn arrays_are_views_and_views_arrays(
+            shape in [0usize..4, 0usize..4, 0usize..4],
+            order in 0usize..6,
+            backwards in any::<[bool; 3]>(),
+        ) {
+            let data: Vec<u16> = (0..).take(shape.iter().product()).collect();
+            let array = turned(&data, (shape, order, backwards));
+            let view = View::try_from(array.clone()).unwrap();
+            prop_assert_eq!(view.to_vec(), array.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(&ArrayViewD::try_from(&view).unwrap(), &array);
+            let rows = Split::unbind(1).views(&view).unwrap();
+            prop_assert_eq!(rows.len(), array.len_of(Axis(1)));
+            for (row, expected) in rows.iter().zip(array.axis_iter(Axis(1))) {
+                prop_assert_eq!(ArrayViewD::try_from(row).unwrap(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_with_gaps_are_refused() {
+        let array = Array3::<f32>::zeros((2, 3, 4));
+        assert_eq!(View::try_from(array.slice(s![.., ..2, ..])), Err(Error::ArrayGaps));
+        assert_eq!(View::try_from(array.slice(s![.., .., ..;2])), Err(Error::ArrayGaps));
+        assert_eq!(View::try_from(array.broadcast((2, 2, 3, 4)).unwrap()), Err(Error::ArrayGaps));
+        assert_eq!(View::try_from(array.slice(s![1, .., ..])).unwrap().shape(), [3, 4]);
+    }
+
+    #[test]
+    fn views_of_few_or_repeated_elements_are_arrays() {
+        let data = [1u8, 2, 3];
+        let one = View::strided(&data, 2, &[], &[]).unwrap();
+        assert_eq!(ArrayViewD::try_from(&one).unwrap(), Array::from_elem(IxDyn(&[]), 3));
+        let repeated = View::strided(&data, 1, &[2, 2], &[0, 1]).unwrap();
+        let array = ArrayViewD::try_from(&repeated).unwrap();
+        assert!(array.iter().eq(&[2, 3, 2, 3]));
+        let wide = View::strided(&data, 0, &[1, 3], &[i64::MIN, 1]).unwrap();
+        assert!(ArrayViewD::try_from(&wide).unwrap().iter().eq(&data));
+        let none = View::strided(&data, 0, &[0, 3], &[i64::MIN, -7]).unwrap();
+        assert_eq!(ArrayViewD::try_from(&none).unwrap().shape(), [0, 3]);
+    }
+}
