@@ -28,8 +28,8 @@ unsafe impl Sync for Lengths<'_> {}
 // SAFETY: as above.
 unsafe impl Send for Lengths<'_> {}
 
-/// A Rust number that lengths may be given in. Every operator takes integers of every type; floats
-/// only Split-1 does, for an input of their type.
+/// A Rust number that lengths may be given in. Where there are lengths, integers may be of any type;
+/// floats only Split-1 takes, for an input of their type.
 pub trait Length: Copy + sealed::Sealed {
     /// Its element type.
     const DTYPE: DType;

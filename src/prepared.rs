@@ -132,12 +132,13 @@ impl<T: Element> Plan<T> {
         self.check_input(input)?;
         let mut targets: Vec<*mut u8> = Vec::with_capacity(outputs.len());
         for (index, output) in outputs.enumerate() {
-            let (expected, actual) =
-                (self.pieces.get(index).map(Layout::count), number(output.len()));
-            if let Some(expected) = expected.filter(|expected| *expected != actual) {
-                return Err(Error::SliceLen { expected, actual });
+            let actual = number(output.len());
+            match self.pieces.get(index).map(Layout::count) {
+                Some(expected) if expected != actual => {
+                    return Err(Error::SliceLen { expected, actual });
+                }
+                _ => targets.push(output.cast()),
             }
-            targets.push(output.cast());
         }
         let first = input.as_ptr().wrapping_add(self.offset).cast();
         let (plan, count) = (self.memory.as_ptr().cast(), targets.len());

@@ -159,10 +159,9 @@ impl<'a> Split<'a> {
         })
     }
 
-    /// The pieces of a packed tensor over all of `data` as slices of it, to be written to by whoever
-    /// gets them: of each piece those between which other pieces lie, in order. A piece has one on
-    /// the outermost axis, and one a row of a matrix that is split into columns; none if it has no
-    /// elements.
+    /// The pieces of a packed tensor over all of `data` as mutable slices of it: each piece in as many
+    /// as it is cut into in memory, in order. That is one where the outermost axis is split, one a row
+    /// where a matrix is split into columns, and none where there are no elements.
     ///
     /// ```
     /// use libsplit::{Operator, Split};
