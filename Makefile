@@ -32,6 +32,7 @@ cmake := $(shell echo 'cmake_minimum_required(VERSION 3.20)' | \
 adapter := adapters/onnxruntime/Cargo.toml
 python := python/Cargo.toml
 tool := cli/Cargo.toml
+rust_features := ndarray,rayon
 rust := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 jobs := $(shell getconf _NPROCESSORS_ONLN)
 prefix := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
@@ -120,6 +121,7 @@ lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and 
 	    clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
+	@cargo clippy --locked --features $(rust_features) --lib --test rust_api -- -D warnings
 	@cargo fmt --manifest-path $(adapter) --check || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --manifest-path $(adapter) --locked --all-targets \
@@ -171,6 +173,8 @@ cli: build ## build the command-line tool; 'make install' then installs it too
 test-rust: toolchain
 	@echo "==> test: cargo test"
 	@cargo test --locked --no-run && $(limit) cargo test --locked
+	@cargo test --locked --features $(rust_features) --test rust_api
+	@cargo test --locked --features $(rust_features) --doc
 
 .PHONY: test-examples
 test-examples: build $(VENV)/made

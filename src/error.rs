@@ -273,6 +273,9 @@ pub enum Error {
     BitOffset { which: Which, expected: i64, actual: i64 },
     #[error("{which}.bit_offset is {actual}, {expected} is needed here: start at a whole byte")]
     BitOffsetNotZero { which: Which, expected: i64, actual: i64 },
+    #[cfg(all(feature = "ndarray", not(feature = "capi")))]
+    #[error("the array has gaps, in which others' elements may lie: pass the whole array, or its as_standard_layout()")]
+    ArrayGaps,
     #[error("outputs[{output}].strides is NULL (packed), but the view is not packed: give strides of capacity entries")]
     ViewNotPacked { output: usize },
     #[error("outputs[{output}].strides let elements share an address: each must step over what the smaller ones reach")]
@@ -369,6 +372,8 @@ impl Error {
                 ErrorKind::DataBytes
             }
             Self::BitOffset { .. } | Self::BitOffsetNotZero { .. } => ErrorKind::BitOffset,
+            #[cfg(all(feature = "ndarray", not(feature = "capi")))]
+            Self::ArrayGaps => ErrorKind::Strides,
             Self::StridesLen { .. }
             | Self::ViewNotPacked { .. }
             | Self::StridesCollide { .. }

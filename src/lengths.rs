@@ -17,6 +17,8 @@ pub struct Lengths<'a> {
     /// 1 for a scalar.
     len: i64,
     is_scalar: bool,
+    /// Whether they are Rust integers, which stand for the operator's own type of lengths.
+    are_rust_integers: bool,
     dtype: DType,
     borrowed: PhantomData<&'a [u8]>,
 }
@@ -26,7 +28,8 @@ unsafe impl Sync for Lengths<'_> {}
 // SAFETY: as above.
 unsafe impl Send for Lengths<'_> {}
 
-/// A Rust number that lengths may be given in; which of them an operator takes is its own rule.
+/// A Rust number that lengths may be given in. Where there are lengths, integers may be of any type;
+/// floats only Split-1 takes, for an input of their type.
 pub trait Length: Copy + sealed::Sealed {
     /// Its element type.
     const DTYPE: DType;
@@ -44,6 +47,10 @@ macro_rules! lengths_in {
 }
 lengths_in!(i8 => Int8, i16 => Int16, i32 => Int32, i64 => Int64, u8 => Uint8, u16 => Uint16,
     u32 => Uint32, u64 => Uint64, f32 => Float, f64 => Double, half::f16 => Float16);
+#[cfg(target_pointer_width = "64")]
+lengths_in!(isize => Int64, usize => Uint64);
+#[cfg(target_pointer_width = "32")]
+lengths_in!(isize => Int32, usize => Uint32);
 
 impl<'a> Lengths<'a> {
     /// A list, one entry a piece.
@@ -58,6 +65,7 @@ impl<'a> Lengths<'a> {
             bit_stride: T::DTYPE.bits().into(),
             len,
             is_scalar: false,
+            are_rust_integers: T::DTYPE.is_integer(),
             dtype: T::DTYPE,
             borrowed: PhantomData,
         }
@@ -83,11 +91,25 @@ impl<'a> Lengths<'a> {
     ) -> Self {
         let is_scalar = len.is_none();
         let len = len.unwrap_or(1);
-        Self { data, bit_offset, bit_stride, len, is_scalar, dtype, borrowed: PhantomData }
+        Self {
+            data,
+            bit_offset,
+            bit_stride,
+            len,
+            is_scalar,
+            are_rust_integers: false,
+            dtype,
+            borrowed: PhantomData,
+        }
     }
 
     pub(crate) fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    /// Whether they are of any type that an operator takes.
+    pub(crate) fn are_rust_integers(&self) -> bool {
+        self.are_rust_integers
     }
 
     /// Number of entries of a list, `None` for a scalar.
@@ -146,6 +168,20 @@ impl<'a, T: Length> From<&'a [T]> for Lengths<'a> {
 
 impl<'a, T: Length, const N: usize> From<&'a [T; N]> for Lengths<'a> {
     fn from(lengths: &'a [T; N]) -> Self {
+        Self::list(lengths)
+    }
+}
+
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+impl<'a, T: Length> From<&'a alloc::vec::Vec<T>> for Lengths<'a> {
+    fn from(lengths: &'a alloc::vec::Vec<T>) -> Self {
+        Self::list(lengths)
+    }
+}
+
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+impl<'a, T: Length> From<&'a alloc::boxed::Box<[T]>> for Lengths<'a> {
+    fn from(lengths: &'a alloc::boxed::Box<[T]>) -> Self {
         Self::list(lengths)
     }
 }

@@ -13,7 +13,7 @@
 //! let qkv = [qkv; 12];
 //! let pieces = Split::new(Operator::onnx_split(18)?)
 //!     .axis(-1)
-//!     .lengths(&[2i64, 2, 2])
+//!     .lengths(&[2, 2, 2])
 //!     .views(&View::packed(&qkv, &[2, 6])?)?;
 //! assert_eq!(pieces[0].shape(), [2, 2]);
 //! assert_eq!(pieces[0].strides(), [6, 1]);
@@ -23,6 +23,9 @@
 //! Whatever a rule refuses is an [`Error`] that names the argument, both numbers and the remedy,
 //! and changes nothing. Packed 4-bit and 2-bit elements are not Rust types; split them through
 //! [`ffi`].
+//!
+//! The feature `rayon` adds an [`Executor`] on its threads, `Rayon`; the feature `ndarray` conversions
+//! between a [`View`] and an `ArrayView`.
 //!
 //! # Where things are
 //!
@@ -37,7 +40,8 @@
 //! | `overlap.rs`, `order.rs` | what lies over what |
 //! | `copy/` | bytes moved |
 //! | `ffi/` | the C API: pointers parsed, plans, and the guard |
-//! | `view.rs`, `split.rs`, `prepared.rs`, `element.rs` | this Rust API |
+//! | `view.rs`, `split.rs`, `prepared.rs`, `slots.rs`, `element.rs` | this Rust API |
+//! | `rayon.rs`, `ndarray.rs` | what the features of these names add to it |
 
 #![cfg_attr(not(test), no_std)]
 // Numbers from callers must never panic; see tests for what does.
@@ -58,6 +62,8 @@ mod error;
 pub mod ffi;
 mod lengths;
 mod math;
+#[cfg(all(feature = "ndarray", not(feature = "capi")))]
+mod ndarray;
 mod operator;
 mod order;
 mod overlap;
@@ -66,8 +72,12 @@ mod place;
 mod plan;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod prepared;
+#[cfg(all(feature = "rayon", not(feature = "capi")))]
+mod rayon;
 mod rules;
 mod shape;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+mod slots;
 mod span;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod split;
@@ -84,6 +94,8 @@ pub use lengths::{Length, Lengths};
 pub use operator::Operator;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub use prepared::Plan;
+#[cfg(all(feature = "rayon", not(feature = "capi")))]
+pub use rayon::Rayon;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub use split::Split;

@@ -14,6 +14,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 
 /// A split of one shape, prepared to be run many times by [`Split::plan`](crate::Split::plan). It
 /// borrows nothing, and many threads may use it at once.
@@ -22,7 +23,7 @@ use core::marker::PhantomData;
 /// use libsplit::{Operator, Split, View};
 ///
 /// let first = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
-/// let split = Split::new(Operator::onnx_split(18)?).axis(1).lengths(&[1i64, 2]);
+/// let split = Split::new(Operator::onnx_split(18)?).axis(1).lengths(&[1, 2]);
 /// let plan = split.plan(&View::packed(&first, &[2, 3])?)?;
 ///
 /// let (mut left, mut right) = ([0.0; 2], [0.0; 4]);
@@ -85,7 +86,8 @@ impl<T: Element> Plan<T> {
     /// [`Error::SliceLen`] if a slice has not as many elements as its piece, or the input ends too
     /// early, and [`Error::PlanOutputs`] for another number of outputs. Then nothing is written.
     pub fn copy(&self, input: &[T], outputs: &mut [&mut [T]]) -> Result<(), Error> {
-        self.copy_on(input, outputs, None)
+        // SAFETY: exclusive borrows.
+        unsafe { self.copy_on(input, outputs.iter_mut().map(|output| &raw mut **output), None) }
     }
 
     /// [`Plan::copy`] with the work given to an executor, where there is enough of it.
@@ -98,24 +100,46 @@ impl<T: Element> Plan<T> {
         outputs: &mut [&mut [T]],
         executor: &dyn Executor,
     ) -> Result<(), Error> {
-        self.copy_on(input, outputs, Some(executor))
+        let outputs = outputs.iter_mut().map(|output| &raw mut **output);
+        // SAFETY: exclusive borrows.
+        unsafe { self.copy_on(input, outputs, Some(executor)) }
     }
 
-    fn copy_on(
+    /// [`Plan::copy`], or [`Plan::copy_with`], into memory that holds no values yet. If it succeeds,
+    /// all of it has been written.
+    ///
+    /// # Errors
+    /// As those.
+    pub fn copy_uninit(
         &self,
         input: &[T],
-        outputs: &mut [&mut [T]],
+        outputs: &mut [&mut [MaybeUninit<T>]],
+        executor: Option<&dyn Executor>,
+    ) -> Result<(), Error> {
+        let outputs = outputs.iter_mut().map(|output| &raw mut **output as *mut [T]);
+        // SAFETY: exclusive borrows.
+        unsafe { self.copy_on(input, outputs, executor) }
+    }
+
+    /// # Safety
+    /// The outputs must be writable, by nobody else.
+    unsafe fn copy_on(
+        &self,
+        input: &[T],
+        outputs: impl ExactSizeIterator<Item = *mut [T]>,
         executor: Option<&dyn Executor>,
     ) -> Result<(), Error> {
         self.check_input(input)?;
-        for (output, piece) in outputs.iter().zip(&self.pieces) {
-            let (expected, actual) = (piece.count(), number(output.len()));
-            if expected != actual {
-                return Err(Error::SliceLen { expected, actual });
+        let mut targets: Vec<*mut u8> = Vec::with_capacity(outputs.len());
+        for (index, output) in outputs.enumerate() {
+            let actual = number(output.len());
+            match self.pieces.get(index).map(Layout::count) {
+                Some(expected) if expected != actual => {
+                    return Err(Error::SliceLen { expected, actual });
+                }
+                _ => targets.push(output.cast()),
             }
         }
-        let targets: Vec<*mut u8> =
-            outputs.iter_mut().map(|output| output.as_mut_ptr().cast()).collect();
         let first = input.as_ptr().wrapping_add(self.offset).cast();
         let (plan, count) = (self.memory.as_ptr().cast(), targets.len());
         let mut report = Report::default();

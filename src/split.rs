@@ -10,14 +10,15 @@ use crate::ffi::reads::Reads;
 use crate::ffi::{libsplit_dtype, libsplit_tensor};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::plan::{Piece, Plan};
+use crate::plan::{Geometry, Piece, Plan};
 use crate::prepared::Plan as Prepared;
 use crate::rules::Request;
+use crate::shape::usize_of;
 use crate::tensor::Tensor;
 use crate::view::{Layout, View, ViewMut};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ptr::null_mut;
+use core::ptr::{null, null_mut};
 
 /// An operator version and its parameters. Methods that set one return the split with it set;
 /// the others are what the C functions of the same names do.
@@ -55,12 +56,28 @@ impl<'a> Split<'a> {
         })
     }
 
+    /// Pieces of 1 along the axis, which they lose: SplitToSequence without lengths and keepdims.
+    ///
+    /// ```
+    /// use libsplit::{Split, View};
+    ///
+    /// let data = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]; // 3 frames of 2 channels
+    /// let channels = Split::unbind(-1).to_vecs(&View::packed(&data, &[3, 2])?)?;
+    /// assert_eq!(channels, [[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]]);
+    /// assert_eq!(Split::unbind(-1).shapes::<f32>(&[3, 2])?, [[3], [3]]);
+    /// # Ok::<(), libsplit::Error>(())
+    /// ```
+    pub fn unbind(axis: i64) -> Self {
+        Self::new(Operator::SplitToSequence24).axis(axis).keepdims(false)
+    }
+
     /// The axis to split, in [-rank, rank-1]; a negative one counts from the back.
     pub fn axis(self, axis: i64) -> Self {
         Self(Request { axis, ..self.0 })
     }
 
-    /// The operator's lengths: a slice or array, one a piece, or [`Lengths::scalar`].
+    /// The operator's lengths: a slice, array or vector, one a piece, or [`Lengths::scalar`].
+    /// Integers may be of any type, and are refused only where int64 does not hold them.
     ///
     /// ```
     /// use libsplit::{Operator, Split, View};
@@ -109,7 +126,7 @@ impl<'a> Split<'a> {
     /// ```
     /// use libsplit::{Operator, Split, DIM_UNKNOWN};
     ///
-    /// let split = Split::new(Operator::onnx_split(13)?).lengths(&[3i64, 1]);
+    /// let split = Split::new(Operator::onnx_split(13)?).lengths(&[3, 1]);
     /// let shapes = split.shapes::<f32>(&[DIM_UNKNOWN, 8])?;
     /// assert_eq!(shapes, [[3, 8], [1, 8]]);
     /// # Ok::<(), libsplit::Error>(())
@@ -118,7 +135,15 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_infer`: whatever the operator's rules refuse.
     pub fn shapes<T: Element>(&self, shape: &[i64]) -> Result<Vec<Vec<i64>>, Error> {
-        self.rules(T::DTYPE, shape, true, |plan| {
+        self.shapes_of(T::DTYPE, shape)
+    }
+
+    /// [`Split::shapes`] for a type that is known only at run time.
+    ///
+    /// # Errors
+    /// As [`Split::shapes`].
+    pub fn shapes_of(&self, dtype: DType, shape: &[i64]) -> Result<Vec<Vec<i64>>, Error> {
+        self.rules(dtype, shape, true, |plan| {
             plan.pieces().map(|piece| plan.geometry.output_shape(piece.len).collect()).collect()
         })
     }
@@ -131,6 +156,46 @@ impl<'a> Split<'a> {
         self.rules(T::DTYPE, input.shape(), false, |plan| {
             let layouts = plan.pieces().map(|piece| layout(plan, piece, input));
             layouts.map(|layout| View::over(input.data(), layout)).collect()
+        })
+    }
+
+    /// The pieces of a packed tensor over all of `data` as mutable slices of it: each piece in as many
+    /// as it is cut into in memory, in order. That is one where the outermost axis is split, one a row
+    /// where a matrix is split into columns, and none where there are no elements.
+    ///
+    /// ```
+    /// use libsplit::{Operator, Split};
+    ///
+    /// let mut data = [0; 6];
+    /// let split = Split::new(Operator::VariadicSplit1).axis(1).lengths(&[1, 2]);
+    /// let mut pieces = split.slices_mut(&mut data, &[2, 3])?;
+    /// pieces[1][0].fill(1);
+    /// pieces[0][1].fill(2);
+    /// assert_eq!(data, [0, 1, 1, 2, 0, 0]);
+    /// # Ok::<(), libsplit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`View::packed`] and [`Split::views`].
+    pub fn slices_mut<'d, T: Element>(
+        &self,
+        data: &'d mut [T],
+        shape: &[i64],
+    ) -> Result<Vec<Vec<&'d mut [T]>>, Error> {
+        View::packed(data, shape)?;
+        self.rules(T::DTYPE, shape, false, |plan| {
+            let Geometry { elements, outer, inner, .. } = plan.geometry;
+            let mut pieces: Vec<Vec<_>> = plan.pieces().map(|_| Vec::new()).collect();
+            let mut rest = data;
+            for _ in 0..if elements == 0 { 0 } else { outer } {
+                for (slices, piece) in pieces.iter_mut().zip(plan.pieces()) {
+                    let len = usize_of(piece.len * inner);
+                    if let Some(slice) = rest.split_off_mut(..len).filter(|_| len > 0) {
+                        slices.push(slice);
+                    }
+                }
+            }
+            pieces
         })
     }
 
@@ -183,7 +248,7 @@ impl<'a> Split<'a> {
         let mut copies: Vec<Vec<T>> =
             shapes.iter().map(|shape| Vec::with_capacity(size(shape))).collect();
         let outputs: Vec<_> = (copies.iter_mut().zip(&mut shapes))
-            .map(|(copy, shape)| descriptor::<T>(copy.as_mut_ptr(), shape, None))
+            .map(|(copy, shape)| descriptor(copy.as_mut_ptr().cast(), T::DTYPE, shape, None))
             .collect();
         // SAFETY: `input` borrows its data, and each vector has room for its piece.
         unsafe { self.run(&input.tensor(), &outputs, executor) }?;
@@ -271,6 +336,62 @@ impl<'a> Split<'a> {
         self.copy_on(input, outputs, Some(executor))
     }
 
+    /// [`Split::copy`] for a type that is known only at run time, packed 4-bit and 2-bit ones
+    /// included: the bytes of a packed input into those of its packed pieces. Slices may be longer
+    /// than that; an output may be empty if it is not wanted.
+    ///
+    /// ```
+    /// use libsplit::{DType, Operator, Split};
+    ///
+    /// let nibbles = [0x21, 0x43, 0x65]; // 1 to 6, packed
+    /// let (mut left, mut right) = ([0; 1], [0; 2]);
+    /// Split::new(Operator::VariadicSplit1).lengths(&[2, -1]).copy_bytes(
+    ///     DType::Uint4,
+    ///     &[6],
+    ///     &nibbles,
+    ///     &mut [&mut left, &mut right],
+    ///     None,
+    /// )?;
+    /// assert_eq!((left, right), ([0x21], [0x43, 0x65]));
+    /// # Ok::<(), libsplit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Split::copy`], or [`Split::copy_with`] with an executor; [`Error::DataBytes`] for a slice
+    /// that is too short, and [`Error::NullField`] for an input without bytes that has elements.
+    pub fn copy_bytes(
+        &self,
+        dtype: DType,
+        shape: &[i64],
+        input: &[u8],
+        outputs: &mut [&mut [u8]],
+        executor: Option<&dyn Executor>,
+    ) -> Result<(), Error> {
+        let given = Self(Request { outputs: Some(outputs.len()), ..self.0 });
+        let mut shapes = given.shapes_of(dtype, shape)?;
+        let data = if input.is_empty() { null() } else { input.as_ptr() };
+        let input = Tensor {
+            data: data.cast_mut(),
+            data_bytes: input.len(),
+            dtype,
+            shape,
+            strides: None,
+            bit_offset: 0,
+        };
+        // Sizes of 0 are not looked at, so empty slices have no address either.
+        let outputs: Vec<_> = (outputs.iter_mut().zip(&mut shapes))
+            .map(|(output, shape)| match output.len() {
+                0 => libsplit_tensor::ZERO,
+                data_bytes => libsplit_tensor {
+                    data_bytes,
+                    ..descriptor(output.as_mut_ptr(), dtype, shape, None)
+                },
+            })
+            .collect();
+        // SAFETY: the core looks at the sizes of what is borrowed, outputs exclusively.
+        unsafe { self.run(&input, &outputs, executor) }
+    }
+
     fn copy_on<T: Element>(
         &self,
         input: &View<'_, T>,
@@ -331,8 +452,9 @@ pub(crate) fn reason(report: Report, _: Fault) -> Error {
 }
 
 /// An output as the core takes it.
-pub(crate) fn descriptor<T: Element>(
-    data: *mut T,
+pub(crate) fn descriptor(
+    data: *mut u8,
+    dtype: DType,
     shape: &mut [i64],
     strides: Option<&mut [i64]>,
 ) -> libsplit_tensor {
@@ -344,7 +466,7 @@ pub(crate) fn descriptor<T: Element>(
         strides: strides.map_or(null_mut(), <[i64]>::as_mut_ptr),
         rank,
         capacity: rank,
-        dtype: libsplit_dtype(T::DTYPE as i32),
+        dtype: libsplit_dtype(dtype as i32),
         bit_offset: 0,
     }
 }

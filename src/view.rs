@@ -7,10 +7,12 @@ use crate::error::{number, Error, Which};
 use crate::ffi::libsplit_tensor;
 use crate::operator::Operator;
 use crate::shape::{self, MAX_RANK};
+use crate::slots::Slots;
 use crate::split::{descriptor, Split};
 use crate::tensor::Tensor;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 
 /// A tensor over a borrowed slice: shape, strides, and where element [0, …, 0] lies.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +24,7 @@ pub struct View<'a, T> {
 /// A tensor over a mutably borrowed slice, to copy a piece into.
 #[derive(Debug)]
 pub struct ViewMut<'a, T> {
-    data: &'a mut [T],
+    data: Slots<'a, T>,
     layout: Layout,
     wanted: bool,
 }
@@ -236,10 +238,10 @@ impl<'a, T: Element> View<'a, T> {
     /// # Errors
     /// [`Error::SliceLen`] if the slice has another length.
     pub fn copy_to(&self, target: &mut [T]) -> Result<(), Error> {
-        let target = ViewMut::packed(target, &self.layout.shape)?;
+        let mut target = ViewMut::packed(target, &self.layout.shape)?;
         if self.layout.shape.is_empty() {
-            if let (Some(slot), Some(element)) = (target.data.first_mut(), self.get(&[])) {
-                *slot = *element;
+            if let Some(element) = self.get(&[]) {
+                target.data.set_first(*element);
             }
             return Ok(());
         }
@@ -264,8 +266,33 @@ impl<'a, T: Element> ViewMut<'a, T> {
     /// # Errors
     /// As [`View::packed`].
     pub fn packed(data: &'a mut [T], shape: &[i64]) -> Result<Self, Error> {
-        let layout = Layout::packed::<T>(data.len(), shape)?;
-        Ok(Self { data, layout, wanted: true })
+        Self::packed_over(data.into(), shape)
+    }
+
+    /// [`ViewMut::packed`] over memory that holds no values yet. A copy that succeeds has written
+    /// all of them.
+    ///
+    /// ```
+    /// use libsplit::{Operator, Split, View, ViewMut};
+    ///
+    /// let mut left = Vec::with_capacity(2);
+    /// Split::new(Operator::VariadicSplit1).lengths(&[2, -1]).copy(
+    ///     &View::packed(&[1u8, 2, 3], &[3])?,
+    ///     &mut [
+    ///         ViewMut::packed_uninit(&mut left.spare_capacity_mut()[..2], &[2])?,
+    ///         ViewMut::unwanted(),
+    ///     ],
+    /// )?;
+    /// // SAFETY: the copy has written both.
+    /// unsafe { left.set_len(2) };
+    /// assert_eq!(left, [1, 2]);
+    /// # Ok::<(), libsplit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`View::packed`].
+    pub fn packed_uninit(data: &'a mut [MaybeUninit<T>], shape: &[i64]) -> Result<Self, Error> {
+        Self::packed_over(data.into(), shape)
     }
 
     /// A tensor with strides in elements, of any sign, whose element [0, …, 0] is `data[offset]`.
@@ -278,6 +305,34 @@ impl<'a, T: Element> ViewMut<'a, T> {
         shape: &[i64],
         strides: &[i64],
     ) -> Result<Self, Error> {
+        Self::strided_over(data.into(), offset, shape, strides)
+    }
+
+    /// [`ViewMut::strided`] over memory that holds no values yet. A copy that succeeds has written
+    /// the elements of the tensor, and none between them.
+    ///
+    /// # Errors
+    /// As [`ViewMut::strided`].
+    pub fn strided_uninit(
+        data: &'a mut [MaybeUninit<T>],
+        offset: usize,
+        shape: &[i64],
+        strides: &[i64],
+    ) -> Result<Self, Error> {
+        Self::strided_over(data.into(), offset, shape, strides)
+    }
+
+    fn packed_over(data: Slots<'a, T>, shape: &[i64]) -> Result<Self, Error> {
+        let layout = Layout::packed::<T>(data.len(), shape)?;
+        Ok(Self { data, layout, wanted: true })
+    }
+
+    fn strided_over(
+        data: Slots<'a, T>,
+        offset: usize,
+        shape: &[i64],
+        strides: &[i64],
+    ) -> Result<Self, Error> {
         let layout = Layout::strided::<T>(data.len(), offset, shape, strides)?;
         Ok(Self { data, layout, wanted: true })
     }
@@ -286,14 +341,16 @@ impl<'a, T: Element> ViewMut<'a, T> {
     #[must_use]
     pub fn unwanted() -> Self {
         let layout = Layout { offset: 0, shape: Box::new([]), strides: Box::new([]) };
-        Self { data: &mut [], layout, wanted: false }
+        let none: &mut [T] = &mut [];
+        Self { data: none.into(), layout, wanted: false }
     }
 
     /// What the core writes to; all zero if unwanted.
     pub(crate) fn descriptor(&mut self) -> libsplit_tensor {
         if self.wanted {
             let data = self.layout.first(self.data.as_mut_ptr());
-            return descriptor(data, &mut self.layout.shape, Some(&mut self.layout.strides));
+            let Layout { shape, strides, .. } = &mut self.layout;
+            return descriptor(data.cast(), T::DTYPE, shape, Some(strides));
         }
         libsplit_tensor::ZERO
     }

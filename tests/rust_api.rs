@@ -1,7 +1,8 @@
 //! The Rust API, where it is more than the C functions by other names.
 
-use libsplit::{Error, Operator, Plan, Split, View, ViewMut};
+use libsplit::{DType, Error, Lengths, Operator, Plan, Split, View, ViewMut, Which};
 use proptest::prelude::*;
+use std::mem::MaybeUninit;
 
 /// A matrix [rows, columns] seen through strides, and where to cut its columns.
 #[derive(Debug, Clone)]
@@ -97,6 +98,35 @@ proptest! {
             }
         }
     }
+
+    /// The slices of a piece are its elements, and those of all pieces each element once.
+    #[test]
+    fn mutable_slices_are_the_pieces(case in case(), inner in 1i64..3) {
+        let case = Case { gap: 0, turned: false, ..case };
+        let shape = [case.rows, case.columns(), inner];
+        let len = case.data().len() * usize::try_from(inner).unwrap();
+        let mut data: Vec<u16> = (0..).take(len).collect();
+        let expected = case.split().to_vecs(&View::packed(&data, &shape).unwrap()).unwrap();
+        let mut pieces = case.split().slices_mut(&mut data, &shape).unwrap();
+        prop_assert_eq!(pieces.iter().map(|slices| slices.concat()).collect::<Vec<_>>(), expected);
+        prop_assert!(pieces.iter().flatten().all(|slice| !slice.is_empty()));
+        pieces.iter_mut().flatten().for_each(|slice| slice.fill(9));
+        prop_assert_eq!(data, vec![9; len]);
+    }
+
+    /// Bytes of a type that is known at run time are copied as elements of that type are.
+    #[test]
+    fn bytes_are_copied_as_elements_are(case in case()) {
+        let case = Case { gap: 0, turned: false, ..case };
+        let data: Vec<u8> = case.data().iter().flat_map(|element| element.to_ne_bytes()).collect();
+        let bytes = |piece: &Vec<u16>| piece.iter().flat_map(|n| n.to_ne_bytes()).collect();
+        let expected: Vec<Vec<u8>> = case.expected(&case.data()).iter().map(bytes).collect();
+        let mut copies: Vec<_> = expected.iter().map(|piece| vec![0; piece.len()]).collect();
+        let mut outputs: Vec<&mut [u8]> = copies.iter_mut().map(|copy| &mut copy[..]).collect();
+        let shape = [case.rows, case.columns()];
+        case.split().copy_bytes(DType::Uint16, &shape, &data, &mut outputs, None).unwrap();
+        prop_assert_eq!(copies, expected);
+    }
 }
 
 #[test]
@@ -145,4 +175,203 @@ fn an_executor_is_lent_to_copies_in_new_memory() {
     plan.copy_with(&data, &mut [&mut even, &mut odd], &Backwards).unwrap();
     assert_eq!(copies, [&even[..], &odd[..]]);
     assert!(matches!(ViewMut::packed(&mut even, &[3]), Err(Error::SliceLen { .. })));
+}
+
+/// What the split by these lengths makes of 7 elements.
+fn sevenths<'a>(operator: Operator, lengths: impl Into<Lengths<'a>>) -> Result<Vec<i64>, Error> {
+    let shapes = Split::new(operator).lengths(lengths).shapes::<f32>(&[7])?;
+    Ok(shapes.iter().map(|shape| shape[0]).collect())
+}
+
+#[test]
+fn lengths_may_be_integers_of_any_type() {
+    let operators = [
+        Operator::Split1,
+        Operator::Split2,
+        Operator::Split13,
+        Operator::Split18,
+        Operator::SplitToSequence11,
+        Operator::SplitToSequence24,
+        Operator::VariadicSplit1,
+    ];
+    for operator in operators {
+        let expected = Ok(vec![2, 5]);
+        assert_eq!(sevenths(operator, &[2, 5]), expected);
+        assert_eq!(sevenths(operator, &[2u8, 5]), expected);
+        assert_eq!(sevenths(operator, &[2i16, 5][..]), expected);
+        assert_eq!(sevenths(operator, &[2isize, 5]), expected);
+        assert_eq!(sevenths(operator, &[2u64, 5]), expected);
+        assert_eq!(sevenths(operator, &vec![2usize, 5]), expected);
+        assert_eq!(sevenths(operator, &vec![2u32, 5].into_boxed_slice()), expected);
+    }
+    let each = sevenths(Operator::SplitToSequence11, Lengths::scalar(&3usize));
+    assert_eq!(each, Ok(vec![3, 3, 1]));
+}
+
+#[test]
+fn lengths_that_are_no_int64_are_refused() {
+    let large = sevenths(Operator::Split18, &[7, u64::MAX]);
+    assert_eq!(large, Err(Error::LengthNotInteger { output: 1, dtype: DType::Uint64 }));
+    let negative = sevenths(Operator::Split18, &[8i8, -1]);
+    assert_eq!(negative, Err(Error::LengthNegative { output: 1, expected: 0, actual: -1 }));
+    let floats = sevenths(Operator::Split18, &[2.0f32, 5.0]);
+    let (operator, actual) = (Operator::Split18, DType::Float);
+    assert_eq!(floats, Err(Error::LengthsDType { operator, actual, expected: "INT64" }));
+    assert_eq!(sevenths(Operator::Split1, &[2.0f32, 5.0]), Ok(vec![2, 5]));
+}
+
+#[test]
+fn copies_fill_memory_that_holds_no_values_yet() {
+    let data: Vec<u16> = (0..12).collect();
+    let input = View::packed(&data, &[3, 4]).unwrap();
+    let split = Split::new(Operator::VariadicSplit1).axis(1).lengths(&[1, 3]);
+    let (mut column, mut others) = ([MaybeUninit::uninit(); 3], [MaybeUninit::uninit(); 9]);
+    let check = |column: &[MaybeUninit<u16>], others: &[MaybeUninit<u16>]| {
+        // SAFETY: the copy says that it has written them.
+        let value = |slot: &MaybeUninit<u16>| unsafe { slot.assume_init() };
+        assert!(column.iter().map(value).eq([0, 4, 8]));
+        assert!(others.iter().map(value).eq([1, 2, 3, 5, 6, 7, 9, 10, 11]));
+    };
+    let mut outputs = [
+        ViewMut::strided_uninit(&mut column, 0, &[3, 1], &[1, 1]).unwrap(),
+        ViewMut::packed_uninit(&mut others, &[3, 3]).unwrap(),
+    ];
+    split.copy(&input, &mut outputs).unwrap();
+    check(&column, &others);
+
+    let (mut column, mut others) = ([MaybeUninit::uninit(); 3], [MaybeUninit::uninit(); 9]);
+    let plan = split.plan(&input).unwrap();
+    let short = plan.copy_uninit(&data, &mut [&mut column, &mut others[..8]], None);
+    assert_eq!(short, Err(Error::SliceLen { expected: 9, actual: 8 }));
+    plan.copy_uninit(&data, &mut [&mut column, &mut others], None).unwrap();
+    check(&column, &others);
+}
+
+#[test]
+fn bytes_that_do_not_hold_a_tensor_are_refused() {
+    let split = Split::new(Operator::OpenVinoSplit1).num_outputs(2);
+    let copy = |input: &[u8], outputs: &mut [&mut [u8]]| {
+        split.copy_bytes(DType::Float, &[2], input, outputs, None)
+    };
+    let (mut a, mut b) = ([9; 4], [9; 5]);
+    let which = Which::Input;
+    let short = copy(&[1; 7], &mut [&mut a, &mut b]);
+    assert_eq!(short, Err(Error::DataBytes { which, expected: 8, actual: 7 }));
+    let absent = copy(&[], &mut [&mut a, &mut b]);
+    assert_eq!(absent, Err(Error::NullField { which, field: "data" }));
+    let small = copy(&[1; 8], &mut [&mut a, &mut b[..3]]);
+    let which = Which::Output(1);
+    assert_eq!(small, Err(Error::DataBytes { which, expected: 4, actual: 3 }));
+    assert!(matches!(copy(&[1; 8], &mut [&mut a]), Err(Error::NumOutputsGiven { .. })));
+    assert_eq!((a, b), ([9; 4], [9; 5]));
+    copy(&[1; 8], &mut [&mut [], &mut b]).unwrap();
+    assert_eq!((a, b), ([9; 4], [1, 1, 1, 1, 9]));
+    copy(&[2; 9], &mut [&mut a, &mut []]).unwrap();
+    assert_eq!((a, b), ([2; 4], [1, 1, 1, 1, 9]));
+}
+
+/// As many parts as outputs are given, where the operator has no other number.
+#[test]
+fn bytes_are_copied_to_as_many_outputs_as_are_given() {
+    let (mut a, mut b) = ([0], [0]);
+    let split = Split::new(Operator::Split13);
+    split.copy_bytes(DType::Bool, &[2], &[1, 2], &mut [&mut a, &mut b], None).unwrap();
+    assert_eq!((a, b), ([1], [2]));
+}
+
+#[test]
+fn slices_of_other_lengths_are_refused() {
+    let mut data = [0u8; 5];
+    let pieces = Split::unbind(0).slices_mut(&mut data, &[2, 3]);
+    assert_eq!(pieces, Err(Error::SliceLen { expected: 6, actual: 5 }));
+}
+
+#[test]
+fn pieces_that_are_unbound_have_no_axis() {
+    let data: Vec<u32> = (0..24).collect();
+    let rows = Split::unbind(1).views(&View::packed(&data, &[2, 3, 4]).unwrap()).unwrap();
+    assert_eq!(rows.len(), 3);
+    assert_eq!((rows[2].shape(), rows[2].strides()), (&[2, 4][..], &[12, 1][..]));
+    assert_eq!(rows[2].to_vec(), [8, 9, 10, 11, 20, 21, 22, 23]);
+}
+
+#[cfg(feature = "rayon")]
+#[test]
+fn rayon_runs_every_task_once() {
+    use libsplit::{Executor, Rayon};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    for count in [0, 1, 100] {
+        let ran: Vec<_> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+        let task = |index: usize| {
+            ran[index].fetch_add(1, Ordering::Relaxed);
+        };
+        Rayon.parallel_for(count, &task).unwrap();
+        assert!(ran.iter().all(|times| times.load(Ordering::Relaxed) == 1));
+    }
+    assert!(Rayon.max_tasks() > 0);
+}
+
+#[cfg(feature = "ndarray")]
+mod ndarrays {
+    use super::*;
+    use ndarray::{s, Array, Array3, ArrayViewD, Axis, IxDyn};
+
+    /// An array with axes of up to 3, in this order, some of them backwards.
+    fn turned(data: &[u16], case: ([usize; 3], usize, [bool; 3])) -> ArrayViewD<'_, u16> {
+        const ORDERS: [[usize; 3]; 6] =
+            [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+        let (shape, order, backwards) = case;
+        let array = ArrayViewD::from_shape(IxDyn(&shape), data).unwrap();
+        let mut array = array.permuted_axes(IxDyn(&ORDERS[order]));
+        for axis in (0..3).filter(|axis| backwards[*axis]) {
+            array.invert_axis(Axis(axis));
+        }
+        array
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+        /// What an array holds is what its view holds, and the array of that view.
+        #[test]
+        fn arrays_are_views_and_views_arrays(
+            shape in [0usize..4, 0usize..4, 0usize..4],
+            order in 0usize..6,
+            backwards in any::<[bool; 3]>(),
+        ) {
+            let data: Vec<u16> = (0..).take(shape.iter().product()).collect();
+            let array = turned(&data, (shape, order, backwards));
+            let view = View::try_from(array.clone()).unwrap();
+            prop_assert_eq!(view.to_vec(), array.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(&ArrayViewD::try_from(&view).unwrap(), &array);
+            let rows = Split::unbind(1).views(&view).unwrap();
+            prop_assert_eq!(rows.len(), array.len_of(Axis(1)));
+            for (row, expected) in rows.iter().zip(array.axis_iter(Axis(1))) {
+                prop_assert_eq!(ArrayViewD::try_from(row).unwrap(), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn arrays_with_gaps_are_refused() {
+        let array = Array3::<f32>::zeros((2, 3, 4));
+        assert_eq!(View::try_from(array.slice(s![.., ..2, ..])), Err(Error::ArrayGaps));
+        assert_eq!(View::try_from(array.slice(s![.., .., ..;2])), Err(Error::ArrayGaps));
+        assert_eq!(View::try_from(array.broadcast((2, 2, 3, 4)).unwrap()), Err(Error::ArrayGaps));
+        assert_eq!(View::try_from(array.slice(s![1, .., ..])).unwrap().shape(), [3, 4]);
+    }
+
+    #[test]
+    fn views_of_few_or_repeated_elements_are_arrays() {
+        let data = [1u8, 2, 3];
+        let one = View::strided(&data, 2, &[], &[]).unwrap();
+        assert_eq!(ArrayViewD::try_from(&one).unwrap(), Array::from_elem(IxDyn(&[]), 3));
+        let repeated = View::strided(&data, 1, &[2, 2], &[0, 1]).unwrap();
+        let array = ArrayViewD::try_from(&repeated).unwrap();
+        assert!(array.iter().eq(&[2, 3, 2, 3]));
+        let wide = View::strided(&data, 0, &[1, 3], &[i64::MIN, 1]).unwrap();
+        assert!(ArrayViewD::try_from(&wide).unwrap().iter().eq(&data));
+        let none = View::strided(&data, 0, &[0, 3], &[i64::MIN, -7]).unwrap();
+        assert_eq!(ArrayViewD::try_from(&none).unwrap().shape(), [0, 3]);
+    }
 }

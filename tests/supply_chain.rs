@@ -52,9 +52,15 @@ impl Dependency {
     }
 }
 
+/// What is built with all features.
 fn metadata() -> Metadata {
+    metadata_with(&["--all-features"])
+}
+
+fn metadata_with(features: &[&str]) -> Metadata {
     let cargo = Command::new(env!("CARGO"))
-        .args(["metadata", "--locked", "--all-features", "--format-version=1"])
+        .args(["metadata", "--locked", "--format-version=1"])
+        .args(features)
         .args(["--filter-platform", env!("LIBSPLIT_TARGET")])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
@@ -94,14 +100,28 @@ fn allowed_licences() -> Vec<String> {
     serde_json::from_str(list).unwrap()
 }
 
-#[test]
-fn the_library_needs_three_packages() {
-    let metadata = metadata();
+/// What the library itself asks for, with these features.
+fn needed(features: &[&str]) -> BTreeSet<String> {
+    let metadata = metadata_with(features);
     let library = metadata.id("libsplit");
     let node = metadata.resolve.nodes.iter().find(|node| node.id == library).unwrap();
     let needed = node.deps.iter().filter(|dependency| dependency.is_normal());
-    let needed: BTreeSet<_> = needed.map(|of| &*metadata.package(&of.pkg).name).collect();
-    assert_eq!(needed, BTreeSet::from(["half", "num-complex", "thiserror"]));
+    needed.map(|of| metadata.package(&of.pkg).name.clone()).collect()
+}
+
+#[test]
+fn the_library_needs_three_packages() {
+    let three = ["half", "num-complex", "thiserror"].map(String::from);
+    assert_eq!(needed(&[]), BTreeSet::from(three.clone()));
+    assert_eq!(needed(&["--no-default-features", "--features=capi"]), BTreeSet::from(three));
+}
+
+#[test]
+fn features_need_the_package_of_their_name() {
+    for feature in ["ndarray", "rayon"] {
+        let with = needed(&["--features", feature]);
+        assert_eq!(with.difference(&needed(&[])).collect::<Vec<_>>(), [feature]);
+    }
 }
 
 #[test]
