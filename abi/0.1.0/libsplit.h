@@ -809,8 +809,8 @@ libsplit_status libsplit_plan_init(struct libsplit_plan *plan,
  * libsplit_plan_copy() does what libsplit_copy() does, by a plan: copies every wanted piece of the
  * tensor at 'input' to its output.
  *
- * 'input' is the address of the input's element [0, ..., 0], outputs[i] that of output i; the
- * entry of a piece that is not wanted or has no elements is not looked at. How much memory there is
+ * 'input' is the address of the input's element [0, ..., 0], entry i of 'outputs' that of output i; the
+ * one of a piece that is not wanted or has no elements is not looked at. How much memory there is
  * is not asked: the plan's numbers are relied on. Overlaps are refused as by libsplit_copy().
  * 'executor' and 'error' may be NULL.
  *
