@@ -156,7 +156,7 @@ class Program(unittest.TestCase):
                          {"libsplit", "1 thread", "memcpy", "numpy",
                           *FlatCopy.all(Native(BUILD / "bench/bench_native.so"))})
         self.assertTrue(all(float(row["median_ns"]) > 0 for row in rows))
-        self.assertIn("| libsplit | copy ", tables)
+        self.assertIn("| libsplit | copy, lengths int64 ", tables)
         self.assertIn("## Losses", tables)
         self.assertIn(tables, done.stdout)
 
