@@ -41,6 +41,7 @@ impl Turned {
             for row in (0..self.rows).step_by(ROWS) {
                 let rows = ROWS.min(self.rows - row);
                 let source = self.source.wrapping_add(at / F);
+                let count = (columns.end - at).div_ceil(F);
                 // SAFETY: the caller's promise; there is room for so many rows of so many bytes.
                 unsafe {
                     Columns {
@@ -48,8 +49,8 @@ impl Turned {
                         step: wrapped(self.step),
                         rows,
                         unit: 1,
-                        count: (columns.end - at).div_ceil(F),
-                        targets: once(Targets { first: Some(bytes), apart: ROWS, count: BYTES }),
+                        count,
+                        targets: once(Targets { first: Some(bytes), apart: ROWS, count }),
                     }
                     .copy(tuning.through_caches());
                     for column in columns.clone() {
@@ -58,6 +59,48 @@ impl Turned {
                         take(own, column % F, self.target.wrapping_add(ahead), rows / F);
                     }
                 }
+            }
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::{Tuning, Turned};
+    use crate::copy::signed;
+
+    const BYTES: usize = 64 << 10;
+
+    /// 4-bit elements, at every level, at the very end of what may be touched.
+    fn check(memory: &[Guarded; 2], first: usize, columns: usize, rows: usize) {
+        let row = (first + columns).div_ceil(2);
+        let step = row + 3;
+        let source = memory[0].place((rows - 1) * step + row, true);
+        let target = memory[1].place(columns * rows / 2, true);
+        let nibble = |bytes: *mut u8, at: usize| {
+            // SAFETY: within the memory, by the numbers above.
+            unsafe { bytes.add(at / 2).read() >> (at % 2 * 4) & 15 }
+        };
+        for tuning in Tuning::all() {
+            let turned = Turned { source, first, step: signed(step), rows, columns, target };
+            // SAFETY: source and target are as large as they need be.
+            unsafe { turned.copy::<2>(tuning) };
+            for column in 0..columns {
+                for row in 0..rows {
+                    let from = nibble(source.wrapping_add(row * step), first + column);
+                    assert_eq!(nibble(target, column * rows + row), from, "{columns} × {rows}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_columns_up_to_150() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for columns in 1..=150 {
+            for rows in [2, 16, 34, 130] {
+                check(&memory, columns % 2, columns, rows);
             }
         }
     }
