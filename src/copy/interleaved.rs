@@ -42,10 +42,6 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                     let is_long = count * apart >= MIN_STREAMED * LINE;
                     let past = tuning.scattered.filter(|_| is_long);
                     streams.run(tuning.kernels, past.map(|_| tuning.prefetch));
-                    // Nobody else has a store to wait for.
-                    if let Some(past) = past.filter(|_| tuning.non_temporal.is_none()) {
-                        (past.fence)();
-                    }
                 } else {
                     into_wider_rows(streams, apart, tuning);
                 }
