@@ -7,7 +7,7 @@ use libsplit::ffi::{
     libsplit_infer, libsplit_op, libsplit_params, libsplit_status, libsplit_task_fn,
     libsplit_tensor, libsplit_view,
 };
-use std::ffi::{c_char, c_void, CStr};
+use std::ffi::{c_void, CStr};
 use std::ptr::{null, null_mut};
 
 /// A descriptor of nothing: an output that is not wanted.
@@ -194,14 +194,7 @@ fn described(shape: &mut [i64]) -> libsplit_tensor {
 
 /// Runs a function of libsplit, whose error refuses the split.
 fn checked(call: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<()> {
-    let mut error = libsplit_error {
-        struct_size: size_of::<libsplit_error>(),
-        status: libsplit_status::OK,
-        output_index: -1,
-        expected: 0,
-        actual: 0,
-        message: [0 as c_char; 240],
-    };
+    let mut error = libsplit_error::INIT;
     if call(&raw mut error) == libsplit_status::OK {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use crate::rule::{extent, Lengths, Rule};
 use core::ffi::{c_void, CStr};
-use core::ptr::{null, null_mut};
+use core::ptr::null;
 use libsplit::ffi::{
     libsplit_copy, libsplit_count, libsplit_dtype, libsplit_error, libsplit_executor,
     libsplit_infer, libsplit_op, libsplit_params, libsplit_status, libsplit_tensor, libsplit_view,
@@ -39,20 +39,11 @@ impl Described {
 /// A packed tensor whose memory does not matter.
 pub fn shape_only(shape: &[i64], dtype: libsplit_dtype) -> libsplit_tensor {
     libsplit_tensor {
-        data: null_mut(),
-        data_bytes: 0,
         shape: shape.as_ptr().cast_mut(),
-        strides: null_mut(),
         rank: i32::try_from(shape.len()).unwrap_or(i32::MAX),
-        capacity: 0,
         dtype,
-        bit_offset: 0,
+        ..libsplit_tensor::ZERO
     }
-}
-
-/// The descriptor of an output that nobody wants: all zero.
-pub fn unwanted() -> libsplit_tensor {
-    libsplit_tensor { shape: null_mut(), ..shape_only(&[], libsplit_dtype(0)) }
 }
 
 /// What the operator gives: descriptors, and the memory for their shapes and strides.
@@ -230,14 +221,7 @@ impl Copy<'_> {
 pub fn attempt(
     call: impl FnOnce(*mut libsplit_error) -> libsplit_status,
 ) -> Result<(), Box<libsplit_error>> {
-    let mut error = libsplit_error {
-        struct_size: size_of::<libsplit_error>(),
-        status: libsplit_status::OK,
-        output_index: -1,
-        expected: 0,
-        actual: 0,
-        message: [0; 240],
-    };
+    let mut error = libsplit_error::INIT;
     match call(&raw mut error) {
         libsplit_status::OK => Ok(()),
         _ => Err(Box::new(error)),

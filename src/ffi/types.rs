@@ -306,6 +306,19 @@ pub struct libsplit_error {
     pub message: [c_char; 240],
 }
 
+impl libsplit_error {
+    /// What LIBSPLIT_ERROR_INIT is in C.
+    /// cbindgen:ignore
+    pub const INIT: Self = Self {
+        struct_size: size_of::<Self>(),
+        status: libsplit_status::OK,
+        output_index: -1,
+        expected: 0,
+        actual: 0,
+        message: [0; 240],
+    };
+}
+
 /// One task of a call: runs the part 'index' of the work behind 'task_ctx'. Never fails.
 pub type libsplit_task_fn = Option<unsafe extern "C" fn(task_ctx: *mut c_void, index: usize)>;
 

@@ -44,13 +44,10 @@ impl Attributes {
     fn lengths_attribute(&self, count: &[i64]) -> Option<libsplit_tensor> {
         (!self.lengths.is_empty()).then(|| libsplit_tensor {
             data: self.lengths.as_ptr().cast_mut().cast(),
-            data_bytes: 0,
             shape: count.as_ptr().cast_mut(),
-            strides: ptr::null_mut(),
             rank: 1,
-            capacity: 0,
             dtype: libsplit_dtype::INT64,
-            bit_offset: 0,
+            ..libsplit_tensor::ZERO
         })
     }
 

@@ -5,7 +5,6 @@ use crate::ort::Error;
 use crate::params::Attributes;
 use crate::tensor::{Input, Shape};
 use core::ffi::c_void;
-use core::ptr;
 use libsplit::ffi::{
     libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer,
     libsplit_params, libsplit_plan, libsplit_plan_copy, libsplit_plan_init, libsplit_plan_size,
@@ -31,18 +30,6 @@ pub struct Plan {
     words: Vec<u64>,
 }
 
-/// The descriptor of an output that nothing uses.
-const UNUSED: libsplit_tensor = libsplit_tensor {
-    data: ptr::null_mut(),
-    data_bytes: 0,
-    shape: ptr::null_mut(),
-    strides: ptr::null_mut(),
-    rank: 0,
-    capacity: 0,
-    dtype: libsplit_dtype(0),
-    bit_offset: 0,
-};
-
 impl Plan {
     /// Decides the split of this input by these lengths, if the node is given any. `finish` is given
     /// the plan, whose shapes are decided, with the call that is planned and its outputs.
@@ -63,7 +50,8 @@ impl Plan {
 
         let rank = input.shape.len();
         let mut shapes = vec![0i64; rank * attributes.outputs];
-        let mut outputs: SmallVec<[_; 16]> = SmallVec::from_elem(UNUSED, attributes.outputs);
+        let mut outputs: SmallVec<[_; 16]> =
+            SmallVec::from_elem(libsplit_tensor::ZERO, attributes.outputs);
         let extents = shapes.as_mut_ptr();
         for (index, output) in outputs.iter_mut().enumerate() {
             output.shape = extents.wrapping_add(index * rank);
@@ -97,7 +85,7 @@ impl Plan {
     ) {
         self.is_used = is_used.collect();
         for (output, _) in outputs.iter_mut().zip(&self.is_used).filter(|(_, is_used)| !**is_used) {
-            *output = UNUSED;
+            *output = libsplit_tensor::ZERO;
         }
     }
 
@@ -222,14 +210,7 @@ fn check_num_outputs(attributes: &Attributes, shape: &[i64]) -> Result<(), Error
 
 /// Calls a function of libsplit; its message becomes the error's.
 fn check(call: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<(), Error> {
-    let mut error = libsplit_error {
-        struct_size: size_of::<libsplit_error>(),
-        status: libsplit_status::OK,
-        output_index: -1,
-        expected: 0,
-        actual: 0,
-        message: [0; 240],
-    };
+    let mut error = libsplit_error::INIT;
     let status = call(&raw mut error);
     if status == libsplit_status::OK {
         return Ok(());

@@ -73,14 +73,11 @@ impl Input {
     pub fn descriptor(&self) -> libsplit_tensor {
         libsplit_tensor {
             data: self.data,
-            data_bytes: 0,
             shape: self.shape.as_ptr().cast_mut(),
-            strides: ptr::null_mut(),
             // Too many axes for an i32 are too many for libsplit, too.
             rank: i32::try_from(self.shape.len()).unwrap_or(i32::MAX),
-            capacity: 0,
             dtype: self.dtype,
-            bit_offset: 0,
+            ..libsplit_tensor::ZERO
         }
     }
 }
