@@ -35,6 +35,7 @@ mod level;
 mod merge;
 mod network;
 pub(super) mod pick;
+#[cfg_attr(not(feature = "avx512"), allow(dead_code))]
 pub(super) mod row_major;
 pub(super) mod rules;
 mod stream;
@@ -248,10 +249,12 @@ impl Kernels {
 /// The loops of a level: of the next lower one that this architecture has.
 pub(super) fn of_level(level: Level) -> &'static Kernels {
     match level {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
         Level::Vbmi => &x86_64::vbmi::VBMI,
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
         Level::Avx512 => &x86_64::avx512::AVX512,
+        #[cfg(all(target_arch = "x86_64", not(feature = "avx512")))]
+        Level::Avx512 | Level::Vbmi => &x86_64::avx2::AVX2,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => &x86_64::avx2::AVX2,
         #[cfg(target_arch = "aarch64")]
@@ -263,7 +266,7 @@ pub(super) fn of_level(level: Level) -> &'static Kernels {
 /// The loops of a level, and long runs by string instructions, where it has such.
 pub(super) fn with_strings(level: Level) -> &'static Kernels {
     match level {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
         Level::Vbmi => &x86_64::vbmi::VBMI_STRINGS,
         level => of_level(level),
     }

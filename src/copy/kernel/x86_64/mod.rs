@@ -2,8 +2,13 @@
 //! and its own tricks.
 
 pub(super) mod avx2;
+#[cfg(feature = "avx512")]
 pub(super) mod avx512;
+#[cfg(feature = "avx512")]
 mod permute;
+#[cfg(feature = "avx512")]
 mod piece_loops;
+#[cfg(feature = "avx512")]
 pub(super) mod vbmi;
+#[cfg(feature = "avx512")]
 mod weave;
