@@ -3,9 +3,8 @@
 //! The idea: the input is read in its own order, whatever the number of pieces; one piece after the
 //! other, its reads are a row apart, and CPUs are ahead of neither those nor the pages they are on.
 //!
-//! The trick for equal runs of one to eight lines: a loop for each number of lines, without a branch.
-//! The last line of a run overlaps the one before it. The targets of up to four pieces stay in
-//! registers. (More, four at a time over 2 KiB of each, were slower than piece by piece on Zen 4: eight of
+//! The tricks for equal runs of one to eight lines: the last line of a run overlaps the one before it,
+//! and the targets of up to four pieces stay in registers. (More, four at a time over 2 KiB of each, were slower than piece by piece on Zen 4: eight of
 //! 256 bytes .73 of the flat copy for .84.)
 //!
 //! # Safety
@@ -30,8 +29,8 @@ pub(in super::super) struct RowRun {
 const PIECES: usize = 4;
 const LINES: usize = 8;
 
-/// The loops of a level: by lines of a run, then by pieces.
-pub(super) type Loops = [[Loop; PIECES]; LINES];
+/// The loops of a level: by pieces.
+pub(super) type Loops = [Loop; PIECES];
 pub(super) type Loop = unsafe fn(&mut [RowRun], usize, usize);
 
 /// Copies the runs of `count` rows, `step` bytes apart, if they are such that it is worth it; whether
@@ -56,7 +55,6 @@ pub(super) unsafe fn row_major(
     if bytes < LINE || runs.iter().any(|run| run.bytes != bytes) {
         return false;
     }
-    let Some(loops) = loops.get(bytes.div_ceil(LINE) - 1) else { return false };
     let Some(run) = loops.get(runs.len() - 1) else { return false };
     // SAFETY: the caller's promise.
     unsafe { run(runs, step, count) };
@@ -82,12 +80,12 @@ unsafe fn long_runs(
     }
 }
 
-/// Copies the runs, of `K` lines or less, of `N` pieces.
+/// Copies the runs of `N` pieces.
 ///
 /// # Safety
-/// 1, 2; runs must be equal, and longer than `K - 1` lines.
+/// 1, 2; runs must be equal, and of a line at least.
 #[inline(always)]
-pub(super) unsafe fn lines<V: Vector, const P: usize, const K: usize, const N: usize>(
+pub(super) unsafe fn lines<V: Vector, const P: usize, const N: usize>(
     runs: &mut [RowRun],
     step: usize,
     count: usize,
@@ -103,8 +101,8 @@ pub(super) unsafe fn lines<V: Vector, const P: usize, const K: usize, const N: u
         for (source, target) in sources.iter_mut().zip(&mut targets) {
             // SAFETY: the caller's promise.
             unsafe {
-                for line in 0..K - 1 {
-                    copy_line::<V, P>(*source, *target, line * LINE);
+                for at in (0..last).step_by(LINE) {
+                    copy_line::<V, P>(*source, *target, at);
                 }
                 copy_line::<V, P>(*source, *target, last);
             }

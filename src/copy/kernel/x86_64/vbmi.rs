@@ -6,7 +6,7 @@
 
 use super::super::combine::LINE;
 use super::super::pick::{picked, picks, Pick, Picks, Register, Table};
-use super::super::row_major::{self, Loop, Loops, RowRun};
+use super::super::row_major::{self, Loops, RowRun};
 use super::super::vector::Vector;
 use super::super::{Deinterleave, Gather, Kernels, NextBlock};
 use super::piece_loops::{self, Ways};
@@ -155,25 +155,12 @@ unsafe fn deinterleave(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
-unsafe fn lines<const K: usize, const N: usize>(runs: &mut [RowRun], step: usize, count: usize) {
+unsafe fn lines<const N: usize>(runs: &mut [RowRun], step: usize, count: usize) {
     // SAFETY: the caller's promise.
-    unsafe { row_major::lines::<__m512i, 1, K, N>(runs, step, count) };
+    unsafe { row_major::lines::<__m512i, 1, N>(runs, step, count) };
 }
 
-const fn up_to_4<const K: usize>() -> [Loop; 4] {
-    [lines::<K, 1>, lines::<K, 2>, lines::<K, 3>, lines::<K, 4>]
-}
-
-static LOOPS: Loops = [
-    up_to_4::<1>(),
-    up_to_4::<2>(),
-    up_to_4::<3>(),
-    up_to_4::<4>(),
-    up_to_4::<5>(),
-    up_to_4::<6>(),
-    up_to_4::<7>(),
-    up_to_4::<8>(),
-];
+static LOOPS: Loops = [lines::<1>, lines::<2>, lines::<3>, lines::<4>];
 
 /// # Safety
 /// As [`row_major::row_major`].
