@@ -57,37 +57,6 @@ pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, by
     }
 }
 
-/// `N` bytes in their order, 32 at a time and then what is left: two stores to one line take the
-/// time of one.
-///
-/// # Safety
-/// As [`copy`], for `N` bytes.
-#[inline(always)]
-unsafe fn ascending<const N: usize>(source: *const u8, target: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        for at in (0..N / 32 * 32).step_by(32) {
-            chunk::<32>(source, target, at);
-        }
-        let part = |bytes: usize| (N & bytes > 0).then_some(N / (2 * bytes) * 2 * bytes);
-        if let Some(at) = part(16) {
-            chunk::<16>(source, target, at);
-        }
-        if let Some(at) = part(8) {
-            chunk::<8>(source, target, at);
-        }
-        if let Some(at) = part(4) {
-            chunk::<4>(source, target, at);
-        }
-        if let Some(at) = part(2) {
-            chunk::<2>(source, target, at);
-        }
-        if let Some(at) = part(1) {
-            chunk::<1>(source, target, at);
-        }
-    }
-}
-
 /// `N` bytes at an offset.
 ///
 /// # Safety
@@ -113,51 +82,59 @@ pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
     let whole = (count + 1).saturating_sub(div_ceil(N, unit));
     for at in 0..whole {
         // SAFETY: the caller's promise; rows are no shorter than units, so sources have as many.
-        unsafe { ascending::<N>(source.wrapping_add(at * step), target.add(at * unit)) };
+        unsafe { chunk::<N>(source.wrapping_add(at * step), target.add(at * unit), 0) };
     }
     gather.after(whole)
 }
 
-/// The same for units of any size from 32 bytes on: 32 at a time, and what is left up to a multiple
-/// of 8. Units are alike, so each takes the branches of the one before.
+/// Gathers units of more than `HALVES` times 32 bytes (half lines), and no more than one time more: so many, and the last 32.
 ///
 /// # Safety
-/// As [`super::Kernels::gather`].
+/// As [`super::Kernels::gather`]; units must be of 32 bytes and more.
 #[inline(always)]
-pub(super) unsafe fn gather_parts(gather: Gather) -> Gather {
+pub(super) unsafe fn gather_halves<const HALVES: usize>(gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
-    let bytes = unit.next_multiple_of(8);
-    let whole = count.saturating_sub(usize::from(bytes > unit));
-    for at in 0..whole {
-        let (mut from, mut to) = (source.wrapping_add(at * step), target.wrapping_add(at * unit));
-        // SAFETY: as above.
+    for at in 0..count {
+        let (from, to) = (source.wrapping_add(at * step), target.wrapping_add(at * unit));
+        // SAFETY: the caller's promise.
         unsafe {
-            for _ in 0..bytes / 32 {
-                chunk::<32>(from, to, 0);
-                (from, to) = (from.add(32), to.add(32));
+            for half in 0..HALVES {
+                chunk::<32>(from, to, half * 32);
             }
-            if bytes & 16 > 0 {
-                chunk::<16>(from, to, 0);
-                (from, to) = (from.add(16), to.add(16));
-            }
-            if bytes & 8 > 0 {
-                chunk::<8>(from, to, 0);
-            }
+            chunk::<32>(from, to, unit - 32);
         }
     }
-    gather.after(whole)
 }
 
-/// Gathers units of any size.
+/// The same for any number of halves. Units are alike, so each takes the branches of the one before.
+///
+/// # Safety
+/// As [`gather_halves`].
+#[inline(always)]
+pub(super) unsafe fn gather_parts(gather: Gather) {
+    let Gather { source, step, target, count, unit } = gather;
+    for at in 0..count {
+        let (from, to) = (source.wrapping_add(at * step), target.wrapping_add(at * unit));
+        // SAFETY: the caller's promise.
+        unsafe {
+            for half in (0..unit - 32).step_by(32) {
+                chunk::<32>(from, to, half);
+            }
+            chunk::<32>(from, to, unit - 32);
+        }
+    }
+}
+
+/// Gathers units of any size, each by `copy`.
 ///
 /// # Safety
 /// As [`super::Kernels::gather`].
-#[inline(always)]
-pub(super) unsafe fn gather_any(gather: Gather) {
+#[inline(never)]
+pub(super) unsafe fn gather_by(copy: unsafe fn(*const u8, *mut u8, usize), gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
         // SAFETY: the caller's promise.
-        unsafe { copy(source.wrapping_add(at * step), target.add(at * unit), unit) };
+        unsafe { copy(source.wrapping_add(at * step), target.wrapping_add(at * unit), unit) };
     }
 }
 
@@ -220,11 +197,9 @@ macro_rules! table {
             // SAFETY: the caller's promise.
             unsafe { loops::copy(source, target, bytes) };
         }
-        $(#[$feature])?
-        #[inline(never)]
         unsafe fn gather_any(gather: Gather) {
             // SAFETY: the caller's promise.
-            unsafe { loops::gather_any(gather) };
+            unsafe { loops::gather_by(copy, gather) };
         }
         $(#[$feature])?
         unsafe fn gather_over<const N: usize>(gather: Gather) {
@@ -232,9 +207,14 @@ macro_rules! table {
             unsafe { gather_any(loops::gather_over::<N>(gather)) };
         }
         $(#[$feature])?
+        unsafe fn gather_halves<const HALVES: usize>(gather: Gather) {
+            // SAFETY: the caller's promise.
+            unsafe { loops::gather_halves::<HALVES>(gather) };
+        }
+        $(#[$feature])?
         unsafe fn gather_parts(gather: Gather) {
             // SAFETY: the caller's promise.
-            unsafe { gather_any(loops::gather_parts(gather)) };
+            unsafe { loops::gather_parts(gather) };
         }
         $(#[$feature])?
         unsafe fn pack(packed: &mut Packed, runs: Runs) {
@@ -261,20 +241,12 @@ macro_rules! table {
                 gather_over::<4>,
                 gather_over::<8>,
                 gather_over::<16>,
-                gather_over::<20>,
                 gather_over::<32>,
                 gather_over::<40>,
                 gather_over::<48>,
-                gather_over::<56>,
-                gather_over::<64>,
-                gather_over::<72>,
-                gather_over::<80>,
-                gather_over::<88>,
-                gather_over::<96>,
-                gather_over::<104>,
-                gather_over::<112>,
-                gather_over::<120>,
-                gather_over::<128>,
+                gather_halves::<1>,
+                gather_halves::<2>,
+                gather_halves::<3>,
                 gather_parts,
             ],
             gather_any,

@@ -166,8 +166,7 @@ const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 pub(super) const COUNTS: [usize; 4] = [4, 3, 2, 1];
 
 /// The longest units of each of the loops that gather.
-const GATHERS: [usize; 20] =
-    [1, 2, 4, 8, 16, 20, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 1024];
+const GATHERS: [usize; 12] = [1, 2, 4, 8, 16, 32, 40, 48, 64, 96, 128, 1024];
 
 impl Gather {
     /// What is left after so many units.

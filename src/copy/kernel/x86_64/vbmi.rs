@@ -8,7 +8,7 @@ use super::super::combine::LINE;
 use super::super::pick::{picked, picks, Pick, Picks, Register, Table};
 use super::super::row_major::{self, Loops, RowRun};
 use super::super::vector::Vector;
-use super::super::{Deinterleave, Gather, Kernels, NextBlock};
+use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::piece_loops::{self, Ways};
 use super::{avx2, avx512, permute, weave};
 use core::arch::asm;
@@ -224,11 +224,6 @@ unsafe fn copy_string(source: *const u8, target: *mut u8, bytes: usize) {
 /// # Safety
 /// As [`Kernels::gather`].
 unsafe fn gather_strings(gather: Gather) {
-    let Gather { source, step, target, count, unit } = gather;
-    for at in 0..count {
-        // SAFETY: the caller's promise.
-        unsafe {
-            copy_string(source.wrapping_add(at * step), target.wrapping_add(at * unit), unit);
-        };
-    }
+    // SAFETY: the caller's promise.
+    unsafe { generic::gather_by(copy_string, gather) };
 }
