@@ -7,7 +7,7 @@
 
 use super::combine::LINE;
 use super::pick::Elements;
-use super::{generic, NonTemporal};
+use super::{generic, CopyBytes, NonTemporal};
 use crate::math::div_rem;
 
 /// `count` runs of `len` bits, each `step` bits from the one before.
@@ -52,13 +52,13 @@ const LONG: i64 = 8 * 256;
 /// The shortest, in bytes, that go past the caches: shorter ones are partial lines for the most part.
 const LEAST_PAST: i64 = 8 * LINE as i64;
 
-/// Appends runs to what is packed already.
+/// Appends runs to what is packed already, whole bytes by `copy`.
 ///
 /// # Safety
 /// The runs must be readable, and from the first byte of each on everything up to `readable`;
 /// there must be room for them.
 #[inline(always)]
-pub(super) unsafe fn pack<const FOLDS: bool>(packed: &mut Packed, runs: Runs) {
+pub(super) unsafe fn pack<const FOLDS: bool>(copy: CopyBytes, packed: &mut Packed, runs: Runs) {
     // A copy, which registers hold.
     let mut to = *packed;
     let mut rest = runs;
@@ -66,7 +66,7 @@ pub(super) unsafe fn pack<const FOLDS: bool>(packed: &mut Packed, runs: Runs) {
     unsafe {
         while rest.count > 0 && (to.bits > 0 || runs.len > SHORT) {
             rest.prefetch_next();
-            to.push_run(&rest);
+            to.push_run(copy, &rest);
             rest.skip(1);
         }
         // No closures here: they would be functions of no CPU level.
@@ -163,13 +163,13 @@ impl Packed {
     /// # Safety
     /// As [`pack`].
     #[inline(always)]
-    unsafe fn push_run(&mut self, runs: &Runs) {
+    unsafe fn push_run(&mut self, copy: CopyBytes, runs: &Runs) {
         // SAFETY: the caller's promise.
         unsafe {
             if runs.len <= SHORT {
                 self.push_short(runs);
             } else {
-                self.push_long(runs);
+                self.push_long(copy, runs);
             }
         }
     }
@@ -179,7 +179,7 @@ impl Packed {
     /// # Safety
     /// As [`pack`].
     #[inline(always)]
-    unsafe fn push_long(&mut self, runs: &Runs) {
+    unsafe fn push_long(&mut self, copy: CopyBytes, runs: &Runs) {
         let Runs { source, begin: at, len, readable, stores, is_past, .. } = *runs;
         let head = i64::from((8 - self.bits) % 8).min(len);
         let bytes = (len - head) / 8;
@@ -192,8 +192,8 @@ impl Packed {
             }
             let (from, by) = (byte(source, middle), middle & 7);
             match stores.filter(|_| is_past && bytes >= LEAST_PAST) {
-                Some(past) => shift_past(past, from, by, self.target, bytes as usize),
-                None => shift(from, by, self.target, bytes as usize),
+                Some(past) => shift_past(copy, past, from, by, self.target, bytes as usize),
+                None => shift(copy, from, by, self.target, bytes as usize),
             }
             self.target = self.target.add(bytes as usize);
             if tail > 0 {
@@ -237,24 +237,13 @@ impl Packed {
         };
         let count = runs.count.checked_div(fold.runs).unwrap_or(0) as usize;
         let count = count.min(words(runs.readable.saturating_sub(source as usize), fold.from));
-        let count = match fold.to {
-            1 | 2 | 4 => count,
-            to => count.min(words(self.room(), to)),
-        };
+        let count = count.min(words(self.room(), fold.to));
         // SAFETY: the caller's promise; as many words may be read, and written.
         unsafe {
-            match fold.to {
-                1 => fold.all(source, count, |at, word| self.target.add(at).write(word as u8)),
-                2 => fold.all(source, count, |at, word| {
-                    self.target.add(at * 2).cast::<u16>().write_unaligned((word as u16).to_le());
-                }),
-                4 => fold.all(source, count, |at, word| {
-                    self.target.add(at * 4).cast::<u32>().write_unaligned((word as u32).to_le());
-                }),
-                to => fold.all(source, count, |at, word| {
-                    // The bytes above are those of the next.
-                    self.target.add(at * to).cast::<u64>().write_unaligned(word.to_le());
-                }),
+            for at in 0..count {
+                let word = fold.one(word(source.add(at * fold.from)));
+                // The bytes above are those of the next.
+                self.target.add(at * fold.to).cast::<u64>().write_unaligned(word.to_le());
             }
             self.target = self.target.add(count * fold.to);
         }
@@ -327,26 +316,6 @@ impl Fold {
         })
     }
 
-    /// Folds `count` words and hands them to `store` by number.
-    ///
-    /// # Safety
-    /// All words must be readable.
-    #[inline(always)]
-    unsafe fn all(&self, source: *const u8, count: usize, store: impl Fn(usize, u64)) {
-        if self.from == 8 {
-            // The same again with a step that the compiler knows.
-            for at in 0..count {
-                // SAFETY: the caller's promise.
-                store(at, self.one(unsafe { word(source.add(at * 8)) }));
-            }
-            return;
-        }
-        for at in 0..count {
-            // SAFETY: the caller's promise.
-            store(at, self.one(unsafe { word(source.add(at * self.from)) }));
-        }
-    }
-
     #[inline(always)]
     fn one(&self, word: u64) -> u64 {
         let runs = word >> self.shift & self.mask;
@@ -361,6 +330,7 @@ impl Fold {
 /// As [`shift`]; the CPU must have the stores.
 #[inline(never)]
 unsafe fn shift_past(
+    copy: CopyBytes,
     past: &NonTemporal,
     source: *const u8,
     by: i64,
@@ -374,21 +344,21 @@ unsafe fn shift_past(
     unsafe {
         (past.shift)(source.add(head), by, target.add(head), lines);
         for part in [0..head, tail..bytes] {
-            shift(source.add(part.start), by, target.add(part.start), part.len());
+            shift(copy, source.add(part.start), by, target.add(part.start), part.len());
         }
     }
 }
 
-/// Copies bytes that begin at the bit `by` (0 to 7) of the first one.
+/// Copies bytes that begin at the bit `by` (0 to 7) of the first one, if that is 0 by `copy`.
 ///
 /// # Safety
 /// They must be readable at `source` and writable at `target`.
 #[inline(always)]
-unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
+unsafe fn shift(copy: CopyBytes, source: *const u8, by: i64, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise; where `by` is not 0, one byte more holds bits of theirs.
     unsafe {
         if by == 0 {
-            return generic::copy(source, target, bytes);
+            return copy(source, target, bytes);
         }
         if bytes < 8 {
             return store_short(short_word(source, bytes + 1) >> by, target, bytes);
@@ -413,7 +383,7 @@ unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
 #[inline(never)]
 unsafe fn store_short(word: u64, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise.
-    unsafe { generic::copy(word.to_le_bytes().as_ptr(), target, bytes) };
+    unsafe { generic::copy_rare(word.to_le_bytes().as_ptr(), target, bytes) };
 }
 
 /// [`shift`] of `N` words.

@@ -8,7 +8,7 @@
 use super::combine::LINE;
 use super::transpose::{by_units, Turns};
 use super::Kernels;
-use super::{Deinterleave, Gather, COUNTS, MAX_DEINTERLEAVED, WIDTHS};
+use super::{CopyBytes, Deinterleave, Gather, COUNTS, MAX_DEINTERLEAVED, WIDTHS};
 use crate::math::div_ceil;
 use core::mem::MaybeUninit;
 
@@ -42,6 +42,16 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             0 => {}
         }
     }
+}
+
+/// The same, not inlined: for what is rare.
+///
+/// # Safety
+/// As [`copy`].
+#[inline(never)]
+pub(super) unsafe fn copy_rare(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { copy(source, target, bytes) };
 }
 
 /// The first and the last `N` bytes, which cover everything up to `2 * N`.
@@ -130,7 +140,7 @@ pub(super) unsafe fn gather_parts(gather: Gather) {
 /// # Safety
 /// As [`super::Kernels::gather`].
 #[inline(never)]
-pub(super) unsafe fn gather_by(copy: unsafe fn(*const u8, *mut u8, usize), gather: Gather) {
+pub(super) unsafe fn gather_by(copy: CopyBytes, gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
         // SAFETY: the caller's promise.
@@ -186,20 +196,15 @@ const fn counts<T: Copy>() -> [unsafe fn(Deinterleave); COUNTS.len()] {
 
 /// Makes a table of the loops above for a level of CPU features.
 macro_rules! table {
-    ($(#[$feature:meta])? transpose: $transpose:expr, folds: $folds:expr,
+    ($(#[$feature:meta])? copy: $copy:expr, transpose: $transpose:expr, folds: $folds:expr,
      deinterleave_lines: $lines:expr, interleave: $interleave:expr,
      non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
             bits::{self, Packed, Runs}, generic as loops, Gather, Kernels,
         };
-        $(#[$feature])?
-        unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
-            // SAFETY: the caller's promise.
-            unsafe { loops::copy(source, target, bytes) };
-        }
         unsafe fn gather_any(gather: Gather) {
             // SAFETY: the caller's promise.
-            unsafe { loops::gather_by(copy, gather) };
+            unsafe { loops::gather_by($copy, gather) };
         }
         $(#[$feature])?
         unsafe fn gather_over<const N: usize>(gather: Gather) {
@@ -219,7 +224,7 @@ macro_rules! table {
         $(#[$feature])?
         unsafe fn pack(packed: &mut Packed, runs: Runs) {
             // SAFETY: the caller's promise.
-            unsafe { bits::pack::<$folds>(packed, runs) };
+            unsafe { bits::pack::<$folds>($copy, packed, runs) };
         }
         $(#[$feature])?
         unsafe fn take<const F: usize>(
@@ -232,7 +237,7 @@ macro_rules! table {
             unsafe { bits::take::<F>(source, place, target, bytes) };
         }
         Kernels {
-            copy,
+            copy: $copy,
             pack,
             take: [take::<2>, take::<4>],
             gather: [
@@ -270,6 +275,7 @@ const fn by_unit<const W: usize>() -> Turns {
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
 pub(super) static KERNELS: Kernels = table!(
+    copy: copy_rare,
     transpose: [by_unit::<1>(), by_unit::<2>(), by_unit::<4>(), by_unit::<8>(), by_unit::<16>()],
     folds: true,
     deinterleave_lines: None,

@@ -42,8 +42,15 @@ macro_rules! level {
         const fn turns<const W: usize, const N: usize>() -> Turns {
             Turns { line: turn::<W, N, true>, few: turn::<W, N, false> }
         }
+        #[$feature]
+        #[inline(never)]
+        unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { generic::copy(source, target, bytes) };
+        }
         generic::table!(
             #[$feature]
+            copy: copy,
             transpose: [
                 turns::<1, 16>(),
                 turns::<2, 8>(),

@@ -81,8 +81,7 @@ pub(super) const MAX_DEINTERLEAVED: usize = 16;
 
 /// The loops of one level of CPU features.
 pub(super) struct Kernels {
-    /// Copies contiguous bytes.
-    pub copy: unsafe fn(*const u8, *mut u8, usize),
+    pub copy: CopyBytes,
     /// Packs runs of bits.
     pub pack: unsafe fn(&mut Packed, Runs),
     /// Takes the elements at one place of 2, or 4, times as many bytes: of 4 bits, and of 2.
@@ -109,6 +108,9 @@ pub(super) struct Kernels {
     /// Stores that go past the caches, where the CPU has them.
     pub non_temporal: Option<NonTemporal>,
 }
+
+/// Copies contiguous bytes.
+pub(super) type CopyBytes = unsafe fn(*const u8, *mut u8, usize);
 
 /// Copies the runs of so many rows, so many bytes apart, or leaves them alone; whether it did.
 pub(super) type RowMajor = unsafe fn(&mut [RowRun], usize, usize) -> bool;

@@ -443,10 +443,10 @@ pub(super) unsafe fn buffered<const F: usize>(
     // SAFETY: the caller's promise; no more units than a step's are in the windows of one, and
     // there is room for the lanes of one.
     unsafe {
-        generic::copy(first, windows.as_mut_ptr().wrapping_add(before), pick.read(count));
+        generic::copy_rare(first, windows.as_mut_ptr().wrapping_add(before), pick.read(count));
         let source = windows.as_ptr().wrapping_offset(pick.begin.wrapping_neg());
         (pick.run)(pick, source, lanes.as_mut_ptr(), 1, 0);
-        generic::copy(lanes.as_ptr(), target, pick.bytes(count));
+        generic::copy_rare(lanes.as_ptr(), target, pick.bytes(count));
     }
 }
 

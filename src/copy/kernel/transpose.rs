@@ -232,26 +232,16 @@ unsafe fn stream(
             bytes += if is_followed { 0 } else { owed };
         } else if owed > 0 {
             let head = (LINE - owed).min(bytes);
-            copy_short(line, target, head);
+            generic::copy_rare(line, target, head);
             (line, target) = (line.add(head), target.add(head));
             bytes -= if is_followed { LINE } else { head };
         }
         let whole = bytes - bytes % LINE;
         (stores.stream)(line, target, whole);
         if whole < bytes {
-            copy_short(line.add(whole), target.add(whole), bytes - whole);
+            generic::copy_rare(line.add(whole), target.add(whole), bytes - whole);
         }
     }
-}
-
-/// Copies few bytes.
-///
-/// # Safety
-/// 2.
-#[inline(never)]
-unsafe fn copy_short(source: *const u8, target: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { generic::copy(source, target, bytes) };
 }
 
 /// Transposes a block of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line;
