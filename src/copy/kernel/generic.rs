@@ -7,9 +7,8 @@
 
 use super::combine::LINE;
 use super::transpose::{by_units, Turns};
-use super::Kernels;
-use super::{CopyBytes, Deinterleave, Gather, COUNTS, MAX_DEINTERLEAVED, WIDTHS};
-use crate::math::div_ceil;
+
+use super::{CopyBytes, Gather, Kernels};
 use core::mem::MaybeUninit;
 
 /// Copies contiguous bytes.
@@ -80,19 +79,26 @@ pub(super) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, a
     }
 }
 
-/// Gathers units of at most `N` bytes, `N` at a time: what is too much is overwritten by the next
-/// unit. Returns the last units, where that would go past the end.
+/// Gathers units of at most `N` bytes, and more than half as many, `N` at a time: what is too much is
+/// overwritten by the next unit. Returns the last unit, where that would go past the end.
 ///
 /// # Safety
 /// As [`super::Kernels::gather`].
 #[inline(always)]
 pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
     let Gather { source, step, target, count, unit } = gather;
-    // So many units from the end on there are `N` bytes left.
-    let whole = (count + 1).saturating_sub(div_ceil(N, unit));
-    for at in 0..whole {
+    let whole = count.saturating_sub(usize::from(unit < N));
+    let one = |at: usize| {
         // SAFETY: the caller's promise; rows are no shorter than units, so sources have as many.
-        unsafe { chunk::<N>(source.wrapping_add(at * step), target.add(at * unit), 0) };
+        unsafe { chunk::<N>(source.wrapping_add(at * step), target.wrapping_add(at * unit), 0) };
+    };
+    // By hand, for compilers would rather have a second loop for units that lie side by side.
+    let fours = whole & !3;
+    for at in (0..fours).step_by(4) {
+        (one(at), one(at + 1), one(at + 2), one(at + 3));
+    }
+    for at in fours..whole {
+        one(at);
     }
     gather.after(whole)
 }
@@ -146,52 +152,6 @@ pub(super) unsafe fn gather_by(copy: CopyBytes, gather: Gather) {
         // SAFETY: the caller's promise.
         unsafe { copy(source.wrapping_add(at * step), target.wrapping_add(at * unit), unit) };
     }
-}
-
-/// Deinterleaves the first `N` elements of rows.
-///
-/// # Safety
-/// As [`super::Kernels::deinterleave`].
-unsafe fn deinterleave<T: Copy, const N: usize>(rows_of: Deinterleave) {
-    let Deinterleave { source, step, targets, count, .. } = rows_of;
-    if step == N * size_of::<T>() {
-        // The same again with a step that the compiler knows.
-        for at in 0..count {
-            // SAFETY: as below.
-            unsafe { deinterleave_row::<T, N>(source.add(at * N * size_of::<T>()), &targets, at) };
-        }
-        return;
-    }
-    for at in 0..count {
-        // SAFETY: the caller's promise.
-        unsafe { deinterleave_row::<T, N>(source.add(at * step), &targets, at) };
-    }
-}
-
-/// # Safety
-/// As [`deinterleave`].
-#[inline(always)]
-unsafe fn deinterleave_row<T: Copy, const N: usize>(
-    row: *const u8,
-    targets: &[*mut u8; MAX_DEINTERLEAVED],
-    at: usize,
-) {
-    for (place, target) in targets.iter().enumerate().take(N) {
-        // SAFETY: the caller's promise; no alignment is assumed.
-        unsafe {
-            let element = row.add(place * size_of::<T>()).cast::<MaybeUninit<T>>().read_unaligned();
-            target.add(at * size_of::<T>()).cast::<MaybeUninit<T>>().write_unaligned(element);
-        }
-    }
-}
-
-/// By width, then by number of targets, for every level: elements that move one by one gain nothing
-/// from wider registers.
-pub(super) const DEINTERLEAVE: [[unsafe fn(Deinterleave); COUNTS.len()]; WIDTHS.len()] =
-    [counts::<u8>(), counts::<u16>(), counts::<u32>(), counts::<u64>(), counts::<u128>()];
-
-const fn counts<T: Copy>() -> [unsafe fn(Deinterleave); COUNTS.len()] {
-    [deinterleave::<T, 4>, deinterleave::<T, 3>, deinterleave::<T, 2>, deinterleave::<T, 1>]
 }
 
 /// Makes a table of the loops above for a level of CPU features.
@@ -256,7 +216,6 @@ macro_rules! table {
             ],
             gather_any,
             picks: None,
-            deinterleave: loops::DEINTERLEAVE,
             transpose: $transpose,
             longest: 0,
             permutes: |_, _, _| false,
@@ -271,6 +230,45 @@ pub(super) use table;
 
 const fn by_unit<const W: usize>() -> Turns {
     Turns { line: by_units::<W>, few: by_units::<W> }
+}
+
+/// Takes rows of two units, `T`, apart. (Compilers know how to.)
+///
+/// # Safety
+/// The rows must be readable, and the targets writable for a unit of each.
+unsafe fn pairs_of<T: Copy>(source: *const u8, [even, odd]: [*mut u8; 2], count: usize) {
+    let source = source.cast::<[MaybeUninit<T>; 2]>();
+    for at in 0..count {
+        // SAFETY: the caller's promise; no alignment is assumed.
+        unsafe {
+            let [first, second] = source.add(at).read_unaligned();
+            even.cast::<MaybeUninit<T>>().add(at).write_unaligned(first);
+            odd.cast::<MaybeUninit<T>>().add(at).write_unaligned(second);
+        }
+    }
+}
+
+/// [`pairs_of`] units of `width` bytes; whether there is a loop for them.
+///
+/// # Safety
+/// As [`pairs_of`].
+pub(in super::super) unsafe fn pairs(
+    source: *const u8,
+    targets: [*mut u8; 2],
+    width: usize,
+    count: usize,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match width {
+            1 => pairs_of::<u8>(source, targets, count),
+            2 => pairs_of::<u16>(source, targets, count),
+            4 => pairs_of::<u32>(source, targets, count),
+            8 => pairs_of::<u64>(source, targets, count),
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.

@@ -49,6 +49,7 @@ mod x86_64;
 use super::signed;
 use bits::{Packed, Runs};
 use cpu::Level;
+pub(super) use generic::pairs;
 use pick::Picks;
 use row_major::RowRun;
 use transpose::{Transpose, Turns};
@@ -89,8 +90,6 @@ pub(super) struct Kernels {
     /// By [`GATHERS`].
     gather: [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),
-    /// By width, then by [`COUNTS`].
-    deinterleave: [[unsafe fn(Deinterleave); COUNTS.len()]; WIDTHS.len()],
     pub deinterleave_lines: Option<DeinterleaveLines>,
     /// Elements of so many bytes and fewer are deinterleaved, whatever their width.
     longest: usize,
@@ -164,9 +163,6 @@ pub(super) struct NonTemporal {
 /// Bytes of the elements that are deinterleaved.
 const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// Numbers of targets that there are loops for, most first.
-pub(super) const COUNTS: [usize; 4] = [4, 3, 2, 1];
-
 /// The longest units of each of the loops that gather.
 const GATHERS: [usize; 12] = [1, 2, 4, 8, 16, 32, 40, 48, 64, 96, 128, 1024];
 
@@ -200,27 +196,6 @@ impl Kernels {
     /// Whether `len` elements of `width` bytes are, in rows `step` bytes apart.
     pub(super) fn deinterleaves(&self, len: usize, width: usize, step: usize) -> bool {
         Self::transposes(width) || (width <= self.longest && (self.permutes)(len, width, step))
-    }
-
-    /// Deinterleaves elements of `width` bytes to `len` targets, a number that there is a loop for.
-    ///
-    /// # Safety
-    /// Every element must be readable, and room for it writable at its target.
-    pub(super) unsafe fn deinterleave(&self, rows_of: Deinterleave, width: usize, len: usize) {
-        let kernels =
-            WIDTHS.iter().position(|w| *w == width).and_then(|w| self.deinterleave.get(w));
-        let len_at = COUNTS.iter().position(|l| *l == len);
-        let kernel = kernels.and_then(|kernels| kernels.get(len_at?));
-        if let Some(kernel) = kernel {
-            // SAFETY: the caller's promise.
-            return unsafe { kernel(rows_of) };
-        }
-        let Deinterleave { source, step, targets, count, .. } = rows_of;
-        for (at, target) in targets.into_iter().enumerate().take(len) {
-            let source = source.wrapping_add(at * width);
-            // SAFETY: the caller's promise.
-            unsafe { self.gather(width)(Gather { source, step, target, count, unit: width }) };
-        }
     }
 
     /// Whether there are loops that transpose units of `width` bytes.

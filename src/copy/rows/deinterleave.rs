@@ -1,12 +1,16 @@
 //! Elements of one width, deinterleaved to as many pieces.
 
 use super::super::kernel::combine::LINE;
-use super::super::kernel::{Deinterleave, COUNTS, MAX_DEINTERLEAVED};
+use super::super::kernel::{pairs, Deinterleave, Gather, MAX_DEINTERLEAVED};
 use super::group::Run;
 use super::{NextRows, Rows, Tuning};
-use crate::math::div_rem;
+use crate::math::{div_rem, parts};
 use core::ops::Range;
 use core::ptr::null_mut;
+
+/// Bytes of rows that are taken at a time where there are no loops by lines; and rows, at least.
+const BLOCK: usize = 16 << 10;
+const BLOCK_ROWS: usize = 64;
 
 impl Rows {
     /// Deinterleaves the first columns of some rows, `row` bytes apart: `width` bytes to each of some
@@ -119,24 +123,22 @@ impl Rows {
         }
     }
 
-    /// Deinterleaves to as many targets at a time as there is a loop for.
+    /// Takes one piece after the other from as many rows as stay in the first-level cache.
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`].
     unsafe fn deinterleave_each(&self, runs: &[Run], rows: &Range<usize>) {
-        if rows.is_empty() {
-            return;
-        }
-        let width = runs.first().map_or(0, |run| run.bytes);
-        let mut rows_of = self.rows_of(runs, rows);
-        let mut left = runs.len();
-        while left > 0 {
-            let now = COUNTS.into_iter().find(|len| *len <= left).unwrap_or(1);
+        if let [even, odd] = runs {
+            let Gather { source, step, target, unit, .. } = self.some_runs(even, rows);
+            let targets = [target, self.some_runs(odd, rows).target];
             // SAFETY: the caller's promise.
-            unsafe { self.tuning.kernels.deinterleave(rows_of, width, now) };
-            rows_of.targets.rotate_left(now);
-            rows_of.source = rows_of.source.wrapping_add(now * width);
-            left -= now;
+            if step == 2 * unit && unsafe { pairs(source, targets, unit, rows.len()) } {
+                return;
+            }
+        }
+        for rows in parts(rows.clone(), div_rem(BLOCK, self.row).0.max(BLOCK_ROWS)) {
+            // SAFETY: the caller's promise.
+            unsafe { self.gather(runs, &rows) };
         }
     }
 

@@ -297,6 +297,17 @@ impl Rows {
         }
     }
 
+    /// A piece's runs in some rows.
+    fn some_runs(&self, run: &Run, rows: &Range<usize>) -> Gather {
+        let all = self.runs(run);
+        Gather {
+            source: all.source.wrapping_add(rows.start * self.row),
+            target: all.target.wrapping_add(rows.start * run.bytes),
+            count: rows.len(),
+            ..all
+        }
+    }
+
     /// Copies some rows of pieces by loops that go row after row, if there are such for them; whether
     /// there were.
     ///
@@ -325,15 +336,8 @@ impl Rows {
     /// As [`Rows::copy_all`].
     unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
         for run in runs {
-            let all = self.runs(run);
-            let some = Gather {
-                source: all.source.wrapping_add(rows.start * self.row),
-                target: all.target.wrapping_add(rows.start * run.bytes),
-                count: rows.len(),
-                ..all
-            };
             // SAFETY: the caller's promise.
-            unsafe { (self.tuning.kernels.gather(run.bytes))(some) };
+            unsafe { (self.tuning.kernels.gather(run.bytes))(self.some_runs(run, rows)) };
         }
     }
 
