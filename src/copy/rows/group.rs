@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::super::kernel::{Kernels, MAX_DEINTERLEAVED};
-use super::combine::Buffers;
+use super::combine::fits;
 use super::Tuning;
 use core::ptr::null_mut;
 
@@ -71,7 +71,7 @@ impl Group {
     pub(super) fn is_short(&self) -> bool {
         let runs = self.runs().iter().map(|run| run.bytes);
         runs.clone().sum::<usize>() <= SHORT * self.len
-            && runs.max().is_some_and(|longest| longest <= Buffers::room(self.len))
+            && runs.max().is_some_and(fits)
     }
 
     fn are_alike(first: &Run, second: &Run, kernels: &Kernels) -> bool {

@@ -104,7 +104,7 @@ impl Nest<'_> {
         if unsafe { self.transpose(parts, &rows) } {
             return self.block.tuning.finish();
         }
-        let Rows { tuning, row, width, .. } = self.block;
+        let Rows { tuning, row, .. } = self.block;
         let mut group = Group::NONE;
         let mut all = parts.iter().peekable();
         self.next_group(&mut group, &mut all);
@@ -117,8 +117,7 @@ impl Nest<'_> {
                 return;
             }
         }
-        let block = if past { BLOCK_PAST } else { BLOCK };
-        let few = div_rem(block, width).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
+        let few = self.block.rows_within(if past { BLOCK_PAST } else { BLOCK });
         // What is one group reads the input in its order, and but once.
         let block = if is_one && (past || is_one_deinterleaved) { rows.len() } else { few };
         for rows in math::parts(rows, block) {
@@ -273,6 +272,11 @@ impl Rows {
                 }
             }
         }
+    }
+
+    /// How many rows make about so many bytes.
+    fn rows_within(&self, bytes: usize) -> usize {
+        div_rem(bytes, self.width).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS
     }
 
     /// What a piece has of each row.
