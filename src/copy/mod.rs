@@ -174,8 +174,8 @@ unsafe fn run_strided(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let joined = Joined::new(transfer);
-    let joined = joined.as_ref().map(|joined| joined.transfer(transfer));
+    let mut joined = Joined::NONE;
+    let joined = joined.join(transfer).map(|()| joined.transfer(transfer));
     // SAFETY: the caller's promise.
     unsafe { run_form(joined.as_ref().unwrap_or(transfer), executor, report) }
 }
