@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import pathlib
-from ctypes import POINTER, Structure, byref, c_char, c_double, c_int32, c_int64, c_long, c_size_t, \
+from ctypes import POINTER, Structure, byref, c_char, c_double, c_int32, c_int64, c_long, \
     c_size_t, c_uint32, c_void_p
 
 import numpy as np
