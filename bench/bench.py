@@ -30,7 +30,7 @@ import calls
 import report
 import workloads
 from competitors import PEERS, Case, FlatCopy, LibsplitCopy, MemcpyRows, Run
-from native import Libsplit, Native
+from native import POOLS, Libsplit, Native
 from workloads import Workload
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -183,7 +183,7 @@ def cpu(cpuinfo: pathlib.Path = pathlib.Path("/proc/cpuinfo")) -> str:
 
 
 def run(args: argparse.Namespace) -> report.Results:
-    native = Native(args.build / "bench/bench_native.so")
+    native = Native(args.build / "bench/bench_native.so", args.pool)
     everyone = competitors(args, native)
     libraries = [name for name, _ in args.library]
     today = time.strftime("%Y-%m-%d")
@@ -252,6 +252,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--competitors", type=names, metavar="NAMES",
                         help="beside libsplit, these alone, of flat, memcpy, " + ", ".join(PEERS))
     parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="1,2")
+    parser.add_argument("--pool", choices=POOLS, default="parked",
+                        help="whether its threads sleep between calls that are not close")
     parser.add_argument("--offsets", type=numbers, default=[0, 16], metavar="0,16",
                         help="of the outputs, in bytes from a 64-byte line")
     parser.add_argument("--seconds", type=float, help="for the rounds of one case")

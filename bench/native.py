@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import pathlib
-from ctypes import POINTER, Structure, byref, c_char, c_double, c_int32, c_int64, c_size_t, \
-    c_uint32, c_void_p
+from ctypes import POINTER, Structure, byref, c_char, c_double, c_int32, c_int64, c_long, \
+    c_size_t, c_uint32, c_void_p
 
 import numpy as np
 
@@ -69,12 +69,19 @@ def tensor(array: np.ndarray, packed: bool) -> Tensor:
                   capacity=array.ndim, dtype=DTYPES[array.dtype])
 
 
+# How often threads of a pool look for work before they sleep: for some 100 microseconds, or until the
+# next call has long come.
+POOLS = {"parked": 4_000, "spinning": 100_000}
+
+
 class Native:
     """bench_native.so: copies in C, a pool of threads, and the loop that times them."""
 
-    def __init__(self, path: pathlib.Path):
+    def __init__(self, path: pathlib.Path, pool: str = "parked"):
         self.library = ctypes.CDLL(str(path))
+        self.library.pool_new.argtypes = [c_uint32, c_long]
         self.library.pool_new.restype = c_void_p
+        self._looks = POOLS[pool]
         for name in ["time_copy", "time_flat", "time_rows"]:
             function = getattr(self.library, name)
             function.argtypes = [c_void_p, c_size_t]
@@ -84,7 +91,7 @@ class Native:
     def pool(self, threads: int) -> int | None:
         """A pool of so many threads, the caller's among them; None for one."""
         if threads not in self._pools:
-            self._pools[threads] = self.library.pool_new(threads)
+            self._pools[threads] = self.library.pool_new(threads, self._looks)
             if not self._pools[threads]:
                 raise OSError(f"no pool of {threads} threads could be made")
         return self._pools[threads]

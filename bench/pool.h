@@ -10,8 +10,11 @@
 
 struct pool;
 
-/* A pool of 'threads' threads, the caller's among them; NULL if they cannot be had. */
-struct pool *pool_new(unsigned threads);
+/*
+ * A pool of 'threads' threads, the caller's among them, which look for work so often before they go
+ * to sleep; NULL if they cannot be had.
+ */
+struct pool *pool_new(unsigned threads, long looks);
 void pool_free(struct pool *pool);
 
 /* A libsplit_parallel_for_fn. One caller at a time. */

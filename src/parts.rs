@@ -17,7 +17,7 @@ pub(crate) struct Part {
 }
 
 /// The most parts that fit on the stack.
-pub(crate) const FEW_PARTS: usize = 32;
+pub(crate) const FEW_PARTS: usize = 16;
 
 /// Some field of every structure of an array: a pointer each, `step` bytes apart.
 #[derive(Debug, Clone, Copy)]

@@ -19,8 +19,15 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// The pieces of a checked transfer, if all of them are columns of one matrix, and some neighbours.
-    pub(super) fn new(transfer: &Transfer<'_>) -> Option<Self> {
+    pub(super) const NONE: Self = Self {
+        parts: [Part { index: 0, offset: 0, len: 0, target: null_mut() }; MOST],
+        count: 0,
+        strides: [0; MAX_RANK],
+    };
+
+    /// Makes it the pieces of a checked transfer, if all of them are columns of one matrix, and some
+    /// neighbours: in place, for it takes some of the stack.
+    pub(super) fn join(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let Transfer { geometry, output_strides, parts, .. } = transfer;
         let mut first_parts = parts.iter();
         let (first, second) = (first_parts.next()?, first_parts.next()?);
@@ -28,19 +35,17 @@ impl Joined {
         let size = isize::try_from(geometry.dtype.bits() / 8).ok()?;
         let steps = isize::try_from(second.offset - first.offset).ok()?.checked_mul(size)?;
         let step = distance(&first, &second).checked_div(steps)?;
-        let strides =
-            strides(geometry, output_strides.get(first.index)?, i64::try_from(step).ok()?)?;
-        let none = Part { index: 0, offset: 0, len: 0, target: null_mut() };
-        let mut joined = Self { parts: [none; MOST], count: 0, strides };
+        let output = output_strides.get(first.index)?;
+        set_strides(&mut self.strides, geometry, output, i64::try_from(step).ok()?)?;
         let mut pieces = 0;
         for part in parts.iter() {
-            if !joined.is_column(geometry, output_strides.get(part.index)?, part.len) {
+            if !self.is_column(geometry, output_strides.get(part.index)?, part.len) {
                 return None;
             }
-            joined.push(Part { index: 0, ..part }, step.wrapping_mul(size))?;
+            self.push(Part { index: 0, ..part }, step.wrapping_mul(size))?;
             pieces += 1;
         }
-        (joined.count < pieces).then_some(joined)
+        (self.count < pieces).then_some(())
     }
 
     /// Whether an output of so many steps has the matrix' strides.
@@ -88,17 +93,21 @@ fn distance(from: &Part, to: &Part) -> isize {
     (to.target as isize).wrapping_sub(from.target as isize)
 }
 
-/// Strides of the matrix that an output is a column of, if it is one: its steps on the split axis are
-/// `step` apart, and those on some other axis further.
-fn strides(geometry: &Geometry<'_>, output: &[i64], step: i64) -> Option<[i64; MAX_RANK]> {
-    let mut strides = [0; MAX_RANK];
+/// Sets the strides of the matrix that an output is a column of, if it is one: its steps on the split
+/// axis are `step` apart, and those on some other axis further.
+fn set_strides(
+    strides: &mut [i64; MAX_RANK],
+    geometry: &Geometry<'_>,
+    output: &[i64],
+    step: i64,
+) -> Option<()> {
     let mut is_column = false;
     let mut output = output.iter();
-    for ((axis, extent), slot) in geometry.shape.iter().enumerate().zip(&mut strides) {
+    for ((axis, extent), slot) in geometry.shape.iter().enumerate().zip(strides) {
         let is_split = axis == geometry.axis;
         let own = if is_split && !geometry.keeps_axis { None } else { output.next() };
         *slot = if is_split { step } else { *own? };
         is_column |= !is_split && *extent > 1 && slot.unsigned_abs() > step.unsigned_abs();
     }
-    (is_column && step != 0).then_some(strides)
+    (is_column && step != 0).then_some(())
 }

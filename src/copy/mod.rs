@@ -93,8 +93,7 @@ pub(crate) unsafe fn run_small(
     }
 }
 
-/// Copies every part of a checked transfer, of which there are `count`, to its target. Few of them,
-/// of however many outputs, are listed first.
+/// Copies every part of a checked transfer, of which there are `count`, to its target.
 ///
 /// # Safety
 /// The input must be readable and every output writable over what was checked.
@@ -104,10 +103,27 @@ pub(crate) unsafe fn run(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    if count > FEW_PARTS && transfer.parts.count() / 4 < count {
-        // SAFETY: the caller's promise.
-        return unsafe { run_joined(transfer, executor, report) };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let all = transfer.parts.count();
+        if all == count || (count > FEW_PARTS && all / 4 < count) {
+            run_joined(transfer, executor, report)
+        } else {
+            run_listed(transfer, executor, report)
+        }
     }
+}
+
+/// Copies parts of more outputs, which are listed first, a few at a time.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // which takes some of the stack
+unsafe fn run_listed(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
     let mut all = transfer.parts.iter();
     loop {
         let mut parts = [const { MaybeUninit::<Part>::uninit() }; FEW_PARTS];
@@ -158,8 +174,8 @@ unsafe fn run_strided(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let joined = Joined::new(transfer);
-    let joined = joined.as_ref().map(|joined| joined.transfer(transfer));
+    let mut joined = Joined::NONE;
+    let joined = joined.join(transfer).map(|()| joined.transfer(transfer));
     // SAFETY: the caller's promise.
     unsafe { run_form(joined.as_ref().unwrap_or(transfer), executor, report) }
 }

@@ -10,8 +10,7 @@ use super::kernel::RowMajor;
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use super::{signed, wrapped};
-use crate::math::{self, div_ceil};
-use crate::shape::MAX_RANK;
+use crate::math::{self, div_ceil, div_rem};
 use core::iter::once;
 
 /// One axis of a copy: how many steps, and how far each goes in the input and the output.
@@ -64,6 +63,24 @@ impl Region<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.copy_runs(row, outer, tuning) };
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_planes(row, column, outer, tuning) };
+    }
+
+    /// Copies planes of a row and a column, or rows that stay apart where there is no column.
+    ///
+    /// # Safety
+    /// As [`Region::copy`].
+    #[inline(never)] // which takes some of the stack
+    unsafe fn copy_planes(
+        &self,
+        row: Axis,
+        column: Option<usize>,
+        outer: &[Axis],
+        tuning: Tuning,
+    ) {
+        let Self { source, target, unit, count, .. } = *self;
+        let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
         let mut planes = Odometer::new(outer, count, column);
         let column = column.and_then(|at| Some((at, outer.get(at)?)));
         let column = column.map(|(at, axis)| Axis { extent: extent_at(at, axis), ..*axis });
@@ -89,6 +106,7 @@ impl Region<'_> {
     ///
     /// # Safety
     /// As [`Region::copy`].
+    #[inline(never)] // as above
     unsafe fn copy_runs(&self, row: Axis, outer: &[Axis], tuning: Tuning) {
         let Self { source, target, unit, count, .. } = *self;
         let mut units = Units::whole(unit, row.from);
@@ -346,38 +364,67 @@ impl Plane {
     }
 }
 
-/// Walks over axes in row-major order, but for one of them, without a division a step.
+/// Walks over axes in row-major order, but for one of them, without a division a step of the innermost.
 struct Odometer<'a> {
     axes: &'a [Axis],
     /// Steps of the first axis.
     count: usize,
     skipped: Option<usize>,
-    index: [usize; MAX_RANK],
+    inner: Axis,
+    /// Steps left of the innermost axis, this one included, and how often it has been gone over.
+    left: usize,
+    turns: usize,
     from: isize,
     to: isize,
 }
 
 impl<'a> Odometer<'a> {
     fn new(axes: &'a [Axis], count: usize, skipped: Option<usize>) -> Self {
-        Self { axes, count, skipped, index: [0; MAX_RANK], from: 0, to: 0 }
+        let inner = Axis { extent: 1, from: 0, to: 0 };
+        let mut odometer =
+            Self { axes, count, skipped, inner, left: 1, turns: 0, from: 0, to: 0 };
+        if let Some(inner) = odometer.walked().next_back() {
+            (odometer.inner, odometer.left) = (inner, inner.extent);
+        }
+        odometer
+    }
+
+    fn walked(&self) -> impl DoubleEndedIterator<Item = Axis> + use<'a> {
+        let (count, skipped) = (self.count, self.skipped);
+        let of = move |(at, axis): (usize, &Axis)| {
+            let extent = if at == 0 { count } else { axis.extent };
+            (skipped != Some(at)).then_some(Axis { extent, ..*axis })
+        };
+        self.axes.iter().enumerate().filter_map(of)
     }
 
     /// On to the next position, unless this was the last.
     fn advance(&mut self) -> bool {
-        for (at, (axis, index)) in self.axes.iter().zip(&mut self.index).enumerate().rev() {
-            if self.skipped == Some(at) {
-                continue;
-            }
-            *index += 1;
-            self.from = self.from.wrapping_add(axis.from);
-            self.to = self.to.wrapping_add(axis.to);
-            if *index < if at == 0 { self.count } else { axis.extent } {
+        let back = |place: isize, step: isize, steps: usize| {
+            place.wrapping_sub(step.wrapping_mul(signed(steps)))
+        };
+        let Axis { extent, from, to } = self.inner;
+        self.left -= 1;
+        if self.left > 0 {
+            self.from = self.from.wrapping_add(from);
+            self.to = self.to.wrapping_add(to);
+            return true;
+        }
+        self.from = back(self.from, from, extent - 1);
+        self.to = back(self.to, to, extent - 1);
+        self.left = extent;
+        self.turns += 1;
+        let mut turns = self.turns;
+        for Axis { extent, from, to } in self.walked().rev().skip(1) {
+            let index;
+            (turns, index) = div_rem(turns, extent);
+            if index > 0 {
+                self.from = self.from.wrapping_add(from);
+                self.to = self.to.wrapping_add(to);
                 return true;
             }
-            let back = signed(*index);
-            *index = 0;
-            self.from = self.from.wrapping_sub(axis.from.wrapping_mul(back));
-            self.to = self.to.wrapping_sub(axis.to.wrapping_mul(back));
+            self.from = back(self.from, from, extent - 1);
+            self.to = back(self.to, to, extent - 1);
         }
         false
     }

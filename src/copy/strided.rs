@@ -36,23 +36,29 @@ pub(super) unsafe fn copy(
     tuning: Tuning,
     bytes: Range<usize>,
 ) {
+    let mut layout = Layout::of_elements(transfer, part, tuning);
+    layout.fill(transfer, part);
     // SAFETY: the caller's promise.
-    unsafe { Layout::new(transfer, part, tuning).copy(bytes) };
+    unsafe { layout.copy(bytes) };
 }
 
 impl Layout {
-    /// The layout of a checked piece that has elements, of a type of whole bytes.
-    pub(super) fn new(transfer: &Transfer<'_>, part: &Part, tuning: Tuning) -> Self {
-        let geometry = &transfer.geometry;
-        let size = geometry.dtype.bits() as usize / 8;
-        let mut layout = Self {
+    /// A checked piece that has elements, of a type of whole bytes, without its axes.
+    fn of_elements(transfer: &Transfer<'_>, part: &Part, tuning: Tuning) -> Self {
+        Self {
             source: transfer.source,
             target: part.target,
-            unit: size,
+            unit: transfer.geometry.dtype.bits() as usize / 8,
             axes: [Axis::default(); MAX_RANK],
             rank: 0,
             tuning,
-        };
+        }
+    }
+
+    /// Adds the axes: in place, for they take much of the stack.
+    fn fill(&mut self, transfer: &Transfer<'_>, part: &Part) {
+        let geometry = &transfer.geometry;
+        let size = self.unit;
         // Innermost first, as packed strides are counted.
         let (mut packed_from, mut packed_to) = (signed(size), signed(size));
         let output = transfer.output_strides.get(part.index);
@@ -68,16 +74,15 @@ impl Layout {
             }
             if is_split && part.offset > 0 {
                 let ahead = signed(usize_of(part.offset)).wrapping_mul(from);
-                layout.source = layout.source.wrapping_offset(ahead);
+                self.source = self.source.wrapping_offset(ahead);
             }
             packed_from = packed_from.wrapping_mul(signed(usize_of(input_extent)));
             packed_to = packed_to.wrapping_mul(signed(extent));
             if extent > 1 {
-                layout.push(Axis { extent, from, to });
+                self.push(Axis { extent, from, to });
             }
         }
-        layout.merge();
-        layout
+        self.merge();
     }
 
     /// Adds an axis outside of those there, or further in if its step in the output is smaller.
@@ -377,7 +382,8 @@ mod tests {
                 let mut cuts = cuts.map(|cut| cut.index(bytes));
                 cuts.sort_unstable();
                 for tuning in Tuning::all() {
-                        let layout = Layout::new(&transfer, &part, tuning);
+                        let mut layout = Layout::of_elements(&transfer, &part, tuning);
+                        layout.fill(&transfer, &part);
                         // SAFETY: memory is as large as the strides say.
                         let copied = unsafe {
                             begin.write_bytes(0xEE, out_bytes);

@@ -30,6 +30,7 @@ impl Turned {
     ///
     /// # Safety
     /// The bytes with elements of it must be readable, and its columns writable.
+    #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn copy<const F: usize>(&self, tuning: Tuning) {
         let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
         let bytes = bytes.as_mut_ptr().cast::<u8>();

@@ -81,6 +81,7 @@ const LEAST_PICKED: usize = 16;
 ///
 /// # Safety
 /// 1, 2; a fence must follow.
+#[inline(never)] // which takes some of the stack
 unsafe fn stream(pick: &Pick<1>, past: &NonTemporal, row: Row, ahead: isize) {
     let mut scratch = Scratch::<MOST>::NEW;
     let [mut lines]: [WriteCombining; 1] = scratch.share(&[row.target]);

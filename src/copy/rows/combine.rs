@@ -3,48 +3,76 @@
 
 use super::super::kernel::combine::Scratch;
 use super::super::kernel::NonTemporal;
-use super::group::{Run, MAX_GROUP};
-use super::Rows;
-use crate::math::{div_rem, parts};
+use super::group::Run;
+use super::{Rows, BLOCK_PAST};
+use crate::math::{div_ceil, div_rem, parts};
 use core::ops::Range;
 use core::ptr::null_mut;
 
-/// The buffers of a group: of 13 pieces, each has as many lines as it can use.
-pub(super) type Buffers = Scratch<{ 16 << 10 }>;
+/// Pieces that have a buffer at a time, and their buffers: as much of the stack as there is to spare.
+const MOST: usize = 8;
+type Buffers = Scratch<{ 4 << 10 }>;
+
+/// Whether runs of so many bytes fit into a buffer.
+pub(super) fn fits(run: usize) -> bool {
+    run <= Buffers::room(MOST)
+}
+
+/// Puts some rows of pieces where their runs say.
+type Put = unsafe fn(&Rows, &[Run], &Range<usize>);
 
 impl Rows {
-    /// Copies some rows of pieces past the caches, a buffer of each at a time, which `put` fills.
+    /// Copies some rows of pieces past the caches, by way of buffers which `put` fills.
     ///
     /// # Safety
-    /// As [`super::Nest::copy_all`]. Runs must not be longer than a buffer.
-    #[inline(never)] // which takes much of the stack
+    /// As [`super::Nest::copy_all`]. Runs must fit into a buffer.
     pub(super) unsafe fn combine(
         &self,
         past: &NonTemporal,
         runs: &[Run],
         rows: &Range<usize>,
-        put: unsafe fn(&Self, &[Run], &Range<usize>),
+        put: Put,
     ) {
-        if rows.is_empty() {
-            return;
+        // Those of more pieces stay in the second-level cache until all have had their turn.
+        let block = if runs.len() > MOST { self.rows_within(BLOCK_PAST) } else { rows.len() };
+        let some = div_ceil(runs.len(), div_ceil(runs.len(), MOST)).max(1);
+        for rows in parts(rows.clone(), block) {
+            for runs in runs.chunks(some) {
+                // SAFETY: the caller's promise.
+                unsafe { self.combine_some(past, runs, rows.clone(), put) };
+            }
         }
-        let mut targets = [null_mut(); MAX_GROUP];
+    }
+
+    /// The same of as many pieces as there are buffers.
+    ///
+    /// # Safety
+    /// As [`Rows::combine`].
+    #[inline(never)] // which takes much of the stack
+    unsafe fn combine_some(
+        &self,
+        past: &NonTemporal,
+        runs: &[Run],
+        rows: Range<usize>,
+        put: Put,
+    ) {
+        let mut targets = [null_mut(); MOST];
         for (slot, run) in targets.iter_mut().zip(runs) {
             *slot = run.target.wrapping_add(rows.start * run.bytes);
         }
         let mut scratch = Buffers::NEW;
         let targets = targets.get(..runs.len()).unwrap_or_default();
-        let mut lines = scratch.share::<MAX_GROUP>(targets);
+        let mut lines = scratch.share::<MOST>(targets);
         let longest = runs.iter().map(|run| run.bytes).max().unwrap_or(1);
         let turn = div_rem(Buffers::room(runs.len()), longest).0;
         let offset = runs.first().map_or(0, |run| run.offset);
-        for rows in parts(rows.clone(), turn) {
+        for rows in parts(rows, turn) {
             let first = rows.start;
             (past.prefetch)(
                 self.source.wrapping_add(rows.end * self.row + offset),
                 turn * self.row,
             );
-            let mut buffered = [Run::NONE; MAX_GROUP];
+            let mut buffered = [Run::NONE; MOST];
             for ((slot, run), lines) in buffered.iter_mut().zip(runs).zip(&mut lines) {
                 *slot = Run { target: lines.room().wrapping_sub(first * run.bytes), ..*run };
             }

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::super::kernel::{Kernels, MAX_DEINTERLEAVED};
-use super::combine::Buffers;
+use super::combine::fits;
 use super::Tuning;
 use core::ptr::null_mut;
 
@@ -39,8 +39,10 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn of(first: Run) -> Self {
-        Self { runs: [first; MAX_GROUP], len: 1 }
+    pub(super) const NONE: Self = Self { runs: [Run::NONE; MAX_GROUP], len: 0 };
+
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
     }
 
     pub(super) fn runs(&self) -> &[Run] {
@@ -69,7 +71,7 @@ impl Group {
     pub(super) fn is_short(&self) -> bool {
         let runs = self.runs().iter().map(|run| run.bytes);
         runs.clone().sum::<usize>() <= SHORT * self.len
-            && runs.max().is_some_and(|longest| longest <= Buffers::room(self.len))
+            && runs.max().is_some_and(fits)
     }
 
     fn are_alike(first: &Run, second: &Run, kernels: &Kernels) -> bool {
@@ -78,27 +80,20 @@ impl Group {
             && first.offset + first.bytes == second.offset
     }
 
-    pub(super) fn is_joined_by(&self, run: &Run, kernels: &Kernels) -> bool {
-        match self.runs() {
-            [.., last]
-                if self.len == 1
-                    || self.is_equal(kernels) == Self::are_alike(last, run, kernels) =>
-            {
-                self.len
-                    < if Self::are_alike(last, run, kernels) {
-                        MAX_DEINTERLEAVED
-                    } else {
-                        MAX_GROUP
-                    }
-            }
-            _ => false,
-        }
+    fn is_joined_by(&self, run: &Run, kernels: &Kernels) -> bool {
+        let [.., last] = self.runs() else { return true };
+        let is_alike = Self::are_alike(last, run, kernels);
+        (self.len == 1 || self.is_equal(kernels) == is_alike)
+            && self.len < if is_alike { MAX_DEINTERLEAVED } else { MAX_GROUP }
     }
 
-    pub(super) fn push(&mut self, run: Run) {
-        if let Some(slot) = self.runs.get_mut(self.len) {
+    /// Adds a run if it is copied together with those there are; whether it is.
+    pub(super) fn push_if_joined(&mut self, run: Run, kernels: &Kernels) -> bool {
+        let is_joined = self.is_joined_by(&run, kernels);
+        if let Some(slot) = self.runs.get_mut(self.len).filter(|_| is_joined) {
             *slot = run;
             self.len += 1;
         }
+        is_joined
     }
 }

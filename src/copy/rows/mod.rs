@@ -15,7 +15,8 @@ use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use super::{signed, usize_of};
 use crate::math::{self, div_rem};
-use crate::parts::{Part, Parts, Transfer};
+use crate::parts::{self, Part, Parts, Transfer};
+use core::iter::Peekable;
 use core::ops::Range;
 use core::ptr::null_mut;
 use core::slice::from_mut;
@@ -103,29 +104,30 @@ impl Nest<'_> {
         if unsafe { self.transpose(parts, &rows) } {
             return self.block.tuning.finish();
         }
-        let Rows { tuning, row, width, .. } = self.block;
-        let mut groups = self.groups(parts);
-        let Some(mut first) = groups.next() else { return };
-        let is_one = groups.next().is_none();
+        let Rows { tuning, row, .. } = self.block;
+        let mut group = Group::NONE;
+        let mut all = parts.iter().peekable();
+        self.next_group(&mut group, &mut all);
+        let is_one = all.peek().is_none();
         let past = tuning.non_temporal.is_some();
-        let is_one_deinterleaved = is_one && first.is_deinterleaved(tuning, row);
+        let is_one_deinterleaved = is_one && group.is_deinterleaved(tuning, row);
         if is_one && !is_one_deinterleaved && !past && self.is_one_block() && !self.is_apart() {
             // SAFETY: the caller's promise.
-            if unsafe { self.block.row_major(first.runs(), &rows) } {
+            if unsafe { self.block.row_major(group.runs(), &rows) } {
                 return;
             }
         }
-        let block = if past { BLOCK_PAST } else { BLOCK };
-        let few = div_rem(block, width).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS;
+        let few = self.block.rows_within(if past { BLOCK_PAST } else { BLOCK });
         // What is one group reads the input in its order, and but once.
         let block = if is_one && (past || is_one_deinterleaved) { rows.len() } else { few };
         for rows in math::parts(rows, block) {
             if is_one {
                 // SAFETY: as above.
-                unsafe { self.copy_group(&mut first, rows) };
+                unsafe { self.copy_group(&mut group, rows) };
                 continue;
             }
-            for mut group in self.groups(parts) {
+            let mut all = parts.iter().peekable();
+            while self.next_group(&mut group, &mut all) {
                 // SAFETY: as above.
                 unsafe { self.copy_group(&mut group, rows.clone()) };
             }
@@ -200,21 +202,13 @@ impl Nest<'_> {
         tuning.non_temporal.is_none() && tuning.kernels.row_major.is_some()
     }
 
-    /// The pieces in groups of those that are copied together.
-    fn groups<'b>(&'b self, parts: &Parts<'b>) -> impl Iterator<Item = Group> + 'b {
-        let Rows { tuning, .. } = self.block;
-        let mut runs = parts.iter().map(|part| self.block.run(&part));
-        let mut next = runs.next();
-        core::iter::from_fn(move || {
-            let mut group = Group::of(next?);
-            loop {
-                next = runs.next();
-                match next {
-                    Some(run) if group.is_joined_by(&run, tuning.kernels) => group.push(run),
-                    _ => return Some(group),
-                }
-            }
-        })
+    /// Makes a group the next pieces that are copied together; whether there are any.
+    fn next_group(&self, group: &mut Group, parts: &mut Peekable<parts::Iter<'_>>) -> bool {
+        group.clear();
+        let kernels = self.block.tuning.kernels;
+        let mut is_next = |part: &Part| group.push_if_joined(self.block.run(part), kernels);
+        while parts.next_if(&mut is_next).is_some() {}
+        !group.runs().is_empty()
     }
 
     /// Copies the bytes `range` of a piece to its packed target.
@@ -278,6 +272,11 @@ impl Rows {
                 }
             }
         }
+    }
+
+    /// How many rows make about so many bytes.
+    fn rows_within(&self, bytes: usize) -> usize {
+        div_rem(bytes, self.width).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS
     }
 
     /// What a piece has of each row.

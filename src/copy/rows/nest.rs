@@ -7,7 +7,6 @@ use crate::copy::strided::stride;
 use crate::copy::{signed, usize_of};
 use crate::math::div_rem;
 use crate::parts::{Part, Transfer};
-use crate::shape::MAX_RANK;
 use core::ops::Range;
 
 /// An input as blocks of rows.
@@ -18,7 +17,7 @@ pub(in super::super) struct Nest<'a> {
     /// How many there are.
     blocks: usize,
     /// Axes over them, innermost first; neighbours that continue each other are one.
-    axes: [Axis; MAX_RANK],
+    axes: [Axis; MOST_AXES],
     rank: usize,
 }
 
@@ -34,6 +33,8 @@ struct Axis {
     innermost: usize,
 }
 
+/// The most axes over blocks; of more, each piece is copied for itself.
+const MOST_AXES: usize = 12;
 /// Shorter blocks are not worth the way to the loops.
 const LEAST_BLOCK: usize = 512;
 /// Nor are those of which a piece has less than this worth going past the caches.
@@ -45,7 +46,7 @@ impl<'a> Nest<'a> {
     #[inline(never)]
     pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: Tuning) -> Option<Self> {
         let block = Rows::new(transfer, tuning);
-        let axes = [Axis::default(); MAX_RANK];
+        let axes = [Axis::default(); MOST_AXES];
         let mut nest = Self { transfer, block, blocks: 1, axes, rank: 0 };
         if transfer.is_packed() && transfer.output_strides.are_packed() {
             return Some(nest);
@@ -65,7 +66,7 @@ impl<'a> Nest<'a> {
             let from = nest.from(axis, packed);
             packed = packed.wrapping_mul(signed(usize_of(extent)));
             if extent > 1 {
-                nest.push(Axis { extent: usize_of(extent), from, innermost: axis });
+                nest.push(Axis { extent: usize_of(extent), from, innermost: axis })?;
             }
         }
         let bytes = nest.block.width * nest.block.count;
@@ -106,9 +107,9 @@ impl<'a> Nest<'a> {
         is_single || self.to(part, axis).is_none_or(|to| to == packed)
     }
 
-    /// Adds an axis outside of those there, or lengthens what it continues.
+    /// Adds an axis outside of those there, or lengthens what it continues; `None` if there are too many.
     #[inline(never)]
-    fn push(&mut self, axis: Axis) {
+    fn push(&mut self, axis: Axis) -> Option<()> {
         let Rows { count, row, width, .. } = self.block;
         let times = |step: isize, extent: usize| step.checked_mul(signed(extent));
         if let Some(last) = self.rank.checked_sub(1).and_then(|last| self.axes.get(last).copied()) {
@@ -119,7 +120,9 @@ impl<'a> Nest<'a> {
                 });
             self.blocks *= axis.extent;
             if continues {
-                return self.set(self.rank - 1, Axis { extent: last.extent * axis.extent, ..last });
+                let slot = self.axes.get_mut(self.rank - 1)?;
+                slot.extent *= axis.extent;
+                return Some(());
             }
         } else {
             let is_row = if count == 1 {
@@ -136,18 +139,13 @@ impl<'a> Nest<'a> {
                     self.block.row = axis.from.unsigned_abs();
                 }
                 self.block.count *= axis.extent;
-                return;
+                return Some(());
             }
             self.blocks *= axis.extent;
         }
-        self.set(self.rank, axis);
+        *self.axes.get_mut(self.rank)? = axis;
         self.rank += 1;
-    }
-
-    fn set(&mut self, at: usize, axis: Axis) {
-        if let Some(slot) = self.axes.get_mut(at) {
-            *slot = axis;
-        }
+        Some(())
     }
 
     fn axes(&self) -> &[Axis] {
@@ -172,7 +170,7 @@ impl<'a> Nest<'a> {
     pub(super) fn blocks(&self, rows: Range<usize>) -> Blocks<'_> {
         let number = div_rem(rows.start, self.block.count).0;
         let mut blocks =
-            Blocks { nest: self, rows, number, is_first: true, index: [0; MAX_RANK], from: 0 };
+            Blocks { nest: self, rows, number, is_first: true, index: [0; MOST_AXES], from: 0 };
         let mut number = number;
         for (axis, index) in self.axes().iter().zip(&mut blocks.index) {
             (number, *index) = div_rem(number, axis.extent);
@@ -189,7 +187,7 @@ pub(super) struct Blocks<'a> {
     rows: Range<usize>,
     /// The block's number, and its place on each axis.
     number: usize,
-    index: [usize; MAX_RANK],
+    index: [usize; MOST_AXES],
     is_first: bool,
     /// Bytes from the first of all blocks.
     from: isize,
