@@ -88,11 +88,10 @@ macro_rules! network {
         unsafe fn strip<const E: usize, const N: usize>(
             rows_of: &Deinterleave,
             tile: &network::Tile,
-            lines: usize,
-            past: Option<usize>,
+            size: network::Size,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { network::strip::<V, $parts, E, N>(rows_of, tile, lines, past) };
+            unsafe { network::strip::<V, $parts, E, N>(rows_of, tile, size) };
         }
         #[$feature]
         unsafe fn three<const PAST: bool>(
@@ -104,30 +103,14 @@ macro_rules! network {
             unsafe { three::deinterleave::<V, LINE_PARTS, PAST>(rows_of, orders, lines) };
         }
         const fn of<const E: usize, const N: usize>() -> network::Strip {
-            network::Strip { len: N, run: strip::<E, N> }
+            network::Strip { most: N, run: strip::<E, N> }
         }
         static STRIPS: network::Strips = network::Strips {
-            one: [of::<1, 1>(), of::<1, 2>(), of::<1, 3>(), of::<1, 4>()],
-            two: [of::<2, 1>(), of::<2, 2>(), of::<2, 3>(), of::<2, 4>()],
-            four: [of::<4, 1>(), of::<4, 2>(), of::<4, 3>(), of::<4, 4>()],
-            eight: [
-                of::<8, 1>(),
-                of::<8, 2>(),
-                of::<8, 3>(),
-                of::<8, 4>(),
-                of::<8, 5>(),
-                of::<8, 6>(),
-                of::<8, 7>(),
-                of::<8, 8>(),
-            ],
-            sixteen: [
-                of::<16, 4>(),
-                of::<16, 8>(),
-                of::<16, 10>(),
-                of::<16, 12>(),
-                of::<16, 14>(),
-                of::<16, 16>(),
-            ],
+            one: [of::<1, 1>(), of::<1, 2>(), of::<1, 4>()],
+            two: [of::<2, 1>(), of::<2, 2>(), of::<2, 4>()],
+            four: [of::<4, 1>(), of::<4, 2>(), of::<4, 4>()],
+            eight: [of::<8, 2>(), of::<8, 4>(), of::<8, 6>(), of::<8, 8>()],
+            sixteen: [of::<16, 4>(), of::<16, 8>(), of::<16, 16>()],
             three: [three::<false>, three::<true>],
         };
         /// # Safety
