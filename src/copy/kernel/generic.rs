@@ -95,7 +95,10 @@ pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
     // By hand, for compilers would rather have a second loop for units that lie side by side.
     let fours = whole & !3;
     for at in (0..fours).step_by(4) {
-        (one(at), one(at + 1), one(at + 2), one(at + 3));
+        one(at);
+        one(at + 1);
+        one(at + 2);
+        one(at + 3);
     }
     for at in fours..whole {
         one(at);

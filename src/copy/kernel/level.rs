@@ -88,7 +88,7 @@ macro_rules! network {
         unsafe fn strip<const E: usize, const N: usize>(
             rows_of: &Deinterleave,
             tile: &network::Tile,
-            size: network::Size,
+            size: &network::Size,
         ) {
             // SAFETY: the caller's promise.
             unsafe { network::strip::<V, $parts, E, N>(rows_of, tile, size) };

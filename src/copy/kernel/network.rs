@@ -64,7 +64,7 @@ impl Tile {
 /// past them. There it prefetches so many bytes with each line.
 pub(super) struct Strip {
     pub most: usize,
-    pub run: unsafe fn(&Deinterleave, &Tile, Size),
+    pub run: unsafe fn(&Deinterleave, &Tile, &Size),
 }
 
 /// How much a [`Strip`] makes.
@@ -225,12 +225,14 @@ unsafe fn all_columns(
         while let Some(strip) = strips.for_len(tile.columns, len - first) {
             let mut group = rows_of;
             group.source = rows_of.source.wrapping_add(first * width);
-            group.targets.rotate_left(first);
+            for (slot, target) in group.targets.iter_mut().zip(rows_of.targets.iter().skip(first)) {
+                *slot = *target;
+            }
             let now = strip.most.min(len - first);
             let soon = if first == 0 { div_rem(LINE, width).0 * rows_of.step } else { 0 };
-            // SAFETY: the caller's promise.
             let size = Size { len: now, lines: some, past: past.then_some(soon) };
-            unsafe { (strip.run)(&group, tile, size) };
+            // SAFETY: the caller's promise.
+            unsafe { (strip.run)(&group, tile, &size) };
             first += now;
         }
         rows_of.skip(div_rem(some * LINE, width).0, width);
@@ -247,7 +249,7 @@ unsafe fn all_columns(
 pub(super) unsafe fn strip<V: Vector, const P: usize, const E: usize, const N: usize>(
     rows_of: &Deinterleave,
     tile: &Tile,
-    size: Size,
+    size: &Size,
 ) {
     let step = rows_of.step * tile.rows;
     // Rows of nothing else.
@@ -256,9 +258,9 @@ pub(super) unsafe fn strip<V: Vector, const P: usize, const E: usize, const N: u
     unsafe {
         if is_packed {
             // The same with a step that the compiler knows.
-            strip_by::<V, P, E, N>(rows_of, LANE / E * N, tile, &size);
+            strip_by::<V, P, E, N>(rows_of, LANE / E * N, tile, size);
         } else {
-            strip_by::<V, P, E, N>(rows_of, step, tile, &size);
+            strip_by::<V, P, E, N>(rows_of, step, tile, size);
         }
     }
 }
