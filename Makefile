@@ -112,7 +112,10 @@ soak: build ## split at random from many threads for MINUTES, 10 if not given
 deny: toolchain ## check dependencies with cargo-deny, built first where it is missing
 	@echo "==> deny: $(DENY)"
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
-	@cargo deny --locked check $(DENY)
+	@for lock in $(wildcard Cargo.lock */Cargo.lock adapters/*/Cargo.lock); do \
+	    echo "==> deny: $$lock"; \
+	    cargo deny --locked --manifest-path "$${lock%lock}toml" check --config deny.toml $(DENY) || exit 1; \
+	done
 
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
