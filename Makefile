@@ -112,7 +112,11 @@ soak: build ## split at random from many threads for MINUTES, 10 if not given
 deny: toolchain ## check dependencies with cargo-deny, built first where it is missing
 	@echo "==> deny: $(DENY)"
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
-	@cargo deny --locked check $(DENY)
+	@for lock in $(wildcard Cargo.lock */Cargo.lock adapters/*/Cargo.lock); do \
+	    echo "==> deny: $$lock"; \
+	    cargo deny --locked --manifest-path "$${lock%lock}toml" --config deny.toml check \
+	        -A license-exception-not-encountered $(DENY) || exit 1; \
+	done
 
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
@@ -257,10 +261,10 @@ test-python-package: python
 	    out/python/*.whl
 	@cd python && "$(PYTHON)" -m mypy && "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
 
-# Once more: with sanitizers, and without AVX2.
+# Once more: with sanitizers, with loops for AVX2 alone, and without these.
 .PHONY: test-variants
 test-variants: toolchain $(cmake)
-	@for variant in address thread portable low; do \
+	@for variant in address thread avx2 portable low; do \
 	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
 	done
 

@@ -1,4 +1,5 @@
-//! What libsplit is made of, as `cargo metadata` has it: sources, licences, Rust versions.
+//! What libsplit, and what is built over it, is made of, as `cargo metadata` has it: sources, licences,
+//! Rust versions.
 //!
 //! These are the rules of `deny.toml` that need no network; `make deny` asks cargo-deny.
 
@@ -20,6 +21,8 @@ struct Package {
     id: String,
     name: String,
     license: Option<String>,
+    source: Option<String>,
+    manifest_path: PathBuf,
     rust_version: Option<String>,
 }
 
@@ -58,11 +61,16 @@ fn metadata() -> Metadata {
 }
 
 fn metadata_with(features: &[&str]) -> Metadata {
+    metadata_of(Path::new(env!("CARGO_MANIFEST_DIR")), features)
+}
+
+/// Of the workspace in a directory.
+fn metadata_of(directory: &Path, features: &[&str]) -> Metadata {
     let cargo = Command::new(env!("CARGO"))
         .args(["metadata", "--locked", "--format-version=1"])
         .args(features)
         .args(["--filter-platform", env!("LIBSPLIT_TARGET")])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(directory)
         .output()
         .unwrap();
     assert!(cargo.status.success(), "{}", String::from_utf8_lossy(&cargo.stderr));
@@ -93,11 +101,24 @@ impl Metadata {
     }
 }
 
-/// The licences that deny.toml allows.
-fn allowed_licences() -> Vec<String> {
+/// The licences that deny.toml allows to all packages, and to those that it names.
+fn allowed_licences() -> (Vec<String>, Vec<(&'static str, Vec<String>)>) {
     let rules = include_str!("../deny.toml");
-    let list = rules.split_once("[licenses]\nallow = ").unwrap().1.lines().next().unwrap();
-    serde_json::from_str(list).unwrap()
+    let list = |text: &str| serde_json::from_str(text).unwrap();
+    let all = rules.split_once("[licenses]\nallow = ").unwrap().1.lines().next().unwrap();
+    let of_package = |line: &'static str| {
+        let (name, allowed) = line.strip_prefix("    { crate = \"")?.split_once("\", allow = ")?;
+        Some((name, list(allowed.strip_suffix(" },")?)))
+    };
+    (list(all), rules.lines().filter_map(of_package).collect())
+}
+
+/// The directories of all workspaces: the library's, and those of what is built over it.
+fn workspaces() -> Vec<PathBuf> {
+    let mut locks = Vec::new();
+    files(Path::new(env!("CARGO_MANIFEST_DIR")), &|path| path.ends_with("Cargo.lock"), &mut locks);
+    assert!(locks.len() >= 5, "only {locks:?} found");
+    locks.iter().map(|lock| lock.parent().unwrap().to_owned()).collect()
 }
 
 /// What the library itself asks for, with these features.
@@ -142,56 +163,74 @@ fn nothing_that_the_library_needs_wants_a_newer_rust() {
 
 #[test]
 fn every_package_comes_from_the_registry_or_this_repository() {
-    let lock = include_str!("../Cargo.lock");
-    let sources: Vec<_> = lock.lines().filter(|line| line.starts_with("source = ")).collect();
-    for source in &sources {
-        assert!(source.starts_with("source = \"registry+"), "{source}");
-        assert!(source.ends_with("/crates.io-index\""), "{source}");
+    for directory in workspaces() {
+        let lock = std::fs::read_to_string(directory.join("Cargo.lock")).unwrap();
+        let sources: Vec<_> = lock.lines().filter(|line| line.starts_with("source = ")).collect();
+        for source in &sources {
+            assert!(source.starts_with("source = \"registry+"), "{source}");
+            assert!(source.ends_with("/crates.io-index\""), "{source}");
+        }
+        let without_source = lock.matches("[[package]]\n").count() - sources.len();
+        let metadata = metadata_of(&directory, &["--all-features"]);
+        let ours = metadata.packages.iter().filter(|package| package.source.is_none());
+        let ours: Vec<_> = ours.map(|package| &package.manifest_path).collect();
+        assert!(ours.iter().all(|path| path.starts_with(env!("CARGO_MANIFEST_DIR"))), "{ours:?}");
+        assert_eq!(without_source, ours.len(), "{}", directory.display());
     }
-    let without_source = lock.matches("[[package]]\n").count() - sources.len();
-    assert_eq!(without_source, metadata().workspace_members.len());
 }
 
 #[test]
 fn every_licence_of_what_is_built_is_allowed() {
-    let (metadata, allowed) = (metadata(), allowed_licences());
-    for package in metadata.made_of(&metadata.workspace_members) {
-        let name = &package.name;
-        let text = package.license.as_deref().unwrap_or_else(|| panic!("{name} has no licence"));
-        let licence = spdx::Expression::parse_mode(text, spdx::ParseMode::LAX).unwrap();
-        let fits =
-            licence.evaluate(|wanted| allowed.iter().any(|licence| *licence == wanted.to_string()));
-        assert!(fits, "{name} is under {text}; deny.toml allows {allowed:?}");
+    let (allowed, exceptions) = allowed_licences();
+    assert!(!exceptions.is_empty());
+    for directory in workspaces() {
+        let metadata = metadata_of(&directory, &["--all-features"]);
+        for package in metadata.made_of(&metadata.workspace_members) {
+            let name = &package.name;
+            let text =
+                package.license.as_deref().unwrap_or_else(|| panic!("{name} has no licence"));
+            let licence = spdx::Expression::parse_mode(text, spdx::ParseMode::LAX).unwrap();
+            let own = exceptions.iter().filter(|(of, _)| of == name);
+            let allowed: Vec<_> = own.flat_map(|(_, more)| more).chain(&allowed).collect();
+            let is_allowed = |licence: String| allowed.iter().any(|allowed| **allowed == licence);
+            let fits = licence.evaluate(|wanted| is_allowed(wanted.to_string()));
+            assert!(fits, "{name} is under {text}; deny.toml allows {allowed:?}");
+        }
     }
 }
 
-/// The build files, scripts and Python programs of this repository.
-fn scripts(directory: &Path, found: &mut Vec<PathBuf>) {
+/// The files of this repository that are wanted.
+fn files(directory: &Path, is_wanted: &dyn Fn(&Path) -> bool, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() {
             let is_ours = !["target", "build", "out"].contains(&name);
             if is_ours && (!name.starts_with('.') || name == ".ci") {
-                scripts(&path, found);
+                files(&path, is_wanted, found);
             }
-        } else if ["Makefile", "CMakeLists.txt", "run"].contains(&name)
-            || path
-                .extension()
-                .is_some_and(|kind| ["cmake", "py", "sh"].map(OsStr::new).contains(&kind))
-        {
+        } else if is_wanted(&path) {
             found.push(path);
         }
     }
+}
+
+/// Whether it is a build file, a script or a Python program.
+fn is_script(path: &Path) -> bool {
+    let is_named = |name: &&str| path.ends_with(name);
+    ["Makefile", "CMakeLists.txt", "run"].iter().any(is_named)
+        || path
+            .extension()
+            .is_some_and(|kind| ["cmake", "py", "sh"].map(OsStr::new).contains(&kind))
 }
 
 /// What Cargo.lock says is what is built, or the build fails.
 #[test]
 fn scripts_call_cargo_with_locked() {
     let commands = ["bench", "build", "check", "clippy", "doc", "install", "run", "rustc", "test"];
-    let (mut files, mut calls) = (Vec::new(), 0);
-    scripts(Path::new(env!("CARGO_MANIFEST_DIR")), &mut files);
-    for file in files {
+    let (mut found, mut calls) = (Vec::new(), 0);
+    files(Path::new(env!("CARGO_MANIFEST_DIR")), &is_script, &mut found);
+    for file in found {
         let text = std::fs::read_to_string(&file).unwrap();
         let code = text.lines().filter(|line| !line.contains("echo ") && !line.starts_with('#'));
         for line in code.map(|line| line.split("##").next().unwrap()) {

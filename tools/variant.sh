@@ -3,6 +3,7 @@
 #
 #   address    AddressSanitizer, and UndefinedBehaviorSanitizer in C; the Rust properties as well
 #   thread     ThreadSanitizer
+#   avx2       LIBSPLIT_AVX512=OFF, as it is delivered: the size of that, and its stack, are tested too
 #   portable   the loops for CPUs without AVX2
 #   low        thresholds so low that small cases cross them all
 #
@@ -14,7 +15,9 @@ variant=$1
 build=build/$variant
 sanitizer=$variant
 triple=$(rustc -vV | sed -n 's/^host: //p')
-export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
+build_type=RelWithDebInfo
+rust_cfg=
+flags=
 
 case $variant in
 address)
@@ -24,6 +27,13 @@ address)
 thread)
     c_flags=-fsanitize=thread
     tests='(plan|strides|sub_byte|parallel|neighbour|executors)[.]shared$|sanitizer'
+    ;;
+avx2)
+    build_type=Release
+    c_flags=
+    flags=-DLIBSPLIT_AVX512=OFF
+    tests='[.]shared$|[.]static$|needs_nothing'
+    sanitizer=
     ;;
 portable)
     rust_cfg='libsplit_level="portable"'
@@ -38,20 +48,23 @@ low)
     sanitizer=
     ;;
 *)
-    echo "error: $0 address|thread|portable|low" >&2
+    echo "error: $0 address|thread|avx2|portable|low" >&2
     exit 1
     ;;
 esac
+if [ $build_type != Release ]; then
+    export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true
+fi
 if [ -n "$sanitizer" ]; then
     # Frames in reports are those of the source only without LTO.
     export RUSTC_BOOTSTRAP=1 CARGO_PROFILE_RELEASE_LTO=false \
         RUSTFLAGS="-Zsanitizer=$sanitizer -Cunsafe-allow-abi-mismatch=sanitizer"
-else
+elif [ -n "$rust_cfg" ]; then
     export RUSTFLAGS="--cfg $rust_cfg"
 fi
 
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
-cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS="$c_flags" \
+cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=$build_type $flags -DCMAKE_C_FLAGS="$c_flags" \
     -DCMAKE_CXX_FLAGS="$c_flags" \
     -DLIBSPLIT_SANITIZER="$sanitizer" -DLIBSPLIT_CARGO_TARGET="$triple" \
     -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF

@@ -7,7 +7,7 @@ mod kernel;
 use kernel::combine::LINE;
 use kernel::cpu::{Cpu, Level};
 use kernel::rules::Rules;
-use kernel::{of_level, Deinterleave, Kernels, MAX_DEINTERLEAVED};
+use kernel::{of_level, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -252,7 +252,10 @@ fn deinterleave(
             });
         }
         if done == 0 {
-            kernels.deinterleave(rows, width, len);
+            for (at, target) in targets.into_iter().enumerate().take(len) {
+                let source = from.wrapping_add(at * width);
+                kernels.gather(width)(Gather { source, step, target, count, unit: width });
+            }
         }
     }
     if let Some(past) = &kernels.non_temporal {

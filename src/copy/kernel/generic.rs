@@ -1,6 +1,13 @@
 //! The loops, written once. They are inlined into the functions of each CPU level, where the
 //! compiler makes the most of its registers; nothing here names an instruction. Bytes are moved as
 //! `MaybeUninit`: elements may be pointers, or have padding.
+//!
+//! # Safety
+//! 1. The CPU must have the features of the function that a loop is inlined into.
+//! 2. The source must be readable and the target writable for the bytes; they do not overlap.
+//! 3. Of a [`Gather`] everything from the first unit to the end of the last must be readable, what lies
+//!    between them included, and the target writable for all; the step must be no less than a unit.
+//!    They do not overlap.
 
 // Inlining is the point: only then do these loops get the registers of the level they go into.
 #![allow(clippy::inline_always)]
@@ -14,10 +21,10 @@ use core::mem::MaybeUninit;
 /// Copies contiguous bytes.
 ///
 /// # Safety
-/// `source` must be readable and `target` writable for `bytes`; they do not overlap.
+/// 1, 2.
 #[inline(always)]
 pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
-    // SAFETY: both ends of every move lie within `bytes`.
+    // SAFETY: 1, 2; both ends of every move lie within `bytes`.
     unsafe {
         match bytes {
             129.. => {
@@ -46,20 +53,20 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
 /// The same, not inlined: for what is rare.
 ///
 /// # Safety
-/// As [`copy`].
+/// 2.
 #[inline(never)]
 pub(super) unsafe fn copy_rare(source: *const u8, target: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: 2, and no features.
     unsafe { copy(source, target, bytes) };
 }
 
 /// The first and the last `N` bytes, which cover everything up to `2 * N`.
 ///
 /// # Safety
-/// As [`copy`]; `bytes` must be from `N` to `2 * N`.
+/// 1, 2; `bytes` must be from `N` to `2 * N`.
 #[inline(always)]
 pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: 1, 2.
     unsafe {
         chunk::<N>(source, target, 0);
         chunk::<N>(source, target, bytes - N);
@@ -69,10 +76,10 @@ pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, by
 /// `N` bytes at an offset.
 ///
 /// # Safety
-/// They must be readable and writable.
+/// 1, 2.
 #[inline(always)]
 pub(super) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, at: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: 2; no alignment is assumed.
     unsafe {
         let bytes = source.add(at).cast::<[MaybeUninit<u8>; N]>().read();
         target.add(at).cast::<[MaybeUninit<u8>; N]>().write(bytes);
@@ -83,19 +90,22 @@ pub(super) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, a
 /// overwritten by the next unit. Returns the last unit, where that would go past the end.
 ///
 /// # Safety
-/// As [`super::Kernels::gather`].
+/// 1, 3.
 #[inline(always)]
 pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
     let Gather { source, step, target, count, unit } = gather;
     let whole = count.saturating_sub(usize::from(unit < N));
     let one = |at: usize| {
-        // SAFETY: the caller's promise; rows are no shorter than units, so sources have as many.
+        // SAFETY: 1, 3; what is too much is less than a unit, and there is one more.
         unsafe { chunk::<N>(source.wrapping_add(at * step), target.wrapping_add(at * unit), 0) };
     };
     // By hand, for compilers would rather have a second loop for units that lie side by side.
     let fours = whole & !3;
     for at in (0..fours).step_by(4) {
-        (one(at), one(at + 1), one(at + 2), one(at + 3));
+        one(at);
+        one(at + 1);
+        one(at + 2);
+        one(at + 3);
     }
     for at in fours..whole {
         one(at);
@@ -106,13 +116,13 @@ pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
 /// Gathers units of more than `HALVES` times 32 bytes (half lines), and no more than one time more: so many, and the last 32.
 ///
 /// # Safety
-/// As [`super::Kernels::gather`]; units must be of 32 bytes and more.
+/// 1, 3; units must be of 32 bytes and more.
 #[inline(always)]
 pub(super) unsafe fn gather_halves<const HALVES: usize>(gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
         let (from, to) = (source.wrapping_add(at * step), target.wrapping_add(at * unit));
-        // SAFETY: the caller's promise.
+        // SAFETY: 1, 3.
         unsafe {
             for half in 0..HALVES {
                 chunk::<32>(from, to, half * 32);
@@ -125,13 +135,13 @@ pub(super) unsafe fn gather_halves<const HALVES: usize>(gather: Gather) {
 /// The same for any number of halves. Units are alike, so each takes the branches of the one before.
 ///
 /// # Safety
-/// As [`gather_halves`].
+/// 1, 3; units must be of 32 bytes and more.
 #[inline(always)]
 pub(super) unsafe fn gather_parts(gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
         let (from, to) = (source.wrapping_add(at * step), target.wrapping_add(at * unit));
-        // SAFETY: the caller's promise.
+        // SAFETY: 1, 3.
         unsafe {
             for half in (0..unit - 32).step_by(32) {
                 chunk::<32>(from, to, half);
@@ -144,12 +154,12 @@ pub(super) unsafe fn gather_parts(gather: Gather) {
 /// Gathers units of any size, each by `copy`.
 ///
 /// # Safety
-/// As [`super::Kernels::gather`].
+/// 3; that of `copy`.
 #[inline(never)]
 pub(super) unsafe fn gather_by(copy: CopyBytes, gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
-        // SAFETY: the caller's promise.
+        // SAFETY: 1, 3.
         unsafe { copy(source.wrapping_add(at * step), target.wrapping_add(at * unit), unit) };
     }
 }
@@ -163,27 +173,27 @@ macro_rules! table {
             bits::{self, Packed, Runs}, generic as loops, Gather, Kernels,
         };
         unsafe fn gather_any(gather: Gather) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop, and 1.
             unsafe { loops::gather_by($copy, gather) };
         }
         $(#[$feature])?
         unsafe fn gather_over<const N: usize>(gather: Gather) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop, and 1.
             unsafe { gather_any(loops::gather_over::<N>(gather)) };
         }
         $(#[$feature])?
         unsafe fn gather_halves<const HALVES: usize>(gather: Gather) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop, and 1.
             unsafe { loops::gather_halves::<HALVES>(gather) };
         }
         $(#[$feature])?
         unsafe fn gather_parts(gather: Gather) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop, and 1.
             unsafe { loops::gather_parts(gather) };
         }
         $(#[$feature])?
         unsafe fn pack(packed: &mut Packed, runs: Runs) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop, and 1.
             unsafe { bits::pack::<$folds>($copy, packed, runs) };
         }
         $(#[$feature])?
@@ -193,7 +203,7 @@ macro_rules! table {
             target: *mut u8,
             bytes: usize,
         ) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop, and 1.
             unsafe { bits::take::<F>(source, place, target, bytes) };
         }
         Kernels {
@@ -235,11 +245,11 @@ const fn by_unit<const W: usize>() -> Turns {
 /// Takes rows of two units, `T`, apart. (Compilers know how to.)
 ///
 /// # Safety
-/// The rows must be readable, and the targets writable for a unit of each.
+/// 2 for the rows, and for each target a unit of each.
 unsafe fn pairs_of<T: Copy>(source: *const u8, [even, odd]: [*mut u8; 2], count: usize) {
     let source = source.cast::<[MaybeUninit<T>; 2]>();
     for at in 0..count {
-        // SAFETY: the caller's promise; no alignment is assumed.
+        // SAFETY: 2; no alignment is assumed.
         unsafe {
             let [first, second] = source.add(at).read_unaligned();
             even.cast::<MaybeUninit<T>>().add(at).write_unaligned(first);
@@ -258,7 +268,7 @@ pub(in super::super) unsafe fn pairs(
     width: usize,
     count: usize,
 ) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: as there.
     unsafe {
         match width {
             1 => pairs_of::<u8>(source, targets, count),

@@ -1,4 +1,5 @@
-//! Makes the table of loops of a level out of its vectors.
+//! Makes the table of loops of a level out of its vectors. Each function here has the contract of its
+//! loop, and the CPU the features of the level.
 
 /// The loops, inlined into functions with the level's features.
 ///
@@ -21,22 +22,22 @@ macro_rules! level {
 
         #[$feature]
         unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop.
             unsafe { stream::stream::<V, LINE_PARTS>(source, target, bytes, None) };
         }
         #[$feature]
         unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop.
             unsafe { stream::shift::<V, LINE_PARTS>(source, by, target, bytes) };
         }
         #[$feature]
         unsafe fn merge(streams: &mut [Stream], turns: usize, soon: *const u8, turn: usize) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop.
             unsafe { merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn) };
         }
         #[$feature]
         unsafe fn turn<const W: usize, const N: usize, const TAKES: bool>(block: &Block<'_>) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop.
             unsafe { transpose::by_vectors::<V, LINE_PARTS, W, N, TAKES>(block) };
         }
         const fn turns<const W: usize, const N: usize>() -> Turns {
@@ -45,7 +46,7 @@ macro_rules! level {
         #[$feature]
         #[inline(never)]
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop.
             unsafe { generic::copy(source, target, bytes) };
         }
         generic::table!(
@@ -88,11 +89,10 @@ macro_rules! network {
         unsafe fn strip<const E: usize, const N: usize>(
             rows_of: &Deinterleave,
             tile: &network::Tile,
-            lines: usize,
-            past: Option<usize>,
+            size: &network::Size,
         ) {
-            // SAFETY: the caller's promise.
-            unsafe { network::strip::<V, $parts, E, N>(rows_of, tile, lines, past) };
+            // SAFETY: that of the loop.
+            unsafe { network::strip::<V, $parts, E, N>(rows_of, tile, size) };
         }
         #[$feature]
         unsafe fn three<const PAST: bool>(
@@ -100,34 +100,18 @@ macro_rules! network {
             orders: &three::Orders,
             lines: usize,
         ) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop.
             unsafe { three::deinterleave::<V, LINE_PARTS, PAST>(rows_of, orders, lines) };
         }
         const fn of<const E: usize, const N: usize>() -> network::Strip {
-            network::Strip { len: N, run: strip::<E, N> }
+            network::Strip { most: N, run: strip::<E, N> }
         }
         static STRIPS: network::Strips = network::Strips {
-            one: [of::<1, 1>(), of::<1, 2>(), of::<1, 3>(), of::<1, 4>()],
-            two: [of::<2, 1>(), of::<2, 2>(), of::<2, 3>(), of::<2, 4>()],
-            four: [of::<4, 1>(), of::<4, 2>(), of::<4, 3>(), of::<4, 4>()],
-            eight: [
-                of::<8, 1>(),
-                of::<8, 2>(),
-                of::<8, 3>(),
-                of::<8, 4>(),
-                of::<8, 5>(),
-                of::<8, 6>(),
-                of::<8, 7>(),
-                of::<8, 8>(),
-            ],
-            sixteen: [
-                of::<16, 4>(),
-                of::<16, 8>(),
-                of::<16, 10>(),
-                of::<16, 12>(),
-                of::<16, 14>(),
-                of::<16, 16>(),
-            ],
+            one: [of::<1, 1>(), of::<1, 2>(), of::<1, 4>()],
+            two: [of::<2, 1>(), of::<2, 2>(), of::<2, 4>()],
+            four: [of::<4, 1>(), of::<4, 2>(), of::<4, 4>()],
+            eight: [of::<8, 2>(), of::<8, 4>(), of::<8, 6>(), of::<8, 8>()],
+            sixteen: [of::<16, 4>(), of::<16, 8>(), of::<16, 16>()],
             three: [three::<false>, three::<true>],
         };
         /// # Safety
@@ -139,7 +123,7 @@ macro_rules! network {
             past: bool,
             next: &mut NextBlock<'_>,
         ) {
-            // SAFETY: the caller's promise.
+            // SAFETY: that of the loop.
             unsafe { network::deinterleave(&STRIPS, block, len, width, past, next) }
         }
     };

@@ -109,6 +109,9 @@ pub(super) struct Kernels {
 }
 
 /// Copies contiguous bytes.
+///
+/// # Safety
+/// 1, 2 of `generic.rs`.
 pub(super) type CopyBytes = unsafe fn(*const u8, *mut u8, usize);
 
 /// Copies the runs of so many rows, so many bytes apart, or leaves them alone; whether it did.
@@ -215,7 +218,7 @@ impl Kernels {
         }
     }
 
-    /// The loop that gathers units of `unit` bytes.
+    /// The loop that gathers units of `unit` bytes. Its contract is 1, 3 of `generic.rs`.
     pub(super) fn gather(&self, unit: usize) -> unsafe fn(Gather) {
         let place = GATHERS.iter().position(|longest| unit <= *longest);
         place.and_then(|place| self.gather.get(place).copied()).unwrap_or(self.gather_any)

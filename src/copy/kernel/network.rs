@@ -22,18 +22,15 @@ use super::combine::LINE;
 use super::stream::prefetch;
 use super::three::Orders;
 use super::vector::{load_rows, transposed, Vector, LANE};
-use super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
+use super::{Deinterleave, NextBlock};
 use crate::math::{div_ceil, div_rem};
-use core::mem::MaybeUninit;
 
 /// The most lines of each target that are made of some columns before the next.
 const MOST_LINES: usize = 64;
-/// The same where some columns may have no target: tiles of sixteen.
-const NOWHERE_LINES: usize = 16;
 
 /// How 16 bytes of input become columns.
 pub(super) struct Tile {
-    /// A power of two; the last ones may have no target.
+    /// A power of two; the last ones may be left out.
     columns: usize,
     /// Whole rows that they are of.
     rows: usize,
@@ -63,21 +60,31 @@ impl Tile {
     }
 }
 
-/// The loop for so many targets, which makes a number of lines of each, through the caches or past
-/// them. There it prefetches so many bytes with each line.
+/// The loop for up to so many targets, which makes a number of lines of each, through the caches or
+/// past them. There it prefetches so many bytes with each line.
 pub(super) struct Strip {
-    pub len: usize,
-    pub run: unsafe fn(&Deinterleave, &Tile, usize, Option<usize>),
+    pub most: usize,
+    pub run: unsafe fn(&Deinterleave, &Tile, &Size),
+}
+
+/// How much a [`Strip`] makes.
+pub(super) struct Size {
+    /// Targets.
+    len: usize,
+    /// Lines of each.
+    lines: usize,
+    /// If past the caches, how much to prefetch with each.
+    past: Option<usize>,
 }
 
 /// The loops of a level.
 pub(super) struct Strips {
     /// For tiles of one column, of two, and so on up to sixteen.
-    pub one: [Strip; 4],
-    pub two: [Strip; 4],
-    pub four: [Strip; 4],
-    pub eight: [Strip; 8],
-    pub sixteen: [Strip; 6],
+    pub one: [Strip; 3],
+    pub two: [Strip; 3],
+    pub four: [Strip; 3],
+    pub eight: [Strip; 4],
+    pub sixteen: [Strip; 3],
     /// For rows of three units, through the caches and past them.
     pub three: [unsafe fn(&Deinterleave, &Orders, usize); 2],
 }
@@ -93,7 +100,7 @@ impl Strips {
             8 => &self.eight,
             _ => &self.sixteen,
         };
-        let strip = strips.iter().find(|strip| strip.len >= len).or(strips.last());
+        let strip = strips.iter().find(|strip| strip.most >= len).or(strips.last());
         strip.filter(|_| len > 0)
     }
 }
@@ -210,37 +217,31 @@ unsafe fn all_columns(
     mut lines: usize,
     past: bool,
 ) {
-    // Columns without a target go here.
-    let mut nowhere = Nowhere([const { MaybeUninit::uninit() }; NOWHERE_LINES * LINE]);
     // About 16 KiB, which stay in the first-level cache for the next columns.
-    let most = div_rem(4 * MOST_LINES, len).0;
-    let most = most.min(if tile.columns == 16 { NOWHERE_LINES } else { MOST_LINES });
+    let most = div_rem(4 * MOST_LINES, len).0.min(MOST_LINES);
     while lines > 0 {
         let some = lines.min(most);
         let mut first = 0;
         while let Some(strip) = strips.for_len(tile.columns, len - first) {
             let mut group = rows_of;
             group.source = rows_of.source.wrapping_add(first * width);
-            group.targets = [nowhere.0.as_mut_ptr().cast(); MAX_DEINTERLEAVED];
-            let targets = rows_of.targets.iter().take(len).skip(first);
-            for (slot, target) in group.targets.iter_mut().zip(targets).take(strip.len) {
+            for (slot, target) in group.targets.iter_mut().zip(rows_of.targets.iter().skip(first)) {
                 *slot = *target;
             }
+            let now = strip.most.min(len - first);
             let soon = if first == 0 { div_rem(LINE, width).0 * rows_of.step } else { 0 };
+            let size = Size { len: now, lines: some, past: past.then_some(soon) };
             // SAFETY: the caller's promise.
-            unsafe { (strip.run)(&group, tile, some, past.then_some(soon)) };
-            first = len.min(first + strip.len);
+            unsafe { (strip.run)(&group, tile, &size) };
+            first += now;
         }
         rows_of.skip(div_rem(some * LINE, width).0, width);
         lines -= some;
     }
 }
 
-/// Lines that nobody wants.
-#[repr(align(64))]
-struct Nowhere([MaybeUninit<u8>; NOWHERE_LINES * LINE]);
-
-/// Some lines of each of `N` targets, by tiles of `E` columns; `P` vectors of each at a time.
+/// Some lines of each of up to `N` targets, and more than `N / 2` of them, by tiles of `E` columns; `P`
+/// vectors of each at a time.
 ///
 /// # Safety
 /// As [`deinterleave`].
@@ -248,19 +249,18 @@ struct Nowhere([MaybeUninit<u8>; NOWHERE_LINES * LINE]);
 pub(super) unsafe fn strip<V: Vector, const P: usize, const E: usize, const N: usize>(
     rows_of: &Deinterleave,
     tile: &Tile,
-    lines: usize,
-    past: Option<usize>,
+    size: &Size,
 ) {
     let step = rows_of.step * tile.rows;
     // Rows of nothing else.
-    let is_packed = N <= E && 2 * N > E && E < 16 && step == LANE / E * N;
+    let is_packed = 2 * N > E && N <= E && E < 16 && step == LANE / E * N;
     // SAFETY: the caller's promise.
     unsafe {
         if is_packed {
             // The same with a step that the compiler knows.
-            strip_by::<V, P, E, N>(rows_of, LANE / E * N, tile, lines, past);
+            strip_by::<V, P, E, N>(rows_of, LANE / E * N, tile, size);
         } else {
-            strip_by::<V, P, E, N>(rows_of, step, tile, lines, past);
+            strip_by::<V, P, E, N>(rows_of, step, tile, size);
         }
     }
 }
@@ -274,8 +274,7 @@ unsafe fn strip_by<V: Vector, const P: usize, const E: usize, const N: usize>(
     rows_of: &Deinterleave,
     step: usize,
     tile: &Tile,
-    lines: usize,
-    past: Option<usize>,
+    &Size { len, lines, past }: &Size,
 ) {
     let mut source = rows_of.source;
     // SAFETY: the caller's promise.
@@ -286,6 +285,9 @@ unsafe fn strip_by<V: Vector, const P: usize, const E: usize, const N: usize>(
             }
             for within in (0..LINE).step_by(P * V::BYTES) {
                 for first in (0..N).step_by(E) {
+                    if first >= len {
+                        break;
+                    }
                     let mut tile_at = source.add(first / E * LANE);
                     let mut parts = [[V::zero(); E]; P];
                     for part in &mut parts {
@@ -294,6 +296,9 @@ unsafe fn strip_by<V: Vector, const P: usize, const E: usize, const N: usize>(
                     }
                     let targets = rows_of.targets.iter().take(N).skip(first).take(E);
                     for (column, target) in targets.enumerate() {
+                        if first + column >= len {
+                            break;
+                        }
                         let mut line = [V::zero(); P];
                         for (slot, part) in line.iter_mut().zip(&parts) {
                             if let Some(vector) = part.get(column) {

@@ -94,7 +94,7 @@ pub(super) trait Vector: Copy {
     unsafe fn put<const P: usize, const STREAM: bool>(parts: [Self; P], target: *mut u8) {
         let mut target = target;
         for part in parts {
-            // SAFETY: the caller's promise.
+            // SAFETY: 1, 2.
             unsafe {
                 if STREAM {
                     part.stream(target);
@@ -117,7 +117,7 @@ pub(super) unsafe fn load_rows<V: Vector, const N: usize>(
     source: *const u8,
     step: usize,
 ) -> [V; N] {
-    // SAFETY: the caller's promise.
+    // SAFETY: 1, 2.
     unsafe {
         let mut rows = [V::zero(); N];
         let mut source = source;
@@ -136,7 +136,7 @@ pub(super) unsafe fn load_rows<V: Vector, const N: usize>(
 /// 1.
 #[inline(always)]
 pub(super) unsafe fn transposed<V: Vector, const N: usize>(mut rows: [V; N]) -> [V; N] {
-    // SAFETY: the caller's promise.
+    // SAFETY: 1.
     unsafe {
         if N >= 2 {
             rows = by_turns(rows);
@@ -164,7 +164,7 @@ unsafe fn by_turns<V: Vector, const N: usize>(rows: [V; N]) -> [V; N] {
     let mut pair = |at: usize| {
         let (a, b) = (rows.get(at), rows.get(at + N / 2));
         if let (Some(a), Some(b), Some([low, high, ..])) = (a, b, mixed.get_mut(2 * at..)) {
-            // SAFETY: the caller's promise.
+            // SAFETY: 1.
             [*low, *high] = unsafe { a.interleaved::<N>(*b) };
         }
     };

@@ -202,7 +202,7 @@ const LEAST_STRING_BY_ROW: usize = 8 << 10;
 /// Copies contiguous bytes, long ones by `rep movsb`.
 ///
 /// # Safety
-/// As [`Kernels::copy`].
+/// 1, 2 of `generic.rs`.
 unsafe fn copy_string(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise; the direction flag is clear, as calls have it.
     unsafe {
@@ -222,7 +222,7 @@ unsafe fn copy_string(source: *const u8, target: *mut u8, bytes: usize) {
 /// Gathers units of any size.
 ///
 /// # Safety
-/// As [`Kernels::gather`].
+/// 1, 3 of `generic.rs`.
 unsafe fn gather_strings(gather: Gather) {
     // SAFETY: the caller's promise.
     unsafe { generic::gather_by(copy_string, gather) };
