@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 
 /*
- * The most bytes that a call may take, what the program itself takes on the way included; and one of
- * more than so many outputs in no order.
+ * The most bytes that a call may take, what the program itself takes on the way included; and one
+ * of more than so many outputs in no order.
  */
 enum { LIMIT = 30 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 1024 };
 
