@@ -494,7 +494,53 @@ static void test_between_guard_pages(void) {
     munmap(memory, 5 * page);
 }
 
+/* None of which continues another. */
+static void test_many_axes_with_gaps(void) {
+    enum { AXES = 14, COLUMNS = 6, FIRST = 2 };
+    int64_t shape[AXES + 1], strides[AXES + 1], shapes[2][AXES + 1], reach = COLUMNS + 1;
+    shape[AXES] = COLUMNS;
+    strides[AXES] = 1;
+    for (int d = AXES - 1; d >= 0; d--) {
+        shape[d] = 2;
+        strides[d] = reach;
+        reach = 2 * reach + 1;
+    }
+    for (int i = 0; i < 2; i++) {
+        memcpy(shapes[i], shape, sizeof shape);
+        shapes[i][AXES] = i == 0 ? FIRST : COLUMNS - FIRST;
+    }
+    size_t rows = (size_t)1 << AXES;
+    unsigned char *source = allocate((size_t)reach), *target = allocate(rows * COLUMNS);
+    for (int64_t i = 0; i < reach; i++)
+        source[i] = (unsigned char)(i * 167 >> 3);
+    CHECK_CASE("%d axes with gaps", AXES);
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, AXES + 1, shape);
+    input.strides = strides;
+    libsplit_tensor outputs[] = {
+        packed(LIBSPLIT_DTYPE_UINT8, target, AXES + 1, shapes[0]),
+        packed(LIBSPLIT_DTYPE_UINT8, target + rows * FIRST, AXES + 1, shapes[1])};
+    int64_t lengths[] = {FIRST, COLUMNS - FIRST}, pieces = 2;
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &pieces);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.axis = AXES;
+    params.split = &split;
+    CHECK_STATUS(libsplit_copy(&input, &params, outputs, 2, NULL, NULL), LIBSPLIT_STATUS_OK);
+    size_t wrong = 0;
+    for (size_t row = 0; row < rows; row++) {
+        const unsigned char *from = source;
+        for (int d = 0; d < AXES; d++)
+            from += row >> (AXES - 1 - d) & 1 ? strides[d] : 0;
+        wrong += memcmp(target + row * FIRST, from, FIRST) != 0;
+        wrong += memcmp(target + rows * FIRST + row * (COLUMNS - FIRST), from + FIRST,
+                        COLUMNS - FIRST) != 0;
+    }
+    CHECK(wrong == 0);
+    free(source);
+    free(target);
+}
+
 int main(void) {
+    test_many_axes_with_gaps();
     test_transposed_and_reversed_by_hand();
     test_garbage_strides_of_empty_tensors();
     test_rank_64();

@@ -8,10 +8,10 @@ use core::ops::ControlFlow;
 /// So many ascending runs are merged.
 const RUNS: usize = 32;
 /// So many of the lowest are found in one pass.
-const BLOCK: usize = 128;
+const BLOCK: usize = 256;
 /// Of more numbers than this, so many: then a pass is longer than a call should wait for many of
 /// them, and 32 KiB of the stack are the lesser evil.
-pub(crate) const MANY: usize = 1 << 14;
+const MANY: usize = 1 << 14;
 const LARGE_BLOCK: usize = 2048;
 
 /// Where numbers from 0 on stand; `None` for one that is not to be visited.

@@ -47,7 +47,9 @@ pub enum Streaming {
     Never,
 }
 
-/// Tasks are at least this long: less is not worth handing to another thread.
+/// Tasks are at least this long: less is not worth handing to another thread. Zen 5, two threads that look
+/// for work in a loop: 1.6 times as fast as one from 0.75 to 3 MiB. Those that sleep take some 6
+/// microseconds of the caller's to wake: .75 of one's speed at 1 MiB, .9 from 3 MiB on.
 const MIN_TASK: usize = if LOW_THRESHOLDS { 256 } else { 256 << 10 };
 /// Tasks where the caller leaves their number to the library.
 const DEFAULT_TASKS: usize = 16;

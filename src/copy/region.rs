@@ -72,13 +72,7 @@ impl Region<'_> {
     /// # Safety
     /// As [`Region::copy`].
     #[inline(never)] // which takes some of the stack
-    unsafe fn copy_planes(
-        &self,
-        row: Axis,
-        column: Option<usize>,
-        outer: &[Axis],
-        tuning: Tuning,
-    ) {
+    unsafe fn copy_planes(&self, row: Axis, column: Option<usize>, outer: &[Axis], tuning: Tuning) {
         let Self { source, target, unit, count, .. } = *self;
         let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
         let mut planes = Odometer::new(outer, count, column);
@@ -381,8 +375,7 @@ struct Odometer<'a> {
 impl<'a> Odometer<'a> {
     fn new(axes: &'a [Axis], count: usize, skipped: Option<usize>) -> Self {
         let inner = Axis { extent: 1, from: 0, to: 0 };
-        let mut odometer =
-            Self { axes, count, skipped, inner, left: 1, turns: 0, from: 0, to: 0 };
+        let mut odometer = Self { axes, count, skipped, inner, left: 1, turns: 0, from: 0, to: 0 };
         if let Some(inner) = odometer.walked().next_back() {
             (odometer.inner, odometer.left) = (inner, inner.extent);
         }

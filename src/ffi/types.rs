@@ -326,6 +326,10 @@ pub type libsplit_task_fn = Option<unsafe extern "C" fn(task_ctx: *mut c_void, i
 /// any threads, returns after the last has finished; 0 = ok. A task that is run again does
 /// nothing, nor does one with an index of 'count' or more. It must return: no C++ exception and
 /// no longjmp() may leave it.
+///
+/// Tasks take what there is to do bit by bit, from whoever is late: the first to run can do all of
+/// it. So it should run tasks on its own thread as well, at once, and return when those that have
+/// begun are done and none is left, without waiting for threads that are still waking up.
 pub type libsplit_parallel_for_fn = Option<
     unsafe extern "C" fn(
         pool: *mut c_void,

@@ -49,13 +49,7 @@ impl Rows {
     /// # Safety
     /// As [`Rows::combine`].
     #[inline(never)] // which takes much of the stack
-    unsafe fn combine_some(
-        &self,
-        past: &NonTemporal,
-        runs: &[Run],
-        rows: Range<usize>,
-        put: Put,
-    ) {
+    unsafe fn combine_some(&self, past: &NonTemporal, runs: &[Run], rows: Range<usize>, put: Put) {
         let mut targets = [null_mut(); MOST];
         for (slot, run) in targets.iter_mut().zip(runs) {
             *slot = run.target.wrapping_add(rows.start * run.bytes);

@@ -70,8 +70,7 @@ impl Group {
     /// share of the scratch.
     pub(super) fn is_short(&self) -> bool {
         let runs = self.runs().iter().map(|run| run.bytes);
-        runs.clone().sum::<usize>() <= SHORT * self.len
-            && runs.max().is_some_and(fits)
+        runs.clone().sum::<usize>() <= SHORT * self.len && runs.max().is_some_and(fits)
     }
 
     fn are_alike(first: &Run, second: &Run, kernels: &Kernels) -> bool {
