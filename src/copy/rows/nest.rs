@@ -219,9 +219,9 @@ impl Blocks<'_> {
             return run.first.wrapping_add(self.number * nest.block.count * run.bytes);
         };
         let mut target = run.first;
-        for (axis, index) in nest.axes().iter().zip(self.index) {
+        for (axis, index) in nest.axes().iter().zip(&self.index) {
             let to = stride(Some(strides), axis.innermost, nest.size()).unwrap_or(0);
-            target = target.wrapping_offset(to.wrapping_mul(signed(index)));
+            target = target.wrapping_offset(to.wrapping_mul(signed(*index)));
         }
         target
     }
