@@ -158,6 +158,15 @@ impl<'a> Nest<'a> {
         self.rank == 0
     }
 
+    /// Of the innermost axis over blocks, how many there are, and how far one is from the next.
+    pub(super) fn innermost(&self) -> Option<(usize, isize)> {
+        self.axes().first().map(|axis| (axis.extent, axis.from))
+    }
+
+    pub(super) fn is_into_packed(&self) -> bool {
+        self.transfer.output_strides.are_packed()
+    }
+
     /// Whether there is something between the rows of a block.
     pub(super) fn is_apart(&self) -> bool {
         self.block.row != self.block.width
