@@ -21,6 +21,7 @@ use core::ops::Range;
 use core::ptr::null_mut;
 use core::slice::from_mut;
 use group::{Group, Run, MAX_GROUP};
+pub(super) use merge::LongColumns;
 pub(super) use nest::Nest;
 
 /// Rows, one as far from the next as the other.
