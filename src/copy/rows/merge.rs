@@ -48,9 +48,10 @@ impl Rows {
             let ahead = if self.row == self.width {
                 self.tuning.prefetch
             } else {
-                div_ceil(self.tuning.prefetch, self.width) * self.row
+                div_ceil(self.tuning.prefetch, self.width).wrapping_mul(self.row)
             };
-            let ahead = self.source.wrapping_add(rows.start * self.row + offset + ahead);
+            let ahead =
+                self.source.wrapping_add(rows.start * self.row + offset).wrapping_add(ahead);
             (past.merge)(
                 streams,
                 div_rem(rows.len(), rows_a_turn).0,

@@ -183,7 +183,7 @@ unsafe fn row(copy: unsafe fn(*const u8, *mut u8, usize), runs: &mut [RowRun], s
 pub(super) unsafe fn loops<const N: usize>(runs: &mut [RowRun; PIECES], step: usize, count: usize) {
     let bytes: usize = runs.iter().take(N).map(|run| run.bytes).sum();
     // Rows that lie apart are not where CPUs look for them.
-    let ahead = if step > bytes { AHEAD * step } else { 0 };
+    let ahead = if step > bytes { step.wrapping_mul(AHEAD) } else { 0 };
     for _ in 0..count {
         // The compiler makes it a loop for each, as `N` is a number.
         for run in runs.iter_mut().take(N) {
@@ -203,7 +203,7 @@ unsafe fn by_line(source: *const u8, target: *mut u8, bytes: usize, ahead: usize
     unsafe {
         loop {
             if ahead > 0 {
-                __m512i::prefetch(source.wrapping_add(ahead + at));
+                __m512i::prefetch(source.wrapping_add(ahead).wrapping_add(at));
             }
             __m512i::load(source.add(at)).store(target.add(at));
             at += LINE;
