@@ -43,6 +43,7 @@ use parallel::Work;
 pub use parallel::{Executor, Streaming};
 
 use crate::error::{number, Fault, Report};
+use crate::math::div_rem;
 use crate::parts::{Part, Parts, Transfer, FEW_PARTS};
 use crate::plan::Geometry;
 use crate::shape::{packed_bytes, usize_of};
@@ -193,7 +194,7 @@ unsafe fn run_form(
     if bytes == 0 {
         return Ok(());
     }
-    let tuning = Tuning::new(bytes, executor);
+    let tuning = Tuning::new(bytes, bytes_read(transfer), executor);
     let sub_byte = transfer.geometry.dtype.is_sub_byte();
     let pieces = parts.count();
     let outputs_packed = transfer.output_strides.are_packed();
@@ -252,6 +253,15 @@ unsafe fn run_form(
             parallel::run(executor, &work_size, &work, report)
         }
     }
+}
+
+/// Bytes of input, those that are repeated counted once.
+fn bytes_read(transfer: &Transfer<'_>) -> usize {
+    let geometry = &transfer.geometry;
+    let strides = transfer.strides.unwrap_or_default();
+    let axes = geometry.shape.iter().zip(strides).enumerate();
+    let repeated = axes.filter(|(axis, (_, stride))| *axis != geometry.axis && **stride == 0);
+    repeated.fold(transfer.bytes, |bytes, (_, (extent, _))| div_rem(bytes, usize_of(*extent)).0)
 }
 
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a buffer past them.

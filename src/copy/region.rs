@@ -7,6 +7,7 @@ use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
 use super::kernel::strided::{Row, Rows};
 use super::kernel::RowMajor;
+use super::rows::LongColumns;
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use super::{signed, wrapped};
@@ -237,6 +238,18 @@ impl Plane {
         // SAFETY: the caller's promise.
         unsafe {
             if unit >= LEAST_RUN {
+                if let Some(past) = tuning.scattered.filter(|_| self.is_of_rows()) {
+                    let columns = LongColumns {
+                        source,
+                        row: wrapped(row.from),
+                        rows: row.extent,
+                        unit,
+                        columns: column.extent,
+                        target,
+                        apart: column.to,
+                    };
+                    return columns.merge(past, tuning);
+                }
                 let tuning = if self.makes_lines() { tuning } else { tuning.through_caches() };
                 let row_major = tuning.kernels.row_major.filter(|_| tuning.scattered.is_none());
                 if !row_major.is_some_and(|row_major| self.copy_lines(row_major)) {
@@ -253,6 +266,12 @@ impl Plane {
                 self.scatter_rows(tuning);
             }
         }
+    }
+
+    /// Whether it has rows one behind the other, of units that are merged to lines rather than copied each
+    /// for itself.
+    fn is_of_rows(&self) -> bool {
+        self.unit < runs::LONG && self.row.from >= signed(self.column.extent * self.unit)
     }
 
     /// Whether units are worth going past the caches for: long, or whole lines.

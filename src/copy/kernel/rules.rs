@@ -158,7 +158,9 @@ impl Rules {
     #[inline(never)]
     fn find() -> Self {
         let mut rules = Self::of(&Cpu::this());
-        rules.level = rules.level.min(FORCED);
+        if FORCED < rules.level {
+            (rules.level, rules.strings) = (FORCED, 0);
+        }
         HERE.store(rules.packed(), Relaxed);
         rules
     }

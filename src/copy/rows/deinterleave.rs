@@ -80,6 +80,9 @@ impl Rows {
 
     /// Where targets begin as far within lines, rows that end where their lines do.
     fn whole_lines(&self, runs: &[Run], rows: &Range<usize>) -> Range<usize> {
+        if rows.len() == self.count {
+            return rows.clone();
+        }
         let Some(&Run { bytes: width, target: first, .. }) = runs.first() else { return 0..0 };
         let begin = |target: *mut u8| target as usize % LINE;
         let (ahead, rest) = div_rem(begin(first), width);

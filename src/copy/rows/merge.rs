@@ -4,8 +4,8 @@ use super::super::kernel::combine::LINE;
 use super::super::kernel::{Gather, Kernels, NonTemporal, Stream};
 use super::super::signed;
 use super::group::{Run, MAX_GROUP};
-use super::Rows;
-use crate::math::div_rem;
+use super::{Rows, Tuning};
+use crate::math::{div_ceil, div_rem, parts};
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -44,8 +44,14 @@ impl Rows {
                 stream.turn = signed(rows_a_turn * run.bytes);
             }
             let offset = runs.first().map_or(0, |run| run.offset);
+            // Rows that lie apart are prefetched whole.
+            let ahead = if self.row == self.width {
+                self.tuning.prefetch
+            } else {
+                div_ceil(self.tuning.prefetch, self.width).wrapping_mul(self.row)
+            };
             let ahead =
-                self.source.wrapping_add(rows.start * self.row + offset + self.tuning.prefetch);
+                self.source.wrapping_add(rows.start * self.row + offset).wrapping_add(ahead);
             (past.merge)(
                 streams,
                 div_rem(rows.len(), rows_a_turn).0,
@@ -62,6 +68,39 @@ impl Rows {
                 let end = all.line_before(rows.end * run.bytes);
                 all.copy_range(self.tuning.kernels, done.min(end)..end);
             }
+        }
+    }
+}
+
+/// Columns of rows `row` bytes apart: `unit` bytes each of all rows to as many targets, each as far from the
+/// one before.
+pub(in super::super) struct LongColumns {
+    pub source: *const u8,
+    pub row: usize,
+    pub rows: usize,
+    pub unit: usize,
+    pub columns: usize,
+    pub target: *mut u8,
+    pub apart: isize,
+}
+
+impl LongColumns {
+    /// Copies them past the caches.
+    ///
+    /// # Safety
+    /// The columns must be readable, and what lies between them; the targets must be writable.
+    pub(in super::super) unsafe fn merge(&self, past: &NonTemporal, tuning: Tuning) {
+        let &Self { source, row, rows: count, unit, columns, target, apart } = self;
+        let rows =
+            Rows { source, count, row, width: columns * unit, step: unit, shared: 0, tuning };
+        for some in parts(0..columns, MAX_GROUP) {
+            let mut runs = [Run::NONE; MAX_GROUP];
+            for (column, run) in some.clone().zip(&mut runs) {
+                let target = target.wrapping_offset(apart.wrapping_mul(signed(column)));
+                *run = Run { offset: column * unit, bytes: unit, target, ..Run::NONE };
+            }
+            // SAFETY: the caller's promise.
+            unsafe { rows.merge(past, runs.get(..some.len()).unwrap_or_default(), &(0..count)) };
         }
     }
 }

@@ -6,6 +6,7 @@ mod deinterleave;
 mod group;
 mod merge;
 mod nest;
+mod repeat;
 
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
@@ -21,6 +22,7 @@ use core::ops::Range;
 use core::ptr::null_mut;
 use core::slice::from_mut;
 use group::{Group, Run, MAX_GROUP};
+pub(super) use merge::LongColumns;
 pub(super) use nest::Nest;
 
 /// Rows, one as far from the next as the other.
@@ -94,12 +96,11 @@ impl Nest<'_> {
         div_rem(LINE * LINE, self.block.width).0.clamp(1, LINE)
     }
 
-    /// Copies what all pieces have in a range of rows. Where that ends within a line of an output,
-    /// the line is left to the range that follows.
+    /// The same of rows each for itself.
     ///
     /// # Safety
-    /// The input must be readable and the outputs writable over the pieces.
-    pub(super) unsafe fn copy_all(&self, parts: &Parts<'_>, rows: Range<usize>) {
+    /// As [`Nest::copy_all`].
+    unsafe fn copy_rows(&self, parts: &Parts<'_>, rows: Range<usize>) {
         // SAFETY: the caller's promise.
         if unsafe { self.transpose(parts, &rows) } {
             return self.block.tuning.finish();

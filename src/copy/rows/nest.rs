@@ -156,6 +156,15 @@ impl<'a> Nest<'a> {
         self.rank == 0
     }
 
+    /// Of the innermost axis over blocks, how many there are, and how far one is from the next.
+    pub(super) fn innermost(&self) -> Option<(usize, isize)> {
+        self.axes().first().map(|axis| (axis.extent, axis.from))
+    }
+
+    pub(super) fn is_into_packed(&self) -> bool {
+        self.transfer.output_strides.are_packed()
+    }
+
     /// Whether there is something between the rows of a block.
     pub(super) fn is_apart(&self) -> bool {
         self.block.row != self.block.width
@@ -217,9 +226,9 @@ impl Blocks<'_> {
             return run.first.wrapping_add(self.number * nest.block.count * run.bytes);
         };
         let mut target = run.first;
-        for (axis, index) in nest.axes().iter().zip(self.index) {
+        for (axis, index) in nest.axes().iter().zip(&self.index) {
             let to = stride(Some(strides), axis.innermost, nest.size()).unwrap_or(0);
-            target = target.wrapping_offset(to.wrapping_mul(signed(index)));
+            target = target.wrapping_offset(to.wrapping_mul(signed(*index)));
         }
         target
     }

@@ -9,6 +9,8 @@ mod permute;
 #[cfg(feature = "avx512")]
 mod piece_loops;
 #[cfg(feature = "avx512")]
+mod seams;
+#[cfg(feature = "avx512")]
 pub(super) mod vbmi;
 #[cfg(feature = "avx512")]
 mod weave;

@@ -28,33 +28,35 @@
 use super::super::combine::LINE;
 use super::super::vector::Vector;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
+use super::seams::Seams;
 use crate::math::{div_ceil, div_rem, next_multiple};
 use core::arch::x86_64::{
-    __m512i, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
-    _mm512_permutex2var_epi8, _mm512_setzero_si512, _mm512_storeu_epi8, _mm512_stream_si512,
+    __m512i, _mm512_loadu_epi8, _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi8,
+    _mm512_maskz_loadu_epi8, _mm512_permutex2var_epi8, _mm512_setzero_si512, _mm512_storeu_epi8,
+    _mm512_stream_si512,
 };
 use core::mem::MaybeUninit;
 
 /// The longest runs: of longer ones, a line is no more than a copy or two.
 pub(super) const LONGEST: usize = LINE / 2;
-const MOST_PIECES: usize = 5;
+pub(super) const MOST_PIECES: usize = 5;
 const MOST_REGISTERS: usize = 8;
 /// Registers that may hold indices.
 const MOST_INDICES: usize = 21;
 
 /// How some pieces are taken out of some rows at a time.
 #[derive(Clone, Copy)]
-struct Layout {
-    pieces: usize,
+pub(super) struct Layout {
+    pub pieces: usize,
     /// Bytes of a run, of all that lies from the first piece to the last, and from a row to the next.
-    unit: usize,
-    width: usize,
-    step: usize,
-    rows: usize,
+    pub unit: usize,
+    pub width: usize,
+    pub step: usize,
+    pub rows: usize,
     /// Registers that hold what the pieces have of so many rows, two at least, and bytes from one's
     /// begin to the next.
-    registers: usize,
-    apart: usize,
+    pub registers: usize,
+    pub apart: usize,
 }
 
 impl Layout {
@@ -94,11 +96,11 @@ impl Layout {
 }
 
 /// A layout, and what it takes.
-struct Permute<'a> {
-    layout: Layout,
+pub(super) struct Permute<'a> {
+    pub layout: Layout,
     /// Of each piece, for each register but the first.
     indices: &'a [Indices; MOST_INDICES],
-    run: Loop,
+    pub run: Loop,
 }
 
 #[repr(align(64))]
@@ -106,15 +108,15 @@ struct Permute<'a> {
 struct Indices([u8; LINE]);
 
 /// Takes so many steps: from where, to where, and how.
-type Loop = unsafe fn(&Permute<'_>, *const u8, &[*mut u8; MOST_PIECES], usize, How);
+pub(super) type Loop = unsafe fn(&Permute<'_>, *const u8, &[*mut u8; MOST_PIECES], usize, How);
 
 /// How lines are loaded and stored.
 #[derive(Clone, Copy)]
-struct How {
+pub(super) struct How {
     /// So many bytes ahead the input is prefetched; 0 for not at all.
-    ahead: usize,
+    pub ahead: usize,
     /// Whether lines go past the caches.
-    past: bool,
+    pub past: bool,
 }
 
 /// How far a copy may reach.
@@ -182,47 +184,75 @@ impl<'a> Permute<'a> {
         unsafe {
             (self.run)(self, source, targets, count, how);
             for first in (count * each..rows).step_by(each.max(1)) {
-                self.masked(source, targets, first, each.min(rows - first));
+                let source = source.wrapping_add(first * step);
+                let targets = targets.map(|target| target.wrapping_add(first * unit));
+                let few = Few { source, count: each.min(rows - first) };
+                self.masked(few, Few::NONE, &targets, false);
             }
         }
     }
 
-    /// Takes the runs of some rows from `first` on, no more than it takes at a time, and touches nothing
-    /// else.
+    /// Takes the runs of some rows and of some that lie elsewhere, together no more than it takes at a time,
+    /// and touches nothing else. Past the caches, a line that they fill.
     ///
     /// # Safety
-    /// 1, 2.
-    #[cold]
+    /// 1, 2; 3 if past the caches.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn masked(
+    pub(super) unsafe fn masked(
         &self,
-        source: *const u8,
+        rows: Few,
+        others: Few,
         targets: &[*mut u8; MOST_PIECES],
-        first: usize,
-        rows: usize,
+        past: bool,
     ) {
         let Layout { pieces, unit, width, step, registers: len, apart, .. } = self.layout;
-        let source = source.wrapping_add(first * step);
-        let bytes = (rows - 1) * step + width;
+        // Where the others would begin if they went on.
+        let source = others.source.wrapping_sub(rows.count * step);
+        let end = |count: usize| count.checked_sub(1).map_or(0, |last| last * step + width);
+        let (first, all) = (end(rows.count), end(rows.count + others.count));
+        let bytes = (rows.count + others.count) * unit;
         // SAFETY: masks end where rows and targets do.
         unsafe {
             let mut registers = [_mm512_setzero_si512(); MOST_REGISTERS];
-            for (at, register) in registers.iter_mut().enumerate().take(len) {
-                let mask = first_bytes(bytes.saturating_sub(at * apart));
-                *register = _mm512_maskz_loadu_epi8(mask, source.wrapping_add(at * apart).cast());
-            }
-            let indices = self.indices.chunks_exact((len - 1).max(1));
-            for (target, indices) in targets.iter().zip(indices).take(pieces) {
-                let [mut line, others @ ..] = registers;
-                for (register, Indices(indices)) in others.into_iter().zip(indices) {
-                    let indices = _mm512_loadu_epi8(indices.as_ptr().cast());
-                    line = _mm512_permutex2var_epi8(line, indices, register);
+            let mut begin = 0;
+            for register in registers.iter_mut().take(len) {
+                let mask = |end: usize| first_bytes(end.saturating_sub(begin));
+                let from = rows.source.wrapping_add(begin);
+                *register = _mm512_maskz_loadu_epi8(mask(first), from.cast());
+                if others.count > 0 {
+                    let mask = mask(all) & !mask(rows.count * step);
+                    let from = source.wrapping_add(begin);
+                    *register = _mm512_mask_loadu_epi8(*register, mask, from.cast());
                 }
-                let target = target.wrapping_add(first * unit);
-                _mm512_mask_storeu_epi8(target.cast(), first_bytes(rows * unit), line);
+                begin += apart;
+            }
+            let [first, others @ ..] = &registers;
+            let mut indices = self.indices.iter();
+            for target in targets.iter().take(pieces) {
+                let mut line = *first;
+                for (register, Indices(indices)) in others.iter().take(len - 1).zip(&mut indices) {
+                    let indices = _mm512_loadu_epi8(indices.as_ptr().cast());
+                    line = _mm512_permutex2var_epi8(line, indices, *register);
+                }
+                if past && bytes == LINE {
+                    _mm512_stream_si512(target.cast(), line);
+                } else {
+                    _mm512_mask_storeu_epi8(target.cast(), first_bytes(bytes), line);
+                }
             }
         }
     }
+}
+
+/// A few rows.
+#[derive(Clone, Copy)]
+pub(super) struct Few {
+    pub source: *const u8,
+    pub count: usize,
+}
+
+impl Few {
+    pub(super) const NONE: Self = Self { source: core::ptr::null(), count: 0 };
 }
 
 /// Where the bytes of a line of a piece come from: of each register but the first, a number below 64
@@ -609,14 +639,37 @@ unsafe fn all_blocks(
     }
     let mut tables = [[Indices([0; LINE]); MOST_INDICES]; 2];
     let Some(way) = Way::new(len, width, block.step, &mut tables) else { return false };
+    let is_one_pass = way.second.is_none() && way.first.layout.pieces == len;
+    let mut seams = Seams::new(&way.first);
     loop {
         // SAFETY: the caller's promise.
-        unsafe { all_rows(&way, block, width, past) };
-        let done = block.count;
-        if !next(block, done) {
+        let is_another = unsafe {
+            if is_one_pass && past && are_alike(block, len, width) {
+                seams.past(block, next)
+            } else {
+                if is_one_pass && !past {
+                    seams.through(block);
+                } else {
+                    all_rows(&way, block, width, past);
+                }
+                let done = block.count;
+                next(block, done)
+            }
+        };
+        if !is_another {
             return true;
         }
     }
+}
+
+/// Whether targets begin the same number of whole units behind their lines.
+fn are_alike(block: &Deinterleave, len: usize, width: usize) -> bool {
+    let begin = |target: &*mut u8| *target as usize % LINE;
+    let mut targets = block.targets.iter().take(len).map(begin);
+    let Some(first) = targets.next() else { return true };
+    LINE.is_multiple_of(width)
+        && first.is_multiple_of(width)
+        && targets.all(|target| target == first)
 }
 
 /// Deinterleaves all rows of a block.
@@ -628,16 +681,11 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
     let &Deinterleave { source, step, ref targets, count, after, prefetch } = block;
     let Some(targets) = targets.get(..way.len).filter(|_| count > 0) else { return };
     let readable = (count + after - 1) * step + way.len * width;
-    let begin = |target: *mut u8| target as usize % LINE;
-    let first = targets.first().map_or(0, |target| begin(*target));
-    let is_alike = LINE.is_multiple_of(width)
-        && first.is_multiple_of(width)
-        && targets.iter().all(|target| begin(*target) == first);
     let how = How { ahead: if past { prefetch } else { 0 }, past };
     let reach = Reach { readable, spare: 0, how };
     // SAFETY: the caller's promise.
     unsafe {
-        if past && !is_alike {
+        if past && !are_alike(block, way.len, width) {
             combined(way, source, targets, count, reach);
         } else {
             way.copy(source, targets, count, reach);
@@ -780,9 +828,9 @@ impl Buffer {
 /// A mask of so many bytes, a line at the most.
 #[inline(always)]
 fn first_bytes(bytes: usize) -> u64 {
-    match bytes {
-        0 => 0,
-        1..LINE => u64::MAX >> (LINE - bytes),
-        _ => u64::MAX,
+    if bytes < LINE {
+        (1 << bytes) - 1
+    } else {
+        u64::MAX
     }
 }

@@ -38,6 +38,9 @@ const BLOCK_ROWS: usize = 16;
 /// Of shorter runs, a line would reach into the run after the next.
 const LEAST: usize = LINE / 2;
 
+/// Rows that lie apart are prefetched so many ahead.
+const AHEAD: usize = 4;
+
 /// Loops of a level: by pieces.
 pub(super) type Loops = [Loop; PIECES];
 pub(super) type Loop = unsafe fn(&mut [RowRun; PIECES], usize, usize);
@@ -178,11 +181,14 @@ unsafe fn row(copy: unsafe fn(*const u8, *mut u8, usize), runs: &mut [RowRun], s
 /// 1, 2, and what a line takes too much must be readable, and writable.
 #[inline(always)]
 pub(super) unsafe fn loops<const N: usize>(runs: &mut [RowRun; PIECES], step: usize, count: usize) {
+    let bytes: usize = runs.iter().take(N).map(|run| run.bytes).sum();
+    // Rows that lie apart are not where CPUs look for them.
+    let ahead = if step > bytes { step.wrapping_mul(AHEAD) } else { 0 };
     for _ in 0..count {
         // The compiler makes it a loop for each, as `N` is a number.
         for run in runs.iter_mut().take(N) {
             // SAFETY: the caller's promise.
-            unsafe { by_line(run.source, run.target, run.bytes) };
+            unsafe { by_line(run.source, run.target, run.bytes, ahead) };
             run.skip(1, step);
         }
     }
@@ -191,11 +197,14 @@ pub(super) unsafe fn loops<const N: usize>(runs: &mut [RowRun; PIECES], step: us
 /// # Safety
 /// As [`loops`].
 #[inline(always)]
-unsafe fn by_line(source: *const u8, target: *mut u8, bytes: usize) {
+unsafe fn by_line(source: *const u8, target: *mut u8, bytes: usize, ahead: usize) {
     let mut at = 0;
     // SAFETY: the caller's promise.
     unsafe {
         loop {
+            if ahead > 0 {
+                __m512i::prefetch(source.wrapping_add(ahead).wrapping_add(at));
+            }
             __m512i::load(source.add(at)).store(target.add(at));
             at += LINE;
             if at + LINE > bytes {
