@@ -307,7 +307,7 @@ impl Rows {
         let Some(row_major) = self.tuning.kernels.row_major else { return false };
         let nothing = RowRun { source: self.source, bytes: 0, target: null_mut() };
         let mut slots = [nothing; MAX_GROUP];
-        for (slot, run) in slots.iter_mut().zip(runs) {
+        for (slot, run) in slots.iter_mut().zip(long_first(runs)) {
             *slot = RowRun {
                 source: self.source.wrapping_add(rows.start * self.row + run.offset),
                 bytes: run.bytes,
@@ -324,7 +324,7 @@ impl Rows {
     /// # Safety
     /// As [`Rows::copy_all`].
     unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
-        for run in runs {
+        for run in long_first(runs) {
             let all = self.runs(run);
             let some = Gather {
                 source: all.source.wrapping_add(rows.start * self.row),
@@ -361,6 +361,13 @@ impl Rows {
         }
         self.tuning.finish();
     }
+}
+
+/// The same, from the first that is not short: its reads are foreseen, and bring most of the lines that
+/// shorter ones read, which alone would be read a row apart.
+fn long_first(runs: &[Run]) -> impl Iterator<Item = &Run> {
+    let first = runs.iter().position(|run| run.bytes > SHORT_RUN).unwrap_or(0);
+    runs.iter().skip(first).chain(runs.iter().take(first))
 }
 
 #[cfg(test)]
