@@ -1,7 +1,7 @@
 //! How the work of one call is shared among the caller's threads.
 //!
-//! The idea: tasks have no share of their own. Each takes the next chunk of the work, some hundred
-//! kilobytes, until none is left. So a thread that wakes up late, or has its core taken from it, costs
+//! The idea: tasks have no share of their own. Each takes the next chunk of the work, a quarter of a
+//! mebibyte, until none is left. So a thread that wakes up late, or has its core taken from it, costs
 //! what it does not do, and no one waits for a share that it has not begun.
 
 #![forbid(unsafe_code)]
@@ -10,7 +10,7 @@ use super::kernel::combine::LINE;
 use super::kernel::rules::LOW_THRESHOLDS;
 use crate::error::{number, Error, Fault, Report};
 use crate::math::{div_ceil, div_rem, next_multiple};
-use core::ops::{Range, RangeInclusive};
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Runs the tasks of one call, on whatever threads it has.
@@ -55,10 +55,6 @@ const DEFAULT_TASKS: usize = 16;
 const MAX_TASKS: usize = 256;
 /// As many bytes are copied in the time that it takes to walk past a piece.
 const WALK: usize = 64;
-/// Bytes of a chunk: the least that is worth taking, and the most that others should wait for.
-const CHUNK: RangeInclusive<usize> = if LOW_THRESHOLDS { 64..=256 } else { 64 << 10..=256 << 10 };
-/// Chunks for each task, where they are no smaller then.
-const CHUNKS_A_TASK: usize = 4;
 /// Bytes of each piece, or column, that a chunk has of it: shorter ones do not go well past the caches.
 const OF_EACH: usize = 16 * LINE;
 
@@ -88,11 +84,13 @@ pub(super) fn threads(executor: Option<&dyn Executor>, bytes: usize) -> usize {
 }
 
 impl Work {
-    /// Units of a chunk, if there are so many tasks.
+    /// Units of a chunk, if there are so many tasks: no longer than the shortest task, for others wait for
+    /// it, and no shorter, for threads that write side by side take lines from each other. Zen 5, two
+    /// threads of ONNX Runtime's, sums of Split nodes with 134 KiB, 256 KiB, halves: boxes of 8 MiB 300,
+    /// 268, 273 us, of 3 MiB 134, 123, 118, pairs of 1 MiB 77, 64, 75; 32 KiB 418 for 349.
     fn chunk(&self, tasks: usize) -> usize {
         let share = div_ceil(self.bytes, tasks);
-        let bytes = div_rem(share, CHUNKS_A_TASK).0.clamp(*CHUNK.start(), *CHUNK.end());
-        let bytes = bytes.max(self.pieces.saturating_mul(OF_EACH)).min(share);
+        let bytes = MIN_TASK.max(self.pieces.saturating_mul(OF_EACH)).min(share);
         let chunks = div_ceil(self.bytes, bytes);
         next_multiple(div_ceil(self.units, chunks), self.granule)
     }
