@@ -318,7 +318,7 @@ impl Rows {
         let Some(row_major) = self.tuning.kernels.row_major else { return false };
         let nothing = RowRun { source: self.source, bytes: 0, target: null_mut() };
         let mut slots = [nothing; MAX_GROUP];
-        for (slot, run) in slots.iter_mut().zip(runs) {
+        for (slot, run) in slots.iter_mut().zip(long_first(runs)) {
             *slot = RowRun {
                 source: self.source.wrapping_add(rows.start * self.row + run.offset),
                 bytes: run.bytes,
@@ -335,7 +335,7 @@ impl Rows {
     /// # Safety
     /// As [`Rows::copy_all`].
     unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
-        for run in runs {
+        for run in long_first(runs) {
             // SAFETY: the caller's promise.
             unsafe { (self.tuning.kernels.gather(run.bytes))(self.some_runs(run, rows)) };
         }
@@ -365,6 +365,13 @@ impl Rows {
         }
         self.tuning.finish();
     }
+}
+
+/// The same, from the first that is not short: its reads are foreseen, and bring most of the lines that
+/// shorter ones read, which alone would be read a row apart.
+fn long_first(runs: &[Run]) -> impl Iterator<Item = &Run> {
+    let first = runs.iter().position(|run| run.bytes > SHORT_RUN).unwrap_or(0);
+    runs.iter().skip(first).chain(runs.iter().take(first))
 }
 
 #[cfg(test)]
