@@ -5,6 +5,7 @@
 //! | `types.rs` | the structures and constants, as C sees them |
 //! | `exports.rs` | the functions: the manual, and a line each |
 //! | `parse.rs` | raw pointers in, checked borrows out |
+//! | `axes.rs` | what the shapes and strides of outputs have in common |
 //! | `describe.rs` | `count`, `infer` and `view`: what is written into output descriptors |
 //! | `copies.rs` | `copy`: the outputs' descriptors checked, and the engine set to work |
 //! | `plans.rs` | plans: how they lie in memory, made and run |
@@ -18,6 +19,7 @@
 // C names, prose for C readers, and functions whose results C need not use.
 #![allow(non_camel_case_types, clippy::doc_markdown, clippy::must_use_candidate)]
 
+mod axes;
 pub(crate) mod copies;
 mod describe;
 mod executor;

@@ -16,7 +16,7 @@
 #![allow(clippy::inline_always, clippy::cast_ptr_alignment, clippy::cast_possible_wrap)]
 #![allow(clippy::cast_possible_truncation)]
 
-use super::copies::layout_of;
+use super::copies::check;
 use super::executor::Pool;
 use super::parse::{self, checked, is_unwanted, Call, Look};
 use super::reads::Reads;
@@ -179,8 +179,8 @@ pub(crate) unsafe fn make(
             let Some(output) = given.get(piece.index).filter(|output| !is_unwanted(output)) else {
                 continue;
             };
-            let layout = layout_of(&geometry, piece.index, piece.len, output, report)?;
-            are_packed &= layout.is_none_or(|(_, is_packed)| is_packed);
+            let (_, _, is_packed) = check(&geometry, piece, output, report)?;
+            are_packed &= is_packed;
         }
         let memory = Span { start: place as usize, end: (place as usize).wrapping_add(arrays.end) };
         check_apart(memory, reads, given, geometry.output_rank(), report)?;
@@ -248,7 +248,7 @@ impl Writer<'_> {
                 let output = self.outputs.and_then(|outputs| outputs.get(index));
                 let ahead = match output {
                     Some(output) if is_unwanted(output) => UNWANTED,
-                    _ => view.of(piece).ahead as i64,
+                    _ => view.of(piece.offset, piece.len).ahead as i64,
                 };
                 self.entry::<i64>(self.arrays.views, index).write(ahead);
                 if ahead == UNWANTED || geometry.piece_elements(piece.len) == 0 {

@@ -47,6 +47,7 @@ fn chunks<'a>(
         };
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
+    request.expect_count(count, report)?;
     Ok(Pieces::Even { count, size, extent })
 }
 
@@ -64,7 +65,10 @@ fn unknown<'a>(
 ) -> Result<Pieces<'a>, Fault> {
     let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
     match given.or(Some(request.num_outputs).filter(|count| *count > 0)) {
-        Some(count) => Ok(Pieces::Unknown { count }),
+        Some(count) => {
+            request.expect_count(count, report)?;
+            request.unknown(count, report)
+        }
         None => report.refuse(Error::CountUnknown { argument }),
     }
 }
