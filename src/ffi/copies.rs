@@ -11,7 +11,7 @@ use crate::error::{Error, Fault, Report, Which};
 use crate::overlap;
 use crate::parts::{OutputStrides, Part, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Plan};
-use crate::shape;
+use crate::shape::{self, usize_of};
 use crate::span::Span;
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
@@ -214,7 +214,7 @@ impl<'a> Expected<'a> {
                 return None;
             }
         }
-        let bytes = ((self.step_bits.wrapping_mul(len).cast_unsigned() + 7) >> 3) as usize;
+        let bytes = usize_of(shape::bytes_of_bits(self.step_bits.wrapping_mul(len)));
         if bytes == 0 {
             return None;
         }

@@ -29,7 +29,7 @@ use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer};
 use crate::place::Place;
 use crate::plan::{Geometry, Plan};
-use crate::shape::{self, MAX_RANK};
+use crate::shape::{self, usize_of, MAX_RANK};
 use crate::span::Span;
 use crate::targets::Outputs;
 use crate::tensor::{self, Reach, Tensor};
@@ -66,6 +66,8 @@ struct Head {
     /// Whether the input, or an output, has strides that are not packed.
     is_strided: bool,
     has_strided_outputs: bool,
+    /// Whether nothing has strides and there is little to copy.
+    is_small: bool,
     extent: i64,
     elements: i64,
     inner: i64,
@@ -290,6 +292,9 @@ impl Writer<'_> {
                 has_elements: view.has_elements,
                 is_strided,
                 has_strided_outputs: self.has_strided_outputs,
+                is_small: !is_strided
+                    && !self.has_strided_outputs
+                    && copy::is_small(geometry, bytes),
                 extent: geometry.extent,
                 elements: geometry.elements,
                 inner: geometry.inner,
@@ -493,20 +498,22 @@ pub(crate) unsafe fn copy_on(
         let geometry = plan.geometry();
         let parts: &[PlannedPart] = plan.array(head.arrays.parts, head.num_parts);
         let parts = || parts.iter().map(|part| part.to(targets.get(part.index)));
+        let step_bits = geometry.step_bits();
         let mut seen = Outputs::new(head.reach.place(input, Which::Input, report)?);
         for (at, Part { index, len, target, .. }) in parts().enumerate() {
             let which = Which::Output(index);
             if target.is_null() {
                 return report.refuse(Error::NullAddress { which });
             }
-            let bytes = geometry.piece_bytes(len);
+            let bytes = shape::bytes_of_bits(step_bits.wrapping_mul(len));
             let reach = if head.has_strided_outputs {
                 let reaches: &[Reach] = plan.array(head.arrays.reaches, head.num_parts);
                 reaches.get(at).copied().unwrap_or_default()
             } else {
-                Reach { low: 0, bytes: bytes as i64 }
+                Reach { low: 0, bytes }
             };
-            seen.push(reach.place(target, which, report)?, !head.has_strided_outputs, bytes);
+            let span = reach.place(target, which, report)?;
+            seen.push(span, !head.has_strided_outputs, usize_of(bytes));
         }
         if !seen.are_apart() {
             seen.check_closely(&plan.transfer(input, targets), report)?;
@@ -517,8 +524,7 @@ pub(crate) unsafe fn copy_on(
                 check_read(&plan.transfer(input, targets), read, other, report)?;
             }
         }
-        let are_packed = !head.is_strided && !head.has_strided_outputs;
-        if are_packed && copy::is_small(&geometry, head.bytes) {
+        if head.is_small {
             copy::run_small(&geometry, input, parts(), head.bytes);
             return Ok(());
         }

@@ -15,6 +15,7 @@ use crate::lengths::{Lengths, Walk};
 use crate::operator::Operator;
 use crate::plan::Geometry;
 use crate::shape::{usize_of, DIM_UNKNOWN};
+use lengths_list::MinusOne;
 
 /// What the caller asks of an operator, apart from the input.
 #[derive(Debug, Clone, Copy)]
@@ -98,18 +99,31 @@ pub(crate) fn pieces<'a>(
     report: &mut Report,
 ) -> Result<Pieces<'a>, Fault> {
     let (dtype, extent) = (geometry.dtype, geometry.extent);
-    match request.operator {
+    let rule = match request.operator {
         Operator::Split1
         | Operator::Split2
         | Operator::Split11
         | Operator::Split13
-        | Operator::Split18 => onnx_split::pieces(request, dtype, extent, report),
+        | Operator::Split18 => onnx_split::rule(request, dtype, extent, report),
         Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
-            split_to_sequence::pieces(request, extent, report)
+            split_to_sequence::rule(request, extent, report)
         }
-        Operator::VariadicSplit1 => openvino::variadic_split(request, extent, report),
+        Operator::VariadicSplit1 => openvino::variadic_split(request, report),
         Operator::OpenVinoSplit1 => openvino::split(request, extent, report),
+    };
+    match rule? {
+        Rule::Pieces(pieces) => Ok(pieces),
+        Rule::List(lengths, minus_one) => {
+            lengths_list::pieces(request, lengths, extent, minus_one, report)
+        }
     }
+}
+
+/// What an operator makes of a request.
+enum Rule<'a> {
+    Pieces(Pieces<'a>),
+    /// Those of a list, where an entry of -1 means this.
+    List(Lengths<'a>, MinusOne),
 }
 
 impl Request<'_> {
