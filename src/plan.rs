@@ -112,13 +112,13 @@ impl<'a> Geometry<'a> {
         let mut product = |extents: &[i64], first: usize| {
             let mut product = 1i64;
             for (at, &extent) in extents.iter().enumerate().rev() {
-                if extent > 0 {
-                    count = count.and_then(|count| count.checked_mul(extent));
-                    product = product.wrapping_mul(extent);
-                } else if extent == 0 {
-                    product = 0;
-                } else {
-                    check_negative(first + at, extent, unknown_allowed, report)?;
+                match extent {
+                    1.. => {
+                        count = count.and_then(|count| count.checked_mul(extent));
+                        product = product.wrapping_mul(extent);
+                    }
+                    0 => product = 0,
+                    _ => check_negative(first + at, extent, unknown_allowed, report)?,
                 }
             }
             Ok(product)

@@ -78,7 +78,7 @@ impl Axes {
     /// All must have been set, and `array` must have room for them.
     #[inline(always)]
     pub(super) unsafe fn write(&self, array: *mut i64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: as many entries are there on both sides.
         unsafe { words(self.entries.as_ptr().cast(), array, self.rank) }
     }
 }
@@ -90,10 +90,10 @@ impl Axes {
 #[inline(always)]
 unsafe fn words(source: *const i64, target: *mut i64, count: usize) {
     let mut at = 0;
-    // SAFETY: the caller's promise. The count is read again each time, or the compiler makes more of
-    // these few words than they are: a call of `memcpy`, or a loop that is unrolled.
+    // SAFETY: a local. It is read again each time, or the compiler makes more of these few words than
+    // they are: a call of `memcpy`, or a loop that is unrolled.
     while at < unsafe { (&raw const count).read_volatile() } {
-        // SAFETY: as above.
+        // SAFETY: below the count.
         unsafe { target.add(at).write(source.add(at).read()) };
         at += 1;
     }

@@ -46,7 +46,7 @@ pub(super) unsafe fn copy(
 }
 
 /// # Safety
-/// Promises 1 and 2 of [`parse`], for what the call's input and the outputs describe.
+/// Promises 1 and 2, for what the call's input and the outputs describe.
 #[inline(always)]
 pub(crate) unsafe fn copy_parsed(
     call: &Call<'_>,
@@ -92,7 +92,7 @@ impl Seen {
     /// Checks every output.
     ///
     /// # Safety
-    /// Promises 1 and 2 of [`parse`].
+    /// Promises 1 and 2.
     #[inline(never)] // with all registers to itself
     unsafe fn all(
         &mut self,
@@ -129,7 +129,7 @@ impl Seen {
     /// Checks an output, whatever it is like.
     ///
     /// # Safety
-    /// Promises 1 and 2 of [`parse`].
+    /// Promises 1 and 2.
     #[cold]
     #[inline(never)]
     unsafe fn see_closely(
@@ -190,13 +190,9 @@ impl<'a> Expected<'a> {
     /// [`check`] to judge.
     ///
     /// # Safety
-    /// Promises 1 and 2 of [`parse`].
+    /// Promises 1 and 2.
     #[inline(always)]
-    unsafe fn plain(
-        &self,
-        len: i64,
-        output: &libsplit_tensor,
-    ) -> Option<Span> {
+    unsafe fn plain(&self, len: i64, output: &libsplit_tensor) -> Option<Span> {
         let differs = output.dtype.0 ^ self.dtype | output.rank ^ self.rank;
         if differs.cast_unsigned() | output.bit_offset != 0 {
             return None;
@@ -235,7 +231,7 @@ impl<'a> Expected<'a> {
     unsafe fn has_shape(&self, len: i64, shape: *const i64) -> bool {
         let mut next = shape;
         let mut is_next = |extent: i64| {
-            // SAFETY: the caller's promise: the extents asked for are as many as the rank says.
+            // SAFETY: the extents asked for are as many as the rank says.
             let is_equal = unsafe { *next } == extent;
             next = next.wrapping_add(1);
             is_equal
@@ -250,8 +246,9 @@ impl<'a> Expected<'a> {
     /// # Safety
     /// Both arrays must be there.
     #[inline(always)]
+    #[allow(clippy::cast_sign_loss)] // that of a tensor
     unsafe fn are_packed(&self, output: &libsplit_tensor) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: promise 1, for the rank is right.
         let [shape, strides] = [output.shape, output.strides]
             .map(|array| unsafe { core::slice::from_raw_parts(array, self.rank as usize) });
         shape::is_packed(shape.iter().copied().zip(strides.iter().copied()).rev())
@@ -262,7 +259,7 @@ impl<'a> Expected<'a> {
 /// elements, and whether it is packed.
 ///
 /// # Safety
-/// Promises 1 and 2 of [`parse`].
+/// Promises 1 and 2.
 pub(super) unsafe fn check<'a>(
     geometry: &Geometry<'_>,
     piece: Piece,
@@ -339,7 +336,7 @@ impl<'a> Job<'a> {
     #[inline(never)]
     unsafe fn run(&self, pool: Option<&dyn Executor>, report: &mut Report) -> Result<(), Fault> {
         let count = self.parts().filter(|part| part.len > 0).count();
-        // SAFETY: the caller's promise.
+        // SAFETY: promise 5.
         unsafe { copy::run(&self.transfer(), count, pool, report) }
     }
 }

@@ -138,7 +138,7 @@ unsafe fn fill(
 /// without strides.
 ///
 /// # Safety
-/// Promises 1 and 2 of [`parse`].
+/// Promises 1 and 2.
 #[inline(never)] // with all registers to itself
 unsafe fn check_outputs(
     call: &Call<'_>,

@@ -13,6 +13,21 @@
 //! | `executor.rs` | the caller's threads |
 //! | `guard.rs` | what became of a call, as a status and in detail |
 //!
+//! # Promises
+//!
+//! What `unsafe` relies on here, and is cited by number:
+//!
+//! 1. Each pointer is NULL or valid for what its structure says, for the length of the call (`'a`):
+//!    what `libsplit.h` asks of callers.
+//! 2. No structure or array is written while it is borrowed: outputs are written only where `reads.rs`
+//!    has found nothing else.
+//! 3. Memory that begins with [`plans::MAGIC`] is a plan that [`plans::init`] of this very library has
+//!    made, or a copy of one.
+//! 4. An `error` that is not NULL is aligned, and as large as this version's at least:
+//!    [`guard::refuse`] has seen to it.
+//! 5. What has been checked of a tensor holds: its arrays have as many entries as its rank says, and its
+//!    elements lie where it says.
+//!
 //! `include/libsplit.h` is generated from `types.rs` and `exports.rs`, comments included, so
 //! those are written for C readers.
 

@@ -1,9 +1,6 @@
 //! Raw pointers in, checked borrows out. Everything that C hands over passes through here, once.
 //!
-//! The promise that every function here relies on is that of `libsplit.h`: each pointer is NULL or
-//! valid for what its structure says, for the length of the call (`'a`). SAFETY comments call it
-//! promise 1. Promise 2 is that no structure or array is written while it is borrowed: outputs are
-//! written only where [`super::reads`] has found nothing else.
+//! Promises are those of [`super`].
 
 // What a call is made of is large to hand back.
 #![allow(clippy::inline_always)]
@@ -103,13 +100,20 @@ impl<'a> Call<'a> {
         look: Look,
         report: &mut Report,
     ) -> Result<(), Fault> {
-        // SAFETY: the caller's promise.
+        // SAFETY: it has been written.
         unsafe {
             let Tensor { dtype, shape, .. } = (*call).input;
             let drops_axis = drops_axis(operator, given.keepdims != 0, !given.split.is_null());
             let may_be_unknown = look == Look::AtShape;
-            let geometry =
-                Geometry::new(operator, given.axis, !drops_axis, dtype, shape, may_be_unknown, report)?;
+            let geometry = Geometry::new(
+                operator,
+                given.axis,
+                !drops_axis,
+                dtype,
+                shape,
+                may_be_unknown,
+                report,
+            )?;
             (&raw mut (*call).plan.geometry).write(geometry);
         }
         Ok(())
@@ -128,7 +132,7 @@ impl<'a> Call<'a> {
         look: Look,
         report: &mut Report,
     ) -> Result<(), Fault> {
-        // SAFETY: the caller's promise.
+        // SAFETY: promise 1; the geometry has been written.
         unsafe {
             let (mut list, mut span) = (None, Span::default());
             if !given.split.is_null() {

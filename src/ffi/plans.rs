@@ -9,8 +9,7 @@
 //! | reaches | one an output | of strided outputs: the bytes of each part, relative to its data |
 //! | output strides | rank an output | of strided outputs |
 //!
-//! Promise 3, of every function that reads one: memory that begins with [`MAGIC`] is a plan that
-//! [`init`] of this very library has made, or a copy of one.
+//! Promises are those of [`super`].
 
 // On the way of every call; places within a plan are aligned; numbers have been checked to fit.
 #![allow(clippy::inline_always, clippy::cast_ptr_alignment, clippy::cast_possible_wrap)]
@@ -143,7 +142,7 @@ pub(super) unsafe fn init(
 /// Makes a plan of a call; without outputs, all are wanted and packed.
 ///
 /// # Safety
-/// Promises 1 and 2 of [`parse`]; `plan` must be valid for `plan_size` bytes.
+/// Promises 1 and 2; `plan` must be valid for `plan_size` bytes.
 pub(crate) unsafe fn make(
     plan: *mut libsplit_plan,
     plan_size: usize,
@@ -242,7 +241,7 @@ impl Writer<'_> {
         let view = Place::new(geometry, input);
         let is_strided = view.strides.is_some() && !input.is_packed();
         let (mut num_outputs, mut num_parts, mut bytes) = (0, 0, 0);
-        // SAFETY: the caller's promise; as many entries as there are outputs and axes.
+        // SAFETY: there is room for as many entries as there are outputs and axes.
         unsafe {
             for piece in plan.pieces() {
                 let index = piece.index;
@@ -335,7 +334,7 @@ impl Writer<'_> {
         let rank = geometry.output_rank();
         let mut packed = 1i64;
         for (axis, extent) in geometry.output_shape(len).enumerate().rev() {
-            // SAFETY: the caller's promise; the array has as many entries as the rank says.
+            // SAFETY: promise 5, and there is room for as many in the plan.
             unsafe {
                 let is_own = !output.strides.is_null();
                 let stride = if is_own { output.strides.add(axis).read() } else { packed };
@@ -354,7 +353,7 @@ struct Planned<'a> {
 
 impl<'a> Planned<'a> {
     /// # Safety
-    /// `plan` must be NULL or valid, and keep promise 3.
+    /// Promises 1 and 3.
     #[inline(always)]
     unsafe fn read(
         plan: *const libsplit_plan,
@@ -362,7 +361,7 @@ impl<'a> Planned<'a> {
         report: &mut Report,
     ) -> Result<Self, Fault> {
         let place = checked(plan.cast::<u64>(), "plan", report)?;
-        // SAFETY: the caller's promise: 8 bytes are there, and if they are right, all others.
+        // SAFETY: promises 1 and 3: 8 bytes are there, and if they are right, all others.
         let head = unsafe {
             if *place != MAGIC {
                 return report.refuse(Error::NoPlan { actual: *place });
@@ -435,7 +434,7 @@ impl<'a> Planned<'a> {
         report: &mut Report,
     ) -> Result<(), Fault> {
         let transfer = self.transfer(source, targets);
-        // SAFETY: the caller's promise.
+        // SAFETY: promises 3 and 5.
         unsafe { copy::run(&transfer, self.head.num_parts, pool, report) }
     }
 }
