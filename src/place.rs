@@ -13,14 +13,17 @@ pub(crate) struct Place<'a> {
     pub has_elements: bool,
     /// The input's own strides, where it has such and elements that they matter to.
     pub strides: Option<&'a [i64]>,
-    /// From one step on the split axis to the next.
+    /// From one step on the split axis to the next; by how much it goes back, and ahead.
     step: i64,
-    /// Where the first step begins and ends, from its first element on.
+    back: i64,
+    ahead: i64,
+    /// Where the first step begins and ends, from its first element on; in whole bytes, if rounded down.
     low: i64,
     end: i64,
     /// Where the input's first element begins.
     begin: i64,
     /// Units to bytes.
+    mask: i64,
     shift: u32,
 }
 
@@ -62,14 +65,18 @@ impl<'a> Place<'a> {
         let bits = i64::from(geometry.dtype.bits());
         let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
         // Within the input's reach, which was checked, as is all that follows.
-        let (low, high) = reach;
+        let ((low, high), step) = (reach, step.wrapping_mul(unit));
+        let mask = (1 << shift) - 1;
         Self {
             has_elements,
             strides,
-            step: step.wrapping_mul(unit),
+            step,
+            back: step.min(0),
+            ahead: step.max(0),
             low: low.wrapping_mul(unit),
-            end: high.wrapping_add(1).wrapping_mul(unit),
+            end: high.wrapping_add(1).wrapping_mul(unit).wrapping_add(mask),
             begin: if has_elements { input.bit_offset.into() } else { 0 },
+            mask,
             shift,
         }
     }
@@ -93,15 +100,14 @@ impl<'a> Place<'a> {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
     pub(crate) fn of(&self, offset: i64, len: i64) -> View {
-        let mask = (1 << self.shift) - 1;
         let begin = offset.wrapping_mul(self.step).wrapping_add(self.begin);
-        let bit_offset = begin & mask;
+        let bit_offset = begin & self.mask;
         let mut bytes = 0;
         if len > 0 {
-            let last = (len - 1).wrapping_mul(self.step);
-            let low = self.low.wrapping_add(last.min(0)).wrapping_add(bit_offset);
-            let end = self.end.wrapping_add(last.max(0)).wrapping_add(bit_offset);
-            bytes = (end.wrapping_add(mask) >> self.shift).wrapping_sub(low >> self.shift);
+            let low = self.low.wrapping_add((len - 1).wrapping_mul(self.back));
+            let end = self.end.wrapping_add((len - 1).wrapping_mul(self.ahead));
+            let bytes_to = |units: i64| units.wrapping_add(bit_offset) >> self.shift;
+            bytes = bytes_to(end).wrapping_sub(bytes_to(low));
         }
         View {
             ahead: (begin >> self.shift) as isize,

@@ -30,8 +30,8 @@ impl Axes {
         let (rank, first) = (self.rank, self.entries.as_mut_ptr().cast());
         // SAFETY: an input has at most `MAX_RANK` axes, of which all or all but one are taken.
         unsafe {
-            words(outer.as_ptr(), first, outer.len());
-            words(inner.as_ptr(), first.add(rank - inner.len()), inner.len());
+            words(outer.as_ptr(), first, &outer.len());
+            words(inner.as_ptr(), first.add(rank - inner.len()), &inner.len());
         }
     }
 
@@ -79,7 +79,7 @@ impl Axes {
     #[inline(always)]
     pub(super) unsafe fn write(&self, array: *mut i64) {
         // SAFETY: as many entries are there on both sides.
-        unsafe { words(self.entries.as_ptr().cast(), array, self.rank) }
+        unsafe { words(self.entries.as_ptr().cast(), array, &self.rank) }
     }
 }
 
@@ -88,11 +88,11 @@ impl Axes {
 /// # Safety
 /// As [`core::ptr::copy_nonoverlapping`].
 #[inline(always)]
-unsafe fn words(source: *const i64, target: *mut i64, count: usize) {
+unsafe fn words(source: *const i64, target: *mut i64, count: &usize) {
     let mut at = 0;
-    // SAFETY: a local. It is read again each time, or the compiler makes more of these few words than
+    // SAFETY: borrowed. It is read again each time, or the compiler makes more of these few words than
     // they are: a call of `memcpy`, or a loop that is unrolled.
-    while at < unsafe { (&raw const count).read_volatile() } {
+    while at < unsafe { (&raw const *count).read_volatile() } {
         // SAFETY: below the count.
         unsafe { target.add(at).write(source.add(at).read()) };
         at += 1;

@@ -10,7 +10,7 @@ use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::{self, Trail};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
-use crate::shape::DIM_UNKNOWN;
+use crate::shape::{usize_of, DIM_UNKNOWN};
 use crate::span::Span;
 use core::mem::MaybeUninit;
 use core::ptr::null;
@@ -35,10 +35,9 @@ pub(super) unsafe fn infer(
         let packed = Packed::new(&call.plan.geometry);
         check_outputs(call, outputs, num_outputs, error, report, |_, _| Ok(()))?;
         packed.check(&call.plan, report)?;
-        fill(&call.plan, None, outputs, |_, len, output| {
+        fill(&call.plan, Strides::Packed, outputs, |_, len, output| {
             (*output).data_bytes = packed.bytes(len);
             (*output).bit_offset = 0;
-            len
         });
     }
     Ok(())
@@ -71,23 +70,34 @@ pub(super) unsafe fn view(
             }
             report.refuse(Error::ViewNotPacked { output })
         })?;
-        fill(&call.plan, place.strides, outputs, |offset, len, output| {
+        let strides = match place.strides {
+            Some(strides) => Strides::Given(strides),
+            None if place.has_elements => Strides::PackedWith(geometry.extent),
+            None => Strides::Packed,
+        };
+        let data = call.input.data;
+        fill(&call.plan, strides, outputs, move |offset, len, output| {
             let view = place.of(offset, len);
-            (*output).data = call.input.data.wrapping_offset(view.ahead).cast();
+            (*output).data = data.wrapping_offset(view.ahead).cast();
             (*output).data_bytes = view.bytes;
             (*output).bit_offset = view.bit_offset;
-            if place.has_elements {
-                geometry.extent
-            } else {
-                len
-            }
         });
     }
     Ok(())
 }
 
-/// Fills every wanted output: shape and strides, which are those given or packed ones of the shape
-/// with the extent on the axis that `describe` gives, and what that writes, of a piece from some step on
+/// What strides outputs get.
+#[derive(Clone, Copy)]
+enum Strides<'a> {
+    /// The input's.
+    Given(&'a [i64]),
+    /// Packed ones of a shape with this extent on the axis.
+    PackedWith(i64),
+    /// Packed ones of their own shape.
+    Packed,
+}
+
+/// Fills every wanted output: shape, strides, and what `describe` writes of a piece from some step on
 /// and so many steps long.
 ///
 /// # Safety
@@ -95,36 +105,41 @@ pub(super) unsafe fn view(
 #[inline(never)] // with all registers to itself
 unsafe fn fill(
     plan: &Plan<'_>,
-    strides: Option<&[i64]>,
+    strides: Strides<'_>,
     outputs: *mut libsplit_tensor,
-    describe: impl Fn(i64, i64, *mut libsplit_tensor) -> i64,
+    describe: impl Fn(i64, i64, *mut libsplit_tensor),
 ) {
     let geometry = &plan.geometry;
     let (mut shape, mut steps) = (Axes::new(geometry), Axes::new(geometry));
     shape.take(geometry, geometry.shape);
-    let mut packed_with = None;
-    if let Some(strides) = strides {
-        steps.take(geometry, strides);
-        steps.set_split(strides.get(geometry.axis).copied().unwrap_or(0));
-        packed_with = Some(geometry.extent);
+    match strides {
+        Strides::Given(strides) => {
+            steps.take(geometry, strides);
+            steps.set_split(strides.get(geometry.axis).copied().unwrap_or(0));
+        }
+        Strides::PackedWith(extent) => steps.pack(geometry, extent),
+        Strides::Packed => {}
     }
+    let is_own = matches!(strides, Strides::Packed);
+    let mut packed_with = None;
     let (rank, dtype) = (i32::try_from(shape.len()).unwrap_or(0), geometry.dtype as i32);
     let (mut lengths, mut offset, mut output) = (plan.pieces.walk(), 0i64, outputs);
-    for _ in 0..plan.count() {
+    let end = outputs.wrapping_add(usize_of(plan.count()));
+    while output != end {
         let (begin, len) = (offset, lengths.next());
         offset = begin.wrapping_add(len);
         // SAFETY: promise 1; nothing is borrowed while it is written.
         unsafe {
             if !is_unwanted(&*output) {
-                let extent = describe(begin, len, output);
+                describe(begin, len, output);
                 (*output).rank = rank;
                 (*output).dtype = libsplit_dtype(dtype);
                 shape.set_split(len);
                 shape.write((*output).shape);
                 if !(*output).strides.is_null() {
-                    if packed_with != Some(extent) {
-                        steps.pack(geometry, extent);
-                        packed_with = Some(extent);
+                    if is_own && packed_with != Some(len) {
+                        steps.pack(geometry, len);
+                        packed_with = Some(len);
                     }
                     steps.write((*output).strides);
                 }
