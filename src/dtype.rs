@@ -26,6 +26,15 @@ macro_rules! dtypes {
                 BITS[self as usize]
             }
 
+            /// The type with this ONNX number, if there is one.
+            #[must_use]
+            pub const fn from_number(number: i32) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+
             /// The name of the type in ONNX `TensorProto.DataType`, NUL-terminated.
             pub(crate) const fn c_name(self) -> &'static core::ffi::CStr {
                 match self { $(Self::$variant => $name,)* }
@@ -67,13 +76,6 @@ dtypes! {
 const STRING_BITS: u32 = 2 * usize::BITS;
 
 impl DType {
-    /// The type with this ONNX number, if there is one.
-    #[must_use]
-    pub fn from_number(number: i32) -> Option<Self> {
-        let index = usize::try_from(number).ok()?.checked_sub(1)?;
-        Self::ALL.get(index).copied()
-    }
-
     /// The name of the type in ONNX `TensorProto.DataType`.
     #[must_use]
     pub fn name(self) -> &'static str {

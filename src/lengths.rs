@@ -136,8 +136,6 @@ impl<'a> Lengths<'a> {
     }
 
     /// Entry `index`, which the rules have checked; -1 where it is the rest.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // on the way of every call
     pub(crate) fn checked(&self, index: i64) -> i64 {
         self.value(index).unwrap_or(-1)
     }
@@ -156,6 +154,85 @@ impl<'a> Lengths<'a> {
                 DType::Int32 => Some(at.cast::<i32>().read_unaligned().into()),
                 dtype => read(self.data, bits, dtype),
             }
+        }
+    }
+}
+
+/// The lengths of pieces, one after another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Walk<'a> {
+    /// How entries are read that are of the types of most lists.
+    words: Option<Word>,
+    dtype: DType,
+    /// The next entry, and bytes to the one after it; of other types the first, and bits. NULL: there
+    /// are no entries, but pieces of one size for as long as something is left.
+    at: *const u8,
+    step: i64,
+    /// What an entry of -1 means, or that size.
+    size: i64,
+    /// What is left, or of other types the bits from the first entry to the next.
+    left: i64,
+    borrowed: PhantomData<&'a [u8]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Word {
+    Int64,
+    Int32,
+}
+
+impl<'a> Walk<'a> {
+    /// Pieces of `size` for as long as there is something left.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // on the way of every call
+    pub(crate) fn equal(size: i64, left: i64) -> Self {
+        let (at, dtype) = (core::ptr::null(), DType::Int64);
+        Self { words: None, dtype, at, step: 0, size, left, borrowed: PhantomData }
+    }
+
+    /// Entries that the rules have checked, -1 for `rest`.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // on the way of every call
+    pub(crate) fn listed(lengths: Lengths<'a>, rest: i64) -> Self {
+        let Lengths { data, bit_offset, bit_stride, dtype, borrowed, .. } = lengths;
+        let words = match dtype {
+            DType::Int64 | DType::Uint64 => Some(Word::Int64),
+            DType::Int32 => Some(Word::Int32),
+            _ => None,
+        };
+        let (at, step, left) = match words {
+            Some(_) => (data.wrapping_offset(offset_of(bit_offset)), bit_stride >> 3, 0),
+            None => (data, bit_stride, bit_offset),
+        };
+        Self { words, dtype, at, step, size: rest, left, borrowed }
+    }
+
+    /// The next length. There must be as many.
+    #[inline(always)]
+    #[allow(clippy::inline_always, clippy::cast_possible_truncation)] // on the way of every call
+    pub(crate) fn next(&mut self) -> i64 {
+        // SAFETY: the entry is readable by the promise of `from_raw` or of the borrowed slice.
+        let length = unsafe {
+            match self.words {
+                Some(Word::Int64) => self.at.cast::<i64>().read_unaligned(),
+                Some(Word::Int32) => self.at.cast::<i32>().read_unaligned().into(),
+                None if self.at.is_null() => {
+                    let length = self.size.min(self.left);
+                    self.left = self.left.wrapping_sub(length);
+                    return length;
+                }
+                None => {
+                    let length = read(self.at, self.left, self.dtype).unwrap_or(-1);
+                    self.left = self.left.wrapping_add(self.step);
+                    return if length < 0 { self.size } else { length };
+                }
+            }
+        };
+        self.at = self.at.wrapping_offset(self.step as isize);
+        if length < 0 {
+            self.size
+        } else {
+            length
         }
     }
 }
@@ -196,6 +273,7 @@ fn offset_of(bits: i64) -> isize {
 ///
 /// # Safety
 /// That element must be readable.
+#[cold] // most lists are of int64 or int32
 #[inline(never)]
 unsafe fn read(data: *const u8, bits: i64, dtype: DType) -> Option<i64> {
     let at = data.wrapping_offset(offset_of(bits));

@@ -64,14 +64,19 @@ impl Operator {
     /// Whether the version's type constraint T has `dtype` in it.
     #[must_use]
     pub fn allows(self, dtype: DType) -> bool {
-        match self {
-            Self::Split1 => matches!(dtype, DType::Float | DType::Float16 | DType::Double),
-            Self::Split2 | Self::Split11 | Self::SplitToSequence11 => is_classic(dtype),
+        // A bit a type, by its number.
+        const CLASSIC: u32 = (1 << DType::Bfloat16 as u32) - 2;
+        const FLOATS: u32 =
+            1 << DType::Float as u32 | 1 << DType::Float16 as u32 | 1 << DType::Double as u32;
+        let allowed = match self {
+            Self::Split1 => FLOATS,
+            Self::Split2 | Self::Split11 | Self::SplitToSequence11 => CLASSIC,
             Self::Split13 | Self::Split18 | Self::SplitToSequence24 => {
-                is_classic(dtype) || dtype == DType::Bfloat16
+                CLASSIC | 1 << DType::Bfloat16 as u32
             }
-            Self::VariadicSplit1 | Self::OpenVinoSplit1 => true,
-        }
+            Self::VariadicSplit1 | Self::OpenVinoSplit1 => !0,
+        };
+        allowed >> dtype as u32 & 1 == 1
     }
 
     /// The version to turn to for a `dtype` that this one does not allow.
@@ -84,11 +89,6 @@ impl Operator {
         };
         newer.into_iter().find(|version| version.allows(dtype)).unwrap_or(VariadicSplit1)
     }
-}
-
-/// The 15 types of ONNX before bfloat16 joined them.
-fn is_classic(dtype: DType) -> bool {
-    (dtype as i32) < DType::Bfloat16 as i32
 }
 
 impl fmt::Display for Operator {

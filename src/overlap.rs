@@ -25,8 +25,22 @@ pub(crate) struct Trail {
 impl Trail {
     pub(crate) const EMPTY: Self = Self { hull: Span::NOWHERE, is_apart: true };
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // on the way of every call
     pub(crate) fn push(&mut self, span: Span) {
+        if span.start < self.hull.end {
+            return self.push_below(span);
+        }
+        // In the order of addresses, as in most calls.
+        self.hull.end = span.end;
+        if span.start < self.hull.start {
+            self.hull.start = span.start;
+        }
+    }
+
+    #[cold]
+    #[inline(never)] // so that what has been seen stays in memory, and registers are free
+    fn push_below(&mut self, span: Span) {
         self.is_apart &= span.is_apart(self.hull);
         self.hull = self.hull.hull(span);
     }

@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::inline_always)] // on the way of every view
 
-use crate::plan::{Geometry, Piece};
-use crate::shape::{self, usize_of};
+use crate::plan::Geometry;
+use crate::shape;
 use crate::tensor::Tensor;
 
 /// An input as views see it. Lengths are counted in units: bytes, or bits of sub-byte types.
@@ -13,14 +13,17 @@ pub(crate) struct Place<'a> {
     pub has_elements: bool,
     /// The input's own strides, where it has such and elements that they matter to.
     pub strides: Option<&'a [i64]>,
-    /// From one step on the split axis to the next.
+    /// From one step on the split axis to the next; by how much it goes back, and ahead.
     step: i64,
-    /// Where the first step begins and ends, from its first element on.
+    back: i64,
+    ahead: i64,
+    /// Where the first step begins and ends, from its first element on; in whole bytes, if rounded down.
     low: i64,
     end: i64,
     /// Where the input's first element begins.
     begin: i64,
     /// Units to bytes.
+    mask: i64,
     shift: u32,
 }
 
@@ -43,7 +46,7 @@ impl<'a> Place<'a> {
         // Strides of a tensor without elements say nothing: its views are packed.
         let strides = input.strides.filter(|_| has_elements);
         let (mut step, reach) = match strides {
-            None if !has_elements => (0, (0, 0)),
+            None if !has_elements => (0, (0, -1)),
             None => {
                 let Geometry { outer, extent, inner, .. } = *geometry;
                 (inner, (0, (outer - 1) * extent * inner + inner - 1))
@@ -62,14 +65,18 @@ impl<'a> Place<'a> {
         let bits = i64::from(geometry.dtype.bits());
         let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
         // Within the input's reach, which was checked, as is all that follows.
-        let (low, high) = reach;
+        let ((low, high), step) = (reach, step.wrapping_mul(unit));
+        let mask = (1 << shift) - 1;
         Self {
             has_elements,
             strides,
-            step: step.wrapping_mul(unit),
+            step,
+            back: step.min(0),
+            ahead: step.max(0),
             low: low.wrapping_mul(unit),
-            end: high.wrapping_add(1).wrapping_mul(unit),
-            begin: input.bit_offset.into(),
+            end: high.wrapping_add(1).wrapping_mul(unit).wrapping_add(mask),
+            begin: if has_elements { input.bit_offset.into() } else { 0 },
+            mask,
             shift,
         }
     }
@@ -89,27 +96,23 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Where a piece lies.
+    /// Where a piece lies, of so many steps from one on.
     #[inline(always)]
-    pub(crate) fn of(&self, piece: Piece) -> View {
-        if !self.has_elements {
-            return View { ahead: 0, bit_offset: 0, bytes: 0 };
-        }
-        let mask = (1 << self.shift) - 1;
-        let begin = piece.offset.wrapping_mul(self.step).wrapping_add(self.begin);
-        let bit_offset = begin & mask;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
+    pub(crate) fn of(&self, offset: i64, len: i64) -> View {
+        let begin = offset.wrapping_mul(self.step).wrapping_add(self.begin);
+        let bit_offset = begin & self.mask;
         let mut bytes = 0;
-        if piece.len > 0 {
-            let last = (piece.len - 1).wrapping_mul(self.step);
-            let low = self.low.wrapping_add(last.min(0)).wrapping_add(bit_offset);
-            let end = self.end.wrapping_add(last.max(0)).wrapping_add(bit_offset);
-            bytes = (end.wrapping_add(mask) >> self.shift).wrapping_sub(low >> self.shift);
+        if len > 0 {
+            let low = self.low.wrapping_add((len - 1).wrapping_mul(self.back));
+            let end = self.end.wrapping_add((len - 1).wrapping_mul(self.ahead));
+            let bytes_to = |units: i64| units.wrapping_add(bit_offset) >> self.shift;
+            bytes = bytes_to(end).wrapping_sub(bytes_to(low));
         }
-        let ahead = begin >> self.shift;
         View {
-            ahead: isize::try_from(ahead).unwrap_or(0),
-            bit_offset: u32::try_from(bit_offset).unwrap_or(0),
-            bytes: usize_of(bytes),
+            ahead: (begin >> self.shift) as isize,
+            bit_offset: bit_offset as u32,
+            bytes: bytes as usize,
         }
     }
 }

@@ -45,22 +45,20 @@ pub(crate) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Checks input and request. Where the shape may have unknown extents (inference), so may
-    /// the pieces; otherwise everything about them is known.
+    /// Checks input and request. Where pieces may be unknown, so may extents of the shape.
     #[cfg_attr(not(feature = "alloc"), allow(dead_code))] // for Rust
     #[inline(always)]
     pub(crate) fn new(
         request: &Request<'a>,
         dtype: DType,
         shape: &'a [i64],
-        unknown_allowed: bool,
         report: &mut Report,
     ) -> Result<Self, Fault> {
-        let Request { operator, axis, keepdims, .. } = *request;
+        let Request { operator, axis, keepdims, may_be_unknown, .. } = *request;
         let keeps_axis = !drops_axis(operator, keepdims, request.lengths.is_some());
         let geometry =
-            Geometry::new(operator, axis, keeps_axis, dtype, shape, unknown_allowed, report)?;
-        let pieces = rules::known_pieces(request, &geometry, unknown_allowed, report)?;
+            Geometry::new(operator, axis, keeps_axis, dtype, shape, may_be_unknown, report)?;
+        let pieces = rules::pieces(request, &geometry, report)?;
         Ok(Self { geometry, pieces })
     }
 
@@ -72,10 +70,10 @@ impl<'a> Plan<'a> {
     /// The pieces in order. Their offsets mean nothing after a piece of unknown length.
     #[inline]
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + Clone + 'a {
-        let (pieces, count) = (self.pieces, usize_of(self.count()));
+        let (mut lengths, count) = (self.pieces.walk(), usize_of(self.count()));
         let mut offset = 0i64;
         (0..count).map(move |index| {
-            let piece = Piece { index, offset, len: pieces.length(index) };
+            let piece = Piece { index, offset, len: lengths.next() };
             offset = offset.wrapping_add(piece.len);
             piece
         })
@@ -105,43 +103,43 @@ impl<'a> Geometry<'a> {
             let (which, actual) = (Which::Input, number(shape.len()));
             return report.refuse(Error::Rank { which, expected: 64, actual });
         }
-        let given = axis;
-        let back = if given < 0 { number(shape.len()) } else { 0 };
-        let axis = usize::try_from(given.wrapping_add(back)).unwrap_or(usize::MAX);
+        let rank = shape.len();
+        let back = if axis < 0 { number(rank) } else { 0 };
+        let place = usize::try_from(axis.wrapping_add(back)).unwrap_or(usize::MAX);
         // Extents above zero alone must not make more bits than can be numbered, even where another
         // is 0: strides could not be numbered either.
-        let (mut count, mut overflows, mut extent) = (1i64, false, None);
-        let (mut inner, mut outer) = (1i64, 1i64);
-        for (d, &len) in shape.iter().enumerate().rev() {
-            if len < 0 {
-                check_negative(d, len, unknown_allowed, report)?;
-            } else if len > 0 {
-                let (product, is_over) = count.overflowing_mul(len);
-                (count, overflows) = (product, overflows | is_over);
+        let mut count = Some(1i64);
+        let mut product = |extents: &[i64], first: usize| {
+            let mut product = 1i64;
+            for (at, &extent) in extents.iter().enumerate().rev() {
+                match extent {
+                    1.. => {
+                        count = count.and_then(|count| count.checked_mul(extent));
+                        product = product.wrapping_mul(extent);
+                    }
+                    0 => product = 0,
+                    _ => check_negative(first + at, extent, unknown_allowed, report)?,
+                }
             }
-            // Wrong ones are not used.
-            let side = if d > axis { &mut inner } else { &mut outer };
-            if d == axis {
-                extent = Some(len);
-            } else if len != DIM_UNKNOWN {
-                *side = side.wrapping_mul(len);
-            }
-        }
-        let Some(extent) = extent else {
-            let (axis, rank) = (given, shape.len());
+            Ok(product)
+        };
+        let Some((outer, [extent, inner @ ..])) = shape.split_at_checked(place) else {
+            product(shape, 0)?;
             return report.refuse(Error::Axis { axis, rank });
         };
-        if overflows || count.checked_mul(dtype.bits().into()).is_none() {
+        let inner = product(inner, place + 1)?;
+        let on_axis = product(core::slice::from_ref(extent), place)?;
+        let outer = product(outer, 0)?;
+        if count.and_then(|count| count.checked_mul(dtype.bits().into())).is_none() {
             return report.refuse(Error::TooManyElements { which: Which::Input });
         }
-        let of_axis = if extent == DIM_UNKNOWN { 1 } else { extent };
         Ok(Self {
             dtype,
             shape,
-            axis,
+            axis: place,
             keeps_axis,
-            extent,
-            elements: inner.wrapping_mul(outer).wrapping_mul(of_axis),
+            extent: *extent,
+            elements: inner.wrapping_mul(outer).wrapping_mul(on_axis),
             inner,
             outer,
         })
@@ -153,16 +151,22 @@ impl<'a> Geometry<'a> {
         self.outer * self.inner * len
     }
 
+    /// Bits of one step of the axis, where all extents are known.
+    #[inline]
+    pub(crate) fn step_bits(&self) -> i64 {
+        self.piece_elements(1).wrapping_mul(self.dtype.bits().into())
+    }
+
     /// Bytes of a packed output, where all extents are known.
     #[inline]
     pub(crate) fn piece_bytes(&self, len: i64) -> usize {
         usize_of(shape::packed_bytes(self.piece_elements(len), self.dtype.bits()))
     }
 
-    /// The extents outward of the axis, and those inward of it.
+    /// Those of an input's axes that lie outward of the split axis, and those inward of it.
     #[inline(always)]
-    pub(crate) fn outer_and_inner(&self) -> (&'a [i64], &'a [i64]) {
-        let (outer, rest) = self.shape.split_at_checked(self.axis).unwrap_or_default();
+    pub(crate) fn around_axis<'b>(&self, axes: &'b [i64]) -> (&'b [i64], &'b [i64]) {
+        let (outer, rest) = axes.split_at_checked(self.axis).unwrap_or_default();
         (outer, rest.get(1..).unwrap_or_default())
     }
 

@@ -10,10 +10,16 @@ pub const DIM_UNKNOWN: i64 = -1;
 
 /// Bytes that `count` packed elements take; the last byte of sub-byte ones may be partly used.
 /// All their bits can be numbered.
-#[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::manual_div_ceil)]
+#[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap)]
 #[inline]
 pub(crate) fn packed_bytes(count: i64, bits: u32) -> i64 {
-    ((count as u64 * u64::from(bits) + 7) / 8) as i64
+    bytes_of_bits((count as u64 * u64::from(bits)) as i64)
+}
+
+/// Bytes that so many bits take, which all can be numbered.
+#[inline]
+pub(crate) fn bytes_of_bits(bits: i64) -> i64 {
+    ((bits.cast_unsigned() + 7) >> 3).cast_signed()
 }
 
 /// A checked count as `usize`: what lies in memory fits.

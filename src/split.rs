@@ -52,6 +52,7 @@ impl<'a> Split<'a> {
             num_outputs: 0,
             keepdims: true,
             clamp_uneven: false,
+            may_be_unknown: false,
             outputs: None,
         })
     }
@@ -408,11 +409,12 @@ impl<'a> Split<'a> {
         &self,
         dtype: DType,
         shape: &[i64],
-        unknown_allowed: bool,
+        may_be_unknown: bool,
         body: impl FnOnce(&Plan<'_>) -> R,
     ) -> Result<R, Error> {
         let mut report = Report::default();
-        match Plan::new(&self.0, dtype, shape, unknown_allowed, &mut report) {
+        let request = Request { may_be_unknown, ..self.0 };
+        match Plan::new(&request, dtype, shape, &mut report) {
             Ok(plan) => Ok(body(&plan)),
             Err(fault) => Err(reason(report, fault)),
         }

@@ -4,24 +4,30 @@
 // Checked in every call, for every output.
 #![allow(clippy::inline_always)]
 
-use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::{self, Answer, Clash, Lattice, Places, Trail};
 use crate::parts::{Part, Parts, Transfer};
-use crate::plan::Geometry;
+use crate::plan::{Geometry, Piece};
 use crate::shape;
 use crate::span::Span;
 use crate::tensor::{Reach, Tensor};
 
-/// That an output has the extents that the operator gives.
-pub(crate) fn check_shape(
+/// That an output has the type, rank and extents that the operator gives.
+pub(crate) fn check_type_and_shape(
     geometry: &Geometry<'_>,
-    output: usize,
-    len: i64,
-    shape: &[i64],
+    Piece { index: output, len, .. }: Piece,
+    tensor: &Tensor<'_>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let both = geometry.output_shape(len).zip(shape.iter().copied());
+    if tensor.dtype != geometry.dtype {
+        let (expected, actual) = (geometry.dtype as i64, tensor.dtype as i64);
+        return report.refuse(Error::OutputDType { output, expected, actual });
+    }
+    if tensor.shape.len() != geometry.output_rank() {
+        let (expected, actual) = (number(geometry.output_rank()), number(tensor.shape.len()));
+        return report.refuse(Error::OutputRank { output, expected, actual });
+    }
+    let both = geometry.output_shape(len).zip(tensor.shape.iter().copied());
     for (axis, (expected, actual)) in both.enumerate() {
         if actual != expected {
             return report.refuse(Error::OutputShape { output, axis, expected, actual });
@@ -32,24 +38,7 @@ pub(crate) fn check_shape(
 
 /// Checks the layout of an output with elements: that each element has an address of its own, and
 /// sub-byte ones whole bytes to themselves. Gives its reach, and whether it is packed.
-#[inline(always)]
 pub(crate) fn layout(
-    output: usize,
-    tensor: Tensor<'_>,
-    elements: i64,
-    report: &mut Report,
-) -> Result<(Reach, bool), Fault> {
-    let which = Which::Output(output);
-    if tensor.strides.is_none() && tensor.bit_offset == 0 {
-        let reach = tensor.reach(elements, which, report)?;
-        tensor.check_data_bytes(reach, which, report)?;
-        return Ok((reach, true));
-    }
-    strided_layout(output, tensor, elements, report)
-}
-
-#[inline(never)]
-fn strided_layout(
     output: usize,
     tensor: Tensor<'_>,
     elements: i64,
@@ -93,8 +82,12 @@ impl Outputs {
     #[inline(always)]
     pub(crate) fn push(&mut self, span: Span, is_packed: bool, bytes: usize) {
         self.trail.push(span);
-        self.meets_input |= !span.is_apart(self.input);
-        self.are_packed &= is_packed;
+        if !span.is_apart(self.input) {
+            self.meets_input = true;
+        }
+        if !is_packed {
+            self.are_packed = false;
+        }
         // The pieces do not add up to more than the input.
         self.bytes += bytes;
     }
@@ -229,20 +222,4 @@ impl Places for Transfer<'_> {
             None => Lattice::whole(span),
         }
     }
-}
-
-/// That an output has the type and rank that the operator gives.
-pub(crate) fn wrong_type_or_rank(
-    geometry: &Geometry<'_>,
-    output: usize,
-    dtype: DType,
-    rank: usize,
-    report: &mut Report,
-) -> Fault {
-    if dtype != geometry.dtype {
-        let (expected, actual) = (geometry.dtype as i64, dtype as i64);
-        return report.fail(Error::OutputDType { output, expected, actual });
-    }
-    let (expected, actual) = (number(geometry.output_rank()), number(rank));
-    report.fail(Error::OutputRank { output, expected, actual })
 }

@@ -81,11 +81,12 @@ pub(crate) unsafe fn run_small(
     let copy = tuning::contiguous(bytes);
     let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
     let row = usize_of(geometry.extent) * step;
+    let rows = geometry.outer;
     for part in parts {
         let run = usize_of(part.len) * step;
         let mut source = source.wrapping_add(usize_of(part.offset) * step);
         let mut target = part.target;
-        for _ in 0..geometry.outer {
+        for _ in 0..rows {
             // SAFETY: the caller's promise.
             unsafe { copy(source, target, run) };
             source = source.wrapping_add(row);

@@ -3,7 +3,7 @@
 #![allow(clippy::inline_always)] // on the way of every call
 
 use super::executor::Pool;
-use super::parse::{self, Call, Look, Wanted};
+use super::parse::{self, Call, Given, Look};
 use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
@@ -46,7 +46,7 @@ pub(super) unsafe fn copy(
 }
 
 /// # Safety
-/// Promises 1 and 2 of [`parse`], for what the call's input and the outputs describe.
+/// Promises 1 and 2, for what the call's input and the outputs describe.
 #[inline(always)]
 pub(crate) unsafe fn copy_parsed(
     call: &Call<'_>,
@@ -59,14 +59,14 @@ pub(crate) unsafe fn copy_parsed(
     // SAFETY: promises 1 and 2.
     unsafe {
         let input = call.input.span(geometry.elements, Which::Input, report)?;
-        let seen = Seen::all(&call.plan, outputs, input, report);
-        let seen = seen.as_ref().map_err(|fault| *fault)?;
+        let mut seen = Seen { outputs: Outputs::new(input), arrays: Span::NOWHERE };
+        seen.all(&call.plan, outputs, report)?;
         let job = Job { call, outputs, seen: &seen.outputs };
         if !seen.outputs.are_apart() {
             seen.outputs.check_closely(&job.transfer(), report)?;
         }
         let written = seen.outputs.trail.hull;
-        if !(reads.are_apart([written])
+        if !(reads.are_apart(written)
             && seen.arrays.is_apart(written)
             && Span::of_slice(outputs).is_apart(written))
         {
@@ -92,34 +92,45 @@ impl Seen {
     /// Checks every output.
     ///
     /// # Safety
-    /// As [`parse_output`].
+    /// Promises 1 and 2.
     #[inline(never)] // with all registers to itself
     unsafe fn all(
+        &mut self,
         plan: &Plan<'_>,
         outputs: &[libsplit_tensor],
-        input: Span,
         report: &mut Report,
-    ) -> Result<Self, Fault> {
+    ) -> Result<(), Fault> {
         let expected = Expected::new(&plan.geometry);
-        let mut seen = Self { outputs: Outputs::new(input), arrays: Span::NOWHERE };
-        for (piece, output) in Wanted::new(plan, outputs) {
+        for (piece, output) in Given::new(plan, outputs) {
             // SAFETY: promises 1 and 2.
             unsafe {
-                if let Some((span, arrays)) = expected.plain(piece.len, output) {
-                    seen.arrays = seen.arrays.hull(arrays);
-                    seen.outputs.push(span, true, span.len());
-                } else {
-                    seen.see_closely(&plan.geometry, piece, output, report)?;
+                match expected.plain(piece.len, output) {
+                    Some(span) => {
+                        self.use_arrays(output, expected.arrays);
+                        self.outputs.push(span, true, span.len());
+                    }
+                    None => self.see_closely(&plan.geometry, piece, output, report)?,
                 }
             }
         }
-        Ok(seen)
+        Ok(())
+    }
+
+    /// Takes note of where an output's arrays lie, of so many bytes.
+    #[inline(always)]
+    fn use_arrays(&mut self, output: &libsplit_tensor, size: usize) {
+        for array in [output.shape, output.strides] {
+            if !array.is_null() {
+                self.arrays.extend(Span::of_bytes(array, size));
+            }
+        }
     }
 
     /// Checks an output, whatever it is like.
     ///
     /// # Safety
-    /// As [`parse_output`].
+    /// Promises 1 and 2.
+    #[cold]
     #[inline(never)]
     unsafe fn see_closely(
         &mut self,
@@ -128,23 +139,21 @@ impl Seen {
         output: &libsplit_tensor,
         report: &mut Report,
     ) -> Result<(), Fault> {
-        let Piece { index, len, .. } = piece;
-        let which = Which::Output(index);
-        // SAFETY: promises 1 and 2.
-        let (tensor, elements) = unsafe { parse_output(geometry, index, len, output, report) }?;
-        for array in [Some(tensor.shape), tensor.strides].into_iter().flatten() {
-            self.arrays = self.arrays.hull(Span::of_slice(array));
+        if parse::is_unwanted(output) {
+            return Ok(());
         }
-        if elements == 0 {
-            return tensor.check_bit_offset(which, report);
+        let which = Which::Output(piece.index);
+        // SAFETY: promises 1 and 2.
+        let (tensor, reach, is_packed) = unsafe { check(geometry, piece, output, report) }?;
+        self.use_arrays(output, size_of_val(tensor.shape));
+        if reach.bytes == 0 {
+            return Ok(());
         }
         if tensor.data.is_null() {
             return report.refuse(Error::NullField { which, field: "data" });
         }
-        let (reach, is_packed) = targets::layout(index, tensor, elements, report)?;
         let span = reach.place(tensor.data, which, report)?;
-        let bytes = if is_packed { usize_of(reach.bytes) } else { geometry.piece_bytes(len) };
-        self.outputs.push(span, is_packed, bytes);
+        self.outputs.push(span, is_packed, geometry.piece_bytes(piece.len));
         Ok(())
     }
 }
@@ -156,56 +165,64 @@ struct Expected<'a> {
     keeps_axis: bool,
     rank: i32,
     dtype: i32,
-    /// Bits of one step of the axis.
-    step: i64,
+    step_bits: i64,
+    /// Bytes of their arrays.
+    arrays: usize,
 }
 
 impl<'a> Expected<'a> {
     #[inline(always)]
     fn new(geometry: &Geometry<'a>) -> Self {
-        let (outer, inner) = geometry.outer_and_inner();
+        let (outer, inner) = geometry.around_axis(geometry.shape);
         Self {
             outer,
             inner,
             keeps_axis: geometry.keeps_axis,
             rank: i32::try_from(geometry.output_rank()).unwrap_or(i32::MAX),
             dtype: geometry.dtype as i32,
-            step: geometry.piece_elements(1).wrapping_mul(geometry.dtype.bits().into()),
+            step_bits: geometry.step_bits(),
+            arrays: geometry.output_rank() * size_of::<i64>(),
         }
     }
 
     /// Where an output of `len` steps and its arrays lie, if it is plain to see that all about it is
-    /// right: packed, of some elements, with all numbers as they should be. Anything else is left to
-    /// [`Seen::see_closely`].
+    /// right: packed, of some elements, with all numbers as they should be. Anything else is for
+    /// [`check`] to judge.
     ///
     /// # Safety
-    /// Promises 1 and 2 of [`parse`].
+    /// Promises 1 and 2.
     #[inline(always)]
-    unsafe fn plain(&self, len: i64, output: &libsplit_tensor) -> Option<(Span, Span)> {
-        let bits = self.step.wrapping_mul(len).cast_unsigned();
-        let bytes = usize::try_from((bits + 7) >> 3).ok()?;
-        let is_plain = output.dtype.0 == self.dtype
-            && output.rank == self.rank
-            && output.bit_offset == 0
-            && !output.shape.is_null()
-            && output.shape.is_aligned()
-            && !output.data.is_null()
-            && (output.data_bytes == 0 || output.data_bytes >= bytes);
-        // SAFETY: its rank is right, and there is an array for the shape.
-        if !is_plain || bytes == 0 || !unsafe { self.has_shape(len, output.shape) } {
+    unsafe fn plain(&self, len: i64, output: &libsplit_tensor) -> Option<Span> {
+        let differs = output.dtype.0 ^ self.dtype | output.rank ^ self.rank;
+        if differs.cast_unsigned() | output.bit_offset != 0 {
             return None;
         }
-        let rank = usize::try_from(self.rank).unwrap_or(0);
-        let mut arrays = Span::of_array(output.shape, rank);
+        if output.shape.is_null() || !output.shape.is_aligned() {
+            return None;
+        }
+        // SAFETY: its rank is right, and there is an array for the shape.
+        if !unsafe { self.has_shape(len, output.shape) } {
+            return None;
+        }
         if !output.strides.is_null() {
             // SAFETY: as above.
-            if !unsafe { are_packed(output, rank) } {
+            if !output.strides.is_aligned() || !unsafe { self.are_packed(output) } {
                 return None;
             }
-            arrays = arrays.hull(Span::of_array(output.strides, rank));
+        }
+        let bytes = usize_of(shape::bytes_of_bits(self.step_bits.wrapping_mul(len)));
+        if bytes == 0 {
+            return None;
+        }
+        // None stated is the most.
+        if output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) {
+            return None;
+        }
+        if output.data.is_null() {
+            return None;
         }
         let start = output.data as usize;
-        Some((Span { start, end: start.checked_add(bytes)? }, arrays))
+        Some(Span { start, end: start.checked_add(bytes)? })
     }
 
     /// # Safety
@@ -214,7 +231,7 @@ impl<'a> Expected<'a> {
     unsafe fn has_shape(&self, len: i64, shape: *const i64) -> bool {
         let mut next = shape;
         let mut is_next = |extent: i64| {
-            // SAFETY: the caller's promise: the extents asked for are as many as the rank says.
+            // SAFETY: the extents asked for are as many as the rank says.
             let is_equal = unsafe { *next } == extent;
             next = next.wrapping_add(1);
             is_equal
@@ -223,21 +240,43 @@ impl<'a> Expected<'a> {
             && (!self.keeps_axis || is_next(len))
             && self.inner.iter().all(|extent| is_next(*extent))
     }
+
+    /// Whether an output's strides are packed ones.
+    ///
+    /// # Safety
+    /// Both arrays must be there.
+    #[inline(always)]
+    #[allow(clippy::cast_sign_loss)] // that of a tensor
+    unsafe fn are_packed(&self, output: &libsplit_tensor) -> bool {
+        // SAFETY: promise 1, for the rank is right.
+        let [shape, strides] = [output.shape, output.strides]
+            .map(|array| unsafe { core::slice::from_raw_parts(array, self.rank as usize) });
+        shape::is_packed(shape.iter().copied().zip(strides.iter().copied()).rev())
+    }
 }
 
-/// Whether strides are those of a packed tensor.
+/// Checks everything about an output but its address: what it reaches over, nothing if it has no
+/// elements, and whether it is packed.
 ///
 /// # Safety
-/// The shape and, unless they are misaligned, the strides must have `rank` entries.
-#[inline(never)]
-unsafe fn are_packed(output: &libsplit_tensor, rank: usize) -> bool {
-    if !output.strides.is_aligned() {
-        return false;
+/// Promises 1 and 2.
+pub(super) unsafe fn check<'a>(
+    geometry: &Geometry<'_>,
+    piece: Piece,
+    output: &'a libsplit_tensor,
+    report: &mut Report,
+) -> Result<(Tensor<'a>, Reach, bool), Fault> {
+    let which = Which::Output(piece.index);
+    // SAFETY: promise 1.
+    let tensor = unsafe { parse::tensor_of(output, Look::AtLayout, which, report) }?;
+    targets::check_type_and_shape(geometry, piece, &tensor, report)?;
+    let elements = geometry.piece_elements(piece.len);
+    if elements == 0 {
+        tensor.check_bit_offset(which, report)?;
+        return Ok((tensor, Reach::default(), true));
     }
-    // SAFETY: the caller's promise.
-    let [shape, strides] = [output.shape, output.strides]
-        .map(|array| unsafe { core::slice::from_raw_parts(array, rank) });
-    shape::is_packed(shape.iter().copied().zip(strides.iter().copied()).rev())
+    let (reach, is_packed) = targets::layout(piece.index, tensor, elements, report)?;
+    Ok((tensor, reach, is_packed))
 }
 
 /// A checked copy.
@@ -251,7 +290,7 @@ impl<'a> Job<'a> {
     /// The pieces that are wanted.
     #[inline(always)]
     fn parts(&self) -> impl Iterator<Item = Part> + use<'a> {
-        let wanted = Wanted::new(&self.call.plan, self.outputs);
+        let wanted = Given::new(&self.call.plan, self.outputs).wanted();
         wanted.map(|(Piece { index, offset, len }, output)| Part {
             index,
             offset,
@@ -297,65 +336,8 @@ impl<'a> Job<'a> {
     #[inline(never)]
     unsafe fn run(&self, pool: Option<&dyn Executor>, report: &mut Report) -> Result<(), Fault> {
         let count = self.parts().filter(|part| part.len > 0).count();
-        // SAFETY: the caller's promise.
+        // SAFETY: promise 5.
         unsafe { copy::run(&self.transfer(), count, pool, report) }
-    }
-}
-
-/// An output's descriptor, of which type, rank and shape are right, and the number of its elements.
-///
-/// # Safety
-/// Promises 1 and 2 of [`parse`].
-#[inline(always)]
-pub(super) unsafe fn parse_output<'a>(
-    geometry: &Geometry<'_>,
-    index: usize,
-    len: i64,
-    output: &'a libsplit_tensor,
-    report: &mut Report,
-) -> Result<(Tensor<'a>, i64), Fault> {
-    let (which, rank) = (Which::Output(index), geometry.output_rank());
-    if output.dtype.0 != geometry.dtype as i32 || usize::try_from(output.rank) != Ok(rank) {
-        return Err(not_as_given(geometry, index, output, report));
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        let shape = parse::array(output.shape, rank, which, "shape", report)?;
-        let strides = if output.strides.is_null() {
-            None
-        } else {
-            Some(parse::array(output.strides, rank, which, "strides", report)?)
-        };
-        targets::check_shape(geometry, index, len, shape, report)?;
-        let tensor = Tensor {
-            data: output.data.cast(),
-            data_bytes: output.data_bytes,
-            dtype: geometry.dtype,
-            shape,
-            strides,
-            bit_offset: output.bit_offset,
-        };
-        Ok((tensor, geometry.piece_elements(len)))
-    }
-}
-
-/// An output whose type or rank is none, or not what the operator gives.
-#[cold]
-#[inline(never)]
-fn not_as_given(
-    geometry: &Geometry<'_>,
-    index: usize,
-    output: &libsplit_tensor,
-    report: &mut Report,
-) -> Fault {
-    let which = Which::Output(index);
-    let dtype = match parse::dtype_of(output, which, report) {
-        Ok(dtype) => dtype,
-        Err(fault) => return fault,
-    };
-    match parse::rank_of(output, which, report) {
-        Ok(rank) => targets::wrong_type_or_rank(geometry, index, dtype, rank, report),
-        Err(fault) => fault,
     }
 }
 
@@ -387,7 +369,7 @@ fn check_reads(
     let (descriptors, rank) = (Span::of_slice(outputs), transfer.geometry.output_rank());
     for at in 0..count {
         let span = transfer.span(at);
-        if !reads.are_apart([span]) || !descriptors.is_apart(span) {
+        if !reads.are_apart(span) || !descriptors.is_apart(span) {
             check_read(transfer.index(at), span, reads, descriptors, report)?;
         }
     }
@@ -442,24 +424,4 @@ fn check_read(
         }
         None => Ok(()),
     }
-}
-
-/// What an output reaches over, and whether it is packed; nothing of one without elements.
-///
-/// # Safety
-/// As [`parse_output`].
-pub(super) unsafe fn layout_of(
-    geometry: &Geometry<'_>,
-    index: usize,
-    len: i64,
-    output: &libsplit_tensor,
-    report: &mut Report,
-) -> Result<Option<(Reach, bool)>, Fault> {
-    // SAFETY: the caller's promise.
-    let (tensor, elements) = unsafe { parse_output(geometry, index, len, output, report) }?;
-    if elements == 0 {
-        tensor.check_bit_offset(Which::Output(index), report)?;
-        return Ok(None);
-    }
-    targets::layout(index, tensor, elements, report).map(Some)
 }

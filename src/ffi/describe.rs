@@ -2,16 +2,15 @@
 
 #![allow(clippy::inline_always)] // on the way of every call
 
-use super::parse::{self, check_array, is_unwanted, Call, Look, Wanted};
+use super::axes::Axes;
+use super::parse::{self, check_array, check_strides, is_unwanted, Call, Look};
 use super::reads::Reads;
-use super::types::{
-    libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor, LIBSPLIT_DIM_UNKNOWN,
-};
+use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::{self, Trail};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
-use crate::shape::DIM_UNKNOWN;
+use crate::shape::{usize_of, DIM_UNKNOWN};
 use crate::span::Span;
 use core::mem::MaybeUninit;
 use core::ptr::null;
@@ -34,15 +33,11 @@ pub(super) unsafe fn infer(
         let mut room = MaybeUninit::uninit();
         let call = Call::parse(input, params, Some(num_outputs), Look::AtShape, &mut room, report)?;
         let packed = Packed::new(&call.plan.geometry);
-        let check = |piece: Piece, _: &libsplit_tensor, report: &mut Report| {
-            packed.bytes(piece, report).map(|_| ())
-        };
-        check_outputs(call, outputs, num_outputs, error, report, check)?;
-        fill(&call.plan, None, outputs, |piece, output| {
-            // Checked above.
-            (*output).data_bytes = packed.bytes(piece, &mut Report::default()).unwrap_or(0);
+        check_outputs(call, outputs, num_outputs, error, report, |_, _| Ok(()))?;
+        packed.check(&call.plan, report)?;
+        fill(&call.plan, Strides::Packed, outputs, |_, len, output| {
+            (*output).data_bytes = packed.bytes(len);
             (*output).bit_offset = 0;
-            piece.len
         });
     }
     Ok(())
@@ -69,56 +64,96 @@ pub(super) unsafe fn view(
         let geometry = &call.plan.geometry;
         call.input.span(geometry.elements, Which::Input, report)?;
         let place = Place::new(geometry, &call.input);
-        let check = |piece: Piece, output: &libsplit_tensor, report: &mut Report| {
-            if output.strides.is_null() && !place.is_packed(geometry, piece.len) {
-                return report.refuse(Error::ViewNotPacked { output: piece.index });
+        check_outputs(call, outputs, num_outputs, error, report, |output, report| {
+            if place.is_packed(geometry, call.plan.pieces.length(output)) {
+                return Ok(());
             }
-            Ok(())
+            report.refuse(Error::ViewNotPacked { output })
+        })?;
+        let strides = match place.strides {
+            Some(strides) => Strides::Given(strides),
+            None if place.has_elements => Strides::PackedWith(geometry.extent),
+            None => Strides::Packed,
         };
-        check_outputs(call, outputs, num_outputs, error, report, check)?;
-        fill(&call.plan, place.strides, outputs, |piece, output| {
-            let view = place.of(piece);
-            (*output).data = call.input.data.wrapping_offset(view.ahead).cast();
+        let data = call.input.data;
+        fill(&call.plan, strides, outputs, move |offset, len, output| {
+            let view = place.of(offset, len);
+            (*output).data = data.wrapping_offset(view.ahead).cast();
             (*output).data_bytes = view.bytes;
             (*output).bit_offset = view.bit_offset;
-            if place.has_elements {
-                geometry.extent
-            } else {
-                piece.len
-            }
         });
     }
     Ok(())
 }
 
-/// Fills every wanted output: shape and strides, which are those given or packed ones of the shape
-/// with the extent on the axis that `describe` gives, and what that writes.
+/// What strides outputs get.
+#[derive(Clone, Copy)]
+enum Strides<'a> {
+    /// The input's.
+    Given(&'a [i64]),
+    /// Packed ones of a shape with this extent on the axis.
+    PackedWith(i64),
+    /// Packed ones of their own shape.
+    Packed,
+}
+
+/// Fills every wanted output: shape, strides, and what `describe` writes of a piece from some step on
+/// and so many steps long.
 ///
 /// # Safety
 /// Promise 1; the outputs must have been checked.
 #[inline(never)] // with all registers to itself
 unsafe fn fill(
     plan: &Plan<'_>,
-    strides: Option<&[i64]>,
+    strides: Strides<'_>,
     outputs: *mut libsplit_tensor,
-    describe: impl Fn(Piece, *mut libsplit_tensor) -> i64,
+    describe: impl Fn(i64, i64, *mut libsplit_tensor),
 ) {
-    for piece in plan.pieces() {
-        let output = outputs.wrapping_add(piece.index);
+    let geometry = &plan.geometry;
+    let (mut shape, mut steps) = (Axes::new(geometry), Axes::new(geometry));
+    shape.take(geometry, geometry.shape);
+    match strides {
+        Strides::Given(strides) => {
+            steps.take(geometry, strides);
+            steps.set_split(strides.get(geometry.axis).copied().unwrap_or(0));
+        }
+        Strides::PackedWith(extent) => steps.pack(geometry, extent),
+        Strides::Packed => {}
+    }
+    let is_own = matches!(strides, Strides::Packed);
+    let mut packed_with = None;
+    let (rank, dtype) = (i32::try_from(shape.len()).unwrap_or(0), geometry.dtype as i32);
+    let (mut lengths, mut offset, mut output) = (plan.pieces.walk(), 0i64, outputs);
+    let end = outputs.wrapping_add(usize_of(plan.count()));
+    while output != end {
+        let (begin, len) = (offset, lengths.next());
+        offset = begin.wrapping_add(len);
         // SAFETY: promise 1; nothing is borrowed while it is written.
         unsafe {
             if !is_unwanted(&*output) {
-                let extent = describe(piece, output);
-                write_axes(&plan.geometry, piece.len, strides, extent, output);
+                describe(begin, len, output);
+                (*output).rank = rank;
+                (*output).dtype = libsplit_dtype(dtype);
+                shape.set_split(len);
+                shape.write((*output).shape);
+                if !(*output).strides.is_null() {
+                    if is_own && packed_with != Some(len) {
+                        steps.pack(geometry, len);
+                        packed_with = Some(len);
+                    }
+                    steps.write((*output).strides);
+                }
             }
         }
+        output = output.wrapping_add(1);
     }
 }
 
-/// Checks that every wanted output has room in arrays of its own, and what else there is to check.
+/// Checks that every wanted output has room in arrays of its own, and what there is to check of one
+/// without strides.
 ///
 /// # Safety
-/// Promises 1 and 2 of [`parse`].
+/// Promises 1 and 2.
 #[inline(never)] // with all registers to itself
 unsafe fn check_outputs(
     call: &Call<'_>,
@@ -126,37 +161,66 @@ unsafe fn check_outputs(
     num_outputs: usize,
     error: *const libsplit_error,
     report: &mut Report,
-    check: impl Fn(Piece, &libsplit_tensor, &mut Report) -> Result<(), Fault>,
+    check_unstrided: impl Fn(usize, &mut Report) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     // SAFETY: borrowed until they are written.
     let outputs = unsafe { parse::descriptors(outputs, num_outputs, report) }?;
-    let plan = &call.plan;
-    let rank = plan.geometry.output_rank();
-    let (mut shapes, mut strides) = (Trail::EMPTY, Trail::EMPTY);
-    for (piece, output) in Wanted::new(plan, outputs) {
-        check_room(piece.index, output, rank, report)?;
-        check(piece, output, report)?;
-        if rank == 0 {
-            continue;
+    let rank = call.plan.geometry.output_rank();
+    let mut arrays = Arrays { shapes: Trail::EMPTY, strides: Trail::EMPTY };
+    for (index, output) in outputs.iter().enumerate() {
+        if !has_room(output, rank) {
+            if is_unwanted(output) {
+                continue;
+            }
+            refuse_room(index, output, rank, report)?;
         }
-        shapes.push(Span::of_array(output.shape, rank));
-        if !output.strides.is_null() {
-            strides.push(Span::of_array(output.strides, rank));
+        if output.strides.is_null() {
+            check_unstrided(index, report)?;
+        }
+        if rank > 0 {
+            arrays.push(output, rank);
         }
     }
     // Most callers keep all shapes side by side, and all strides.
     let reads = Reads::new(call, error, null());
+    let (shapes, strides) = (arrays.shapes.hull, arrays.strides.hull);
     let descriptors = Span::of_slice(outputs);
-    if shapes.is_apart
-        && strides.is_apart
-        && shapes.hull.is_apart(strides.hull)
-        && descriptors.is_apart(shapes.hull)
-        && descriptors.is_apart(strides.hull)
-        && reads.are_apart([shapes.hull, strides.hull, descriptors])
+    if arrays.shapes.is_apart
+        && arrays.strides.is_apart
+        && shapes.is_apart(strides)
+        && descriptors.is_apart(shapes)
+        && descriptors.is_apart(strides)
+        && (reads.are_apart(descriptors.hull(shapes).hull(strides))
+            || [shapes, strides, descriptors].into_iter().all(|span| reads.are_apart(span)))
     {
         return Ok(());
     }
     check_arrays(rank, outputs, reads, report)
+}
+
+/// Arrays of outputs, as they go by.
+struct Arrays {
+    shapes: Trail,
+    strides: Trail,
+}
+
+impl Arrays {
+    #[inline(always)]
+    fn push(&mut self, output: &libsplit_tensor, rank: usize) {
+        self.shapes.push(Span::of_array(output.shape, rank));
+        if !output.strides.is_null() {
+            self.strides.push(Span::of_array(output.strides, rank));
+        }
+    }
+}
+
+/// Whether there are arrays for an output's shape and strides, if it has such, and long enough.
+#[inline(always)]
+fn has_room(tensor: &libsplit_tensor, rank: usize) -> bool {
+    let addresses = tensor.shape as usize | tensor.strides as usize;
+    i64::from(tensor.capacity) >= number(rank)
+        && !tensor.shape.is_null()
+        && addresses & (align_of::<i64>() - 1) == 0
 }
 
 /// Whether each output's arrays lie side by side and above or below those of the others, and nothing
@@ -169,12 +233,13 @@ fn are_side_by_side(rank: usize, outputs: &[libsplit_tensor], reads: Reads<'_>) 
         own.is_apart &= shape.is_apart(strides);
         own.push(if output.strides.is_null() { shape } else { shape.hull(strides) });
     }
-    own.is_apart && reads.are_apart([own.hull]) && Span::of_slice(outputs).is_apart(own.hull)
+    own.is_apart && reads.are_apart(own.hull) && Span::of_slice(outputs).is_apart(own.hull)
 }
 
-/// That there are arrays for an output's shape and strides, and long enough.
-#[inline(always)]
-fn check_room(
+/// What is wrong with an output that has no room, as it seems.
+#[cold]
+#[inline(never)]
+fn refuse_room(
     output: usize,
     tensor: &libsplit_tensor,
     rank: usize,
@@ -189,10 +254,7 @@ fn check_room(
     }
     let which = Which::Output(output);
     check_array(tensor.shape, which, "shape", report)?;
-    if tensor.strides.is_null() {
-        return Ok(());
-    }
-    check_array(tensor.strides, which, "strides", report)
+    check_strides(tensor, which, report)
 }
 
 /// That the outputs' arrays lie over nothing else in use, nor over each other.
@@ -223,7 +285,7 @@ fn check_arrays(
         }
         for at in [2 * index, 2 * index + 1] {
             let span = span(at);
-            if reads.are_apart([span]) && span.is_apart(descriptors) || span.is_empty() {
+            if reads.are_apart(span) && span.is_apart(descriptors) || span.is_empty() {
                 continue;
             }
             let own = span.intersects(descriptors).then_some(Which::Output(index));
@@ -246,122 +308,47 @@ fn check_arrays(
 struct Packed {
     /// Bits of the known extents above 0, which fit.
     bits: i64,
-    is_known: bool,
-    is_empty: bool,
+    /// Whether all extents are known, and none is 0.
+    has_bytes: bool,
 }
 
 impl Packed {
     #[inline(always)]
     fn new(geometry: &Geometry<'_>) -> Self {
-        let (mut bits, mut is_known, mut is_empty) =
-            (i64::from(geometry.dtype.bits()), true, false);
-        for (axis, extent) in geometry.shape.iter().enumerate() {
-            match *extent {
-                _ if axis == geometry.axis => {}
-                DIM_UNKNOWN => is_known = false,
-                0 => is_empty = true,
-                extent => bits = bits.wrapping_mul(extent),
+        let (mut bits, mut has_bytes) = (i64::from(geometry.dtype.bits()), true);
+        let (outer, inner) = geometry.around_axis(geometry.shape);
+        for extent in outer.iter().chain(inner) {
+            if *extent > 0 {
+                bits = bits.wrapping_mul(*extent);
+            } else {
+                has_bytes = false;
             }
         }
-        Self { bits, is_known, is_empty }
+        Self { bits, has_bytes }
     }
 
-    /// Bytes of a packed output, 0 while an extent is unknown; what is known must not overflow.
+    /// That the sizes fit, of pieces that may have more steps than the input is known to have.
     #[inline(always)]
-    fn bytes(&self, piece: Piece, report: &mut Report) -> Result<usize, Fault> {
-        let steps = if piece.len > 0 { piece.len } else { 1 };
-        let bytes = match self.bits.checked_mul(steps) {
-            Some(bits) if self.is_known && !self.is_empty && piece.len > 0 => {
-                usize::try_from(bits.unsigned_abs().div_ceil(8)).ok()
+    fn check(&self, plan: &Plan<'_>, report: &mut Report) -> Result<(), Fault> {
+        if plan.geometry.extent != DIM_UNKNOWN {
+            return Ok(());
+        }
+        for Piece { index, len, .. } in plan.pieces() {
+            if self.bits.checked_mul(len).is_none() {
+                return report.refuse(Error::TooManyElements { which: Which::Output(index) });
             }
-            Some(_) => Some(0),
-            None => None,
-        };
-        if let Some(bytes) = bytes {
-            return Ok(bytes);
         }
-        report.refuse(Error::TooManyElements { which: Which::Output(piece.index) })
+        Ok(())
     }
-}
 
-/// Writes shape, strides (if not NULL), rank and dtype of an output of `len` steps. The strides are
-/// those given, or the packed ones of the input's shape with `extent` on the axis.
-///
-/// # Safety
-/// The output's arrays must have room for its rank, and nothing else may lie in them.
-#[inline(always)]
-unsafe fn write_axes(
-    geometry: &Geometry<'_>,
-    len: i64,
-    strides: Option<&[i64]>,
-    extent: i64,
-    output: *mut libsplit_tensor,
-) {
-    let rank = geometry.output_rank();
-    let (outer, inner) = geometry.outer_and_inner();
-    // SAFETY: the caller's promise.
-    let mut axes = unsafe {
-        (*output).rank = i32::try_from(rank).unwrap_or(0);
-        (*output).dtype = libsplit_dtype(geometry.dtype as i32);
-        Axes {
-            shape: (*output).shape.wrapping_add(rank),
-            strides: (*output).strides.wrapping_add(rank),
-            has_strides: !(*output).strides.is_null(),
-            packed: 1,
-            given: strides.map(|strides| strides.as_ptr_range().end),
-        }
-    };
-    // SAFETY: the caller's promise; there are as many axes as the rank says.
-    unsafe {
-        for extent in inner.iter().rev() {
-            axes.put(*extent, *extent, true);
-        }
-        axes.put(len, extent, geometry.keeps_axis);
-        for extent in outer.iter().rev() {
-            axes.put(*extent, *extent, true);
-        }
-    }
-}
-
-/// The axes of an output, written innermost first.
-struct Axes {
-    /// Where the last one was written.
-    shape: *mut i64,
-    strides: *mut i64,
-    has_strides: bool,
-    /// The stride of the next one in a packed tensor.
-    packed: i64,
-    /// Where the last one was read, of the strides that it is to have in place of packed ones.
-    given: Option<*const i64>,
-}
-
-impl Axes {
-    /// # Safety
-    /// There must be room for another axis, and as many strides given as there are axes.
+    /// Bytes of a packed output, 0 while an extent is unknown.
     #[inline(always)]
-    unsafe fn put(&mut self, len: i64, extent: i64, is_kept: bool) {
-        let mut stride = self.packed;
-        // SAFETY: the caller's promise.
-        unsafe {
-            if let Some(given) = &mut self.given {
-                *given = given.wrapping_sub(1);
-                stride = **given;
-            }
-            if is_kept {
-                self.shape = self.shape.wrapping_sub(1);
-                *self.shape = len;
-                if self.has_strides {
-                    self.strides = self.strides.wrapping_sub(1);
-                    *self.strides = stride;
-                }
-            }
-        }
-        self.packed = if self.packed < 0 || extent < 0 {
-            LIBSPLIT_DIM_UNKNOWN
+    fn bytes(&self, len: i64) -> usize {
+        if self.has_bytes && len > 0 {
+            usize::try_from(self.bits.wrapping_mul(len).unsigned_abs().div_ceil(8)).unwrap_or(0)
         } else {
-            // What is known fits, as has been checked.
-            self.packed.wrapping_mul(extent.max(1))
-        };
+            0
+        }
     }
 }
 

@@ -19,7 +19,7 @@ impl Pool {
     /// The executor.
     ///
     /// # Safety
-    /// `executor` must be valid, with a `parallel_for` that does what its type says.
+    /// Promise 1, also of its `parallel_for`: that it does what its type says.
     #[inline(never)] // most calls have none
     pub(super) unsafe fn parse(
         executor: *const libsplit_executor,
@@ -27,7 +27,7 @@ impl Pool {
     ) -> Result<Self, Fault> {
         let first_version = size_of::<libsplit_executor>();
         let mut room = MaybeUninit::uninit();
-        // SAFETY: the caller's promise.
+        // SAFETY: promise 1.
         let executor =
             unsafe { *versioned(executor, "executor", first_version, &mut room, report)? };
         let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
@@ -80,7 +80,7 @@ impl Executor for Pool {
 /// # Safety
 /// `context` must be the one that [`Pool::parallel_for`] made.
 unsafe extern "C" fn run_task(context: *mut c_void, index: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: that is a pointer to the task, which outlives the call.
     let task = unsafe { *context.cast::<&(dyn Fn(usize) + Sync)>() };
     task(index);
 }

@@ -84,7 +84,7 @@ pub unsafe extern "C" fn libsplit_count(
     count: *mut usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1 of `parse.rs`.
+    // SAFETY: promise 1.
     unsafe { guard!(error, |report| describe::count(input, params, count, report)) }
 }
 
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn libsplit_infer(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1 of `parse.rs`.
+    // SAFETY: promise 1.
     unsafe {
         guard!(error, |report| describe::infer(input, params, outputs, num_outputs, error, report))
     }
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn libsplit_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1 of `parse.rs`.
+    // SAFETY: promise 1.
     unsafe {
         guard!(error, |report| describe::view(input, params, outputs, num_outputs, error, report))
     }
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn libsplit_copy(
     executor: *const libsplit_executor,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1 of `parse.rs`.
+    // SAFETY: promise 1.
     unsafe {
         guard!(error, |report| {
             copies::copy(input, params, outputs, num_outputs, executor, error, report)
@@ -268,7 +268,7 @@ pub unsafe extern "C" fn libsplit_plan_init(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1 of `parse.rs`.
+    // SAFETY: promise 1.
     unsafe {
         guard!(error, |report| {
             plans::init(plan, plan_size, input, params, outputs, num_outputs, error, report)
@@ -313,7 +313,7 @@ pub unsafe extern "C" fn libsplit_plan_copy(
     executor: *const libsplit_executor,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1 of `parse.rs`.
+    // SAFETY: promise 1.
     unsafe {
         guard!(error, |report| {
             let (input, outputs) = (input.cast(), outputs.cast());
@@ -348,7 +348,7 @@ pub unsafe extern "C" fn libsplit_plan_view(
     num_outputs: usize,
     error: *mut libsplit_error,
 ) -> libsplit_status {
-    // SAFETY: promise 1 of `parse.rs`.
+    // SAFETY: promise 1.
     unsafe {
         guard!(error, |report| {
             plans::view(plan, input.cast(), outputs.cast(), num_outputs, error, report)

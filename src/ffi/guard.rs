@@ -24,7 +24,7 @@ pub(super) use guard;
 /// The status of a call that has ended, and its detail where that is wanted.
 ///
 /// # Safety
-/// `error` must be NULL or valid for this version's size.
+/// Promise 4.
 #[inline(always)]
 #[allow(clippy::inline_always)] // on the way of every call
 pub(super) unsafe fn finish(
@@ -33,11 +33,11 @@ pub(super) unsafe fn finish(
     report: Report,
 ) -> libsplit_status {
     if result.is_err() {
-        // SAFETY: the caller's promise.
+        // SAFETY: promise 4.
         return unsafe { failed(error, report) };
     }
     if !error.is_null() {
-        // SAFETY: as above.
+        // SAFETY: promise 4.
         unsafe { write(error, libsplit_status::OK, -1, (0, 0)) };
     }
     libsplit_status::OK
@@ -46,7 +46,7 @@ pub(super) unsafe fn finish(
 /// The status for an `error` that nothing can be written to.
 ///
 /// # Safety
-/// `error` must be NULL or valid for the size that it states.
+/// Promise 1.
 #[inline(always)]
 #[allow(clippy::inline_always)] // on the way of every call
 pub(super) unsafe fn refuse(error: *mut libsplit_error) -> Option<libsplit_status> {
@@ -56,7 +56,7 @@ pub(super) unsafe fn refuse(error: *mut libsplit_error) -> Option<libsplit_statu
     if !error.is_aligned() {
         return Some(libsplit_status::ERROR_ALIGNMENT);
     }
-    // SAFETY: the caller's promise; the size comes first.
+    // SAFETY: promise 1; the size comes first.
     let size = unsafe { (*error).struct_size };
     // The first version's, which is today's.
     (size < size_of::<libsplit_error>()).then_some(libsplit_status::ERROR_STRUCT_SIZE)
@@ -65,7 +65,7 @@ pub(super) unsafe fn refuse(error: *mut libsplit_error) -> Option<libsplit_statu
 /// The status of a call that was refused; its reason goes to `error`.
 ///
 /// # Safety
-/// `error` must be NULL or valid for this version's size.
+/// Promise 4.
 #[cold]
 #[inline(never)]
 unsafe fn failed(error: *mut libsplit_error, report: Report) -> libsplit_status {
@@ -74,7 +74,7 @@ unsafe fn failed(error: *mut libsplit_error, report: Report) -> libsplit_status 
     let status = libsplit_status(reason.kind() as i32);
     if !error.is_null() {
         let output = reason.output_index().and_then(|output| i32::try_from(output).ok());
-        // SAFETY: the caller's promise.
+        // SAFETY: promise 4.
         unsafe {
             write(error, status, output.unwrap_or(-1), reason.numbers().unwrap_or((0, 0)));
             write_message(&raw mut (*error).message, &reason);
@@ -87,14 +87,14 @@ unsafe fn failed(error: *mut libsplit_error, report: Report) -> libsplit_status 
 /// empty.
 ///
 /// # Safety
-/// `error` must be valid for this version's size.
+/// Promise 4; not NULL.
 unsafe fn write(
     error: *mut libsplit_error,
     status: libsplit_status,
     output: i32,
     (expected, actual): (i64, i64),
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: promise 4.
     unsafe {
         (*error).status = status;
         (*error).output_index = output;
@@ -107,9 +107,9 @@ unsafe fn write(
 /// Writes a reason out. One that does not fit is cut; its numbers stand in fields of their own.
 ///
 /// # Safety
-/// `message` must be valid.
+/// Promise 4.
 unsafe fn write_message(message: *mut [c_char; MESSAGE], reason: &Error) {
-    // SAFETY: the caller's promise; every bit pattern is a byte.
+    // SAFETY: promise 4; every bit pattern is a byte.
     let bytes = unsafe { &mut *message.cast::<[u8; MESSAGE]>() };
     let mut message = Message { bytes, len: 0 };
     let _ = write!(message, "{reason}");

@@ -1,9 +1,6 @@
 //! Raw pointers in, checked borrows out. Everything that C hands over passes through here, once.
 //!
-//! The promise that every function here relies on is that of `libsplit.h`: each pointer is NULL or
-//! valid for what its structure says, for the length of the call (`'a`). SAFETY comments call it
-//! promise 1. Promise 2 is that no structure or array is written while it is borrowed: outputs are
-//! written only where [`super::reads`] has found nothing else.
+//! Promises are those of [`super`].
 
 // What a call is made of is large to hand back.
 #![allow(clippy::inline_always)]
@@ -11,11 +8,11 @@
 use super::types::{libsplit_op, libsplit_params, libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN};
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
-use crate::lengths::Lengths;
+use crate::lengths::{Lengths, Walk};
 use crate::operator::Operator;
 use crate::plan::{Geometry, Piece, Plan};
 use crate::rules::split_to_sequence::drops_axis;
-use crate::rules::{self, Pieces, Request};
+use crate::rules::{self, Request};
 use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Tensor;
@@ -50,7 +47,7 @@ impl<'a> Call<'a> {
         request: &Request<'a>,
         report: &mut Report,
     ) -> Result<Self, Fault> {
-        let plan = Plan::new(request, input.dtype, input.shape, false, report)?;
+        let plan = Plan::new(request, input.dtype, input.shape, report)?;
         let (lengths, params) = (Span::default(), Span::default());
         let (at, split_at) = (core::ptr::null(), core::ptr::null());
         Ok(Self { input, plan, lengths, at, params, split_at })
@@ -85,20 +82,60 @@ impl<'a> Call<'a> {
             let tensor = tensor_of(tensor, look, Which::Input, report)?;
             (&raw mut (*call).input).write(tensor);
 
-            let (keepdims, has_lengths) = (given.keepdims != 0, !given.split.is_null());
+            Self::parse_geometry(call, given, operator, look, report)?;
+            Self::parse_pieces(call, given, operator, outputs, look, report)?;
+            Ok(&*call)
+        }
+    }
+
+    /// Checks the input's shape against what is asked for, when it has been parsed.
+    ///
+    /// # Safety
+    /// Promise 1; of the call, the input must have been written.
+    #[inline(always)]
+    unsafe fn parse_geometry(
+        call: *mut Self,
+        given: &libsplit_params,
+        operator: Operator,
+        look: Look,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        // SAFETY: it has been written.
+        unsafe {
+            let Tensor { dtype, shape, .. } = (*call).input;
+            let drops_axis = drops_axis(operator, given.keepdims != 0, !given.split.is_null());
+            let may_be_unknown = look == Look::AtShape;
             let geometry = Geometry::new(
                 operator,
                 given.axis,
-                !drops_axis(operator, keepdims, has_lengths),
-                tensor.dtype,
-                tensor.shape,
-                look == Look::AtShape,
+                !drops_axis,
+                dtype,
+                shape,
+                may_be_unknown,
                 report,
             )?;
             (&raw mut (*call).plan.geometry).write(geometry);
+        }
+        Ok(())
+    }
 
+    /// Parses the lengths, and what they or other rules make of the axis.
+    ///
+    /// # Safety
+    /// Promise 1; of the call, the geometry must have been written.
+    #[inline(always)]
+    unsafe fn parse_pieces(
+        call: *mut Self,
+        given: &libsplit_params,
+        operator: Operator,
+        outputs: Option<usize>,
+        look: Look,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        // SAFETY: promise 1; the geometry has been written.
+        unsafe {
             let (mut list, mut span) = (None, Span::default());
-            if has_lengths {
+            if !given.split.is_null() {
                 let (lengths, lengths_span) = lengths(given.split, report)?;
                 (list, span) = (Some(lengths), lengths_span);
             }
@@ -108,14 +145,15 @@ impl<'a> Call<'a> {
                 axis: given.axis,
                 lengths: list,
                 num_outputs: given.num_outputs,
-                keepdims,
+                keepdims: given.keepdims != 0,
                 clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
+                may_be_unknown: look == Look::AtShape,
                 outputs,
             };
-            let pieces = rules::known_pieces(&request, &geometry, look == Look::AtShape, report)?;
+            let pieces = rules::pieces(&request, &(*call).plan.geometry, report)?;
             (&raw mut (*call).plan.pieces).write(pieces);
-            Ok(&*call)
         }
+        Ok(())
     }
 }
 
@@ -234,7 +272,7 @@ pub(super) fn rank_of(
 /// # Safety
 /// Promise 1.
 #[inline(always)]
-unsafe fn tensor_of<'a>(
+pub(super) unsafe fn tensor_of<'a>(
     tensor: &libsplit_tensor,
     look: Look,
     which: Which,
@@ -298,6 +336,19 @@ pub(super) fn check_array(
     }
     let (expected, actual) = alignment(array);
     report.refuse(Error::AlignmentField { which, field, expected, actual })
+}
+
+/// That the strides of a descriptor are aligned, if there are any.
+#[inline(always)]
+pub(super) fn check_strides(
+    tensor: &libsplit_tensor,
+    which: Which,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    if tensor.strides.is_aligned() {
+        return Ok(()); // NULL is.
+    }
+    check_array(tensor.strides, which, "strides", report)
 }
 
 /// A pointer that is not NULL, and aligned.
@@ -406,36 +457,37 @@ pub(super) unsafe fn descriptors<'a>(
     Ok(unsafe { core::slice::from_raw_parts(outputs, len) })
 }
 
-/// The pieces that the caller wants, each with the descriptor of its output.
-pub(super) struct Wanted<'a> {
-    pieces: Pieces<'a>,
+/// The pieces, each with the descriptor of its output.
+pub(super) struct Given<'a> {
+    lengths: Walk<'a>,
     outputs: core::slice::Iter<'a, libsplit_tensor>,
     index: usize,
     offset: i64,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> Given<'a> {
     /// As many outputs as there are pieces.
     #[inline(always)]
     pub(super) fn new(plan: &Plan<'a>, outputs: &'a [libsplit_tensor]) -> Self {
-        Self { pieces: plan.pieces, outputs: outputs.iter(), index: 0, offset: 0 }
+        Self { lengths: plan.pieces.walk(), outputs: outputs.iter(), index: 0, offset: 0 }
+    }
+
+    /// Those that the caller wants.
+    #[inline(always)]
+    pub(super) fn wanted(self) -> impl Iterator<Item = (Piece, &'a libsplit_tensor)> {
+        self.filter(|(_, output)| !is_unwanted(output))
     }
 }
 
-impl<'a> Iterator for Wanted<'a> {
+impl<'a> Iterator for Given<'a> {
     type Item = (Piece, &'a libsplit_tensor);
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let output = self.outputs.next()?;
-            let (index, offset) = (self.index, self.offset);
-            let len = self.pieces.length(index);
-            (self.index, self.offset) = (index + 1, offset.wrapping_add(len));
-            if !is_unwanted(output) {
-                return Some((Piece { index, offset, len }, output));
-            }
-        }
+        let output = self.outputs.next()?;
+        let piece = Piece { index: self.index, offset: self.offset, len: self.lengths.next() };
+        (self.index, self.offset) = (piece.index + 1, piece.offset.wrapping_add(piece.len));
+        Some((piece, output))
     }
 }
 

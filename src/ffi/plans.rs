@@ -9,14 +9,13 @@
 //! | reaches | one an output | of strided outputs: the bytes of each part, relative to its data |
 //! | output strides | rank an output | of strided outputs |
 //!
-//! Promise 3, of every function that reads one: memory that begins with [`MAGIC`] is a plan that
-//! [`init`] of this very library has made, or a copy of one.
+//! Promises are those of [`super`].
 
 // On the way of every call; places within a plan are aligned; numbers have been checked to fit.
 #![allow(clippy::inline_always, clippy::cast_ptr_alignment, clippy::cast_possible_wrap)]
 #![allow(clippy::cast_possible_truncation)]
 
-use super::copies::layout_of;
+use super::copies::check;
 use super::executor::Pool;
 use super::parse::{self, checked, is_unwanted, Call, Look};
 use super::reads::Reads;
@@ -29,7 +28,7 @@ use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer};
 use crate::place::Place;
 use crate::plan::{Geometry, Plan};
-use crate::shape::{self, MAX_RANK};
+use crate::shape::{self, usize_of, MAX_RANK};
 use crate::span::Span;
 use crate::targets::Outputs;
 use crate::tensor::{self, Reach, Tensor};
@@ -66,6 +65,8 @@ struct Head {
     /// Whether the input, or an output, has strides that are not packed.
     is_strided: bool,
     has_strided_outputs: bool,
+    /// Whether nothing has strides and there is little to copy.
+    is_small: bool,
     extent: i64,
     elements: i64,
     inner: i64,
@@ -141,7 +142,7 @@ pub(super) unsafe fn init(
 /// Makes a plan of a call; without outputs, all are wanted and packed.
 ///
 /// # Safety
-/// Promises 1 and 2 of [`parse`]; `plan` must be valid for `plan_size` bytes.
+/// Promises 1 and 2; `plan` must be valid for `plan_size` bytes.
 pub(crate) unsafe fn make(
     plan: *mut libsplit_plan,
     plan_size: usize,
@@ -179,8 +180,8 @@ pub(crate) unsafe fn make(
             let Some(output) = given.get(piece.index).filter(|output| !is_unwanted(output)) else {
                 continue;
             };
-            let layout = layout_of(&geometry, piece.index, piece.len, output, report)?;
-            are_packed &= layout.is_none_or(|(_, is_packed)| is_packed);
+            let (_, _, is_packed) = check(&geometry, piece, output, report)?;
+            are_packed &= is_packed;
         }
         let memory = Span { start: place as usize, end: (place as usize).wrapping_add(arrays.end) };
         check_apart(memory, reads, given, geometry.output_rank(), report)?;
@@ -240,7 +241,7 @@ impl Writer<'_> {
         let view = Place::new(geometry, input);
         let is_strided = view.strides.is_some() && !input.is_packed();
         let (mut num_outputs, mut num_parts, mut bytes) = (0, 0, 0);
-        // SAFETY: the caller's promise; as many entries as there are outputs and axes.
+        // SAFETY: there is room for as many entries as there are outputs and axes.
         unsafe {
             for piece in plan.pieces() {
                 let index = piece.index;
@@ -248,7 +249,7 @@ impl Writer<'_> {
                 let output = self.outputs.and_then(|outputs| outputs.get(index));
                 let ahead = match output {
                     Some(output) if is_unwanted(output) => UNWANTED,
-                    _ => view.of(piece).ahead as i64,
+                    _ => view.of(piece.offset, piece.len).ahead as i64,
                 };
                 self.entry::<i64>(self.arrays.views, index).write(ahead);
                 if ahead == UNWANTED || geometry.piece_elements(piece.len) == 0 {
@@ -290,6 +291,9 @@ impl Writer<'_> {
                 has_elements: view.has_elements,
                 is_strided,
                 has_strided_outputs: self.has_strided_outputs,
+                is_small: !is_strided
+                    && !self.has_strided_outputs
+                    && copy::is_small(geometry, bytes),
                 extent: geometry.extent,
                 elements: geometry.elements,
                 inner: geometry.inner,
@@ -330,7 +334,7 @@ impl Writer<'_> {
         let rank = geometry.output_rank();
         let mut packed = 1i64;
         for (axis, extent) in geometry.output_shape(len).enumerate().rev() {
-            // SAFETY: the caller's promise; the array has as many entries as the rank says.
+            // SAFETY: promise 5, and there is room for as many in the plan.
             unsafe {
                 let is_own = !output.strides.is_null();
                 let stride = if is_own { output.strides.add(axis).read() } else { packed };
@@ -349,7 +353,7 @@ struct Planned<'a> {
 
 impl<'a> Planned<'a> {
     /// # Safety
-    /// `plan` must be NULL or valid, and keep promise 3.
+    /// Promises 1 and 3.
     #[inline(always)]
     unsafe fn read(
         plan: *const libsplit_plan,
@@ -357,7 +361,7 @@ impl<'a> Planned<'a> {
         report: &mut Report,
     ) -> Result<Self, Fault> {
         let place = checked(plan.cast::<u64>(), "plan", report)?;
-        // SAFETY: the caller's promise: 8 bytes are there, and if they are right, all others.
+        // SAFETY: promises 1 and 3: 8 bytes are there, and if they are right, all others.
         let head = unsafe {
             if *place != MAGIC {
                 return report.refuse(Error::NoPlan { actual: *place });
@@ -430,7 +434,7 @@ impl<'a> Planned<'a> {
         report: &mut Report,
     ) -> Result<(), Fault> {
         let transfer = self.transfer(source, targets);
-        // SAFETY: the caller's promise.
+        // SAFETY: promises 3 and 5.
         unsafe { copy::run(&transfer, self.head.num_parts, pool, report) }
     }
 }
@@ -493,20 +497,22 @@ pub(crate) unsafe fn copy_on(
         let geometry = plan.geometry();
         let parts: &[PlannedPart] = plan.array(head.arrays.parts, head.num_parts);
         let parts = || parts.iter().map(|part| part.to(targets.get(part.index)));
+        let step_bits = geometry.step_bits();
         let mut seen = Outputs::new(head.reach.place(input, Which::Input, report)?);
         for (at, Part { index, len, target, .. }) in parts().enumerate() {
             let which = Which::Output(index);
             if target.is_null() {
                 return report.refuse(Error::NullAddress { which });
             }
-            let bytes = geometry.piece_bytes(len);
+            let bytes = shape::bytes_of_bits(step_bits.wrapping_mul(len));
             let reach = if head.has_strided_outputs {
                 let reaches: &[Reach] = plan.array(head.arrays.reaches, head.num_parts);
                 reaches.get(at).copied().unwrap_or_default()
             } else {
-                Reach { low: 0, bytes: bytes as i64 }
+                Reach { low: 0, bytes }
             };
-            seen.push(reach.place(target, which, report)?, !head.has_strided_outputs, bytes);
+            let span = reach.place(target, which, report)?;
+            seen.push(span, !head.has_strided_outputs, usize_of(bytes));
         }
         if !seen.are_apart() {
             seen.check_closely(&plan.transfer(input, targets), report)?;
@@ -517,8 +523,7 @@ pub(crate) unsafe fn copy_on(
                 check_read(&plan.transfer(input, targets), read, other, report)?;
             }
         }
-        let are_packed = !head.is_strided && !head.has_strided_outputs;
-        if are_packed && copy::is_small(&geometry, head.bytes) {
+        if head.is_small {
             copy::run_small(&geometry, input, parts(), head.bytes);
             return Ok(());
         }

@@ -64,10 +64,10 @@ impl<'a> Reads<'a> {
             && holds(Which::Split, call.lengths)
     }
 
-    /// Whether spans lie above or below each of them.
+    /// Whether a span lies above or below each of them.
     #[inline(never)] // with all registers to itself
-    pub(super) fn are_apart<const N: usize>(&self, spans: [Span; N]) -> bool {
-        self.all(|_, read| spans.iter().all(|span| read.is_apart(*span)))
+    pub(super) fn are_apart(&self, span: Span) -> bool {
+        self.all(|_, read| read.is_apart(span))
     }
 
     /// Where the elements of the lengths lie.

@@ -3,7 +3,7 @@
 use super::{Pieces, Request, MAX_OUTPUTS};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report};
-use crate::lengths::Lengths;
+use crate::lengths::{Lengths, Walk};
 use crate::shape::{usize_of, DIM_UNKNOWN};
 
 /// What an entry of -1 means.
@@ -50,7 +50,7 @@ pub(super) fn pieces<'a>(
     }
     request.expect_count(count, report)?;
     if !lengths.is_known() {
-        return Ok(Pieces::Unknown { count });
+        return request.unknown(count, report);
     }
     let (sum, has_rest) = add_up(&lengths, count, minus_one, report)?;
     match sum {
@@ -76,15 +76,18 @@ fn add_up(
     minus_one: MinusOne,
     report: &mut Report,
 ) -> Result<(Option<i64>, bool), Fault> {
-    let (mut sum, mut overflows, mut has_rest) = (0i64, false, false);
+    let (mut sum, mut signs, mut has_rest) = (0i64, 0i64, false);
     // Two entries tell all about a list that repeats one number, however long it claims to be.
     let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
+    let mut walk = Walk::listed(*lengths, -1);
     for index in 0..looked_at {
+        let length = walk.next();
+        if length >= 0 {
+            sum = sum.wrapping_add(length);
+            signs |= sum;
+            continue;
+        }
         match lengths.get(index, report)? {
-            length @ 0.. => {
-                let (next, is_over) = sum.overflowing_add(length);
-                (sum, overflows) = (next, overflows | is_over);
-            }
             -1 if minus_one == MinusOne::Rest && !has_rest => has_rest = true,
             -1 if minus_one == MinusOne::Rest => {
                 return report.refuse(Error::SecondRest { output: index, expected: 1, actual: 2 });
@@ -94,7 +97,8 @@ fn add_up(
             }
         }
     }
-    let sum = Some(sum).filter(|_| !overflows);
+    // A sum that is too large has been negative.
+    let sum = Some(sum).filter(|_| signs >= 0);
     if looked_at == count {
         return Ok((sum, has_rest));
     }

@@ -10,12 +10,12 @@ mod onnx_split;
 mod openvino;
 pub(crate) mod split_to_sequence;
 
-use crate::dtype::DType;
 use crate::error::{Error, Fault, Report};
-use crate::lengths::Lengths;
+use crate::lengths::{Lengths, Walk};
 use crate::operator::Operator;
 use crate::plan::Geometry;
 use crate::shape::{usize_of, DIM_UNKNOWN};
+use lengths_list::MinusOne;
 
 /// What the caller asks of an operator, apart from the input.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,8 @@ pub(crate) struct Request<'a> {
     pub num_outputs: i64,
     pub keepdims: bool,
     pub clamp_uneven: bool,
+    /// Whether pieces may be of lengths that are not known yet (inference).
+    pub may_be_unknown: bool,
     /// How many outputs the caller gave; `None` where it asks for that number.
     pub outputs: Option<usize>,
 }
@@ -47,7 +49,17 @@ pub(crate) enum Pieces<'a> {
     Unknown { count: i64 },
 }
 
-impl Pieces<'_> {
+impl<'a> Pieces<'a> {
+    /// The lengths, in order.
+    #[inline(always)]
+    pub(crate) fn walk(&self) -> Walk<'a> {
+        match *self {
+            Self::Even { size, extent, .. } => Walk::equal(size, extent),
+            Self::Listed { lengths, rest, .. } => Walk::listed(lengths, rest),
+            Self::Unknown { .. } => Walk::equal(DIM_UNKNOWN, 0),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn count(&self) -> i64 {
         match *self {
@@ -58,7 +70,6 @@ impl Pieces<'_> {
     }
 
     /// Length of piece `index`. The rules have checked every entry.
-    #[inline(always)]
     pub(crate) fn length(&self, index: usize) -> i64 {
         match *self {
             // Of an empty tail, `size` times its index may be more than there are numbers.
@@ -80,44 +91,39 @@ fn index_of(index: usize) -> i64 {
     index as i64
 }
 
-/// The pieces that `request` makes of a tensor of `dtype` whose axis has `extent`, which may be
-/// unknown.
+/// The pieces that `request` makes of an input, which must all be known unless they need not be.
 #[inline(always)]
-fn pieces<'a>(
+pub(crate) fn pieces<'a>(
     request: &Request<'a>,
-    dtype: DType,
-    extent: i64,
+    geometry: &Geometry<'_>,
     report: &mut Report,
 ) -> Result<Pieces<'a>, Fault> {
-    let pieces = match request.operator {
+    let (dtype, extent) = (geometry.dtype, geometry.extent);
+    let rule = match request.operator {
         Operator::Split1
         | Operator::Split2
         | Operator::Split11
         | Operator::Split13
-        | Operator::Split18 => onnx_split::pieces(request, dtype, extent, report),
+        | Operator::Split18 => onnx_split::rule(request, dtype, extent, report),
         Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
-            split_to_sequence::pieces(request, extent, report)
+            split_to_sequence::rule(request, extent, report)
         }
-        Operator::VariadicSplit1 => openvino::variadic_split(request, extent, report),
+        Operator::VariadicSplit1 => openvino::variadic_split(request, report),
         Operator::OpenVinoSplit1 => openvino::split(request, extent, report),
-    }?;
-    request.expect_count(pieces.count(), report)?;
-    Ok(pieces)
+    };
+    match rule? {
+        Rule::Pieces(pieces) => Ok(pieces),
+        Rule::List(lengths, minus_one) => {
+            lengths_list::pieces(request, lengths, extent, minus_one, report)
+        }
+    }
 }
 
-/// The pieces that `request` makes of an input, which must all be known unless they need not be.
-#[inline(always)]
-pub(crate) fn known_pieces<'a>(
-    request: &Request<'a>,
-    geometry: &Geometry<'_>,
-    unknown_allowed: bool,
-    report: &mut Report,
-) -> Result<Pieces<'a>, Fault> {
-    let pieces = pieces(request, geometry.dtype, geometry.extent, report)?;
-    if !unknown_allowed && matches!(pieces, Pieces::Unknown { .. }) {
-        return report.refuse(Error::LengthsUnknown);
-    }
-    Ok(pieces)
+/// What an operator makes of a request.
+enum Rule<'a> {
+    Pieces(Pieces<'a>),
+    /// Those of a list, where an entry of -1 means this.
+    List(Lengths<'a>, MinusOne),
 }
 
 impl Request<'_> {
@@ -136,6 +142,15 @@ impl Request<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// So many pieces, of which the lengths are not known.
+    #[inline(always)]
+    fn unknown<'a>(&self, count: i64, report: &mut Report) -> Result<Pieces<'a>, Fault> {
+        if self.may_be_unknown {
+            return Ok(Pieces::Unknown { count });
+        }
+        report.refuse(Error::LengthsUnknown)
     }
 
     /// The same for a number of equal parts, which has a limit.

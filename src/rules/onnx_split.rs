@@ -6,7 +6,7 @@
 
 use super::lengths_list::{self, MinusOne};
 use super::split_to_sequence::div_ceil;
-use super::{Pieces, Request};
+use super::{Pieces, Request, Rule};
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report};
 use crate::lengths::Lengths;
@@ -14,15 +14,15 @@ use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
 
 #[inline(always)]
-pub(super) fn pieces<'a>(
+pub(super) fn rule<'a>(
     request: &Request<'a>,
     dtype: DType,
     extent: i64,
     report: &mut Report,
-) -> Result<Pieces<'a>, Fault> {
+) -> Result<Rule<'a>, Fault> {
     match request.lengths {
-        Some(lengths) => listed(request, lengths, dtype, extent, report),
-        None => even(request, extent, report),
+        Some(lengths) => listed(request, lengths, dtype, report),
+        None => even(request, extent, report).map(Rule::Pieces),
     }
 }
 
@@ -31,9 +31,8 @@ fn listed<'a>(
     request: &Request<'_>,
     lengths: Lengths<'a>,
     input: DType,
-    extent: i64,
     report: &mut Report,
-) -> Result<Pieces<'a>, Fault> {
+) -> Result<Rule<'a>, Fault> {
     if request.operator == Operator::Split18 && request.num_outputs != 0 {
         let actual = request.num_outputs;
         return report.refuse(Error::LengthsAndNumOutputs { expected: 0, actual });
@@ -56,7 +55,7 @@ fn listed<'a>(
     if lengths.len() == Some(0) {
         return report.refuse(Error::NoLengths { expected: 1, actual: 0 });
     }
-    lengths_list::pieces(request, lengths, extent, MinusOne::Refused, report)
+    Ok(Rule::List(lengths, MinusOne::Refused))
 }
 
 #[inline(always)]

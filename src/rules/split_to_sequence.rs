@@ -5,49 +5,52 @@
 //! with `keepdims` 0, see [`drops_axis`]). The number of pieces follows from that.
 
 use super::lengths_list::{self, MinusOne};
-use super::{Pieces, Request};
+use super::{Pieces, Request, Rule};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report};
 use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
 
-pub(super) fn pieces<'a>(
+#[inline(always)]
+pub(super) fn rule<'a>(
     request: &Request<'a>,
     extent: i64,
     report: &mut Report,
-) -> Result<Pieces<'a>, Fault> {
-    let Some(lengths) = request.lengths else { return chunks(request, 1, extent, report) };
+) -> Result<Rule<'a>, Fault> {
+    let Some(lengths) = request.lengths else { return chunks(*request, 1, extent, report) };
     let taken = |dtype| matches!(dtype, DType::Int32 | DType::Int64);
     lengths_list::expect_dtype(request, &lengths, taken, "INT32 or INT64", report)?;
     if lengths.len().is_some() {
-        return lengths_list::pieces(request, lengths, extent, MinusOne::Refused, report);
+        return Ok(Rule::List(lengths, MinusOne::Refused));
     }
     if !lengths.is_known() {
-        return unknown(request, "params.split", report);
+        return unknown(*request, "params.split", report).map(Rule::Pieces);
     }
     match lengths.get(0, report)? {
-        size @ 1.. => chunks(request, size, extent, report),
+        size @ 1.. => chunks(*request, size, extent, report),
         actual => report.refuse(Error::ScalarNotPositive { expected: 1, actual }),
     }
 }
 
+#[inline(never)] // with a request of its own, so that those of others stay in registers
 fn chunks<'a>(
-    request: &Request<'_>,
+    request: Request<'_>,
     size: i64,
     extent: i64,
     report: &mut Report,
-) -> Result<Pieces<'a>, Fault> {
+) -> Result<Rule<'a>, Fault> {
     if extent == DIM_UNKNOWN {
         return match unknown(request, "input.shape", report)? {
             // As many pieces of 1 as there are outputs.
             Pieces::Unknown { count } if size == 1 => {
-                Ok(Pieces::Even { count, size, extent: count })
+                Ok(Rule::Pieces(Pieces::Even { count, size, extent: count }))
             }
-            pieces => Ok(pieces),
+            pieces => Ok(Rule::Pieces(pieces)),
         };
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
-    Ok(Pieces::Even { count, size, extent })
+    request.expect_count(count, report)?;
+    Ok(Rule::Pieces(Pieces::Even { count, size, extent }))
 }
 
 /// Both are at least 0, and the divisor is not 0.
@@ -57,14 +60,18 @@ pub(super) fn div_ceil(extent: i64, parts: i64) -> i64 {
 }
 
 /// As many pieces as the caller says that there are, where `argument` does not tell yet.
+#[inline(never)]
 fn unknown<'a>(
-    request: &Request<'_>,
+    request: Request<'_>,
     argument: &'static str,
     report: &mut Report,
 ) -> Result<Pieces<'a>, Fault> {
     let given = request.outputs.and_then(|outputs| i64::try_from(outputs).ok());
     match given.or(Some(request.num_outputs).filter(|count| *count > 0)) {
-        Some(count) => Ok(Pieces::Unknown { count }),
+        Some(count) => {
+            request.expect_count(count, report)?;
+            request.unknown(count, report)
+        }
         None => report.refuse(Error::CountUnknown { argument }),
     }
 }
