@@ -22,6 +22,14 @@ pub(super) struct Axis {
     pub to: isize,
 }
 
+impl Axis {
+    /// A row of units.
+    fn of(self, source: *const u8, target: *mut u8, unit: usize) -> Row {
+        let Self { extent: count, from: source_step, to: target_step } = self;
+        Row { source, source_step, target, target_step, count, unit }
+    }
+}
+
 /// Units of `unit` contiguous bytes: `count` steps of the first of `axes`, outermost first, and
 /// all of the others.
 pub(super) struct Region<'a> {
@@ -104,12 +112,24 @@ impl Region<'_> {
         }
         let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
         let rows = Rows::runs(tuning.kernels, tuning.non_temporal, units, row.extent, ahead);
+        let mut again = Axis { extent: 1, ..Axis::default() };
+        if let Some((next, others)) = outer.split_last().filter(|_| rows.are_picked()) {
+            let extent = if others.is_empty() { count } else { next.extent };
+            (again, outer) = (Axis { extent, ..*next }, others);
+        }
         let mut places = Odometer::new(outer, count, None);
         loop {
             let source = source.wrapping_offset(places.from);
             let target = target.wrapping_offset(places.to);
-            // SAFETY: the row lies within the region.
-            unsafe { copy_row(&rows, source, target, units.len(), row, tuning) };
+            let Axis { extent: rows_of, from, to } = again;
+            // SAFETY: the rows lie within the region.
+            unsafe {
+                if rows.are_picked() {
+                    rows.copy_all(row.of(source, target, units.len()), rows_of, from, to);
+                } else {
+                    copy_row(&rows, source, target, units.len(), row, tuning);
+                }
+            }
             if !places.advance() {
                 break;
             }
@@ -170,9 +190,8 @@ unsafe fn copy_row(
             return;
         }
     }
-    let row = Row { source, source_step, target, target_step, count, unit };
     // SAFETY: the caller's promise.
-    unsafe { rows.copy(row) };
+    unsafe { rows.copy(row.of(source, target, unit)) };
 }
 
 /// A row of contiguous units in the output by a column of contiguous units in the input.

@@ -21,37 +21,50 @@
 #![allow(clippy::inline_always)]
 
 use super::combine::LINE;
-use super::vector::LANE;
-use super::{generic, signed, Kernels};
-use crate::math::{div_rem, next_multiple};
+use super::vector::{Vector, LANE};
+use super::{signed, Kernels};
+use crate::math::{div_ceil, div_rem, next_multiple};
+use core::ops::Range;
 
-/// What a loop needs of a register.
-pub(super) trait Register: Copy {
-    /// Bytes that a permute works within, and how many such there are.
-    const LANE: usize;
-    const LANES: usize;
+/// What a loop needs of a register beyond what all loops do.
+pub(super) trait Register: Vector {
+    /// Bytes that a permute works within.
+    const OWN_LANE: usize = LANE;
+    const OWN_LANES: usize = Self::BYTES / Self::OWN_LANE;
 
     /// A lane from every `apart` bytes (backwards: wrapped).
     ///
     /// # Safety
     /// 1, and everything loaded must be readable.
-    unsafe fn load_lanes(source: *const u8, apart: usize) -> Self;
+    #[inline(always)]
+    unsafe fn load_windows(source: *const u8, apart: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load_lanes(source, apart) }
+    }
 
     /// The same bytes in every lane.
     ///
     /// # Safety
     /// 1.
-    unsafe fn table(table: &Table) -> Self;
+    #[inline(always)]
+    unsafe fn table(table: &Table) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::splat(table.short()) }
+    }
 
-    /// Bytes by their number within the lane; 0 where the number's top bit is set.
+    /// Bytes by their number within the lane; those of `others`, 0 without, where the number's top bit is
+    /// set. What is 0 without others may be anything.
     ///
     /// # Safety
     /// 1.
-    unsafe fn permuted(self, order: Self) -> Self;
-
-    /// # Safety
-    /// 1.
-    unsafe fn or(self, other: Self) -> Self;
+    #[inline(always)]
+    unsafe fn permuted(self, order: Self, others: Option<Self>) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let some = self.shuffled(order);
+            others.map_or(some, |others| others.or(some))
+        }
+    }
 
     /// # Safety
     /// 1.
@@ -69,9 +82,6 @@ pub(super) trait Register: Copy {
     /// # Safety
     /// 1, and everything stored must be writable.
     unsafe fn store_lanes(self, target: *mut u8, apart: usize);
-
-    /// Asks for the line at an address, any address, to be read soon.
-    fn prefetch(at: *const u8);
 }
 
 /// A number, or a mask, for each byte of a lane.
@@ -93,17 +103,64 @@ const MOST_REGISTERS: usize = 4;
 /// The most bytes that the windows of a step reach over.
 const MOST_REACH: usize = MOST_REGISTERS * LINE;
 
-/// Takes so many steps from a source to a target, and prefetches as far ahead.
-type Loop<const F: usize> = unsafe fn(&Pick<F>, *const u8, *mut u8, usize, isize);
-/// Picks no more units than a step takes, and touches no more than those.
-type Last<const F: usize> = unsafe fn(&Pick<F>, *const u8, *mut u8, usize);
+/// Rows of as many units, so many bytes from one to the next.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub source: *const u8,
+    pub target: *mut u8,
+    /// Of a row, which must be whole bytes in the source and the target.
+    pub units: usize,
+    pub count: usize,
+    pub from: isize,
+    pub to: isize,
+    /// Where targets go past the caches, how far ahead to prefetch: see [`Pick::makes_lines`].
+    pub past: Option<isize>,
+}
+
+impl Rows {
+    /// Some of them.
+    fn part(&self, rows: Range<usize>) -> Self {
+        let first = signed(rows.start);
+        Self {
+            source: self.source.wrapping_offset(self.from.wrapping_mul(first)),
+            target: self.target.wrapping_offset(self.to.wrapping_mul(first)),
+            count: rows.len(),
+            ..*self
+        }
+    }
+}
+
+/// How rows are cut, all of them alike: few units up to a line of the target, steps, and what is left.
+pub(super) struct Cut {
+    few: [Few; 3],
+    /// After the first of these.
+    steps: usize,
+}
+
+/// So many times no more units than a step takes.
+#[derive(Clone, Copy)]
+pub(super) struct Few {
+    times: usize,
+    /// Bytes of the windows of a step that lie before them, and that they reach over.
+    pub before: usize,
+    pub read: usize,
+    /// Whole bytes that they become.
+    pub bytes: usize,
+    /// Bytes from these in the source to what follows.
+    from: isize,
+}
+
+/// Picks rows, cut so.
+type Loop<const F: usize> = unsafe fn(&Pick<F>, &Rows, &Cut);
+/// Picks few units, and touches no more than those.
+type PickFew<const F: usize> = unsafe fn(&Pick<F>, &Few, *const u8, *mut u8);
 
 /// The loops of a level for `F` fields a byte, by registers of a window.
 pub(super) struct Loops<const F: usize> {
     pub lane: usize,
     pub lanes: usize,
-    pub steps: [Loop<F>; MOST_REGISTERS],
-    pub last: Last<F>,
+    pub run: [Loop<F>; MOST_REGISTERS],
+    pub few: PickFew<F>,
 }
 
 /// The loops of a level.
@@ -115,25 +172,29 @@ pub(crate) struct Picks {
 
 /// Makes them, inlined into functions with the level's features.
 macro_rules! picks {
-    (#[$feature:meta] register: $register:ty, last: $last:ident) => {{
-        use $crate::copy::kernel::pick::{self, Loops, Pick, Picks, Register};
+    (#[$feature:meta] register: $register:ty, few: $few:path) => {{
+        use $crate::copy::kernel::pick::{self, Cut, Few, Loops, Pick, Picks, Register, Rows};
         #[$feature]
-        unsafe fn run<const F: usize, const R: usize>(
+        unsafe fn run<const F: usize, const R: usize>(pick: &Pick<F>, rows: &Rows, cut: &Cut) {
+            // SAFETY: the caller's promise.
+            unsafe { pick::run::<$register, F, R>(pick, rows, cut) };
+        }
+        #[$feature]
+        unsafe fn few<const F: usize>(
             pick: &Pick<F>,
+            few: &Few,
             source: *const u8,
             target: *mut u8,
-            steps: usize,
-            ahead: isize,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { pick::run::<$register, F, R>(pick, source, target, steps, ahead) };
+            unsafe { $few(pick, few, source, target) };
         }
         const fn loops<const F: usize>() -> Loops<F> {
             Loops {
-                lane: <$register as Register>::LANE,
-                lanes: <$register as Register>::LANES,
-                steps: [run::<F, 1>, run::<F, 2>, run::<F, 3>, run::<F, 4>],
-                last: $last,
+                lane: <$register as Register>::OWN_LANE,
+                lanes: <$register as Register>::OWN_LANES,
+                run: [run::<F, 1>, run::<F, 2>, run::<F, 3>, run::<F, 4>],
+                few,
             }
         }
         Picks { bytes: loops(), nibbles: loops(), crumbs: loops() }
@@ -141,76 +202,75 @@ macro_rules! picks {
 }
 pub(super) use picks;
 
-/// Takes steps: in each, as many units as the lanes of a register hold.
+/// Picks rows: by steps, in each of which there are as many units as the lanes of a register hold.
 ///
 /// # Safety
-/// 1; the windows of all steps must be readable, and whole lanes writable at the target.
+/// 1, 2.
 #[inline(always)]
 pub(super) unsafe fn run<V: Register, const F: usize, const R: usize>(
     pick: &Pick<F>,
-    source: *const u8,
-    target: *mut u8,
-    steps: usize,
-    ahead: isize,
+    rows: &Rows,
+    cut: &Cut,
 ) {
-    let (from, to) = (pick.from.cast_unsigned(), pick.to);
-    let (mut source, mut target) = (source.wrapping_offset(pick.window), target);
-    // SAFETY: the caller's promise.
+    let (from, to) = (pick.from.cast_unsigned().wrapping_mul(V::OWN_LANES), pick.to * V::OWN_LANES);
+    let (mut next, mut next_target) = (rows.source, rows.target);
+    // SAFETY: the caller's promise; the windows of all steps are within what the units reach over, and so
+    // are their lanes.
     unsafe {
-        let zero = V::table(&Table([0; LINE]));
-        let mut orders = [[zero; R]; F];
-        for (orders, tables) in orders.iter_mut().zip(&pick.orders) {
-            for (order, table) in orders.iter_mut().zip(tables) {
-                *order = V::table(table);
-            }
-        }
-        for _ in 0..steps {
-            if ahead != 0 {
-                for line in (0..R * V::LANE * V::LANES).step_by(LINE) {
-                    V::prefetch(source.wrapping_offset(ahead).wrapping_add(line));
+        let orders = pick.orders::<V, R>();
+        for _ in 0..rows.count {
+            let (mut source, mut target) = (next, next_target);
+            let mut steps = cut.steps;
+            for few in &cut.few {
+                for _ in 0..few.times {
+                    (pick.few)(pick, few, source, target);
+                    source = source.wrapping_offset(few.from);
+                    target = target.wrapping_add(few.bytes);
                 }
+                for _ in 0..steps {
+                    let window = source.wrapping_offset(pick.window);
+                    let all = pick.take(&orders, window);
+                    if let Some(ahead) = rows.past.filter(|_| F == 1) {
+                        for line in (0..R * V::BYTES).step_by(LINE) {
+                            V::prefetch(window.wrapping_offset(ahead).wrapping_add(line));
+                        }
+                        all.stream(target);
+                    } else {
+                        all.store_lanes(target, pick.to);
+                    }
+                    source = source.wrapping_add(from);
+                    target = target.wrapping_add(to);
+                }
+                steps = 0;
             }
-            let mut window = [zero; R];
-            for (at, register) in window.iter_mut().enumerate() {
-                *register = V::load_lanes(source.wrapping_add(at * V::LANE), from);
-            }
-            let all = picked::<V, F, R>(&pick.masks, &window, &orders);
-            all.store_lanes(target, to);
-            source = source.wrapping_add(from.wrapping_mul(V::LANES));
-            target = target.wrapping_add(to * V::LANES);
+            next = next.wrapping_offset(rows.from);
+            next_target = next_target.wrapping_offset(rows.to);
         }
     }
 }
 
-/// The units of a window.
+/// A [`PickFew`] by way of buffers.
 ///
 /// # Safety
-/// 1.
+/// 1, 2.
 #[inline(always)]
-pub(super) unsafe fn picked<V: Register, const F: usize, const R: usize>(
-    masks: &[[Table; F]; F],
-    window: &[V; R],
-    orders: &[[V; R]; F],
-) -> V {
-    // SAFETY: the caller's promise.
+pub(super) unsafe fn buffered<V: Register, const F: usize>(
+    pick: &Pick<F>,
+    few: &Few,
+    source: *const u8,
+    target: *mut u8,
+) {
+    let mut windows = [0u8; MOST_REACH + LINE];
+    let mut lanes = [0u8; LINE];
+    let first = source.wrapping_offset(pick.begin).wrapping_add(few.before);
+    // SAFETY: the caller's promise; no more units than a step's are in the windows of one, and there is
+    // room for the lanes of one.
     unsafe {
-        let mut all = None::<V>;
-        let join = |all: Option<V>, some: V| all.map_or(some, |all| all.or(some));
-        for (orders, (to, masks)) in orders.iter().zip((0i8..).zip(masks)) {
-            let mut bytes = None;
-            for (register, order) in window.iter().zip(orders) {
-                bytes = Some(join(bytes, register.permuted(*order)));
-            }
-            let Some(bytes) = bytes else { continue };
-            if F == 1 {
-                return bytes;
-            }
-            for (from, mask) in (0i8..).zip(masks) {
-                let shifted = bytes.shifted((from - to) * Pick::<F>::BITS);
-                all = Some(join(all, shifted.and(V::table(mask))));
-            }
-        }
-        all.unwrap_or_else(|| V::table(&Table([0; LINE])))
+        first.copy_to_nonoverlapping(windows.as_mut_ptr().wrapping_add(few.before), few.read);
+        let source = windows.as_ptr().wrapping_offset(pick.window - pick.begin);
+        let orders = pick.orders::<V, MOST_REGISTERS>();
+        pick.take(&orders, source).store_lanes(lanes.as_mut_ptr(), pick.to);
+        target.copy_from_nonoverlapping(lanes.as_ptr(), few.bytes);
     }
 }
 
@@ -257,16 +317,14 @@ pub(crate) struct Pick<const F: usize> {
     window: isize,
     pub(super) begin: isize,
     reach: usize,
-    /// As [`Pick::steps`] says of so many units.
-    count: usize,
-    steps: usize,
-    loops: &'static Loops<F>,
+    lane: usize,
+    lanes: usize,
     run: Loop<F>,
-    registers: usize,
+    few: PickFew<F>,
     /// By the place in a byte that a field goes to: of each register of a window.
-    pub(super) orders: [[Table; MOST_REGISTERS]; F],
+    orders: [[Table; MOST_REGISTERS]; F],
     /// By that place and the one that a field comes from.
-    pub(super) masks: [[Table; F]; F],
+    masks: [[Table; F]; F],
 }
 
 impl<const F: usize> Pick<F> {
@@ -279,7 +337,6 @@ impl<const F: usize> Pick<F> {
         loops: &'static Loops<F>,
         units: Units,
         first: usize,
-        count: usize,
     ) -> Option<Self> {
         let (len, step) = (units.len(), units.step.unsigned_abs());
         let is_whole = |units: usize| ((units * len) | (units * step)).is_multiple_of(F);
@@ -299,19 +356,18 @@ impl<const F: usize> Pick<F> {
             window: 0,
             begin: 0,
             reach: 0,
-            count,
-            steps: 0,
-            loops,
-            run: *loops.steps.first()?,
-            registers: 0,
+            lane: loops.lane,
+            lanes: loops.lanes,
+            run: *loops.run.first()?,
+            few: loops.few,
             orders: [[Table([NONE; LINE]); MOST_REGISTERS]; F],
             masks: [[Table([0; LINE]); F]; F],
         };
         let window = next_multiple(pick.read(each), loops.lane);
-        pick.registers = div_rem(window, loops.lane).0;
+        let registers = div_rem(window, loops.lane).0;
         pick.reach = (loops.lanes - 1) * pick.from.unsigned_abs() + window;
-        pick.run = *loops.steps.get(pick.registers.checked_sub(1)?)?;
-        let is_quicker = step > 0 && each * F > pick.registers && each * F * loops.lanes >= LEAST;
+        pick.run = *loops.run.get(registers.checked_sub(1)?)?;
+        let is_quicker = step > 0 && each * F > registers && each * F * loops.lanes >= LEAST;
         if each == 0 || !is_quicker || pick.reach > MOST_REACH {
             return None;
         }
@@ -321,7 +377,6 @@ impl<const F: usize> Pick<F> {
         } else {
             (pick.byte(lowest), pick.byte(lowest))
         };
-        pick.steps = pick.steps(count);
         pick.fill();
         Some(pick)
     }
@@ -334,7 +389,7 @@ impl<const F: usize> Pick<F> {
     fn fill(&mut self) {
         let Units { step, part, parts, part_step } = self.units;
         let places = self.window * signed(F) - signed(self.first);
-        let lane = self.loops.lane.trailing_zeros();
+        let lane = self.lane.trailing_zeros();
         let mut to = 0;
         for unit in 0..self.each {
             for at in 0..parts {
@@ -365,13 +420,28 @@ impl<const F: usize> Pick<F> {
 
     /// Steps of which the windows, and the lanes, are within what so many units reach over.
     fn steps(&self, count: usize) -> usize {
-        let lanes = self.loops.lanes;
         let times = |bytes: usize, needs: usize, step: usize| {
-            bytes.checked_sub(needs).map_or(0, |rest| div_rem(rest, step * lanes).0 + 1)
+            bytes.checked_sub(needs).map_or(0, |rest| div_rem(rest, step * self.lanes).0 + 1)
         };
-        let stored = (lanes - 1) * self.to + self.loops.lane;
+        let stored = (self.lanes - 1) * self.to + self.lane;
         let read = times(self.read(count), self.reach, self.from.unsigned_abs());
         read.min(times(self.bytes(count), stored, self.to))
+    }
+
+    /// How rows of so many units are cut, of which some lie before a line of the target.
+    fn cut(&self, units: usize, head: usize) -> Cut {
+        let per_step = self.each * self.lanes;
+        let steps = self.steps(units - head);
+        let (times, rest) = div_rem(units - head - steps * per_step, per_step);
+        let few = [(head, 1), (per_step, times), (rest, 1)];
+        let few = few.map(|(count, times)| Few {
+            times: if count == 0 { 0 } else { times },
+            before: if self.units.step < 0 { self.reach - self.read(count) } else { 0 },
+            read: self.read(count),
+            bytes: self.bytes(count),
+            from: self.units.step.wrapping_mul(signed(count)) >> Self::SHIFT,
+        });
+        Cut { few, steps }
     }
 
     /// Whole bytes that so many units become.
@@ -380,73 +450,145 @@ impl<const F: usize> Pick<F> {
     }
 
     /// Bytes that so many units reach over.
-    pub(super) fn read(&self, count: usize) -> usize {
+    fn read(&self, count: usize) -> usize {
         let (lowest, end) = self.units.reach();
         let last = self.units.step.wrapping_mul(signed(count.saturating_sub(1)));
         let bytes = self.byte(end - 1 + last.max(0)) + 1 - self.byte(lowest + last.min(0));
         bytes.cast_unsigned()
     }
 
-    /// Picks `count` units, which must be whole bytes in the source and the target; prefetches as far
-    /// ahead.
+    /// Units from a target to where it may go past the caches.
+    fn up_to_line(&self, target: *mut u8) -> usize {
+        let vector = self.lane * self.lanes;
+        let ahead = div_rem((target as usize).wrapping_neg(), vector).1;
+        div_rem(ahead, self.units.len()).0
+    }
+
+    /// Whether units fill the lines of such targets, so that these may go past the caches.
+    pub(super) fn makes_lines(&self, rows: &Rows) -> bool {
+        let places = rows.target as usize | rows.to.cast_unsigned();
+        F == 1 && self.to == self.lane && div_rem(places, self.units.len()).1 == 0
+    }
+
+    /// What lies so many units behind a source.
+    pub(super) fn behind(&self, source: *const u8, units: usize) -> *const u8 {
+        source.wrapping_offset(self.units.step.wrapping_mul(signed(units)) >> Self::SHIFT)
+    }
+
+    /// Picks rows.
     ///
     /// # Safety
-    /// 1, 2.
-    pub(super) unsafe fn copy(
-        &self,
-        source: *const u8,
-        target: *mut u8,
-        count: usize,
-        ahead: isize,
-    ) {
-        let Self { units, each, loops, .. } = self;
-        let steps = if count == self.count { self.steps } else { self.steps(count) };
-        let per_step = each * loops.lanes;
-        // SAFETY: the caller's promise, and the numbers above.
-        unsafe {
-            (self.run)(self, source, target, steps, ahead);
-            let mut done = steps * per_step;
-            while done < count {
-                let some = per_step.min(count - done);
-                let ahead = units.step.wrapping_mul(signed(done)) >> Self::SHIFT;
-                let target = target.wrapping_add(self.bytes(done));
-                (loops.last)(self, source.wrapping_offset(ahead), target, some);
-                done += some;
+    /// 1, 2; if past the caches, these must make lines, and a fence must follow.
+    pub(super) unsafe fn copy(&self, rows: &Rows) {
+        if rows.past.is_some() {
+            for at in 0..rows.count {
+                let row = rows.part(at..at + 1);
+                let head = self.up_to_line(row.target).min(row.units);
+                // SAFETY: the caller's promise.
+                unsafe { (self.run)(self, &row, &self.cut(row.units, head)) };
             }
+            return;
+        }
+        let exact = self.cut(rows.units, 0);
+        let (over, most) = self.over(rows);
+        // SAFETY: the caller's promise, which holds for what the steps of some rows touch beyond them.
+        unsafe {
+            (self.run)(self, &rows.part(0..most.start), &exact);
+            (self.run)(self, &rows.part(most.clone()), &over);
+            (self.run)(self, &rows.part(most.end..rows.count), &exact);
         }
     }
 
-    /// Bytes of the windows of a step that lie before `count` units, which end or begin it.
-    pub(super) fn before(&self, count: usize) -> usize {
-        if self.units.step < 0 {
-            self.reach - self.read(count)
-        } else {
-            0
+    /// Of rows that become one run: steps alone, and for which rows what these touch beyond them is read
+    /// anyhow, or written later.
+    fn over(&self, rows: &Rows) -> (Cut, Range<usize>) {
+        let exact = self.cut(0, 0);
+        let per_step = self.each * self.lanes;
+        let cut = Cut { steps: div_ceil(rows.units, per_step), ..exact };
+        let before = cut.steps.saturating_sub(1);
+        let bytes = self.bytes(rows.units);
+        let stored = (before + 1) * self.lanes * self.to + self.lane - self.to;
+        let read = before * self.lanes * self.from.unsigned_abs() + self.reach;
+        // How many rows further on they reach.
+        let store = div_ceil(stored - bytes, bytes);
+        let read = div_ceil(read - self.read(rows.units), rows.from.unsigned_abs());
+        if rows.to != signed(bytes) || rows.from == 0 {
+            return (cut, 0..0);
+        }
+        let is_forwards = (rows.from > 0) == (self.units.step > 0);
+        let (first, last) = if is_forwards { (0, read.max(store)) } else { (read, store) };
+        let last = rows.count.saturating_sub(last);
+        (cut, first.min(last)..last)
+    }
+
+    /// The tables, in registers.
+    ///
+    /// # Safety
+    /// 1.
+    #[inline(always)]
+    pub(super) unsafe fn orders<V: Register, const R: usize>(&self) -> [[V; R]; F] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut orders = [[V::zero(); R]; F];
+            for (orders, tables) in orders.iter_mut().zip(&self.orders) {
+                for (order, table) in orders.iter_mut().zip(tables) {
+                    *order = V::table(table);
+                }
+            }
+            orders
         }
     }
-}
 
-/// A [`Last`] by way of buffers.
-///
-/// # Safety
-/// As [`Last`].
-pub(super) unsafe fn buffered<const F: usize>(
-    pick: &Pick<F>,
-    source: *const u8,
-    target: *mut u8,
-    count: usize,
-) {
-    let mut windows = [0u8; MOST_REACH];
-    let mut lanes = [0u8; LINE];
-    let before = pick.before(count);
-    let first = source.wrapping_offset(pick.begin).wrapping_add(before);
-    // SAFETY: the caller's promise; no more units than a step's are in the windows of one, and
-    // there is room for the lanes of one.
-    unsafe {
-        generic::copy(first, windows.as_mut_ptr().wrapping_add(before), pick.read(count));
-        let source = windows.as_ptr().wrapping_offset(pick.begin.wrapping_neg());
-        (pick.run)(pick, source, lanes.as_mut_ptr(), 1, 0);
-        generic::copy(lanes.as_ptr(), target, pick.bytes(count));
+    /// The units of the windows from a place on.
+    ///
+    /// # Safety
+    /// 1; they must be readable.
+    #[inline(always)]
+    unsafe fn take<V: Register, const R: usize>(
+        &self,
+        orders: &[[V; R]; F],
+        source: *const u8,
+    ) -> V {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut windows = [V::zero(); R];
+            for (at, window) in windows.iter_mut().enumerate() {
+                let from = self.from.cast_unsigned();
+                *window = V::load_windows(source.wrapping_add(at * V::OWN_LANE), from);
+            }
+            self.picked(orders, &windows)
+        }
+    }
+
+    /// The units of windows.
+    ///
+    /// # Safety
+    /// 1.
+    #[inline(always)]
+    pub(super) unsafe fn picked<V: Register, const R: usize>(
+        &self,
+        orders: &[[V; R]; F],
+        windows: &[V; R],
+    ) -> V {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut all = None::<V>;
+            for (orders, (to, masks)) in orders.iter().zip((0i8..).zip(&self.masks)) {
+                let mut bytes = None;
+                for (window, order) in windows.iter().zip(orders) {
+                    bytes = Some(window.permuted(*order, bytes));
+                }
+                let bytes = bytes.unwrap_or_else(|| V::zero());
+                if F == 1 {
+                    return bytes;
+                }
+                for (from, mask) in (0i8..).zip(masks) {
+                    let some = bytes.shifted((from - to) * Self::BITS).and(V::table(mask));
+                    all = Some(all.map_or(some, |all| all.or(some)));
+                }
+            }
+            all.unwrap_or_else(|| V::zero())
+        }
     }
 }
 
@@ -467,12 +609,11 @@ impl Elements {
         bits: i64,
         units: Units,
         first: usize,
-        count: usize,
     ) -> Option<Self> {
         let picks = kernels.picks.as_ref()?;
         match bits {
-            4 => Pick::new(&picks.nibbles, units, first, count).map(Self::Nibbles),
-            _ => Pick::new(&picks.crumbs, units, first, count).map(Self::Crumbs),
+            4 => Pick::new(&picks.nibbles, units, first).map(Self::Nibbles),
+            _ => Pick::new(&picks.crumbs, units, first).map(Self::Crumbs),
         }
     }
 
@@ -481,14 +622,15 @@ impl Elements {
     /// # Safety
     /// As [`Pick::copy`]; the first must be as far into its byte as was said.
     pub(crate) unsafe fn copy(&self, source: *const u8, target: *mut u8, count: usize) -> usize {
-        let count = count & !3;
+        let units = count & !3;
+        let rows = Rows { source, target, units, count: 1, from: 0, to: 0, past: None };
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Self::Nibbles(pick) => pick.copy(source, target, count, 0),
-                Self::Crumbs(pick) => pick.copy(source, target, count, 0),
+                Self::Nibbles(pick) => pick.copy(&rows),
+                Self::Crumbs(pick) => pick.copy(&rows),
             }
         }
-        count
+        units
     }
 }

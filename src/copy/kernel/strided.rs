@@ -7,8 +7,8 @@
 //! 2. What lies between the units of a source must be readable.
 
 use super::combine::{Scratch, WriteCombining, MOST};
-use super::pick::{Pick, Units};
-use super::{generic, Kernels, NonTemporal};
+use super::pick::{self, Pick, Units};
+use super::{generic, signed, Kernels, NonTemporal};
 use crate::math::{div_rem, parts};
 use core::mem::MaybeUninit;
 
@@ -21,6 +21,14 @@ pub(crate) struct Row {
     pub target_step: isize,
     pub count: usize,
     pub unit: usize,
+}
+
+impl Row {
+    /// The same for loops that pick.
+    fn picked(&self) -> pick::Rows {
+        let &Self { source, target, count: units, .. } = self;
+        pick::Rows { source, target, units, count: 1, from: 0, to: 0, past: None }
+    }
 }
 
 /// Rows that are alike but for where they are.
@@ -44,13 +52,18 @@ impl Rows {
         ahead: isize,
     ) -> Self {
         let picks = kernels.picks.as_ref().filter(|_| count * units.len() >= LEAST_PICKED);
-        let pick = picks.and_then(|picks| Pick::new(&picks.bytes, units, 0, count));
+        let pick = picks.and_then(|picks| Pick::new(&picks.bytes, units, 0));
         Self { kernels, units, pick, past, ahead }
     }
 
     /// Rows of units that stay apart.
     pub(crate) fn scattered(kernels: &'static Kernels) -> Self {
         Self { kernels, units: Units::whole(0, 0), pick: None, past: None, ahead: 0 }
+    }
+
+    /// Whether they are picked, many units at a time.
+    pub(crate) fn are_picked(&self) -> bool {
+        self.pick.is_some()
     }
 
     /// Copies a row.
@@ -60,13 +73,38 @@ impl Rows {
     pub(crate) unsafe fn copy(&self, row: Row) {
         // SAFETY: the caller's promise.
         unsafe {
-            match (&self.pick, self.past) {
-                (Some(pick), Some(past)) if row.count * row.unit >= LEAST_PAST => {
-                    stream(pick, past, row, self.ahead);
-                }
-                (Some(pick), _) => pick.copy(row.source, row.target, row.count, self.ahead),
+            match &self.pick {
+                Some(pick) => self.pick(pick, &row.picked()),
                 _ if self.units.parts > 1 => copy_parts(self.kernels, self.units, row),
                 _ => copy(self.kernels, row),
+            }
+        }
+    }
+
+    /// Copies a row again and again, so many bytes apart, if they are picked.
+    ///
+    /// # Safety
+    /// 1, 2 of all of them.
+    pub(crate) unsafe fn copy_all(&self, row: Row, count: usize, from: isize, to: isize) {
+        if let Some(pick) = &self.pick {
+            // SAFETY: the caller's promise.
+            unsafe { self.pick(pick, &pick::Rows { count, from, to, ..row.picked() }) };
+        }
+    }
+
+    /// # Safety
+    /// 1, 2.
+    unsafe fn pick(&self, pick: &Pick<1>, rows: &pick::Rows) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.past {
+                Some(_) if pick.makes_lines(rows) => {
+                    pick.copy(&pick::Rows { past: Some(self.ahead), ..*rows });
+                }
+                Some(past) if rows.units * self.units.len() >= LEAST_PAST => {
+                    stream(pick, past, rows);
+                }
+                _ => pick.copy(rows),
             }
         }
     }
@@ -77,24 +115,29 @@ const LEAST_PAST: usize = 512;
 /// Shorter rows are as quickly copied one by one.
 const LEAST_PICKED: usize = 16;
 
-/// Picks a row past the caches.
+/// Picks rows of units that fill no lines past the caches.
 ///
 /// # Safety
 /// 1, 2; a fence must follow.
-unsafe fn stream(pick: &Pick<1>, past: &NonTemporal, row: Row, ahead: isize) {
+unsafe fn stream(pick: &Pick<1>, past: &NonTemporal, rows: &pick::Rows) {
     let mut scratch = Scratch::<MOST>::NEW;
-    let [mut lines]: [WriteCombining; 1] = scratch.share(&[row.target]);
-    let at_once = div_rem(Scratch::<MOST>::room(1), row.unit).0;
-    for units in parts(0..row.count, at_once) {
-        let from = row.source_step.wrapping_mul(super::signed(units.start));
-        // SAFETY: the caller's promise; the buffer has room for as many.
-        unsafe {
-            pick.copy(row.source.wrapping_offset(from), lines.room(), units.len(), ahead);
-            lines.filled(past, units.len() * row.unit);
+    for at in 0..rows.count {
+        let mut source = rows.source.wrapping_offset(rows.from.wrapping_mul(signed(at)));
+        let first = rows.target.wrapping_offset(rows.to.wrapping_mul(signed(at)));
+        let [mut lines]: [WriteCombining; 1] = scratch.share(&[first]);
+        let at_once = div_rem(Scratch::<MOST>::room(1), pick.bytes(1)).0;
+        for units in parts(0..rows.units, at_once) {
+            let (target, units) = (lines.room(), units.len());
+            // SAFETY: the caller's promise; the buffer has room for as many.
+            unsafe {
+                pick.copy(&pick::Rows { source, target, units, count: 1, ..*rows });
+                lines.filled(past, pick.bytes(units));
+            }
+            source = pick.behind(source, units);
         }
+        // SAFETY: as above.
+        unsafe { lines.finish() };
     }
-    // SAFETY: as above.
-    unsafe { lines.finish() };
 }
 
 /// Copies a row part by part.
