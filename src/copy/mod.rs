@@ -177,7 +177,10 @@ unsafe fn run_form(
     if bytes == 0 {
         return Ok(());
     }
-    let tuning = Tuning::new(bytes, executor);
+    // Of elements that are apart, lines are read.
+    let elements = LINE * 8 / transfer.geometry.dtype.bits().max(1) as usize;
+    let read = bytes.saturating_mul(transfer.apart().min(elements));
+    let tuning = Tuning::new(bytes, read, executor);
     let sub_byte = transfer.geometry.dtype.is_sub_byte();
     let pieces = parts.count();
     let outputs_packed = transfer.output_strides.are_packed();

@@ -20,8 +20,8 @@ pub(super) struct Tuning {
 }
 
 impl Tuning {
-    /// For so many bytes of outputs, and as many of input.
-    pub(super) fn new(bytes: usize, executor: Option<&dyn Executor>) -> Self {
+    /// For so many bytes of outputs, and of input.
+    pub(super) fn new(bytes: usize, read: usize, executor: Option<&dyn Executor>) -> Self {
         let rules = Rules::here();
         let kernels = rules.kernels_for(bytes);
         let held = || {
@@ -34,7 +34,7 @@ impl Tuning {
         };
         let held = if bytes > LEAST_PAST { held() } else { None };
         let stores = kernels.non_temporal.as_ref().zip(held);
-        let past = |held: usize| bytes.saturating_mul(2) > held;
+        let past = |held: usize| bytes.saturating_add(read) > held;
         let non_temporal = stores.filter(|(_, held)| past(*held)).map(|(stores, _)| stores);
         let scattered = stores.filter(|(_, held)| past(rules.of_scattered(*held)));
         let scattered = scattered.map(|(stores, _)| stores);
@@ -120,7 +120,7 @@ mod tests {
         let has = of_level(rules.level).non_temporal.is_some();
         let held = rules.held_by(1);
         let past = |bytes, streaming| {
-            Tuning::new(bytes, Some(&OneThread(streaming))).non_temporal.is_some()
+            Tuning::new(bytes, bytes, Some(&OneThread(streaming))).non_temporal.is_some()
         };
         assert!(!past(held / 2, Streaming::Auto));
         assert_eq!(past(held / 2 + 1 + LEAST_PAST, Streaming::Auto), has);

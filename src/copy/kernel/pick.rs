@@ -130,28 +130,18 @@ impl Rows {
     }
 }
 
-/// How rows are cut, all of them alike: few units up to a line of the target, steps, and what is left.
-pub(super) struct Cut {
-    few: [Few; 3],
-    /// After the first of these.
-    steps: usize,
-}
-
-/// So many times no more units than a step takes.
+/// No more units than a step takes.
 #[derive(Clone, Copy)]
 pub(super) struct Few {
-    times: usize,
     /// Bytes of the windows of a step that lie before them, and that they reach over.
     pub before: usize,
     pub read: usize,
     /// Whole bytes that they become.
     pub bytes: usize,
-    /// Bytes from these in the source to what follows.
-    from: isize,
 }
 
-/// Picks rows, cut so.
-type Loop<const F: usize> = unsafe fn(&Pick<F>, &Rows, &Cut);
+/// Picks so many steps of each row.
+type Steps<const F: usize> = unsafe fn(&Pick<F>, &Rows, usize);
 /// Picks few units, and touches no more than those.
 type PickFew<const F: usize> = unsafe fn(&Pick<F>, &Few, *const u8, *mut u8);
 
@@ -159,7 +149,7 @@ type PickFew<const F: usize> = unsafe fn(&Pick<F>, &Few, *const u8, *mut u8);
 pub(super) struct Loops<const F: usize> {
     pub lane: usize,
     pub lanes: usize,
-    pub run: [Loop<F>; MOST_REGISTERS],
+    pub steps: [Steps<F>; MOST_REGISTERS],
     pub few: PickFew<F>,
 }
 
@@ -173,11 +163,11 @@ pub(crate) struct Picks {
 /// Makes them, inlined into functions with the level's features.
 macro_rules! picks {
     (#[$feature:meta] register: $register:ty, few: $few:path) => {{
-        use $crate::copy::kernel::pick::{self, Cut, Few, Loops, Pick, Picks, Register, Rows};
+        use $crate::copy::kernel::pick::{self, Few, Loops, Pick, Picks, Register, Rows};
         #[$feature]
-        unsafe fn run<const F: usize, const R: usize>(pick: &Pick<F>, rows: &Rows, cut: &Cut) {
+        unsafe fn steps<const F: usize, const R: usize>(pick: &Pick<F>, rows: &Rows, count: usize) {
             // SAFETY: the caller's promise.
-            unsafe { pick::run::<$register, F, R>(pick, rows, cut) };
+            unsafe { pick::steps::<$register, F, R>(pick, rows, count) };
         }
         #[$feature]
         unsafe fn few<const F: usize>(
@@ -193,7 +183,7 @@ macro_rules! picks {
             Loops {
                 lane: <$register as Register>::OWN_LANE,
                 lanes: <$register as Register>::OWN_LANES,
-                run: [run::<F, 1>, run::<F, 2>, run::<F, 3>, run::<F, 4>],
+                steps: [steps::<F, 1>, steps::<F, 2>, steps::<F, 3>, steps::<F, 4>],
                 few,
             }
         }
@@ -202,49 +192,39 @@ macro_rules! picks {
 }
 pub(super) use picks;
 
-/// Picks rows: by steps, in each of which there are as many units as the lanes of a register hold.
+/// Picks so many steps of each row, in each of which there are as many units as the lanes of a register
+/// hold.
 ///
 /// # Safety
-/// 1, 2.
+/// 1; the windows of all steps must be readable, and whole lanes writable at the target.
 #[inline(always)]
-pub(super) unsafe fn run<V: Register, const F: usize, const R: usize>(
+pub(super) unsafe fn steps<V: Register, const F: usize, const R: usize>(
     pick: &Pick<F>,
     rows: &Rows,
-    cut: &Cut,
+    count: usize,
 ) {
     let (from, to) = (pick.from.cast_unsigned().wrapping_mul(V::OWN_LANES), pick.to * V::OWN_LANES);
-    let (mut next, mut next_target) = (rows.source, rows.target);
-    // SAFETY: the caller's promise; the windows of all steps are within what the units reach over, and so
-    // are their lanes.
+    let (mut row, mut row_target) = (rows.source.wrapping_offset(pick.window), rows.target);
+    // SAFETY: the caller's promise.
     unsafe {
         let orders = pick.orders::<V, R>();
         for _ in 0..rows.count {
-            let (mut source, mut target) = (next, next_target);
-            let mut steps = cut.steps;
-            for few in &cut.few {
-                for _ in 0..few.times {
-                    (pick.few)(pick, few, source, target);
-                    source = source.wrapping_offset(few.from);
-                    target = target.wrapping_add(few.bytes);
-                }
-                for _ in 0..steps {
-                    let window = source.wrapping_offset(pick.window);
-                    let all = pick.take(&orders, window);
-                    if let Some(ahead) = rows.past.filter(|_| F == 1) {
-                        for line in (0..R * V::BYTES).step_by(LINE) {
-                            V::prefetch(window.wrapping_offset(ahead).wrapping_add(line));
-                        }
-                        all.stream(target);
-                    } else {
-                        all.store_lanes(target, pick.to);
+            let (mut source, mut target) = (row, row_target);
+            for _ in 0..count {
+                let all = pick.take(&orders, source);
+                if let Some(ahead) = rows.past.filter(|_| F == 1) {
+                    for line in (0..R * V::BYTES).step_by(LINE) {
+                        V::prefetch(source.wrapping_offset(ahead).wrapping_add(line));
                     }
-                    source = source.wrapping_add(from);
-                    target = target.wrapping_add(to);
+                    all.stream(target);
+                } else {
+                    all.store_lanes(target, pick.to);
                 }
-                steps = 0;
+                source = source.wrapping_add(from);
+                target = target.wrapping_add(to);
             }
-            next = next.wrapping_offset(rows.from);
-            next_target = next_target.wrapping_offset(rows.to);
+            row = row.wrapping_offset(rows.from);
+            row_target = row_target.wrapping_offset(rows.to);
         }
     }
 }
@@ -319,7 +299,7 @@ pub(crate) struct Pick<const F: usize> {
     reach: usize,
     lane: usize,
     lanes: usize,
-    run: Loop<F>,
+    by_steps: Steps<F>,
     few: PickFew<F>,
     /// By the place in a byte that a field goes to: of each register of a window.
     orders: [[Table; MOST_REGISTERS]; F],
@@ -358,7 +338,7 @@ impl<const F: usize> Pick<F> {
             reach: 0,
             lane: loops.lane,
             lanes: loops.lanes,
-            run: *loops.run.first()?,
+            by_steps: *loops.steps.first()?,
             few: loops.few,
             orders: [[Table([NONE; LINE]); MOST_REGISTERS]; F],
             masks: [[Table([0; LINE]); F]; F],
@@ -366,7 +346,7 @@ impl<const F: usize> Pick<F> {
         let window = next_multiple(pick.read(each), loops.lane);
         let registers = div_rem(window, loops.lane).0;
         pick.reach = (loops.lanes - 1) * pick.from.unsigned_abs() + window;
-        pick.run = *loops.run.get(registers.checked_sub(1)?)?;
+        pick.by_steps = *loops.steps.get(registers.checked_sub(1)?)?;
         let is_quicker = step > 0 && each * F > registers && each * F * loops.lanes >= LEAST;
         if each == 0 || !is_quicker || pick.reach > MOST_REACH {
             return None;
@@ -428,22 +408,6 @@ impl<const F: usize> Pick<F> {
         read.min(times(self.bytes(count), stored, self.to))
     }
 
-    /// How rows of so many units are cut, of which some lie before a line of the target.
-    fn cut(&self, units: usize, head: usize) -> Cut {
-        let per_step = self.each * self.lanes;
-        let steps = self.steps(units - head);
-        let (times, rest) = div_rem(units - head - steps * per_step, per_step);
-        let few = [(head, 1), (per_step, times), (rest, 1)];
-        let few = few.map(|(count, times)| Few {
-            times: if count == 0 { 0 } else { times },
-            before: if self.units.step < 0 { self.reach - self.read(count) } else { 0 },
-            read: self.read(count),
-            bytes: self.bytes(count),
-            from: self.units.step.wrapping_mul(signed(count)) >> Self::SHIFT,
-        });
-        Cut { few, steps }
-    }
-
     /// Whole bytes that so many units become.
     pub(super) fn bytes(&self, count: usize) -> usize {
         (count * self.units.len()) >> Self::SHIFT
@@ -480,45 +444,80 @@ impl<const F: usize> Pick<F> {
     /// # Safety
     /// 1, 2; if past the caches, these must make lines, and a fence must follow.
     pub(super) unsafe fn copy(&self, rows: &Rows) {
-        if rows.past.is_some() {
-            for at in 0..rows.count {
-                let row = rows.part(at..at + 1);
-                let head = self.up_to_line(row.target).min(row.units);
-                // SAFETY: the caller's promise.
-                unsafe { (self.run)(self, &row, &self.cut(row.units, head)) };
-            }
-            return;
-        }
-        let exact = self.cut(rows.units, 0);
-        let (over, most) = self.over(rows);
+        let (steps, over) = self.over(rows);
         // SAFETY: the caller's promise, which holds for what the steps of some rows touch beyond them.
         unsafe {
-            (self.run)(self, &rows.part(0..most.start), &exact);
-            (self.run)(self, &rows.part(most.clone()), &over);
-            (self.run)(self, &rows.part(most.end..rows.count), &exact);
+            self.copy_each(&rows.part(0..over.start));
+            (self.by_steps)(self, &rows.part(over.clone()), steps);
+            self.copy_each(&rows.part(over.end..rows.count));
         }
     }
 
-    /// Of rows that become one run: steps alone, and for which rows what these touch beyond them is read
-    /// anyhow, or written later.
-    fn over(&self, rows: &Rows) -> (Cut, Range<usize>) {
-        let exact = self.cut(0, 0);
+    /// Picks rows one by one, and touches nothing else.
+    ///
+    /// # Safety
+    /// As [`Pick::copy`].
+    unsafe fn copy_each(&self, rows: &Rows) {
         let per_step = self.each * self.lanes;
-        let cut = Cut { steps: div_ceil(rows.units, per_step), ..exact };
-        let before = cut.steps.saturating_sub(1);
-        let bytes = self.bytes(rows.units);
-        let stored = (before + 1) * self.lanes * self.to + self.lane - self.to;
-        let read = before * self.lanes * self.from.unsigned_abs() + self.reach;
-        // How many rows further on they reach.
-        let store = div_ceil(stored - bytes, bytes);
-        let read = div_ceil(read - self.read(rows.units), rows.from.unsigned_abs());
-        if rows.to != signed(bytes) || rows.from == 0 {
-            return (cut, 0..0);
+        for at in 0..rows.count {
+            let mut row = rows.part(at..at + 1);
+            // SAFETY: the caller's promise.
+            unsafe {
+                if rows.past.is_some() {
+                    let head = self.up_to_line(row.target);
+                    self.copy_few(&mut row, head);
+                }
+                let steps = self.steps(row.units);
+                (self.by_steps)(self, &row, steps);
+                self.skip(&mut row, steps * per_step);
+                while row.units > 0 {
+                    self.copy_few(&mut row, per_step);
+                }
+            }
         }
+    }
+
+    /// Picks no more units of a row than a step takes.
+    ///
+    /// # Safety
+    /// 1, 2.
+    unsafe fn copy_few(&self, row: &mut Rows, most: usize) {
+        let count = most.min(row.units);
+        let read = self.read(count);
+        let before = if self.units.step < 0 { self.reach - read } else { 0 };
+        let few = Few { before, read, bytes: self.bytes(count) };
+        if count > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { (self.few)(self, &few, row.source, row.target) };
+            self.skip(row, count);
+        }
+    }
+
+    /// Leaves out the first units of a row.
+    fn skip(&self, row: &mut Rows, count: usize) {
+        row.source = self.behind(row.source, count);
+        row.target = row.target.wrapping_add(self.bytes(count));
+        row.units -= count;
+    }
+
+    /// Of rows that become one run: how many steps take all of a row, and for which rows what these touch
+    /// beyond it is read anyhow, or written later.
+    fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
+        let bytes = self.bytes(rows.units);
+        if rows.count < 2 || rows.past.is_some() || rows.to != signed(bytes) || rows.from == 0 {
+            return (0, 0..0);
+        }
+        let steps = div_ceil(rows.units, self.each * self.lanes);
+        let others = steps.saturating_sub(1) * self.lanes;
+        let stored = (others + self.lanes - 1) * self.to + self.lane;
+        let read = others * self.from.unsigned_abs() + self.reach;
+        // How many rows further on they reach.
+        let stored = div_ceil(stored - bytes, bytes);
+        let read = div_ceil(read - self.read(rows.units), rows.from.unsigned_abs());
         let is_forwards = (rows.from > 0) == (self.units.step > 0);
-        let (first, last) = if is_forwards { (0, read.max(store)) } else { (read, store) };
+        let (first, last) = if is_forwards { (0, read.max(stored)) } else { (read, stored) };
         let last = rows.count.saturating_sub(last);
-        (cut, first.min(last)..last)
+        (steps, first.min(last)..last)
     }
 
     /// The tables, in registers.
