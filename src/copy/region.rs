@@ -5,7 +5,7 @@ use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{Row, Rows};
+use super::kernel::strided::{Again, Row, Rows};
 use super::kernel::RowMajor;
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
@@ -111,7 +111,7 @@ impl Region<'_> {
             }
         }
         let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
-        let rows = Rows::runs(tuning.kernels, tuning.non_temporal, units, row.extent, ahead);
+        let rows = Rows::runs(tuning.kernels, tuning.scattered, units, row.extent, ahead);
         let mut again = Axis { extent: 1, ..Axis::default() };
         if let Some((next, others)) = outer.split_last().filter(|_| rows.are_picked()) {
             let extent = if others.is_empty() { count } else { next.extent };
@@ -121,11 +121,12 @@ impl Region<'_> {
         loop {
             let source = source.wrapping_offset(places.from);
             let target = target.wrapping_offset(places.to);
-            let Axis { extent: rows_of, from, to } = again;
+            let Axis { extent, from, to } = again;
+            let again = Again { count: extent, after: 0, from, to };
             // SAFETY: the rows lie within the region.
             unsafe {
                 if rows.are_picked() {
-                    rows.copy_all(row.of(source, target, units.len()), rows_of, from, to);
+                    rows.copy_all(row.of(source, target, units.len()), again);
                 } else {
                     copy_row(&rows, source, target, units.len(), row, tuning);
                 }
@@ -142,12 +143,12 @@ impl Region<'_> {
 const LONGEST_UNIT: usize = 16;
 /// So much further ahead than long runs. Zen 5, share of the flat copy: columns reversed, u8 1.0 → 1.7,
 /// f16 1.0 → 1.5, f32 1.3 → 1.5; every second one the same.
-const AHEAD: usize = 4;
+pub(super) const AHEAD: usize = 4;
 /// Longer rows, in bytes, are prefetched a little ahead, others row by row.
 const LONGEST_AHEAD: usize = 32 << 10;
 
 /// How far ahead of a row to prefetch: the next one, unless it is far, or near.
-fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
+pub(super) fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
     let step = next.map_or(0, |next| next.from);
     if step == 0 || row.from.unsigned_abs() * row.extent > LONGEST_AHEAD {
         return signed(least).wrapping_mul(row.from.signum());

@@ -111,6 +111,8 @@ pub(crate) struct Rows {
     /// Of a row, which must be whole bytes in the source and the target.
     pub units: usize,
     pub count: usize,
+    /// As many more follow, which are picked later.
+    pub after: usize,
     pub from: isize,
     pub to: isize,
     /// Where targets go past the caches, how far ahead to prefetch: see [`Pick::makes_lines`].
@@ -125,6 +127,7 @@ impl Rows {
             source: self.source.wrapping_offset(self.from.wrapping_mul(first)),
             target: self.target.wrapping_offset(self.to.wrapping_mul(first)),
             count: rows.len(),
+            after: self.after + self.count - rows.end,
             ..*self
         }
     }
@@ -504,19 +507,27 @@ impl<const F: usize> Pick<F> {
     /// beyond it is read anyhow, or written later.
     fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
         let bytes = self.bytes(rows.units);
-        if rows.count < 2 || rows.past.is_some() || rows.to != signed(bytes) || rows.from == 0 {
+        let all = rows.count + rows.after;
+        let lines = bytes | rows.target as usize;
+        if all < 2 || rows.to != signed(bytes) || rows.past.is_some() && lines % LINE > 0 {
             return (0, 0..0);
         }
         let steps = div_ceil(rows.units, self.each * self.lanes);
         let others = steps.saturating_sub(1) * self.lanes;
-        let stored = (others + self.lanes - 1) * self.to + self.lane;
-        let read = others * self.from.unsigned_abs() + self.reach;
+        let stored = (others + self.lanes - 1) * self.to + self.lane - bytes;
+        let read = others * self.from.unsigned_abs() + self.reach - self.read(rows.units);
         // How many rows further on they reach.
-        let stored = div_ceil(stored - bytes, bytes);
-        let read = div_ceil(read - self.read(rows.units), rows.from.unsigned_abs());
+        let further = |bytes: usize, row: usize| match bytes {
+            0 => 0,
+            bytes if bytes <= row => 1,
+            _ if row == 0 => all,
+            bytes => div_ceil(bytes, row),
+        };
+        let stored = further(stored, bytes);
+        let read = further(read, rows.from.unsigned_abs());
         let is_forwards = (rows.from > 0) == (self.units.step > 0);
         let (first, last) = if is_forwards { (0, read.max(stored)) } else { (read, stored) };
-        let last = rows.count.saturating_sub(last);
+        let last = all.saturating_sub(last).min(rows.count);
         (steps, first.min(last)..last)
     }
 
@@ -622,7 +633,7 @@ impl Elements {
     /// As [`Pick::copy`]; the first must be as far into its byte as was said.
     pub(crate) unsafe fn copy(&self, source: *const u8, target: *mut u8, count: usize) -> usize {
         let units = count & !3;
-        let rows = Rows { source, target, units, count: 1, from: 0, to: 0, past: None };
+        let rows = Rows { source, target, units, count: 1, after: 0, from: 0, to: 0, past: None };
         // SAFETY: the caller's promise.
         unsafe {
             match self {

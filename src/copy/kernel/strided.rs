@@ -23,11 +23,21 @@ pub(crate) struct Row {
     pub unit: usize,
 }
 
+/// Rows like one: how many there are, how many more of them are copied later, and bytes from one to the
+/// next.
+#[derive(Clone, Copy)]
+pub(crate) struct Again {
+    pub count: usize,
+    pub after: usize,
+    pub from: isize,
+    pub to: isize,
+}
+
 impl Row {
     /// The same for loops that pick.
     fn picked(&self) -> pick::Rows {
         let &Self { source, target, count: units, .. } = self;
-        pick::Rows { source, target, units, count: 1, from: 0, to: 0, past: None }
+        pick::Rows { source, target, units, count: 1, after: 0, from: 0, to: 0, past: None }
     }
 }
 
@@ -81,14 +91,22 @@ impl Rows {
         }
     }
 
-    /// Copies a row again and again, so many bytes apart, if they are picked.
+    /// Copies a row again and again.
     ///
     /// # Safety
     /// 1, 2 of all of them.
-    pub(crate) unsafe fn copy_all(&self, row: Row, count: usize, from: isize, to: isize) {
-        if let Some(pick) = &self.pick {
-            // SAFETY: the caller's promise.
-            unsafe { self.pick(pick, &pick::Rows { count, from, to, ..row.picked() }) };
+    pub(crate) unsafe fn copy_all(&self, mut row: Row, again: Again) {
+        let Again { count, after, from, to } = again;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(pick) = &self.pick {
+                return self.pick(pick, &pick::Rows { count, after, from, to, ..row.picked() });
+            }
+            for _ in 0..count {
+                self.copy(row);
+                row.source = row.source.wrapping_offset(from);
+                row.target = row.target.wrapping_offset(to);
+            }
         }
     }
 
@@ -130,7 +148,7 @@ unsafe fn stream(pick: &Pick<1>, past: &NonTemporal, rows: &pick::Rows) {
             let (target, units) = (lines.room(), units.len());
             // SAFETY: the caller's promise; the buffer has room for as many.
             unsafe {
-                pick.copy(&pick::Rows { source, target, units, count: 1, ..*rows });
+                pick.copy(&pick::Rows { source, target, units, count: 1, after: 0, ..*rows });
                 lines.filled(past, pick.bytes(units));
             }
             source = pick.behind(source, units);

@@ -6,6 +6,7 @@ mod deinterleave;
 mod group;
 mod merge;
 mod nest;
+mod stepped;
 
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
@@ -99,6 +100,10 @@ impl Nest<'_> {
     /// # Safety
     /// The input must be readable and the outputs writable over the pieces.
     pub(super) unsafe fn copy_all(&self, parts: &Parts<'_>, rows: Range<usize>) {
+        if self.apart != 0 {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy_stepped(parts, rows) };
+        }
         // SAFETY: the caller's promise.
         if unsafe { self.transpose(parts, &rows) } {
             return self.block.tuning.finish();
