@@ -12,6 +12,7 @@
 //! | `runs.rs` | long runs that lie apart |
 //! | `columns.rs` | columns become rows of their own: deinterleaved where they are few, else transposed |
 //! | `interleaved.rs` | few rows become columns |
+//! | `mirrored.rs` | single steps of an axis that lies backwards |
 //! | `joined.rs` | pieces whose outputs continue each other are one |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
@@ -26,6 +27,7 @@ mod interleaved;
 mod joined;
 mod kernel;
 mod matrices;
+mod mirrored;
 mod parallel;
 mod region;
 mod rows;
@@ -50,6 +52,7 @@ use core::mem::MaybeUninit;
 use core::ops::Range;
 use joined::Joined;
 use matrices::Matrices;
+use mirrored::Mirrored;
 use rows::Nest;
 use tuning::Tuning;
 
@@ -140,7 +143,7 @@ unsafe fn run_joined(
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
-        if transfer.output_strides.are_packed() {
+        if transfer.is_packed() && transfer.output_strides.are_packed() {
             run_form(transfer, executor, report)
         } else {
             run_strided(transfer, executor, report)
@@ -148,7 +151,7 @@ unsafe fn run_joined(
     }
 }
 
-/// Copies into outputs with strides.
+/// Copies where the input or outputs have strides.
 ///
 /// # Safety
 /// As [`run`].
@@ -158,6 +161,9 @@ unsafe fn run_strided(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
+    let mirrored = Mirrored::new(transfer);
+    let mirrored = mirrored.as_ref().map(|mirrored| mirrored.transfer(transfer));
+    let transfer = mirrored.as_ref().unwrap_or(transfer);
     let joined = Joined::new(transfer);
     let joined = joined.as_ref().map(|joined| joined.transfer(transfer));
     // SAFETY: the caller's promise.
