@@ -126,7 +126,7 @@ impl Region<'_> {
             // SAFETY: the rows lie within the region.
             unsafe {
                 if rows.are_picked() {
-                    rows.copy_all(row.of(source, target, units.len()), again);
+                    rows.copy_all(row.of(source, target, units.len()), again, None);
                 } else {
                     copy_row(&rows, source, target, units.len(), row, tuning);
                 }

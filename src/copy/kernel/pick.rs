@@ -115,13 +115,13 @@ pub(crate) struct Rows {
     pub after: usize,
     pub from: isize,
     pub to: isize,
-    /// Where targets go past the caches, how far ahead to prefetch: see [`Pick::makes_lines`].
+    /// Where targets go past the caches, by whole lines, how far ahead to prefetch.
     pub past: Option<isize>,
 }
 
 impl Rows {
     /// Some of them.
-    fn part(&self, rows: Range<usize>) -> Self {
+    pub(super) fn part(&self, rows: Range<usize>) -> Self {
         let first = signed(rows.start);
         Self {
             source: self.source.wrapping_offset(self.from.wrapping_mul(first)),
@@ -417,24 +417,18 @@ impl<const F: usize> Pick<F> {
     }
 
     /// Bytes that so many units reach over.
-    fn read(&self, count: usize) -> usize {
+    pub(super) fn read(&self, count: usize) -> usize {
         let (lowest, end) = self.units.reach();
         let last = self.units.step.wrapping_mul(signed(count.saturating_sub(1)));
         let bytes = self.byte(end - 1 + last.max(0)) + 1 - self.byte(lowest + last.min(0));
         bytes.cast_unsigned()
     }
 
-    /// Units from a target to where it may go past the caches.
-    fn up_to_line(&self, target: *mut u8) -> usize {
-        let vector = self.lane * self.lanes;
-        let ahead = div_rem((target as usize).wrapping_neg(), vector).1;
-        div_rem(ahead, self.units.len()).0
-    }
-
     /// Whether units fill the lines of such targets, so that these may go past the caches.
     pub(super) fn makes_lines(&self, rows: &Rows) -> bool {
         let places = rows.target as usize | rows.to.cast_unsigned();
-        F == 1 && self.to == self.lane && div_rem(places, self.units.len()).1 == 0
+        // If they fill a lane, their bytes are a power of two.
+        F == 1 && self.to == self.lane && places & (self.units.len() - 1) == 0
     }
 
     /// What lies so many units behind a source.
@@ -445,7 +439,7 @@ impl<const F: usize> Pick<F> {
     /// Picks rows.
     ///
     /// # Safety
-    /// 1, 2; if past the caches, these must make lines, and a fence must follow.
+    /// 1, 2.
     pub(super) unsafe fn copy(&self, rows: &Rows) {
         let (steps, over) = self.over(rows);
         // SAFETY: the caller's promise, which holds for what the steps of some rows touch beyond them.
@@ -466,38 +460,54 @@ impl<const F: usize> Pick<F> {
             let mut row = rows.part(at..at + 1);
             // SAFETY: the caller's promise.
             unsafe {
-                if rows.past.is_some() {
-                    let head = self.up_to_line(row.target);
-                    self.copy_few(&mut row, head);
-                }
                 let steps = self.steps(row.units);
                 (self.by_steps)(self, &row, steps);
                 self.skip(&mut row, steps * per_step);
                 while row.units > 0 {
-                    self.copy_few(&mut row, per_step);
+                    let target = row.target;
+                    self.copy_few(&mut row, target, usize::MAX);
                 }
             }
         }
     }
 
-    /// Picks no more units of a row than a step takes.
+    /// Picks the whole lines of a row past the caches; their bytes. The target must be at the begin of one.
     ///
     /// # Safety
-    /// 1, 2.
-    unsafe fn copy_few(&self, row: &mut Rows, most: usize) {
-        let count = most.min(row.units);
+    /// 1, 2; units must make lines, and a fence follow.
+    pub(super) unsafe fn copy_lines(&self, row: &mut Rows, ahead: isize) -> usize {
+        let is_forwards = (row.from > 0) == (self.units.step > 0);
+        let is_read_over = row.after > 0 && is_forwards && row.from.unsigned_abs() >= self.lane;
+        // All powers of two.
+        let vector = (self.lane * self.lanes).trailing_zeros();
+        let most = if is_read_over { usize::MAX } else { self.steps(row.units) << vector };
+        let bytes = self.bytes(row.units).min(most) / LINE * LINE;
+        // SAFETY: the caller's promise, which holds for the row that is read next.
+        unsafe { (self.by_steps)(self, &Rows { past: Some(ahead), ..*row }, bytes >> vector) };
+        self.skip(row, bytes >> self.units.len().trailing_zeros());
+        bytes
+    }
+
+    /// Picks the first units of a row, no more than a step takes and than are so many bytes; their bytes.
+    ///
+    /// # Safety
+    /// 1, 2; there must be room for them at the target, which need not be the row's.
+    pub(super) unsafe fn copy_few(&self, row: &mut Rows, target: *mut u8, most: usize) -> usize {
+        let count = self.each * self.lanes;
+        let count = count.min(row.units).min(most >> self.units.len().trailing_zeros());
         let read = self.read(count);
         let before = if self.units.step < 0 { self.reach - read } else { 0 };
         let few = Few { before, read, bytes: self.bytes(count) };
         if count > 0 {
             // SAFETY: the caller's promise.
-            unsafe { (self.few)(self, &few, row.source, row.target) };
+            unsafe { (self.few)(self, &few, row.source, target) };
             self.skip(row, count);
         }
+        few.bytes
     }
 
     /// Leaves out the first units of a row.
-    fn skip(&self, row: &mut Rows, count: usize) {
+    pub(super) fn skip(&self, row: &mut Rows, count: usize) {
         row.source = self.behind(row.source, count);
         row.target = row.target.wrapping_add(self.bytes(count));
         row.units -= count;
@@ -508,8 +518,7 @@ impl<const F: usize> Pick<F> {
     fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
         let bytes = self.bytes(rows.units);
         let all = rows.count + rows.after;
-        let lines = bytes | rows.target as usize;
-        if all < 2 || rows.to != signed(bytes) || rows.past.is_some() && lines % LINE > 0 {
+        if all < 2 || rows.to != signed(bytes) {
             return (0, 0..0);
         }
         let steps = div_ceil(rows.units, self.each * self.lanes);

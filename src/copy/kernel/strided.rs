@@ -6,10 +6,10 @@
 //! 1. Every unit must be readable at its source and writable at its target, which do not overlap.
 //! 2. What lies between the units of a source must be readable.
 
-use super::combine::{Scratch, WriteCombining, MOST};
+use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::pick::{self, Pick, Units};
-use super::{generic, signed, Kernels, NonTemporal};
-use crate::math::{div_rem, parts};
+use super::{generic, Kernels, NonTemporal};
+use crate::math::div_rem;
 use core::mem::MaybeUninit;
 
 /// `count` units of `unit` bytes, each a step from the one before.
@@ -91,16 +91,25 @@ impl Rows {
         }
     }
 
-    /// Copies a row again and again.
+    /// Copies a row again and again, past the caches by way of `lines` if there are such.
     ///
     /// # Safety
-    /// 1, 2 of all of them.
-    pub(crate) unsafe fn copy_all(&self, mut row: Row, again: Again) {
+    /// 1, 2 of all of them; the lines must be finished, and a fence follow.
+    pub(crate) unsafe fn copy_all(
+        &self,
+        mut row: Row,
+        again: Again,
+        lines: Option<&mut WriteCombining>,
+    ) {
         let Again { count, after, from, to } = again;
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(pick) = &self.pick {
-                return self.pick(pick, &pick::Rows { count, after, from, to, ..row.picked() });
+                let rows = pick::Rows { count, after, from, to, ..row.picked() };
+                return match (self.past, lines) {
+                    (Some(past), Some(lines)) => self.stream(pick, past, &rows, lines),
+                    _ => self.pick(pick, &rows),
+                };
             }
             for _ in 0..count {
                 self.copy(row);
@@ -111,18 +120,56 @@ impl Rows {
     }
 
     /// # Safety
-    /// 1, 2.
+    /// 1, 2; a fence must follow.
     unsafe fn pick(&self, pick: &Pick<1>, rows: &pick::Rows) {
+        let is_long = rows.units * self.units.len() >= LEAST_PAST;
         // SAFETY: the caller's promise.
         unsafe {
-            match self.past {
-                Some(_) if pick.makes_lines(rows) => {
-                    pick.copy(&pick::Rows { past: Some(self.ahead), ..*rows });
+            let Some(past) = self.past.filter(|_| is_long) else { return pick.copy(rows) };
+            let mut scratch = Scratch::<MOST>::NEW;
+            let [mut lines]: [WriteCombining; 1] = scratch.share(&[rows.target]);
+            self.stream(pick, past, rows, &mut lines);
+            lines.finish();
+        }
+    }
+
+    /// Picks rows past the caches: where units fill lines, straight from registers.
+    ///
+    /// # Safety
+    /// 1, 2; the lines must be finished, and a fence follow.
+    unsafe fn stream(
+        &self,
+        pick: &Pick<1>,
+        past: &NonTemporal,
+        rows: &pick::Rows,
+        lines: &mut WriteCombining,
+    ) {
+        let makes_lines = pick.makes_lines(rows);
+        let at_once = if makes_lines { 0 } else { div_rem(lines.takes(), self.units.len()).0 };
+        for at in 0..rows.count {
+            let mut row = rows.part(at..at + 1);
+            // SAFETY: the caller's promise; the buffer has room for as many.
+            unsafe {
+                if !lines.is_at(row.target) {
+                    lines.finish();
+                    lines.begin(row.target);
                 }
-                Some(past) if rows.units * self.units.len() >= LEAST_PAST => {
-                    stream(pick, past, rows);
+                while makes_lines && row.units > 0 {
+                    if lines.of_line() == 0 {
+                        lines.skip(pick.copy_lines(&mut row, self.ahead));
+                    }
+                    let bytes = pick.copy_few(&mut row, lines.room(), LINE - lines.of_line());
+                    lines.filled(past, bytes);
                 }
-                _ => pick.copy(rows),
+                while row.units > 0 {
+                    let units = at_once.min(row.units);
+                    let part = pick::Rows { target: lines.room(), units, after: 0, ..row };
+                    let lowest = pick.behind(row.source, if self.units.step < 0 { units } else { 0 });
+                    (past.prefetch)(lowest.wrapping_offset(self.ahead), pick.read(units));
+                    pick.copy(&part);
+                    lines.filled(past, pick.bytes(units));
+                    pick.skip(&mut row, units);
+                }
             }
         }
     }
@@ -132,31 +179,6 @@ impl Rows {
 const LEAST_PAST: usize = 512;
 /// Shorter rows are as quickly copied one by one.
 const LEAST_PICKED: usize = 16;
-
-/// Picks rows of units that fill no lines past the caches.
-///
-/// # Safety
-/// 1, 2; a fence must follow.
-unsafe fn stream(pick: &Pick<1>, past: &NonTemporal, rows: &pick::Rows) {
-    let mut scratch = Scratch::<MOST>::NEW;
-    for at in 0..rows.count {
-        let mut source = rows.source.wrapping_offset(rows.from.wrapping_mul(signed(at)));
-        let first = rows.target.wrapping_offset(rows.to.wrapping_mul(signed(at)));
-        let [mut lines]: [WriteCombining; 1] = scratch.share(&[first]);
-        let at_once = div_rem(Scratch::<MOST>::room(1), pick.bytes(1)).0;
-        for units in parts(0..rows.units, at_once) {
-            let (target, units) = (lines.room(), units.len());
-            // SAFETY: the caller's promise; the buffer has room for as many.
-            unsafe {
-                pick.copy(&pick::Rows { source, target, units, count: 1, after: 0, ..*rows });
-                lines.filled(past, pick.bytes(units));
-            }
-            source = pick.behind(source, units);
-        }
-        // SAFETY: as above.
-        unsafe { lines.finish() };
-    }
-}
 
 /// Copies a row part by part.
 ///

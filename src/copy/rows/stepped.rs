@@ -1,6 +1,7 @@
-//! Rows of which every second or third step is there, or all of them backwards: picked by registers, row
-//! by row, so that the input is read in its order.
+//! Rows of which every second or third step is there: picked by registers, row by row, so that the input
+//! is read in its order. (Where all steps are there, but backwards, piece by piece is as good.)
 
+use super::super::kernel::combine::Scratch;
 use super::super::kernel::pick::Units;
 use super::super::kernel::strided::{self, Again, Row};
 use super::super::region::{self, Axis};
@@ -9,9 +10,12 @@ use super::Nest;
 use crate::math::{div_rem, parts as ranges};
 use crate::parts::Parts;
 use core::ops::Range;
+use core::ptr::null_mut;
 
 /// Of shorter rows so many bytes are taken at a time.
 const BLOCK: usize = 8 << 10;
+/// The most pieces.
+const MOST_PIECES: usize = 16;
 /// Steps that are further apart are as well copied piece by piece, ...
 const MOST_APART: usize = 32;
 /// ... and so are shorter runs, in bytes.
@@ -24,8 +28,9 @@ impl Nest<'_> {
         let mut outward = geometry.shape.iter().enumerate().take(geometry.axis);
         let is_long = |len: i64| usize_of(len) * step.unsigned_abs() >= LEAST_RUN;
         self.block.tuning.kernels.has_picks()
-            && (1..=MOST_APART).contains(&apart.unsigned_abs())
-            && self.transfer.parts.count() > 1
+            && apart.unsigned_abs() > step.unsigned_abs()
+            && apart.unsigned_abs() <= MOST_APART
+            && (2..=MOST_PIECES).contains(&self.transfer.parts.count())
             && self.transfer.parts.iter().all(|part| is_long(part.len))
             && outward.all(|(axis, extent)| {
                 *extent == 1 || self.from(axis, isize::MAX).unsigned_abs() >= apart.unsigned_abs()
@@ -49,10 +54,14 @@ impl Nest<'_> {
         // The caches have the row for the next piece as well as for this one.
         let few = div_rem(BLOCK, row.unsigned_abs()).0.max(1);
         let few = if tuning.scattered.is_some() { few } else { usize::MAX };
+        let mut scratch = Scratch::<{ 8 << 10 }>::NEW;
+        let none = [null_mut(); MOST_PIECES];
+        let pieces = parts.count().min(MOST_PIECES);
+        let mut lines = scratch.share::<MOST_PIECES>(none.get(..pieces).unwrap_or_default());
         let mut blocks = self.blocks(rows);
         while let Some(all) = blocks.next(&mut block) {
             for rows in ranges(all.clone(), few) {
-                for part in parts.iter() {
+                for (part, lines) in parts.iter().zip(&mut lines) {
                     let run = block.run(&part);
                     let from = self.apart.wrapping_mul(signed(usize_of(part.offset)));
                     let from = from.wrapping_add(row.wrapping_mul(signed(rows.start)));
@@ -67,9 +76,13 @@ impl Nest<'_> {
                     let (count, after) = (rows.len(), all.end - rows.end);
                     let again = Again { count, after, from: row, to: signed(run.bytes) };
                     // SAFETY: the caller's promise.
-                    unsafe { picked.copy_all(row_of, again) };
+                    unsafe { picked.copy_all(row_of, again, Some(lines)) };
                 }
             }
+        }
+        for lines in lines.iter_mut().take(pieces) {
+            // SAFETY: as above.
+            unsafe { lines.finish() };
         }
         tuning.finish();
     }
