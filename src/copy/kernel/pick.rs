@@ -115,11 +115,19 @@ pub(crate) struct Rows {
     pub after: usize,
     pub from: isize,
     pub to: isize,
-    /// Where targets go past the caches, by whole lines, how far ahead to prefetch.
-    pub past: Option<isize>,
+    /// How far ahead to prefetch, unless 0.
+    pub ahead: isize,
+    /// Whether targets go past the caches, by whole lines.
+    pub past: bool,
 }
 
 impl Rows {
+    /// A row.
+    pub(super) fn one(source: *const u8, target: *mut u8, units: usize) -> Self {
+        let (count, after, from, to) = (1, 0, 0, 0);
+        Self { source, target, units, count, after, from, to, ahead: 0, past: false }
+    }
+
     /// Some of them.
     pub(super) fn part(&self, rows: Range<usize>) -> Self {
         let first = signed(rows.start);
@@ -215,10 +223,12 @@ pub(super) unsafe fn steps<V: Register, const F: usize, const R: usize>(
             let (mut source, mut target) = (row, row_target);
             for _ in 0..count {
                 let all = pick.take(&orders, source);
-                if let Some(ahead) = rows.past.filter(|_| F == 1) {
+                if F == 1 && rows.ahead != 0 {
                     for line in (0..R * V::BYTES).step_by(LINE) {
-                        V::prefetch(source.wrapping_offset(ahead).wrapping_add(line));
+                        V::prefetch(source.wrapping_offset(rows.ahead).wrapping_add(line));
                     }
+                }
+                if F == 1 && rows.past {
                     all.stream(target);
                 } else {
                     all.store_lanes(target, pick.to);
@@ -475,7 +485,7 @@ impl<const F: usize> Pick<F> {
     ///
     /// # Safety
     /// 1, 2; units must make lines, and a fence follow.
-    pub(super) unsafe fn copy_lines(&self, row: &mut Rows, ahead: isize) -> usize {
+    pub(super) unsafe fn copy_lines(&self, row: &mut Rows) -> usize {
         let is_forwards = (row.from > 0) == (self.units.step > 0);
         let is_read_over = row.after > 0 && is_forwards && row.from.unsigned_abs() >= self.lane;
         // All powers of two.
@@ -483,7 +493,7 @@ impl<const F: usize> Pick<F> {
         let most = if is_read_over { usize::MAX } else { self.steps(row.units) << vector };
         let bytes = self.bytes(row.units).min(most) / LINE * LINE;
         // SAFETY: the caller's promise, which holds for the row that is read next.
-        unsafe { (self.by_steps)(self, &Rows { past: Some(ahead), ..*row }, bytes >> vector) };
+        unsafe { (self.by_steps)(self, &Rows { past: true, ..*row }, bytes >> vector) };
         self.skip(row, bytes >> self.units.len().trailing_zeros());
         bytes
     }
@@ -642,7 +652,7 @@ impl Elements {
     /// As [`Pick::copy`]; the first must be as far into its byte as was said.
     pub(crate) unsafe fn copy(&self, source: *const u8, target: *mut u8, count: usize) -> usize {
         let units = count & !3;
-        let rows = Rows { source, target, units, count: 1, after: 0, from: 0, to: 0, past: None };
+        let rows = Rows::one(source, target, units);
         // SAFETY: the caller's promise.
         unsafe {
             match self {

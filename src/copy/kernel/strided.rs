@@ -36,8 +36,7 @@ pub(crate) struct Again {
 impl Row {
     /// The same for loops that pick.
     fn picked(&self) -> pick::Rows {
-        let &Self { source, target, count: units, .. } = self;
-        pick::Rows { source, target, units, count: 1, after: 0, from: 0, to: 0, past: None }
+        pick::Rows::one(self.source, self.target, self.count)
     }
 }
 
@@ -147,7 +146,7 @@ impl Rows {
         let makes_lines = pick.makes_lines(rows);
         let at_once = if makes_lines { 0 } else { div_rem(lines.takes(), self.units.len()).0 };
         for at in 0..rows.count {
-            let mut row = rows.part(at..at + 1);
+            let mut row = pick::Rows { ahead: self.ahead, ..rows.part(at..at + 1) };
             // SAFETY: the caller's promise; the buffer has room for as many.
             unsafe {
                 if !lines.is_at(row.target) {
@@ -156,7 +155,7 @@ impl Rows {
                 }
                 while makes_lines && row.units > 0 {
                     if lines.of_line() == 0 {
-                        lines.skip(pick.copy_lines(&mut row, self.ahead));
+                        lines.skip(pick.copy_lines(&mut row));
                     }
                     let bytes = pick.copy_few(&mut row, lines.room(), LINE - lines.of_line());
                     lines.filled(past, bytes);
@@ -164,8 +163,6 @@ impl Rows {
                 while row.units > 0 {
                     let units = at_once.min(row.units);
                     let part = pick::Rows { target: lines.room(), units, after: 0, ..row };
-                    let lowest = pick.behind(row.source, if self.units.step < 0 { units } else { 0 });
-                    (past.prefetch)(lowest.wrapping_offset(self.ahead), pick.read(units));
                     pick.copy(&part);
                     lines.filled(past, pick.bytes(units));
                     pick.skip(&mut row, units);
