@@ -221,20 +221,27 @@ pub(super) unsafe fn steps<V: Register, const F: usize, const R: usize>(
         let orders = pick.orders::<V, R>();
         for _ in 0..rows.count {
             let (mut source, mut target) = (row, row_target);
-            for _ in 0..count {
-                let all = pick.take(&orders, source);
-                if F == 1 && rows.ahead != 0 {
-                    for line in (0..R * V::BYTES).step_by(LINE) {
-                        V::prefetch(source.wrapping_offset(rows.ahead).wrapping_add(line));
-                    }
+            let prefetch = |source: *const u8| {
+                for line in (0..R * V::BYTES).step_by(LINE) {
+                    V::prefetch(source.wrapping_offset(rows.ahead).wrapping_add(line));
                 }
-                if F == 1 && rows.past {
+            };
+            // Not one loop: with both branches in it copies past the caches are 10 % slower.
+            if F == 1 && rows.past {
+                for _ in 0..count {
+                    let all = pick.take(&orders, source);
+                    prefetch(source);
                     all.stream(target);
-                } else {
-                    all.store_lanes(target, pick.to);
+                    (source, target) = (source.wrapping_add(from), target.wrapping_add(to));
                 }
-                source = source.wrapping_add(from);
-                target = target.wrapping_add(to);
+            } else {
+                for _ in 0..count {
+                    if F == 1 && rows.ahead != 0 {
+                        prefetch(source);
+                    }
+                    pick.take(&orders, source).store_lanes(target, pick.to);
+                    (source, target) = (source.wrapping_add(from), target.wrapping_add(to));
+                }
             }
             row = row.wrapping_offset(rows.from);
             row_target = row_target.wrapping_offset(rows.to);
@@ -413,12 +420,23 @@ impl<const F: usize> Pick<F> {
 
     /// Steps of which the windows, and the lanes, are within what so many units reach over.
     fn steps(&self, count: usize) -> usize {
-        let times = |bytes: usize, needs: usize, step: usize| {
-            bytes.checked_sub(needs).map_or(0, |rest| div_rem(rest, step * self.lanes).0 + 1)
-        };
-        let stored = (self.lanes - 1) * self.to + self.lane;
-        let read = times(self.read(count), self.reach, self.from.unsigned_abs());
-        read.min(times(self.bytes(count), stored, self.to))
+        let (read, bytes) = (self.read(count), self.bytes(count));
+        let mut steps = div_rem(count, self.each * self.lanes).0;
+        while steps > 0 {
+            let (to_read, to_store) = self.touched(steps);
+            if to_read <= read && to_store <= bytes {
+                break;
+            }
+            steps -= 1;
+        }
+        steps
+    }
+
+    /// Bytes that the windows, and the lanes, of so many steps reach over.
+    fn touched(&self, steps: usize) -> (usize, usize) {
+        let lanes = steps * self.lanes - 1;
+        let before = (steps - 1) * self.lanes;
+        (before * self.from.unsigned_abs() + self.reach, lanes * self.to + self.lane)
     }
 
     /// Whole bytes that so many units become.
@@ -465,18 +483,25 @@ impl<const F: usize> Pick<F> {
     /// # Safety
     /// As [`Pick::copy`].
     unsafe fn copy_each(&self, rows: &Rows) {
-        let per_step = self.each * self.lanes;
         for at in 0..rows.count {
-            let mut row = rows.part(at..at + 1);
             // SAFETY: the caller's promise.
-            unsafe {
-                let steps = self.steps(row.units);
-                (self.by_steps)(self, &row, steps);
-                self.skip(&mut row, steps * per_step);
-                while row.units > 0 {
-                    let target = row.target;
-                    self.copy_few(&mut row, target, usize::MAX);
-                }
+            unsafe { self.copy_row(&mut rows.part(at..at + 1)) };
+        }
+    }
+
+    /// Picks a row, of which nothing is left then.
+    ///
+    /// # Safety
+    /// As [`Pick::copy`].
+    pub(super) unsafe fn copy_row(&self, row: &mut Rows) {
+        let steps = self.steps(row.units);
+        // SAFETY: the caller's promise.
+        unsafe {
+            (self.by_steps)(self, row, steps);
+            self.skip(row, steps * self.each * self.lanes);
+            while row.units > 0 {
+                let target = row.target;
+                self.copy_few(row, target, usize::MAX);
             }
         }
     }
@@ -492,8 +517,9 @@ impl<const F: usize> Pick<F> {
         let vector = (self.lane * self.lanes).trailing_zeros();
         let most = if is_read_over { usize::MAX } else { self.steps(row.units) << vector };
         let bytes = self.bytes(row.units).min(most) / LINE * LINE;
+        row.past = true;
         // SAFETY: the caller's promise, which holds for the row that is read next.
-        unsafe { (self.by_steps)(self, &Rows { past: true, ..*row }, bytes >> vector) };
+        unsafe { (self.by_steps)(self, row, bytes >> vector) };
         self.skip(row, bytes >> self.units.len().trailing_zeros());
         bytes
     }
@@ -528,13 +554,11 @@ impl<const F: usize> Pick<F> {
     fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
         let bytes = self.bytes(rows.units);
         let all = rows.count + rows.after;
-        if all < 2 || rows.to != signed(bytes) {
+        if all < 2 || rows.units == 0 || rows.to != signed(bytes) {
             return (0, 0..0);
         }
         let steps = div_ceil(rows.units, self.each * self.lanes);
-        let others = steps.saturating_sub(1) * self.lanes;
-        let stored = (others + self.lanes - 1) * self.to + self.lane - bytes;
-        let read = others * self.from.unsigned_abs() + self.reach - self.read(rows.units);
+        let (read, stored) = self.touched(steps);
         // How many rows further on they reach.
         let further = |bytes: usize, row: usize| match bytes {
             0 => 0,
@@ -542,8 +566,8 @@ impl<const F: usize> Pick<F> {
             _ if row == 0 => all,
             bytes => div_ceil(bytes, row),
         };
-        let stored = further(stored, bytes);
-        let read = further(read, rows.from.unsigned_abs());
+        let stored = further(stored - bytes, bytes);
+        let read = further(read - self.read(rows.units), rows.from.unsigned_abs());
         let is_forwards = (rows.from > 0) == (self.units.step > 0);
         let (first, last) = if is_forwards { (0, read.max(stored)) } else { (read, stored) };
         let last = all.saturating_sub(last).min(rows.count);

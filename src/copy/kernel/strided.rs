@@ -161,11 +161,13 @@ impl Rows {
                     lines.filled(past, bytes);
                 }
                 while row.units > 0 {
-                    let units = at_once.min(row.units);
-                    let part = pick::Rows { target: lines.room(), units, after: 0, ..row };
-                    pick.copy(&part);
-                    lines.filled(past, pick.bytes(units));
-                    pick.skip(&mut row, units);
+                    let rest = row.units.saturating_sub(at_once);
+                    row.units -= rest;
+                    row.target = lines.room();
+                    let bytes = pick.bytes(row.units);
+                    pick.copy_row(&mut row);
+                    lines.filled(past, bytes);
+                    row.units = rest;
                 }
             }
         }
