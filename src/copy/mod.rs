@@ -7,6 +7,7 @@
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
+//! | `singles.rs` | single ones of such elements |
 //! | `turned.rs` | such elements of a transposed matrix: its bytes are turned first |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
 //! | `runs.rs` | long runs that lie apart |
@@ -32,6 +33,7 @@ mod parallel;
 mod region;
 mod rows;
 mod runs;
+mod singles;
 mod strided;
 mod sub_byte;
 #[cfg(test)]
@@ -305,6 +307,12 @@ impl Job<'_> {
     unsafe fn run_rows(&self, rows: Range<usize>, block: usize) {
         let geometry = &self.transfer.geometry;
         let mut first = rows.start;
+        if let Form::SubByte(tuning) = self.form {
+            if singles::are_singles(self.transfer) {
+                // SAFETY: the caller's promise.
+                first = unsafe { singles::copy(self.transfer, tuning, rows.clone()) };
+            }
+        }
         while first < rows.end {
             let last = rows.end.min(first.saturating_add(block));
             for part in self.transfer.parts.iter() {
