@@ -317,6 +317,8 @@ pub(crate) struct Pick<const F: usize> {
     window: isize,
     pub(super) begin: isize,
     reach: usize,
+    /// As [`Pick::steps`] says of so many units.
+    known: (usize, usize),
     lane: usize,
     lanes: usize,
     by_steps: Steps<F>,
@@ -337,6 +339,7 @@ impl<const F: usize> Pick<F> {
         loops: &'static Loops<F>,
         units: Units,
         first: usize,
+        count: usize,
     ) -> Option<Self> {
         let (len, step) = (units.len(), units.step.unsigned_abs());
         let is_whole = |units: usize| ((units * len) | (units * step)).is_multiple_of(F);
@@ -356,6 +359,7 @@ impl<const F: usize> Pick<F> {
             window: 0,
             begin: 0,
             reach: 0,
+            known: (0, 0),
             lane: loops.lane,
             lanes: loops.lanes,
             by_steps: *loops.steps.first()?,
@@ -377,6 +381,7 @@ impl<const F: usize> Pick<F> {
         } else {
             (pick.byte(lowest), pick.byte(lowest))
         };
+        pick.known = (count, pick.steps(count));
         pick.fill();
         Some(pick)
     }
@@ -420,6 +425,9 @@ impl<const F: usize> Pick<F> {
 
     /// Steps of which the windows, and the lanes, are within what so many units reach over.
     fn steps(&self, count: usize) -> usize {
+        if count == self.known.0 {
+            return self.known.1;
+        }
         let (read, bytes) = (self.read(count), self.bytes(count));
         let mut steps = div_rem(count, self.each * self.lanes).0;
         while steps > 0 {
@@ -469,9 +477,12 @@ impl<const F: usize> Pick<F> {
     /// # Safety
     /// 1, 2.
     pub(super) unsafe fn copy(&self, rows: &Rows) {
-        let (steps, over) = self.over(rows);
         // SAFETY: the caller's promise, which holds for what the steps of some rows touch beyond them.
         unsafe {
+            if rows.count + rows.after < 2 {
+                return self.copy_row(&mut { *rows });
+            }
+            let (steps, over) = self.over(rows);
             self.copy_each(&rows.part(0..over.start));
             (self.by_steps)(self, &rows.part(over.clone()), steps);
             self.copy_each(&rows.part(over.end..rows.count));
@@ -554,7 +565,7 @@ impl<const F: usize> Pick<F> {
     fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
         let bytes = self.bytes(rows.units);
         let all = rows.count + rows.after;
-        if all < 2 || rows.units == 0 || rows.to != signed(bytes) {
+        if rows.units == 0 || rows.to != signed(bytes) {
             return (0, 0..0);
         }
         let steps = div_ceil(rows.units, self.each * self.lanes);
@@ -662,11 +673,12 @@ impl Elements {
         bits: i64,
         units: Units,
         first: usize,
+        count: usize,
     ) -> Option<Self> {
         let picks = kernels.picks.as_ref()?;
         match bits {
-            4 => Pick::new(&picks.nibbles, units, first).map(Self::Nibbles),
-            _ => Pick::new(&picks.crumbs, units, first).map(Self::Crumbs),
+            4 => Pick::new(&picks.nibbles, units, first, count).map(Self::Nibbles),
+            _ => Pick::new(&picks.crumbs, units, first, count).map(Self::Crumbs),
         }
     }
 

@@ -61,7 +61,7 @@ impl Rows {
         ahead: isize,
     ) -> Self {
         let picks = kernels.picks.as_ref().filter(|_| count * units.len() >= LEAST_PICKED);
-        let pick = picks.and_then(|picks| Pick::new(&picks.bytes, units, 0));
+        let pick = picks.and_then(|picks| Pick::new(&picks.bytes, units, 0, count));
         Self { kernels, units, pick, past, ahead }
     }
 
