@@ -79,11 +79,13 @@ mod tests {
             for inner in [1usize, 3] {
                 let of = |at: usize| i64::try_from(at).unwrap();
                 let pixel = channels * inner;
-                let input: Vec<u16> = (0..PIXELS * pixel).map(|at| u16::try_from(at % 65_521).unwrap()).collect();
+                let input: Vec<u16> =
+                    (0..PIXELS * pixel).map(|at| u16::try_from(at % 65_521).unwrap()).collect();
                 for unwanted in [None, Some(1)] {
                     let mut outputs = vec![vec![0u16; PIXELS * inner]; channels];
-                    let targets = (outputs.iter_mut().enumerate())
-                        .map(|(at, output)| (Some(at) != unwanted).then(|| output.as_mut_ptr().cast()));
+                    let targets = (outputs.iter_mut().enumerate()).map(|(at, output)| {
+                        (Some(at) != unwanted).then(|| output.as_mut_ptr().cast())
+                    });
                     let parts = parts(&vec![1; channels], targets);
                     let shape = [of(PIXELS), of(channels), of(inner)];
                     let strides = [of(pixel), -of(inner), 1];
@@ -93,9 +95,12 @@ mod tests {
                     assert!(Mirrored::new(&backwards).is_some());
                     // SAFETY: the input and the outputs are as large as their shapes.
                     unsafe { run(&backwards, channels, None, &mut Report::default()) }.unwrap();
-                    for (at, output) in outputs.iter().enumerate().filter(|(at, _)| Some(*at) != unwanted) {
+                    for (at, output) in
+                        outputs.iter().enumerate().filter(|(at, _)| Some(*at) != unwanted)
+                    {
                         let first = (channels - 1 - at) * inner;
-                        let expected = input.chunks(pixel).flat_map(|pixel| &pixel[first..][..inner]);
+                        let expected =
+                            input.chunks(pixel).flat_map(|pixel| &pixel[first..][..inner]);
                         assert!(output.iter().eq(expected), "{at} of {channels}");
                     }
                 }

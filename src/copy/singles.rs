@@ -33,11 +33,7 @@ pub(super) fn are_singles(transfer: &Transfer<'_>) -> bool {
 /// # Safety
 /// The input must be readable and the outputs writable over the rows.
 #[inline(never)] // which takes much of the stack
-pub(super) unsafe fn copy(
-    transfer: &Transfer<'_>,
-    tuning: Tuning,
-    rows: Range<usize>,
-) -> usize {
+pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, rows: Range<usize>) -> usize {
     let geometry = &transfer.geometry;
     let bits = geometry.dtype.bits() as usize;
     let (shared, [nibbles, crumbs]) = (div_rem(8, bits).0, tuning.kernels.take);
@@ -90,8 +86,9 @@ mod tests {
             _ => (2, 3),
         };
         let row = extent * bits / 8;
-        let input: Vec<u8> =
-            (0..row * rows + usize::from(lead > 0)).map(|at| (at * 2_654_435_761 >> 11).to_le_bytes()[0]).collect();
+        let input: Vec<u8> = (0..row * rows + usize::from(lead > 0))
+            .map(|at| (at * 2_654_435_761 >> 11).to_le_bytes()[0])
+            .collect();
         let element = |at: usize| {
             let at = at + lead;
             input[at * bits / 8] >> (at * bits % 8) & mask

@@ -23,7 +23,7 @@
 use super::combine::LINE;
 use super::vector::{Vector, LANE};
 use super::{signed, Kernels};
-use crate::math::{div_ceil, div_rem, next_multiple};
+use crate::math::{div_ceil, div_rem};
 use core::ops::Range;
 
 /// What a loop needs of a register beyond what all loops do.
@@ -152,7 +152,7 @@ pub(super) struct Few {
 }
 
 /// Picks so many steps of each row.
-type Steps<const F: usize> = unsafe fn(&Pick<F>, &Rows, usize);
+pub(super) type Steps<const F: usize> = unsafe fn(&Pick<F>, &Rows, usize);
 /// Picks few units, and touches no more than those.
 type PickFew<const F: usize> = unsafe fn(&Pick<F>, &Few, *const u8, *mut u8);
 
@@ -174,7 +174,7 @@ pub(crate) struct Picks {
 /// Makes them, inlined into functions with the level's features.
 macro_rules! picks {
     (#[$feature:meta] register: $register:ty, few: $few:path) => {{
-        use $crate::copy::kernel::pick::{self, Few, Loops, Pick, Picks, Register, Rows};
+        use $crate::copy::kernel::pick::{self, Few, Loops, Pick, Picks, Register, Rows, Steps};
         #[$feature]
         unsafe fn steps<const F: usize, const R: usize>(pick: &Pick<F>, rows: &Rows, count: usize) {
             // SAFETY: the caller's promise.
@@ -190,15 +190,19 @@ macro_rules! picks {
             // SAFETY: the caller's promise.
             unsafe { $few(pick, few, source, target) };
         }
-        const fn loops<const F: usize>() -> Loops<F> {
+        const fn loops<const F: usize>(steps: [Steps<F>; 4]) -> Loops<F> {
             Loops {
                 lane: <$register as Register>::OWN_LANE,
                 lanes: <$register as Register>::OWN_LANES,
-                steps: [steps::<F, 1>, steps::<F, 2>, steps::<F, 3>, steps::<F, 4>],
+                steps,
                 few,
             }
         }
-        Picks { bytes: loops(), nibbles: loops(), crumbs: loops() }
+        Picks {
+            bytes: loops([steps::<1, 1>, steps::<1, 2>, steps::<1, 3>, steps::<1, 4>]),
+            nibbles: loops([steps::<2, 1>, steps::<2, 2>, steps::<2, 4>, steps::<2, 4>]),
+            crumbs: loops([steps::<4, 1>, steps::<4, 2>, steps::<4, 4>, steps::<4, 4>]),
+        }
     }};
 }
 pub(super) use picks;
@@ -367,8 +371,10 @@ impl<const F: usize> Pick<F> {
             orders: [[Table([NONE; LINE]); MOST_REGISTERS]; F],
             masks: [[Table([0; LINE]); F]; F],
         };
-        let window = next_multiple(pick.read(each), loops.lane);
-        let registers = div_rem(window, loops.lane).0;
+        let registers = div_ceil(pick.read(each), loops.lane);
+        // There are no loops for elements that share bytes in three.
+        let registers = registers + usize::from(F > 1 && registers == 3);
+        let window = registers * loops.lane;
         pick.reach = (loops.lanes - 1) * pick.from.unsigned_abs() + window;
         pick.by_steps = *loops.steps.get(registers.checked_sub(1)?)?;
         let is_quicker = step > 0 && each * F > registers && each * F * loops.lanes >= LEAST;
@@ -688,12 +694,12 @@ impl Elements {
     /// As [`Pick::copy`]; the first must be as far into its byte as was said.
     pub(crate) unsafe fn copy(&self, source: *const u8, target: *mut u8, count: usize) -> usize {
         let units = count & !3;
-        let rows = Rows::one(source, target, units);
+        let mut row = Rows::one(source, target, units);
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Self::Nibbles(pick) => pick.copy(&rows),
-                Self::Crumbs(pick) => pick.copy(&rows),
+                Self::Nibbles(pick) => pick.copy_row(&mut row),
+                Self::Crumbs(pick) => pick.copy_row(&mut row),
             }
         }
         units

@@ -94,6 +94,7 @@ impl Rows {
     ///
     /// # Safety
     /// 1, 2 of all of them; the lines must be finished, and a fence follow.
+    #[inline(never)]
     pub(crate) unsafe fn copy_all(
         &self,
         mut row: Row,
@@ -120,6 +121,7 @@ impl Rows {
 
     /// # Safety
     /// 1, 2; a fence must follow.
+    #[inline(never)]
     unsafe fn pick(&self, pick: &Pick<1>, rows: &pick::Rows) {
         let is_long = rows.units * self.units.len() >= LEAST_PAST;
         // SAFETY: the caller's promise.

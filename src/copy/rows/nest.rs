@@ -62,8 +62,7 @@ impl<'a> Nest<'a> {
             } else if !is_contiguous {
                 return None;
             }
-            if !nest.outputs(&|nest, part| nest.is_contiguous(part, axis, packed))
-            {
+            if !nest.outputs(&|nest, part| nest.is_contiguous(part, axis, packed)) {
                 return None;
             }
             packed = packed.wrapping_mul(signed(usize_of(extent)));

@@ -104,12 +104,7 @@ impl Register for __m512i {
 /// # Safety
 /// That of `pick.rs`.
 #[inline(always)]
-unsafe fn masked<const F: usize>(
-    pick: &Pick<F>,
-    few: &Few,
-    source: *const u8,
-    target: *mut u8,
-) {
+unsafe fn masked<const F: usize>(pick: &Pick<F>, few: &Few, source: *const u8, target: *mut u8) {
     let first = |bytes: usize| match bytes {
         0..LINE => (1u64 << bytes) - 1,
         _ => u64::MAX,
