@@ -183,6 +183,14 @@ impl Transfer<'_> {
     pub(crate) fn is_packed(&self) -> bool {
         self.strides.is_none()
     }
+
+    /// How many elements lie where one is wanted, if steps are apart on every axis.
+    pub(crate) fn apart(&self) -> usize {
+        let strides = self.geometry.shape.iter().zip(self.strides.unwrap_or_default());
+        let steps = strides.filter(|(extent, stride)| **extent > 1 && **stride != 0);
+        let least = steps.map(|(_, stride)| stride.unsigned_abs()).min();
+        least.map_or(1, |least| usize::try_from(least).unwrap_or(usize::MAX))
+    }
 }
 
 impl From<Part> for Piece {

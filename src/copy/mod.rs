@@ -7,11 +7,13 @@
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
+//! | `singles.rs` | single ones of such elements |
 //! | `turned.rs` | such elements of a transposed matrix: its bytes are turned first |
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
 //! | `runs.rs` | long runs that lie apart |
 //! | `columns.rs` | columns become rows of their own: deinterleaved where they are few, else transposed |
 //! | `interleaved.rs` | few rows become columns |
+//! | `mirrored.rs` | single steps of an axis that lies backwards |
 //! | `joined.rs` | pieces whose outputs continue each other are one |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
@@ -26,10 +28,12 @@ mod interleaved;
 mod joined;
 mod kernel;
 mod matrices;
+mod mirrored;
 mod parallel;
 mod region;
 mod rows;
 mod runs;
+mod singles;
 mod strided;
 mod sub_byte;
 #[cfg(test)]
@@ -51,6 +55,7 @@ use core::mem::MaybeUninit;
 use core::ops::Range;
 use joined::Joined;
 use matrices::Matrices;
+use mirrored::Mirrored;
 use rows::Nest;
 use tuning::Tuning;
 
@@ -158,7 +163,7 @@ unsafe fn run_joined(
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
-        if transfer.output_strides.are_packed() {
+        if transfer.is_packed() && transfer.output_strides.are_packed() {
             run_form(transfer, executor, report)
         } else {
             run_strided(transfer, executor, report)
@@ -166,7 +171,7 @@ unsafe fn run_joined(
     }
 }
 
-/// Copies into outputs with strides.
+/// Copies where the input or outputs have strides.
 ///
 /// # Safety
 /// As [`run`].
@@ -176,6 +181,9 @@ unsafe fn run_strided(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
+    let mirrored = Mirrored::new(transfer);
+    let mirrored = mirrored.as_ref().map(|mirrored| mirrored.transfer(transfer));
+    let transfer = mirrored.as_ref().unwrap_or(transfer);
     let mut joined = Joined::NONE;
     let joined = joined.join(transfer).map(|()| joined.transfer(transfer));
     // SAFETY: the caller's promise.
@@ -195,7 +203,10 @@ unsafe fn run_form(
     if bytes == 0 {
         return Ok(());
     }
-    let tuning = Tuning::new(bytes, bytes_read(transfer), executor);
+    // Of elements that are apart, lines are read.
+    let elements = LINE * 8 / transfer.geometry.dtype.bits().max(1) as usize;
+    let read = bytes_read(transfer).saturating_mul(transfer.apart().min(elements));
+    let tuning = Tuning::new(bytes, read, executor);
     let sub_byte = transfer.geometry.dtype.is_sub_byte();
     let pieces = parts.count();
     let outputs_packed = transfer.output_strides.are_packed();
@@ -323,6 +334,12 @@ impl Job<'_> {
     unsafe fn run_rows(&self, rows: Range<usize>, block: usize) {
         let geometry = &self.transfer.geometry;
         let mut first = rows.start;
+        if let Form::SubByte(tuning) = self.form {
+            if singles::are_singles(self.transfer) {
+                // SAFETY: the caller's promise.
+                first = unsafe { singles::copy(self.transfer, tuning, rows.clone()) };
+            }
+        }
         while first < rows.end {
             let last = rows.end.min(first.saturating_add(block));
             for part in self.transfer.parts.iter() {

@@ -5,7 +5,7 @@ use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{Row, Rows};
+use super::kernel::strided::{Again, Row, Rows};
 use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
@@ -20,6 +20,14 @@ pub(super) struct Axis {
     pub extent: usize,
     pub from: isize,
     pub to: isize,
+}
+
+impl Axis {
+    /// A row of units.
+    fn of(self, source: *const u8, target: *mut u8, unit: usize) -> Row {
+        let Self { extent: count, from: source_step, to: target_step } = self;
+        Row { source, source_step, target, target_step, count, unit }
+    }
 }
 
 /// Units of `unit` contiguous bytes: `count` steps of the first of `axes`, outermost first, and
@@ -116,13 +124,26 @@ impl Region<'_> {
             }
         }
         let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
-        let rows = Rows::runs(tuning.kernels, tuning.non_temporal, units, row.extent, ahead);
+        let rows = Rows::runs(tuning.kernels, tuning.scattered, units, row.extent, ahead);
+        let mut again = Axis { extent: 1, ..Axis::default() };
+        if let Some((next, others)) = outer.split_last().filter(|_| rows.are_picked()) {
+            let extent = if others.is_empty() { count } else { next.extent };
+            (again, outer) = (Axis { extent, ..*next }, others);
+        }
         let mut places = Odometer::new(outer, count, None);
         loop {
             let source = source.wrapping_offset(places.from);
             let target = target.wrapping_offset(places.to);
-            // SAFETY: the row lies within the region.
-            unsafe { copy_row(&rows, source, target, units.len(), row, tuning) };
+            let Axis { extent, from, to } = again;
+            let again = Again { count: extent, after: 0, from, to };
+            // SAFETY: the rows lie within the region.
+            unsafe {
+                if rows.are_picked() {
+                    rows.copy_all(row.of(source, target, units.len()), again, None);
+                } else {
+                    copy_row(&rows, source, target, units.len(), row, tuning);
+                }
+            }
             if !places.advance() {
                 break;
             }
@@ -135,12 +156,12 @@ impl Region<'_> {
 const LONGEST_UNIT: usize = 16;
 /// So much further ahead than long runs. Zen 5, share of the flat copy: columns reversed, u8 1.0 → 1.7,
 /// f16 1.0 → 1.5, f32 1.3 → 1.5; every second one the same.
-const AHEAD: usize = 4;
+pub(super) const AHEAD: usize = 4;
 /// Longer rows, in bytes, are prefetched a little ahead, others row by row.
 const LONGEST_AHEAD: usize = 32 << 10;
 
 /// How far ahead of a row to prefetch: the next one, unless it is far, or near.
-fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
+pub(super) fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
     let step = next.map_or(0, |next| next.from);
     if step == 0 || row.from.unsigned_abs() * row.extent > LONGEST_AHEAD {
         return signed(least).wrapping_mul(row.from.signum());
@@ -183,9 +204,8 @@ unsafe fn copy_row(
             return;
         }
     }
-    let row = Row { source, source_step, target, target_step, count, unit };
     // SAFETY: the caller's promise.
-    unsafe { rows.copy(row) };
+    unsafe { rows.copy(row.of(source, target, unit)) };
 }
 
 /// A row of contiguous units in the output by a column of contiguous units in the input.

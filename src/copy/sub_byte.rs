@@ -279,7 +279,8 @@ impl Layout {
             let fields = |bits: i64| div_rem_signed(bits, self.bits).0;
             let len = usize_of(fields(runs.len));
             let units = isize::try_from(fields(runs.step)).map(|step| Units::whole(len, step));
-            let (first_field, count) = (usize_of(fields(first)), usize_of(runs.count));
+            // Of which as many are picked as are whole bytes.
+            let (first_field, count) = (usize_of(fields(first)), usize_of(runs.count) & !3);
             let elements =
                 |units| Elements::new(self.tuning.kernels, self.bits, units, first_field, count);
             *picks = Picks { first: Some(first), elements: units.ok().and_then(elements) };

@@ -5,7 +5,7 @@
 
 use super::interleave::InOrder;
 use super::level::level;
-use super::pick::{buffered, picks, Picks, Register, Table};
+use super::pick::{buffered, picks, Picks, Register};
 use super::vector::{Vector, LANE};
 use super::Kernels;
 use core::arch::aarch64::{
@@ -29,37 +29,10 @@ const LOOPS: Kernels = level!(
 const PICKS: Picks = picks!(
     #[target_feature(enable = "neon")]
     register: uint8x16_t,
-    last: buffered
+    few: buffered::<uint8x16_t, F>
 );
 
 impl Register for uint8x16_t {
-    const LANE: usize = LANE;
-    const LANES: usize = 1;
-
-    #[inline(always)]
-    unsafe fn load_lanes(source: *const u8, _: usize) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { vld1q_u8(source) }
-    }
-
-    #[inline(always)]
-    unsafe fn table(table: &Table) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { vld1q_u8(table.short().as_ptr()) }
-    }
-
-    #[inline(always)]
-    unsafe fn permuted(self, order: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { vqtbl1q_u8(self, order) }
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { vorrq_u8(self, other) }
-    }
-
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: the caller's promise.
@@ -76,11 +49,6 @@ impl Register for uint8x16_t {
     unsafe fn store_lanes(self, target: *mut u8, _: usize) {
         // SAFETY: the caller's promise.
         unsafe { vst1q_u8(target, self) };
-    }
-
-    #[inline(always)]
-    fn prefetch(at: *const u8) {
-        <Self as Vector>::prefetch(at);
     }
 }
 

@@ -38,11 +38,11 @@ impl<const BYTES: usize> Scratch<BYTES> {
 
     /// Buffers for some targets, 32 at the most, all of which take as much at a time.
     pub(crate) fn share<const N: usize>(&mut self, targets: &[*mut u8]) -> [WriteCombining; N] {
-        let apart = Self::apart(targets.len());
+        let (apart, room) = (Self::apart(targets.len()), Self::room(targets.len()));
         let first = self.0.as_mut_ptr().cast::<u8>();
         core::array::from_fn(|at| {
             let target = targets.get(at).copied().unwrap_or(core::ptr::null_mut());
-            WriteCombining::new(target, first.wrapping_add(at * apart))
+            WriteCombining::new(target, first.wrapping_add(at * apart), room)
         })
     }
 }
@@ -56,12 +56,39 @@ pub(crate) struct WriteCombining {
     foreign: usize,
     /// The line that the scratch's first one goes to.
     line: *mut u8,
+    /// Bytes that it takes at a time.
+    room: usize,
 }
 
 impl WriteCombining {
-    fn new(target: *mut u8, scratch: *mut u8) -> Self {
+    fn new(target: *mut u8, scratch: *mut u8, room: usize) -> Self {
         let foreign = target as usize % LINE;
-        Self { scratch, fill: foreign, foreign, line: target.wrapping_sub(foreign) }
+        Self { scratch, fill: foreign, foreign, line: target.wrapping_sub(foreign), room }
+    }
+
+    /// Begins anew, at another target.
+    pub(crate) fn begin(&mut self, target: *mut u8) {
+        *self = Self::new(target, self.scratch, self.room);
+    }
+
+    /// Whether the next bytes go to such a target.
+    pub(crate) fn is_at(&self, target: *mut u8) -> bool {
+        self.line.wrapping_add(self.fill) == target
+    }
+
+    /// Bytes of a line that are on the scratch, or are not ours.
+    pub(crate) fn of_line(&self) -> usize {
+        self.fill
+    }
+
+    /// Bytes that it takes at a time.
+    pub(crate) fn takes(&self) -> usize {
+        self.room
+    }
+
+    /// So many whole lines have been stored otherwise, where no bytes of one were on the scratch.
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        self.line = self.line.wrapping_add(bytes);
     }
 
     /// Where the next bytes go, as many as [`Scratch::room`] says at the most. There is room for a
@@ -111,7 +138,9 @@ impl WriteCombining {
         // SAFETY: as above.
         unsafe {
             let ours = self.fill - self.foreign;
-            scratch.add(self.foreign).copy_to(self.line.add(self.foreign), ours);
+            if ours > 0 {
+                scratch.add(self.foreign).copy_to(self.line.add(self.foreign), ours);
+            }
         }
     }
 }

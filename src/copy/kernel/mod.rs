@@ -201,6 +201,11 @@ impl Kernels {
         Self::transposes(width) || (width <= self.longest && (self.permutes)(len, width, step))
     }
 
+    /// Whether units that are apart are picked by registers.
+    pub(super) fn has_picks(&self) -> bool {
+        self.picks.is_some()
+    }
+
     /// Whether there are loops that transpose units of `width` bytes.
     pub(super) fn transposes(width: usize) -> bool {
         WIDTHS.contains(&width)

@@ -21,37 +21,50 @@
 #![allow(clippy::inline_always)]
 
 use super::combine::LINE;
-use super::vector::LANE;
+use super::vector::{Vector, LANE};
 use super::{generic, signed, Kernels};
-use crate::math::{div_rem, next_multiple};
+use crate::math::{div_ceil, div_rem};
+use core::ops::Range;
 
-/// What a loop needs of a register.
-pub(super) trait Register: Copy {
-    /// Bytes that a permute works within, and how many such there are.
-    const LANE: usize;
-    const LANES: usize;
+/// What a loop needs of a register beyond what all loops do.
+pub(super) trait Register: Vector {
+    /// Bytes that a permute works within.
+    const OWN_LANE: usize = LANE;
+    const OWN_LANES: usize = Self::BYTES / Self::OWN_LANE;
 
     /// A lane from every `apart` bytes (backwards: wrapped).
     ///
     /// # Safety
     /// 1, and everything loaded must be readable.
-    unsafe fn load_lanes(source: *const u8, apart: usize) -> Self;
+    #[inline(always)]
+    unsafe fn load_windows(source: *const u8, apart: usize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load_lanes(source, apart) }
+    }
 
     /// The same bytes in every lane.
     ///
     /// # Safety
     /// 1.
-    unsafe fn table(table: &Table) -> Self;
+    #[inline(always)]
+    unsafe fn table(table: &Table) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::splat(table.short()) }
+    }
 
-    /// Bytes by their number within the lane; 0 where the number's top bit is set.
+    /// Bytes by their number within the lane; those of `others`, 0 without, where the number's top bit is
+    /// set. What is 0 without others may be anything.
     ///
     /// # Safety
     /// 1.
-    unsafe fn permuted(self, order: Self) -> Self;
-
-    /// # Safety
-    /// 1.
-    unsafe fn or(self, other: Self) -> Self;
+    #[inline(always)]
+    unsafe fn permuted(self, order: Self, others: Option<Self>) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let some = self.shuffled(order);
+            others.map_or(some, |others| others.or(some))
+        }
+    }
 
     /// # Safety
     /// 1.
@@ -69,9 +82,6 @@ pub(super) trait Register: Copy {
     /// # Safety
     /// 1, and everything stored must be writable.
     unsafe fn store_lanes(self, target: *mut u8, apart: usize);
-
-    /// Asks for the line at an address, any address, to be read soon.
-    fn prefetch(at: *const u8);
 }
 
 /// A number, or a mask, for each byte of a lane.
@@ -93,17 +103,65 @@ const MOST_REGISTERS: usize = 4;
 /// The most bytes that the windows of a step reach over.
 const MOST_REACH: usize = MOST_REGISTERS * LINE;
 
-/// Takes so many steps from a source to a target, and prefetches as far ahead.
-type Loop<const F: usize> = unsafe fn(&Pick<F>, *const u8, *mut u8, usize, isize);
-/// Picks no more units than a step takes, and touches no more than those.
-type Last<const F: usize> = unsafe fn(&Pick<F>, *const u8, *mut u8, usize);
+/// Rows of as many units, so many bytes from one to the next.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows {
+    pub source: *const u8,
+    pub target: *mut u8,
+    /// Of a row, which must be whole bytes in the source and the target.
+    pub units: usize,
+    pub count: usize,
+    /// As many more follow, which are picked later.
+    pub after: usize,
+    pub from: isize,
+    pub to: isize,
+    /// How far ahead to prefetch, unless 0.
+    pub ahead: isize,
+    /// Whether targets go past the caches, by whole lines.
+    pub past: bool,
+}
+
+impl Rows {
+    /// A row.
+    pub(super) fn one(source: *const u8, target: *mut u8, units: usize) -> Self {
+        let (count, after, from, to) = (1, 0, 0, 0);
+        Self { source, target, units, count, after, from, to, ahead: 0, past: false }
+    }
+
+    /// Some of them.
+    pub(super) fn part(&self, rows: Range<usize>) -> Self {
+        let first = signed(rows.start);
+        Self {
+            source: self.source.wrapping_offset(self.from.wrapping_mul(first)),
+            target: self.target.wrapping_offset(self.to.wrapping_mul(first)),
+            count: rows.len(),
+            after: self.after + self.count - rows.end,
+            ..*self
+        }
+    }
+}
+
+/// No more units than a step takes.
+#[derive(Clone, Copy)]
+pub(super) struct Few {
+    /// Bytes of the windows of a step that lie before them, and that they reach over.
+    pub before: usize,
+    pub read: usize,
+    /// Whole bytes that they become.
+    pub bytes: usize,
+}
+
+/// Picks so many steps of each row.
+pub(super) type Steps<const F: usize> = unsafe fn(&Pick<F>, &Rows, usize);
+/// Picks few units, and touches no more than those.
+type PickFew<const F: usize> = unsafe fn(&Pick<F>, &Few, *const u8, *mut u8);
 
 /// The loops of a level for `F` fields a byte, by registers of a window.
 pub(super) struct Loops<const F: usize> {
     pub lane: usize,
     pub lanes: usize,
-    pub steps: [Loop<F>; MOST_REGISTERS],
-    pub last: Last<F>,
+    pub steps: [Steps<F>; MOST_REGISTERS],
+    pub few: PickFew<F>,
 }
 
 /// The loops of a level.
@@ -115,102 +173,108 @@ pub(crate) struct Picks {
 
 /// Makes them, inlined into functions with the level's features.
 macro_rules! picks {
-    (#[$feature:meta] register: $register:ty, last: $last:ident) => {{
-        use $crate::copy::kernel::pick::{self, Loops, Pick, Picks, Register};
+    (#[$feature:meta] register: $register:ty, few: $few:path) => {{
+        use $crate::copy::kernel::pick::{self, Few, Loops, Pick, Picks, Register, Rows, Steps};
         #[$feature]
-        unsafe fn run<const F: usize, const R: usize>(
+        unsafe fn steps<const F: usize, const R: usize>(pick: &Pick<F>, rows: &Rows, count: usize) {
+            // SAFETY: the caller's promise.
+            unsafe { pick::steps::<$register, F, R>(pick, rows, count) };
+        }
+        #[$feature]
+        unsafe fn few<const F: usize>(
             pick: &Pick<F>,
+            few: &Few,
             source: *const u8,
             target: *mut u8,
-            steps: usize,
-            ahead: isize,
         ) {
             // SAFETY: the caller's promise.
-            unsafe { pick::run::<$register, F, R>(pick, source, target, steps, ahead) };
+            unsafe { $few(pick, few, source, target) };
         }
-        const fn loops<const F: usize>() -> Loops<F> {
+        const fn loops<const F: usize>(steps: [Steps<F>; 4]) -> Loops<F> {
             Loops {
-                lane: <$register as Register>::LANE,
-                lanes: <$register as Register>::LANES,
-                steps: [run::<F, 1>, run::<F, 2>, run::<F, 3>, run::<F, 4>],
-                last: $last,
+                lane: <$register as Register>::OWN_LANE,
+                lanes: <$register as Register>::OWN_LANES,
+                steps,
+                few,
             }
         }
-        Picks { bytes: loops(), nibbles: loops(), crumbs: loops() }
+        Picks {
+            bytes: loops([steps::<1, 1>, steps::<1, 2>, steps::<1, 3>, steps::<1, 4>]),
+            nibbles: loops([steps::<2, 1>, steps::<2, 2>, steps::<2, 4>, steps::<2, 4>]),
+            crumbs: loops([steps::<4, 1>, steps::<4, 2>, steps::<4, 4>, steps::<4, 4>]),
+        }
     }};
 }
 pub(super) use picks;
 
-/// Takes steps: in each, as many units as the lanes of a register hold.
+/// Picks so many steps of each row, in each of which there are as many units as the lanes of a register
+/// hold.
 ///
 /// # Safety
 /// 1; the windows of all steps must be readable, and whole lanes writable at the target.
 #[inline(always)]
-pub(super) unsafe fn run<V: Register, const F: usize, const R: usize>(
+pub(super) unsafe fn steps<V: Register, const F: usize, const R: usize>(
     pick: &Pick<F>,
-    source: *const u8,
-    target: *mut u8,
-    steps: usize,
-    ahead: isize,
+    rows: &Rows,
+    count: usize,
 ) {
-    let (from, to) = (pick.from.cast_unsigned(), pick.to);
-    let (mut source, mut target) = (source.wrapping_offset(pick.window), target);
+    let (from, to) = (pick.from.cast_unsigned().wrapping_mul(V::OWN_LANES), pick.to * V::OWN_LANES);
+    let (mut row, mut row_target) = (rows.source.wrapping_offset(pick.window), rows.target);
     // SAFETY: the caller's promise.
     unsafe {
-        let zero = V::table(&Table([0; LINE]));
-        let mut orders = [[zero; R]; F];
-        for (orders, tables) in orders.iter_mut().zip(&pick.orders) {
-            for (order, table) in orders.iter_mut().zip(tables) {
-                *order = V::table(table);
-            }
-        }
-        for _ in 0..steps {
-            if ahead != 0 {
-                for line in (0..R * V::LANE * V::LANES).step_by(LINE) {
-                    V::prefetch(source.wrapping_offset(ahead).wrapping_add(line));
+        let orders = pick.orders::<V, R>();
+        for _ in 0..rows.count {
+            let (mut source, mut target) = (row, row_target);
+            let prefetch = |source: *const u8| {
+                for line in (0..R * V::BYTES).step_by(LINE) {
+                    V::prefetch(source.wrapping_offset(rows.ahead).wrapping_add(line));
+                }
+            };
+            // Not one loop: with both branches in it copies past the caches are 10 % slower.
+            if F == 1 && rows.past {
+                for _ in 0..count {
+                    let all = pick.take(&orders, source);
+                    prefetch(source);
+                    all.stream(target);
+                    (source, target) = (source.wrapping_add(from), target.wrapping_add(to));
+                }
+            } else {
+                for _ in 0..count {
+                    if F == 1 && rows.ahead != 0 {
+                        prefetch(source);
+                    }
+                    pick.take(&orders, source).store_lanes(target, pick.to);
+                    (source, target) = (source.wrapping_add(from), target.wrapping_add(to));
                 }
             }
-            let mut window = [zero; R];
-            for (at, register) in window.iter_mut().enumerate() {
-                *register = V::load_lanes(source.wrapping_add(at * V::LANE), from);
-            }
-            let all = picked::<V, F, R>(&pick.masks, &window, &orders);
-            all.store_lanes(target, to);
-            source = source.wrapping_add(from.wrapping_mul(V::LANES));
-            target = target.wrapping_add(to * V::LANES);
+            row = row.wrapping_offset(rows.from);
+            row_target = row_target.wrapping_offset(rows.to);
         }
     }
 }
 
-/// The units of a window.
+/// A [`PickFew`] by way of buffers.
 ///
 /// # Safety
-/// 1.
+/// 1, 2.
 #[inline(always)]
-pub(super) unsafe fn picked<V: Register, const F: usize, const R: usize>(
-    masks: &[[Table; F]; F],
-    window: &[V; R],
-    orders: &[[V; R]; F],
-) -> V {
-    // SAFETY: the caller's promise.
+pub(super) unsafe fn buffered<V: Register, const F: usize>(
+    pick: &Pick<F>,
+    few: &Few,
+    source: *const u8,
+    target: *mut u8,
+) {
+    let mut windows = [0u8; MOST_REACH + LINE];
+    let mut lanes = [0u8; LINE];
+    let first = source.wrapping_offset(pick.begin).wrapping_add(few.before);
+    // SAFETY: the caller's promise; no more units than a step's are in the windows of one, and there is
+    // room for the lanes of one.
     unsafe {
-        let mut all = None::<V>;
-        let join = |all: Option<V>, some: V| all.map_or(some, |all| all.or(some));
-        for (orders, (to, masks)) in orders.iter().zip((0i8..).zip(masks)) {
-            let mut bytes = None;
-            for (register, order) in window.iter().zip(orders) {
-                bytes = Some(join(bytes, register.permuted(*order)));
-            }
-            let Some(bytes) = bytes else { continue };
-            if F == 1 {
-                return bytes;
-            }
-            for (from, mask) in (0i8..).zip(masks) {
-                let shifted = bytes.shifted((from - to) * Pick::<F>::BITS);
-                all = Some(join(all, shifted.and(V::table(mask))));
-            }
-        }
-        all.unwrap_or_else(|| V::table(&Table([0; LINE])))
+        generic::copy_rare(first, windows.as_mut_ptr().wrapping_add(few.before), few.read);
+        let source = windows.as_ptr().wrapping_offset(pick.window - pick.begin);
+        let orders = pick.orders::<V, MOST_REGISTERS>();
+        pick.take(&orders, source).store_lanes(lanes.as_mut_ptr(), pick.to);
+        generic::copy_rare(lanes.as_ptr(), target, few.bytes);
     }
 }
 
@@ -258,15 +322,15 @@ pub(crate) struct Pick<const F: usize> {
     pub(super) begin: isize,
     reach: usize,
     /// As [`Pick::steps`] says of so many units.
-    count: usize,
-    steps: usize,
-    loops: &'static Loops<F>,
-    run: Loop<F>,
-    registers: usize,
+    known: (usize, usize),
+    lane: usize,
+    lanes: usize,
+    by_steps: Steps<F>,
+    few: PickFew<F>,
     /// By the place in a byte that a field goes to: of each register of a window.
-    pub(super) orders: [[Table; MOST_REGISTERS]; F],
+    orders: [[Table; MOST_REGISTERS]; F],
     /// By that place and the one that a field comes from.
-    pub(super) masks: [[Table; F]; F],
+    masks: [[Table; F]; F],
 }
 
 impl<const F: usize> Pick<F> {
@@ -299,19 +363,21 @@ impl<const F: usize> Pick<F> {
             window: 0,
             begin: 0,
             reach: 0,
-            count,
-            steps: 0,
-            loops,
-            run: *loops.steps.first()?,
-            registers: 0,
+            known: (0, 0),
+            lane: loops.lane,
+            lanes: loops.lanes,
+            by_steps: *loops.steps.first()?,
+            few: loops.few,
             orders: [[Table([NONE; LINE]); MOST_REGISTERS]; F],
             masks: [[Table([0; LINE]); F]; F],
         };
-        let window = next_multiple(pick.read(each), loops.lane);
-        pick.registers = div_rem(window, loops.lane).0;
+        let registers = div_ceil(pick.read(each), loops.lane);
+        // There are no loops for elements that share bytes in three.
+        let registers = registers + usize::from(F > 1 && registers == 3);
+        let window = registers * loops.lane;
         pick.reach = (loops.lanes - 1) * pick.from.unsigned_abs() + window;
-        pick.run = *loops.steps.get(pick.registers.checked_sub(1)?)?;
-        let is_quicker = step > 0 && each * F > pick.registers && each * F * loops.lanes >= LEAST;
+        pick.by_steps = *loops.steps.get(registers.checked_sub(1)?)?;
+        let is_quicker = step > 0 && each * F > registers && each * F * loops.lanes >= LEAST;
         if each == 0 || !is_quicker || pick.reach > MOST_REACH {
             return None;
         }
@@ -321,7 +387,7 @@ impl<const F: usize> Pick<F> {
         } else {
             (pick.byte(lowest), pick.byte(lowest))
         };
-        pick.steps = pick.steps(count);
+        pick.known = (count, pick.steps(count));
         pick.fill();
         Some(pick)
     }
@@ -334,7 +400,7 @@ impl<const F: usize> Pick<F> {
     fn fill(&mut self) {
         let Units { step, part, parts, part_step } = self.units;
         let places = self.window * signed(F) - signed(self.first);
-        let lane = self.loops.lane.trailing_zeros();
+        let lane = self.lane.trailing_zeros();
         let mut to = 0;
         for unit in 0..self.each {
             for at in 0..parts {
@@ -365,13 +431,26 @@ impl<const F: usize> Pick<F> {
 
     /// Steps of which the windows, and the lanes, are within what so many units reach over.
     fn steps(&self, count: usize) -> usize {
-        let lanes = self.loops.lanes;
-        let times = |bytes: usize, needs: usize, step: usize| {
-            bytes.checked_sub(needs).map_or(0, |rest| div_rem(rest, step * lanes).0 + 1)
-        };
-        let stored = (lanes - 1) * self.to + self.loops.lane;
-        let read = times(self.read(count), self.reach, self.from.unsigned_abs());
-        read.min(times(self.bytes(count), stored, self.to))
+        if count == self.known.0 {
+            return self.known.1;
+        }
+        let (read, bytes) = (self.read(count), self.bytes(count));
+        let mut steps = div_rem(count, self.each * self.lanes).0;
+        while steps > 0 {
+            let (to_read, to_store) = self.touched(steps);
+            if to_read <= read && to_store <= bytes {
+                break;
+            }
+            steps -= 1;
+        }
+        steps
+    }
+
+    /// Bytes that the windows, and the lanes, of so many steps reach over.
+    fn touched(&self, steps: usize) -> (usize, usize) {
+        let lanes = steps * self.lanes - 1;
+        let before = (steps - 1) * self.lanes;
+        (before * self.from.unsigned_abs() + self.reach, lanes * self.to + self.lane)
     }
 
     /// Whole bytes that so many units become.
@@ -387,66 +466,199 @@ impl<const F: usize> Pick<F> {
         bytes.cast_unsigned()
     }
 
-    /// Picks `count` units, which must be whole bytes in the source and the target; prefetches as far
-    /// ahead.
+    /// Whether units fill the lines of such targets, so that these may go past the caches.
+    pub(super) fn makes_lines(&self, rows: &Rows) -> bool {
+        let places = rows.target as usize | rows.to.cast_unsigned();
+        // If they fill a lane, their bytes are a power of two.
+        F == 1 && self.to == self.lane && places & (self.units.len() - 1) == 0
+    }
+
+    /// What lies so many units behind a source.
+    pub(super) fn behind(&self, source: *const u8, units: usize) -> *const u8 {
+        source.wrapping_offset(self.units.step.wrapping_mul(signed(units)) >> Self::SHIFT)
+    }
+
+    /// Picks rows.
     ///
     /// # Safety
     /// 1, 2.
-    pub(super) unsafe fn copy(
-        &self,
-        source: *const u8,
-        target: *mut u8,
-        count: usize,
-        ahead: isize,
-    ) {
-        let Self { units, each, loops, .. } = self;
-        let steps = if count == self.count { self.steps } else { self.steps(count) };
-        let per_step = each * loops.lanes;
-        // SAFETY: the caller's promise, and the numbers above.
+    pub(super) unsafe fn copy(&self, rows: &Rows) {
+        // SAFETY: the caller's promise, which holds for what the steps of some rows touch beyond them.
         unsafe {
-            (self.run)(self, source, target, steps, ahead);
-            let mut done = steps * per_step;
-            while done < count {
-                let some = per_step.min(count - done);
-                let ahead = units.step.wrapping_mul(signed(done)) >> Self::SHIFT;
-                let target = target.wrapping_add(self.bytes(done));
-                (loops.last)(self, source.wrapping_offset(ahead), target, some);
-                done += some;
+            if rows.count + rows.after < 2 {
+                return self.copy_row(&mut { *rows });
+            }
+            let (steps, over) = self.over(rows);
+            self.copy_each(&rows.part(0..over.start));
+            (self.by_steps)(self, &rows.part(over.clone()), steps);
+            self.copy_each(&rows.part(over.end..rows.count));
+        }
+    }
+
+    /// Picks rows one by one, and touches nothing else.
+    ///
+    /// # Safety
+    /// As [`Pick::copy`].
+    unsafe fn copy_each(&self, rows: &Rows) {
+        for at in 0..rows.count {
+            // SAFETY: the caller's promise.
+            unsafe { self.copy_row(&mut rows.part(at..at + 1)) };
+        }
+    }
+
+    /// Picks a row, of which nothing is left then.
+    ///
+    /// # Safety
+    /// As [`Pick::copy`].
+    pub(super) unsafe fn copy_row(&self, row: &mut Rows) {
+        let steps = self.steps(row.units);
+        // SAFETY: the caller's promise.
+        unsafe {
+            (self.by_steps)(self, row, steps);
+            self.skip(row, steps * self.each * self.lanes);
+            while row.units > 0 {
+                let target = row.target;
+                self.copy_few(row, target, usize::MAX);
             }
         }
     }
 
-    /// Bytes of the windows of a step that lie before `count` units, which end or begin it.
-    pub(super) fn before(&self, count: usize) -> usize {
-        if self.units.step < 0 {
-            self.reach - self.read(count)
-        } else {
-            0
+    /// Picks the whole lines of a row past the caches; their bytes. The target must be at the begin of one.
+    ///
+    /// # Safety
+    /// 1, 2; units must make lines, and a fence follow.
+    pub(super) unsafe fn copy_lines(&self, row: &mut Rows) -> usize {
+        let is_forwards = (row.from > 0) == (self.units.step > 0);
+        let is_read_over = row.after > 0 && is_forwards && row.from.unsigned_abs() >= self.lane;
+        // All powers of two.
+        let vector = (self.lane * self.lanes).trailing_zeros();
+        let most = if is_read_over { usize::MAX } else { self.steps(row.units) << vector };
+        let bytes = self.bytes(row.units).min(most) / LINE * LINE;
+        row.past = true;
+        // SAFETY: the caller's promise, which holds for the row that is read next.
+        unsafe { (self.by_steps)(self, row, bytes >> vector) };
+        self.skip(row, bytes >> self.units.len().trailing_zeros());
+        bytes
+    }
+
+    /// Picks the first units of a row, no more than a step takes and than are so many bytes; their bytes.
+    ///
+    /// # Safety
+    /// 1, 2; there must be room for them at the target, which need not be the row's.
+    pub(super) unsafe fn copy_few(&self, row: &mut Rows, target: *mut u8, most: usize) -> usize {
+        let count = self.each * self.lanes;
+        let count = count.min(row.units).min(most >> self.units.len().trailing_zeros());
+        let read = self.read(count);
+        let before = if self.units.step < 0 { self.reach - read } else { 0 };
+        let few = Few { before, read, bytes: self.bytes(count) };
+        if count > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { (self.few)(self, &few, row.source, target) };
+            self.skip(row, count);
+        }
+        few.bytes
+    }
+
+    /// Leaves out the first units of a row.
+    pub(super) fn skip(&self, row: &mut Rows, count: usize) {
+        row.source = self.behind(row.source, count);
+        row.target = row.target.wrapping_add(self.bytes(count));
+        row.units -= count;
+    }
+
+    /// Of rows that become one run: how many steps take all of a row, and for which rows what these touch
+    /// beyond it is read anyhow, or written later.
+    fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
+        let bytes = self.bytes(rows.units);
+        let all = rows.count + rows.after;
+        if rows.units == 0 || rows.to != signed(bytes) {
+            return (0, 0..0);
+        }
+        let steps = div_ceil(rows.units, self.each * self.lanes);
+        let (read, stored) = self.touched(steps);
+        // How many rows further on they reach.
+        let further = |bytes: usize, row: usize| match bytes {
+            0 => 0,
+            bytes if bytes <= row => 1,
+            _ if row == 0 => all,
+            bytes => div_ceil(bytes, row),
+        };
+        let stored = further(stored - bytes, bytes);
+        let read = further(read - self.read(rows.units), rows.from.unsigned_abs());
+        let is_forwards = (rows.from > 0) == (self.units.step > 0);
+        let (first, last) = if is_forwards { (0, read.max(stored)) } else { (read, stored) };
+        let last = all.saturating_sub(last).min(rows.count);
+        (steps, first.min(last)..last)
+    }
+
+    /// The tables, in registers.
+    ///
+    /// # Safety
+    /// 1.
+    #[inline(always)]
+    pub(super) unsafe fn orders<V: Register, const R: usize>(&self) -> [[V; R]; F] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut orders = [[V::zero(); R]; F];
+            for (orders, tables) in orders.iter_mut().zip(&self.orders) {
+                for (order, table) in orders.iter_mut().zip(tables) {
+                    *order = V::table(table);
+                }
+            }
+            orders
         }
     }
-}
 
-/// A [`Last`] by way of buffers.
-///
-/// # Safety
-/// As [`Last`].
-pub(super) unsafe fn buffered<const F: usize>(
-    pick: &Pick<F>,
-    source: *const u8,
-    target: *mut u8,
-    count: usize,
-) {
-    let mut windows = [0u8; MOST_REACH];
-    let mut lanes = [0u8; LINE];
-    let before = pick.before(count);
-    let first = source.wrapping_offset(pick.begin).wrapping_add(before);
-    // SAFETY: the caller's promise; no more units than a step's are in the windows of one, and
-    // there is room for the lanes of one.
-    unsafe {
-        generic::copy_rare(first, windows.as_mut_ptr().wrapping_add(before), pick.read(count));
-        let source = windows.as_ptr().wrapping_offset(pick.begin.wrapping_neg());
-        (pick.run)(pick, source, lanes.as_mut_ptr(), 1, 0);
-        generic::copy_rare(lanes.as_ptr(), target, pick.bytes(count));
+    /// The units of the windows from a place on.
+    ///
+    /// # Safety
+    /// 1; they must be readable.
+    #[inline(always)]
+    unsafe fn take<V: Register, const R: usize>(
+        &self,
+        orders: &[[V; R]; F],
+        source: *const u8,
+    ) -> V {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut windows = [V::zero(); R];
+            for (at, window) in windows.iter_mut().enumerate() {
+                let from = self.from.cast_unsigned();
+                *window = V::load_windows(source.wrapping_add(at * V::OWN_LANE), from);
+            }
+            self.picked(orders, &windows)
+        }
+    }
+
+    /// The units of windows.
+    ///
+    /// # Safety
+    /// 1.
+    #[inline(always)]
+    pub(super) unsafe fn picked<V: Register, const R: usize>(
+        &self,
+        orders: &[[V; R]; F],
+        windows: &[V; R],
+    ) -> V {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut all = None::<V>;
+            for (orders, (to, masks)) in orders.iter().zip((0i8..).zip(&self.masks)) {
+                let mut bytes = None;
+                for (window, order) in windows.iter().zip(orders) {
+                    bytes = Some(window.permuted(*order, bytes));
+                }
+                let bytes = bytes.unwrap_or_else(|| V::zero());
+                if F == 1 {
+                    return bytes;
+                }
+                for (from, mask) in (0i8..).zip(masks) {
+                    let some = bytes.shifted((from - to) * Self::BITS).and(V::table(mask));
+                    all = Some(all.map_or(some, |all| all.or(some)));
+                }
+            }
+            all.unwrap_or_else(|| V::zero())
+        }
     }
 }
 
@@ -481,14 +693,15 @@ impl Elements {
     /// # Safety
     /// As [`Pick::copy`]; the first must be as far into its byte as was said.
     pub(crate) unsafe fn copy(&self, source: *const u8, target: *mut u8, count: usize) -> usize {
-        let count = count & !3;
+        let units = count & !3;
+        let mut row = Rows::one(source, target, units);
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                Self::Nibbles(pick) => pick.copy(source, target, count, 0),
-                Self::Crumbs(pick) => pick.copy(source, target, count, 0),
+                Self::Nibbles(pick) => pick.copy_row(&mut row),
+                Self::Crumbs(pick) => pick.copy_row(&mut row),
             }
         }
-        count
+        units
     }
 }

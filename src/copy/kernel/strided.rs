@@ -6,10 +6,10 @@
 //! 1. Every unit must be readable at its source and writable at its target, which do not overlap.
 //! 2. What lies between the units of a source must be readable.
 
-use super::combine::{Scratch, WriteCombining, MOST};
-use super::pick::{Pick, Units};
+use super::combine::{Scratch, WriteCombining, LINE, MOST};
+use super::pick::{self, Pick, Units};
 use super::{generic, Kernels, NonTemporal};
-use crate::math::{div_rem, parts};
+use crate::math::div_rem;
 use core::mem::MaybeUninit;
 
 /// `count` units of `unit` bytes, each a step from the one before.
@@ -21,6 +21,23 @@ pub(crate) struct Row {
     pub target_step: isize,
     pub count: usize,
     pub unit: usize,
+}
+
+/// Rows like one: how many there are, how many more of them are copied later, and bytes from one to the
+/// next.
+#[derive(Clone, Copy)]
+pub(crate) struct Again {
+    pub count: usize,
+    pub after: usize,
+    pub from: isize,
+    pub to: isize,
+}
+
+impl Row {
+    /// The same for loops that pick.
+    fn picked(&self) -> pick::Rows {
+        pick::Rows::one(self.source, self.target, self.count)
+    }
 }
 
 /// Rows that are alike but for where they are.
@@ -53,6 +70,11 @@ impl Rows {
         Self { kernels, units: Units::whole(0, 0), pick: None, past: None, ahead: 0 }
     }
 
+    /// Whether they are picked, many units at a time.
+    pub(crate) fn are_picked(&self) -> bool {
+        self.pick.is_some()
+    }
+
     /// Copies a row.
     ///
     /// # Safety
@@ -60,13 +82,95 @@ impl Rows {
     pub(crate) unsafe fn copy(&self, row: Row) {
         // SAFETY: the caller's promise.
         unsafe {
-            match (&self.pick, self.past) {
-                (Some(pick), Some(past)) if row.count * row.unit >= LEAST_PAST => {
-                    stream(pick, past, row, self.ahead);
-                }
-                (Some(pick), _) => pick.copy(row.source, row.target, row.count, self.ahead),
+            match &self.pick {
+                Some(pick) => self.pick(pick, &row.picked()),
                 _ if self.units.parts > 1 => copy_parts(self.kernels, self.units, row),
                 _ => copy(self.kernels, row),
+            }
+        }
+    }
+
+    /// Copies a row again and again, past the caches by way of `lines` if there are such.
+    ///
+    /// # Safety
+    /// 1, 2 of all of them; the lines must be finished, and a fence follow.
+    #[inline(never)]
+    pub(crate) unsafe fn copy_all(
+        &self,
+        mut row: Row,
+        again: Again,
+        lines: Option<&mut WriteCombining>,
+    ) {
+        let Again { count, after, from, to } = again;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(pick) = &self.pick {
+                let rows = pick::Rows { count, after, from, to, ..row.picked() };
+                return match (self.past, lines) {
+                    (Some(past), Some(lines)) => self.stream(pick, past, &rows, lines),
+                    _ => self.pick(pick, &rows),
+                };
+            }
+            for _ in 0..count {
+                self.copy(row);
+                row.source = row.source.wrapping_offset(from);
+                row.target = row.target.wrapping_offset(to);
+            }
+        }
+    }
+
+    /// # Safety
+    /// 1, 2; a fence must follow.
+    #[inline(never)]
+    unsafe fn pick(&self, pick: &Pick<1>, rows: &pick::Rows) {
+        let is_long = rows.units * self.units.len() >= LEAST_PAST;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Some(past) = self.past.filter(|_| is_long) else { return pick.copy(rows) };
+            let mut scratch = Scratch::<MOST>::NEW;
+            let [mut lines]: [WriteCombining; 1] = scratch.share(&[rows.target]);
+            self.stream(pick, past, rows, &mut lines);
+            lines.finish();
+        }
+    }
+
+    /// Picks rows past the caches: where units fill lines, straight from registers.
+    ///
+    /// # Safety
+    /// 1, 2; the lines must be finished, and a fence follow.
+    unsafe fn stream(
+        &self,
+        pick: &Pick<1>,
+        past: &NonTemporal,
+        rows: &pick::Rows,
+        lines: &mut WriteCombining,
+    ) {
+        let makes_lines = pick.makes_lines(rows);
+        let at_once = if makes_lines { 0 } else { div_rem(lines.takes(), self.units.len()).0 };
+        for at in 0..rows.count {
+            let mut row = pick::Rows { ahead: self.ahead, ..rows.part(at..at + 1) };
+            // SAFETY: the caller's promise; the buffer has room for as many.
+            unsafe {
+                if !lines.is_at(row.target) {
+                    lines.finish();
+                    lines.begin(row.target);
+                }
+                while makes_lines && row.units > 0 {
+                    if lines.of_line() == 0 {
+                        lines.skip(pick.copy_lines(&mut row));
+                    }
+                    let bytes = pick.copy_few(&mut row, lines.room(), LINE - lines.of_line());
+                    lines.filled(past, bytes);
+                }
+                while row.units > 0 {
+                    let rest = row.units.saturating_sub(at_once);
+                    row.units -= rest;
+                    row.target = lines.room();
+                    let bytes = pick.bytes(row.units);
+                    pick.copy_row(&mut row);
+                    lines.filled(past, bytes);
+                    row.units = rest;
+                }
             }
         }
     }
@@ -76,27 +180,6 @@ impl Rows {
 const LEAST_PAST: usize = 512;
 /// Shorter rows are as quickly copied one by one.
 const LEAST_PICKED: usize = 16;
-
-/// Picks a row past the caches.
-///
-/// # Safety
-/// 1, 2; a fence must follow.
-#[inline(never)] // which takes some of the stack
-unsafe fn stream(pick: &Pick<1>, past: &NonTemporal, row: Row, ahead: isize) {
-    let mut scratch = Scratch::<MOST>::NEW;
-    let [mut lines]: [WriteCombining; 1] = scratch.share(&[row.target]);
-    let at_once = div_rem(Scratch::<MOST>::room(1), row.unit).0;
-    for units in parts(0..row.count, at_once) {
-        let from = row.source_step.wrapping_mul(super::signed(units.start));
-        // SAFETY: the caller's promise; the buffer has room for as many.
-        unsafe {
-            pick.copy(row.source.wrapping_offset(from), lines.room(), units.len(), ahead);
-            lines.filled(past, units.len() * row.unit);
-        }
-    }
-    // SAFETY: as above.
-    unsafe { lines.finish() };
-}
 
 /// Copies a row part by part.
 ///

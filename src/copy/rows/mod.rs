@@ -7,6 +7,7 @@ mod group;
 mod merge;
 mod nest;
 mod repeat;
+mod stepped;
 
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
@@ -101,6 +102,10 @@ impl Nest<'_> {
     /// # Safety
     /// As [`Nest::copy_all`].
     unsafe fn copy_rows(&self, parts: &Parts<'_>, rows: Range<usize>) {
+        if self.apart != 0 {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy_stepped(parts, rows) };
+        }
         // SAFETY: the caller's promise.
         if unsafe { self.transpose(parts, &rows) } {
             return self.block.tuning.finish();

@@ -4,16 +4,18 @@
 use super::group::Run;
 use super::{Rows, Tuning};
 use crate::copy::strided::stride;
-use crate::copy::{signed, usize_of};
+use crate::copy::{signed, usize_of, wrapped};
 use crate::math::div_rem;
 use crate::parts::{Part, Transfer};
 use core::ops::Range;
 
 /// An input as blocks of rows.
 pub(in super::super) struct Nest<'a> {
-    transfer: &'a Transfer<'a>,
+    pub(super) transfer: &'a Transfer<'a>,
     /// The first block.
     pub(super) block: Rows,
+    /// Bytes from a step on the split axis to the next, if they are apart.
+    pub(super) apart: isize,
     /// How many there are.
     blocks: usize,
     /// Axes over them, innermost first; neighbours that continue each other are one.
@@ -47,16 +49,21 @@ impl<'a> Nest<'a> {
     pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: Tuning) -> Option<Self> {
         let block = Rows::new(transfer, tuning);
         let axes = [Axis::default(); MOST_AXES];
-        let mut nest = Self { transfer, block, blocks: 1, axes, rank: 0 };
+        let mut nest = Self { transfer, block, apart: 0, blocks: 1, axes, rank: 0 };
         if transfer.is_packed() && transfer.output_strides.are_packed() {
             return Some(nest);
         }
         let geometry = &transfer.geometry;
         let mut packed = signed(nest.size());
         for (axis, &extent) in geometry.shape.iter().enumerate().skip(geometry.axis).rev() {
-            let is_contiguous = extent == 1 || nest.from(axis, packed) == packed;
-            if !is_contiguous || !nest.outputs(&|nest, part| nest.is_contiguous(part, axis, packed))
-            {
+            let from = nest.from(axis, packed);
+            let is_contiguous = extent == 1 || from == packed;
+            if !is_contiguous && axis == geometry.axis && nest.picks(from, packed) {
+                nest.apart = from;
+            } else if !is_contiguous {
+                return None;
+            }
+            if !nest.outputs(&|nest, part| nest.is_contiguous(part, axis, packed)) {
                 return None;
             }
             packed = packed.wrapping_mul(signed(usize_of(extent)));
@@ -81,7 +88,7 @@ impl<'a> Nest<'a> {
     }
 
     /// The input's stride on an axis, if it is not packed.
-    fn from(&self, axis: usize, packed: isize) -> isize {
+    pub(super) fn from(&self, axis: usize, packed: isize) -> isize {
         stride(self.transfer.strides, axis, self.size()).unwrap_or(packed)
     }
 
@@ -126,7 +133,7 @@ impl<'a> Nest<'a> {
             }
         } else {
             let is_row = if count == 1 {
-                axis.from >= signed(width)
+                axis.from >= signed(width) || self.apart != 0
             } else {
                 times(signed(row), count) == Some(axis.from)
             };
@@ -136,7 +143,7 @@ impl<'a> Nest<'a> {
             };
             if is_row && self.outputs(&stacks) {
                 if count == 1 {
-                    self.block.row = axis.from.unsigned_abs();
+                    self.block.row = wrapped(axis.from);
                 }
                 self.block.count *= axis.extent;
                 return Some(());

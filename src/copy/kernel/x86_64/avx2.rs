@@ -5,7 +5,7 @@
 
 use super::super::interleave::InOrder;
 use super::super::level::level;
-use super::super::pick::{buffered, picks, Picks, Register, Table};
+use super::super::pick::{buffered, picks, Picks, Register};
 use super::super::vector::{Vector, LANE};
 use super::super::Kernels;
 use core::arch::x86_64::{
@@ -34,37 +34,10 @@ const LOOPS: Kernels = level!(
 const PICKS: Picks = picks!(
     #[target_feature(enable = "avx2")]
     register: __m256i,
-    last: buffered
+    few: buffered::<__m256i, F>
 );
 
 impl Register for __m256i {
-    const LANE: usize = LANE;
-    const LANES: usize = <Self as Vector>::LANES;
-
-    #[inline(always)]
-    unsafe fn load_lanes(source: *const u8, apart: usize) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Vector::load_lanes(source, apart) }
-    }
-
-    #[inline(always)]
-    unsafe fn table(table: &Table) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Vector::splat(table.short()) }
-    }
-
-    #[inline(always)]
-    unsafe fn permuted(self, order: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { self.shuffled(order) }
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Vector::or(self, other) }
-    }
-
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: the caller's promise.
@@ -95,11 +68,6 @@ impl Register for __m256i {
             let second = target.wrapping_add(apart);
             _mm_storeu_si128(second.cast(), _mm256_extracti128_si256::<1>(self));
         }
-    }
-
-    #[inline(always)]
-    fn prefetch(at: *const u8) {
-        <Self as Vector>::prefetch(at);
     }
 }
 

@@ -5,7 +5,7 @@
 #![allow(clippy::inline_always)]
 
 use super::super::combine::LINE;
-use super::super::pick::{picked, picks, Pick, Picks, Register, Table};
+use super::super::pick::{picks, Few, Pick, Picks, Register, Table};
 use super::super::row_major::{self, Loops, RowRun};
 use super::super::vector::Vector;
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
@@ -13,9 +13,9 @@ use super::piece_loops::{self, Ways};
 use super::{avx2, avx512, permute, weave};
 use core::arch::asm;
 use core::arch::x86_64::{
-    __m512i, _mm512_and_si512, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
-    _mm512_maskz_permutexvar_epi8, _mm512_movepi8_mask, _mm512_or_si512, _mm512_setzero_si512,
-    _mm512_slli_epi16, _mm512_srli_epi16, _mm512_storeu_epi8,
+    __m512i, _mm512_and_si512, _mm512_mask_permutexvar_epi8, _mm512_mask_storeu_epi8,
+    _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_permutexvar_epi8, _mm512_slli_epi16,
+    _mm512_srli_epi16,
 };
 
 /// For CPUs with AVX-512 F, BW, VL and VBMI, and only for those.
@@ -40,38 +40,34 @@ const TABLE: Kernels = Kernels {
 };
 
 const PICKS: Picks = picks!(
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     register: __m512i,
-    last: masked
+    few: masked
 );
 
 /// One lane of a line.
 impl Register for __m512i {
-    const LANE: usize = LINE;
-    const LANES: usize = 1;
+    const OWN_LANE: usize = LINE;
 
     #[inline(always)]
-    unsafe fn load_lanes(source: *const u8, _: usize) -> Self {
+    unsafe fn load_windows(source: *const u8, _: usize) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { _mm512_loadu_epi8(source.cast()) }
+        unsafe { Self::load(source) }
     }
 
     #[inline(always)]
     unsafe fn table(table: &Table) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { _mm512_loadu_epi8(table.0.as_ptr().cast()) }
+        unsafe { Self::load(table.0.as_ptr()) }
     }
 
     #[inline(always)]
-    unsafe fn permuted(self, order: Self) -> Self {
+    unsafe fn permuted(self, order: Self, others: Option<Self>) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { _mm512_maskz_permutexvar_epi8(!_mm512_movepi8_mask(order), order, self) }
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { _mm512_or_si512(self, other) }
+        unsafe {
+            let Some(others) = others else { return _mm512_permutexvar_epi8(order, self) };
+            _mm512_mask_permutexvar_epi8(others, !_mm512_movepi8_mask(order), order, self)
+        }
     }
 
     #[inline(always)]
@@ -99,39 +95,32 @@ impl Register for __m512i {
     #[inline(always)]
     unsafe fn store_lanes(self, target: *mut u8, _: usize) {
         // SAFETY: the caller's promise.
-        unsafe { _mm512_storeu_epi8(target.cast(), self) };
-    }
-
-    #[inline(always)]
-    fn prefetch(at: *const u8) {
-        <Self as Vector>::prefetch(at);
+        unsafe { self.store(target) };
     }
 }
 
-/// A [`super::super::pick::Last`] under masks.
+/// Picks few units under masks.
 ///
 /// # Safety
-/// As that.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn masked<const F: usize>(pick: &Pick<F>, source: *const u8, target: *mut u8, count: usize) {
+/// That of `pick.rs`.
+#[inline(always)]
+unsafe fn masked<const F: usize>(pick: &Pick<F>, few: &Few, source: *const u8, target: *mut u8) {
     let first = |bytes: usize| match bytes {
         0..LINE => (1u64 << bytes) - 1,
         _ => u64::MAX,
     };
-    let mut before = pick.before(count);
-    let mut end = before + pick.read(count);
+    let (mut before, mut end) = (few.before, few.before + few.read);
     let mut source = source.wrapping_offset(pick.begin);
     // SAFETY: no bytes but those of the units, and what lies between them, are touched.
     unsafe {
-        let mut window = [_mm512_setzero_si512(); 4];
-        for register in &mut window {
-            *register = _mm512_maskz_loadu_epi8(first(end) & !first(before), source.cast());
+        let mut windows = [__m512i::zero(); 4];
+        for window in &mut windows {
+            *window = _mm512_maskz_loadu_epi8(first(end) & !first(before), source.cast());
             source = source.wrapping_add(LINE);
             (before, end) = (before.saturating_sub(LINE), end.saturating_sub(LINE));
         }
-        let orders = pick.orders.map(|orders| orders.map(|order| Register::table(&order)));
-        let all = picked::<__m512i, F, 4>(&pick.masks, &window, &orders);
-        _mm512_mask_storeu_epi8(target.cast(), first(pick.bytes(count)), all);
+        let all = pick.picked(&pick.orders(), &windows);
+        _mm512_mask_storeu_epi8(target.cast(), first(few.bytes), all);
     }
 }
 

@@ -1,0 +1,110 @@
+//! Single steps of an axis that lies backwards, as the channels of a picture with blue first do: counted
+//! from its other end it lies forwards.
+
+use crate::parts::{Part, Parts, Transfer};
+use crate::shape::MAX_RANK;
+use core::ptr::null_mut;
+
+/// The most pieces.
+const MOST: usize = 16;
+
+/// A transfer whose split axis lies the other way round.
+pub(super) struct Mirrored {
+    source: *const u8,
+    strides: [i64; MAX_RANK],
+    parts: [Part; MOST],
+    count: usize,
+}
+
+impl Mirrored {
+    /// Of a checked transfer, if its pieces have a step each, which lie backwards.
+    pub(super) fn new(transfer: &Transfer<'_>) -> Option<Self> {
+        let Transfer { geometry, strides, .. } = transfer;
+        let stride = strides.and_then(|strides| strides.get(geometry.axis)).copied()?;
+        let count = transfer.parts.count();
+        if stride >= 0 || geometry.extent < 2 || count > MOST || geometry.dtype.is_sub_byte() {
+            return None;
+        }
+        let last = geometry.extent - 1;
+        let ahead = stride.checked_mul(last)?.checked_mul(i64::from(geometry.dtype.bits() / 8))?;
+        let none = Part { index: 0, offset: 0, len: 0, target: null_mut() };
+        let mut mirrored = Self {
+            source: transfer.source.wrapping_offset(isize::try_from(ahead).ok()?),
+            strides: [0; MAX_RANK],
+            parts: [none; MOST],
+            count: 0,
+        };
+        for (slot, stride) in mirrored.strides.iter_mut().zip(strides.unwrap_or_default()) {
+            *slot = *stride;
+        }
+        *mirrored.strides.get_mut(geometry.axis)? = -stride;
+        // The last one comes first.
+        for part in transfer.parts.iter() {
+            if part.len != 1 {
+                return None;
+            }
+            let at = MOST - 1 - mirrored.count;
+            *mirrored.parts.get_mut(at)? = Part { offset: last - part.offset, ..part };
+            mirrored.count += 1;
+        }
+        Some(mirrored)
+    }
+
+    /// The same transfer.
+    pub(super) fn transfer<'a>(&'a self, transfer: &Transfer<'a>) -> Transfer<'a> {
+        let rank = transfer.geometry.shape.len();
+        Transfer {
+            source: self.source,
+            strides: self.strides.get(..rank),
+            parts: Parts::Listed(self.parts.get(MOST - self.count..).unwrap_or_default()),
+            ..*transfer
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Mirrored;
+    use crate::copy::run;
+    use crate::copy::testing::{parts, transfer};
+    use crate::dtype::DType;
+    use crate::error::Report;
+    use crate::parts::Transfer;
+
+    /// Channels that lie backwards, all or some of them, of units of so many elements.
+    #[test]
+    fn channels_that_lie_backwards() {
+        const PIXELS: usize = 1000;
+        for channels in 2..=9usize {
+            for inner in [1usize, 3] {
+                let of = |at: usize| i64::try_from(at).unwrap();
+                let pixel = channels * inner;
+                let input: Vec<u16> =
+                    (0..PIXELS * pixel).map(|at| u16::try_from(at % 65_521).unwrap()).collect();
+                for unwanted in [None, Some(1)] {
+                    let mut outputs = vec![vec![0u16; PIXELS * inner]; channels];
+                    let targets = (outputs.iter_mut().enumerate()).map(|(at, output)| {
+                        (Some(at) != unwanted).then(|| output.as_mut_ptr().cast())
+                    });
+                    let parts = parts(&vec![1; channels], targets);
+                    let shape = [of(PIXELS), of(channels), of(inner)];
+                    let strides = [of(pixel), -of(inner), 1];
+                    let first = input.as_ptr().wrapping_add(pixel - inner).cast();
+                    let all = transfer(DType::Uint16, &shape, 1, first, &parts);
+                    let backwards = Transfer { strides: Some(&strides), ..all };
+                    assert!(Mirrored::new(&backwards).is_some());
+                    // SAFETY: the input and the outputs are as large as their shapes.
+                    unsafe { run(&backwards, channels, None, &mut Report::default()) }.unwrap();
+                    for (at, output) in
+                        outputs.iter().enumerate().filter(|(at, _)| Some(*at) != unwanted)
+                    {
+                        let first = (channels - 1 - at) * inner;
+                        let expected =
+                            input.chunks(pixel).flat_map(|pixel| &pixel[first..][..inner]);
+                        assert!(output.iter().eq(expected), "{at} of {channels}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Rows of which every second or third step is there: picked by registers, row by row, so that the input
+//! is read in its order. (Where all steps are there, but backwards, piece by piece is as good.)
+
+use super::super::kernel::combine::Scratch;
+use super::super::kernel::pick::Units;
+use super::super::kernel::strided::{self, Again, Row};
+use super::super::region::{self, Axis};
+use super::super::{signed, usize_of};
+use super::Nest;
+use crate::math::{div_rem, parts as ranges};
+use crate::parts::Parts;
+use core::ops::Range;
+use core::ptr::null_mut;
+
+/// Of shorter rows so many bytes are taken at a time.
+const BLOCK: usize = 8 << 10;
+/// The most pieces.
+const MOST_PIECES: usize = 16;
+/// Steps that are further apart are as well copied piece by piece, ...
+const MOST_APART: usize = 32;
+/// ... and so are shorter runs, in bytes.
+const LEAST_RUN: usize = 16;
+
+impl Nest<'_> {
+    /// Whether steps so many bytes apart, each of so many, are picked.
+    pub(super) fn picks(&self, apart: isize, step: isize) -> bool {
+        let geometry = &self.transfer.geometry;
+        let mut outward = geometry.shape.iter().enumerate().take(geometry.axis);
+        let is_long = |len: i64| usize_of(len) * step.unsigned_abs() >= LEAST_RUN;
+        self.block.tuning.kernels.has_picks()
+            && apart.unsigned_abs() > step.unsigned_abs()
+            && apart.unsigned_abs() <= MOST_APART
+            && (2..=MOST_PIECES).contains(&self.transfer.parts.count())
+            && self.transfer.parts.iter().all(|part| is_long(part.len))
+            && outward.all(|(axis, extent)| {
+                *extent == 1 || self.from(axis, isize::MAX).unsigned_abs() >= apart.unsigned_abs()
+            })
+    }
+
+    /// Copies what all pieces have in a range of rows, of which the steps are apart.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    #[inline(never)] // which takes much of the stack
+    pub(super) unsafe fn copy_stepped(&self, parts: &Parts<'_>, rows: Range<usize>) {
+        let mut block = self.block;
+        let (tuning, step) = (block.tuning, block.step);
+        let (row, extent) = (signed(block.row), usize_of(self.transfer.geometry.extent));
+        let whole = Axis { extent, from: self.apart, to: signed(step) };
+        let next = Axis { extent: block.count, from: row, to: 0 };
+        let ahead = region::ahead(whole, Some(&next), region::AHEAD * tuning.prefetch);
+        let units = Units::whole(step, self.apart);
+        let picked = strided::Rows::runs(tuning.kernels, tuning.scattered, units, extent, ahead);
+        // The caches have the row for the next piece as well as for this one.
+        let few = div_rem(BLOCK, row.unsigned_abs()).0.max(1);
+        let few = if tuning.scattered.is_some() { few } else { usize::MAX };
+        let mut scratch = Scratch::<{ 8 << 10 }>::NEW;
+        let none = [null_mut(); MOST_PIECES];
+        let pieces = parts.count().min(MOST_PIECES);
+        let mut lines = scratch.share::<MOST_PIECES>(none.get(..pieces).unwrap_or_default());
+        let mut blocks = self.blocks(rows);
+        while let Some(all) = blocks.next(&mut block) {
+            for rows in ranges(all.clone(), few) {
+                for (part, lines) in parts.iter().zip(&mut lines) {
+                    let run = block.run(&part);
+                    let from = self.apart.wrapping_mul(signed(usize_of(part.offset)));
+                    let from = from.wrapping_add(row.wrapping_mul(signed(rows.start)));
+                    let row_of = Row {
+                        source: block.source.wrapping_offset(from),
+                        source_step: self.apart,
+                        target: blocks.target(&run).wrapping_add(rows.start * run.bytes),
+                        target_step: signed(step),
+                        count: usize_of(part.len),
+                        unit: step,
+                    };
+                    let (count, after) = (rows.len(), all.end - rows.end);
+                    let again = Again { count, after, from: row, to: signed(run.bytes) };
+                    // SAFETY: the caller's promise.
+                    unsafe { picked.copy_all(row_of, again, Some(lines)) };
+                }
+            }
+        }
+        for lines in lines.iter_mut().take(pieces) {
+            // SAFETY: as above.
+            unsafe { lines.finish() };
+        }
+        tuning.finish();
+    }
+}

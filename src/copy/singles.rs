@@ -1,0 +1,133 @@
+//! Pieces of single elements that share bytes: the bytes of rows are deinterleaved as such, some of them
+//! at a time, and then each piece has its elements taken out of them.
+
+use super::columns::{Columns, Targets};
+use super::tuning::Tuning;
+use super::usize_of;
+use crate::math::{div_rem, parts};
+use crate::parts::Transfer;
+use core::iter::once;
+use core::mem::MaybeUninit;
+use core::ops::Range;
+
+/// Bytes that are deinterleaved at a time. Zen 5, share of the flat copy: 8×1 elements of 4 bits .20 with
+/// 8 KiB, .30 with 16 or 20, .35 with 24.
+const BYTES: usize = 20 << 10;
+/// Longer rows, in bytes, have few of each other's bytes then.
+const LONGEST: usize = 64;
+
+/// Whether all pieces are single elements of rows of whole bytes.
+pub(super) fn are_singles(transfer: &Transfer<'_>) -> bool {
+    let geometry = &transfer.geometry;
+    let row = geometry.extent * i64::from(geometry.dtype.bits());
+    transfer.is_packed()
+        && geometry.inner == 1
+        && row % 8 == 0
+        && usize_of(row) <= 8 * LONGEST
+        && transfer.parts.iter().all(|part| part.len == 1)
+}
+
+/// Copies what all pieces have in some rows. These begin with a whole byte of each, and so does what is
+/// left: the rows that are done are given back.
+///
+/// # Safety
+/// The input must be readable and the outputs writable over the rows.
+#[inline(never)] // which takes much of the stack
+pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, rows: Range<usize>) -> usize {
+    let geometry = &transfer.geometry;
+    let bits = geometry.dtype.bits() as usize;
+    let (shared, [nibbles, crumbs]) = (div_rem(8, bits).0, tuning.kernels.take);
+    let take = if bits == 4 { nibbles } else { crumbs };
+    let row = usize_of(geometry.extent) * bits / 8;
+    let apart = div_rem(BYTES, row).0 & !7;
+    // A byte more of the first ones: where rows begin within a byte, each ends in that of the next.
+    let at_once = apart - 8;
+    let first = div_rem(transfer.bit_offset as usize % 8, bits).0;
+    let end = rows.start + (rows.len() & !7);
+    let source = transfer.source.wrapping_add(transfer.bit_offset as usize / 8);
+    let mut bytes = [const { MaybeUninit::<u8>::uninit() }; BYTES];
+    let bytes = bytes.as_mut_ptr().cast::<u8>();
+    for rows in parts(rows.start..end, at_once) {
+        // SAFETY: the caller's promise; there is room for so many rows.
+        unsafe {
+            Columns {
+                source: source.wrapping_add(rows.start * row),
+                step: row,
+                rows: rows.len(),
+                unit: 1,
+                count: row,
+                targets: once(Targets { first: Some(bytes), apart, count: row }),
+            }
+            .copy(tuning.through_caches());
+            if first > 0 {
+                bytes.add(rows.len()).write(source.add(rows.end * row).read());
+            }
+            for part in transfer.parts.iter() {
+                let (byte, place) = div_rem(first + usize_of(part.offset), shared);
+                let from = if byte == row { bytes.add(1) } else { bytes.add(byte * apart) };
+                let target = part.target.wrapping_add(rows.start * bits / 8);
+                take(from, place, target, rows.len() * bits / 8);
+            }
+        }
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{are_singles, copy, Transfer, Tuning};
+    use crate::copy::testing::{parts, transfer};
+    use crate::dtype::DType;
+
+    /// Of rows of so many elements, some unwanted, from the row `first` on, at every level.
+    fn check(dtype: DType, extent: usize, rows: usize, first: usize, lead: usize) {
+        let (bits, mask) = match dtype {
+            DType::Int4 => (4, 15),
+            _ => (2, 3),
+        };
+        let row = extent * bits / 8;
+        let input: Vec<u8> = (0..row * rows + usize::from(lead > 0))
+            .map(|at| (at * 2_654_435_761 >> 11).to_le_bytes()[0])
+            .collect();
+        let element = |at: usize| {
+            let at = at + lead;
+            input[at * bits / 8] >> (at * bits % 8) & mask
+        };
+        for tuning in Tuning::all() {
+            let mut outputs = vec![vec![0xEE; rows * bits / 8 + 2]; extent];
+            let targets = (outputs.iter_mut().enumerate())
+                .map(|(at, output)| (at % 5 != 3).then(|| output.as_mut_ptr().wrapping_add(1)));
+            let parts = parts(&vec![1; extent], targets);
+            let shape = [rows, extent].map(|extent| i64::try_from(extent).unwrap());
+            let transfer = transfer(dtype, &shape, 1, input.as_ptr(), &parts);
+            let bit_offset = u32::try_from(lead * bits).unwrap();
+            let transfer = Transfer { bit_offset, ..transfer };
+            assert!(are_singles(&transfer));
+            // SAFETY: the input and the outputs are as large as their shapes.
+            let end = unsafe { copy(&transfer, tuning, first..rows) };
+            assert!(end <= rows && rows - end < 8);
+            for (column, output) in outputs.iter().enumerate() {
+                let is_wanted = column % 5 != 3;
+                for at in 0..rows {
+                    let got = output[1 + at * bits / 8] >> (at * bits % 8) & mask;
+                    let copied = element(at * extent + column);
+                    let untouched = 0xEE >> (at * bits % 8) & mask;
+                    let is_copied = is_wanted && (first..end).contains(&at);
+                    assert_eq!(got, if is_copied { copied } else { untouched }, "{column}, {at}");
+                }
+                assert_eq!([output[0], output[rows * bits / 8 + 1]], [0xEE; 2]);
+            }
+        }
+    }
+
+    #[test]
+    fn single_elements_of_rows_of_whole_bytes() {
+        for (dtype, shared) in [(DType::Int4, 2), (DType::Int2, 4)] {
+            for bytes in [1, 2, 3, 4, 5, 8, 16, 31] {
+                for lead in 0..shared {
+                    check(dtype, bytes * shared, 2500, 16, lead);
+                }
+            }
+        }
+    }
+}
