@@ -37,7 +37,7 @@ impl Mirrored {
         for (slot, stride) in mirrored.strides.iter_mut().zip(strides.unwrap_or_default()) {
             *slot = *stride;
         }
-        *mirrored.strides.get_mut(geometry.axis)? = -stride;
+        *mirrored.strides.get_mut(geometry.axis)? = stride.wrapping_neg();
         // The last one comes first.
         for part in transfer.parts.iter() {
             if part.len != 1 {

@@ -87,3 +87,63 @@ impl Nest<'_> {
         tuning.finish();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tuning;
+    use super::Nest;
+    use crate::copy::testing::{parts, transfer};
+    use crate::dtype::DType;
+    use crate::parts::{Parts, Transfer};
+
+    /// Pieces of two lengths of every second to fourth element, forwards and backwards, outputs anywhere
+    /// in their lines, in two parts, at every level, past the caches or not.
+    #[test]
+    fn pieces_of_rows_whose_steps_are_apart() {
+        const ROWS: usize = 37;
+        let signed = |at: usize| i64::try_from(at).unwrap();
+        for (dtype, size) in [(DType::Uint8, 1), (DType::Float, 4), (DType::Int64, 8)] {
+            for (apart, lengths) in [(2, [40, 77]), (3, [128, 64]), (-2, [33, 150]), (4, [16, 17])]
+            {
+                let extent: usize = lengths.iter().sum();
+                let row = extent * 4 + 3;
+                let input: Vec<u8> = (0..ROWS * row * size)
+                    .map(|at| (at * 2_654_435_761 >> 11).to_le_bytes()[0])
+                    .collect();
+                let first = if apart < 0 { (extent - 1) * 2 } else { 0 };
+                let (shape, strides) = ([signed(ROWS), signed(extent)], [signed(row), apart]);
+                for (tuning, lead) in Tuning::all().into_iter().zip((0..3 * size).cycle()) {
+                    let mut outputs = lengths.map(|len| vec![0xEE; ROWS * len * size + lead]);
+                    let targets = outputs
+                        .iter_mut()
+                        .map(|output| Some(output.as_mut_ptr().wrapping_add(lead)));
+                    let parts = parts(&lengths.map(signed), targets);
+                    let source = input.as_ptr().wrapping_add(first * size);
+                    let all = transfer(dtype, &shape, 1, source, &parts);
+                    let transfer = Transfer { strides: Some(&strides), ..all };
+                    let Some(nest) = Nest::new(&transfer, tuning) else { continue };
+                    assert_eq!(nest.apart, isize::try_from(apart).unwrap() * size as isize);
+                    // SAFETY: the input and the outputs are as large as the shape says.
+                    unsafe {
+                        nest.copy_all(&Parts::Listed(&parts), 0..20);
+                        nest.copy_all(&Parts::Listed(&parts), 20..ROWS);
+                    }
+                    for (part, output) in parts.iter().zip(&outputs) {
+                        let (offset, len) = (part.offset, usize::try_from(part.len).unwrap());
+                        for at in 0..ROWS * len {
+                            let column = (offset + signed(at % len)) * apart;
+                            let from =
+                                usize::try_from(signed(at / len * row + first) + column).unwrap();
+                            let expected = &input[from * size..][..size];
+                            assert_eq!(
+                                &output[lead + at * size..][..size],
+                                expected,
+                                "{apart}, {at}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
