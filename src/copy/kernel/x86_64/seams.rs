@@ -43,6 +43,7 @@ impl<'a> Seams<'a> {
     ///
     /// # Safety
     /// 1, 2.
+    #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn through(&mut self, block: &Deinterleave) {
         let &mut Self { permute, read, stored, .. } = self;
@@ -81,6 +82,7 @@ impl<'a> Seams<'a> {
     ///
     /// # Safety
     /// 1, 2, 3.
+    #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn past(&self, block: &mut Deinterleave, next: &mut NextBlock<'_>) -> bool {
         let &Self { permute, .. } = self;
