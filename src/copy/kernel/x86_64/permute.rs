@@ -647,7 +647,7 @@ unsafe fn all_blocks(
             if is_one_pass && past && are_alike(block, len, width) {
                 seams.past(block, next)
             } else {
-                if is_one_pass && !past {
+                if is_one_pass && !past && seams.is_short(block) {
                     seams.through(block);
                 } else {
                     all_rows(&way, block, width, past);
