@@ -211,28 +211,28 @@ impl<'a> Permute<'a> {
         let end = |count: usize| count.checked_sub(1).map_or(0, |last| last * step + width);
         let (first, all) = (end(rows.count), end(rows.count + others.count));
         let bytes = (rows.count + others.count) * unit;
-        // SAFETY: masks end where rows and targets do.
+        let mut registers = [MaybeUninit::<__m512i>::uninit(); MOST_REGISTERS];
+        let registers = registers.as_mut_ptr().cast::<__m512i>();
+        // SAFETY: masks end where rows and targets do, and there are no more registers than that. (By their
+        // addresses: or else the compiler writes out every one.)
         unsafe {
-            let mut registers = [_mm512_setzero_si512(); MOST_REGISTERS];
-            let mut begin = 0;
-            for register in registers.iter_mut().take(len) {
+            for at in 0..len {
+                let begin = at * apart;
                 let mask = |end: usize| first_bytes(end.saturating_sub(begin));
                 let from = rows.source.wrapping_add(begin);
-                *register = _mm512_maskz_loadu_epi8(mask(first), from.cast());
-                if others.count > 0 {
-                    let mask = mask(all) & !mask(rows.count * step);
-                    let from = source.wrapping_add(begin);
-                    *register = _mm512_mask_loadu_epi8(*register, mask, from.cast());
-                }
-                begin += apart;
+                let register = _mm512_maskz_loadu_epi8(mask(first), from.cast());
+                // None, if there are no others.
+                let mask = mask(all) & !mask(rows.count * step);
+                let from = source.wrapping_add(begin);
+                let register = _mm512_mask_loadu_epi8(register, mask, from.cast());
+                registers.add(at).write(register);
             }
-            let [first, others @ ..] = &registers;
             let mut indices = self.indices.iter();
             for target in targets.iter().take(pieces) {
-                let mut line = *first;
-                for (register, Indices(indices)) in others.iter().take(len - 1).zip(&mut indices) {
+                let mut line = registers.read();
+                for (at, Indices(indices)) in (1..len).zip(&mut indices) {
                     let indices = _mm512_loadu_epi8(indices.as_ptr().cast());
-                    line = _mm512_permutex2var_epi8(line, indices, *register);
+                    line = _mm512_permutex2var_epi8(line, indices, registers.add(at).read());
                 }
                 if past && bytes == LINE {
                     _mm512_stream_si512(target.cast(), line);
@@ -647,7 +647,7 @@ unsafe fn all_blocks(
             if is_one_pass && past && are_alike(block, len, width) {
                 seams.past(block, next)
             } else {
-                if is_one_pass && !past {
+                if is_one_pass && !past && seams.is_short(block) {
                     seams.through(block);
                 } else {
                     all_rows(&way, block, width, past);
@@ -663,6 +663,7 @@ unsafe fn all_blocks(
 }
 
 /// Whether targets begin the same number of whole units behind their lines.
+#[inline(never)]
 fn are_alike(block: &Deinterleave, len: usize, width: usize) -> bool {
     let begin = |target: &*mut u8| *target as usize % LINE;
     let mut targets = block.targets.iter().take(len).map(begin);

@@ -27,7 +27,7 @@ pub(super) struct Seams<'a> {
     steps: usize,
 }
 
-/// Blocks of so many steps begin with a line of the first target.
+/// Blocks of so many steps had better begin with a line of the first target.
 const LONG: usize = 64;
 
 impl<'a> Seams<'a> {
@@ -37,6 +37,10 @@ impl<'a> Seams<'a> {
         let read = div_ceil(reach.saturating_sub((each - 1) * step + width), step);
         let stored = div_ceil(LINE - each * unit, unit);
         Self { permute, read, stored, last: (0, 0), steps: 0 }
+    }
+
+    pub(super) fn is_short(&self, block: &Deinterleave) -> bool {
+        block.count < LONG * self.permute.layout.rows
     }
 
     /// Takes the rows of a block through the caches.
@@ -52,11 +56,6 @@ impl<'a> Seams<'a> {
         let mut left = Left::new(block);
         // SAFETY: the caller's promise.
         unsafe {
-            if overlaps && block.count >= LONG * each {
-                let lead = self.lead(&left.targets);
-                (permute.run)(permute, left.source, &left.targets, lead.min(1), how);
-                left.skip(lead, step, unit);
-            }
             if (left.count, block.after) != self.last {
                 self.last = (left.count, block.after);
                 self.steps = self.steps(left.count, block.after);
@@ -81,6 +80,7 @@ impl<'a> Seams<'a> {
     ///
     /// # Safety
     /// 1, 2, 3.
+    #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn past(&self, block: &mut Deinterleave, next: &mut NextBlock<'_>) -> bool {
         let &Self { permute, .. } = self;
