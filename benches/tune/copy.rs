@@ -171,7 +171,7 @@ fn prefetch(from: *const u8, to: *mut u8, rules: Rules) {
     let mut rows = Vec::new();
     for (width, len) in [(1, 3), (4, 3), (8, 2)] {
         let mut ways: Vec<Way<'_>> = Vec::new();
-        for distance in [512, 1024, 2048, 4096, 8192] {
+        for distance in [512, 1024, 2048, 4096, 8192, 12288] {
             let run =
                 move || deinterleave(rules.level, from, to, width, len, bytes, Some(distance));
             ways.push((distance.to_string(), Box::new(run)));

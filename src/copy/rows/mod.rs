@@ -18,7 +18,6 @@ use super::tuning::Tuning;
 use super::{signed, usize_of};
 use crate::math::{self, div_rem};
 use crate::parts::{self, Part, Parts, Transfer};
-use core::iter::Peekable;
 use core::ops::Range;
 use core::ptr::null_mut;
 use core::slice::from_mut;
@@ -112,9 +111,9 @@ impl Nest<'_> {
         }
         let Rows { tuning, row, .. } = self.block;
         let mut group = Group::NONE;
-        let mut all = parts.iter().peekable();
+        let mut all = parts.iter();
         self.next_group(&mut group, &mut all);
-        let is_one = all.peek().is_none();
+        let is_one = all.next().is_none();
         let past = tuning.non_temporal.is_some();
         let is_one_deinterleaved = is_one && group.is_deinterleaved(tuning, row);
         if is_one && !is_one_deinterleaved && !past && self.is_one_block() && !self.is_apart() {
@@ -132,7 +131,7 @@ impl Nest<'_> {
                 unsafe { self.copy_group(&mut group, rows) };
                 continue;
             }
-            let mut all = parts.iter().peekable();
+            let mut all = parts.iter();
             while self.next_group(&mut group, &mut all) {
                 // SAFETY: as above.
                 unsafe { self.copy_group(&mut group, rows.clone()) };
@@ -209,11 +208,14 @@ impl Nest<'_> {
     }
 
     /// Makes a group the next pieces that are copied together; whether there are any.
-    fn next_group(&self, group: &mut Group, parts: &mut Peekable<parts::Iter<'_>>) -> bool {
+    fn next_group(&self, group: &mut Group, parts: &mut parts::Iter<'_>) -> bool {
         group.clear();
         let kernels = self.block.tuning.kernels;
-        let mut is_next = |part: &Part| group.push_if_joined(self.block.run(part), kernels);
-        while parts.next_if(&mut is_next).is_some() {}
+        let mut after = parts.clone();
+        while after.next().is_some_and(|part| group.push_if_joined(self.block.run(&part), kernels))
+        {
+            *parts = after.clone();
+        }
         !group.runs().is_empty()
     }
 
