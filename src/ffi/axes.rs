@@ -28,10 +28,11 @@ impl Axes {
     pub(super) fn take(&mut self, geometry: &Geometry<'_>, input: &[i64]) {
         let (outer, inner) = geometry.around_axis(input);
         let (rank, first) = (self.rank, self.entries.as_mut_ptr().cast());
+        let (outers, inners) = (outer.len(), inner.len());
         // SAFETY: an input has at most `MAX_RANK` axes, of which all or all but one are taken.
         unsafe {
-            words(outer.as_ptr(), first, &outer.len());
-            words(inner.as_ptr(), first.add(rank - inner.len()), &inner.len());
+            words(outer.as_ptr(), first, &raw const outers);
+            words(inner.as_ptr(), first.add(rank - inners), &raw const inners);
         }
     }
 
@@ -79,20 +80,20 @@ impl Axes {
     #[inline(always)]
     pub(super) unsafe fn write(&self, array: *mut i64) {
         // SAFETY: as many entries are there on both sides.
-        unsafe { words(self.entries.as_ptr().cast(), array, &self.rank) }
+        unsafe { words(self.entries.as_ptr().cast(), array, &raw const self.rank) }
     }
 }
 
 /// Copies a few words.
 ///
 /// # Safety
-/// As [`core::ptr::copy_nonoverlapping`].
+/// As [`core::ptr::copy_nonoverlapping`]; `count` must be readable.
 #[inline(always)]
-unsafe fn words(source: *const i64, target: *mut i64, count: &usize) {
+unsafe fn words(source: *const i64, target: *mut i64, count: *const usize) {
     let mut at = 0;
-    // SAFETY: borrowed. It is read again each time, or the compiler makes more of these few words than
+    // SAFETY: the caller's. It is read again each time, or the compiler makes more of these few words than
     // they are: a call of `memcpy`, or a loop that is unrolled.
-    while at < unsafe { (&raw const *count).read_volatile() } {
+    while at < unsafe { count.read_volatile() } {
         // SAFETY: below the count.
         unsafe { target.add(at).write(source.add(at).read()) };
         at += 1;
