@@ -328,6 +328,8 @@ impl Pool {
             parallel_for: Some(parallel_for),
             pool: ptr::from_mut(self).cast(),
             max_tasks: 0,
+            // Not that outputs are read next: whole runs of boxes of 20 MiB were slower by it with one thread
+            // (0.90 for 0.77), if faster with two (0.75 for 0.84), and how many there are is not told.
             flags: 0,
         }
     }
