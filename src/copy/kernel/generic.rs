@@ -293,7 +293,7 @@ macro_rules! table {
 pub(super) use table;
 
 const fn by_unit<const W: usize>() -> Turns {
-    Turns { line: by_units::<W>, few: by_units::<W> }
+    Turns { squares: None, few: by_units::<W> }
 }
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
