@@ -52,7 +52,7 @@ pub(super) struct Columns<T> {
 }
 
 /// The most targets of a transpose at a time.
-const MOST: usize = 512;
+const MOST: usize = 256;
 /// Bytes that each target gets of rows that are transposed together, where there are more.
 const BLOCK: usize = 64 * LINE;
 /// Sizes of the scratch.
@@ -128,19 +128,20 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// As [`Columns::copy`].
     unsafe fn transpose(&self, tuning: Tuning) {
         let &Self { rows, unit, .. } = self;
+        let through = tuning.through_caches();
         let conflicts = tuning.scattered.is_some() || self.conflicts();
+        let head = if conflicts { self.rows_to_line() } else { Some(0) };
+        // Where targets begin elsewhere in their lines, and the caches would do, the way by the scratch is no gain.
+        let tuning = if head.is_none() { tuning.for_long_runs() } else { tuning };
+        let conflicts = conflicts && (head.is_some() || tuning.scattered.is_some());
         let transpose_rows = match scratch(unit, conflicts) {
             LARGE => Self::with_scratch::<LARGE>,
             MIDDLE => Self::with_scratch::<MIDDLE>,
             _ => Self::with_scratch::<SMALLEST>,
         };
-        let through = tuning.through_caches();
-        let head = if tuning.scattered.is_some() { self.rows_to_line() } else { Some(0) };
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
-                // Where the caches would do, the way by the scratch is no gain.
-                let tuning = tuning.for_long_runs();
                 return transpose_rows(self, 0..rows, conflicts, tuning);
             };
             if head > 0 {
@@ -348,7 +349,7 @@ mod tests {
     fn more_columns_than_at_a_time_and_many_lines_of_rows() {
         let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
         for unit in [1, 2, 4, 8, 16] {
-            for rows in [1, 4 * LINE / unit, 5 * LINE / unit - 1, 9 * LINE / unit + 1] {
+            for rows in [1, 8 * LINE / unit, 5 * LINE / unit - 1, 9 * LINE / unit + 1] {
                 for columns in [MOST - 1, MOST, MOST + 1, 2 * MOST + 17] {
                     for variant in 0..12 {
                         check(&memory, unit, rows, columns, variant);
