@@ -12,7 +12,7 @@ macro_rules! level {
         use $crate::copy::kernel::{
             combine::LINE,
             generic, merge, stream,
-            transpose::{self, Block, Turns},
+            transpose::{self, Block, Squares, Turns},
             vector::Vector,
             NonTemporal, Stream,
         };
@@ -36,12 +36,17 @@ macro_rules! level {
             unsafe { merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn) };
         }
         #[$feature]
-        unsafe fn turn<const W: usize, const N: usize, const TAKES: bool>(block: &Block<'_>) {
+        unsafe fn squares<const W: usize, const N: usize>(squares: &Squares<'_>) {
             // SAFETY: that of the loop.
-            unsafe { transpose::by_vectors::<V, LINE_PARTS, W, N, TAKES>(block) };
+            unsafe { transpose::by_squares::<V, LINE_PARTS, W, N>(squares) };
+        }
+        #[$feature]
+        unsafe fn few<const W: usize, const N: usize>(block: &Block<'_>) {
+            // SAFETY: that of the loop.
+            unsafe { transpose::by_vectors::<V, W, N>(block) };
         }
         const fn turns<const W: usize, const N: usize>() -> Turns {
-            Turns { line: turn::<W, N, true>, few: turn::<W, N, false> }
+            Turns { squares: Some(squares::<W, N>), few: few::<W, N> }
         }
         #[$feature]
         #[inline(never)]

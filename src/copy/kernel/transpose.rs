@@ -1,15 +1,16 @@
 //! Transposes: contiguous units of many rows become contiguous rows of their own.
 //!
-//! The idea: a block is a line of columns by a few lines of rows. 16 bytes by as many rows as a line
-//! has room for are transposed in registers; each lane holds other rows, so that nothing moves from
-//! lane to lane; and each line of a target is stored whole, next to its neighbours.
+//! The idea: a line of columns by as many rows is a square. Each lane of a register takes 16 bytes of
+//! other rows, so that nothing moves from lane to lane, and each line of a target is stored whole.
 //!
-//! The trick: rows are often a power of two apart, and then their lines are all in a few sets of the
-//! first-level cache, which does not hold them until all of their columns are taken. So each line is
-//! taken at once, to a scratch where they lie one behind the other.
+//! The trick: rows, and targets, are often a power of two apart, and then all lines of a column are in a
+//! few sets of each cache and on one channel of the memory. So some squares, one below the other, are
+//! taken together, each a line further along than the one above: neighbours in time are in other sets,
+//! and yet targets get their lines in order. They go by way of a scratch, for the first-level cache does
+//! not hold a line until all of its columns are taken.
 //!
 //! Targets that begin within a line, each elsewhere, and go past the caches get their blocks by way of
-//! the scratch: the rows before a block's own are transposed once more, so that what a target's line
+//! the scratch too: the rows before a block's own are transposed once more, so that what a target's line
 //! still lacks is there, in front.
 //!
 //! # Safety
@@ -24,9 +25,11 @@ use super::combine::LINE;
 use super::generic;
 use super::vector::{load_rows, transposed, Vector};
 use super::NonTemporal;
+use crate::math::{self, div_rem};
 use core::arch::asm;
 use core::mem::MaybeUninit;
-use core::ptr::null_mut;
+use core::ops::Range;
+use core::ptr::{null, null_mut};
 
 /// A matrix of `rows` rows, `step` bytes apart (backwards: wrapped), of a contiguous unit of `width`
 /// bytes for each target: target `i` gets unit `i` of every row, one behind the other.
@@ -39,14 +42,20 @@ pub(crate) struct Transpose<'a> {
     pub targets: &'a [*mut u8],
     /// For whole lines of the targets, if they are to go past the caches.
     pub non_temporal: Option<&'a NonTemporal>,
-    /// Room for a [`Scratch`] of this width, aligned as it is.
+    /// Whether lines of targets, or of the rows, meet in a few sets of the caches: always past them.
+    pub conflicts: bool,
+    /// Room for a [`Scratch`] of as many bytes as they take, aligned as it is.
     pub scratch: *mut u8,
 }
 
-/// Lines of each target that a block makes: neighbours that are stored together.
+/// So many lines of a target, side by side, are on all channels of the memory. Zen 5, stores past the
+/// caches to targets 8 KiB apart, share of the flat copy: of 64 bytes .30, of 128 .60, of 256 .97.
 const LINES: usize = 4;
+/// How many squares ahead the input is prefetched, and where targets go past the caches.
+const AHEAD: usize = 2;
+const AHEAD_PAST: usize = 4;
 
-/// Room for a block of units of `BYTES / 64` units a column.
+/// Room for some squares of units.
 #[repr(align(64))]
 #[allow(dead_code)] // used by its address
 pub(crate) struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
@@ -55,13 +64,46 @@ impl<const BYTES: usize> Scratch<BYTES> {
     pub(crate) const NEW: Self = Self([const { MaybeUninit::uninit() }; BYTES]);
 }
 
-/// Bytes of the scratch for units of `width` bytes: a line for each row of a block.
-pub(crate) const fn scratch(width: usize) -> usize {
+/// Bytes of the scratch for units of `width` bytes: a line for each row.
+pub(crate) const fn scratch(width: usize, conflicts: bool) -> usize {
     match width {
-        1 => LINES * LINE * LINE,
+        1 => lines(width, conflicts) * LINE * LINE,
         2 => LINES * LINE * LINE / 2,
         _ => LINES * LINE * LINE / 4,
     }
+}
+
+/// How many lines targets get at a time: of bytes but one, for that fills the scratch.
+const fn lines(width: usize, conflicts: bool) -> usize {
+    if width > 1 || conflicts {
+        LINES
+    } else {
+        1
+    }
+}
+
+/// A line of columns of as many rows.
+#[derive(Clone, Copy)]
+pub(super) struct Square {
+    source: *const u8,
+    /// Where a line of each row is prefetched: any address.
+    soon: *const u8,
+    /// The first of a line of them, and where in them the rows go to.
+    targets: *const *mut u8,
+    at: usize,
+}
+
+/// Squares that are taken together, up to [`LINES`].
+#[derive(Clone, Copy)]
+pub(super) struct Squares<'a> {
+    each: &'a [Square],
+    /// Whether they are read by turns.
+    by_turns: bool,
+    step: usize,
+    /// Whether lines go past the caches: targets are aligned to one.
+    past: bool,
+    /// Room for as many.
+    scratch: *mut u8,
 }
 
 /// Some rows of up to a line of columns.
@@ -73,10 +115,6 @@ pub(super) struct Block<'a> {
     targets: &'a [*mut u8],
     /// Where in the targets they go to.
     at: usize,
-    /// Whether whole lines go past the caches: targets are aligned to one.
-    past: bool,
-    /// Room for a line of each row.
-    scratch: *mut u8,
     /// Where a line of each row is prefetched, if it is: any address.
     soon: Option<*const u8>,
 }
@@ -84,9 +122,9 @@ pub(super) struct Block<'a> {
 /// The loops of a level for units of a width.
 #[derive(Clone, Copy)]
 pub(super) struct Turns {
-    /// For a line of columns, by way of the scratch.
-    pub line: unsafe fn(&Block<'_>),
-    /// For fewer columns, straight from the source.
+    /// For squares, where there are registers for it.
+    pub squares: Option<unsafe fn(&Squares<'_>)>,
+    /// For fewer rows or columns, straight from the source.
     pub few: unsafe fn(&Block<'_>),
 }
 
@@ -98,7 +136,7 @@ pub(super) unsafe fn transpose(turns: &Turns, matrix: &Transpose<'_>) {
     unsafe {
         match matrix.non_temporal {
             Some(stores) if matrix.targets.iter().any(is_off) => by_scratch(turns, stores, matrix),
-            _ => by_blocks(turns, matrix),
+            _ => by_bands(turns, matrix),
         }
     }
 }
@@ -110,35 +148,103 @@ fn side(width: usize) -> usize {
 
 /// # Safety
 /// As [`transpose`].
-unsafe fn by_blocks(turns: &Turns, matrix: &Transpose<'_>) {
-    let &Transpose { source, step, rows, width, targets, scratch, .. } = matrix;
-    let (side, columns) = (side(width), targets.len());
-    let (mut row, mut first) = (0, source);
+unsafe fn by_bands(turns: &Turns, matrix: &Transpose<'_>) {
+    let &Transpose { rows, width, targets, .. } = matrix;
+    let (side, past) = (side(width), matrix.non_temporal.is_some());
+    let turn = turns.squares.filter(|_| targets.len() >= side && rows >= side);
+    let mut row = 0;
     while row < rows {
-        let band = band(rows - row, LINES, side);
-        let mut done = 0;
-        while done < columns {
-            // No fewer than 16 bytes of columns, or it takes them unit by unit.
-            let begin = done.min(columns.saturating_sub(side / 4));
-            let some = targets.get(begin..).unwrap_or_default();
-            let some = some.get(..side).unwrap_or(some);
-            let block = Block {
-                source: first.wrapping_add(begin * width),
-                step,
-                rows: band,
-                targets: some,
-                at: row * width,
-                past: matrix.non_temporal.is_some(),
-                scratch,
-                soon: Some(soon(matrix, first, band, begin)).filter(|_| some.len() == side),
+        let left = rows - row;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let Some(turn) = turn else {
+                let band = band(left, LINES, side);
+                few(turns, matrix, row..row + band, 0);
+                row += band;
+                continue;
             };
-            let turn = if some.len() == side { turns.line } else { turns.few };
-            // SAFETY: the caller's promise.
-            unsafe { turn(&block) };
-            done = begin + some.len();
+            let lines = div_rem(left, side).0.min(MOST_LINES);
+            if lines == 0 {
+                // What makes no line is taken together with rows that have been taken.
+                return by_lines(turns, turn, matrix, rows - side..rows, false);
+            }
+            by_lines(turns, turn, matrix, row..row + lines * side, past);
+            row += lines * side;
         }
-        row += band;
-        first = first.wrapping_add(step.wrapping_mul(band));
+    }
+}
+
+/// After so many lines of each target follow the columns that make no line.
+const MOST_LINES: usize = 4 * LINES;
+
+/// Rows that make whole lines: their squares, and then the columns that make none.
+///
+/// # Safety
+/// As [`transpose`].
+unsafe fn by_lines(
+    turns: &Turns,
+    turn: unsafe fn(&Squares<'_>),
+    matrix: &Transpose<'_>,
+    rows: Range<usize>,
+    past: bool,
+) {
+    let &Transpose { source, step, width, targets, conflicts, scratch, .. } = matrix;
+    let side = side(width);
+    let whole = div_rem(targets.len(), side).0;
+    let around = |square: usize| if square < whole { square } else { div_rem(square, whole).1 };
+    let ahead = if past { AHEAD_PAST } else { AHEAD };
+    let none = Square { source, soon: source, targets: null(), at: 0 };
+    let mut each = [none; LINES];
+    for band in math::parts(rows.clone(), lines(width, conflicts) * side) {
+        let first = source.wrapping_add(step.wrapping_mul(band.start));
+        let next = source.wrapping_add(step.wrapping_mul(band.end));
+        let lines = div_rem(band.len(), side).0;
+        for done in 0..whole {
+            let begin = if done + ahead < whole { first } else { next };
+            for (line, slot) in each.iter_mut().enumerate().take(lines) {
+                let below = step.wrapping_mul(line * side);
+                let square = around(done + if conflicts { line } else { 0 });
+                *slot = Square {
+                    source: first.wrapping_add(below).wrapping_add(square * LINE),
+                    soon: begin.wrapping_add(below).wrapping_add(around(square + ahead) * LINE),
+                    targets: targets.as_ptr().wrapping_add(square * side),
+                    at: (band.start + line * side) * width,
+                };
+            }
+            let each = each.get(..lines).unwrap_or_default();
+            // SAFETY: the caller's promise; there is room for so many.
+            unsafe { turn(&Squares { each, by_turns: conflicts, step, past, scratch }) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { few(turns, matrix, rows, whole * side) };
+}
+
+/// Some rows of all columns from one on.
+///
+/// # Safety
+/// As [`transpose`].
+unsafe fn few(turns: &Turns, matrix: &Transpose<'_>, rows: Range<usize>, from: usize) {
+    let &Transpose { source, step, width, targets, .. } = matrix;
+    let (side, columns) = (side(width), targets.len());
+    let mut done = from;
+    while done < columns {
+        // No fewer than 16 bytes of columns, or it takes them unit by unit.
+        let begin = done.min(columns.saturating_sub(side / 4));
+        let some = targets.get(begin..).unwrap_or_default();
+        let some = some.get(..side).unwrap_or(some);
+        let row = source.wrapping_add(step.wrapping_mul(rows.start));
+        let block = Block {
+            source: row.wrapping_add(begin * width),
+            step,
+            rows: rows.len(),
+            targets: some,
+            at: rows.start * width,
+            soon: None,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { (turns.few)(&block) };
+        done = begin + some.len();
     }
 }
 
@@ -172,7 +278,7 @@ const MOST: usize = 32;
 unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>) {
     let &Transpose { source, step, rows, width, targets, scratch, .. } = matrix;
     let side = side(width);
-    let most = (self::scratch(width) / PITCH).min(side).max(1);
+    let most = (self::scratch(width, true) / PITCH).min(side).max(1);
     let mut lines = [null_mut(); MOST];
     for (line, at) in lines.iter_mut().zip((0..).step_by(PITCH)) {
         *line = scratch.wrapping_add(at);
@@ -191,8 +297,6 @@ unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>
                 rows: front + band,
                 targets: lines.get(..targets.len()).unwrap_or_default(),
                 at: LINE - front * width,
-                past: false,
-                scratch,
                 soon: begins_line.then(|| above(soon(matrix, first, band, column))),
             };
             // SAFETY: the caller's promise; the scratch has room for so many columns.
@@ -244,57 +348,63 @@ unsafe fn stream(
     }
 }
 
-/// Transposes a block of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line;
-/// by way of the scratch, if it is a line of columns, or not.
+/// Transposes squares of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line.
 ///
 /// # Safety
 /// 1, 2; 3 if past the caches.
 #[inline(always)]
-pub(super) unsafe fn by_vectors<
-    V: Vector,
-    const P: usize,
-    const W: usize,
-    const N: usize,
-    const TAKES: bool,
->(
-    block: &Block<'_>,
+pub(super) unsafe fn by_squares<V: Vector, const P: usize, const W: usize, const N: usize>(
+    squares: &Squares<'_>,
 ) {
-    let &Block { source, step, rows, targets, at, past, scratch, .. } = block;
-    let (side, tile_rows, columns) = (LINE / W, V::LANES * N, targets.len());
+    let &Squares { each, by_turns, step, past, scratch } = squares;
+    let places = (0..).step_by(LINE / W * LINE);
+    // SAFETY: the caller's promise; there is room for so many.
+    unsafe {
+        if let Some(all) = each.first_chunk::<LINES>().filter(|_| by_turns) {
+            take_lines::<V, P, W, LINES>(all, step, scratch);
+        } else {
+            for (square, at) in each.iter().zip(places.clone()) {
+                take_lines::<V, P, W, 1>(&[*square], step, scratch.wrapping_add(at));
+            }
+        }
+        // Some columns of each: what targets get side by side is then not far apart in time.
+        for column in (0..LINE / W).step_by(N) {
+            for (square, at) in each.iter().zip(places.clone()) {
+                let targets = &*square.targets.add(column).cast::<[*mut u8; N]>();
+                let taken = scratch.wrapping_add(at + column * W);
+                put_lines::<V, P, N>(taken, LINE, targets, square.at, past);
+            }
+        }
+    }
+}
+
+/// Transposes a block of units of `W` bytes, of which `N` make 16, by vectors, straight from the source.
+///
+/// # Safety
+/// 1, 2.
+#[inline(always)]
+pub(super) unsafe fn by_vectors<V: Vector, const W: usize, const N: usize>(block: &Block<'_>) {
+    let &Block { source, step, rows, targets, at, .. } = block;
+    let (tile_rows, columns) = (V::LANES * N, targets.len());
     if rows < tile_rows || columns < N {
         // SAFETY: the caller's promise.
         return unsafe { by_units::<W>(block) };
     }
-    let (first, step) = if TAKES {
-        // SAFETY: the caller's promise.
-        unsafe { take_lines::<V, P>(block) };
-        (scratch.cast_const(), LINE)
-    } else {
-        if let Some(mut soon) = block.soon {
-            for _ in 0..rows {
-                V::prefetch(soon);
-                soon = soon.wrapping_add(step);
-            }
+    if let Some(mut soon) = block.soon {
+        for _ in 0..rows {
+            V::prefetch(soon);
+            soon = soon.wrapping_add(step);
         }
-        // Or compilers keep a pointer to each row of each tile, most of them in memory.
-        (source, opaque(step))
-    };
-    let whole = rows / side * side;
+    }
+    // Or compilers keep a pointer to each row of each tile, most of them in memory.
+    let step = opaque(step);
     for column in (0..columns).step_by(N) {
         // The last ones, each way, lie partly over those before.
         let column = column.min(columns - N);
         let Some(targets) = targets.get(column..).and_then(<[_]>::first_chunk::<N>) else { return };
-        let first = first.wrapping_add(column * W);
-        for row in (0..whole).step_by(side) {
-            let tile = first.wrapping_add(step.wrapping_mul(row));
-            // SAFETY: the caller's promise.
-            unsafe {
-                put_lines::<V, P, N>(tile, step, targets, at + row * W, past);
-            }
-        }
-        for row in (whole..rows).step_by(tile_rows) {
+        for row in (0..rows).step_by(tile_rows) {
             let row = row.min(rows - tile_rows);
-            let tile = first.wrapping_add(step.wrapping_mul(row));
+            let tile = source.wrapping_add(column * W).wrapping_add(step.wrapping_mul(row));
             // SAFETY: the caller's promise.
             unsafe {
                 for (target, units) in targets.iter().zip(transposed(load_rows::<V, N>(tile, step)))
@@ -356,26 +466,33 @@ unsafe fn put_each<V: Vector, const P: usize, const N: usize>(
     }
 }
 
-/// Puts a line of each row on the scratch, and prefetches as many.
+/// Puts the lines of squares on the scratch, a row of each by turns, and prefetches as many.
 ///
 /// # Safety
 /// 1, 2; there must be room for them.
 #[inline(always)]
-unsafe fn take_lines<V: Vector, const P: usize>(block: &Block<'_>) {
-    let &Block { source, step, rows, scratch, soon, .. } = block;
-    let (mut from, mut to, mut soon) = (source, scratch, soon.unwrap_or(source));
+unsafe fn take_lines<V: Vector, const P: usize, const W: usize, const T: usize>(
+    squares: &[Square; T],
+    step: usize,
+    scratch: *mut u8,
+) {
+    // Or compilers write all of it out.
+    let rows = opaque(LINE / W);
+    let (mut offset, mut to) = (0usize, scratch);
     for _ in 0..rows {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut line = [V::zero(); P];
-            for (part, at) in line.iter_mut().zip((0..).step_by(V::BYTES)) {
-                *part = V::load(from.wrapping_add(at));
+        for (square, place) in squares.iter().zip((0..).step_by(LINE / W * LINE)) {
+            let from = square.source.wrapping_add(offset);
+            // SAFETY: the caller's promise.
+            unsafe {
+                let mut line = [V::zero(); P];
+                for (part, at) in line.iter_mut().zip((0..).step_by(V::BYTES)) {
+                    *part = V::load(from.wrapping_add(at));
+                }
+                V::prefetch(square.soon.wrapping_add(offset));
+                V::put::<P, false>(line, to.wrapping_add(place));
             }
-            V::prefetch(soon);
-            V::put::<P, false>(line, to);
         }
-        from = from.wrapping_add(step);
-        soon = soon.wrapping_add(step);
+        offset = offset.wrapping_add(step);
         to = to.wrapping_add(LINE);
     }
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::inline_always)]
 
 use super::super::level::level;
+use super::super::transpose::Turns;
 use super::super::vector::{Vector, LANE};
 use super::super::Kernels;
 use core::arch::x86_64::{
@@ -18,9 +19,24 @@ use core::arch::x86_64::{
 /// For CPUs with AVX-512 F, BW and VL, and only for those.
 pub(in super::super) static AVX512: Kernels = TABLE;
 
-/// What moves 32 bytes at a time is that of AVX2.
-pub(super) const TABLE: Kernels =
-    Kernels { pack: NARROW.pack, picks: NARROW.picks, gather: NARROW.gather, ..WIDE };
+/// What moves 32 bytes at a time is that of AVX2, and so is what few rows are enough for.
+pub(super) const TABLE: Kernels = Kernels {
+    pack: NARROW.pack,
+    picks: NARROW.picks,
+    gather: NARROW.gather,
+    transpose: {
+        let [one, two, four, eight, sixteen] = WIDE.transpose;
+        let [one_few, two_few, four_few, eight_few, sixteen_few] = NARROW.transpose;
+        [
+            Turns { few: one_few.few, ..one },
+            Turns { few: two_few.few, ..two },
+            Turns { few: four_few.few, ..four },
+            Turns { few: eight_few.few, ..eight },
+            Turns { few: sixteen_few.few, ..sixteen },
+        ]
+    },
+    ..WIDE
+};
 
 use super::avx2::TABLE as NARROW;
 
