@@ -13,12 +13,15 @@
 
 use super::super::combine::LINE;
 use super::super::{Deinterleave, NextBlock};
-use super::permute::{Few, How, Layout, Permute, MOST_PIECES};
+use super::permute::{loops, Few, How, Layout, Loop, Permute, Streams};
 use crate::math::{div_ceil, div_rem};
 
 /// How blocks are taken.
 pub(super) struct Seams<'a> {
     permute: &'a Permute<'a>,
+    run: Loop,
+    /// Bytes of a run.
+    unit: usize,
     /// Rows that a step reads behind its own, and such that it stores to.
     read: usize,
     stored: usize,
@@ -27,18 +30,21 @@ pub(super) struct Seams<'a> {
     steps: usize,
 }
 
-/// Blocks of so many steps had better begin with a line of the first target.
+/// Blocks of fewer steps are short.
 const LONG: usize = 64;
 
 impl<'a> Seams<'a> {
-    pub(super) fn new(permute: &'a Permute<'a>) -> Self {
-        let Layout { unit, width, step, rows: each, registers, apart, .. } = permute.layout;
-        let reach = (registers - 1) * apart + LINE;
-        let read = div_ceil(reach.saturating_sub((each - 1) * step + width), step);
-        let stored = div_ceil(LINE - each * unit, unit);
-        Self { permute, read, stored, last: (0, 0), steps: 0 }
+    pub(super) fn new(permute: &'a Permute<'a>) -> Option<Self> {
+        let Layout { pieces, width, step, rows: each, registers, .. } = permute.layout;
+        let [unit, ..] = permute.units;
+        let own = (each - 1) * step + width;
+        let read = div_ceil(permute.layout.reach().saturating_sub(own), step);
+        let stored = div_ceil(LINE.saturating_sub(each * unit), unit);
+        let run = loops(pieces, registers, 1)?;
+        Some(Self { permute, run, unit, read, stored, last: (0, 0), steps: 0 })
     }
 
+    /// Whether a block is so short that it had better not begin with a line of its first target.
     pub(super) fn is_short(&self, block: &Deinterleave) -> bool {
         block.count < LONG * self.permute.layout.rows
     }
@@ -49,29 +55,43 @@ impl<'a> Seams<'a> {
     /// 1, 2.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn through(&mut self, block: &Deinterleave) {
-        let &mut Self { permute, read, stored, .. } = self;
-        let Layout { step, unit, rows: each, .. } = permute.layout;
+        let &mut Self { permute, unit, read, stored, .. } = self;
+        let Layout { step, rows: each, .. } = permute.layout;
         let how = How { ahead: 0, past: false };
-        let overlaps = read + stored == 0 && block.count >= each;
         let mut left = Left::new(block);
+        if (block.count, block.after) != self.last {
+            self.last = (block.count, block.after);
+            self.steps = self.steps(block.count, block.after);
+        }
         // SAFETY: the caller's promise.
         unsafe {
-            if (left.count, block.after) != self.last {
-                self.last = (left.count, block.after);
-                self.steps = self.steps(left.count, block.after);
-            }
-            (permute.run)(permute, left.source, &left.targets, self.steps, how);
-            left.skip(self.steps * each, step, unit);
-            if left.count > 0 && overlaps {
+            self.take(&mut left, self.steps, how);
+            if left.count > 0 && read + stored == 0 && block.count >= each {
                 left.back(each - left.count, step, unit);
-                return (permute.run)(permute, left.source, &left.targets, 1, how);
+                return self.take(&mut left, 1, how);
             }
             while left.count > 0 {
                 let few = each.min(left.count);
-                permute.masked(left.few(few), Few::NONE, &left.targets, false);
-                left.skip(few, step, unit);
+                let some = left.few(few);
+                permute.masked(some, Few::NONE, &mut left.streams, false);
+                left.skip(few, step);
             }
         }
+    }
+
+    /// Takes steps.
+    ///
+    /// # Safety
+    /// 1, 2; 3 if past the caches.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn take(&self, left: &mut Left, steps: usize, how: How) {
+        let Layout { step, rows: each, .. } = self.permute.layout;
+        // SAFETY: the caller's promise.
+        unsafe {
+            left.streams.join();
+            (self.run)(self.permute, left.source, &mut left.streams, steps, how);
+        }
+        left.skip(steps * each, step);
     }
 
     /// Takes the rows of a block past the caches, and of those after it whose targets go on. Makes the
@@ -83,52 +103,47 @@ impl<'a> Seams<'a> {
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn past(&self, block: &mut Deinterleave, next: &mut NextBlock<'_>) -> bool {
-        let &Self { permute, .. } = self;
-        let Layout { pieces, unit, step, rows: each, .. } = permute.layout;
+        let &Self { permute, unit, .. } = self;
+        let Layout { pieces, step, rows: each, .. } = permute.layout;
         let how = How { ahead: block.prefetch, past: true };
         let mut left = Left::new(block);
         // SAFETY: the caller's promise.
         unsafe {
-            let lead = self.lead(&left.targets).min(left.count);
+            let [first, ..] = left.streams.targets;
+            let lead = div_rem((first as usize).wrapping_neg() % LINE, unit).0.min(left.count);
             if lead > 0 {
-                permute.masked(left.few(lead), Few::NONE, &left.targets, false);
-                left.skip(lead, step, unit);
+                let some = left.few(lead);
+                permute.masked(some, Few::NONE, &mut left.streams, false);
+                left.skip(lead, step);
             }
             loop {
                 let steps = self.steps(left.count, block.after);
-                (permute.run)(permute, left.source, &left.targets, steps, how);
-                left.skip(steps * each, step, unit);
+                self.take(&mut left, steps, how);
                 while left.count >= each {
-                    permute.masked(left.few(each), Few::NONE, &left.targets, true);
-                    left.skip(each, step, unit);
+                    let some = left.few(each);
+                    permute.masked(some, Few::NONE, &mut left.streams, true);
+                    left.skip(each, step);
                 }
                 let done = block.count;
                 let is_another = next(block, done);
                 let more = if left.count > 0 { each - left.count } else { 0 };
-                let ends = left.targets.iter().map(|target| target.wrapping_add(left.count * unit));
+                let ahead = left.count * unit;
+                let ends = left.streams.targets.iter().map(|target| target.wrapping_add(ahead));
                 let goes_on = is_another
                     && block.count >= more
                     && ends.zip(&block.targets).take(pieces).all(|(end, target)| end == *target);
                 let others = Few { source: block.source, count: if goes_on { more } else { 0 } };
                 if left.count > 0 {
-                    permute.masked(left.few(left.count), others, &left.targets, goes_on);
+                    let rest = left.few(left.count);
+                    permute.masked(rest, others, &mut left.streams, goes_on);
                 }
                 if !goes_on {
                     return is_another;
                 }
-                left = Left::new(block);
-                left.skip(more, step, unit);
+                let Left { streams, .. } = left;
+                left = Left { streams, source: block.source, count: block.count };
+                left.skip(more, step);
             }
-        }
-    }
-
-    /// Rows up to where the first target begins a line, if steps fill lines.
-    fn lead(&self, targets: &[*mut u8; MOST_PIECES]) -> usize {
-        let Layout { unit, rows: each, .. } = self.permute.layout;
-        let [first, ..] = targets;
-        match div_rem((*first as usize).wrapping_neg() % LINE, unit) {
-            (lead, 0) if each * unit == LINE => lead,
-            _ => 0,
         }
     }
 
@@ -145,29 +160,31 @@ impl<'a> Seams<'a> {
 struct Left {
     source: *const u8,
     count: usize,
-    targets: [*mut u8; MOST_PIECES],
+    streams: Streams,
 }
 
 impl Left {
     fn new(block: &Deinterleave) -> Self {
         let &Deinterleave { source, count, ref targets, .. } = block;
-        let [first, second, third, fourth, fifth, ..] = *targets;
-        Self { source, count, targets: [first, second, third, fourth, fifth] }
+        let mut streams = Streams { groups: 1, ..Streams::NONE };
+        for (slot, target) in streams.targets.iter_mut().zip(targets) {
+            *slot = *target;
+        }
+        Self { source, count, streams }
     }
 
     fn few(&self, count: usize) -> Few {
         Few { source: self.source, count }
     }
 
-    fn skip(&mut self, rows: usize, step: usize, unit: usize) {
+    fn skip(&mut self, rows: usize, step: usize) {
         self.source = self.source.wrapping_add(rows * step);
         self.count -= rows;
-        self.targets = self.targets.map(|target| target.wrapping_add(rows * unit));
     }
 
     fn back(&mut self, rows: usize, step: usize, unit: usize) {
         self.source = self.source.wrapping_sub(rows * step);
         self.count += rows;
-        self.targets = self.targets.map(|target| target.wrapping_sub(rows * unit));
+        self.streams.targets = self.streams.targets.map(|target| target.wrapping_sub(rows * unit));
     }
 }

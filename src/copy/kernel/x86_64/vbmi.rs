@@ -32,7 +32,7 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 const TABLE: Kernels = Kernels {
     deinterleave_lines: Some(deinterleave),
     longest: permute::LONGEST,
-    permutes: permute::fits,
+    permutes: |len, width, _| permute::fits(len, width),
     interleave: weave::interleave,
     row_major: Some(row_major),
     picks: Some(PICKS),
