@@ -44,6 +44,8 @@ use core::ptr::null_mut;
 /// The longest runs: of longer ones, a line is no more than a copy or two.
 pub(super) const LONGEST: usize = LINE / 2;
 pub(super) const MOST_PIECES: usize = 5;
+/// Of more, registers are not loaded by lanes.
+const MOST_BY_LANES: usize = 4;
 const MOST_REGISTERS: usize = 5;
 /// Registers that may hold indices.
 const MOST_INDICES: usize = 21;
@@ -87,6 +89,9 @@ impl Layout {
             }
         }
         for lanes in [1, 2, 4] {
+            if lanes > 1 && pieces > MOST_BY_LANES {
+                break;
+            }
             let Some(rest) = (LINE / lanes).checked_sub(width) else { break };
             let each = div_rem(rest, step).0 + 1;
             for registers in 2..=most {
@@ -143,8 +148,9 @@ pub(super) struct Permute<'a> {
 }
 
 /// Where groups of pieces come from and go to.
-struct Streams {
+pub(super) struct Streams {
     groups: usize,
+    run: Option<Loop>,
     /// Bytes from a row's begin to each group.
     offsets: [usize; MOST_STREAMS],
     /// Where all of their pieces go.
@@ -154,7 +160,7 @@ struct Streams {
 
 impl Streams {
     const NONE: Self =
-        Self { groups: 0, offsets: [0; MOST_STREAMS], targets: [null_mut(); MOST_STREAMS] };
+        Self { groups: 0, run: None, offsets: [0; MOST_STREAMS], targets: [null_mut(); MOST_STREAMS] };
 
     /// Makes one store of what may have been stored piece by piece: to be loaded at once, that would have
     /// to be in the cache, behind all stores before it.
@@ -259,7 +265,7 @@ impl<'a> Permute<'a> {
         // SAFETY: the caller's promise, and the numbers above.
         unsafe {
             streams.join();
-            match loops(pieces, self.layout.registers, streams.groups) {
+            match streams.run {
                 Some(run) => run(self, source, streams, count, how),
                 None => count = 0,
             }
@@ -367,30 +373,22 @@ unsafe fn fill(indices: &mut [Indices], offset: usize, unit: usize, layout: &Lay
 }
 
 /// The loop for so many pieces and registers, and groups at a time.
-fn loops(pieces: usize, registers: usize, groups: usize) -> Option<Loop> {
+fn loops(layout: &Layout, groups: usize) -> Option<Loop> {
     const fn all<const N: usize, const G: usize>() -> [Loop; MOST_REGISTERS - 1] {
         [steps::<N, 2, G>, steps::<N, 3, G>, steps::<N, 4, G>, steps::<N, 5, G>]
     }
-    static TWO: [Loop; 4] = all::<2, 1>();
-    static THREE: [Loop; 4] = all::<3, 1>();
-    static FOUR: [Loop; 4] = all::<4, 1>();
-    static FIVE: [Loop; 4] = all::<5, 1>();
-    static SIX: [Loop; 4] = all::<3, 2>();
-    static EIGHT: [Loop; 4] = all::<4, 2>();
-    static THREE_PAIRS: [Loop; 2] = [steps::<2, 2, 3>, steps::<2, 3, 3>];
-    static FOUR_PAIRS: [Loop; 2] = [steps::<2, 2, 4>, steps::<2, 3, 4>];
-    let loops: &[Loop] = match (pieces, groups) {
-        (2, 1) => &TWO,
-        (3, 1) => &THREE,
-        (4, 1) => &FOUR,
-        (5, 1) => &FIVE,
-        (3, 2) => &SIX,
-        (4, 2) => &EIGHT,
-        (2, 3) => &THREE_PAIRS,
-        (2, 4) => &FOUR_PAIRS,
+    static ONE: [[Loop; 4]; 4] = [all::<2, 1>(), all::<3, 1>(), all::<4, 1>(), all::<5, 1>()];
+    static TWO: [[Loop; 4]; 2] = [all::<3, 2>(), all::<4, 2>()];
+    static THREE: [Loop; 2] = [steps::<2, 2, 3>, steps::<2, 3, 3>];
+    static FOUR: [Loop; 2] = [steps::<2, 2, 4>, steps::<2, 3, 4>];
+    let loops: &[Loop] = match groups {
+        1 => ONE.get(layout.pieces.checked_sub(2)?)?,
+        2 => TWO.get(layout.pieces.checked_sub(3)?)?,
+        3 if layout.pieces == 2 => &THREE,
+        4 if layout.pieces == 2 => &FOUR,
         _ => return None,
     };
-    loops.get(registers.checked_sub(2)?).copied()
+    loops.get(layout.registers.checked_sub(2)?).copied()
 }
 
 /// A register of one lane, or two, or four.
@@ -415,9 +413,10 @@ unsafe fn load(from: *const u8, lanes: usize, apart: usize) -> __m512i {
 
 /// Takes `N` pieces out of `R` registers, of each of `G` groups.
 ///
-/// Where lines go is kept in a register of this level: general ones are too few, and on Zen 5 loads wait
-/// for the addresses of all stores before them. If these are loaded themselves, or how far they advance
-/// is, three pieces are copied at a third of the speed.
+/// Where lines go is known without a load: on Zen 5 loads wait for the addresses of all stores before
+/// them. If these are loaded themselves, or how far they advance is, three pieces are copied at a third
+/// of the speed. General registers are too few, or the compiler has other plans for them: one of this level
+/// holds all of them.
 ///
 /// # Safety
 /// 1; all registers must be readable, and whole lines writable in every step; 3 if past the caches.
@@ -431,7 +430,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
 ) {
     let Layout { step, rows, lanes, apart, .. } = permute.layout;
     let Some(offsets) = streams.offsets.first_chunk::<G>() else { return };
-    let lanes = if G > 2 { 1 } else { lanes };
+    let lanes = if G > 2 || N > MOST_BY_LANES { 1 } else { lanes };
     let past = G == 1 && how.past;
     let step = rows * step;
     let end = source.wrapping_add(count * step);
@@ -496,6 +495,8 @@ struct Way<'a> {
     /// By groups, alike, of which so many go together.
     groups: usize,
     together: usize,
+    /// Rows of a turn.
+    block: usize,
     permute: Permute<'a>,
 }
 
@@ -512,7 +513,11 @@ impl<'a> Way<'a> {
         let pieces = (0..layout.pieces).map(|piece| (piece * unit, unit));
         // SAFETY: 1.
         let permute = unsafe { Permute::new(layout, indices, pieces)? };
-        Some(Self { len, groups, together, permute })
+        let block = match div_rem(TURN, step).0 {
+            _ if groups == together => usize::MAX,
+            rows => div_rem(rows, layout.rows).0.max(1) * layout.rows,
+        };
+        Some(Self { len, groups, together, block, permute })
     }
 
     /// Pieces of a group, groups, and how many of them go together.
@@ -529,32 +534,58 @@ impl<'a> Way<'a> {
         (div_ceil(len, groups), groups, 2)
     }
 
-    /// Takes the runs of `count` rows to their targets; past the caches from the first target's
-    /// line on, which all have to have in common.
+    /// The turns that groups take.
+    fn turns(&self, targets: &[*mut u8]) -> [Streams; MOST_TURNS] {
+        let Layout { pieces, .. } = self.permute.layout;
+        let unit = self.permute.units.first().copied().unwrap_or(1);
+        let mut turns = [const { Streams::NONE }; MOST_TURNS];
+        for (first, turn) in (0..self.groups).step_by(self.together.max(1)).zip(&mut turns) {
+            turn.groups = self.together.min(self.groups - first);
+            turn.run = loops(&self.permute.layout, turn.groups);
+            for (group, offset) in turn.offsets.iter_mut().enumerate().take(turn.groups) {
+                *offset = self.begin(first + group, pieces) * unit;
+            }
+        }
+        self.aim(&mut turns, targets);
+        turns
+    }
+
+    /// Where their pieces go.
+    fn aim(&self, turns: &mut [Streams; MOST_TURNS], targets: &[*mut u8]) {
+        let Layout { pieces, .. } = self.permute.layout;
+        let mut group = 0;
+        for turn in turns {
+            for slots in turn.targets.chunks_exact_mut(pieces.max(1)).take(turn.groups) {
+                let targets = targets.get(self.begin(group, pieces)..).unwrap_or_default();
+                for (slot, target) in slots.iter_mut().zip(targets) {
+                    *slot = *target;
+                }
+                group += 1;
+            }
+        }
+    }
+
+    /// The first piece of a group: the last one ends with the last piece, and may have some of the one
+    /// before once more.
+    fn begin(&self, group: usize, pieces: usize) -> usize {
+        (group * pieces).min(self.len - pieces)
+    }
+
+    /// Takes the runs of `count` rows to their targets, of the first ones together.
     ///
     /// # Safety
     /// 1, 2; 3 if past the caches.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy(&self, source: *const u8, targets: &[*mut u8], count: usize, reach: Reach) {
-        let mut reach = reach;
-        let Layout { step, rows: each, .. } = self.permute.layout;
-        let unit = self.permute.units.first().copied().unwrap_or(1);
-        let is_one = self.together == self.groups;
-        let room = if is_one { count } else { div_rem(TURN, step).0 };
-        let block = div_rem(room.min(count), each).0.max(1) * each;
-        if reach.how.ahead > 0 && !is_one {
-            // The next block.
-            reach.how.ahead = reach.how.ahead.max(block * step);
-        }
-        // Stores that cross a line take twice the time of others.
-        let begin = targets.first().map_or(0, |target| *target as usize);
-        let (head, rest) = div_rem(begin.wrapping_neg() % LINE, unit);
-        let mut rows = if each * unit == LINE && rest == 0 && head > 0 { head } else { block };
-        let mut done = 0;
-        let mut turns = [const { Streams::NONE }; MOST_TURNS];
-        for (first, turn) in (0..self.groups).step_by(self.together.max(1)).zip(&mut turns) {
-            self.streams(first, targets, turn);
-        }
+    unsafe fn copy(
+        &self,
+        turns: &mut [Streams; MOST_TURNS],
+        source: *const u8,
+        count: usize,
+        first: usize,
+        mut reach: Reach,
+    ) {
+        let Layout { step, .. } = self.permute.layout;
+        let (mut rows, mut done) = (first, 0);
         while done < count {
             rows = rows.min(count - done);
             let source = source.wrapping_add(done * step);
@@ -566,24 +597,7 @@ impl<'a> Way<'a> {
             }
             reach.readable = reach.readable.saturating_sub(rows * step);
             done += rows;
-            rows = block;
-        }
-    }
-
-    /// The groups from the first on that go together.
-    fn streams(&self, first: usize, targets: &[*mut u8], streams: &mut Streams) {
-        let Layout { pieces, .. } = self.permute.layout;
-        let unit = self.permute.units.first().copied().unwrap_or(1);
-        streams.groups = self.together.min(self.groups - first);
-        let slots = streams.targets.chunks_exact_mut(pieces.max(1));
-        let groups = streams.offsets.iter_mut().zip(slots).enumerate().take(streams.groups);
-        for (group, (offset, slots)) in groups {
-            // The last group ends with the last piece, and may have some of the one before once more.
-            let begin = ((first + group) * pieces).min(self.len - pieces);
-            *offset = begin * unit;
-            for (slot, target) in slots.iter_mut().zip(targets.get(begin..).unwrap_or_default()) {
-                *slot = *target;
-            }
+            rows = self.block;
         }
     }
 }
@@ -679,7 +693,11 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
         if past && !is_alike {
             combined(way, source, targets, count, reach);
         } else {
-            way.copy(source, targets, count, reach);
+            // Stores that cross a line take twice the time of others.
+            let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
+            let is_whole = way.permute.layout.rows * width == LINE && rest == 0 && head > 0;
+            let rows = if is_whole { head } else { way.block };
+            way.copy(&mut way.turns(targets), source, count, rows, reach);
         }
     }
 }
@@ -714,6 +732,7 @@ unsafe fn combined(
         *buffer = Buffer::new(*target, room.wrapping_add(at * apart));
     }
     let block = (apart / LINE - 2) * each;
+    let mut turns = way.turns(targets);
     let mut reach = Reach { spare: LINE, how: How { past: false, ..reach.how }, ..reach };
     for done in (0..count).step_by(block.max(1)) {
         let rows = block.min(count - done);
@@ -722,7 +741,8 @@ unsafe fn combined(
         // SAFETY: the caller's promise; a buffer has room for as many bytes, and a line more.
         unsafe {
             let source = source.wrapping_add(done * step);
-            way.copy(source, rooms.get(..targets.len()).unwrap_or_default(), rows, reach);
+            way.aim(&mut turns, &rooms);
+            way.copy(&mut turns, source, rows, way.block, reach);
             for (buffer, _) in buffers.iter_mut().zip(targets) {
                 buffer.filled(rows * unit);
             }
