@@ -5,5 +5,6 @@ pub(super) mod avx2;
 pub(super) mod avx512;
 mod permute;
 mod piece_loops;
+mod unequal;
 pub(super) mod vbmi;
 mod weave;

@@ -30,25 +30,24 @@ use super::super::combine::LINE;
 use super::super::vector::{Vector, LANE};
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
 use crate::math::{div_ceil, div_rem, next_multiple};
-use core::arch::x86_64::{
-    __m512i, _mm256_loadu_si256, _mm512_add_epi16, _mm512_add_epi64, _mm512_loadu_epi64, _mm512_set_epi64, _mm512_storeu_epi64, _mm512_and_si512, _mm512_castsi256_si512,
-    _mm512_cmpeq_epi8_mask, _mm512_inserti64x4, _mm512_loadu_epi8, _mm512_mask_mov_epi8,
-    _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm512_mulhi_epu16, _mm512_mullo_epi16,
-    _mm512_or_si512, _mm512_permutex2var_epi8, _mm512_set1_epi16, _mm512_set1_epi8,
-    _mm512_setzero_si512, _mm512_srli_epi16, _mm512_storeu_epi8, _mm512_stream_si512,
-};
 use core::arch::asm;
+use core::arch::x86_64::{
+    __m512i, _mm256_loadu_si256, _mm512_add_epi16, _mm512_add_epi64, _mm512_and_si512,
+    _mm512_castsi256_si512, _mm512_cmpeq_epi8_mask, _mm512_inserti64x4, _mm512_loadu_epi64,
+    _mm512_loadu_epi8, _mm512_mask_mov_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
+    _mm512_mulhi_epu16, _mm512_mullo_epi16, _mm512_or_si512, _mm512_permutex2var_epi8,
+    _mm512_set1_epi16, _mm512_set1_epi8, _mm512_set_epi64, _mm512_setzero_si512, _mm512_srli_epi16,
+    _mm512_storeu_epi64, _mm512_storeu_epi8, _mm512_stream_si512,
+};
 use core::mem::{transmute, MaybeUninit};
 use core::ptr::null_mut;
 
 /// The longest runs: of longer ones, a line is no more than a copy or two.
 pub(super) const LONGEST: usize = LINE / 2;
 pub(super) const MOST_PIECES: usize = 5;
-/// Of more, registers are not loaded by lanes.
-const MOST_BY_LANES: usize = 4;
 const MOST_REGISTERS: usize = 5;
-/// Registers that may hold indices.
-const MOST_INDICES: usize = 21;
+/// Registers that may hold indices, of 32.
+const MOST_INDICES: usize = MOST_PIECES * (MOST_REGISTERS - 1);
 /// The most pieces at a time.
 const MOST_STREAMS: usize = 8;
 
@@ -70,13 +69,22 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The quickest for pieces of so many bytes at the most that lie within `width` bytes of a row.
-    pub(super) fn quickest(pieces: usize, longest: usize, width: usize, step: usize) -> Option<Self> {
+    /// The quickest for pieces of so many bytes at the most that lie within `width` bytes of a row, by so
+    /// many registers.
+    pub(super) fn quickest(
+        pieces: usize,
+        longest: usize,
+        width: usize,
+        step: usize,
+        most: usize,
+    ) -> Option<Self> {
         let most_rows = div_rem(LINE, longest).0;
-        let most = MOST_REGISTERS.min(div_rem(MOST_INDICES, pieces).0 + 1);
         let mut best: Option<Self> = None;
         let mut see = |layout: Self| {
-            if best.as_ref().is_none_or(|best| layout.cost() * best.rows < best.cost() * layout.rows) {
+            if best
+                .as_ref()
+                .is_none_or(|best| layout.cost() * best.rows < best.cost() * layout.rows)
+            {
                 best = Some(layout);
             }
             layout.rows == most_rows
@@ -89,9 +97,6 @@ impl Layout {
             }
         }
         for lanes in [1, 2, 4] {
-            if lanes > 1 && pieces > MOST_BY_LANES {
-                break;
-            }
             let Some(rest) = (LINE / lanes).checked_sub(width) else { break };
             let each = div_rem(rest, step).0 + 1;
             for registers in 2..=most {
@@ -157,10 +162,29 @@ pub(super) struct Streams {
     targets: [*mut u8; MOST_STREAMS],
 }
 
+impl Reach {
+    /// So many bytes may be read, and none written but those that there are.
+    pub(super) const fn reading(readable: usize) -> Self {
+        Self { readable, spare: 0, how: How { ahead: 0, past: false } }
+    }
+}
 
 impl Streams {
-    const NONE: Self =
-        Self { groups: 0, run: None, offsets: [0; MOST_STREAMS], targets: [null_mut(); MOST_STREAMS] };
+    /// Of one group.
+    pub(super) fn of_one(layout: &Layout, targets: impl Iterator<Item = *mut u8>) -> Self {
+        let mut streams = Self { groups: 1, run: loops(layout, 1), ..Self::NONE };
+        for (slot, target) in streams.targets.iter_mut().zip(targets) {
+            *slot = target;
+        }
+        streams
+    }
+
+    const NONE: Self = Self {
+        groups: 0,
+        run: None,
+        offsets: [0; MOST_STREAMS],
+        targets: [null_mut(); MOST_STREAMS],
+    };
 
     /// Makes one store of what may have been stored piece by piece: to be loaded at once, that would have
     /// to be in the cache, behind all stores before it.
@@ -169,17 +193,18 @@ impl Streams {
     /// 1.
     #[inline(always)]
     unsafe fn join(&mut self) {
-        let [a, b, c, d, e, f, g, h] = self.targets.map(|target| {
-            let mut number = target as i64;
-            // SAFETY: nothing happens but that the compiler loads each for itself.
-            unsafe {
-                asm!("/* {0} */", inout(reg) number, options(nomem, nostack, preserves_flags));
-            }
-            number
-        });
+        let [first, second, third, fourth, fifth, sixth, seventh, eighth] =
+            self.targets.map(|target| {
+                let mut number = target as i64;
+                // SAFETY: nothing happens but that the compiler loads each for itself.
+                unsafe {
+                    asm!("/* {0} */", inout(reg) number, options(nomem, nostack, preserves_flags));
+                }
+                number
+            });
         // SAFETY: 1; it has so many.
         unsafe {
-            let all = _mm512_set_epi64(h, g, f, e, d, c, b, a);
+            let all = _mm512_set_epi64(eighth, seventh, sixth, fifth, fourth, third, second, first);
             _mm512_storeu_epi64(self.targets.as_mut_ptr().cast(), all);
         }
     }
@@ -190,7 +215,7 @@ type Loop = unsafe fn(&Permute<'_>, *const u8, &mut Streams, usize, How);
 
 /// How lines are loaded and stored.
 #[derive(Clone, Copy)]
-struct How {
+pub(super) struct How {
     /// So many bytes ahead the input is prefetched; 0 for not at all.
     ahead: usize,
     /// Whether lines go past the caches.
@@ -199,9 +224,9 @@ struct How {
 
 /// How far a copy may reach.
 #[derive(Clone, Copy)]
-struct Reach {
+pub(super) struct Reach {
     /// Bytes that may be read from the source on.
-    readable: usize,
+    pub readable: usize,
     /// Bytes that may be written behind the last one that each target gets.
     spare: usize,
     how: How,
@@ -238,7 +263,7 @@ impl<'a> Permute<'a> {
     /// # Safety
     /// 1, 2; 3 if past the caches.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy(
+    pub(super) unsafe fn copy(
         &self,
         source: *const u8,
         streams: &mut Streams,
@@ -284,7 +309,7 @@ impl<'a> Permute<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     unsafe fn masked(&self, source: *const u8, streams: &mut Streams, first: usize, rows: usize) {
         let Layout { pieces, width, step, registers: len, lanes, apart, .. } = self.layout;
-        let (lane, bytes) = (LINE / lanes, (rows - 1) * step + width);
+        let (size, bytes) = (LINE / lanes, (rows - 1) * step + width);
         let offsets = streams.offsets.iter().take(streams.groups);
         for (offset, targets) in offsets.zip(streams.targets.chunks_exact_mut(pieces.max(1))) {
             let mut from = source.wrapping_add(first * step + offset);
@@ -294,8 +319,8 @@ impl<'a> Permute<'a> {
             // SAFETY: masks end where rows and targets do.
             unsafe {
                 for register in registers.iter_mut().take(len) {
-                    for at in (0..LINE).step_by(lane) {
-                        let mask = first_bytes(rest.min(lane)) << at;
+                    for at in (0..LINE).step_by(size) {
+                        let mask = first_bytes(rest.min(size)) << at;
                         let bytes = _mm512_maskz_loadu_epi8(mask, from.wrapping_sub(at).cast());
                         *register = _mm512_or_si512(*register, bytes);
                         from = from.wrapping_add(apart);
@@ -372,16 +397,26 @@ unsafe fn fill(indices: &mut [Indices], offset: usize, unit: usize, layout: &Lay
     }
 }
 
+/// Registers that there are loops for, where a group of so many pieces goes by itself.
+pub(super) fn most_registers(pieces: usize) -> usize {
+    pieces.clamp(4, MOST_REGISTERS)
+}
+
 /// The loop for so many pieces and registers, and groups at a time.
 fn loops(layout: &Layout, groups: usize) -> Option<Loop> {
-    const fn all<const N: usize, const G: usize>() -> [Loop; MOST_REGISTERS - 1] {
+    const fn up_to_4<const N: usize>() -> [Loop; 3] {
+        [steps::<N, 2, 1>, steps::<N, 3, 1>, steps::<N, 4, 1>]
+    }
+    const fn up_to_5<const N: usize, const G: usize>() -> [Loop; 4] {
         [steps::<N, 2, G>, steps::<N, 3, G>, steps::<N, 4, G>, steps::<N, 5, G>]
     }
-    static ONE: [[Loop; 4]; 4] = [all::<2, 1>(), all::<3, 1>(), all::<4, 1>(), all::<5, 1>()];
-    static TWO: [[Loop; 4]; 2] = [all::<3, 2>(), all::<4, 2>()];
+    static ONE: [[Loop; 3]; 3] = [up_to_4::<2>(), up_to_4::<3>(), up_to_4::<4>()];
+    static FIVE: [Loop; 4] = up_to_5::<5, 1>();
+    static TWO: [[Loop; 4]; 2] = [up_to_5::<3, 2>(), up_to_5::<4, 2>()];
     static THREE: [Loop; 2] = [steps::<2, 2, 3>, steps::<2, 3, 3>];
     static FOUR: [Loop; 2] = [steps::<2, 2, 4>, steps::<2, 3, 4>];
     let loops: &[Loop] = match groups {
+        1 if layout.pieces == 5 => &FIVE,
         1 => ONE.get(layout.pieces.checked_sub(2)?)?,
         2 => TWO.get(layout.pieces.checked_sub(3)?)?,
         3 if layout.pieces == 2 => &THREE,
@@ -430,7 +465,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
 ) {
     let Layout { step, rows, lanes, apart, .. } = permute.layout;
     let Some(offsets) = streams.offsets.first_chunk::<G>() else { return };
-    let lanes = if G > 2 || N > MOST_BY_LANES { 1 } else { lanes };
+    let lanes = if G > 2 { 1 } else { lanes };
     let past = G == 1 && how.past;
     let step = rows * step;
     let end = source.wrapping_add(count * step);
@@ -452,7 +487,15 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
             for (offset, targets) in offsets.iter().zip(all.chunks_exact(N)) {
                 let (mut from, mut apart) = (source.wrapping_add(*offset), apart);
                 // Or else the compiler keeps every multiple of it.
-                asm!("/* {0} {1} */", inout(reg) from, inout(reg) apart, options(nomem, nostack, preserves_flags));
+                #[allow(clippy::pointers_in_nomem_asm_block)] // which does nothing
+                {
+                    asm!(
+                        "/* {0} {1} */",
+                        inout(reg) from,
+                        inout(reg) apart,
+                        options(nomem, nostack, preserves_flags)
+                    );
+                }
                 if how.ahead > 0 {
                     for register in 0..R {
                         __m512i::prefetch(from.wrapping_add(how.ahead + register * LINE));
@@ -487,7 +530,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
 }
 
 /// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
-const TURN: usize = 16 << 10;
+pub(super) const TURN: usize = 16 << 10;
 
 /// How the equal pieces of rows are taken.
 struct Way<'a> {
@@ -509,7 +552,8 @@ impl<'a> Way<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     fn new(len: usize, unit: usize, step: usize, indices: &'a mut Tables) -> Option<Self> {
         let (pieces, groups, together) = Self::groups(len, unit);
-        let layout = Layout::quickest(pieces, unit, pieces * unit, step)?;
+        let most = if together == 2 { MOST_REGISTERS } else { most_registers(pieces) };
+        let layout = Layout::quickest(pieces, unit, pieces * unit, step, most)?;
         let pieces = (0..layout.pieces).map(|piece| (piece * unit, unit));
         // SAFETY: 1.
         let permute = unsafe { Permute::new(layout, indices, pieces)? };
@@ -530,7 +574,7 @@ impl<'a> Way<'a> {
             let together = if matches!(len, 6 | 9..=12) { 3 } else { 4 };
             return (2, next_multiple(div_ceil(len, 2), together), together);
         }
-        let groups = div_ceil(len, 4);
+        let groups = if len <= MOST_STREAMS { 2 } else { 4 };
         (div_ceil(len, groups), groups, 2)
     }
 

@@ -45,7 +45,8 @@ pub(super) type Loop = unsafe fn(&mut [RowRun; PIECES], usize, usize);
 /// What a level has for runs of any length.
 pub(super) struct Ways {
     pub loops: &'static Loops,
-    /// For runs that are shorter than half a line.
+    /// For several runs that are shorter than half a line, and for some of them; whether it can.
+    pub short: unsafe fn(&[RowRun], usize, usize) -> bool,
     pub kernels: &'static Kernels,
     /// For runs of so many bytes, and more.
     pub long: (usize, unsafe fn(*const u8, *mut u8, usize)),
@@ -69,7 +70,8 @@ impl Ways {
         let Some(first) = runs.first().map(way) else { return true };
         let is_one = runs.iter().all(|run| way(run) == first);
         if is_one && first == Way::Short {
-            return false;
+            // SAFETY: the caller's promise.
+            return unsafe { (self.short)(runs, step, count) };
         }
         let is_one_pass = is_one && (first == Way::Long || runs.len() <= PIECES);
         let block = if is_one_pass { count } else { div_rem(BLOCK, step).0.max(BLOCK_ROWS) };
