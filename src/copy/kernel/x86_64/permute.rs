@@ -70,13 +70,13 @@ pub(super) struct Layout {
 
 impl Layout {
     /// The quickest for pieces of so many bytes at the most that lie within `width` bytes of a row, by so
-    /// many registers.
+    /// many registers, and lanes, at the most.
     pub(super) fn quickest(
         pieces: usize,
         longest: usize,
         width: usize,
         step: usize,
-        most: usize,
+        (most, most_lanes): (usize, usize),
     ) -> Option<Self> {
         let most_rows = div_rem(LINE, longest).0;
         let mut best: Option<Self> = None;
@@ -97,6 +97,9 @@ impl Layout {
             }
         }
         for lanes in [1, 2, 4] {
+            if lanes > most_lanes {
+                break;
+            }
             let Some(rest) = (LINE / lanes).checked_sub(width) else { break };
             let each = div_rem(rest, step).0 + 1;
             for registers in 2..=most {
@@ -397,30 +400,32 @@ unsafe fn fill(indices: &mut [Indices], offset: usize, unit: usize, layout: &Lay
     }
 }
 
-/// Registers that there are loops for, where a group of so many pieces goes by itself.
+/// Registers that there are loops for, where a group of so many pieces goes by itself: what lies together
+/// takes no more.
 pub(super) fn most_registers(pieces: usize) -> usize {
-    pieces.clamp(4, MOST_REGISTERS)
+    pieces.clamp(3, MOST_PIECES)
 }
 
 /// The loop for so many pieces and registers, and groups at a time.
 fn loops(layout: &Layout, groups: usize) -> Option<Loop> {
-    const fn up_to_4<const N: usize>() -> [Loop; 3] {
-        [steps::<N, 2, 1>, steps::<N, 3, 1>, steps::<N, 4, 1>]
-    }
     const fn up_to_5<const N: usize, const G: usize>() -> [Loop; 4] {
         [steps::<N, 2, G>, steps::<N, 3, G>, steps::<N, 4, G>, steps::<N, 5, G>]
     }
-    static ONE: [[Loop; 3]; 3] = [up_to_4::<2>(), up_to_4::<3>(), up_to_4::<4>()];
+    static PAIR: [Loop; 2] = [steps::<2, 2, 1>, steps::<2, 3, 1>];
+    static TRIPLE: [Loop; 2] = [steps::<3, 2, 1>, steps::<3, 3, 1>];
+    static QUAD: [Loop; 3] = [steps::<4, 2, 1>, steps::<4, 3, 1>, steps::<4, 4, 1>];
     static FIVE: [Loop; 4] = up_to_5::<5, 1>();
     static TWO: [[Loop; 4]; 2] = [up_to_5::<3, 2>(), up_to_5::<4, 2>()];
     static THREE: [Loop; 2] = [steps::<2, 2, 3>, steps::<2, 3, 3>];
     static FOUR: [Loop; 2] = [steps::<2, 2, 4>, steps::<2, 3, 4>];
-    let loops: &[Loop] = match groups {
-        1 if layout.pieces == 5 => &FIVE,
-        1 => ONE.get(layout.pieces.checked_sub(2)?)?,
-        2 => TWO.get(layout.pieces.checked_sub(3)?)?,
-        3 if layout.pieces == 2 => &THREE,
-        4 if layout.pieces == 2 => &FOUR,
+    let loops: &[Loop] = match (groups, layout.pieces) {
+        (1, 2) => &PAIR,
+        (1, 3) => &TRIPLE,
+        (1, 4) => &QUAD,
+        (1, 5) => &FIVE,
+        (2, pieces) => TWO.get(pieces.checked_sub(3)?)?,
+        (3, 2) => &THREE,
+        (4, 2) => &FOUR,
         _ => return None,
     };
     loops.get(layout.registers.checked_sub(2)?).copied()
@@ -465,7 +470,12 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
 ) {
     let Layout { step, rows, lanes, apart, .. } = permute.layout;
     let Some(offsets) = streams.offsets.first_chunk::<G>() else { return };
-    let lanes = if G > 2 { 1 } else { lanes };
+    // As there are for so many groups.
+    let lanes = match G {
+        1 => lanes,
+        2 => lanes.min(2),
+        _ => 1,
+    };
     let past = G == 1 && how.past;
     let step = rows * step;
     let end = source.wrapping_add(count * step);
@@ -552,7 +562,11 @@ impl<'a> Way<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     fn new(len: usize, unit: usize, step: usize, indices: &'a mut Tables) -> Option<Self> {
         let (pieces, groups, together) = Self::groups(len, unit);
-        let most = if together == 2 { MOST_REGISTERS } else { most_registers(pieces) };
+        let most = match together {
+            1 => (most_registers(pieces), 4),
+            2 => (MOST_REGISTERS, 2),
+            _ => (3, 1),
+        };
         let layout = Layout::quickest(pieces, unit, pieces * unit, step, most)?;
         let pieces = (0..layout.pieces).map(|piece| (piece * unit, unit));
         // SAFETY: 1.

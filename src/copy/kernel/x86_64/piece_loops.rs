@@ -45,8 +45,9 @@ pub(super) type Loop = unsafe fn(&mut [RowRun; PIECES], usize, usize);
 /// What a level has for runs of any length.
 pub(super) struct Ways {
     pub loops: &'static Loops,
-    /// For several runs that are shorter than half a line, and for some of them; whether it can.
+    /// For runs that are all shorter than half a line, if it can; whether it did.
     pub short: unsafe fn(&[RowRun], usize, usize) -> bool,
+    /// For such runs among others.
     pub kernels: &'static Kernels,
     /// For runs of so many bytes, and more.
     pub long: (usize, unsafe fn(*const u8, *mut u8, usize)),

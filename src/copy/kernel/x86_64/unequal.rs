@@ -105,7 +105,7 @@ fn best(runs: &[RowRun], step: usize) -> Option<(Layout, &[RowRun])> {
         let width = (last.source as usize + last.bytes).checked_sub(first.source as usize)?;
         let longest =
             some.iter().map(|run| run.bytes).max().filter(|longest| *longest <= LONGEST)?;
-        let most = most_registers(pieces);
+        let most = (most_registers(pieces), 4);
         let Some(layout) = Layout::quickest(pieces, longest, width, step, most) else { break };
         let bytes = layout.rows * some.iter().map(|run| run.bytes).sum::<usize>();
         if best.as_ref().is_none_or(|(best, most, _)| layout.cost() * most < best.cost() * bytes) {
