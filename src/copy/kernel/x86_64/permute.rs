@@ -100,7 +100,7 @@ impl Layout {
             if lanes > most_lanes {
                 break;
             }
-            let Some(rest) = (LINE / lanes).checked_sub(width) else { break };
+            let Some(rest) = (div_rem(LINE, lanes).0).checked_sub(width) else { break };
             let each = div_rem(rest, step).0 + 1;
             for registers in 2..=most {
                 let rows = most_rows.min(registers * lanes * each);
@@ -120,7 +120,7 @@ impl Layout {
 
     /// Bytes that are loaded from the begin of a group.
     fn reach(&self) -> usize {
-        (self.registers * self.lanes - 1) * self.apart + LINE / self.lanes
+        (self.registers * self.lanes - 1) * self.apart + div_rem(LINE, self.lanes).0
     }
 
     /// Tables of a group.
@@ -312,7 +312,7 @@ impl<'a> Permute<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     unsafe fn masked(&self, source: *const u8, streams: &mut Streams, first: usize, rows: usize) {
         let Layout { pieces, width, step, registers: len, lanes, apart, .. } = self.layout;
-        let (size, bytes) = (LINE / lanes, (rows - 1) * step + width);
+        let (size, bytes) = (div_rem(LINE, lanes).0, (rows - 1) * step + width);
         let offsets = streams.offsets.iter().take(streams.groups);
         for (offset, targets) in offsets.zip(streams.targets.chunks_exact_mut(pieces.max(1))) {
             let mut from = source.wrapping_add(first * step + offset);
@@ -322,7 +322,7 @@ impl<'a> Permute<'a> {
             // SAFETY: masks end where rows and targets do.
             unsafe {
                 for register in registers.iter_mut().take(len) {
-                    for at in (0..LINE).step_by(size) {
+                    for at in (0..LINE).step_by(size.max(1)) {
                         let mask = first_bytes(rest.min(size)) << at;
                         let bytes = _mm512_maskz_loadu_epi8(mask, from.wrapping_sub(at).cast());
                         *register = _mm512_or_si512(*register, bytes);
@@ -367,7 +367,7 @@ unsafe fn fill(indices: &mut [Indices], offset: usize, unit: usize, layout: &Lay
         if each == 0 {
             return at;
         }
-        let between = (LINE / lanes).wrapping_sub(apart);
+        let between = (div_rem(LINE, lanes).0).wrapping_sub(apart);
         _mm512_add_epi16(at, _mm512_mullo_epi16(by(row, each), all(between)))
     };
     // SAFETY: both are as long as registers.
