@@ -116,7 +116,9 @@ impl Nest<'_> {
         let is_one = all.next().is_none();
         let past = tuning.non_temporal.is_some();
         let is_one_deinterleaved = is_one && group.is_deinterleaved(tuning, row);
-        if is_one && !is_one_deinterleaved && !past && self.is_one_block() && !self.is_apart() {
+        let is_short = group.runs().iter().all(|run| run.bytes < SHORT_RUN);
+        let is_near = is_short || !self.is_apart();
+        if is_one && !is_one_deinterleaved && !past && self.is_one_block() && is_near {
             // SAFETY: the caller's promise.
             if unsafe { self.block.row_major(group.runs(), &rows) } {
                 return;

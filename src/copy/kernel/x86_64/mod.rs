@@ -11,6 +11,8 @@ mod piece_loops;
 #[cfg(feature = "avx512")]
 mod seams;
 #[cfg(feature = "avx512")]
+mod unequal;
+#[cfg(feature = "avx512")]
 pub(super) mod vbmi;
 #[cfg(feature = "avx512")]
 mod weave;

@@ -47,8 +47,8 @@ use core::ptr::null_mut;
 pub(super) const LONGEST: usize = LINE / 2;
 pub(super) const MOST_PIECES: usize = 5;
 const MOST_REGISTERS: usize = 5;
-/// Registers that may hold indices.
-const MOST_INDICES: usize = 21;
+/// Registers that may hold indices, of 32.
+const MOST_INDICES: usize = MOST_PIECES * (MOST_REGISTERS - 1);
 /// The most pieces at a time.
 const MOST_STREAMS: usize = 8;
 
@@ -70,15 +70,16 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The quickest for pieces of so many bytes at the most that lie within `width` bytes of a row.
+    /// The quickest for pieces of so many bytes at the most that lie within `width` bytes of a row, by so
+    /// many registers, and lanes, at the most.
     pub(super) fn quickest(
         pieces: usize,
         longest: usize,
         width: usize,
         step: usize,
+        (most, most_lanes): (usize, usize),
     ) -> Option<Self> {
         let most_rows = div_rem(LINE, longest).0;
-        let most = MOST_REGISTERS.min(div_rem(MOST_INDICES, pieces).0 + 1);
         let mut best: Option<Self> = None;
         let mut see = |layout: Self| {
             if best
@@ -97,7 +98,10 @@ impl Layout {
             }
         }
         for lanes in [1, 2, 4] {
-            let Some(rest) = (LINE / lanes).checked_sub(width) else { break };
+            if lanes > most_lanes {
+                break;
+            }
+            let Some(rest) = (div_rem(LINE, lanes).0).checked_sub(width) else { break };
             let each = div_rem(rest, step).0 + 1;
             for registers in 2..=most {
                 let rows = most_rows.min(registers * lanes * each);
@@ -117,7 +121,7 @@ impl Layout {
 
     /// Bytes that are loaded from the begin of a group.
     pub(super) fn reach(&self) -> usize {
-        (self.registers * self.lanes - 1) * self.apart + LINE / self.lanes
+        (self.registers * self.lanes - 1) * self.apart + div_rem(LINE, self.lanes).0
     }
 
     /// Tables of a group.
@@ -155,15 +159,36 @@ pub(super) struct Permute<'a> {
 /// Where groups of pieces come from and go to.
 pub(super) struct Streams {
     pub groups: usize,
+    run: Option<Loop>,
     /// Bytes from a row's begin to each group.
-    pub offsets: [usize; MOST_STREAMS],
+    offsets: [usize; MOST_STREAMS],
     /// Where all of their pieces go.
     pub targets: [*mut u8; MOST_STREAMS],
 }
 
+impl Reach {
+    /// So many bytes may be read, and none written but those that there are.
+    pub(super) const fn reading(readable: usize) -> Self {
+        Self { readable, spare: 0, how: How { ahead: 0, past: false } }
+    }
+}
+
 impl Streams {
-    pub(super) const NONE: Self =
-        Self { groups: 0, offsets: [0; MOST_STREAMS], targets: [null_mut(); MOST_STREAMS] };
+    /// Of one group.
+    pub(super) fn of_one(layout: &Layout, targets: impl Iterator<Item = *mut u8>) -> Self {
+        let mut streams = Self { groups: 1, run: loops(layout, 1), ..Self::NONE };
+        for (slot, target) in streams.targets.iter_mut().zip(targets) {
+            *slot = target;
+        }
+        streams
+    }
+
+    pub(super) const NONE: Self = Self {
+        groups: 0,
+        run: None,
+        offsets: [0; MOST_STREAMS],
+        targets: [null_mut(); MOST_STREAMS],
+    };
 
     /// Makes one store of what may have been stored piece by piece: to be loaded at once, that would have
     /// to be in the cache, behind all stores before it.
@@ -172,17 +197,18 @@ impl Streams {
     /// 1.
     #[inline(always)]
     pub(super) unsafe fn join(&mut self) {
-        let [a, b, c, d, e, f, g, h] = self.targets.map(|target| {
-            let mut number = target as i64;
-            // SAFETY: nothing happens but that the compiler loads each for itself.
-            unsafe {
-                asm!("/* {0} */", inout(reg) number, options(nomem, nostack, preserves_flags));
-            }
-            number
-        });
+        let [first, second, third, fourth, fifth, sixth, seventh, eighth] =
+            self.targets.map(|target| {
+                let mut number = target as i64;
+                // SAFETY: nothing happens but that the compiler loads each for itself.
+                unsafe {
+                    asm!("/* {0} */", inout(reg) number, options(nomem, nostack, preserves_flags));
+                }
+                number
+            });
         // SAFETY: 1; it has so many.
         unsafe {
-            let all = _mm512_set_epi64(h, g, f, e, d, c, b, a);
+            let all = _mm512_set_epi64(eighth, seventh, sixth, fifth, fourth, third, second, first);
             _mm512_storeu_epi64(self.targets.as_mut_ptr().cast(), all);
         }
     }
@@ -202,9 +228,9 @@ pub(super) struct How {
 
 /// How far a copy may reach.
 #[derive(Clone, Copy)]
-struct Reach {
+pub(super) struct Reach {
     /// Bytes that may be read from the source on.
-    readable: usize,
+    pub readable: usize,
     /// Bytes that may be written behind the last one that each target gets.
     spare: usize,
     how: How,
@@ -241,7 +267,7 @@ impl<'a> Permute<'a> {
     /// # Safety
     /// 1, 2; 3 if past the caches.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy(
+    pub(super) unsafe fn copy(
         &self,
         source: *const u8,
         streams: &mut Streams,
@@ -268,7 +294,7 @@ impl<'a> Permute<'a> {
         // SAFETY: the caller's promise, and the numbers above.
         unsafe {
             streams.join();
-            match loops(pieces, self.layout.registers, streams.groups) {
+            match streams.run {
                 Some(run) => run(self, source, streams, count, how),
                 None => count = 0,
             }
@@ -288,7 +314,7 @@ impl<'a> Permute<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn masked(&self, rows: Few, others: Few, streams: &mut Streams, past: bool) {
         let Layout { pieces, width, step, registers: len, lanes, apart, .. } = self.layout;
-        let (lane, count) = (LINE / lanes, rows.count + others.count);
+        let (lane, count) = (div_rem(LINE, lanes).0, rows.count + others.count);
         let end = |count: usize| count.checked_sub(1).map_or(0, |last| last * step + width);
         let (first, behind, all) = (end(rows.count), rows.count * step, end(count));
         let offsets = streams.offsets.iter().take(streams.groups);
@@ -302,7 +328,7 @@ impl<'a> Permute<'a> {
             // SAFETY: masks end where rows and targets do.
             unsafe {
                 for register in registers.iter_mut().take(len) {
-                    for at in (0..LINE).step_by(lane) {
+                    for at in (0..LINE).step_by(lane.max(1)) {
                         let mask =
                             |end: usize| first_bytes(end.saturating_sub(begin).min(lane)) << at;
                         let place = |source: *const u8| source.wrapping_add(begin).wrapping_sub(at);
@@ -368,7 +394,7 @@ unsafe fn fill(indices: &mut [Indices], offset: usize, unit: usize, layout: &Lay
         if each == 0 {
             return at;
         }
-        let between = (LINE / lanes).wrapping_sub(apart);
+        let between = (div_rem(LINE, lanes).0).wrapping_sub(apart);
         _mm512_add_epi16(at, _mm512_mullo_epi16(by(row, each), all(between)))
     };
     // SAFETY: both are as long as registers.
@@ -401,31 +427,35 @@ unsafe fn fill(indices: &mut [Indices], offset: usize, unit: usize, layout: &Lay
     }
 }
 
+/// Registers that there are loops for, where a group of so many pieces goes by itself: what lies together
+/// takes no more.
+pub(super) fn most_registers(pieces: usize) -> usize {
+    pieces.clamp(3, MOST_PIECES)
+}
+
 /// The loop for so many pieces and registers, and groups at a time.
-pub(super) fn loops(pieces: usize, registers: usize, groups: usize) -> Option<Loop> {
-    const fn all<const N: usize, const G: usize>() -> [Loop; MOST_REGISTERS - 1] {
+pub(super) fn loops(layout: &Layout, groups: usize) -> Option<Loop> {
+    const fn up_to_5<const N: usize, const G: usize>() -> [Loop; 4] {
         [steps::<N, 2, G>, steps::<N, 3, G>, steps::<N, 4, G>, steps::<N, 5, G>]
     }
-    static TWO: [Loop; 4] = all::<2, 1>();
-    static THREE: [Loop; 4] = all::<3, 1>();
-    static FOUR: [Loop; 4] = all::<4, 1>();
-    static FIVE: [Loop; 4] = all::<5, 1>();
-    static SIX: [Loop; 4] = all::<3, 2>();
-    static EIGHT: [Loop; 4] = all::<4, 2>();
-    static THREE_PAIRS: [Loop; 2] = [steps::<2, 2, 3>, steps::<2, 3, 3>];
-    static FOUR_PAIRS: [Loop; 2] = [steps::<2, 2, 4>, steps::<2, 3, 4>];
-    let loops: &[Loop] = match (pieces, groups) {
-        (2, 1) => &TWO,
-        (3, 1) => &THREE,
-        (4, 1) => &FOUR,
-        (5, 1) => &FIVE,
-        (3, 2) => &SIX,
-        (4, 2) => &EIGHT,
-        (2, 3) => &THREE_PAIRS,
-        (2, 4) => &FOUR_PAIRS,
+    static PAIR: [Loop; 2] = [steps::<2, 2, 1>, steps::<2, 3, 1>];
+    static TRIPLE: [Loop; 2] = [steps::<3, 2, 1>, steps::<3, 3, 1>];
+    static QUAD: [Loop; 3] = [steps::<4, 2, 1>, steps::<4, 3, 1>, steps::<4, 4, 1>];
+    static FIVE: [Loop; 4] = up_to_5::<5, 1>();
+    static TWO: [[Loop; 4]; 2] = [up_to_5::<3, 2>(), up_to_5::<4, 2>()];
+    static THREE: [Loop; 2] = [steps::<2, 2, 3>, steps::<2, 3, 3>];
+    static FOUR: [Loop; 2] = [steps::<2, 2, 4>, steps::<2, 3, 4>];
+    let loops: &[Loop] = match (groups, layout.pieces) {
+        (1, 2) => &PAIR,
+        (1, 3) => &TRIPLE,
+        (1, 4) => &QUAD,
+        (1, 5) => &FIVE,
+        (2, pieces) => TWO.get(pieces.checked_sub(3)?)?,
+        (3, 2) => &THREE,
+        (4, 2) => &FOUR,
         _ => return None,
     };
-    loops.get(registers.checked_sub(2)?).copied()
+    loops.get(layout.registers.checked_sub(2)?).copied()
 }
 
 /// A register of one lane, or two, or four.
@@ -450,9 +480,10 @@ unsafe fn load(from: *const u8, lanes: usize, apart: usize) -> __m512i {
 
 /// Takes `N` pieces out of `R` registers, of each of `G` groups.
 ///
-/// Where lines go is kept in a register of this level: general ones are too few, and on Zen 5 loads wait
-/// for the addresses of all stores before them. If these are loaded themselves, or how far they advance
-/// is, three pieces are copied at a third of the speed.
+/// Where lines go is known without a load: on Zen 5 loads wait for the addresses of all stores before
+/// them. If these are loaded themselves, or how far they advance is, three pieces are copied at a third
+/// of the speed. General registers are too few, or the compiler has other plans for them: one of this level
+/// holds all of them.
 ///
 /// # Safety
 /// 1; all registers must be readable, and whole lines writable in every step; 3 if past the caches.
@@ -466,7 +497,12 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
 ) {
     let Layout { step, rows, lanes, apart, .. } = permute.layout;
     let Some(offsets) = streams.offsets.first_chunk::<G>() else { return };
-    let lanes = if G > 2 { 1 } else { lanes };
+    // As there are for so many groups.
+    let lanes = match G {
+        1 => lanes,
+        2 => lanes.min(2),
+        _ => 1,
+    };
     let past = G == 1 && how.past;
     let step = rows * step;
     let end = source.wrapping_add(count * step);
@@ -488,7 +524,15 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
             for (offset, targets) in offsets.iter().zip(all.chunks_exact(N)) {
                 let (mut from, mut apart) = (source.wrapping_add(*offset), apart);
                 // Or else the compiler keeps every multiple of it.
-                asm!("/* {0} {1} */", inout(reg) from, inout(reg) apart, options(nomem, nostack, preserves_flags));
+                #[allow(clippy::pointers_in_nomem_asm_block)] // which does nothing
+                {
+                    asm!(
+                        "/* {0} {1} */",
+                        inout(reg) from,
+                        inout(reg) apart,
+                        options(nomem, nostack, preserves_flags)
+                    );
+                }
                 if how.ahead > 0 {
                     for register in 0..R {
                         __m512i::prefetch(from.wrapping_add(how.ahead + register * LINE));
@@ -523,7 +567,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
 }
 
 /// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
-const TURN: usize = 16 << 10;
+pub(super) const TURN: usize = 16 << 10;
 
 /// How the equal pieces of rows are taken.
 struct Way<'a> {
@@ -531,6 +575,8 @@ struct Way<'a> {
     /// By groups, alike, of which so many go together.
     groups: usize,
     together: usize,
+    /// Rows of a turn.
+    block: usize,
     permute: Permute<'a>,
 }
 
@@ -543,11 +589,20 @@ impl<'a> Way<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     fn new(len: usize, unit: usize, step: usize, indices: &'a mut Tables) -> Option<Self> {
         let (pieces, groups, together) = Self::groups(len, unit);
-        let layout = Layout::quickest(pieces, unit, pieces * unit, step)?;
+        let most = match together {
+            1 => (most_registers(pieces), 4),
+            2 => (MOST_REGISTERS, 2),
+            _ => (3, 1),
+        };
+        let layout = Layout::quickest(pieces, unit, pieces * unit, step, most)?;
         let pieces = (0..layout.pieces).map(|piece| (piece * unit, unit));
         // SAFETY: 1.
         let permute = unsafe { Permute::new(layout, indices, pieces)? };
-        Some(Self { len, groups, together, permute })
+        let block = match div_rem(TURN, step).0 {
+            _ if groups == together => usize::MAX,
+            rows => div_rem(rows, layout.rows).0.max(1) * layout.rows,
+        };
+        Some(Self { len, groups, together, block, permute })
     }
 
     /// Pieces of a group, groups, and how many of them go together.
@@ -560,49 +615,45 @@ impl<'a> Way<'a> {
             let together = if matches!(len, 6 | 9..=12) { 3 } else { 4 };
             return (2, next_multiple(div_ceil(len, 2), together), together);
         }
-        let groups = div_ceil(len, 4);
+        let groups = if len <= MOST_STREAMS { 2 } else { 4 };
         (div_ceil(len, groups), groups, 2)
     }
 
-    /// Takes the runs of `count` rows to their targets; past the caches from the first target's
-    /// line on, which all have to have in common.
-    ///
-    /// # Safety
-    /// 1, 2; 3 if past the caches.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy(&self, source: *const u8, targets: &[*mut u8], count: usize, reach: Reach) {
-        let mut reach = reach;
-        let Layout { step, rows: each, .. } = self.permute.layout;
+    /// The turns that groups take.
+    fn turns(&self, targets: &[*mut u8]) -> [Streams; MOST_TURNS] {
+        let Layout { pieces, .. } = self.permute.layout;
         let unit = self.permute.units.first().copied().unwrap_or(1);
-        let is_one = self.together == self.groups;
-        let room = if is_one { count } else { div_rem(TURN, step).0 };
-        let block = div_rem(room.min(count), each).0.max(1) * each;
-        if reach.how.ahead > 0 && !is_one {
-            // The next block.
-            reach.how.ahead = reach.how.ahead.max(block * step);
-        }
-        // Stores that cross a line take twice the time of others.
-        let begin = targets.first().map_or(0, |target| *target as usize);
-        let (head, rest) = div_rem(begin.wrapping_neg() % LINE, unit);
-        let mut rows = if each * unit == LINE && rest == 0 && head > 0 { head } else { block };
-        let mut done = 0;
         let mut turns = [const { Streams::NONE }; MOST_TURNS];
         for (first, turn) in (0..self.groups).step_by(self.together.max(1)).zip(&mut turns) {
-            self.streams(first, targets, turn);
-        }
-        while done < count {
-            rows = rows.min(count - done);
-            let source = source.wrapping_add(done * step);
-            let mut reached = reach;
-            for turn in turns.iter_mut().take_while(|turn| turn.groups > 0) {
-                // SAFETY: the caller's promise.
-                unsafe { self.permute.copy(source, turn, rows, count - done, reached) };
-                reached.how.ahead = 0;
+            turn.groups = self.together.min(self.groups - first);
+            turn.run = loops(&self.permute.layout, turn.groups);
+            for (group, offset) in turn.offsets.iter_mut().enumerate().take(turn.groups) {
+                *offset = self.begin(first + group, pieces) * unit;
             }
-            reach.readable = reach.readable.saturating_sub(rows * step);
-            done += rows;
-            rows = block;
         }
+        self.aim(&mut turns, targets);
+        turns
+    }
+
+    /// Where their pieces go.
+    fn aim(&self, turns: &mut [Streams; MOST_TURNS], targets: &[*mut u8]) {
+        let Layout { pieces, .. } = self.permute.layout;
+        let mut group = 0;
+        for turn in turns {
+            for slots in turn.targets.chunks_exact_mut(pieces.max(1)).take(turn.groups) {
+                let targets = targets.get(self.begin(group, pieces)..).unwrap_or_default();
+                for (slot, target) in slots.iter_mut().zip(targets) {
+                    *slot = *target;
+                }
+                group += 1;
+            }
+        }
+    }
+
+    /// The first piece of a group: the last one ends with the last piece, and may have some of the one
+    /// before once more.
+    fn begin(&self, group: usize, pieces: usize) -> usize {
+        (group * pieces).min(self.len - pieces)
     }
 
     /// Whether targets begin the same number of whole units behind their lines, which steps fill.
@@ -615,20 +666,33 @@ impl<'a> Way<'a> {
             && targets.all(|target| target == first)
     }
 
-    /// The groups from the first on that go together.
-    fn streams(&self, first: usize, targets: &[*mut u8], streams: &mut Streams) {
-        let Layout { pieces, .. } = self.permute.layout;
-        let unit = self.permute.units.first().copied().unwrap_or(1);
-        streams.groups = self.together.min(self.groups - first);
-        let slots = streams.targets.chunks_exact_mut(pieces.max(1));
-        let groups = streams.offsets.iter_mut().zip(slots).enumerate().take(streams.groups);
-        for (group, (offset, slots)) in groups {
-            // The last group ends with the last piece, and may have some of the one before once more.
-            let begin = ((first + group) * pieces).min(self.len - pieces);
-            *offset = begin * unit;
-            for (slot, target) in slots.iter_mut().zip(targets.get(begin..).unwrap_or_default()) {
-                *slot = *target;
+    /// Takes the runs of `count` rows to their targets, of the first ones together.
+    ///
+    /// # Safety
+    /// 1, 2; 3 if past the caches.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn copy(
+        &self,
+        turns: &mut [Streams; MOST_TURNS],
+        source: *const u8,
+        count: usize,
+        first: usize,
+        mut reach: Reach,
+    ) {
+        let Layout { step, .. } = self.permute.layout;
+        let (mut rows, mut done) = (first, 0);
+        while done < count {
+            rows = rows.min(count - done);
+            let source = source.wrapping_add(done * step);
+            let mut reached = reach;
+            for turn in turns.iter_mut().take_while(|turn| turn.groups > 0) {
+                // SAFETY: the caller's promise.
+                unsafe { self.permute.copy(source, turn, rows, count - done, reached) };
+                reached.how.ahead = 0;
             }
+            reach.readable = reach.readable.saturating_sub(rows * step);
+            done += rows;
+            rows = self.block;
         }
     }
 }
@@ -726,6 +790,7 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
         false if is_large => AHEAD,
         false => 0,
     };
+    let first = targets.first().map_or(0, |target| *target as usize % LINE);
     let how = How { ahead, past };
     let reach = Reach { readable, spare: 0, how };
     // SAFETY: the caller's promise.
@@ -733,7 +798,11 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
         if past && !way.is_alike(block, width) {
             combined(way, source, targets, count, reach);
         } else {
-            way.copy(source, targets, count, reach);
+            // Stores that cross a line take twice the time of others.
+            let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
+            let is_whole = way.permute.layout.rows * width == LINE && rest == 0 && head > 0;
+            let rows = if is_whole { head } else { way.block };
+            way.copy(&mut way.turns(targets), source, count, rows, reach);
         }
     }
 }
@@ -768,6 +837,7 @@ unsafe fn combined(
         *buffer = Buffer::new(*target, room.wrapping_add(at * apart));
     }
     let block = (apart / LINE - 2) * each;
+    let mut turns = way.turns(targets);
     let mut reach = Reach { spare: LINE, how: How { past: false, ..reach.how }, ..reach };
     for done in (0..count).step_by(block.max(1)) {
         let rows = block.min(count - done);
@@ -776,7 +846,8 @@ unsafe fn combined(
         // SAFETY: the caller's promise; a buffer has room for as many bytes, and a line more.
         unsafe {
             let source = source.wrapping_add(done * step);
-            way.copy(source, rooms.get(..targets.len()).unwrap_or_default(), rows, reach);
+            way.aim(&mut turns, &rooms);
+            way.copy(&mut turns, source, rows, way.block, reach);
             for (buffer, _) in buffers.iter_mut().zip(targets) {
                 buffer.filled(rows * unit);
             }

@@ -52,7 +52,9 @@ pub(super) type Loop = unsafe fn(&mut [RowRun; PIECES], usize, usize);
 /// What a level has for runs of any length.
 pub(super) struct Ways {
     pub loops: &'static Loops,
-    /// For runs that are shorter than half a line.
+    /// For runs that are all shorter than half a line, if it can; whether it did.
+    pub short: unsafe fn(&[RowRun], usize, usize) -> bool,
+    /// For such runs among others.
     pub kernels: &'static Kernels,
     /// For runs of so many bytes, and more.
     pub long: (usize, unsafe fn(*const u8, *mut u8, usize)),
@@ -73,7 +75,8 @@ impl Ways {
     /// 1 for `loops` and `kernels`, 2.
     pub(super) unsafe fn copy(&self, runs: &mut [RowRun], step: usize, count: usize) -> bool {
         if runs.iter().all(|run| run.bytes < LEAST) {
-            return runs.is_empty();
+            // SAFETY: the caller's promise.
+            return runs.is_empty() || unsafe { (self.short)(runs, step, count) };
         }
         let is_mixed = runs.len() <= PIECES && step >= runs.len() * LEAST && step < self.long.0;
         let least = if is_mixed { 0 } else { LEAST };

@@ -35,12 +35,12 @@ const LONG: usize = 64;
 
 impl<'a> Seams<'a> {
     pub(super) fn new(permute: &'a Permute<'a>) -> Option<Self> {
-        let Layout { pieces, width, step, rows: each, registers, .. } = permute.layout;
+        let Layout { width, step, rows: each, .. } = permute.layout;
         let [unit, ..] = permute.units;
         let own = (each - 1) * step + width;
         let read = div_ceil(permute.layout.reach().saturating_sub(own), step);
         let stored = div_ceil(LINE.saturating_sub(each * unit), unit);
-        let run = loops(pieces, registers, 1)?;
+        let run = loops(&permute.layout, 1)?;
         Some(Self { permute, run, unit, read, stored, last: (0, 0), steps: 0 })
     }
 
@@ -58,7 +58,7 @@ impl<'a> Seams<'a> {
         let &mut Self { permute, unit, read, stored, .. } = self;
         let Layout { step, rows: each, .. } = permute.layout;
         let how = How { ahead: 0, past: false };
-        let mut left = Left::new(block);
+        let mut left = Left::new(&permute.layout, block);
         if (block.count, block.after) != self.last {
             self.last = (block.count, block.after);
             self.steps = self.steps(block.count, block.after);
@@ -106,7 +106,7 @@ impl<'a> Seams<'a> {
         let &Self { permute, unit, .. } = self;
         let Layout { pieces, step, rows: each, .. } = permute.layout;
         let how = How { ahead: block.prefetch, past: true };
-        let mut left = Left::new(block);
+        let mut left = Left::new(&permute.layout, block);
         // SAFETY: the caller's promise.
         unsafe {
             let [first, ..] = left.streams.targets;
@@ -164,12 +164,9 @@ struct Left {
 }
 
 impl Left {
-    fn new(block: &Deinterleave) -> Self {
+    fn new(layout: &Layout, block: &Deinterleave) -> Self {
         let &Deinterleave { source, count, ref targets, .. } = block;
-        let mut streams = Streams { groups: 1, ..Streams::NONE };
-        for (slot, target) in streams.targets.iter_mut().zip(targets) {
-            *slot = *target;
-        }
+        let streams = Streams::of_one(layout, targets.iter().copied());
         Self { source, count, streams }
     }
 

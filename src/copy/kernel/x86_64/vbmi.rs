@@ -10,7 +10,7 @@ use super::super::row_major::{self, Loops, RowRun};
 use super::super::vector::Vector;
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::piece_loops::{self, Ways};
-use super::{avx2, avx512, permute, weave};
+use super::{avx2, avx512, permute, unequal, weave};
 use core::arch::asm;
 use core::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_mask_permutexvar_epi8, _mm512_mask_storeu_epi8,
@@ -170,6 +170,7 @@ unsafe fn piece_loops<const N: usize>(
 
 static WAYS: Ways = Ways {
     loops: &[piece_loops::<1>, piece_loops::<2>, piece_loops::<3>, piece_loops::<4>],
+    short: unequal::copy,
     kernels: &VBMI,
     long: (LEAST_STRING_BY_ROW, copy_string),
 };
