@@ -314,7 +314,7 @@ impl<'a> Permute<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn masked(&self, rows: Few, others: Few, streams: &mut Streams, past: bool) {
         let Layout { pieces, width, step, registers: len, lanes, apart, .. } = self.layout;
-        let (lane, count) = (div_rem(LINE, lanes).0, rows.count + others.count);
+        let (size, count) = (div_rem(LINE, lanes).0, rows.count + others.count);
         let end = |count: usize| count.checked_sub(1).map_or(0, |last| last * step + width);
         let (first, behind, all) = (end(rows.count), rows.count * step, end(count));
         let offsets = streams.offsets.iter().take(streams.groups);
@@ -322,15 +322,15 @@ impl<'a> Permute<'a> {
             // Where the others would begin if they went on.
             let other = others.source.wrapping_add(*offset).wrapping_sub(behind);
             let from = rows.source.wrapping_add(*offset);
-            // A lane has whole rows, or begins where the one before ends.
+            // A size has whole rows, or begins where the one before ends.
             let mut begin = 0;
             let mut registers = [_mm512_setzero_si512(); MOST_REGISTERS];
             // SAFETY: masks end where rows and targets do.
             unsafe {
                 for register in registers.iter_mut().take(len) {
-                    for at in (0..LINE).step_by(lane.max(1)) {
+                    for at in (0..LINE).step_by(size.max(1)) {
                         let mask =
-                            |end: usize| first_bytes(end.saturating_sub(begin).min(lane)) << at;
+                            |end: usize| first_bytes(end.saturating_sub(begin).min(size)) << at;
                         let place = |source: *const u8| source.wrapping_add(begin).wrapping_sub(at);
                         let bytes = _mm512_maskz_loadu_epi8(mask(first), place(from).cast());
                         *register = _mm512_or_si512(*register, bytes);
