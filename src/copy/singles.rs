@@ -87,7 +87,7 @@ mod tests {
         };
         let row = extent * bits / 8;
         let input: Vec<u8> = (0..row * rows + usize::from(lead > 0))
-            .map(|at| (at * 2_654_435_761 >> 11).to_le_bytes()[0])
+            .map(|at| ((at * 1009) >> 4).to_le_bytes()[0])
             .collect();
         let element = |at: usize| {
             let at = at + lead;

@@ -108,7 +108,7 @@ mod tests {
                 let extent: usize = lengths.iter().sum();
                 let row = extent * 4 + 3;
                 let input: Vec<u8> = (0..ROWS * row * size)
-                    .map(|at| (at * 2_654_435_761 >> 11).to_le_bytes()[0])
+                    .map(|at| ((at * 1009) >> 4).to_le_bytes()[0])
                     .collect();
                 let first = if apart < 0 { (extent - 1) * 2 } else { 0 };
                 let (shape, strides) = ([signed(ROWS), signed(extent)], [signed(row), apart]);
@@ -122,7 +122,7 @@ mod tests {
                     let all = transfer(dtype, &shape, 1, source, &parts);
                     let transfer = Transfer { strides: Some(&strides), ..all };
                     let Some(nest) = Nest::new(&transfer, tuning) else { continue };
-                    assert_eq!(nest.apart, isize::try_from(apart).unwrap() * size as isize);
+                    assert_eq!(nest.apart, isize::try_from(apart).unwrap() * size.cast_signed());
                     // SAFETY: the input and the outputs are as large as the shape says.
                     unsafe {
                         nest.copy_all(&Parts::Listed(&parts), 0..20);

@@ -322,7 +322,7 @@ impl<'a> Permute<'a> {
             // Where the others would begin if they went on.
             let other = others.source.wrapping_add(*offset).wrapping_sub(behind);
             let from = rows.source.wrapping_add(*offset);
-            // A size has whole rows, or begins where the one before ends.
+            // A lane has whole rows, or begins where the one before ends.
             let mut begin = 0;
             let mut registers = [_mm512_setzero_si512(); MOST_REGISTERS];
             // SAFETY: masks end where rows and targets do.
