@@ -107,9 +107,8 @@ mod tests {
             {
                 let extent: usize = lengths.iter().sum();
                 let row = extent * 4 + 3;
-                let input: Vec<u8> = (0..ROWS * row * size)
-                    .map(|at| ((at * 1009) >> 4).to_le_bytes()[0])
-                    .collect();
+                let input: Vec<u8> =
+                    (0..ROWS * row * size).map(|at| ((at * 1009) >> 4).to_le_bytes()[0]).collect();
                 let first = if apart < 0 { (extent - 1) * 2 } else { 0 };
                 let (shape, strides) = ([signed(ROWS), signed(extent)], [signed(row), apart]);
                 for (tuning, lead) in Tuning::all().into_iter().zip((0..3 * size).cycle()) {
