@@ -86,6 +86,7 @@ static const struct job jobs[] = {
     {"past the caches, transposed", F32, 2, {3000, 3000}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"4-bit elements", U4, 2, {301, 303}, 1, 3, PACKED, IN_ORDER, 4, 0},
     {"4-bit elements, transposed", U4, 2, {301, 303}, 1, 3, TRANSPOSED, IN_ORDER, 4, 0},
+    {"4-bit elements, singles", U4, 2, {30001, 8}, 1, 8, PACKED, IN_ORDER, 0, 0},
     {"2-bit elements", U2, 2, {301, 303}, 1, 101, PACKED, IN_ORDER, 6, 0},
     {"2-bit elements, reversed", U2, 2, {301, 303}, 1, 3, REVERSED, IN_ORDER, 2, 0},
     {"4-bit elements on tasks", U4, 2, {3001, 3003}, 1, 3, PACKED, IN_ORDER, 4, 1},
