@@ -110,7 +110,9 @@ impl<'a> Seams<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             let [first, ..] = left.streams.targets;
-            let lead = div_rem((first as usize).wrapping_neg() % LINE, unit).0.min(left.count);
+            let lead = div_rem((first as usize).wrapping_neg() % LINE, unit).0;
+            let is_enough = lead <= left.count;
+            let lead = lead.min(left.count);
             if lead > 0 {
                 let some = left.few(lead);
                 permute.masked(some, Few::NONE, &mut left.streams, false);
@@ -130,6 +132,7 @@ impl<'a> Seams<'a> {
                 let ahead = left.count * unit;
                 let ends = left.streams.targets.iter().map(|target| target.wrapping_add(ahead));
                 let goes_on = is_another
+                    && is_enough
                     && block.count >= more
                     && ends.zip(&block.targets).take(pieces).all(|(end, target)| end == *target);
                 let others = Few { source: block.source, count: if goes_on { more } else { 0 } };
