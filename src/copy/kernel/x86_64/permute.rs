@@ -190,6 +190,14 @@ impl Streams {
         targets: [null_mut(); MOST_STREAMS],
     };
 
+    /// Of one group, without its loop.
+    pub(super) fn to(targets: &[*mut u8; MAX_DEINTERLEAVED]) -> Self {
+        let [first, second, third, fourth, fifth, ..] = *targets;
+        let none = null_mut();
+        let targets = [first, second, third, fourth, fifth, none, none, none];
+        Self { groups: 1, targets, ..Self::NONE }
+    }
+
     /// Makes one store of what may have been stored piece by piece: to be loaded at once, that would have
     /// to be in the cache, behind all stores before it.
     ///

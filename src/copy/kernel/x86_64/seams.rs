@@ -58,7 +58,7 @@ impl<'a> Seams<'a> {
         let &mut Self { permute, unit, read, stored, .. } = self;
         let Layout { step, rows: each, .. } = permute.layout;
         let how = How { ahead: 0, past: false };
-        let mut left = Left::new(&permute.layout, block);
+        let mut left = Left::new(block);
         if (block.count, block.after) != self.last {
             self.last = (block.count, block.after);
             self.steps = self.steps(block.count, block.after);
@@ -106,7 +106,7 @@ impl<'a> Seams<'a> {
         let &Self { permute, unit, .. } = self;
         let Layout { pieces, step, rows: each, .. } = permute.layout;
         let how = How { ahead: block.prefetch, past: true };
-        let mut left = Left::new(&permute.layout, block);
+        let mut left = Left::new(block);
         // SAFETY: the caller's promise.
         unsafe {
             let [first, ..] = left.streams.targets;
@@ -167,10 +167,9 @@ struct Left {
 }
 
 impl Left {
-    fn new(layout: &Layout, block: &Deinterleave) -> Self {
+    fn new(block: &Deinterleave) -> Self {
         let &Deinterleave { source, count, ref targets, .. } = block;
-        let streams = Streams::of_one(layout, targets.iter().copied());
-        Self { source, count, streams }
+        Self { source, count, streams: Streams::to(targets) }
     }
 
     fn few(&self, count: usize) -> Few {
