@@ -203,10 +203,7 @@ unsafe fn run_form(
     if bytes == 0 {
         return Ok(());
     }
-    // Of elements that are apart, lines are read.
-    let elements = LINE * 8 / transfer.geometry.dtype.bits().max(1) as usize;
-    let read = bytes_read(transfer).saturating_mul(transfer.apart().min(elements));
-    let tuning = Tuning::new(bytes, read, executor);
+    let tuning = Tuning::new(bytes, bytes_read(transfer), executor);
     let sub_byte = transfer.geometry.dtype.is_sub_byte();
     let pieces = parts.count();
     let outputs_packed = transfer.output_strides.are_packed();
@@ -267,13 +264,15 @@ unsafe fn run_form(
     }
 }
 
-/// Bytes of input, those that are repeated counted once.
+/// Bytes of input: those that are repeated count once, and of elements that are apart lines are read.
 fn bytes_read(transfer: &Transfer<'_>) -> usize {
     let geometry = &transfer.geometry;
     let strides = transfer.strides.unwrap_or_default();
     let axes = geometry.shape.iter().zip(strides).enumerate();
     let repeated = axes.filter(|(axis, (_, stride))| *axis != geometry.axis && **stride == 0);
-    repeated.fold(transfer.bytes, |bytes, (_, (extent, _))| div_rem(bytes, usize_of(*extent)).0)
+    let once = |bytes, (_, (extent, _)): (usize, (&i64, &i64))| div_rem(bytes, usize_of(*extent)).0;
+    let elements = LINE * 8 / geometry.dtype.bits().max(1) as usize;
+    repeated.fold(transfer.bytes, once).saturating_mul(transfer.apart().min(elements))
 }
 
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a buffer past them.

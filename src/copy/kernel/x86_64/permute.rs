@@ -190,7 +190,7 @@ impl Streams {
         targets: [null_mut(); MOST_STREAMS],
     };
 
-    /// Of one group, without its loop.
+    /// Of one group, without its loop. (By [`Streams::of_one`], pictures' blocks are 4 % slower on Zen 5.)
     pub(super) fn to(targets: &[*mut u8; MAX_DEINTERLEAVED]) -> Self {
         let [first, second, third, fourth, fifth, ..] = *targets;
         let none = null_mut();
