@@ -516,4 +516,10 @@ impl Report {
     pub(crate) fn reason(self) -> Option<Error> {
         self.0
     }
+
+    /// The same for Rust callers.
+    #[cfg(all(feature = "alloc", not(feature = "capi")))]
+    pub(crate) fn error(self, _: Fault) -> Error {
+        self.0.unwrap_or(Error::Internal)
+    }
 }

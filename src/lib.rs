@@ -31,8 +31,8 @@
 //!
 //! | file | what it decides |
 //! |---|---|
-//! | `operator.rs` | which operator version governs, which element types it allows |
-//! | `rules/` | parameters to lengths of the pieces, one file an operator |
+//! | `operator.rs` | operator versions, and which element types each allows |
+//! | `rules/` | which version governs; parameters to lengths of the pieces, one file an operator |
 //! | `plan.rs` | axis and pieces to extents and offsets of every output |
 //! | `place.rs` | where pieces lie in the input: what makes views |
 //! | `targets.rs`, `parts.rs` | outputs checked, and what the engine is given to copy |
@@ -40,7 +40,7 @@
 //! | `overlap.rs`, `order.rs` | what lies over what |
 //! | `copy/` | bytes moved |
 //! | `ffi/` | the C API: pointers parsed, plans, and the guard |
-//! | `view.rs`, `split.rs`, `prepared.rs`, `slots.rs`, `element.rs` | this Rust API |
+//! | `view.rs`, `split.rs`, `whole.rs`, `prepared.rs`, `slots.rs`, `element.rs` | this Rust API |
 //! | `rayon.rs`, `ndarray.rs` | what the features of these names add to it |
 
 #![cfg_attr(not(test), no_std)]
@@ -85,6 +85,8 @@ mod targets;
 mod tensor;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod view;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+mod whole;
 
 pub use copy::{Executor, Streaming};
 pub use dtype::DType;

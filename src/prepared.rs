@@ -8,7 +8,6 @@ use crate::ffi::parse::Call;
 use crate::ffi::plans;
 use crate::ffi::reads::Reads;
 use crate::span::Span;
-use crate::split::reason;
 use crate::view::{Layout, View};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -60,7 +59,7 @@ impl<T: Element> Plan<T> {
         let made = unsafe {
             plans::make(place, bytes, call, None, pieces.len(), Reads::nothing(), &mut report)
         };
-        made.map_err(|fault| reason(report, fault))?;
+        made.map_err(|fault| report.error(fault))?;
         let (least, offset) = (input.least_len(), input.offset());
         Ok(Self { memory, least, offset, pieces, element: PhantomData })
     }
@@ -147,7 +146,7 @@ impl<T: Element> Plan<T> {
         let copied = unsafe {
             plans::copy_on(plan, first, targets.as_ptr(), count, executor, NO_OTHERS, &mut report)
         };
-        copied.map_err(|fault| reason(report, fault))
+        copied.map_err(|fault| report.error(fault))
     }
 
     fn check_input(&self, input: &[T]) -> Result<(), Error> {

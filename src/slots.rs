@@ -15,12 +15,6 @@ impl<T> Slots<'_, T> {
     pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
         self.0.as_mut_ptr().cast()
     }
-
-    pub(crate) fn set_first(&mut self, value: T) {
-        if let Some(first) = self.0.first_mut() {
-            first.write(value);
-        }
-    }
 }
 
 impl<'a, T> From<&'a mut [MaybeUninit<T>]> for Slots<'a, T> {

@@ -3,11 +3,11 @@
 use crate::copy::Executor;
 use crate::dtype::DType;
 use crate::element::Element;
-use crate::error::{Error, Fault, Report, Which};
+use crate::error::{Error, Report, Which};
 use crate::ffi::copies::copy_parsed;
+use crate::ffi::libsplit_tensor;
 use crate::ffi::parse::Call;
 use crate::ffi::reads::Reads;
-use crate::ffi::{libsplit_dtype, libsplit_tensor};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::plan::{Geometry, Piece, Plan};
@@ -15,10 +15,10 @@ use crate::prepared::Plan as Prepared;
 use crate::rules::Request;
 use crate::shape::usize_of;
 use crate::tensor::Tensor;
-use crate::view::{Layout, View, ViewMut};
+use crate::view::{descriptor, Layout, View, ViewMut};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::ptr::{null, null_mut};
+use core::ptr::null;
 
 /// An operator version and its parameters. Methods that set one return the split with it set;
 /// the others are what the C functions of the same names do.
@@ -212,7 +212,7 @@ impl<'a> Split<'a> {
         let request = Request { outputs: Some(pieces.len()), ..self.0 };
         match Call::new(input.tensor(), &request, &mut report) {
             Ok(call) => Prepared::new(&call, input, pieces),
-            Err(fault) => Err(reason(report, fault)),
+            Err(fault) => Err(report.error(fault)),
         }
     }
 
@@ -416,7 +416,7 @@ impl<'a> Split<'a> {
         let request = Request { may_be_unknown, ..self.0 };
         match Plan::new(&request, dtype, shape, &mut report) {
             Ok(plan) => Ok(body(&plan)),
-            Err(fault) => Err(reason(report, fault)),
+            Err(fault) => Err(report.error(fault)),
         }
     }
 
@@ -434,7 +434,7 @@ impl<'a> Split<'a> {
             // SAFETY: the caller's promise.
             unsafe { copy_parsed(&call, outputs, executor, Reads::nothing(), &mut report) }
         });
-        copied.map_err(|fault| reason(report, fault))
+        copied.map_err(|fault| report.error(fault))
     }
 }
 
@@ -446,29 +446,4 @@ fn layout<T: Element>(plan: &Plan<'_>, piece: Piece, input: &View<'_, T>) -> Lay
     let ahead = if shape.contains(&0) { 0 } else { piece.offset.wrapping_mul(stride) };
     let offset = input.offset().wrapping_add_signed(isize::try_from(ahead).unwrap_or(0));
     Layout { offset, shape, strides: plan.geometry.output_strides(input.strides()).collect() }
-}
-
-/// Why a call was refused.
-pub(crate) fn reason(report: Report, _: Fault) -> Error {
-    report.reason().unwrap_or(Error::Internal)
-}
-
-/// An output as the core takes it.
-pub(crate) fn descriptor(
-    data: *mut u8,
-    dtype: DType,
-    shape: &mut [i64],
-    strides: Option<&mut [i64]>,
-) -> libsplit_tensor {
-    let rank = i32::try_from(shape.len()).unwrap_or(i32::MAX);
-    libsplit_tensor {
-        data: data.cast(),
-        data_bytes: 0,
-        shape: shape.as_mut_ptr(),
-        strides: strides.map_or(null_mut(), <[i64]>::as_mut_ptr),
-        rank,
-        capacity: rank,
-        dtype: libsplit_dtype(dtype as i32),
-        bit_offset: 0,
-    }
 }

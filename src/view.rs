@@ -2,17 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+use crate::dtype::DType;
 use crate::element::Element;
 use crate::error::{number, Error, Which};
-use crate::ffi::libsplit_tensor;
-use crate::operator::Operator;
+use crate::ffi::{libsplit_dtype, libsplit_tensor};
 use crate::shape::{self, MAX_RANK};
 use crate::slots::Slots;
-use crate::split::{descriptor, Split};
 use crate::tensor::Tensor;
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::mem::MaybeUninit;
+use core::ptr::null_mut;
 
 /// A tensor over a borrowed slice: shape, strides, and where element [0, …, 0] lies.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,16 +176,6 @@ impl<'a, T: Element> View<'a, T> {
         tensor.is_packed().then(|| self.data.get(self.layout.offset..)?.get(..count))?
     }
 
-    /// The elements in row-major order.
-    #[must_use]
-    pub fn to_vec(&self) -> Vec<T> {
-        if self.layout.shape.is_empty() {
-            return self.get(&[]).copied().into_iter().collect();
-        }
-        let one = Split::new(Operator::OpenVinoSplit1).num_outputs(1);
-        one.to_vecs(self).ok().and_then(|mut copies| copies.pop()).unwrap_or_default()
-    }
-
     /// A view of a slice that the layout has been checked for.
     pub(crate) fn over(data: &'a [T], layout: Layout) -> Self {
         Self { data, layout }
@@ -222,30 +211,6 @@ impl<'a, T: Element> View<'a, T> {
         let high = shape::reach(shape.iter().copied().zip(strides.iter().copied()));
         let high = high.and_then(|(_, high)| usize::try_from(high).ok());
         high.map_or(usize::MAX, |high| offset.saturating_add(high).saturating_add(1))
-    }
-
-    /// Copies the elements, in row-major order, to a slice of as many.
-    ///
-    /// ```
-    /// let data = [1u8, 2, 3, 4, 5, 6];
-    /// let column = libsplit::View::strided(&data, 1, &[2], &[3])?;
-    /// let mut two = [0; 2];
-    /// column.copy_to(&mut two)?;
-    /// assert_eq!(two, [2, 5]);
-    /// # Ok::<(), libsplit::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::SliceLen`] if the slice has another length.
-    pub fn copy_to(&self, target: &mut [T]) -> Result<(), Error> {
-        let mut target = ViewMut::packed(target, &self.layout.shape)?;
-        if self.layout.shape.is_empty() {
-            if let Some(element) = self.get(&[]) {
-                target.data.set_first(*element);
-            }
-            return Ok(());
-        }
-        Split::new(Operator::OpenVinoSplit1).num_outputs(1).copy(self, &mut [target])
     }
 
     pub(crate) fn tensor(&self) -> Tensor<'_> {
@@ -353,5 +318,25 @@ impl<'a, T: Element> ViewMut<'a, T> {
             return descriptor(data.cast(), T::DTYPE, shape, Some(strides));
         }
         libsplit_tensor::ZERO
+    }
+}
+
+/// An output as the core takes it.
+pub(crate) fn descriptor(
+    data: *mut u8,
+    dtype: DType,
+    shape: &mut [i64],
+    strides: Option<&mut [i64]>,
+) -> libsplit_tensor {
+    let rank = i32::try_from(shape.len()).unwrap_or(i32::MAX);
+    libsplit_tensor {
+        data: data.cast(),
+        data_bytes: 0,
+        shape: shape.as_mut_ptr(),
+        strides: strides.map_or(null_mut(), <[i64]>::as_mut_ptr),
+        rank,
+        capacity: rank,
+        dtype: libsplit_dtype(dtype as i32),
+        bit_offset: 0,
     }
 }

@@ -3,15 +3,16 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `rule.rs` | arguments of a call to an operator with its parameters |
+//! | `arguments.rs` | arguments of a call to an operator with its parameters |
 //! | `source.rs` | what is split: an array, a tensor of ours, a tensor of another library |
 //! | `numpy.rs`, `tensor.rs` | NumPy's arrays by NumPy's C functions; all others by DLPack |
-//! | `call.rs` | the C functions and their errors |
+//! | `rule.rs`, `call.rs` | an operator with its parameters; the C functions and their errors |
 //! | `copy.rs`, `join.rs`, `plan.rs`, `pool.rs` | copies, their inverse, plans, threads |
 
 // Most doc comments are Python's docstrings.
 #![allow(clippy::doc_link_with_quotes, clippy::doc_markdown)]
 
+mod arguments;
 mod call;
 mod copy;
 mod dtype;
@@ -25,8 +26,9 @@ mod tensor;
 
 #[pyo3::pymodule]
 mod _libsplit {
+    use crate::arguments;
     use crate::call::{self, Numbers};
-    use crate::rule::{self, Rule};
+    use crate::rule::Rule;
     use crate::source::Source;
     use libsplit::ffi::{libsplit_dtype, LIBSPLIT_DIM_UNKNOWN};
     use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -34,11 +36,11 @@ mod _libsplit {
     use pyo3::types::{PyList, PyString, PyTuple};
 
     #[pymodule_export]
+    use crate::arguments::Operator;
+    #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
     use crate::pool::forget_pool;
-    #[pymodule_export]
-    use crate::rule::Operator;
     #[pymodule_export]
     use crate::tensor::Tensor;
 
@@ -74,7 +76,7 @@ mod _libsplit {
         uneven: Option<&Bound<'py, PyString>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
-        let rule = rule::from_arguments(source.shape(), sections, axis, uneven)?;
+        let rule = arguments::from_arguments(source.shape(), sections, axis, uneven)?;
         views(x.py(), &source, &rule)
     }
 
@@ -108,7 +110,7 @@ mod _libsplit {
         threads: Option<i64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
-        let rule = rule::from_arguments(source.shape(), sections, axis, uneven)?;
+        let rule = arguments::from_arguments(source.shape(), sections, axis, uneven)?;
         PyList::new(x.py(), crate::copy::copy(x.py(), &source, &rule, out, threads)?)
     }
 
@@ -152,7 +154,7 @@ mod _libsplit {
     ) -> PyResult<Bound<'py, PyList>> {
         let shape =
             shape.try_iter()?.map(|extent| known(&extent?)).collect::<PyResult<Numbers>>()?;
-        let rule = rule::from_arguments(&shape, sections, axis, uneven)?;
+        let rule = arguments::from_arguments(&shape, sections, axis, uneven)?;
         let dtype = match dtype {
             None => {
                 if rule.typed {

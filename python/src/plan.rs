@@ -1,9 +1,10 @@
 //! A split prepared once, run many times.
 
+use crate::arguments;
 use crate::call::{self, Described, Piece, Pieces, LARGE};
 use crate::copy;
 use crate::pool;
-use crate::rule::{self, Rule};
+use crate::rule::Rule;
 use crate::source::Source;
 use crate::tensor::packed;
 use core::ffi::c_void;
@@ -58,7 +59,7 @@ impl Plan {
         uneven: Option<&Bound<'_, PyString>>,
     ) -> PyResult<Self> {
         let source = Source::of(x, "x")?;
-        let rule = rule::from_arguments(source.shape(), sections, axis, uneven)?;
+        let rule = arguments::from_arguments(source.shape(), sections, axis, uneven)?;
         let in_bytes = source.in_bytes();
         let prepared = source.prepare(&rule, in_bytes)?;
         let pieces = call::view(&prepared.input.tensor(), &prepared.rule)?;

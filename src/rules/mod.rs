@@ -8,6 +8,7 @@
 mod lengths_list;
 mod onnx_split;
 mod openvino;
+mod opset;
 pub(crate) mod split_to_sequence;
 
 use crate::error::{Error, Fault, Report};
