@@ -59,6 +59,8 @@ const DEFAULT_TASKS: usize = 16;
 const MAX_TASKS: usize = 256;
 /// As many bytes are copied in the time that it takes to walk past a piece.
 const WALK: usize = 64;
+/// Ranges are at least so long.
+const MIN_CHUNK: usize = MIN_TASK;
 /// Bytes of each piece, or column, that a chunk has of it: shorter ones do not go well past the caches.
 const OF_EACH: usize = 16 * LINE;
 
@@ -88,14 +90,10 @@ pub(super) fn threads(executor: Option<&dyn Executor>, bytes: usize) -> usize {
 }
 
 impl Work {
-    /// Units of a chunk, if there are so many tasks: no longer than the shortest task, for others wait for
-    /// it, and no shorter, for threads that write side by side take lines from each other. Zen 5, two
-    /// threads of ONNX Runtime's, sums of Split nodes with 134 KiB, 256 KiB, halves: boxes of 8 MiB 300,
-    /// 268, 273 us, of 3 MiB 134, 123, 118, pairs of 1 MiB 77, 64, 75; 32 KiB 418 for 349.
-    fn chunk(&self, tasks: usize) -> usize {
-        let share = div_ceil(self.bytes, tasks);
-        let bytes = MIN_TASK.max(self.pieces.saturating_mul(OF_EACH)).min(share);
-        let chunks = div_ceil(self.bytes, bytes).min(MAX_TASKS);
+    /// Units of the shortest chunk, if there are so many tasks.
+    fn least(&self, tasks: usize) -> usize {
+        let bytes = MIN_CHUNK.max(self.pieces.saturating_mul(OF_EACH));
+        let chunks = div_rem(self.bytes, bytes).0.max(tasks);
         next_multiple(div_ceil(self.units, chunks), self.granule)
     }
 }
@@ -122,15 +120,15 @@ pub(super) fn run(
         body(0..units);
         return Ok(());
     }
-    let chunk = work.chunk(tasks);
-    let chunks = div_ceil(units, chunk);
-    let (begun, taken) = (Claims::default(), Claims::default());
+    let shares = Shares::new(work, tasks);
+    let begun = Claims::default();
     let finished = AtomicUsize::new(0);
     let result = executor.parallel_for(tasks, &|task| {
         if task < tasks && begun.claim(task) {
-            let first = div_rem(task * chunks, tasks).0;
-            for at in (first..chunks).chain(0..first).filter(|at| taken.claim(*at)) {
-                body(at * chunk..units.min((at + 1) * chunk));
+            for share in (task..tasks).chain(0..task) {
+                while let Some(range) = shares.take(share) {
+                    body(range);
+                }
             }
             finished.fetch_add(1, Ordering::Release);
         }
@@ -147,8 +145,42 @@ pub(super) fn run(
     }
 }
 
-/// Which tasks have begun, for an executor may repeat one, and which chunks are taken: no two threads
-/// may write the same bytes.
+/// The parts that tasks begin in, of which threads take the first half of what is left: much at first, for
+/// each new range costs some tenths of a microsecond, little in the end, for others wait for it.
+struct Shares {
+    /// How many units of each have been taken.
+    taken: [AtomicUsize; MAX_TASKS],
+    /// Units of a share, and of the shortest range.
+    share: usize,
+    least: usize,
+    granule: usize,
+    units: usize,
+}
+
+impl Shares {
+    fn new(work: &Work, tasks: usize) -> Self {
+        let &Work { units, granule, .. } = work;
+        let share = next_multiple(div_ceil(units, tasks), granule);
+        let taken = [const { AtomicUsize::new(0) }; MAX_TASKS];
+        Self { taken, share, least: work.least(tasks), granule, units }
+    }
+
+    /// The next units of a share that nobody else has, if any are left.
+    fn take(&self, of: usize) -> Option<Range<usize>> {
+        let begin = self.share.saturating_mul(of);
+        let end = self.units.min(begin.saturating_add(self.share));
+        let after = |taken: usize| {
+            let left = end.checked_sub(begin.saturating_add(taken)).filter(|left| *left > 0)?;
+            let half = next_multiple(left / 2, self.granule);
+            Some(taken + half.max(self.least).min(left))
+        };
+        let taken = self.taken.get(of)?;
+        let from = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).ok()?;
+        Some(begin + from..begin + after(from)?)
+    }
+}
+
+/// Which tasks have begun, for an executor may repeat one.
 #[derive(Default)]
 struct Claims([AtomicU64; MAX_TASKS / 64]);
 
