@@ -44,7 +44,7 @@ mod turned;
 use kernel::combine::LINE;
 use kernel::rules::LOW_THRESHOLDS;
 pub use parallel::{Executor, Streaming};
-use parallel::{Work, SET_UP, WALK};
+use parallel::{Work, OF_EACH, SET_UP, WALK};
 
 use crate::error::{number, Fault, Report};
 use crate::math::div_rem;
@@ -219,7 +219,7 @@ unsafe fn run_form(
             // SAFETY: the caller's promise; ranges of tasks do not meet.
             let work = |range| unsafe { matrices.copy(range) };
             let (units, granule) = (matrices.all_rows(), matrices.granule());
-            let least = usize_of(transfer.geometry.extent).saturating_mul(SET_UP);
+            let least = usize_of(transfer.geometry.extent).saturating_mul(OF_EACH);
             return parallel::run(executor, &Work { bytes, units, granule, least }, &work, report);
         }
     }

@@ -59,6 +59,8 @@ const DEFAULT_TASKS: usize = 16;
 const MAX_TASKS: usize = 64;
 /// As many bytes are copied in the time that it takes to walk past a piece.
 pub(super) const WALK: usize = 64;
+/// Bytes of each column of a matrix that are worth its lines' ends.
+pub(super) const OF_EACH: usize = if LOW_THRESHOLDS { LINE } else { 8 * LINE };
 /// As many take as long as to set a piece up, or a column that is transposed: at the least, so that tasks win.
 /// Zen 5, times as fast as one thread with 1 KiB and 2: 256 columns of 4 KiB 1.1, 1.3, of 8 KiB 1.2, 1.5, of
 /// 16 KiB 1.4, 1.8; 1024 of 1 KiB .6, .8 (so they are one task), of 4 KiB 1.0, 1.5.
