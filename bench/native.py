@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import pathlib
 from ctypes import POINTER, Structure, byref, c_char, c_double, c_int32, c_int64, c_long, \
     c_size_t, c_uint32, c_void_p
@@ -59,13 +60,21 @@ class Rows(Structure):
                 ("num_outputs", c_size_t), ("threads", c_uint32), ("pool", c_void_p)]
 
 
+@functools.cache
+def _numbers(*numbers: int) -> ctypes.Array:
+    """An array for all tensors that have the same: a thousand of them, all over Python's heap, would be most
+    of what is measured.
+    """
+    return (c_int64 * len(numbers))(*numbers)
+
+
 def tensor(array: np.ndarray, packed: bool) -> Tensor:
     """A descriptor of the array; the caller keeps the array's memory."""
     strides = None
     if not packed:
-        strides = (c_int64 * array.ndim)(*(step // array.itemsize for step in array.strides))
+        strides = _numbers(*(step // array.itemsize for step in array.strides))
     return Tensor(data=array.ctypes.data, data_bytes=array.nbytes if packed else 0,
-                  shape=(c_int64 * array.ndim)(*array.shape), strides=strides, rank=array.ndim,
+                  shape=_numbers(*array.shape), strides=strides, rank=array.ndim,
                   capacity=array.ndim, dtype=DTYPES[array.dtype])
 
 

@@ -43,8 +43,8 @@ mod turned;
 
 use kernel::combine::LINE;
 use kernel::rules::LOW_THRESHOLDS;
-use parallel::Work;
 pub use parallel::{Executor, Streaming};
+use parallel::{Work, OF_EACH, SET_UP, WALK};
 
 use crate::error::{number, Fault, Report};
 use crate::math::div_rem;
@@ -219,8 +219,8 @@ unsafe fn run_form(
             // SAFETY: the caller's promise; ranges of tasks do not meet.
             let work = |range| unsafe { matrices.copy(range) };
             let (units, granule) = (matrices.all_rows(), matrices.granule());
-            let pieces = usize_of(transfer.geometry.extent);
-            return parallel::run(executor, &Work { bytes, units, granule, pieces }, &work, report);
+            let least = usize_of(transfer.geometry.extent).saturating_mul(OF_EACH);
+            return parallel::run(executor, &Work { bytes, units, granule, least }, &work, report);
         }
     }
     let is_packed = transfer.is_packed() && outputs_packed;
@@ -238,7 +238,8 @@ unsafe fn run_form(
         Form::Rows(nest) if nest.all_rows() >= MANY_ROWS || !is_packed => {
             // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
             let work = |range| unsafe { nest.copy_all(parts, range) };
-            let work_size = Work { bytes, units: nest.all_rows(), granule: nest.granule(), pieces };
+            let least = pieces.saturating_mul(SET_UP);
+            let work_size = Work { bytes, units: nest.all_rows(), granule: nest.granule(), least };
             parallel::run(executor, &work_size, &work, report)
         }
         Form::Rows(nest) if nest.all_rows() >= ROW_MAJOR && nest.is_row_major() && !has_threads => {
@@ -248,17 +249,18 @@ unsafe fn run_form(
         }
         form => {
             let job = Job { transfer, form };
+            let least = pieces.saturating_mul(WALK);
             if let (Form::SubByte(_), Some(block)) = (&job.form, sub_byte::block_of_rows(transfer))
             {
                 // SAFETY: as above.
                 let work = |rows| unsafe { job.run_rows(rows, block) };
                 let units = usize_of(transfer.geometry.outer);
-                let work_size = Work { bytes, units, granule: sub_byte::GRANULE, pieces };
+                let work_size = Work { bytes, units, granule: sub_byte::GRANULE, least };
                 return parallel::run(executor, &work_size, &work, report);
             }
             // SAFETY: as above.
             let work = |range| unsafe { job.run(range) };
-            let work_size = Work { bytes, units: bytes, granule: LINE, pieces };
+            let work_size = Work { bytes, units: bytes, granule: LINE, least };
             parallel::run(executor, &work_size, &work, report)
         }
     }

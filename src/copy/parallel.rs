@@ -1,10 +1,10 @@
 //! How the work of one call is shared among the caller's threads.
 //!
-//! The idea: tasks have no share of their own, only a place where they begin. Each takes one chunk after
-//! the other from there on, round to where it began, unless another has it. So a thread that wakes up
-//! late, or has its core taken from it, costs what it does not do, and no one waits for a share that it
-//! has not begun; and where all are on time, each stays with what is near, as in other operators, in
-//! its own caches.
+//! The idea: each task has a share, and helps others when it is done. It takes the first half of what is
+//! left of its own, then of that, and so on, and then the same of the others' in turn. So a thread that wakes
+//! up late, or has its core taken from it, costs what it does not do; where all are on time, each stays with
+//! what is near, as in other operators, in its own caches; and ranges are long, but for the last ones, for
+//! which others wait.
 
 #![forbid(unsafe_code)]
 
@@ -49,18 +49,22 @@ pub enum Streaming {
     Never,
 }
 
-/// Tasks are at least this long: less is not worth handing to another thread. Zen 5, two threads that look
-/// for work in a loop: 1.6 times as fast as one from 0.75 to 3 MiB. Those that sleep take some 6
-/// microseconds of the caller's to wake: .75 of one's speed at 1 MiB, .9 from 3 MiB on.
+/// Tasks, and the ranges that they take, are at least this long: less is not worth handing to another thread.
+/// Zen 5, two threads that look for work in a loop, from 1 MiB on: 1.7 to 2.0 times as fast as one. With ranges
+/// of 64 KiB 1.75 for 1.95 at 1 MiB, for each begins anew what CPUs are ahead of.
 const MIN_TASK: usize = if LOW_THRESHOLDS { 256 } else { 256 << 10 };
 /// Tasks where the caller leaves their number to the library.
 const DEFAULT_TASKS: usize = 16;
-/// The most tasks of one call, and the most chunks; one bit each in [`Claims`].
-const MAX_TASKS: usize = 256;
+/// The most tasks of one call: one bit each of a word.
+const MAX_TASKS: usize = 64;
 /// As many bytes are copied in the time that it takes to walk past a piece.
-const WALK: usize = 64;
-/// Bytes of each piece, or column, that a chunk has of it: shorter ones do not go well past the caches.
-const OF_EACH: usize = 16 * LINE;
+pub(super) const WALK: usize = 64;
+/// Bytes of each column of a matrix that are worth its lines' ends.
+pub(super) const OF_EACH: usize = if LOW_THRESHOLDS { LINE } else { 8 * LINE };
+/// As many take as long as to set a piece up, or a column that is transposed: at the least, so that tasks win.
+/// Zen 5, times as fast as one thread with 1 KiB and 2: 256 columns of 4 KiB 1.1, 1.3, of 8 KiB 1.2, 1.5, of
+/// 16 KiB 1.4, 1.8; 1024 of 1 KiB .6, .8 (so they are one task), of 4 KiB 1.0, 1.5.
+pub(super) const SET_UP: usize = if LOW_THRESHOLDS { LINE } else { 32 * LINE };
 
 /// How much work there is, and how it may be cut.
 pub(super) struct Work {
@@ -69,8 +73,8 @@ pub(super) struct Work {
     pub units: usize,
     /// Tasks end at multiples of this many units.
     pub granule: usize,
-    /// How many pieces each task has to walk past, or columns that are transposed.
-    pub pieces: usize,
+    /// Bytes that are worth what each range costs.
+    pub least: usize,
 }
 
 /// Whether more than one task may be worth it.
@@ -87,19 +91,6 @@ pub(super) fn threads(executor: Option<&dyn Executor>, bytes: usize) -> usize {
     }
 }
 
-impl Work {
-    /// Units of a chunk, if there are so many tasks: no longer than the shortest task, for others wait for
-    /// it, and no shorter, for threads that write side by side take lines from each other. Zen 5, two
-    /// threads of ONNX Runtime's, sums of Split nodes with 134 KiB, 256 KiB, halves: boxes of 8 MiB 300,
-    /// 268, 273 us, of 3 MiB 134, 123, 118, pairs of 1 MiB 77, 64, 75; 32 KiB 418 for 349.
-    fn chunk(&self, tasks: usize) -> usize {
-        let share = div_ceil(self.bytes, tasks);
-        let bytes = MIN_TASK.max(self.pieces.saturating_mul(OF_EACH)).min(share);
-        let chunks = div_ceil(self.bytes, bytes).min(MAX_TASKS);
-        next_multiple(div_ceil(self.units, chunks), self.granule)
-    }
-}
-
 /// Runs `body` over all units, in ranges that the executor's tasks take one after the other, or at once
 /// where that is as quick.
 pub(super) fn run(
@@ -108,7 +99,7 @@ pub(super) fn run(
     body: &(dyn Fn(Range<usize>) + Sync),
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let &Work { bytes, units, pieces, .. } = work;
+    let &Work { bytes, units, least, .. } = work;
     let Some(executor) = executor.filter(|_| is_of_use(executor, bytes)) else {
         body(0..units);
         return Ok(());
@@ -117,20 +108,21 @@ pub(super) fn run(
         0 => DEFAULT_TASKS,
         width => width.min(MAX_TASKS),
     };
-    let tasks = wished.min(div_rem(bytes, MIN_TASK.max(pieces.saturating_mul(WALK))).0);
+    let most = div_rem(bytes, least.max(MIN_TASK)).0;
+    let tasks = wished.min(most);
     if tasks < 2 {
         body(0..units);
         return Ok(());
     }
-    let chunk = work.chunk(tasks);
-    let chunks = div_ceil(units, chunk);
-    let (begun, taken) = (Claims::default(), Claims::default());
+    let shares = Shares::new(work, tasks, most);
+    let begun = AtomicU64::new(0);
     let finished = AtomicUsize::new(0);
     let result = executor.parallel_for(tasks, &|task| {
-        if task < tasks && begun.claim(task) {
-            let first = div_rem(task * chunks, tasks).0;
-            for at in (first..chunks).chain(0..first).filter(|at| taken.claim(*at)) {
-                body(at * chunk..units.min((at + 1) * chunk));
+        if task < tasks && begun.fetch_or(1 << task, Ordering::Relaxed) & 1 << task == 0 {
+            for share in (task..tasks).chain(0..task) {
+                while let Some(range) = shares.take(share) {
+                    body(range);
+                }
             }
             finished.fetch_add(1, Ordering::Release);
         }
@@ -147,18 +139,39 @@ pub(super) fn run(
     }
 }
 
-/// Which tasks have begun, for an executor may repeat one, and which chunks are taken: no two threads
-/// may write the same bytes.
-#[derive(Default)]
-struct Claims([AtomicU64; MAX_TASKS / 64]);
+/// The parts that tasks begin in, of which threads take the first half of what is left: much at first, for
+/// each new range costs some tenths of a microsecond, little in the end, for others wait for it.
+struct Shares {
+    /// How many units of each have been taken.
+    taken: [AtomicUsize; MAX_TASKS],
+    /// Units of a share, and of the shortest range.
+    share: usize,
+    least: usize,
+    granule: usize,
+    units: usize,
+}
 
-impl Claims {
-    /// Whether this is the first to ask for it.
-    fn claim(&self, at: usize) -> bool {
-        let bit = 1u64 << (at % 64);
-        let is_free = |word: &AtomicU64| word.load(Ordering::Relaxed) & bit == 0;
-        let word = self.0.get(at / 64).filter(|word| is_free(word));
-        word.is_some_and(|word| word.fetch_or(bit, Ordering::Relaxed) & bit == 0)
+impl Shares {
+    /// As many as tasks, taken in ranges of which there are `most`.
+    fn new(work: &Work, tasks: usize, most: usize) -> Self {
+        let &Work { units, granule, .. } = work;
+        let of = |count| next_multiple(div_ceil(units, count), granule);
+        let taken = [const { AtomicUsize::new(0) }; MAX_TASKS];
+        Self { taken, share: of(tasks), least: of(most), granule, units }
+    }
+
+    /// The next units of a share that nobody else has, if any are left.
+    fn take(&self, share: usize) -> Option<Range<usize>> {
+        let begin = self.share.saturating_mul(share);
+        let end = self.units.min(begin.saturating_add(self.share));
+        let after = |taken: usize| {
+            let left = end.checked_sub(begin.saturating_add(taken)).filter(|left| *left > 0)?;
+            let half = next_multiple(left / 2, self.granule);
+            Some(taken + half.max(self.least).min(left))
+        };
+        let taken = self.taken.get(share)?;
+        let from = taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).ok()?;
+        Some(begin + from..begin + after(from)?)
     }
 }
 
@@ -186,7 +199,7 @@ mod tests {
         };
         run(
             Some(&Wide),
-            &Work { bytes: 1 << 30, units, granule: 1, pieces: 1 },
+            &Work { bytes: 1 << 30, units, granule: 1, least: 1 },
             &body,
             &mut Report::default(),
         )
@@ -209,8 +222,8 @@ mod tests {
 
     #[test]
     fn nothing_waits_for_threads_that_are_late() {
-        for (bytes, units, granule, pieces) in
-            [(1 << 20, 1 << 20, 64, 3), (4 << 20, 512, 1, 3), (16 << 20, 4096, 16, 1024)]
+        for (bytes, units, granule, least) in
+            [(1 << 20, 1 << 20, 64, 1), (4 << 20, 512, 1, 1), (16 << 20, 4096, 16, 2 << 20)]
         {
             let done = AtomicU64::new(0);
             let body = |range: std::ops::Range<usize>| {
@@ -218,7 +231,7 @@ mod tests {
                 done.fetch_add(range.len() as u64, Ordering::Relaxed);
             };
             let executor = Late(&done, units as u64);
-            let work = Work { bytes, units, granule, pieces };
+            let work = Work { bytes, units, granule, least };
             run(Some(&executor), &work, &body, &mut Report::default()).unwrap();
             assert_eq!(done.load(Ordering::Relaxed), units as u64);
         }
