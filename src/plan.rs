@@ -70,10 +70,10 @@ impl<'a> Plan<'a> {
     /// The pieces in order. Their offsets mean nothing after a piece of unknown length.
     #[inline]
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + Clone + 'a {
-        let (mut lengths, count) = (self.pieces.walk(), usize_of(self.count()));
+        let (pieces, count) = (self.pieces, usize_of(self.count()));
         let mut offset = 0i64;
         (0..count).map(move |index| {
-            let piece = Piece { index, offset, len: lengths.next() };
+            let piece = Piece { index, offset, len: pieces.length(index) };
             offset = offset.wrapping_add(piece.len);
             piece
         })
@@ -107,30 +107,32 @@ impl<'a> Geometry<'a> {
         let back = if axis < 0 { number(rank) } else { 0 };
         let place = usize::try_from(axis.wrapping_add(back)).unwrap_or(usize::MAX);
         // Extents above zero alone must not make more bits than can be numbered, even where another
-        // is 0: strides could not be numbered either.
-        let mut count = Some(1i64);
+        // is 0: strides could not be numbered either. Gives their product, and that of all.
+        let mut fits = true;
         let mut product = |extents: &[i64], first: usize| {
-            let mut product = 1i64;
+            let (mut above_zero, mut has_zero) = (1i64, false);
             for (at, &extent) in extents.iter().enumerate().rev() {
-                match extent {
-                    1.. => {
-                        count = count.and_then(|count| count.checked_mul(extent));
-                        product = product.wrapping_mul(extent);
-                    }
-                    0 => product = 0,
-                    _ => check_negative(first + at, extent, unknown_allowed, report)?,
+                if extent > 0 {
+                    fits &= times(&mut above_zero, extent);
+                } else if extent == 0 {
+                    has_zero = true;
+                } else {
+                    check_negative(first + at, extent, unknown_allowed, report)?;
                 }
             }
-            Ok(product)
+            Ok((above_zero, if has_zero { 0 } else { above_zero }))
         };
         let Some((outer, [extent, inner @ ..])) = shape.split_at_checked(place) else {
             product(shape, 0)?;
             return report.refuse(Error::Axis { axis, rank });
         };
-        let inner = product(inner, place + 1)?;
-        let on_axis = product(core::slice::from_ref(extent), place)?;
-        let outer = product(outer, 0)?;
-        if count.and_then(|count| count.checked_mul(dtype.bits().into())).is_none() {
+        let (mut count, inner) = product(inner, place + 1)?;
+        let (on_axis, steps) = product(core::slice::from_ref(extent), place)?;
+        let (outward, outer) = product(outer, 0)?;
+        for factor in [on_axis, outward, dtype.bits().into()] {
+            fits &= times(&mut count, factor);
+        }
+        if !fits {
             return report.refuse(Error::TooManyElements { which: Which::Input });
         }
         Ok(Self {
@@ -139,7 +141,7 @@ impl<'a> Geometry<'a> {
             axis: place,
             keeps_axis,
             extent: *extent,
-            elements: inner.wrapping_mul(outer).wrapping_mul(on_axis),
+            elements: inner.wrapping_mul(outer).wrapping_mul(steps),
             inner,
             outer,
         })
@@ -205,6 +207,14 @@ impl<'a> Geometry<'a> {
         let dropped = if self.keeps_axis { usize::MAX } else { self.axis };
         (0..self.output_rank()).map(move |d| d + usize::from(d >= dropped))
     }
+}
+
+/// Multiplies a product of factors above 0, and tells whether it still fits.
+#[inline(always)]
+fn times(product: &mut i64, factor: i64) -> bool {
+    let (all, is_too_large) = product.overflowing_mul(factor);
+    *product = all;
+    !is_too_large
 }
 
 /// That an extent below 0 is one that is not known yet, where that may be.

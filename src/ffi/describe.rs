@@ -10,7 +10,7 @@ use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::{self, Trail};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
-use crate::shape::{usize_of, DIM_UNKNOWN};
+use crate::shape::DIM_UNKNOWN;
 use crate::span::Span;
 use core::mem::MaybeUninit;
 use core::ptr::null;
@@ -123,10 +123,9 @@ unsafe fn fill(
     let is_own = matches!(strides, Strides::Packed);
     let mut packed_with = None;
     let (rank, dtype) = (i32::try_from(shape.len()).unwrap_or(0), geometry.dtype as i32);
-    let (mut lengths, mut offset, mut output) = (plan.pieces.walk(), 0i64, outputs);
-    let end = outputs.wrapping_add(usize_of(plan.count()));
-    while output != end {
-        let (begin, len) = (offset, lengths.next());
+    let (mut offset, mut output) = (0i64, outputs);
+    for Piece { len, .. } in plan.pieces() {
+        let begin = offset;
         offset = begin.wrapping_add(len);
         // SAFETY: promise 1; nothing is borrowed while it is written.
         unsafe {

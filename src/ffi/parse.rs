@@ -8,9 +8,9 @@
 use super::types::{libsplit_op, libsplit_params, libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN};
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
-use crate::lengths::{Lengths, Walk};
+use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::plan::{Geometry, Piece, Plan};
+use crate::plan::{Geometry, Plan};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::{self, Request};
 use crate::shape::MAX_RANK;
@@ -455,40 +455,6 @@ pub(super) unsafe fn descriptors<'a>(
     }
     // SAFETY: not NULL, aligned, and `len` long by promise 1.
     Ok(unsafe { core::slice::from_raw_parts(outputs, len) })
-}
-
-/// The pieces, each with the descriptor of its output.
-pub(super) struct Given<'a> {
-    lengths: Walk<'a>,
-    outputs: core::slice::Iter<'a, libsplit_tensor>,
-    index: usize,
-    offset: i64,
-}
-
-impl<'a> Given<'a> {
-    /// As many outputs as there are pieces.
-    #[inline(always)]
-    pub(super) fn new(plan: &Plan<'a>, outputs: &'a [libsplit_tensor]) -> Self {
-        Self { lengths: plan.pieces.walk(), outputs: outputs.iter(), index: 0, offset: 0 }
-    }
-
-    /// Those that the caller wants.
-    #[inline(always)]
-    pub(super) fn wanted(self) -> impl Iterator<Item = (Piece, &'a libsplit_tensor)> {
-        self.filter(|(_, output)| !is_unwanted(output))
-    }
-}
-
-impl<'a> Iterator for Given<'a> {
-    type Item = (Piece, &'a libsplit_tensor);
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
-        let output = self.outputs.next()?;
-        let piece = Piece { index: self.index, offset: self.offset, len: self.lengths.next() };
-        (self.index, self.offset) = (piece.index + 1, piece.offset.wrapping_add(piece.len));
-        Some((piece, output))
-    }
 }
 
 /// Whether a descriptor is all zero: an output that the caller does not want.

@@ -3,7 +3,7 @@
 use super::{Pieces, Request, MAX_OUTPUTS};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report};
-use crate::lengths::{Lengths, Walk};
+use crate::lengths::Lengths;
 use crate::shape::{usize_of, DIM_UNKNOWN};
 
 /// What an entry of -1 means.
@@ -52,7 +52,13 @@ pub(super) fn pieces<'a>(
     if !lengths.is_known() {
         return request.unknown(count, report);
     }
-    let (sum, has_rest) = add_up(&lengths, count, minus_one, report)?;
+    // What most lists are like.
+    if let Some(words) = lengths.words() {
+        if adds_up(words, extent) {
+            return Ok(Pieces::Words(words));
+        }
+    }
+    let (sum, has_rest) = add_up(lengths, count, minus_one, report)?;
     match sum {
         Some(_) if extent == DIM_UNKNOWN => {
             Ok(Pieces::Listed { lengths, count, rest: DIM_UNKNOWN })
@@ -68,10 +74,22 @@ pub(super) fn pieces<'a>(
     }
 }
 
-/// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
+/// Whether lengths are none below 0 and add up to the extent.
 #[inline(always)]
+fn adds_up(lengths: &[i64], extent: i64) -> bool {
+    let (mut sum, mut signs) = (0i64, 0i64);
+    for length in lengths {
+        sum = sum.wrapping_add(*length);
+        // A sum that is too large has been negative.
+        signs |= sum | length;
+    }
+    sum == extent && signs >= 0
+}
+
+/// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
+#[inline(never)]
 fn add_up(
-    lengths: &Lengths<'_>,
+    lengths: Lengths<'_>,
     count: i64,
     minus_one: MinusOne,
     report: &mut Report,
@@ -79,9 +97,8 @@ fn add_up(
     let (mut sum, mut signs, mut has_rest) = (0i64, 0i64, false);
     // Two entries tell all about a list that repeats one number, however long it claims to be.
     let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
-    let mut walk = Walk::listed(*lengths, -1);
     for index in 0..looked_at {
-        let length = walk.next();
+        let length = lengths.checked(index);
         if length >= 0 {
             sum = sum.wrapping_add(length);
             signs |= sum;

@@ -1,0 +1,82 @@
+//! The lengths of pieces as slices: those that lie so in memory in one go, others some at a time, so that
+//! nobody who goes over them has to know how they are given.
+
+#![allow(clippy::inline_always)] // on the way of every call
+
+use crate::rules::{index_of, Pieces};
+use crate::shape::{usize_of, DIM_UNKNOWN};
+use core::mem::MaybeUninit;
+
+/// So many at a time.
+const LEN: usize = 16;
+
+/// Room for them.
+pub(crate) type Room = [MaybeUninit<i64>; LEN];
+
+/// Lengths, block by block.
+pub(crate) struct Blocks<'a> {
+    pieces: &'a Pieces<'a>,
+    /// How many pieces there are, and the first of the next block.
+    count: usize,
+    next: usize,
+}
+
+impl<'a> Blocks<'a> {
+    pub(crate) fn new(pieces: &'a Pieces<'a>) -> Self {
+        Self { pieces, count: usize_of(pieces.count()), next: 0 }
+    }
+
+    /// The next ones, none at the end.
+    #[inline(never)]
+    pub(crate) fn next<'b>(&mut self, room: &'b mut Room) -> &'b [i64] {
+        let len = LEN.min(self.count - self.next);
+        write(self.pieces, self.next, len, room);
+        self.next += len;
+        // SAFETY: so many have been written.
+        unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), len) }
+    }
+}
+
+pub(crate) fn room() -> Room {
+    [const { MaybeUninit::uninit() }; LEN]
+}
+
+/// All lengths, if they lie so in memory or are few.
+#[inline(always)]
+pub(crate) fn all<'b>(pieces: &'b Pieces<'_>, room: &'b mut Room) -> Option<&'b [i64]> {
+    match pieces {
+        Pieces::Words(words) => Some(words),
+        _ => few(pieces, room),
+    }
+}
+
+#[inline(never)]
+fn few<'b>(pieces: &Pieces<'_>, room: &'b mut Room) -> Option<&'b [i64]> {
+    let mut blocks = Blocks::new(pieces);
+    (blocks.count <= LEN).then(|| blocks.next(room))
+}
+
+fn write(pieces: &Pieces<'_>, first: usize, len: usize, room: &mut Room) {
+    let slots = room.iter_mut().take(len);
+    match *pieces {
+        Pieces::Even { size, .. } => {
+            let mut left = pieces.left(first);
+            for slot in slots {
+                let len = size.min(left);
+                left -= len;
+                slot.write(len);
+            }
+        }
+        Pieces::Listed { lengths, rest, .. } => {
+            for (slot, index) in slots.zip(index_of(first)..) {
+                let length = lengths.checked(index);
+                slot.write(if length < 0 { rest } else { length });
+            }
+        }
+        Pieces::Words(_) | Pieces::Unknown { .. } => {
+            for slot in slots {
+                slot.write(DIM_UNKNOWN);
+            }
+        }
+    }
+}
