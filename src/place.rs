@@ -100,6 +100,19 @@ impl<'a> Place<'a> {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
     pub(crate) fn of(&self, offset: i64, len: i64) -> View {
+        if self.shift > 0 {
+            return self.of_bits(offset, len);
+        }
+        let (first, step) = (self.end.wrapping_sub(self.low), self.ahead.wrapping_sub(self.back));
+        let bytes = if len > 0 { first.wrapping_add((len - 1).wrapping_mul(step)) } else { 0 };
+        let ahead = offset.wrapping_mul(self.step) as isize;
+        View { ahead, bit_offset: 0, bytes: bytes as usize }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as above
+    fn of_bits(&self, offset: i64, len: i64) -> View {
         let begin = offset.wrapping_mul(self.step).wrapping_add(self.begin);
         let bit_offset = begin & self.mask;
         let mut bytes = 0;

@@ -58,7 +58,8 @@ impl<'a> Plan<'a> {
         let keeps_axis = !drops_axis(operator, keepdims, request.lengths.is_some());
         let geometry =
             Geometry::new(operator, axis, keeps_axis, dtype, shape, may_be_unknown, report)?;
-        let pieces = rules::pieces(request, &geometry, report)?;
+        let mut pieces = Pieces::NONE;
+        rules::find_pieces(request, &geometry, &mut pieces, report)?;
         Ok(Self { geometry, pieces })
     }
 
@@ -113,7 +114,9 @@ impl<'a> Geometry<'a> {
             let (mut above_zero, mut has_zero) = (1i64, false);
             for (at, &extent) in extents.iter().enumerate().rev() {
                 if extent > 0 {
-                    fits &= times(&mut above_zero, extent);
+                    let (all, is_too_large) = above_zero.overflowing_mul(extent);
+                    above_zero = all;
+                    fits &= !is_too_large;
                 } else if extent == 0 {
                     has_zero = true;
                 } else {
@@ -126,13 +129,12 @@ impl<'a> Geometry<'a> {
             product(shape, 0)?;
             return report.refuse(Error::Axis { axis, rank });
         };
-        let (mut count, inner) = product(inner, place + 1)?;
+        let (inward, inner) = product(inner, place + 1)?;
         let (on_axis, steps) = product(core::slice::from_ref(extent), place)?;
         let (outward, outer) = product(outer, 0)?;
-        for factor in [on_axis, outward, dtype.bits().into()] {
-            fits &= times(&mut count, factor);
-        }
-        if !fits {
+        let bits = i64::from(dtype.bits());
+        let all = inward.checked_mul(on_axis).and_then(|count| count.checked_mul(outward));
+        if !fits || all.and_then(|count| count.checked_mul(bits)).is_none() {
             return report.refuse(Error::TooManyElements { which: Which::Input });
         }
         Ok(Self {
@@ -207,14 +209,6 @@ impl<'a> Geometry<'a> {
         let dropped = if self.keeps_axis { usize::MAX } else { self.axis };
         (0..self.output_rank()).map(move |d| d + usize::from(d >= dropped))
     }
-}
-
-/// Multiplies a product of factors above 0, and tells whether it still fits.
-#[inline(always)]
-fn times(product: &mut i64, factor: i64) -> bool {
-    let (all, is_too_large) = product.overflowing_mul(factor);
-    *product = all;
-    !is_too_large
 }
 
 /// That an extent below 0 is one that is not known yet, where that may be.

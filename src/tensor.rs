@@ -128,13 +128,13 @@ impl Tensor<'_> {
                 return Ok(span);
             }
         }
-        self.span_closely(count, which, report)
+        Self::span_closely(*self, count, which, report)
     }
 
-    /// The same of any tensor.
+    /// The same of any tensor. A copy, so that others stay in registers.
     #[inline(never)]
     fn span_closely(
-        &self,
+        self,
         count: i64,
         which: Which,
         report: &mut Report,

@@ -2,10 +2,11 @@
 
 #![allow(clippy::inline_always)] // on the way of every call
 
-use super::axes::Axes;
+use super::axes;
 use super::parse::{self, check_array, check_strides, is_unwanted, Call, Look};
 use super::reads::Reads;
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
+use crate::blocks::{self, Blocks};
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::{self, Trail};
 use crate::place::Place;
@@ -33,7 +34,7 @@ pub(super) unsafe fn infer(
         let mut room = MaybeUninit::uninit();
         let call = Call::parse(input, params, Some(num_outputs), Look::AtShape, &mut room, report)?;
         let packed = Packed::new(&call.plan.geometry);
-        check_outputs(call, outputs, num_outputs, error, report, |_, _| Ok(()))?;
+        check_outputs(call, None, outputs, num_outputs, error, report)?;
         packed.check(&call.plan, report)?;
         fill(&call.plan, Strides::Packed, outputs, |_, len, output| {
             (*output).data_bytes = packed.bytes(len);
@@ -64,12 +65,7 @@ pub(super) unsafe fn view(
         let geometry = &call.plan.geometry;
         call.input.span(geometry.elements, Which::Input, report)?;
         let place = Place::new(geometry, &call.input);
-        check_outputs(call, outputs, num_outputs, error, report, |output, report| {
-            if place.is_packed(geometry, call.plan.pieces.length(output)) {
-                return Ok(());
-            }
-            report.refuse(Error::ViewNotPacked { output })
-        })?;
+        check_outputs(call, Some(&place), outputs, num_outputs, error, report)?;
         let strides = match place.strides {
             Some(strides) => Strides::Given(strides),
             None if place.has_elements => Strides::PackedWith(geometry.extent),
@@ -102,7 +98,7 @@ enum Strides<'a> {
 ///
 /// # Safety
 /// Promise 1; the outputs must have been checked.
-#[inline(never)] // with all registers to itself
+#[inline(always)]
 unsafe fn fill(
     plan: &Plan<'_>,
     strides: Strides<'_>,
@@ -110,82 +106,159 @@ unsafe fn fill(
     describe: impl Fn(i64, i64, *mut libsplit_tensor),
 ) {
     let geometry = &plan.geometry;
-    let (mut shape, mut steps) = (Axes::new(geometry), Axes::new(geometry));
-    shape.take(geometry, geometry.shape);
+    let (mut shape_room, mut strides_room) = (axes::room(), axes::room());
+    let mut axes = Axes {
+        shape: axes::kept(geometry, geometry.shape, &mut shape_room),
+        strides: null(),
+        packed_with: None,
+        room: None,
+    };
     match strides {
         Strides::Given(strides) => {
-            steps.take(geometry, strides);
-            steps.set_split(strides.get(geometry.axis).copied().unwrap_or(0));
+            axes.strides = axes::kept(geometry, strides, &mut strides_room);
         }
-        Strides::PackedWith(extent) => steps.pack(geometry, extent),
-        Strides::Packed => {}
+        Strides::PackedWith(extent) => {
+            axes.strides = axes::packed(geometry, extent, &mut strides_room);
+        }
+        Strides::Packed => axes.room = Some(&mut strides_room),
     }
-    let is_own = matches!(strides, Strides::Packed);
-    let mut packed_with = None;
-    let (rank, dtype) = (i32::try_from(shape.len()).unwrap_or(0), geometry.dtype as i32);
-    let (mut offset, mut output) = (0i64, outputs);
-    for Piece { len, .. } in plan.pieces() {
-        let begin = offset;
-        offset = begin.wrapping_add(len);
-        // SAFETY: promise 1; nothing is borrowed while it is written.
-        unsafe {
-            if !is_unwanted(&*output) {
-                describe(begin, len, output);
-                (*output).rank = rank;
-                (*output).dtype = libsplit_dtype(dtype);
-                shape.set_split(len);
-                shape.write((*output).shape);
-                if !(*output).strides.is_null() {
-                    if is_own && packed_with != Some(len) {
-                        steps.pack(geometry, len);
-                        packed_with = Some(len);
-                    }
-                    steps.write((*output).strides);
-                }
-            }
+    let mut room = blocks::room();
+    // SAFETY: the caller's promise, and there are as many outputs as lengths.
+    unsafe {
+        if let Some(lengths) = blocks::all(&plan.pieces, &mut room) {
+            axes.fill(geometry, lengths, 0, outputs, &describe);
+            return;
         }
-        output = output.wrapping_add(1);
+        let (mut blocks, mut offset, mut output) = (Blocks::new(&plan.pieces), 0, outputs);
+        loop {
+            let lengths = blocks.next(&mut room);
+            if lengths.is_empty() {
+                return;
+            }
+            offset = axes.fill(geometry, lengths, offset, output, &describe);
+            output = output.wrapping_add(lengths.len());
+        }
     }
 }
 
-/// Checks that every wanted output has room in arrays of its own, and what there is to check of one
-/// without strides.
+/// What outputs get: extents but that of the split axis, and strides.
+struct Axes<'a> {
+    shape: *const i64,
+    strides: *const i64,
+    /// Room for packed strides of outputs of their own, and the length that they are laid out for.
+    room: Option<&'a mut axes::Room>,
+    packed_with: Option<i64>,
+}
+
+impl Axes<'_> {
+    /// Fills the outputs of some pieces from a step on; gives the step after them.
+    ///
+    /// # Safety
+    /// As [`fill`].
+    #[inline(never)] // with all registers to itself
+    unsafe fn fill(
+        &mut self,
+        geometry: &Geometry<'_>,
+        lengths: &[i64],
+        mut offset: i64,
+        mut output: *mut libsplit_tensor,
+        describe: &impl Fn(i64, i64, *mut libsplit_tensor),
+    ) -> i64 {
+        let rank = geometry.output_rank();
+        for len in lengths {
+            // SAFETY: promise 1; nothing is borrowed while it is written.
+            unsafe {
+                if !is_unwanted(&*output) {
+                    describe(offset, *len, output);
+                    (*output).rank = rank as i32;
+                    (*output).dtype = libsplit_dtype(geometry.dtype as i32);
+                    let (shape, strides) = ((*output).shape, (*output).strides);
+                    write(self.shape, shape, &raw const rank);
+                    if geometry.keeps_axis {
+                        shape.add(geometry.axis).write(*len);
+                    }
+                    if !strides.is_null() {
+                        if self.room.is_some() && self.packed_with != Some(*len) {
+                            self.pack(geometry, *len);
+                        }
+                        write(self.strides, strides, &raw const rank);
+                    }
+                }
+            }
+            offset = offset.wrapping_add(*len);
+            output = output.wrapping_add(1);
+        }
+        offset
+    }
+
+    #[inline(never)]
+    fn pack(&mut self, geometry: &Geometry<'_>, len: i64) {
+        if let Some(room) = &mut self.room {
+            self.strides = axes::packed(geometry, len, room);
+            self.packed_with = Some(len);
+        }
+    }
+}
+
+/// Copies a few words.
+///
+/// # Safety
+/// As [`core::ptr::copy_nonoverlapping`]; `count` must be readable.
+#[inline(always)]
+unsafe fn write(source: *const i64, target: *mut i64, count: *const usize) {
+    let mut at = 0;
+    // SAFETY: the caller's. It is read again each time, or the compiler makes more of these few words than
+    // they are: a call of `memcpy`, or a loop that is unrolled.
+    while at < unsafe { count.read_volatile() } {
+        // SAFETY: below the count.
+        unsafe { target.add(at).write(source.add(at).read()) };
+        at += 1;
+    }
+}
+
+/// Checks that every wanted output has room in arrays of its own, and that a view without strides needs
+/// none.
 ///
 /// # Safety
 /// Promises 1 and 2.
 #[inline(never)] // with all registers to itself
 unsafe fn check_outputs(
     call: &Call<'_>,
+    views: Option<&Place<'_>>,
     outputs: *const libsplit_tensor,
     num_outputs: usize,
     error: *const libsplit_error,
     report: &mut Report,
-    check_unstrided: impl Fn(usize, &mut Report) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     // SAFETY: borrowed until they are written.
     let outputs = unsafe { parse::descriptors(outputs, num_outputs, report) }?;
     let rank = call.plan.geometry.output_rank();
-    let mut arrays = Arrays { shapes: Trail::EMPTY, strides: Trail::EMPTY };
-    for (index, output) in outputs.iter().enumerate() {
+    let size = rank * size_of::<i64>();
+    let (mut shapes, mut strides) = (Hull::EMPTY, Hull::EMPTY);
+    let mut all_have_strides = true;
+    for output in outputs {
         if !has_room(output, rank) {
             if is_unwanted(output) {
                 continue;
             }
-            refuse_room(index, output, rank, report)?;
+            refuse_room(outputs, output, rank, report)?;
         }
+        shapes.push(output.shape, size);
         if output.strides.is_null() {
-            check_unstrided(index, report)?;
+            all_have_strides = false;
+        } else {
+            strides.push(output.strides, size);
         }
-        if rank > 0 {
-            arrays.push(output, rank);
-        }
+    }
+    if let (false, Some(views)) = (all_have_strides, views) {
+        check_unstrided(views, &call.plan, outputs, report)?;
     }
     // Most callers keep all shapes side by side, and all strides.
     let reads = Reads::new(call, error, null());
-    let (shapes, strides) = (arrays.shapes.hull, arrays.strides.hull);
-    let descriptors = Span::of_slice(outputs);
-    if arrays.shapes.is_apart
-        && arrays.strides.is_apart
+    let (Hull { span: shapes, is_apart: shapes_apart }, descriptors) = (shapes, Span::of_slice(outputs));
+    let Hull { span: strides, is_apart: strides_apart } = strides;
+    if shapes_apart
+        && strides_apart
         && shapes.is_apart(strides)
         && descriptors.is_apart(shapes)
         && descriptors.is_apart(strides)
@@ -197,20 +270,46 @@ unsafe fn check_outputs(
     check_arrays(rank, outputs, reads, report)
 }
 
-/// Arrays of outputs, as they go by.
-struct Arrays {
-    shapes: Trail,
-    strides: Trail,
+/// Arrays of outputs, as they go by, as long as each lies above or below those before it.
+struct Hull {
+    span: Span,
+    is_apart: bool,
 }
 
-impl Arrays {
+impl Hull {
+    const EMPTY: Self = Self { span: Span::NOWHERE, is_apart: true };
+
     #[inline(always)]
-    fn push(&mut self, output: &libsplit_tensor, rank: usize) {
-        self.shapes.push(Span::of_array(output.shape, rank));
-        if !output.strides.is_null() {
-            self.strides.push(Span::of_array(output.strides, rank));
+    fn push(&mut self, array: *const i64, size: usize) {
+        let (start, end) = (array as usize, (array as usize).wrapping_add(size));
+        if start >= self.span.end {
+            self.span = Span { start: self.span.start.min(start), end };
+        } else if end <= self.span.start {
+            self.span.start = start;
+        } else {
+            self.is_apart = false;
         }
     }
+}
+
+/// That outputs without strides have packed views.
+#[cold]
+#[inline(never)]
+fn check_unstrided(
+    views: &Place<'_>,
+    plan: &Plan<'_>,
+    outputs: &[libsplit_tensor],
+    report: &mut Report,
+) -> Result<(), Fault> {
+    for (output, given) in outputs.iter().enumerate() {
+        if given.strides.is_null()
+            && !is_unwanted(given)
+            && !views.is_packed(&plan.geometry, plan.pieces.length(output))
+        {
+            return report.refuse(Error::ViewNotPacked { output });
+        }
+    }
+    Ok(())
 }
 
 /// Whether there are arrays for an output's shape and strides, if it has such, and long enough.
@@ -239,11 +338,12 @@ fn are_side_by_side(rank: usize, outputs: &[libsplit_tensor], reads: Reads<'_>) 
 #[cold]
 #[inline(never)]
 fn refuse_room(
-    output: usize,
+    outputs: &[libsplit_tensor],
     tensor: &libsplit_tensor,
     rank: usize,
     report: &mut Report,
 ) -> Result<(), Fault> {
+    let output = outputs.iter().position(|output| core::ptr::eq(output, tensor)).unwrap_or(0);
     if i64::from(tensor.capacity) < number(rank) {
         let (expected, actual) = (number(rank), tensor.capacity.into());
         return report.refuse(Error::Capacity { output, expected, actual });

@@ -12,7 +12,7 @@ use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::plan::{Geometry, Plan};
 use crate::rules::split_to_sequence::drops_axis;
-use crate::rules::{self, Request};
+use crate::rules::{self, Pieces, Request};
 use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Tensor;
@@ -82,6 +82,7 @@ impl<'a> Call<'a> {
             let tensor = tensor_of(tensor, look, Which::Input, report)?;
             (&raw mut (*call).input).write(tensor);
 
+            (&raw mut (*call).plan.pieces).write(Pieces::NONE);
             Self::parse_geometry(call, given, operator, look, report)?;
             Self::parse_pieces(call, given, operator, outputs, look, report)?;
             Ok(&*call)
@@ -134,12 +135,12 @@ impl<'a> Call<'a> {
     ) -> Result<(), Fault> {
         // SAFETY: promise 1; the geometry has been written.
         unsafe {
-            let (mut list, mut span) = (None, Span::default());
+            let at = &raw mut (*call).lengths;
+            at.write(Span::default());
+            let mut list = None;
             if !given.split.is_null() {
-                let (lengths, lengths_span) = lengths(given.split, report)?;
-                (list, span) = (Some(lengths), lengths_span);
+                list = Some(lengths(given.split, &mut *at, report)?);
             }
-            (&raw mut (*call).lengths).write(span);
             let request = Request {
                 operator,
                 axis: given.axis,
@@ -150,10 +151,9 @@ impl<'a> Call<'a> {
                 may_be_unknown: look == Look::AtShape,
                 outputs,
             };
-            let pieces = rules::pieces(&request, &(*call).plan.geometry, report)?;
-            (&raw mut (*call).plan.pieces).write(pieces);
+            let Plan { geometry, pieces } = &mut (*call).plan;
+            rules::find_pieces(&request, geometry, pieces, report)
         }
-        Ok(())
     }
 }
 
@@ -198,15 +198,16 @@ pub(super) fn check_flags(
     report.refuse(Error::Flags { argument, expected: known.into(), actual: flags.into() })
 }
 
-/// The lengths, and where they lie.
+/// The lengths; where they lie is written to `at`.
 ///
 /// # Safety
 /// Promise 1.
 #[inline(always)]
 unsafe fn lengths<'a>(
     split: *const libsplit_tensor,
+    at: &mut Span,
     report: &mut Report,
-) -> Result<(Lengths<'a>, Span), Fault> {
+) -> Result<Lengths<'a>, Fault> {
     let which = Which::Split;
     // SAFETY: promise 1.
     let tensor = unsafe { &*checked(split, "params.split", report)? };
@@ -227,15 +228,16 @@ unsafe fn lengths<'a>(
     if count.checked_mul(bits).is_none() {
         return report.refuse(Error::TooManyElements { which });
     }
-    let span = if is_known { tensor.span(count, which, report)? } else { Span::default() };
+    if is_known {
+        *at = tensor.span(count, which, report)?;
+    }
     let stride = tensor.strides.and_then(|strides| strides.first()).copied().unwrap_or(1);
-    // SAFETY: promise 1 for all that `span` covers. A stride whose bits overflow is one of a list
+    // SAFETY: promise 1 for all that `at` covers. A stride whose bits overflow is one of a list
     // with one entry, and is not used.
-    let lengths = unsafe {
+    Ok(unsafe {
         let (bit_offset, bit_stride) = (tensor.bit_offset.into(), stride.wrapping_mul(bits));
         Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, dtype)
-    };
-    Ok((lengths, span))
+    })
 }
 
 #[inline(always)]

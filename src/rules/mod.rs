@@ -52,6 +52,9 @@ pub(crate) enum Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
+    /// No pieces.
+    pub(crate) const NONE: Self = Self::Unknown { count: 0 };
+
     #[inline(always)]
     pub(crate) fn count(&self) -> i64 {
         match *self {
@@ -94,31 +97,35 @@ pub(crate) fn index_of(index: usize) -> i64 {
     index as i64
 }
 
-/// The pieces that `request` makes of an input, which must all be known unless they need not be.
+/// Works out the pieces that `request` makes of an input, which must all be known unless they need not be.
+/// They are written where they stay, for they are large to hand back.
 #[inline(always)]
-pub(crate) fn pieces<'a>(
+pub(crate) fn find_pieces<'a>(
     request: &Request<'a>,
     geometry: &Geometry<'_>,
+    pieces: &mut Pieces<'a>,
     report: &mut Report,
-) -> Result<Pieces<'a>, Fault> {
+) -> Result<(), Fault> {
     let (dtype, extent) = (geometry.dtype, geometry.extent);
     let Some(lengths) = request.lengths else {
-        return match request.operator {
+        *pieces = match request.operator {
             Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
-                split_to_sequence::chunks(*request, 1, extent, report)
+                split_to_sequence::chunks(*request, 1, extent, report)?
             }
             Operator::VariadicSplit1 => {
-                report.refuse(Error::LengthsAbsent { operator: request.operator })
+                return report.refuse(Error::LengthsAbsent { operator: request.operator });
             }
-            Operator::OpenVinoSplit1 => openvino::split(*request, extent, report),
-            _ => onnx_split::even(request, extent, report),
+            Operator::OpenVinoSplit1 => openvino::split(*request, extent, report)?,
+            _ => onnx_split::even(request, extent, report)?,
         };
+        return Ok(());
     };
     let minus_one = match request.operator {
         Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
             split_to_sequence::expect_lengths(request, &lengths, report)?;
             if lengths.len().is_none() {
-                return split_to_sequence::chunks_of(*request, lengths, extent, report);
+                *pieces = split_to_sequence::chunks_of(*request, lengths, extent, report)?;
+                return Ok(());
             }
             MinusOne::Refused
         }
@@ -128,7 +135,7 @@ pub(crate) fn pieces<'a>(
         }
         _ => onnx_split::expect_lengths(request, &lengths, dtype, report)?,
     };
-    lengths_list::pieces(request, lengths, extent, minus_one, report)
+    lengths_list::find_pieces(request, lengths, extent, minus_one, pieces, report)
 }
 
 impl Request<'_> {
