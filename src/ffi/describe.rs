@@ -109,8 +109,8 @@ unsafe fn fill(
     let (mut shape_room, mut strides_room) = (axes::room(), axes::room());
     let mut axes = Axes {
         shape: axes::kept(geometry, geometry.shape, &mut shape_room),
-        strides: null(),
-        packed_with: None,
+        strides: geometry.shape.as_ptr(),
+        packed_with: UNPACKED,
         room: None,
     };
     match strides {
@@ -141,13 +141,16 @@ unsafe fn fill(
     }
 }
 
+/// No length.
+const UNPACKED: i64 = i64::MIN;
+
 /// What outputs get: extents but that of the split axis, and strides.
 struct Axes<'a> {
     shape: *const i64,
     strides: *const i64,
     /// Room for packed strides of outputs of their own, and the length that they are laid out for.
     room: Option<&'a mut axes::Room>,
-    packed_with: Option<i64>,
+    packed_with: i64,
 }
 
 impl Axes<'_> {
@@ -172,16 +175,15 @@ impl Axes<'_> {
                     describe(offset, *len, output);
                     (*output).rank = rank as i32;
                     (*output).dtype = libsplit_dtype(geometry.dtype as i32);
-                    let (shape, strides) = ((*output).shape, (*output).strides);
-                    write(self.shape, shape, &raw const rank);
+                    let (shape, mut strides) = ((*output).shape, (*output).strides);
+                    if strides.is_null() {
+                        strides = shape; // which is written next
+                    } else if self.packed_with != *len && self.room.is_some() {
+                        self.pack(geometry, *len);
+                    }
+                    write([(self.strides, strides), (self.shape, shape)], &raw const rank);
                     if geometry.keeps_axis {
                         shape.add(geometry.axis).write(*len);
-                    }
-                    if !strides.is_null() {
-                        if self.room.is_some() && self.packed_with != Some(*len) {
-                            self.pack(geometry, *len);
-                        }
-                        write(self.strides, strides, &raw const rank);
                     }
                 }
             }
@@ -195,23 +197,25 @@ impl Axes<'_> {
     fn pack(&mut self, geometry: &Geometry<'_>, len: i64) {
         if let Some(room) = &mut self.room {
             self.strides = axes::packed(geometry, len, room);
-            self.packed_with = Some(len);
+            self.packed_with = len;
         }
     }
 }
 
-/// Copies a few words.
+/// Copies a few words, twice.
 ///
 /// # Safety
 /// As [`core::ptr::copy_nonoverlapping`]; `count` must be readable.
 #[inline(always)]
-unsafe fn write(source: *const i64, target: *mut i64, count: *const usize) {
+unsafe fn write(both: [(*const i64, *mut i64); 2], count: *const usize) {
     let mut at = 0;
     // SAFETY: the caller's. It is read again each time, or the compiler makes more of these few words than
     // they are: a call of `memcpy`, or a loop that is unrolled.
     while at < unsafe { count.read_volatile() } {
-        // SAFETY: below the count.
-        unsafe { target.add(at).write(source.add(at).read()) };
+        for (source, target) in both {
+            // SAFETY: below the count.
+            unsafe { target.add(at).write(source.add(at).read()) };
+        }
         at += 1;
     }
 }
@@ -233,32 +237,19 @@ unsafe fn check_outputs(
     // SAFETY: borrowed until they are written.
     let outputs = unsafe { parse::descriptors(outputs, num_outputs, report) }?;
     let rank = call.plan.geometry.output_rank();
-    let size = rank * size_of::<i64>();
-    let (mut shapes, mut strides) = (Hull::EMPTY, Hull::EMPTY);
-    let mut all_have_strides = true;
-    for output in outputs {
-        if !has_room(output, rank) {
-            if is_unwanted(output) {
-                continue;
-            }
-            refuse_room(outputs, output, rank, report)?;
-        }
-        shapes.push(output.shape, size);
-        if output.strides.is_null() {
-            all_have_strides = false;
-        } else {
-            strides.push(output.strides, size);
-        }
-    }
-    if let (false, Some(views)) = (all_have_strides, views) {
+    let seen = match Seen::all_plain(outputs, rank) {
+        Some(seen) => seen,
+        None => Seen::all(outputs, rank, report)?,
+    };
+    if let (false, Some(views)) = (seen.all_have_strides, views) {
         check_unstrided(views, &call.plan, outputs, report)?;
     }
     // Most callers keep all shapes side by side, and all strides.
     let reads = Reads::new(call, error, null());
-    let (Hull { span: shapes, is_apart: shapes_apart }, descriptors) = (shapes, Span::of_slice(outputs));
-    let Hull { span: strides, is_apart: strides_apart } = strides;
-    if shapes_apart
-        && strides_apart
+    let (shapes, strides) = (seen.shapes.hull, seen.strides.hull);
+    let descriptors = Span::of_slice(outputs);
+    if seen.shapes.is_apart
+        && seen.strides.is_apart
         && shapes.is_apart(strides)
         && descriptors.is_apart(shapes)
         && descriptors.is_apart(strides)
@@ -270,25 +261,54 @@ unsafe fn check_outputs(
     check_arrays(rank, outputs, reads, report)
 }
 
-/// Arrays of outputs, as they go by, as long as each lies above or below those before it.
-struct Hull {
-    span: Span,
-    is_apart: bool,
+/// What has been seen of the outputs' arrays.
+struct Seen {
+    shapes: Trail,
+    strides: Trail,
+    all_have_strides: bool,
 }
 
-impl Hull {
-    const EMPTY: Self = Self { span: Span::NOWHERE, is_apart: true };
-
-    #[inline(always)]
-    fn push(&mut self, array: *const i64, size: usize) {
-        let (start, end) = (array as usize, (array as usize).wrapping_add(size));
-        if start >= self.span.end {
-            self.span = Span { start: self.span.start.min(start), end };
-        } else if end <= self.span.start {
-            self.span.start = start;
-        } else {
-            self.is_apart = false;
+impl Seen {
+    /// Checks every output.
+    #[cold]
+    #[inline(never)]
+    fn all(outputs: &[libsplit_tensor], rank: usize, report: &mut Report) -> Result<Self, Fault> {
+        let mut seen =
+            Self { shapes: Trail::EMPTY, strides: Trail::EMPTY, all_have_strides: true };
+        for (index, output) in outputs.iter().enumerate() {
+            if !has_room(output, rank) {
+                if is_unwanted(output) {
+                    continue;
+                }
+                refuse_room(index, output, rank, report)?;
+            }
+            seen.all_have_strides &= !output.strides.is_null();
+            if rank > 0 {
+                seen.shapes.push(Span::of_array(output.shape, rank));
+                if !output.strides.is_null() {
+                    seen.strides.push(Span::of_array(output.strides, rank));
+                }
+            }
         }
+        Ok(seen)
+    }
+
+    /// The same where each output has arrays above those of the outputs before it, as in most calls.
+    #[inline(always)]
+    fn all_plain(outputs: &[libsplit_tensor], rank: usize) -> Option<Self> {
+        let (mut shapes, mut strides) = (Span::NOWHERE, Span::NOWHERE);
+        for output in outputs {
+            let [shape, stride] = [output.shape, output.strides].map(|array| array as usize);
+            if !has_room(output, rank) || stride == 0 || shape < shapes.end || stride < strides.end {
+                return None;
+            }
+            // The first is the lowest.
+            shapes = Span { start: shapes.start.min(shape), end: shape + rank * size_of::<i64>() };
+            strides =
+                Span { start: strides.start.min(stride), end: stride + rank * size_of::<i64>() };
+        }
+        let [shapes, strides] = [shapes, strides].map(|hull| Trail { hull, is_apart: true });
+        Some(Self { shapes, strides, all_have_strides: true })
     }
 }
 
@@ -316,7 +336,7 @@ fn check_unstrided(
 #[inline(always)]
 fn has_room(tensor: &libsplit_tensor, rank: usize) -> bool {
     let addresses = tensor.shape as usize | tensor.strides as usize;
-    i64::from(tensor.capacity) >= number(rank)
+    tensor.capacity >= rank as i32
         && !tensor.shape.is_null()
         && addresses & (align_of::<i64>() - 1) == 0
 }
@@ -338,12 +358,11 @@ fn are_side_by_side(rank: usize, outputs: &[libsplit_tensor], reads: Reads<'_>) 
 #[cold]
 #[inline(never)]
 fn refuse_room(
-    outputs: &[libsplit_tensor],
+    output: usize,
     tensor: &libsplit_tensor,
     rank: usize,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let output = outputs.iter().position(|output| core::ptr::eq(output, tensor)).unwrap_or(0);
     if i64::from(tensor.capacity) < number(rank) {
         let (expected, actual) = (number(rank), tensor.capacity.into());
         return report.refuse(Error::Capacity { output, expected, actual });
