@@ -29,11 +29,9 @@ impl<'a> Blocks<'a> {
     /// The next ones, none at the end.
     #[inline(never)]
     pub(crate) fn next<'b>(&mut self, room: &'b mut Room) -> &'b [i64] {
-        let len = LEN.min(self.count - self.next);
-        write(self.pieces, self.next, len, room);
+        let (first, len) = (self.next, LEN.min(self.count - self.next));
         self.next += len;
-        // SAFETY: so many have been written.
-        unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), len) }
+        write(self.pieces, first, len, room)
     }
 }
 
@@ -52,15 +50,17 @@ pub(crate) fn all<'b>(pieces: &'b Pieces<'_>, room: &'b mut Room) -> Option<&'b 
 
 #[inline(never)]
 fn few<'b>(pieces: &Pieces<'_>, room: &'b mut Room) -> Option<&'b [i64]> {
-    let mut blocks = Blocks::new(pieces);
-    (blocks.count <= LEN).then(|| blocks.next(room))
+    let count = usize_of(pieces.count());
+    (count <= LEN).then(|| write(pieces, 0, count, room))
 }
 
-fn write(pieces: &Pieces<'_>, first: usize, len: usize, room: &mut Room) {
+/// Writes down so many lengths from a piece on.
+#[inline(always)]
+fn write<'b>(pieces: &Pieces<'_>, first: usize, len: usize, room: &'b mut Room) -> &'b [i64] {
     let slots = room.iter_mut().take(len);
     match *pieces {
-        Pieces::Even { size, .. } => {
-            let mut left = pieces.left(first);
+        Pieces::Even { size, extent, .. } => {
+            let mut left = if first == 0 { extent } else { pieces.left(first) };
             for slot in slots {
                 let len = size.min(left);
                 left -= len;
@@ -79,4 +79,6 @@ fn write(pieces: &Pieces<'_>, first: usize, len: usize, room: &mut Room) {
             }
         }
     }
+    // SAFETY: so many have been written.
+    unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), len) }
 }

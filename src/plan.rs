@@ -109,29 +109,31 @@ impl<'a> Geometry<'a> {
         let place = usize::try_from(axis.wrapping_add(back)).unwrap_or(usize::MAX);
         // Extents above zero alone must not make more bits than can be numbered, even where another
         // is 0: strides could not be numbered either. Gives their product, and that of all.
-        let mut fits = true;
-        let mut product = |extents: &[i64], first: usize| {
+        let (mut fits, mut has_negative) = (true, false);
+        let mut product = |extents: &[i64]| {
             let (mut above_zero, mut has_zero) = (1i64, false);
-            for (at, &extent) in extents.iter().enumerate().rev() {
+            for &extent in extents {
                 if extent > 0 {
                     let (all, is_too_large) = above_zero.overflowing_mul(extent);
                     above_zero = all;
                     fits &= !is_too_large;
-                } else if extent == 0 {
-                    has_zero = true;
                 } else {
-                    check_negative(first + at, extent, unknown_allowed, report)?;
+                    has_zero |= extent == 0;
+                    has_negative |= extent < 0;
                 }
             }
-            Ok((above_zero, if has_zero { 0 } else { above_zero }))
+            (above_zero, if has_zero { 0 } else { above_zero })
         };
         let Some((outer, [extent, inner @ ..])) = shape.split_at_checked(place) else {
-            product(shape, 0)?;
+            check_negative(shape, unknown_allowed, report)?;
             return report.refuse(Error::Axis { axis, rank });
         };
-        let (inward, inner) = product(inner, place + 1)?;
-        let (on_axis, steps) = product(core::slice::from_ref(extent), place)?;
-        let (outward, outer) = product(outer, 0)?;
+        let (inward, inner) = product(inner);
+        let (on_axis, steps) = product(core::slice::from_ref(extent));
+        let (outward, outer) = product(outer);
+        if has_negative {
+            check_negative(shape, unknown_allowed, report)?;
+        }
         let bits = i64::from(dtype.bits());
         let all = inward.checked_mul(on_axis).and_then(|count| count.checked_mul(outward));
         if !fits || all.and_then(|count| count.checked_mul(bits)).is_none() {
@@ -211,17 +213,20 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// That an extent below 0 is one that is not known yet, where that may be.
+/// That extents below 0 are such as are not known yet, where that may be.
 #[cold]
+#[inline(never)]
 fn check_negative(
-    axis: usize,
-    actual: i64,
+    shape: &[i64],
     unknown_allowed: bool,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    match (actual, unknown_allowed) {
-        (DIM_UNKNOWN, true) => Ok(()),
-        (DIM_UNKNOWN, false) => report.refuse(Error::ExtentUnknown { axis }),
-        _ => report.refuse(Error::ExtentNegative { axis, expected: 0, actual }),
+    let refused = |extent: i64| extent < 0 && !(unknown_allowed && extent == DIM_UNKNOWN);
+    match shape.iter().enumerate().rev().find(|(_, extent)| refused(**extent)) {
+        None => Ok(()),
+        Some((axis, &DIM_UNKNOWN)) => report.refuse(Error::ExtentUnknown { axis }),
+        Some((axis, &actual)) => {
+            report.refuse(Error::ExtentNegative { axis, expected: 0, actual })
+        }
     }
 }

@@ -64,19 +64,22 @@ pub(crate) unsafe fn copy_parsed(
     unsafe {
         let input = call.input.span(plan.geometry.elements, Which::Input, report)?;
         let mut seen = Seen::new(input);
-        if !seen.are_all_plain(plan, lengths, outputs) {
+        let are_plain = seen.are_all_plain(plan, lengths, outputs);
+        if !are_plain {
             seen.all(plan, outputs, report)?;
         }
         let job = Job { call, outputs, seen: &seen };
         let written = seen.outputs.trail.hull;
-        let is_apart = seen.outputs.are_apart()
+        let is_apart = (are_plain || seen.outputs.are_apart())
             && seen.arrays.is_apart(written)
             && Span::of_slice(outputs).is_apart(written)
             && reads.are_apart(written);
         if !is_apart {
             job.check_closely(reads, report)?;
         }
-        if call.input.is_packed() && seen.is_small(&plan.geometry) {
+        let (are_packed, bytes) = (are_plain || seen.outputs.are_packed, seen.outputs.bytes);
+        if call.input.is_packed() && are_packed && bytes > 0 && copy::is_small(&plan.geometry, bytes)
+        {
             job.run_small(lengths);
             return Ok(());
         }
@@ -95,14 +98,6 @@ impl Seen {
     #[inline(always)]
     fn new(input: Span) -> Self {
         Self { outputs: Outputs::new(input), arrays: Span::NOWHERE }
-    }
-
-    /// Whether little is copied into packed outputs.
-    #[inline(always)]
-    fn is_small(&self, geometry: &Geometry<'_>) -> bool {
-        self.outputs.are_packed
-            && self.outputs.bytes > 0
-            && copy::is_small(geometry, self.outputs.bytes)
     }
 
     /// Checks every output.
@@ -303,18 +298,11 @@ unsafe fn plain(
 /// An array of as many entries as the input has axes.
 #[inline(always)]
 unsafe fn has_shape(geometry: &Geometry<'_>, len: i64, shape: *const i64) -> bool {
-    let Geometry { shape: input, axis, .. } = *geometry;
-    let mut at = 0;
+    let (input, rank, axis) = (geometry.shape.as_ptr(), geometry.shape.len(), geometry.axis);
     // SAFETY: within both.
-    unsafe {
-        while at < input.len() {
-            if *shape.add(at) != *input.as_ptr().add(at) && at != axis {
-                return false;
-            }
-            at += 1;
-        }
-        *shape.add(axis) == len
-    }
+    let are_equal = |at: usize| unsafe { *shape.add(at) == *input.add(at) };
+    // SAFETY: as above.
+    (0..axis).all(are_equal) && unsafe { *shape.add(axis) == len } && (axis + 1..rank).all(are_equal)
 }
 
 /// Whether an output's strides are packed ones.

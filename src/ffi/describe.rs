@@ -11,7 +11,7 @@ use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::{self, Trail};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
-use crate::shape::DIM_UNKNOWN;
+use crate::shape::{bytes_of_bits, DIM_UNKNOWN};
 use crate::span::Span;
 use core::mem::MaybeUninit;
 use core::ptr::null;
@@ -296,19 +296,24 @@ impl Seen {
     /// The same where each output has arrays above those of the outputs before it, as in most calls.
     #[inline(always)]
     fn all_plain(outputs: &[libsplit_tensor], rank: usize) -> Option<Self> {
-        let (mut shapes, mut strides) = (Span::NOWHERE, Span::NOWHERE);
+        let (mut shapes, mut strides, size) = (Trail::EMPTY, Trail::EMPTY, rank * size_of::<i64>());
+        let have_strides = outputs.first().is_none_or(|output| !output.strides.is_null());
         for output in outputs {
             let [shape, stride] = [output.shape, output.strides].map(|array| array as usize);
-            if !has_room(output, rank) || stride == 0 || shape < shapes.end || stride < strides.end {
+            if !has_room(output, rank)
+                || (stride != 0) != have_strides
+                || shape < shapes.hull.end
+                || stride < strides.hull.end
+            {
                 return None;
             }
             // The first is the lowest.
-            shapes = Span { start: shapes.start.min(shape), end: shape + rank * size_of::<i64>() };
-            strides =
-                Span { start: strides.start.min(stride), end: stride + rank * size_of::<i64>() };
+            shapes.hull = Span { start: shapes.hull.start.min(shape), end: shape + size };
+            if have_strides {
+                strides.hull = Span { start: strides.hull.start.min(stride), end: stride + size };
+            }
         }
-        let [shapes, strides] = [shapes, strides].map(|hull| Trail { hull, is_apart: true });
-        Some(Self { shapes, strides, all_have_strides: true })
+        Some(Self { shapes, strides, all_have_strides: have_strides })
     }
 }
 
@@ -463,7 +468,7 @@ impl Packed {
     #[inline(always)]
     fn bytes(&self, len: i64) -> usize {
         if self.has_bytes && len > 0 {
-            usize::try_from(self.bits.wrapping_mul(len).unsigned_abs().div_ceil(8)).unwrap_or(0)
+            usize::try_from(bytes_of_bits(self.bits.wrapping_mul(len))).unwrap_or(0)
         } else {
             0
         }

@@ -161,7 +161,7 @@ impl<'a> Call<'a> {
 #[inline(always)]
 fn operator(params: &libsplit_params, report: &mut Report) -> Result<Operator, Fault> {
     let operator = match params.op {
-        libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
+        op if op == libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
         libsplit_op::ONNX_SPLIT_TO_SEQUENCE => Operator::onnx_split_to_sequence(params.opset),
         libsplit_op::OPENVINO_VARIADIC_SPLIT => {
             openvino(params.opset, Operator::VariadicSplit1, "OpenVINO VariadicSplit")

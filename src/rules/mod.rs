@@ -109,18 +109,21 @@ pub(crate) fn find_pieces<'a>(
     let (dtype, extent) = (geometry.dtype, geometry.extent);
     let Some(lengths) = request.lengths else {
         *pieces = match request.operator {
+            operator if operator <= Operator::Split18 => onnx_split::even(request, extent, report)?,
             Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
                 split_to_sequence::chunks(*request, 1, extent, report)?
             }
             Operator::VariadicSplit1 => {
                 return report.refuse(Error::LengthsAbsent { operator: request.operator });
             }
-            Operator::OpenVinoSplit1 => openvino::split(*request, extent, report)?,
-            _ => onnx_split::even(request, extent, report)?,
+            _ => openvino::split(*request, extent, report)?,
         };
         return Ok(());
     };
     let minus_one = match request.operator {
+        operator if operator <= Operator::Split18 => {
+            onnx_split::expect_lengths(request, &lengths, dtype, report)?
+        }
         Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
             split_to_sequence::expect_lengths(request, &lengths, report)?;
             if lengths.len().is_none() {
@@ -130,10 +133,7 @@ pub(crate) fn find_pieces<'a>(
             MinusOne::Refused
         }
         Operator::VariadicSplit1 => openvino::expect_lengths(request, &lengths, report)?,
-        Operator::OpenVinoSplit1 => {
-            return report.refuse(Error::LengthsRefused { operator: request.operator });
-        }
-        _ => onnx_split::expect_lengths(request, &lengths, dtype, report)?,
+        operator => return report.refuse(Error::LengthsRefused { operator }),
     };
     lengths_list::find_pieces(request, lengths, extent, minus_one, pieces, report)
 }
