@@ -3,8 +3,8 @@
 
 #![allow(clippy::inline_always)] // on the way of every call
 
-use crate::rules::{index_of, Pieces};
-use crate::shape::{usize_of, DIM_UNKNOWN};
+use crate::rules::Pieces;
+use crate::shape::usize_of;
 use core::mem::MaybeUninit;
 
 /// So many at a time.
@@ -27,7 +27,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// The next ones, none at the end.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn next<'b>(&mut self, room: &'b mut Room) -> &'b [i64] {
         let (first, len) = (self.next, LEN.min(self.count - self.next));
         self.next += len;
@@ -48,14 +48,14 @@ pub(crate) fn all<'b>(pieces: &'b Pieces<'_>, room: &'b mut Room) -> Option<&'b 
     }
 }
 
-#[inline(never)]
+#[inline(always)]
 fn few<'b>(pieces: &Pieces<'_>, room: &'b mut Room) -> Option<&'b [i64]> {
     let count = usize_of(pieces.count());
     (count <= LEN).then(|| write(pieces, 0, count, room))
 }
 
 /// Writes down so many lengths from a piece on.
-#[inline(always)]
+#[inline(never)]
 fn write<'b>(pieces: &Pieces<'_>, first: usize, len: usize, room: &'b mut Room) -> &'b [i64] {
     let slots = room.iter_mut().take(len);
     match *pieces {
@@ -67,15 +67,9 @@ fn write<'b>(pieces: &Pieces<'_>, first: usize, len: usize, room: &'b mut Room) 
                 slot.write(len);
             }
         }
-        Pieces::Listed { lengths, rest, .. } => {
-            for (slot, index) in slots.zip(index_of(first)..) {
-                let length = lengths.checked(index);
-                slot.write(if length < 0 { rest } else { length });
-            }
-        }
-        Pieces::Words(_) | Pieces::Unknown { .. } => {
-            for slot in slots {
-                slot.write(DIM_UNKNOWN);
+        _ => {
+            for (slot, index) in slots.zip(first..) {
+                slot.write(pieces.length(index));
             }
         }
     }

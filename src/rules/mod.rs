@@ -93,7 +93,7 @@ impl<'a> Pieces<'a> {
 
 /// The number of a piece: there are at most as many as `i64` has numbers.
 #[allow(clippy::cast_possible_wrap)]
-pub(crate) fn index_of(index: usize) -> i64 {
+fn index_of(index: usize) -> i64 {
     index as i64
 }
 
