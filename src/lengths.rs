@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report};
+use crate::shape::usize_of;
 use core::marker::PhantomData;
 
 /// A borrowed lengths tensor of rank 0 or 1. Built safely from slices and numbers, or by the C
@@ -126,6 +127,21 @@ impl<'a> Lengths<'a> {
         !self.data.is_null() || self.len == 0
     }
 
+    /// The entries of a list whose values are known, if they lie in memory as a slice has them.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // on the way of every call
+    pub(crate) fn words(&self) -> Option<&'a [i64]> {
+        let is_slice = self.dtype == DType::Int64
+            && self.bit_stride == i64::from(i64::BITS)
+            && self.bit_offset == 0
+            && self.data.cast::<i64>().is_aligned()
+            && !self.data.is_null();
+        // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
+        is_slice.then(|| unsafe {
+            core::slice::from_raw_parts(self.data.cast(), usize_of(self.len))
+        })
+    }
+
     /// Entry `index` as a number. `index` is below the length, and the values are known.
     #[inline]
     pub(crate) fn get(&self, index: i64, report: &mut Report) -> Result<i64, Fault> {
@@ -136,6 +152,7 @@ impl<'a> Lengths<'a> {
     }
 
     /// Entry `index`, which the rules have checked; -1 where it is the rest.
+    #[inline]
     pub(crate) fn checked(&self, index: i64) -> i64 {
         self.value(index).unwrap_or(-1)
     }
@@ -154,85 +171,6 @@ impl<'a> Lengths<'a> {
                 DType::Int32 => Some(at.cast::<i32>().read_unaligned().into()),
                 dtype => read(self.data, bits, dtype),
             }
-        }
-    }
-}
-
-/// The lengths of pieces, one after another.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Walk<'a> {
-    /// How entries are read that are of the types of most lists.
-    words: Option<Word>,
-    dtype: DType,
-    /// The next entry, and bytes to the one after it; of other types the first, and bits. NULL: there
-    /// are no entries, but pieces of one size for as long as something is left.
-    at: *const u8,
-    step: i64,
-    /// What an entry of -1 means, or that size.
-    size: i64,
-    /// What is left, or of other types the bits from the first entry to the next.
-    left: i64,
-    borrowed: PhantomData<&'a [u8]>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Word {
-    Int64,
-    Int32,
-}
-
-impl<'a> Walk<'a> {
-    /// Pieces of `size` for as long as there is something left.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // on the way of every call
-    pub(crate) fn equal(size: i64, left: i64) -> Self {
-        let (at, dtype) = (core::ptr::null(), DType::Int64);
-        Self { words: None, dtype, at, step: 0, size, left, borrowed: PhantomData }
-    }
-
-    /// Entries that the rules have checked, -1 for `rest`.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // on the way of every call
-    pub(crate) fn listed(lengths: Lengths<'a>, rest: i64) -> Self {
-        let Lengths { data, bit_offset, bit_stride, dtype, borrowed, .. } = lengths;
-        let words = match dtype {
-            DType::Int64 | DType::Uint64 => Some(Word::Int64),
-            DType::Int32 => Some(Word::Int32),
-            _ => None,
-        };
-        let (at, step, left) = match words {
-            Some(_) => (data.wrapping_offset(offset_of(bit_offset)), bit_stride >> 3, 0),
-            None => (data, bit_stride, bit_offset),
-        };
-        Self { words, dtype, at, step, size: rest, left, borrowed }
-    }
-
-    /// The next length. There must be as many.
-    #[inline(always)]
-    #[allow(clippy::inline_always, clippy::cast_possible_truncation)] // on the way of every call
-    pub(crate) fn next(&mut self) -> i64 {
-        // SAFETY: the entry is readable by the promise of `from_raw` or of the borrowed slice.
-        let length = unsafe {
-            match self.words {
-                Some(Word::Int64) => self.at.cast::<i64>().read_unaligned(),
-                Some(Word::Int32) => self.at.cast::<i32>().read_unaligned().into(),
-                None if self.at.is_null() => {
-                    let length = self.size.min(self.left);
-                    self.left = self.left.wrapping_sub(length);
-                    return length;
-                }
-                None => {
-                    let length = read(self.at, self.left, self.dtype).unwrap_or(-1);
-                    self.left = self.left.wrapping_add(self.step);
-                    return if length < 0 { self.size } else { length };
-                }
-            }
-        };
-        self.at = self.at.wrapping_offset(self.step as isize);
-        if length < 0 {
-            self.size
-        } else {
-            length
         }
     }
 }

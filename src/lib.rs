@@ -55,6 +55,7 @@ extern crate alloc;
 #[cfg(all(feature = "std", not(feature = "capi"), not(test)))]
 extern crate std;
 
+mod blocks;
 mod copy;
 mod dtype;
 mod element;

@@ -13,17 +13,14 @@ pub(crate) struct Place<'a> {
     pub has_elements: bool,
     /// The input's own strides, where it has such and elements that they matter to.
     pub strides: Option<&'a [i64]>,
-    /// From one step on the split axis to the next; by how much it goes back, and ahead.
+    /// From one step on the split axis to the next.
     step: i64,
-    back: i64,
-    ahead: i64,
-    /// Where the first step begins and ends, from its first element on; in whole bytes, if rounded down.
+    /// Where the first step begins and ends, from its first element on.
     low: i64,
     end: i64,
     /// Where the input's first element begins.
     begin: i64,
     /// Units to bytes.
-    mask: i64,
     shift: u32,
 }
 
@@ -66,17 +63,13 @@ impl<'a> Place<'a> {
         let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
         // Within the input's reach, which was checked, as is all that follows.
         let ((low, high), step) = (reach, step.wrapping_mul(unit));
-        let mask = (1 << shift) - 1;
         Self {
             has_elements,
             strides,
             step,
-            back: step.min(0),
-            ahead: step.max(0),
             low: low.wrapping_mul(unit),
-            end: high.wrapping_add(1).wrapping_mul(unit).wrapping_add(mask),
+            end: high.wrapping_add(1).wrapping_mul(unit),
             begin: if has_elements { input.bit_offset.into() } else { 0 },
-            mask,
             shift,
         }
     }
@@ -100,14 +93,28 @@ impl<'a> Place<'a> {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
     pub(crate) fn of(&self, offset: i64, len: i64) -> View {
+        if self.shift > 0 {
+            return self.of_bits(offset, len);
+        }
+        let (first, step) = (self.end.wrapping_sub(self.low), self.step.wrapping_abs());
+        let bytes = if len > 0 { first.wrapping_add((len - 1).wrapping_mul(step)) } else { 0 };
+        let ahead = offset.wrapping_mul(self.step) as isize;
+        View { ahead, bit_offset: 0, bytes: bytes as usize }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as above
+    fn of_bits(&self, offset: i64, len: i64) -> View {
         let begin = offset.wrapping_mul(self.step).wrapping_add(self.begin);
-        let bit_offset = begin & self.mask;
+        let mask = (1 << self.shift) - 1;
+        let bit_offset = begin & mask;
         let mut bytes = 0;
         if len > 0 {
-            let low = self.low.wrapping_add((len - 1).wrapping_mul(self.back));
-            let end = self.end.wrapping_add((len - 1).wrapping_mul(self.ahead));
+            let low = self.low.wrapping_add((len - 1).wrapping_mul(self.step.min(0)));
+            let end = self.end.wrapping_add((len - 1).wrapping_mul(self.step.max(0)));
             let bytes_to = |units: i64| units.wrapping_add(bit_offset) >> self.shift;
-            bytes = bytes_to(end).wrapping_sub(bytes_to(low));
+            bytes = bytes_to(end.wrapping_add(mask)).wrapping_sub(bytes_to(low));
         }
         View {
             ahead: (begin >> self.shift) as isize,

@@ -58,7 +58,8 @@ impl<'a> Plan<'a> {
         let keeps_axis = !drops_axis(operator, keepdims, request.lengths.is_some());
         let geometry =
             Geometry::new(operator, axis, keeps_axis, dtype, shape, may_be_unknown, report)?;
-        let pieces = rules::pieces(request, &geometry, report)?;
+        let mut pieces = Pieces::NONE;
+        rules::find_pieces(request, &geometry, &mut pieces, report)?;
         Ok(Self { geometry, pieces })
     }
 
@@ -70,10 +71,10 @@ impl<'a> Plan<'a> {
     /// The pieces in order. Their offsets mean nothing after a piece of unknown length.
     #[inline]
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + Clone + 'a {
-        let (mut lengths, count) = (self.pieces.walk(), usize_of(self.count()));
+        let (pieces, count) = (self.pieces, usize_of(self.count()));
         let mut offset = 0i64;
         (0..count).map(move |index| {
-            let piece = Piece { index, offset, len: lengths.next() };
+            let piece = Piece { index, offset, len: pieces.length(index) };
             offset = offset.wrapping_add(piece.len);
             piece
         })
@@ -107,30 +108,35 @@ impl<'a> Geometry<'a> {
         let back = if axis < 0 { number(rank) } else { 0 };
         let place = usize::try_from(axis.wrapping_add(back)).unwrap_or(usize::MAX);
         // Extents above zero alone must not make more bits than can be numbered, even where another
-        // is 0: strides could not be numbered either.
-        let mut count = Some(1i64);
-        let mut product = |extents: &[i64], first: usize| {
-            let mut product = 1i64;
-            for (at, &extent) in extents.iter().enumerate().rev() {
-                match extent {
-                    1.. => {
-                        count = count.and_then(|count| count.checked_mul(extent));
-                        product = product.wrapping_mul(extent);
-                    }
-                    0 => product = 0,
-                    _ => check_negative(first + at, extent, unknown_allowed, report)?,
+        // is 0: strides could not be numbered either. Gives their product, and that of all.
+        let (mut fits, mut has_negative) = (true, false);
+        let mut product = |extents: &[i64]| {
+            let (mut above_zero, mut has_zero) = (1i64, false);
+            for &extent in extents {
+                if extent > 0 {
+                    let (all, is_too_large) = above_zero.overflowing_mul(extent);
+                    above_zero = all;
+                    fits &= !is_too_large;
+                } else {
+                    has_zero |= extent == 0;
+                    has_negative |= extent < 0;
                 }
             }
-            Ok(product)
+            (above_zero, if has_zero { 0 } else { above_zero })
         };
         let Some((outer, [extent, inner @ ..])) = shape.split_at_checked(place) else {
-            product(shape, 0)?;
+            check_negative(shape, unknown_allowed, report)?;
             return report.refuse(Error::Axis { axis, rank });
         };
-        let inner = product(inner, place + 1)?;
-        let on_axis = product(core::slice::from_ref(extent), place)?;
-        let outer = product(outer, 0)?;
-        if count.and_then(|count| count.checked_mul(dtype.bits().into())).is_none() {
+        let (inward, inner) = product(inner);
+        let (on_axis, steps) = product(core::slice::from_ref(extent));
+        let (outward, outer) = product(outer);
+        if has_negative {
+            check_negative(shape, unknown_allowed, report)?;
+        }
+        let bits = i64::from(dtype.bits());
+        let all = inward.checked_mul(on_axis).and_then(|count| count.checked_mul(outward));
+        if !fits || all.and_then(|count| count.checked_mul(bits)).is_none() {
             return report.refuse(Error::TooManyElements { which: Which::Input });
         }
         Ok(Self {
@@ -139,7 +145,7 @@ impl<'a> Geometry<'a> {
             axis: place,
             keeps_axis,
             extent: *extent,
-            elements: inner.wrapping_mul(outer).wrapping_mul(on_axis),
+            elements: inner.wrapping_mul(outer).wrapping_mul(steps),
             inner,
             outer,
         })
@@ -207,17 +213,20 @@ impl<'a> Geometry<'a> {
     }
 }
 
-/// That an extent below 0 is one that is not known yet, where that may be.
+/// That extents below 0 are such as are not known yet, where that may be.
 #[cold]
+#[inline(never)]
 fn check_negative(
-    axis: usize,
-    actual: i64,
+    shape: &[i64],
     unknown_allowed: bool,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    match (actual, unknown_allowed) {
-        (DIM_UNKNOWN, true) => Ok(()),
-        (DIM_UNKNOWN, false) => report.refuse(Error::ExtentUnknown { axis }),
-        _ => report.refuse(Error::ExtentNegative { axis, expected: 0, actual }),
+    let refused = |extent: i64| extent < 0 && !(unknown_allowed && extent == DIM_UNKNOWN);
+    match shape.iter().enumerate().rev().find(|(_, extent)| refused(**extent)) {
+        None => Ok(()),
+        Some((axis, &DIM_UNKNOWN)) => report.refuse(Error::ExtentUnknown { axis }),
+        Some((axis, &actual)) => {
+            report.refuse(Error::ExtentNegative { axis, expected: 0, actual })
+        }
     }
 }

@@ -65,12 +65,13 @@ pub(crate) fn layout(
 }
 
 /// Sees the outputs of a copy go by.
+#[derive(Clone, Copy)]
 pub(crate) struct Outputs {
     pub trail: Trail,
     pub bytes: usize,
     pub are_packed: bool,
-    input: Span,
-    meets_input: bool,
+    pub input: Span,
+    pub meets_input: bool,
 }
 
 impl Outputs {

@@ -42,6 +42,7 @@ mod tuning;
 mod turned;
 
 use kernel::combine::LINE;
+use kernel::CopyBytes;
 use kernel::rules::LOW_THRESHOLDS;
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, WALK};
@@ -71,30 +72,47 @@ pub(crate) fn is_small(geometry: &Geometry<'_>, bytes: usize) -> bool {
     bytes <= SMALL && usize_of(geometry.outer) < MANY_ROWS && !geometry.dtype.is_sub_byte()
 }
 
-/// Copies few rows of a packed input into packed outputs, run by run.
-///
-/// # Safety
-/// As [`run`].
-#[inline(always)]
-#[allow(clippy::inline_always)] // on the way of every call
-pub(crate) unsafe fn run_small(
-    geometry: &Geometry<'_>,
-    source: *const u8,
-    parts: impl Iterator<Item = Part>,
-    bytes: usize,
-) {
-    let copy = tuning::contiguous(bytes);
-    let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
-    let row = usize_of(geometry.extent) * step;
-    let rows = geometry.outer;
-    for part in parts {
-        let run = usize_of(part.len) * step;
-        let mut source = source.wrapping_add(usize_of(part.offset) * step);
-        let mut target = part.target;
-        for _ in 0..rows {
+/// Few rows of a packed input, which are copied into packed outputs run by run.
+pub(crate) struct Rows {
+    copy: CopyBytes,
+    /// Bytes of one step on the split axis, and of a row.
+    step: usize,
+    row: usize,
+    count: i64,
+}
+
+impl Rows {
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // on the way of every call
+    pub(crate) fn new(geometry: &Geometry<'_>, bytes: usize) -> Self {
+        let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
+        let row = usize_of(geometry.extent) * step;
+        Self { copy: tuning::contiguous(bytes), step, row, count: geometry.outer }
+    }
+
+    /// Bytes that a piece has of a row.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // on the way of every call
+    pub(crate) fn run(&self, len: i64) -> usize {
+        usize_of(len) * self.step
+    }
+
+    /// Copies a run of each row.
+    ///
+    /// # Safety
+    /// As [`run`]; there must be a row.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // on the way of every call
+    pub(crate) unsafe fn copy(&self, mut source: *const u8, mut target: *mut u8, run: usize) {
+        let mut left = self.count;
+        loop {
             // SAFETY: the caller's promise.
-            unsafe { copy(source, target, run) };
-            source = source.wrapping_add(row);
+            unsafe { (self.copy)(source, target, run) };
+            left -= 1;
+            if left <= 0 {
+                return;
+            }
+            source = source.wrapping_add(self.row);
             target = target.wrapping_add(run);
         }
     }

@@ -2,8 +2,9 @@
 //! far ahead to prefetch. The rules are those of `kernel/rules.rs`.
 
 use super::kernel::rules::{Rules, LONGEST_COMBINED, LOW_THRESHOLDS};
-use super::kernel::{Kernels, NonTemporal};
+use super::kernel::{CopyBytes, Kernels, NonTemporal};
 use super::{parallel, Executor, Streaming};
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// How to go about a copy on this machine.
 #[derive(Clone, Copy)]
@@ -110,8 +111,29 @@ const AGAIN: usize = 4 << 10;
 
 /// The loop of this CPU that copies contiguous bytes, so many in all.
 #[inline]
-pub(crate) fn contiguous(bytes: usize) -> unsafe fn(*const u8, *mut u8, usize) {
-    Rules::here().kernels_for(bytes).copy
+pub(super) fn contiguous(bytes: usize) -> CopyBytes {
+    if bytes < LEAST_STRINGS {
+        // SAFETY: NULL, or what was stored below.
+        let known = unsafe { core::mem::transmute::<*mut (), Option<CopyBytes>>(SHORT.load(Relaxed)) };
+        if let Some(copy) = known {
+            return copy;
+        }
+    }
+    find_contiguous(bytes)
+}
+
+/// The loop for fewer bytes than string instructions are for, once it has been asked for.
+static SHORT: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+const LEAST_STRINGS: usize = 4096;
+
+#[cold]
+#[inline(never)]
+fn find_contiguous(bytes: usize) -> CopyBytes {
+    let copy = Rules::here().kernels_for(bytes).copy;
+    if bytes < LEAST_STRINGS {
+        SHORT.store(copy as *mut (), Relaxed);
+    }
+    copy
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.

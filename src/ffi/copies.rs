@@ -3,15 +3,17 @@
 #![allow(clippy::inline_always)] // on the way of every call
 
 use super::executor::Pool;
-use super::parse::{self, Call, Given, Look};
+use super::parse::{self, is_unwanted, Call, Look};
 use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
-use crate::copy::{self, Executor};
+use crate::blocks::{self, Blocks};
+use crate::copy::{self, Executor, Rows};
 use crate::error::{Error, Fault, Report, Which};
 use crate::overlap;
-use crate::parts::{OutputStrides, Part, Parts, Pointers, Transfer};
+use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Plan};
-use crate::shape::{self, usize_of};
+use crate::rules::Pieces;
+use crate::shape;
 use crate::span::Span;
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
@@ -55,26 +57,30 @@ pub(crate) unsafe fn copy_parsed(
     reads: Reads<'_>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let geometry = &call.plan.geometry;
+    let plan = &call.plan;
+    let mut room = blocks::room();
+    let lengths = blocks::all(&plan.pieces, &mut room);
     // SAFETY: promises 1 and 2.
     unsafe {
-        let input = call.input.span(geometry.elements, Which::Input, report)?;
-        let mut seen = Seen { outputs: Outputs::new(input), arrays: Span::NOWHERE };
-        seen.all(&call.plan, outputs, report)?;
-        let job = Job { call, outputs, seen: &seen.outputs };
-        if !seen.outputs.are_apart() {
-            seen.outputs.check_closely(&job.transfer(), report)?;
+        let input = call.input.span(plan.geometry.elements, Which::Input, report)?;
+        let mut seen = Seen::new(input);
+        let are_plain = seen.are_all_plain(plan, lengths, outputs);
+        if !are_plain {
+            seen.all(plan, outputs, report)?;
         }
+        let job = Job { call, outputs, seen: &seen };
         let written = seen.outputs.trail.hull;
-        if !(reads.are_apart(written)
+        let is_apart = (are_plain || seen.outputs.are_apart())
             && seen.arrays.is_apart(written)
-            && Span::of_slice(outputs).is_apart(written))
-        {
-            check_reads(&job.transfer(), reads, outputs, report)?;
+            && Span::of_slice(outputs).is_apart(written)
+            && reads.are_apart(written);
+        if !is_apart {
+            job.check_closely(reads, report)?;
         }
-        let is_small = seen.outputs.are_packed && copy::is_small(geometry, seen.outputs.bytes);
-        if is_small && call.input.is_packed() {
-            job.run_small();
+        let (are_packed, bytes) = (are_plain || seen.outputs.are_packed, seen.outputs.bytes);
+        if call.input.is_packed() && are_packed && bytes > 0 && copy::is_small(&plan.geometry, bytes)
+        {
+            job.run_small(lengths);
             return Ok(());
         }
         job.run(pool, report)
@@ -89,63 +95,58 @@ struct Seen {
 }
 
 impl Seen {
+    #[inline(always)]
+    fn new(input: Span) -> Self {
+        Self { outputs: Outputs::new(input), arrays: Span::NOWHERE }
+    }
+
     /// Checks every output.
     ///
     /// # Safety
     /// Promises 1 and 2.
-    #[inline(never)] // with all registers to itself
+    #[cold]
+    #[inline(never)]
     unsafe fn all(
         &mut self,
         plan: &Plan<'_>,
         outputs: &[libsplit_tensor],
         report: &mut Report,
     ) -> Result<(), Fault> {
-        let expected = Expected::new(&plan.geometry);
-        for (piece, output) in Given::new(plan, outputs) {
+        let geometry = &plan.geometry;
+        *self = Self::new(self.outputs.input);
+        for (index, output) in outputs.iter().enumerate() {
+            let piece = Piece { index, offset: 0, len: plan.pieces.length(index) };
             // SAFETY: promises 1 and 2.
             unsafe {
-                match expected.plain(piece.len, output) {
-                    Some(span) => {
-                        self.use_arrays(output, expected.arrays);
-                        self.outputs.push(span, true, span.len());
-                    }
-                    None => self.see_closely(&plan.geometry, piece, output, report)?,
+                match plain(geometry, geometry.step_bits(), piece.len, output) {
+                    Some(span) => self.outputs.push(span, true, span.len()),
+                    None if is_unwanted(output) => continue,
+                    None => self.closely(geometry, piece, output, report)?,
+                }
+            }
+            for array in [output.shape, output.strides] {
+                if !array.is_null() {
+                    self.arrays.extend(Span::of_array(array, geometry.output_rank()));
                 }
             }
         }
         Ok(())
     }
 
-    /// Takes note of where an output's arrays lie, of so many bytes.
-    #[inline(always)]
-    fn use_arrays(&mut self, output: &libsplit_tensor, size: usize) {
-        for array in [output.shape, output.strides] {
-            if !array.is_null() {
-                self.arrays.extend(Span::of_bytes(array, size));
-            }
-        }
-    }
-
-    /// Checks an output, whatever it is like.
+    /// Checks an output that is wanted, whatever it is like.
     ///
     /// # Safety
     /// Promises 1 and 2.
-    #[cold]
-    #[inline(never)]
-    unsafe fn see_closely(
+    unsafe fn closely(
         &mut self,
         geometry: &Geometry<'_>,
         piece: Piece,
         output: &libsplit_tensor,
         report: &mut Report,
     ) -> Result<(), Fault> {
-        if parse::is_unwanted(output) {
-            return Ok(());
-        }
         let which = Which::Output(piece.index);
         // SAFETY: promises 1 and 2.
         let (tensor, reach, is_packed) = unsafe { check(geometry, piece, output, report) }?;
-        self.use_arrays(output, size_of_val(tensor.shape));
         if reach.bytes == 0 {
             return Ok(());
         }
@@ -156,103 +157,164 @@ impl Seen {
         self.outputs.push(span, is_packed, geometry.piece_bytes(piece.len));
         Ok(())
     }
-}
 
-/// What outputs must be like, worked out once a call.
-struct Expected<'a> {
-    outer: &'a [i64],
-    inner: &'a [i64],
-    keeps_axis: bool,
-    rank: i32,
-    dtype: i32,
-    step_bits: i64,
-    /// Bytes of their arrays.
-    arrays: usize,
-}
-
-impl<'a> Expected<'a> {
-    #[inline(always)]
-    fn new(geometry: &Geometry<'a>) -> Self {
-        let (outer, inner) = geometry.around_axis(geometry.shape);
-        Self {
-            outer,
-            inner,
-            keeps_axis: geometry.keeps_axis,
-            rank: i32::try_from(geometry.output_rank()).unwrap_or(i32::MAX),
-            dtype: geometry.dtype as i32,
-            step_bits: geometry.step_bits(),
-            arrays: geometry.output_rank() * size_of::<i64>(),
-        }
-    }
-
-    /// Where an output of `len` steps and its arrays lie, if it is plain to see that all about it is
-    /// right: packed, of some elements, with all numbers as they should be. Anything else is for
-    /// [`check`] to judge.
+    /// Whether all outputs are plain ones and lie apart from each other and the input, as they do in most
+    /// calls: then all has been seen.
     ///
     /// # Safety
     /// Promises 1 and 2.
     #[inline(always)]
-    unsafe fn plain(&self, len: i64, output: &libsplit_tensor) -> Option<Span> {
-        let differs = output.dtype.0 ^ self.dtype | output.rank ^ self.rank;
-        if differs.cast_unsigned() | output.bit_offset != 0 {
-            return None;
-        }
-        if output.shape.is_null() || !output.shape.is_aligned() {
-            return None;
-        }
-        // SAFETY: its rank is right, and there is an array for the shape.
-        if !unsafe { self.has_shape(len, output.shape) } {
-            return None;
-        }
-        if !output.strides.is_null() {
-            // SAFETY: as above.
-            if !output.strides.is_aligned() || !unsafe { self.are_packed(output) } {
-                return None;
+    unsafe fn are_all_plain(
+        &mut self,
+        plan: &Plan<'_>,
+        lengths: Option<&[i64]>,
+        outputs: &[libsplit_tensor],
+    ) -> bool {
+        let first = outputs.as_ptr();
+        // SAFETY: promises 1 and 2; there are as many outputs as lengths.
+        let are_plain = unsafe {
+            match lengths {
+                Some(lengths) => self.are_plain(&plan.geometry, lengths, first),
+                None => self.are_plain_in_blocks(plan, first),
             }
-        }
-        let bytes = usize_of(shape::bytes_of_bits(self.step_bits.wrapping_mul(len)));
-        if bytes == 0 {
-            return None;
-        }
-        // None stated is the most.
-        if output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) {
-            return None;
-        }
-        if output.data.is_null() {
-            return None;
-        }
-        let start = output.data as usize;
-        Some(Span { start, end: start.checked_add(bytes)? })
+        };
+        are_plain && self.outputs.trail.hull.is_apart(self.outputs.input)
     }
 
     /// # Safety
-    /// An array of as many entries as the rank says.
-    #[inline(always)]
-    unsafe fn has_shape(&self, len: i64, shape: *const i64) -> bool {
-        let mut next = shape;
-        let mut is_next = |extent: i64| {
-            // SAFETY: the extents asked for are as many as the rank says.
-            let is_equal = unsafe { *next } == extent;
-            next = next.wrapping_add(1);
-            is_equal
-        };
-        self.outer.iter().all(|extent| is_next(*extent))
-            && (!self.keeps_axis || is_next(len))
-            && self.inner.iter().all(|extent| is_next(*extent))
+    /// As [`Self::are_plain`].
+    #[inline(never)]
+    unsafe fn are_plain_in_blocks(
+        &mut self,
+        plan: &Plan<'_>,
+        mut outputs: *const libsplit_tensor,
+    ) -> bool {
+        let (mut all, mut room) = (Blocks::new(&plan.pieces), blocks::room());
+        loop {
+            let lengths = all.next(&mut room);
+            if lengths.is_empty() {
+                return true;
+            }
+            // SAFETY: the caller's promise.
+            if !unsafe { self.are_plain(&plan.geometry, lengths, outputs) } {
+                return false;
+            }
+            outputs = outputs.wrapping_add(lengths.len());
+        }
     }
 
-    /// Whether an output's strides are packed ones.
+    /// Looks at outputs until one is not plain or lies among others. Nothing is done here that goes on
+    /// after what is rare, so that all of it is in registers.
     ///
     /// # Safety
-    /// Both arrays must be there.
-    #[inline(always)]
-    #[allow(clippy::cast_sign_loss)] // that of a tensor
-    unsafe fn are_packed(&self, output: &libsplit_tensor) -> bool {
-        // SAFETY: promise 1, for the rank is right.
-        let [shape, strides] = [output.shape, output.strides]
-            .map(|array| unsafe { core::slice::from_raw_parts(array, self.rank as usize) });
-        shape::is_packed(shape.iter().copied().zip(strides.iter().copied()).rev())
+    /// Promises 1 and 2, for as many outputs as lengths.
+    #[inline(never)]
+    unsafe fn are_plain(
+        &mut self,
+        geometry: &Geometry<'_>,
+        lengths: &[i64],
+        mut output: *const libsplit_tensor,
+    ) -> bool {
+        let step_bits = geometry.step_bits();
+        let (mut hull, mut bytes) = (self.outputs.trail.hull, self.outputs.bytes);
+        let mut arrays = Span::NOWHERE;
+        let size = geometry.shape.len() * size_of::<i64>();
+        for len in lengths {
+            // SAFETY: promises 1 and 2.
+            let given = unsafe { &*output };
+            // SAFETY: promises 1 and 2.
+            let Some(span) = (unsafe { plain(geometry, step_bits, *len, given) }) else {
+                return false;
+            };
+            if span.start >= hull.end {
+                (hull.start, hull.end) = (hull.start.min(span.start), span.end);
+            } else if span.end <= hull.start {
+                hull.start = span.start;
+            } else {
+                return false;
+            }
+            let array = given.shape as usize;
+            arrays = arrays.hull(Span { start: array, end: array });
+            if !given.strides.is_null() {
+                let array = given.strides as usize;
+                arrays = arrays.hull(Span { start: array, end: array });
+            }
+            bytes += span.len();
+            output = output.wrapping_add(1);
+        }
+        arrays.end = arrays.end.wrapping_add(size);
+        self.arrays.extend(arrays);
+        (self.outputs.trail.hull, self.outputs.bytes) = (hull, bytes);
+        true
     }
+}
+
+/// Where an output of `len` steps lies, if it is plain to see that all about it is right: packed, of
+/// some elements and all axes, with all numbers as they should be. Anything else is for [`check`] to
+/// judge.
+///
+/// # Safety
+/// Promises 1 and 2.
+#[inline(always)]
+unsafe fn plain(
+    geometry: &Geometry<'_>,
+    step_bits: i64,
+    len: i64,
+    output: &libsplit_tensor,
+) -> Option<Span> {
+    let rank = geometry.shape.len();
+    let differs = output.dtype.0 ^ geometry.dtype as i32 | output.rank ^ rank as i32;
+    if differs.cast_unsigned() | output.bit_offset != 0 {
+        return None;
+    }
+    if output.shape.is_null() || !output.shape.is_aligned() || !geometry.keeps_axis {
+        return None;
+    }
+    // SAFETY: its rank is right, and there is an array for the shape.
+    if !unsafe { has_shape(geometry, len, output.shape) } {
+        return None;
+    }
+    if !output.strides.is_null() {
+        // SAFETY: as above.
+        if !output.strides.is_aligned() || !unsafe { are_packed(output, rank) } {
+            return None;
+        }
+    }
+    let bytes = usize::try_from(shape::bytes_of_bits(step_bits.wrapping_mul(len))).ok()?;
+    // None stated is the most.
+    if bytes == 0 || output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) {
+        return None;
+    }
+    if output.data.is_null() {
+        return None;
+    }
+    let start = output.data as usize;
+    Some(Span { start, end: start.checked_add(bytes)? })
+}
+
+/// Whether these are the input's extents but on the split axis, where they are `len`.
+///
+/// # Safety
+/// An array of as many entries as the input has axes.
+#[inline(always)]
+unsafe fn has_shape(geometry: &Geometry<'_>, len: i64, shape: *const i64) -> bool {
+    let (input, rank, axis) = (geometry.shape.as_ptr(), geometry.shape.len(), geometry.axis);
+    // SAFETY: within both.
+    let are_equal = |at: usize| unsafe { *shape.add(at) == *input.add(at) };
+    // SAFETY: as above.
+    (0..axis).all(are_equal) && unsafe { *shape.add(axis) == len } && (axis + 1..rank).all(are_equal)
+}
+
+/// Whether an output's strides are packed ones.
+///
+/// # Safety
+/// Both arrays must be there.
+#[inline(always)]
+unsafe fn are_packed(output: &libsplit_tensor, rank: usize) -> bool {
+    // SAFETY: promise 1, for the rank is right.
+    let [shape, strides] = [output.shape, output.strides]
+        .map(|array| unsafe { core::slice::from_raw_parts(array, rank) });
+    shape::is_packed(shape.iter().copied().zip(strides.iter().copied()).rev())
 }
 
 /// Checks everything about an output but its address: what it reaches over, nothing if it has no
@@ -283,38 +345,50 @@ pub(super) unsafe fn check<'a>(
 struct Job<'a> {
     call: &'a Call<'a>,
     outputs: &'a [libsplit_tensor],
-    seen: &'a Outputs,
+    seen: &'a Seen,
 }
 
 impl<'a> Job<'a> {
-    /// The pieces that are wanted.
-    #[inline(always)]
-    fn parts(&self) -> impl Iterator<Item = Part> + use<'a> {
-        let wanted = Given::new(&self.call.plan, self.outputs).wanted();
-        wanted.map(|(Piece { index, offset, len }, output)| Part {
-            index,
-            offset,
-            len,
-            target: output.data.cast(),
-        })
-    }
-
     /// # Safety
     /// As [`copy::run`]; see [`copy::is_small`].
-    #[inline(never)]
-    unsafe fn run_small(&self) {
-        // SAFETY: promises 1 and 2.
+    #[inline(always)]
+    unsafe fn run_small(&self, lengths: Option<&[i64]>) {
+        let Plan { geometry, pieces } = &self.call.plan;
+        let rows = Rows::new(geometry, self.seen.outputs.bytes);
+        let (source, outputs) = (self.call.input.data, self.outputs.as_ptr());
+        // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
         unsafe {
-            let call = self.call;
-            let geometry = &call.plan.geometry;
-            copy::run_small(geometry, call.input.data, self.parts(), self.seen.bytes);
+            match lengths {
+                Some(lengths) => {
+                    run_rows(&rows, source, lengths, outputs);
+                }
+                None => run_rows_in_blocks(&rows, source, pieces, outputs),
+            }
         }
+    }
+
+    /// That outputs lie apart, where that is not plain to see.
+    #[cold]
+    #[inline(never)]
+    fn check_closely(&self, reads: Reads<'_>, report: &mut Report) -> Result<(), Fault> {
+        let Self { outputs, seen, .. } = self;
+        let (transfer, written) = (self.transfer(), seen.outputs.trail.hull);
+        if !seen.outputs.are_apart() {
+            seen.outputs.check_closely(&transfer, report)?;
+        }
+        if reads.are_apart(written)
+            && seen.arrays.is_apart(written)
+            && Span::of_slice(outputs).is_apart(written)
+        {
+            return Ok(());
+        }
+        check_reads(&transfer, reads, outputs, report)
     }
 
     /// As the engine takes it.
     #[inline(never)]
     fn transfer(&self) -> Transfer<'a> {
-        let Self { call, outputs, seen } = *self;
+        let Self { call, outputs, seen: Seen { outputs: seen, .. } } = *self;
         let Plan { geometry, pieces } = call.plan;
         Transfer {
             geometry,
@@ -335,10 +409,56 @@ impl<'a> Job<'a> {
     /// As [`copy::run`].
     #[inline(never)]
     unsafe fn run(&self, pool: Option<&dyn Executor>, report: &mut Report) -> Result<(), Fault> {
-        let count = self.parts().filter(|part| part.len > 0).count();
+        let transfer = self.transfer();
         // SAFETY: promise 5.
-        unsafe { copy::run(&self.transfer(), count, pool, report) }
+        unsafe { copy::run(&transfer, transfer.parts.iter().count(), pool, report) }
     }
+}
+
+/// # Safety
+/// As [`run_rows`].
+#[inline(never)]
+unsafe fn run_rows_in_blocks(
+    rows: &Rows,
+    mut source: *const u8,
+    pieces: &Pieces<'_>,
+    mut outputs: *const libsplit_tensor,
+) {
+    let (mut all, mut room) = (Blocks::new(pieces), blocks::room());
+    loop {
+        let lengths = all.next(&mut room);
+        if lengths.is_empty() {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        source = unsafe { run_rows(rows, source, lengths, outputs) };
+        outputs = outputs.wrapping_add(lengths.len());
+    }
+}
+
+/// Copies pieces of few rows; gives where the next one begins.
+///
+/// # Safety
+/// There must be as many outputs as lengths, of a checked copy.
+#[inline(never)] // with all registers to itself
+unsafe fn run_rows(
+    rows: &Rows,
+    mut source: *const u8,
+    lengths: &[i64],
+    mut output: *const libsplit_tensor,
+) -> *const u8 {
+    for len in lengths {
+        let run = rows.run(*len);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !is_unwanted(&*output) {
+                rows.copy(source, (*output).data.cast(), run);
+            }
+        }
+        source = source.wrapping_add(run);
+        output = output.wrapping_add(1);
+    }
+    source
 }
 
 /// The fields `data` of descriptors.
@@ -375,7 +495,7 @@ fn check_reads(
     }
     // Shapes and strides of all outputs, which follow the outputs in number.
     let array = |at: usize| {
-        let Some(output) = outputs.get(at / 2).filter(|output| !parse::is_unwanted(output)) else {
+        let Some(output) = outputs.get(at / 2).filter(|output| !is_unwanted(output)) else {
             return Span::default();
         };
         Span::of_array(if at.is_multiple_of(2) { output.shape } else { output.strides }, rank)

@@ -2,15 +2,16 @@
 
 #![allow(clippy::inline_always)] // on the way of every call
 
-use super::axes::Axes;
+use super::axes;
 use super::parse::{self, check_array, check_strides, is_unwanted, Call, Look};
 use super::reads::Reads;
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
+use crate::blocks::{self, Blocks};
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::{self, Trail};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
-use crate::shape::{usize_of, DIM_UNKNOWN};
+use crate::shape::{bytes_of_bits, DIM_UNKNOWN};
 use crate::span::Span;
 use core::mem::MaybeUninit;
 use core::ptr::null;
@@ -33,7 +34,7 @@ pub(super) unsafe fn infer(
         let mut room = MaybeUninit::uninit();
         let call = Call::parse(input, params, Some(num_outputs), Look::AtShape, &mut room, report)?;
         let packed = Packed::new(&call.plan.geometry);
-        check_outputs(call, outputs, num_outputs, error, report, |_, _| Ok(()))?;
+        check_outputs(call, None, outputs, num_outputs, error, report)?;
         packed.check(&call.plan, report)?;
         fill(&call.plan, Strides::Packed, outputs, |_, len, output| {
             (*output).data_bytes = packed.bytes(len);
@@ -64,12 +65,7 @@ pub(super) unsafe fn view(
         let geometry = &call.plan.geometry;
         call.input.span(geometry.elements, Which::Input, report)?;
         let place = Place::new(geometry, &call.input);
-        check_outputs(call, outputs, num_outputs, error, report, |output, report| {
-            if place.is_packed(geometry, call.plan.pieces.length(output)) {
-                return Ok(());
-            }
-            report.refuse(Error::ViewNotPacked { output })
-        })?;
+        check_outputs(call, Some(&place), outputs, num_outputs, error, report)?;
         let strides = match place.strides {
             Some(strides) => Strides::Given(strides),
             None if place.has_elements => Strides::PackedWith(geometry.extent),
@@ -102,7 +98,7 @@ enum Strides<'a> {
 ///
 /// # Safety
 /// Promise 1; the outputs must have been checked.
-#[inline(never)] // with all registers to itself
+#[inline(always)]
 unsafe fn fill(
     plan: &Plan<'_>,
     strides: Strides<'_>,
@@ -110,83 +106,150 @@ unsafe fn fill(
     describe: impl Fn(i64, i64, *mut libsplit_tensor),
 ) {
     let geometry = &plan.geometry;
-    let (mut shape, mut steps) = (Axes::new(geometry), Axes::new(geometry));
-    shape.take(geometry, geometry.shape);
+    let (mut shape_room, mut strides_room) = (axes::room(), axes::room());
+    let mut axes = Axes {
+        shape: axes::kept(geometry, geometry.shape, &mut shape_room),
+        strides: geometry.shape.as_ptr(),
+        packed_with: UNPACKED,
+        room: None,
+    };
     match strides {
         Strides::Given(strides) => {
-            steps.take(geometry, strides);
-            steps.set_split(strides.get(geometry.axis).copied().unwrap_or(0));
+            axes.strides = axes::kept(geometry, strides, &mut strides_room);
         }
-        Strides::PackedWith(extent) => steps.pack(geometry, extent),
-        Strides::Packed => {}
+        Strides::PackedWith(extent) => {
+            axes.strides = axes::packed(geometry, extent, &mut strides_room);
+        }
+        Strides::Packed => axes.room = Some(&mut strides_room),
     }
-    let is_own = matches!(strides, Strides::Packed);
-    let mut packed_with = None;
-    let (rank, dtype) = (i32::try_from(shape.len()).unwrap_or(0), geometry.dtype as i32);
-    let (mut lengths, mut offset, mut output) = (plan.pieces.walk(), 0i64, outputs);
-    let end = outputs.wrapping_add(usize_of(plan.count()));
-    while output != end {
-        let (begin, len) = (offset, lengths.next());
-        offset = begin.wrapping_add(len);
-        // SAFETY: promise 1; nothing is borrowed while it is written.
-        unsafe {
-            if !is_unwanted(&*output) {
-                describe(begin, len, output);
-                (*output).rank = rank;
-                (*output).dtype = libsplit_dtype(dtype);
-                shape.set_split(len);
-                shape.write((*output).shape);
-                if !(*output).strides.is_null() {
-                    if is_own && packed_with != Some(len) {
-                        steps.pack(geometry, len);
-                        packed_with = Some(len);
-                    }
-                    steps.write((*output).strides);
-                }
-            }
+    let mut room = blocks::room();
+    // SAFETY: the caller's promise, and there are as many outputs as lengths.
+    unsafe {
+        if let Some(lengths) = blocks::all(&plan.pieces, &mut room) {
+            axes.fill(geometry, lengths, 0, outputs, &describe);
+            return;
         }
-        output = output.wrapping_add(1);
+        let (mut blocks, mut offset, mut output) = (Blocks::new(&plan.pieces), 0, outputs);
+        loop {
+            let lengths = blocks.next(&mut room);
+            if lengths.is_empty() {
+                return;
+            }
+            offset = axes.fill(geometry, lengths, offset, output, &describe);
+            output = output.wrapping_add(lengths.len());
+        }
     }
 }
 
-/// Checks that every wanted output has room in arrays of its own, and what there is to check of one
-/// without strides.
+/// No length.
+const UNPACKED: i64 = i64::MIN;
+
+/// What outputs get: extents but that of the split axis, and strides.
+struct Axes<'a> {
+    shape: *const i64,
+    strides: *const i64,
+    /// Room for packed strides of outputs of their own, and the length that they are laid out for.
+    room: Option<&'a mut axes::Room>,
+    packed_with: i64,
+}
+
+impl Axes<'_> {
+    /// Fills the outputs of some pieces from a step on; gives the step after them.
+    ///
+    /// # Safety
+    /// As [`fill`].
+    #[inline(never)] // with all registers to itself
+    unsafe fn fill(
+        &mut self,
+        geometry: &Geometry<'_>,
+        lengths: &[i64],
+        mut offset: i64,
+        mut output: *mut libsplit_tensor,
+        describe: &impl Fn(i64, i64, *mut libsplit_tensor),
+    ) -> i64 {
+        let rank = geometry.output_rank();
+        for len in lengths {
+            // SAFETY: promise 1; nothing is borrowed while it is written.
+            unsafe {
+                if !is_unwanted(&*output) {
+                    describe(offset, *len, output);
+                    (*output).rank = rank as i32;
+                    (*output).dtype = libsplit_dtype(geometry.dtype as i32);
+                    let (shape, mut strides) = ((*output).shape, (*output).strides);
+                    if strides.is_null() {
+                        strides = shape; // which is written next
+                    } else if self.packed_with != *len && self.room.is_some() {
+                        self.pack(geometry, *len);
+                    }
+                    write([(self.strides, strides), (self.shape, shape)], &raw const rank);
+                    if geometry.keeps_axis {
+                        shape.add(geometry.axis).write(*len);
+                    }
+                }
+            }
+            offset = offset.wrapping_add(*len);
+            output = output.wrapping_add(1);
+        }
+        offset
+    }
+
+    #[inline(never)]
+    fn pack(&mut self, geometry: &Geometry<'_>, len: i64) {
+        if let Some(room) = &mut self.room {
+            self.strides = axes::packed(geometry, len, room);
+            self.packed_with = len;
+        }
+    }
+}
+
+/// Copies a few words, twice.
+///
+/// # Safety
+/// As [`core::ptr::copy_nonoverlapping`]; `count` must be readable.
+#[inline(always)]
+unsafe fn write(both: [(*const i64, *mut i64); 2], count: *const usize) {
+    let mut at = 0;
+    // SAFETY: the caller's. It is read again each time, or the compiler makes more of these few words than
+    // they are: a call of `memcpy`, or a loop that is unrolled.
+    while at < unsafe { count.read_volatile() } {
+        for (source, target) in both {
+            // SAFETY: below the count.
+            unsafe { target.add(at).write(source.add(at).read()) };
+        }
+        at += 1;
+    }
+}
+
+/// Checks that every wanted output has room in arrays of its own, and that a view without strides needs
+/// none.
 ///
 /// # Safety
 /// Promises 1 and 2.
 #[inline(never)] // with all registers to itself
 unsafe fn check_outputs(
     call: &Call<'_>,
+    views: Option<&Place<'_>>,
     outputs: *const libsplit_tensor,
     num_outputs: usize,
     error: *const libsplit_error,
     report: &mut Report,
-    check_unstrided: impl Fn(usize, &mut Report) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     // SAFETY: borrowed until they are written.
     let outputs = unsafe { parse::descriptors(outputs, num_outputs, report) }?;
     let rank = call.plan.geometry.output_rank();
-    let mut arrays = Arrays { shapes: Trail::EMPTY, strides: Trail::EMPTY };
-    for (index, output) in outputs.iter().enumerate() {
-        if !has_room(output, rank) {
-            if is_unwanted(output) {
-                continue;
-            }
-            refuse_room(index, output, rank, report)?;
-        }
-        if output.strides.is_null() {
-            check_unstrided(index, report)?;
-        }
-        if rank > 0 {
-            arrays.push(output, rank);
-        }
+    let seen = match Seen::all_plain(outputs, rank) {
+        Some(seen) => seen,
+        None => Seen::all(outputs, rank, report)?,
+    };
+    if let (false, Some(views)) = (seen.all_have_strides, views) {
+        check_unstrided(views, &call.plan, outputs, report)?;
     }
     // Most callers keep all shapes side by side, and all strides.
     let reads = Reads::new(call, error, null());
-    let (shapes, strides) = (arrays.shapes.hull, arrays.strides.hull);
+    let (shapes, strides) = (seen.shapes.hull, seen.strides.hull);
     let descriptors = Span::of_slice(outputs);
-    if arrays.shapes.is_apart
-        && arrays.strides.is_apart
+    if seen.shapes.is_apart
+        && seen.strides.is_apart
         && shapes.is_apart(strides)
         && descriptors.is_apart(shapes)
         && descriptors.is_apart(strides)
@@ -198,27 +261,87 @@ unsafe fn check_outputs(
     check_arrays(rank, outputs, reads, report)
 }
 
-/// Arrays of outputs, as they go by.
-struct Arrays {
+/// What has been seen of the outputs' arrays.
+struct Seen {
     shapes: Trail,
     strides: Trail,
+    all_have_strides: bool,
 }
 
-impl Arrays {
+impl Seen {
+    /// Checks every output.
+    #[cold]
+    #[inline(never)]
+    fn all(outputs: &[libsplit_tensor], rank: usize, report: &mut Report) -> Result<Self, Fault> {
+        let mut seen =
+            Self { shapes: Trail::EMPTY, strides: Trail::EMPTY, all_have_strides: true };
+        for (index, output) in outputs.iter().enumerate() {
+            if !has_room(output, rank) {
+                if is_unwanted(output) {
+                    continue;
+                }
+                refuse_room(index, output, rank, report)?;
+            }
+            seen.all_have_strides &= !output.strides.is_null();
+            if rank > 0 {
+                seen.shapes.push(Span::of_array(output.shape, rank));
+                if !output.strides.is_null() {
+                    seen.strides.push(Span::of_array(output.strides, rank));
+                }
+            }
+        }
+        Ok(seen)
+    }
+
+    /// The same where each output has arrays above those of the outputs before it, as in most calls.
     #[inline(always)]
-    fn push(&mut self, output: &libsplit_tensor, rank: usize) {
-        self.shapes.push(Span::of_array(output.shape, rank));
-        if !output.strides.is_null() {
-            self.strides.push(Span::of_array(output.strides, rank));
+    fn all_plain(outputs: &[libsplit_tensor], rank: usize) -> Option<Self> {
+        let (mut shapes, mut strides, size) = (Trail::EMPTY, Trail::EMPTY, rank * size_of::<i64>());
+        let have_strides = outputs.first().is_none_or(|output| !output.strides.is_null());
+        for output in outputs {
+            let [shape, stride] = [output.shape, output.strides].map(|array| array as usize);
+            if !has_room(output, rank)
+                || (stride != 0) != have_strides
+                || shape < shapes.hull.end
+                || stride < strides.hull.end
+            {
+                return None;
+            }
+            // The first is the lowest.
+            shapes.hull = Span { start: shapes.hull.start.min(shape), end: shape + size };
+            if have_strides {
+                strides.hull = Span { start: strides.hull.start.min(stride), end: stride + size };
+            }
+        }
+        Some(Self { shapes, strides, all_have_strides: have_strides })
+    }
+}
+
+/// That outputs without strides have packed views.
+#[cold]
+#[inline(never)]
+fn check_unstrided(
+    views: &Place<'_>,
+    plan: &Plan<'_>,
+    outputs: &[libsplit_tensor],
+    report: &mut Report,
+) -> Result<(), Fault> {
+    for (output, given) in outputs.iter().enumerate() {
+        if given.strides.is_null()
+            && !is_unwanted(given)
+            && !views.is_packed(&plan.geometry, plan.pieces.length(output))
+        {
+            return report.refuse(Error::ViewNotPacked { output });
         }
     }
+    Ok(())
 }
 
 /// Whether there are arrays for an output's shape and strides, if it has such, and long enough.
 #[inline(always)]
 fn has_room(tensor: &libsplit_tensor, rank: usize) -> bool {
     let addresses = tensor.shape as usize | tensor.strides as usize;
-    i64::from(tensor.capacity) >= number(rank)
+    tensor.capacity >= rank as i32
         && !tensor.shape.is_null()
         && addresses & (align_of::<i64>() - 1) == 0
 }
@@ -345,7 +468,7 @@ impl Packed {
     #[inline(always)]
     fn bytes(&self, len: i64) -> usize {
         if self.has_bytes && len > 0 {
-            usize::try_from(self.bits.wrapping_mul(len).unsigned_abs().div_ceil(8)).unwrap_or(0)
+            usize::try_from(bytes_of_bits(self.bits.wrapping_mul(len))).unwrap_or(0)
         } else {
             0
         }

@@ -8,11 +8,11 @@
 use super::types::{libsplit_op, libsplit_params, libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN};
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
-use crate::lengths::{Lengths, Walk};
+use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::plan::{Geometry, Piece, Plan};
+use crate::plan::{Geometry, Plan};
 use crate::rules::split_to_sequence::drops_axis;
-use crate::rules::{self, Request};
+use crate::rules::{self, Pieces, Request};
 use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Tensor;
@@ -82,6 +82,7 @@ impl<'a> Call<'a> {
             let tensor = tensor_of(tensor, look, Which::Input, report)?;
             (&raw mut (*call).input).write(tensor);
 
+            (&raw mut (*call).plan.pieces).write(Pieces::NONE);
             Self::parse_geometry(call, given, operator, look, report)?;
             Self::parse_pieces(call, given, operator, outputs, look, report)?;
             Ok(&*call)
@@ -134,12 +135,12 @@ impl<'a> Call<'a> {
     ) -> Result<(), Fault> {
         // SAFETY: promise 1; the geometry has been written.
         unsafe {
-            let (mut list, mut span) = (None, Span::default());
+            let at = &raw mut (*call).lengths;
+            at.write(Span::default());
+            let mut list = None;
             if !given.split.is_null() {
-                let (lengths, lengths_span) = lengths(given.split, report)?;
-                (list, span) = (Some(lengths), lengths_span);
+                list = Some(lengths(given.split, &mut *at, report)?);
             }
-            (&raw mut (*call).lengths).write(span);
             let request = Request {
                 operator,
                 axis: given.axis,
@@ -150,10 +151,9 @@ impl<'a> Call<'a> {
                 may_be_unknown: look == Look::AtShape,
                 outputs,
             };
-            let pieces = rules::pieces(&request, &(*call).plan.geometry, report)?;
-            (&raw mut (*call).plan.pieces).write(pieces);
+            let Plan { geometry, pieces } = &mut (*call).plan;
+            rules::find_pieces(&request, geometry, pieces, report)
         }
-        Ok(())
     }
 }
 
@@ -161,7 +161,7 @@ impl<'a> Call<'a> {
 #[inline(always)]
 fn operator(params: &libsplit_params, report: &mut Report) -> Result<Operator, Fault> {
     let operator = match params.op {
-        libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
+        op if op == libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
         libsplit_op::ONNX_SPLIT_TO_SEQUENCE => Operator::onnx_split_to_sequence(params.opset),
         libsplit_op::OPENVINO_VARIADIC_SPLIT => {
             openvino(params.opset, Operator::VariadicSplit1, "OpenVINO VariadicSplit")
@@ -198,15 +198,16 @@ pub(super) fn check_flags(
     report.refuse(Error::Flags { argument, expected: known.into(), actual: flags.into() })
 }
 
-/// The lengths, and where they lie.
+/// The lengths; where they lie is written to `at`.
 ///
 /// # Safety
 /// Promise 1.
 #[inline(always)]
 unsafe fn lengths<'a>(
     split: *const libsplit_tensor,
+    at: &mut Span,
     report: &mut Report,
-) -> Result<(Lengths<'a>, Span), Fault> {
+) -> Result<Lengths<'a>, Fault> {
     let which = Which::Split;
     // SAFETY: promise 1.
     let tensor = unsafe { &*checked(split, "params.split", report)? };
@@ -227,15 +228,16 @@ unsafe fn lengths<'a>(
     if count.checked_mul(bits).is_none() {
         return report.refuse(Error::TooManyElements { which });
     }
-    let span = if is_known { tensor.span(count, which, report)? } else { Span::default() };
+    if is_known {
+        *at = tensor.span(count, which, report)?;
+    }
     let stride = tensor.strides.and_then(|strides| strides.first()).copied().unwrap_or(1);
-    // SAFETY: promise 1 for all that `span` covers. A stride whose bits overflow is one of a list
+    // SAFETY: promise 1 for all that `at` covers. A stride whose bits overflow is one of a list
     // with one entry, and is not used.
-    let lengths = unsafe {
+    Ok(unsafe {
         let (bit_offset, bit_stride) = (tensor.bit_offset.into(), stride.wrapping_mul(bits));
         Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, dtype)
-    };
-    Ok((lengths, span))
+    })
 }
 
 #[inline(always)]
@@ -455,40 +457,6 @@ pub(super) unsafe fn descriptors<'a>(
     }
     // SAFETY: not NULL, aligned, and `len` long by promise 1.
     Ok(unsafe { core::slice::from_raw_parts(outputs, len) })
-}
-
-/// The pieces, each with the descriptor of its output.
-pub(super) struct Given<'a> {
-    lengths: Walk<'a>,
-    outputs: core::slice::Iter<'a, libsplit_tensor>,
-    index: usize,
-    offset: i64,
-}
-
-impl<'a> Given<'a> {
-    /// As many outputs as there are pieces.
-    #[inline(always)]
-    pub(super) fn new(plan: &Plan<'a>, outputs: &'a [libsplit_tensor]) -> Self {
-        Self { lengths: plan.pieces.walk(), outputs: outputs.iter(), index: 0, offset: 0 }
-    }
-
-    /// Those that the caller wants.
-    #[inline(always)]
-    pub(super) fn wanted(self) -> impl Iterator<Item = (Piece, &'a libsplit_tensor)> {
-        self.filter(|(_, output)| !is_unwanted(output))
-    }
-}
-
-impl<'a> Iterator for Given<'a> {
-    type Item = (Piece, &'a libsplit_tensor);
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
-        let output = self.outputs.next()?;
-        let piece = Piece { index: self.index, offset: self.offset, len: self.lengths.next() };
-        (self.index, self.offset) = (piece.index + 1, piece.offset.wrapping_add(piece.len));
-        Some((piece, output))
-    }
 }
 
 /// Whether a descriptor is all zero: an output that the caller does not want.

@@ -3,7 +3,7 @@
 use super::{Pieces, Request, MAX_OUTPUTS};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report};
-use crate::lengths::{Lengths, Walk};
+use crate::lengths::Lengths;
 use crate::shape::{usize_of, DIM_UNKNOWN};
 
 /// What an entry of -1 means.
@@ -31,15 +31,16 @@ pub(super) fn expect_dtype(
     report.refuse(Error::LengthsDType { operator, actual, expected })
 }
 
-/// The pieces that a list gives, or an error for a scalar and for a list that does not fit.
+/// Works out the pieces that a list gives, or refuses a scalar and a list that does not fit.
 #[inline(always)]
-pub(super) fn pieces<'a>(
+pub(super) fn find_pieces<'a>(
     request: &Request<'_>,
     lengths: Lengths<'a>,
     extent: i64,
     minus_one: MinusOne,
+    pieces: &mut Pieces<'a>,
     report: &mut Report,
-) -> Result<Pieces<'a>, Fault> {
+) -> Result<(), Fault> {
     let Some(count) = lengths.len() else {
         let operator = request.operator;
         return report.refuse(Error::LengthsScalar { operator, expected: 1, actual: 0 });
@@ -50,22 +51,53 @@ pub(super) fn pieces<'a>(
     }
     request.expect_count(count, report)?;
     if !lengths.is_known() {
-        return request.unknown(count, report);
+        *pieces = request.unknown(count, report)?;
+        return Ok(());
     }
+    // What most lists are like.
+    if let Some(words) = lengths.words() {
+        if add_up_to(words, extent) {
+            *pieces = Pieces::Words(words);
+            return Ok(());
+        }
+    }
+    let rest = rest(lengths, count, extent, minus_one, report)?;
+    *pieces = Pieces::Listed { lengths, count, rest };
+    Ok(())
+}
+
+/// What a list that fits the extent leaves of it.
+#[inline(never)]
+fn rest(
+    lengths: Lengths<'_>,
+    count: i64,
+    extent: i64,
+    minus_one: MinusOne,
+    report: &mut Report,
+) -> Result<i64, Fault> {
     let (sum, has_rest) = add_up(&lengths, count, minus_one, report)?;
     match sum {
-        Some(_) if extent == DIM_UNKNOWN => {
-            Ok(Pieces::Listed { lengths, count, rest: DIM_UNKNOWN })
-        }
-        Some(sum) if if has_rest { sum <= extent } else { sum == extent } => {
-            Ok(Pieces::Listed { lengths, count, rest: extent - sum })
-        }
+        Some(_) if extent == DIM_UNKNOWN => Ok(DIM_UNKNOWN),
+        Some(sum) if if has_rest { sum <= extent } else { sum == extent } => Ok(extent - sum),
         Some(actual) if has_rest => {
             report.refuse(Error::LengthsExceed { expected: extent, actual })
         }
         Some(actual) => report.refuse(Error::LengthsSum { expected: extent, actual }),
         None => report.refuse(Error::LengthsSumOverflow { expected: extent, actual: i64::MAX }),
     }
+}
+
+/// Whether lengths are none below 0 and add up to the extent.
+#[inline(always)]
+fn add_up_to(lengths: &[i64], extent: i64) -> bool {
+    let (mut sum, mut signs) = (0i64, 0i64);
+    let are_lengths = lengths.iter().all(|length| {
+        sum = sum.wrapping_add(*length);
+        // A sum that is too large has been negative.
+        signs |= sum;
+        *length >= 0
+    });
+    are_lengths && signs >= 0 && sum == extent
 }
 
 /// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
@@ -79,9 +111,8 @@ fn add_up(
     let (mut sum, mut signs, mut has_rest) = (0i64, 0i64, false);
     // Two entries tell all about a list that repeats one number, however long it claims to be.
     let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
-    let mut walk = Walk::listed(*lengths, -1);
     for index in 0..looked_at {
-        let length = walk.next();
+        let length = lengths.checked(index);
         if length >= 0 {
             sum = sum.wrapping_add(length);
             signs |= sum;

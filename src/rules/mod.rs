@@ -12,7 +12,7 @@ mod opset;
 pub(crate) mod split_to_sequence;
 
 use crate::error::{Error, Fault, Report};
-use crate::lengths::{Lengths, Walk};
+use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::plan::Geometry;
 use crate::shape::{usize_of, DIM_UNKNOWN};
@@ -44,6 +44,8 @@ pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 pub(crate) enum Pieces<'a> {
     /// `size` each for as long as the extent lasts; then what is left, then 0.
     Even { count: i64, size: i64, extent: i64 },
+    /// These.
+    Words(&'a [i64]),
     /// As listed; entries of -1 (VariadicSplit) are `rest`, which may be unknown.
     Listed { lengths: Lengths<'a>, count: i64, rest: i64 },
     /// This many, of lengths not known yet.
@@ -51,32 +53,36 @@ pub(crate) enum Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// The lengths, in order.
-    #[inline(always)]
-    pub(crate) fn walk(&self) -> Walk<'a> {
-        match *self {
-            Self::Even { size, extent, .. } => Walk::equal(size, extent),
-            Self::Listed { lengths, rest, .. } => Walk::listed(lengths, rest),
-            Self::Unknown { .. } => Walk::equal(DIM_UNKNOWN, 0),
-        }
-    }
+    /// No pieces.
+    pub(crate) const NONE: Self = Self::Unknown { count: 0 };
 
     #[inline(always)]
     pub(crate) fn count(&self) -> i64 {
         match *self {
+            Self::Words(words) => index_of(words.len()),
             Self::Even { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
                 count
             }
         }
     }
 
-    /// Length of piece `index`. The rules have checked every entry.
-    pub(crate) fn length(&self, index: usize) -> i64 {
+    /// What is left of the extent before a piece of even ones.
+    pub(crate) fn left(&self, index: usize) -> i64 {
         match *self {
             // Of an empty tail, `size` times its index may be more than there are numbers.
             Self::Even { size, extent, .. } => {
-                size.min(extent.saturating_sub(size.saturating_mul(index_of(index))).max(0))
+                extent.saturating_sub(size.saturating_mul(index_of(index))).max(0)
             }
+            _ => 0,
+        }
+    }
+
+    /// Length of piece `index`. The rules have checked every entry.
+    #[inline(always)]
+    pub(crate) fn length(&self, index: usize) -> i64 {
+        match *self {
+            Self::Even { size, .. } => size.min(self.left(index)),
+            Self::Words(words) => words.get(index).copied().unwrap_or(0),
             Self::Listed { lengths, rest, .. } => match lengths.checked(index_of(index)) {
                 length @ 0.. => length,
                 _ => rest,
@@ -92,39 +98,45 @@ fn index_of(index: usize) -> i64 {
     index as i64
 }
 
-/// The pieces that `request` makes of an input, which must all be known unless they need not be.
+/// Works out the pieces that `request` makes of an input, which must all be known unless they need not be.
+/// They are written where they stay, for they are large to hand back.
 #[inline(always)]
-pub(crate) fn pieces<'a>(
+pub(crate) fn find_pieces<'a>(
     request: &Request<'a>,
     geometry: &Geometry<'_>,
+    pieces: &mut Pieces<'a>,
     report: &mut Report,
-) -> Result<Pieces<'a>, Fault> {
+) -> Result<(), Fault> {
     let (dtype, extent) = (geometry.dtype, geometry.extent);
-    let rule = match request.operator {
-        Operator::Split1
-        | Operator::Split2
-        | Operator::Split11
-        | Operator::Split13
-        | Operator::Split18 => onnx_split::rule(request, dtype, extent, report),
-        Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
-            split_to_sequence::rule(request, extent, report)
-        }
-        Operator::VariadicSplit1 => openvino::variadic_split(request, report),
-        Operator::OpenVinoSplit1 => openvino::split(request, extent, report),
+    let Some(lengths) = request.lengths else {
+        *pieces = match request.operator {
+            operator if operator <= Operator::Split18 => onnx_split::even(request, extent, report)?,
+            Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
+                split_to_sequence::chunks(*request, 1, extent, report)?
+            }
+            Operator::VariadicSplit1 => {
+                return report.refuse(Error::LengthsAbsent { operator: request.operator });
+            }
+            _ => openvino::split(*request, extent, report)?,
+        };
+        return Ok(());
     };
-    match rule? {
-        Rule::Pieces(pieces) => Ok(pieces),
-        Rule::List(lengths, minus_one) => {
-            lengths_list::pieces(request, lengths, extent, minus_one, report)
+    let minus_one = match request.operator {
+        operator if operator <= Operator::Split18 => {
+            onnx_split::expect_lengths(request, &lengths, dtype, report)?
         }
-    }
-}
-
-/// What an operator makes of a request.
-enum Rule<'a> {
-    Pieces(Pieces<'a>),
-    /// Those of a list, where an entry of -1 means this.
-    List(Lengths<'a>, MinusOne),
+        Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
+            split_to_sequence::expect_lengths(request, &lengths, report)?;
+            if lengths.len().is_none() {
+                *pieces = split_to_sequence::chunks_of(*request, lengths, extent, report)?;
+                return Ok(());
+            }
+            MinusOne::Refused
+        }
+        Operator::VariadicSplit1 => openvino::expect_lengths(request, &lengths, report)?,
+        operator => return report.refuse(Error::LengthsRefused { operator }),
+    };
+    lengths_list::find_pieces(request, lengths, extent, minus_one, pieces, report)
 }
 
 impl Request<'_> {

@@ -6,33 +6,21 @@
 
 use super::lengths_list::{self, MinusOne};
 use super::split_to_sequence::div_ceil;
-use super::{Pieces, Request, Rule};
+use super::{Pieces, Request};
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
 
+/// That lengths may be given, and such as these.
 #[inline(always)]
-pub(super) fn rule<'a>(
-    request: &Request<'a>,
-    dtype: DType,
-    extent: i64,
-    report: &mut Report,
-) -> Result<Rule<'a>, Fault> {
-    match request.lengths {
-        Some(lengths) => listed(request, lengths, dtype, report),
-        None => even(request, extent, report).map(Rule::Pieces),
-    }
-}
-
-#[inline(always)]
-fn listed<'a>(
+pub(super) fn expect_lengths(
     request: &Request<'_>,
-    lengths: Lengths<'a>,
+    lengths: &Lengths<'_>,
     input: DType,
     report: &mut Report,
-) -> Result<Rule<'a>, Fault> {
+) -> Result<MinusOne, Fault> {
     if request.operator == Operator::Split18 && request.num_outputs != 0 {
         let actual = request.num_outputs;
         return report.refuse(Error::LengthsAndNumOutputs { expected: 0, actual });
@@ -44,22 +32,27 @@ fn listed<'a>(
             let taken = |dtype| is_int64(dtype) || dtype == input;
             lengths_list::expect_dtype(
                 request,
-                &lengths,
+                lengths,
                 taken,
                 "INT64 or the input's type",
                 report,
             )
         }
-        _ => lengths_list::expect_dtype(request, &lengths, is_int64, "INT64", report),
+        _ => lengths_list::expect_dtype(request, lengths, is_int64, "INT64", report),
     }?;
     if lengths.len() == Some(0) {
         return report.refuse(Error::NoLengths { expected: 1, actual: 0 });
     }
-    Ok(Rule::List(lengths, MinusOne::Refused))
+    Ok(MinusOne::Refused)
 }
 
+/// Equal parts.
 #[inline(always)]
-fn even<'a>(request: &Request<'_>, extent: i64, report: &mut Report) -> Result<Pieces<'a>, Fault> {
+pub(super) fn even<'a>(
+    request: &Request<'_>,
+    extent: i64,
+    report: &mut Report,
+) -> Result<Pieces<'a>, Fault> {
     let operator = request.operator;
     let count = parts(request, report)?;
     request.expect_parts(count, report)?;

@@ -9,12 +9,13 @@ impl Operator {
     /// # Errors
     /// [`Error::Opset`] below 1.
     pub fn onnx_split(opset: i32) -> Result<Self, Error> {
+        // The newest first.
         match opset {
-            1 => Ok(Self::Split1),
-            2..=10 => Ok(Self::Split2),
-            11 | 12 => Ok(Self::Split11),
-            13..=17 => Ok(Self::Split13),
             18.. => Ok(Self::Split18),
+            13.. => Ok(Self::Split13),
+            11.. => Ok(Self::Split11),
+            2.. => Ok(Self::Split2),
+            1 => Ok(Self::Split1),
             _ => Err(Error::Opset { operator: "ONNX Split", expected: 1, actual: opset.into() }),
         }
     }

@@ -4,53 +4,62 @@
 //! list has one entry a piece, and without lengths every piece is 1 long (and loses the axis
 //! with `keepdims` 0, see [`drops_axis`]). The number of pieces follows from that.
 
-use super::lengths_list::{self, MinusOne};
-use super::{Pieces, Request, Rule};
+use super::lengths_list;
+use super::{Pieces, Request};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report};
+use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::shape::DIM_UNKNOWN;
 
+/// That lengths are of a type that is taken.
 #[inline(always)]
-pub(super) fn rule<'a>(
-    request: &Request<'a>,
+pub(super) fn expect_lengths(
+    request: &Request<'_>,
+    lengths: &Lengths<'_>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let taken = |dtype| matches!(dtype, DType::Int32 | DType::Int64);
+    lengths_list::expect_dtype(request, lengths, taken, "INT32 or INT64", report)
+}
+
+/// Pieces of the length that a scalar gives.
+#[inline(never)]
+pub(super) fn chunks_of<'a>(
+    request: Request<'_>,
+    length: Lengths<'_>,
     extent: i64,
     report: &mut Report,
-) -> Result<Rule<'a>, Fault> {
-    let Some(lengths) = request.lengths else { return chunks(*request, 1, extent, report) };
-    let taken = |dtype| matches!(dtype, DType::Int32 | DType::Int64);
-    lengths_list::expect_dtype(request, &lengths, taken, "INT32 or INT64", report)?;
-    if lengths.len().is_some() {
-        return Ok(Rule::List(lengths, MinusOne::Refused));
+) -> Result<Pieces<'a>, Fault> {
+    if !length.is_known() {
+        return unknown(request, "params.split", report);
     }
-    if !lengths.is_known() {
-        return unknown(*request, "params.split", report).map(Rule::Pieces);
-    }
-    match lengths.get(0, report)? {
-        size @ 1.. => chunks(*request, size, extent, report),
+    match length.get(0, report)? {
+        size @ 1.. => chunks(request, size, extent, report),
         actual => report.refuse(Error::ScalarNotPositive { expected: 1, actual }),
     }
 }
 
+/// Pieces of one length.
 #[inline(never)] // with a request of its own, so that those of others stay in registers
-fn chunks<'a>(
+pub(super) fn chunks<'a>(
     request: Request<'_>,
     size: i64,
     extent: i64,
     report: &mut Report,
-) -> Result<Rule<'a>, Fault> {
+) -> Result<Pieces<'a>, Fault> {
     if extent == DIM_UNKNOWN {
         return match unknown(request, "input.shape", report)? {
             // As many pieces of 1 as there are outputs.
             Pieces::Unknown { count } if size == 1 => {
-                Ok(Rule::Pieces(Pieces::Even { count, size, extent: count }))
+                Ok(Pieces::Even { count, size, extent: count })
             }
-            pieces => Ok(Rule::Pieces(pieces)),
+            pieces => Ok(pieces),
         };
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
     request.expect_count(count, report)?;
-    Ok(Rule::Pieces(Pieces::Even { count, size, extent }))
+    Ok(Pieces::Even { count, size, extent })
 }
 
 /// Both are at least 0, and the divisor is not 0.

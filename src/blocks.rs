@@ -1,0 +1,78 @@
+//! The lengths of pieces as slices: those that lie so in memory in one go, others some at a time, so that
+//! nobody who goes over them has to know how they are given.
+
+#![allow(clippy::inline_always)] // on the way of every call
+
+use crate::rules::Pieces;
+use crate::shape::usize_of;
+use core::mem::MaybeUninit;
+
+/// So many at a time.
+const LEN: usize = 16;
+
+/// Room for them.
+pub(crate) type Room = [MaybeUninit<i64>; LEN];
+
+/// Lengths, block by block.
+pub(crate) struct Blocks<'a> {
+    pieces: &'a Pieces<'a>,
+    /// How many pieces there are, and the first of the next block.
+    count: usize,
+    next: usize,
+}
+
+impl<'a> Blocks<'a> {
+    pub(crate) fn new(pieces: &'a Pieces<'a>) -> Self {
+        Self { pieces, count: usize_of(pieces.count()), next: 0 }
+    }
+
+    /// The next ones, none at the end.
+    #[inline]
+    pub(crate) fn next<'b>(&mut self, room: &'b mut Room) -> &'b [i64] {
+        let (first, len) = (self.next, LEN.min(self.count - self.next));
+        self.next += len;
+        write(self.pieces, first, len, room)
+    }
+}
+
+pub(crate) fn room() -> Room {
+    [const { MaybeUninit::uninit() }; LEN]
+}
+
+/// All lengths, if they lie so in memory or are few.
+#[inline(always)]
+pub(crate) fn all<'b>(pieces: &'b Pieces<'_>, room: &'b mut Room) -> Option<&'b [i64]> {
+    match pieces {
+        Pieces::Words(words) => Some(words),
+        _ => few(pieces, room),
+    }
+}
+
+#[inline(always)]
+fn few<'b>(pieces: &Pieces<'_>, room: &'b mut Room) -> Option<&'b [i64]> {
+    let count = usize_of(pieces.count());
+    (count <= LEN).then(|| write(pieces, 0, count, room))
+}
+
+/// Writes down so many lengths from a piece on.
+#[inline(never)]
+fn write<'b>(pieces: &Pieces<'_>, first: usize, len: usize, room: &'b mut Room) -> &'b [i64] {
+    let slots = room.iter_mut().take(len);
+    match *pieces {
+        Pieces::Even { size, extent, .. } => {
+            let mut left = if first == 0 { extent } else { pieces.left(first) };
+            for slot in slots {
+                let len = size.min(left);
+                left -= len;
+                slot.write(len);
+            }
+        }
+        _ => {
+            for (slot, index) in slots.zip(first..) {
+                slot.write(pieces.length(index));
+            }
+        }
+    }
+    // SAFETY: so many have been written.
+    unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), len) }
+}
