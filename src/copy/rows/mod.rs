@@ -115,7 +115,8 @@ impl Nest<'_> {
         self.next_group(&mut group, &mut all);
         let is_one = all.next().is_none();
         let past = tuning.non_temporal.is_some();
-        let is_one_deinterleaved = is_one && group.is_deinterleaved(tuning, row);
+        let is_deinterleaved = group.is_deinterleaved(tuning, row);
+        let is_one_deinterleaved = is_one && is_deinterleaved;
         let is_short = group.runs().iter().all(|run| run.bytes < SHORT_RUN);
         let is_near = is_short || !self.is_apart();
         if is_one && !is_one_deinterleaved && !past && self.is_one_block() && is_near {
@@ -124,7 +125,7 @@ impl Nest<'_> {
                 return;
             }
         }
-        let few = self.block.rows_within(if past { BLOCK_PAST } else { BLOCK });
+        let few = self.block.rows_within(if past || is_deinterleaved { BLOCK_PAST } else { BLOCK });
         // What is one group reads the input in its order, and but once.
         let block = if is_one && (past || is_one_deinterleaved) { rows.len() } else { few };
         for rows in math::parts(rows, block) {

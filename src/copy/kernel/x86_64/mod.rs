@@ -5,6 +5,8 @@ pub(super) mod avx2;
 #[cfg(feature = "avx512")]
 pub(super) mod avx512;
 #[cfg(feature = "avx512")]
+mod equal_runs;
+#[cfg(feature = "avx512")]
 mod permute;
 #[cfg(feature = "avx512")]
 mod piece_loops;

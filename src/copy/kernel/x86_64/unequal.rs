@@ -12,7 +12,7 @@ use super::super::row_major::RowRun;
 use super::permute::{
     most_registers, Indices, Layout, Permute, Reach, Streams, LONGEST, MOST_PIECES, TURN,
 };
-use crate::math::{div_rem, parts};
+use crate::math::{div_rem, next_multiple, parts};
 
 /// More tables, or groups, are left to other loops.
 const MOST_TABLES: usize = 40;
@@ -24,6 +24,33 @@ struct Group<'a> {
     offset: usize,
     permute: Permute<'a>,
     streams: Streams,
+    /// Rows that it has taken.
+    done: usize,
+}
+
+impl Group<'_> {
+    /// Takes rows up to one of all of them at least, in whole steps but for the last ones.
+    ///
+    /// # Safety
+    /// 1, 2.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn copy(&mut self, source: *const u8, all: &Rows, end: usize) {
+        let rows = next_multiple(end.saturating_sub(self.done), self.permute.layout.rows);
+        let left = all.count - self.done;
+        let begin = self.done * all.step + self.offset;
+        let (source, reach) = (source.wrapping_add(begin), Reach::reading(all.bytes - begin));
+        let rows = rows.min(left);
+        // SAFETY: the caller's promise.
+        unsafe { self.permute.copy(source, &mut self.streams, rows, left, reach) };
+        self.done += rows;
+    }
+}
+
+/// Rows, and bytes from the first to the end of the last.
+struct Rows {
+    step: usize,
+    count: usize,
+    bytes: usize,
 }
 
 /// Copies the runs of `count` rows, `step` bytes apart, if all are short, and there are enough of them;
@@ -44,18 +71,14 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     if !unsafe { fill(&mut groups, &mut tables, runs, step) } {
         return false;
     }
-    let end = (count - 1) * step + (last.source as usize - first.source as usize) + last.bytes;
+    let bytes = (count - 1) * step + (last.source as usize - first.source as usize) + last.bytes;
+    let all = Rows { step, count, bytes };
     let is_one = groups.iter().flatten().count() == 1;
     let block = if is_one { count } else { div_rem(TURN, step).0.max(1) };
     for rows in parts(0..count, block) {
         for group in groups.iter_mut().flatten() {
-            let begin = rows.start * step + group.offset;
-            let (source, reach) = (first.source.wrapping_add(begin), Reach::reading(end - begin));
-            let left = count - rows.start;
             // SAFETY: the caller's promise.
-            unsafe {
-                group.permute.copy(source, &mut group.streams, rows.len(), left, reach);
-            }
+            unsafe { group.copy(first.source, &all, rows.end) };
         }
     }
     true
@@ -90,7 +113,7 @@ unsafe fn fill<'a>(
         let Some(permute) = (unsafe { Permute::new(layout, own, pieces) }) else { return false };
         let streams = Streams::of_one(&layout, some.iter().map(|run| run.target));
         let Some(slot) = slots.next() else { return false };
-        *slot = Some(Group { offset, permute, streams });
+        *slot = Some(Group { offset, permute, streams, done: 0 });
         from += some.len();
     }
     true
