@@ -2,13 +2,14 @@
 //! a part of the matrix at a time.
 
 use super::kernel::combine::LINE;
-use super::kernel::transpose::{scratch, Scratch, Transpose};
+use super::kernel::transpose::{self, scratch, Scratch, Transpose};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
 use super::usize_of;
 use crate::math::{self, div_rem};
 use crate::parts::Part;
+use core::iter::once;
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -53,6 +54,8 @@ pub(super) struct Columns<T> {
 
 /// The most targets of a transpose at a time.
 const MOST: usize = 256;
+/// Bytes of each row that are transposed past the caches at a time, where targets are equally far from one another.
+const RUN: usize = 16 * LINE;
 /// Bytes that each target gets of rows that are transposed together, where there are more.
 const BLOCK: usize = 64 * LINE;
 /// Sizes of the scratch.
@@ -127,6 +130,22 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// # Safety
     /// As [`Columns::copy`].
     unsafe fn transpose(&self, tuning: Tuning) {
+        let &Self { source, step, rows, unit, count, .. } = self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.all_apart() {
+                Some(targets) => {
+                    let targets = once(targets);
+                    Columns { source, step, rows, unit, count, targets }.transpose_parts(tuning);
+                }
+                None => self.transpose_parts(tuning),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Columns::copy`].
+    unsafe fn transpose_parts(&self, tuning: Tuning) {
         let &Self { rows, unit, .. } = self;
         let through = tuning.through_caches();
         let conflicts = tuning.scattered.is_some() || self.conflicts();
@@ -202,12 +221,10 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     ) {
         let &Self { step, unit: width, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
-        self.each_run::<MOST>(|first, targets| {
-            for target in &mut *targets {
-                *target = target.wrapping_add(rows.start * width);
-            }
-            let source = source.wrapping_add(first * width);
-            let (rows, non_temporal) = (rows.len(), tuning.scattered);
+        let non_temporal = tuning.scattered;
+        let copy = |column: usize, targets: transpose::Targets<'_>| {
+            let source = source.wrapping_add(column * width);
+            let rows = rows.len();
             // SAFETY: the caller's promise.
             unsafe {
                 tuning.kernels.transpose(&Transpose {
@@ -221,7 +238,44 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                     scratch,
                 });
             }
-        });
+        };
+        let done = rows.start * width;
+        match self.all_apart().filter(|_| non_temporal.is_some() || !conflicts) {
+            Some(Targets { first: Some(first), apart, .. }) => {
+                let most = if non_temporal.is_some() { RUN / width } else { self.count };
+                for columns in math::parts(0..self.count, most) {
+                    let first = first.wrapping_add(apart.wrapping_mul(columns.start) + done);
+                    copy(columns.start, transpose::Targets::Apart { first, apart, count: columns.len() });
+                }
+            }
+            _ => self.each_run::<MOST>(|column, targets| {
+                for target in &mut *targets {
+                    *target = target.wrapping_add(done);
+                }
+                copy(column, transpose::Targets::Listed(targets));
+            }),
+        }
+    }
+
+    /// All columns' targets, if they are equally far from one another.
+    fn all_apart(&self) -> Option<Targets> {
+        let mut all = self.targets.clone();
+        let Targets { first, mut apart, count } = all.next()?;
+        let mut next = first?.wrapping_add(apart.wrapping_mul(count));
+        let mut so_far = count;
+        for Targets { first: begin, apart: further, count } in all {
+            let begin = begin?;
+            if so_far == 1 {
+                apart = (begin as usize).wrapping_sub(first? as usize);
+                next = begin;
+            }
+            if begin != next || (count > 1 && further != apart) {
+                return None;
+            }
+            next = begin.wrapping_add(apart.wrapping_mul(count));
+            so_far += count;
+        }
+        Some(Targets { first, apart, count: so_far })
     }
 
     /// The first row whose units begin a line of their targets, if it is the same for all.
@@ -276,9 +330,8 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST};
+    use super::{once, Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST};
     use crate::copy::kernel::interleave::MAX_INTERLEAVED;
-    use std::iter::once;
 
     const BYTES: usize = 1 << 20;
 

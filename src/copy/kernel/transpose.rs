@@ -23,7 +23,7 @@
 
 use super::combine::LINE;
 use super::generic;
-use super::vector::{load_rows, transposed, Vector};
+use super::vector::{load_rows, transposed, Vector, LANE};
 use super::NonTemporal;
 use crate::math::{self, div_rem};
 use core::arch::asm;
@@ -39,13 +39,57 @@ pub(crate) struct Transpose<'a> {
     pub step: usize,
     pub rows: usize,
     pub width: usize,
-    pub targets: &'a [*mut u8],
+    pub targets: Targets<'a>,
     /// For whole lines of the targets, if they are to go past the caches.
     pub non_temporal: Option<&'a NonTemporal>,
     /// Whether lines of targets, or of the rows, meet in a few sets of the caches: always past them.
     pub conflicts: bool,
     /// Room for a [`Scratch`] of as many bytes as they take, aligned as it is.
     pub scratch: *mut u8,
+}
+
+/// Where units go, those of a row in their order.
+#[derive(Clone, Copy)]
+pub(crate) enum Targets<'a> {
+    Listed(&'a [*mut u8]),
+    /// So many, each so many bytes (backwards: wrapped) behind the one before.
+    Apart { first: *mut u8, apart: usize, count: usize },
+}
+
+/// Room for a line of targets.
+type Room = [*mut u8; LINE];
+
+impl Targets<'_> {
+    fn len(&self) -> usize {
+        match *self {
+            Self::Listed(list) => list.len(),
+            Self::Apart { count, .. } => count,
+        }
+    }
+
+    /// Up to `most` of them, from one on; in the room, if they are not in a list.
+    fn some<'b>(&'b self, from: usize, most: usize, room: &'b mut Room) -> &'b [*mut u8] {
+        let some = match *self {
+            Self::Listed(list) => list.get(from..),
+            Self::Apart { first, apart, count } => {
+                let mut target = first.wrapping_add(apart.wrapping_mul(from));
+                for slot in room.iter_mut().take(most) {
+                    *slot = target;
+                    target = target.wrapping_add(apart);
+                }
+                room.get(..most.min(count - from))
+            }
+        };
+        let some = some.unwrap_or_default();
+        some.get(..most).unwrap_or(some)
+    }
+
+    fn begin_lines(&self) -> bool {
+        match *self {
+            Self::Listed(list) => list.iter().all(|target| (*target as usize).is_multiple_of(LINE)),
+            Self::Apart { first, apart, .. } => (first as usize | apart).is_multiple_of(LINE),
+        }
+    }
 }
 
 /// So many lines of a target, side by side, are on all channels of the memory. Zen 5, stores past the
@@ -131,11 +175,10 @@ pub(super) struct Turns {
 /// # Safety
 /// 1, 2, 3.
 pub(super) unsafe fn transpose(turns: &Turns, matrix: &Transpose<'_>) {
-    let is_off = |target: &*mut u8| !(*target as usize).is_multiple_of(LINE);
     // SAFETY: the caller's promise.
     unsafe {
         match matrix.non_temporal {
-            Some(stores) if matrix.targets.iter().any(is_off) => by_scratch(turns, stores, matrix),
+            Some(stores) if !matrix.targets.begin_lines() => by_scratch(turns, stores, matrix),
             _ => by_bands(turns, matrix),
         }
     }
@@ -193,6 +236,12 @@ unsafe fn by_lines(
     let whole = div_rem(targets.len(), side).0;
     let around = |square: usize| if square < whole { square } else { div_rem(square, whole).1 };
     let ahead = if past { AHEAD_PAST } else { AHEAD };
+    let list = match targets {
+        Targets::Listed(list) if conflicts && !past => Some(list),
+        _ => None,
+    };
+    let by_turns = list.is_some();
+    let mut room = [null_mut(); LINE];
     let none = Square { source, soon: source, targets: null(), at: 0 };
     let mut each = [none; LINES];
     for band in math::parts(rows.clone(), lines(width, conflicts) * side) {
@@ -201,19 +250,20 @@ unsafe fn by_lines(
         let lines = div_rem(band.len(), side).0;
         for done in 0..whole {
             let begin = if done + ahead < whole { first } else { next };
+            let line_of = targets.some(done * side, side, &mut room).as_ptr();
             for (line, slot) in each.iter_mut().enumerate().take(lines) {
                 let below = step.wrapping_mul(line * side);
-                let square = around(done + if conflicts { line } else { 0 });
+                let square = if by_turns { around(done + line) } else { done };
                 *slot = Square {
                     source: first.wrapping_add(below).wrapping_add(square * LINE),
                     soon: begin.wrapping_add(below).wrapping_add(around(square + ahead) * LINE),
-                    targets: targets.as_ptr().wrapping_add(square * side),
+                    targets: list.map_or(line_of, |list| list.as_ptr().wrapping_add(square * side)),
                     at: (band.start + line * side) * width,
                 };
             }
             let each = each.get(..lines).unwrap_or_default();
             // SAFETY: the caller's promise; there is room for so many.
-            unsafe { turn(&Squares { each, by_turns: conflicts, step, past, scratch }) };
+            unsafe { turn(&Squares { each, by_turns, step, past, scratch }) };
         }
     }
     // SAFETY: the caller's promise.
@@ -227,12 +277,12 @@ unsafe fn by_lines(
 unsafe fn few(turns: &Turns, matrix: &Transpose<'_>, rows: Range<usize>, from: usize) {
     let &Transpose { source, step, width, targets, .. } = matrix;
     let (side, columns) = (side(width), targets.len());
+    let mut room = [null_mut(); LINE];
     let mut done = from;
     while done < columns {
         // No fewer than 16 bytes of columns, or it takes them unit by unit.
         let begin = done.min(columns.saturating_sub(side / 4));
-        let some = targets.get(begin..).unwrap_or_default();
-        let some = some.get(..side).unwrap_or(some);
+        let some = targets.some(begin, side, &mut room);
         let row = source.wrapping_add(step.wrapping_mul(rows.start));
         let block = Block {
             source: row.wrapping_add(begin * width),
@@ -280,6 +330,7 @@ unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>
     let side = side(width);
     let most = (self::scratch(width, true) / PITCH).min(side).max(1);
     let mut lines = [null_mut(); MOST];
+    let mut room = [null_mut(); LINE];
     for (line, at) in lines.iter_mut().zip((0..).step_by(PITCH)) {
         *line = scratch.wrapping_add(at);
     }
@@ -288,8 +339,8 @@ unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>
         let band = band(rows - row, NEW, side);
         let front = if row > 0 { side } else { 0 };
         let above = |at: *const u8| at.wrapping_sub(step.wrapping_mul(front));
-        for (group, targets) in targets.chunks(most).enumerate() {
-            let column = group * most;
+        for column in (0..targets.len()).step_by(most) {
+            let targets = targets.some(column, most, &mut room);
             let begins_line = (column * width).is_multiple_of(LINE);
             let block = Block {
                 source: above(first.wrapping_add(column * width)),
@@ -357,23 +408,97 @@ pub(super) unsafe fn by_squares<V: Vector, const P: usize, const W: usize, const
     squares: &Squares<'_>,
 ) {
     let &Squares { each, by_turns, step, past, scratch } = squares;
-    let places = (0..).step_by(LINE / W * LINE);
     // SAFETY: the caller's promise; there is room for so many.
     unsafe {
-        if let Some(all) = each.first_chunk::<LINES>().filter(|_| by_turns) {
-            take_lines::<V, P, W, LINES>(all, step, scratch);
-        } else {
-            for (square, at) in each.iter().zip(places.clone()) {
-                take_lines::<V, P, W, 1>(&[*square], step, scratch.wrapping_add(at));
+        match each.first_chunk::<LINES>().filter(|_| by_turns) {
+            Some(all) => take_turns::<V, P, W, N>(all, step, scratch),
+            None if V::LANES == 4 && N <= 4 => {
+                each.iter().for_each(|square| put_whole::<V, N>(square, step, past));
             }
+            None => each.iter().for_each(|square| put_square::<V, P, W, N>(square, step, past)),
         }
+    }
+}
+
+/// Squares by way of the scratch.
+///
+/// # Safety
+/// 1, 2; there must be room for them.
+#[inline(always)]
+unsafe fn take_turns<V: Vector, const P: usize, const W: usize, const N: usize>(
+    squares: &[Square; LINES],
+    step: usize,
+    scratch: *mut u8,
+) {
+    // SAFETY: the caller's promise; a square has a line of targets.
+    unsafe {
+        take_lines::<V, P, W>(squares, step, scratch);
         // Some columns of each: what targets get side by side is then not far apart in time.
         for column in (0..LINE / W).step_by(N) {
-            for (square, at) in each.iter().zip(places.clone()) {
+            let mut taken = scratch.wrapping_add(column * W);
+            for square in squares {
                 let targets = &*square.targets.add(column).cast::<[*mut u8; N]>();
-                let taken = scratch.wrapping_add(at + column * W);
-                put_lines::<V, P, N>(taken, LINE, targets, square.at, past);
+                put_lines::<V, P, N>(taken, LINE, targets, square.at, false);
+                taken = taken.wrapping_add(LINE / W * LINE);
             }
+        }
+    }
+}
+
+/// A square straight from its rows, 16 bytes of all of them at a time.
+///
+/// # Safety
+/// 1, 2; 3 if past the caches.
+#[inline(always)]
+unsafe fn put_square<V: Vector, const P: usize, const W: usize, const N: usize>(
+    square: &Square,
+    step: usize,
+    past: bool,
+) {
+    // Or compilers keep a pointer to each row.
+    let step = opaque(step);
+    let (mut source, mut soon) = (square.source, square.soon);
+    for column in (0..LINE / W).step_by(N) {
+        // SAFETY: the caller's promise; a square has a line of targets.
+        unsafe {
+            let targets = &*square.targets.add(column).cast::<[*mut u8; N]>();
+            put_lines::<V, P, N>(source, step, targets, square.at, past);
+        }
+        source = source.wrapping_add(LANE);
+        for _ in 0..N {
+            V::prefetch(soon);
+            soon = soon.wrapping_add(step);
+        }
+    }
+}
+
+/// The same by registers of a line each: each line of a row is loaded once, wherever the first-level cache
+/// does not hold those of all rows.
+///
+/// # Safety
+/// 1, 2; 3 if past the caches.
+#[inline(always)]
+unsafe fn put_whole<V: Vector, const N: usize>(square: &Square, step: usize, past: bool) {
+    let step = opaque(step);
+    let (mut source, mut soon) = (square.source, square.soon);
+    // SAFETY: the caller's promise; a square has a line of targets.
+    unsafe {
+        let mut lanes = [[V::zero(); 4]; N];
+        for lanes in &mut lanes {
+            let mut row = source;
+            for line in &mut *lanes {
+                *line = V::load(row);
+                V::prefetch(soon);
+                row = row.wrapping_add(step.wrapping_mul(N));
+                soon = soon.wrapping_add(step);
+            }
+            *lanes = V::lanes_turned(*lanes);
+            source = source.wrapping_add(step);
+        }
+        for group in 0..4 {
+            let units = transposed(lanes.map(|lanes| lanes.get(group).copied().unwrap_or(V::zero())));
+            let targets = &*square.targets.add(group * N).cast::<[*mut u8; N]>();
+            put_each(units.map(|line| [line]), targets, square.at, past);
         }
     }
 }
@@ -471,8 +596,8 @@ unsafe fn put_each<V: Vector, const P: usize, const N: usize>(
 /// # Safety
 /// 1, 2; there must be room for them.
 #[inline(always)]
-unsafe fn take_lines<V: Vector, const P: usize, const W: usize, const T: usize>(
-    squares: &[Square; T],
+unsafe fn take_lines<V: Vector, const P: usize, const W: usize>(
+    squares: &[Square; LINES],
     step: usize,
     scratch: *mut u8,
 ) {
