@@ -434,10 +434,10 @@ unsafe fn take_turns<V: Vector, const P: usize, const W: usize, const N: usize>(
     unsafe {
         take_lines::<V, P, W>(squares, step, scratch);
         // Some columns of each: what targets get side by side is then not far apart in time.
-        for column in (0..LINE / W).step_by(N) {
-            let mut taken = scratch.wrapping_add(column * W);
+        for group in 0..opaque(LINE / LANE) {
+            let mut taken = scratch.wrapping_add(group * LANE);
             for square in squares {
-                let targets = &*square.targets.add(column).cast::<[*mut u8; N]>();
+                let targets = &*square.targets.add(group * N).cast();
                 put_lines::<V, P, N>(taken, LINE, targets, square.at, false);
                 taken = taken.wrapping_add(LINE / W * LINE);
             }
@@ -455,15 +455,16 @@ unsafe fn put_square<V: Vector, const P: usize, const W: usize, const N: usize>(
     step: usize,
     past: bool,
 ) {
-    // Or compilers keep a pointer to each row.
-    let step = opaque(step);
     let (mut source, mut soon) = (square.source, square.soon);
-    for column in (0..LINE / W).step_by(N) {
+    let mut targets = square.targets;
+    // Or compilers write all of it out, and keep a pointer to each row.
+    for _ in 0..opaque(LINE / LANE) {
+        let step = opaque(step);
         // SAFETY: the caller's promise; a square has a line of targets.
         unsafe {
-            let targets = &*square.targets.add(column).cast::<[*mut u8; N]>();
-            put_lines::<V, P, N>(source, step, targets, square.at, past);
+            put_lines::<V, P, N>(source, step, &*targets.cast(), square.at, past);
         }
+        targets = targets.wrapping_add(N);
         source = source.wrapping_add(LANE);
         for _ in 0..N {
             V::prefetch(soon);
@@ -627,7 +628,7 @@ unsafe fn take_lines<V: Vector, const P: usize, const W: usize>(
 fn opaque(mut number: usize) -> usize {
     // SAFETY: no instruction at all.
     unsafe {
-        asm!("/* {number} */", number = inout(reg) number, options(pure, nomem, nostack, preserves_flags));
+        asm!("/* {number} */", number = inout(reg) number, options(nomem, nostack, preserves_flags));
     }
     number
 }
