@@ -259,23 +259,22 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
 
     /// All columns' targets, if they are equally far from one another.
     fn all_apart(&self) -> Option<Targets> {
-        let mut all = self.targets.clone();
-        let Targets { first, mut apart, count } = all.next()?;
-        let mut next = first?.wrapping_add(apart.wrapping_mul(count));
-        let mut so_far = count;
-        for Targets { first: begin, apart: further, count } in all {
-            let begin = begin?;
-            if so_far == 1 {
-                apart = (begin as usize).wrapping_sub(first? as usize);
-                next = begin;
+        let mut so_far: Option<Targets> = None;
+        // Quicker than a loop, as in `each_run`.
+        let is_next = |Targets { first, apart: further, count }: Targets| {
+            let Some(begin) = first else { return false };
+            let Some(Targets { first: Some(first), apart, count: before }) = &mut so_far else {
+                so_far = Some(Targets { first, apart: further, count });
+                return true;
+            };
+            if *before == 1 {
+                *apart = (begin as usize).wrapping_sub(*first as usize);
             }
-            if begin != next || (count > 1 && further != apart) {
-                return None;
-            }
-            next = begin.wrapping_add(apart.wrapping_mul(count));
-            so_far += count;
-        }
-        Some(Targets { first, apart, count: so_far })
+            let next = first.wrapping_add(apart.wrapping_mul(*before));
+            *before += count;
+            begin == next && (count == 1 || further == *apart)
+        };
+        self.targets.clone().all(is_next).then_some(so_far?)
     }
 
     /// The first row whose units begin a line of their targets, if it is the same for all.
