@@ -2,7 +2,7 @@
 //! a part of the matrix at a time.
 
 use super::kernel::combine::LINE;
-use super::kernel::transpose::{self, scratch, Scratch, Transpose};
+use super::kernel::transpose::{scratch, Scratch, Transpose};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
@@ -54,8 +54,6 @@ pub(super) struct Columns<T> {
 
 /// The most targets of a transpose at a time.
 const MOST: usize = 256;
-/// Bytes of each row that are transposed past the caches at a time, where targets are equally far from one another.
-const RUN: usize = 16 * LINE;
 /// Bytes that each target gets of rows that are transposed together, where there are more.
 const BLOCK: usize = 64 * LINE;
 /// Sizes of the scratch.
@@ -221,10 +219,16 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     ) {
         let &Self { step, unit: width, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
-        let non_temporal = tuning.scattered;
-        let copy = |column: usize, targets: transpose::Targets<'_>| {
+        let below = source.wrapping_add(step.wrapping_mul(rows.len()));
+        self.each_run::<MOST>(|column, targets| {
+            for target in &mut *targets {
+                *target = target.wrapping_add(rows.start * width);
+            }
             let source = source.wrapping_add(column * width);
-            let rows = rows.len();
+            let end = column + targets.len();
+            let follows =
+                if end < self.count { source.wrapping_add(targets.len() * width) } else { below };
+            let (rows, non_temporal) = (rows.len(), tuning.scattered);
             // SAFETY: the caller's promise.
             unsafe {
                 tuning.kernels.transpose(&Transpose {
@@ -233,28 +237,13 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                     rows,
                     width,
                     targets,
+                    follows,
                     non_temporal,
                     conflicts,
                     scratch,
                 });
             }
-        };
-        let done = rows.start * width;
-        match self.all_apart().filter(|_| non_temporal.is_some() || !conflicts) {
-            Some(Targets { first: Some(first), apart, .. }) => {
-                let most = if non_temporal.is_some() { RUN / width } else { self.count };
-                for columns in math::parts(0..self.count, most) {
-                    let first = first.wrapping_add(apart.wrapping_mul(columns.start) + done);
-                    copy(columns.start, transpose::Targets::Apart { first, apart, count: columns.len() });
-                }
-            }
-            _ => self.each_run::<MOST>(|column, targets| {
-                for target in &mut *targets {
-                    *target = target.wrapping_add(done);
-                }
-                copy(column, transpose::Targets::Listed(targets));
-            }),
-        }
+        });
     }
 
     /// All columns' targets, if they are equally far from one another.
