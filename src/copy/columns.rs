@@ -9,6 +9,7 @@ use super::tuning::Tuning;
 use super::usize_of;
 use crate::math::{self, div_rem};
 use crate::parts::Part;
+use core::iter::once;
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -127,6 +128,22 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// # Safety
     /// As [`Columns::copy`].
     unsafe fn transpose(&self, tuning: Tuning) {
+        let &Self { source, step, rows, unit, count, .. } = self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.all_apart() {
+                Some(targets) => {
+                    let targets = once(targets);
+                    Columns { source, step, rows, unit, count, targets }.transpose_parts(tuning);
+                }
+                None => self.transpose_parts(tuning),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Columns::copy`].
+    unsafe fn transpose_parts(&self, tuning: Tuning) {
         let &Self { rows, unit, .. } = self;
         let through = tuning.through_caches();
         let conflicts = tuning.scattered.is_some() || self.conflicts();
@@ -202,11 +219,15 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     ) {
         let &Self { step, unit: width, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
-        self.each_run::<MOST>(|first, targets| {
+        let below = source.wrapping_add(step.wrapping_mul(rows.len()));
+        self.each_run::<MOST>(|column, targets| {
             for target in &mut *targets {
                 *target = target.wrapping_add(rows.start * width);
             }
-            let source = source.wrapping_add(first * width);
+            let source = source.wrapping_add(column * width);
+            let end = column + targets.len();
+            let follows =
+                if end < self.count { source.wrapping_add(targets.len() * width) } else { below };
             let (rows, non_temporal) = (rows.len(), tuning.scattered);
             // SAFETY: the caller's promise.
             unsafe {
@@ -216,12 +237,33 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                     rows,
                     width,
                     targets,
+                    follows,
                     non_temporal,
                     conflicts,
                     scratch,
                 });
             }
         });
+    }
+
+    /// All columns' targets, if they are equally far from one another.
+    fn all_apart(&self) -> Option<Targets> {
+        let mut so_far: Option<Targets> = None;
+        // Quicker than a loop, as in `each_run`.
+        let is_next = |Targets { first, apart: further, count }: Targets| {
+            let Some(begin) = first else { return false };
+            let Some(Targets { first: Some(first), apart, count: before }) = &mut so_far else {
+                so_far = Some(Targets { first, apart: further, count });
+                return true;
+            };
+            if *before == 1 {
+                *apart = (begin as usize).wrapping_sub(*first as usize);
+            }
+            let next = first.wrapping_add(apart.wrapping_mul(*before));
+            *before += count;
+            begin == next && (count == 1 || further == *apart)
+        };
+        self.targets.clone().all(is_next).then_some(so_far?)
     }
 
     /// The first row whose units begin a line of their targets, if it is the same for all.
@@ -276,9 +318,8 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST};
+    use super::{once, Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST};
     use crate::copy::kernel::interleave::MAX_INTERLEAVED;
-    use std::iter::once;
 
     const BYTES: usize = 1 << 20;
 

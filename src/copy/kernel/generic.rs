@@ -239,7 +239,7 @@ macro_rules! table {
 pub(super) use table;
 
 const fn by_unit<const W: usize>() -> Turns {
-    Turns { squares: None, few: by_units::<W> }
+    Turns { bands: None, few: by_units::<W> }
 }
 
 /// Takes rows of two units, `T`, apart. (Compilers know how to.)

@@ -12,7 +12,7 @@ macro_rules! level {
         use $crate::copy::kernel::{
             combine::LINE,
             generic, merge, stream,
-            transpose::{self, Block, Squares, Turns},
+            transpose::{self, Band, Bands, Block, Turns},
             vector::Vector,
             NonTemporal, Stream,
         };
@@ -36,9 +36,14 @@ macro_rules! level {
             unsafe { merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn) };
         }
         #[$feature]
-        unsafe fn squares<const W: usize, const N: usize>(squares: &Squares<'_>) {
+        unsafe fn in_order<const W: usize, const N: usize>(band: &Band) {
             // SAFETY: that of the loop.
-            unsafe { transpose::by_squares::<V, LINE_PARTS, W, N>(squares) };
+            unsafe { transpose::in_order::<V, LINE_PARTS, W, N>(band) };
+        }
+        #[$feature]
+        unsafe fn by_turns<const W: usize, const N: usize>(band: &Band, scratch: *mut u8) {
+            // SAFETY: that of the loop.
+            unsafe { transpose::by_turns::<V, LINE_PARTS, W, N>(band, scratch) };
         }
         #[$feature]
         unsafe fn few<const W: usize, const N: usize>(block: &Block<'_>) {
@@ -46,7 +51,8 @@ macro_rules! level {
             unsafe { transpose::by_vectors::<V, W, N>(block) };
         }
         const fn turns<const W: usize, const N: usize>() -> Turns {
-            Turns { squares: Some(squares::<W, N>), few: few::<W, N> }
+            let bands = Bands { in_order: in_order::<W, N>, by_turns: by_turns::<W, N> };
+            Turns { bands: Some(bands), few: few::<W, N> }
         }
         #[$feature]
         #[inline(never)]

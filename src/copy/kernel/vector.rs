@@ -69,6 +69,16 @@ pub(super) trait Vector: Copy {
     /// 1.
     unsafe fn interleaved<const N: usize>(self, other: Self) -> [Self; 2];
 
+    /// The first lanes of four registers of four lanes, the second ones, and so on. Those of fewer lanes are
+    /// not asked.
+    ///
+    /// # Safety
+    /// 1.
+    #[inline(always)]
+    unsafe fn lanes_turned(registers: [Self; 4]) -> [Self; 4] {
+        registers
+    }
+
     /// Bytes by their number within the lane; 0 where the number's top bit is set.
     ///
     /// # Safety

@@ -11,7 +11,7 @@ use super::super::Kernels;
 use core::arch::x86_64::{
     __m256i, __m512i, _mm512_broadcast_i32x4, _mm512_castsi128_si512, _mm512_inserti32x4,
     _mm512_loadu_epi8, _mm512_mask_loadu_epi8, _mm512_or_si512, _mm512_setzero_si512,
-    _mm512_shuffle_epi8, _mm512_storeu_epi8, _mm512_stream_si512, _mm512_unpackhi_epi16,
+    _mm512_shuffle_epi8, _mm512_shuffle_i32x4, _mm512_storeu_epi8, _mm512_stream_si512, _mm512_unpackhi_epi16,
     _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpackhi_epi8, _mm512_unpacklo_epi16,
     _mm512_unpacklo_epi32, _mm512_unpacklo_epi64, _mm512_unpacklo_epi8, _mm_loadu_si128,
 };
@@ -113,6 +113,24 @@ impl Vector for __m512i {
                 8 => [_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b)],
                 _ => [_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)],
             }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn lanes_turned([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        // SAFETY: 1.
+        unsafe {
+            // Even lanes, and odd ones: once of neighbours, and once of pairs.
+            let (even, odd) =
+                (_mm512_shuffle_i32x4::<0x88>(a, b), _mm512_shuffle_i32x4::<0xDD>(a, b));
+            let (even_too, odd_too) =
+                (_mm512_shuffle_i32x4::<0x88>(c, d), _mm512_shuffle_i32x4::<0xDD>(c, d));
+            [
+                _mm512_shuffle_i32x4::<0x88>(even, even_too),
+                _mm512_shuffle_i32x4::<0x88>(odd, odd_too),
+                _mm512_shuffle_i32x4::<0xDD>(even, even_too),
+                _mm512_shuffle_i32x4::<0xDD>(odd, odd_too),
+            ]
         }
     }
 
