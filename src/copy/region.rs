@@ -12,7 +12,7 @@ use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use super::{signed, wrapped};
 use crate::math::{self, div_ceil, div_rem};
-use core::iter::once;
+use core::iter::{once, Once};
 
 /// One axis of a copy: how many steps, and how far each goes in the input and the output.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,6 +42,8 @@ pub(super) struct Region<'a> {
 
 /// The least extents, in units, of a plane that is worth turning through registers.
 const MIN_TURNED: usize = 8;
+/// Planes of fewer units are as quickly copied one by one.
+const LEAST_TURNED: usize = 256;
 /// Units of so many bytes are runs.
 const LEAST_RUN: usize = 128;
 /// Columns that loops for runs take at a time.
@@ -76,7 +78,7 @@ impl Region<'_> {
         unsafe { self.copy_planes(row, column, outer, tuning) };
     }
 
-    /// Copies planes of a row and a column, or rows that stay apart where there is no column.
+    /// Copies planes of a row and a column; where there is no column, of a row and what is next to it.
     ///
     /// # Safety
     /// As [`Region::copy`].
@@ -84,20 +86,21 @@ impl Region<'_> {
     unsafe fn copy_planes(&self, row: Axis, column: Option<usize>, outer: &[Axis], tuning: Tuning) {
         let Self { source, target, unit, count, .. } = *self;
         let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
-        let mut planes = Odometer::new(outer, count, column);
-        let column = column.and_then(|at| Some((at, outer.get(at)?)));
-        let column = column.map(|(at, axis)| Axis { extent: extent_at(at, axis), ..*axis });
-        let rows = Rows::scattered(tuning.kernels);
+        let next = column.or(outer.len().checked_sub(1));
+        let next_axis = next.and_then(|at| Some((at, outer.get(at)?)));
+        let next_axis = next_axis.map(|(at, axis)| Axis { extent: extent_at(at, axis), ..*axis });
+        let next_axis = next_axis.unwrap_or(Axis { extent: 1, from: 0, to: 0 });
+        let mut plane =
+            Plane { source, target, unit, row, column: next_axis, has_column: column.is_some() };
+        plane.turn_forwards();
+        let Plane { source, target, .. } = plane;
+        let way = plane.way(tuning);
+        let mut planes = Odometer::new(outer, count, next);
         loop {
-            let source = source.wrapping_offset(planes.from);
-            let target = target.wrapping_offset(planes.to);
-            // SAFETY: the plane or row lies within the region.
-            unsafe {
-                match column {
-                    Some(column) => Plane::new(source, target, unit, row, column).copy(tuning),
-                    None => copy_row(&rows, source, target, unit, row, tuning),
-                }
-            }
+            plane.source = source.wrapping_offset(planes.from);
+            plane.target = target.wrapping_offset(planes.to);
+            // SAFETY: the plane lies within the region.
+            unsafe { plane.copy(&way, tuning) };
             if !planes.advance() {
                 break;
             }
@@ -208,42 +211,70 @@ unsafe fn copy_row(
     unsafe { rows.copy(row.of(source, target, unit)) };
 }
 
-/// A row of contiguous units in the output by a column of contiguous units in the input.
+/// A row by a column: of contiguous units in the output, and in the input, or of units anywhere.
 struct Plane {
     source: *const u8,
     target: *mut u8,
     unit: usize,
     row: Axis,
     column: Axis,
+    /// Whether units are contiguous that way.
+    has_column: bool,
+}
+
+/// How planes that are alike but for where they are are copied.
+enum Way {
+    /// Units of many bytes.
+    Runs,
+    /// Turned through registers.
+    Turned,
+    /// Some units of each row at a time, or of each column.
+    Rows(Rows),
+    Columns(Rows),
 }
 
 impl Plane {
-    /// A plane whose column may run backwards in the input: it is walked forwards there.
-    fn new(
-        mut source: *const u8,
-        mut target: *mut u8,
-        unit: usize,
-        row: Axis,
-        mut column: Axis,
-    ) -> Self {
+    /// Walks a column that runs backwards in the input forwards there.
+    fn turn_forwards(&mut self) {
+        let Self { source, target, column, .. } = self;
         if column.from < 0 {
             let last = signed(column.extent - 1);
-            source = source.wrapping_offset(column.from.wrapping_mul(last));
-            target = target.wrapping_offset(column.to.wrapping_mul(last));
+            *source = source.wrapping_offset(column.from.wrapping_mul(last));
+            *target = target.wrapping_offset(column.to.wrapping_mul(last));
             column.from = column.from.wrapping_neg();
             column.to = column.to.wrapping_neg();
         }
-        Self { source, target, unit, row, column }
     }
 
-    /// Copies the plane.
-    ///
-    /// # Safety
-    /// The input must be readable and the output writable over it.
-    unsafe fn copy(&self, tuning: Tuning) {
-        let &Self { source, target, unit, row, column } = self;
+    /// How it is copied.
+    #[inline(never)]
+    fn way(&self, tuning: Tuning) -> Way {
+        let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
-        let columns = Columns {
+        if unit >= LEAST_RUN {
+            return Way::Runs;
+        }
+        if has_column && row.extent * column.extent >= LEAST_TURNED && Columns::turns(unit) {
+            let columns = self.columns();
+            let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
+            if shorter >= MIN_TURNED || are_few {
+                return Way::Turned;
+            }
+        }
+        let is_long = if has_column { column.extent <= row.extent } else { row.extent >= MIN_TURNED };
+        if is_long || column.extent <= row.extent {
+            let units = Units::whole(unit, row.from);
+            let is_run = row.to == signed(unit);
+            let rows = || Rows::runs(tuning.kernels, None, units, row.extent.min(BLOCK), 0);
+            Way::Rows(if is_run { rows() } else { Rows::scattered(tuning.kernels) })
+        } else {
+            Way::Columns(Rows::scattered(tuning.kernels))
+        }
+    }
+
+    fn columns(&self) -> Columns<Once<Targets>> {
+        let &Self { source, target, unit, row, column, .. } = self;
+        Columns {
             source,
             step: wrapped(row.from),
             rows: row.extent,
@@ -254,37 +285,84 @@ impl Plane {
                 apart: wrapped(column.to),
                 count: column.extent,
             }),
-        };
+        }
+    }
+
+    /// Copies the plane.
+    ///
+    /// # Safety
+    /// The input must be readable and the output writable over it.
+    unsafe fn copy(&self, way: &Way, tuning: Tuning) {
+        let &Self { row, column, has_column, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
-            if unit >= LEAST_RUN {
-                if let Some(past) = tuning.scattered.filter(|_| self.is_of_rows()) {
-                    let columns = LongColumns {
-                        source,
-                        row: wrapped(row.from),
-                        rows: row.extent,
-                        unit,
-                        columns: column.extent,
-                        target,
-                        apart: column.to,
-                    };
-                    return columns.merge(past, tuning);
+            match way {
+                Way::Runs => self.copy_runs(tuning),
+                Way::Turned => self.columns().copy(tuning),
+                Way::Rows(rows) => {
+                    let block = if has_column { BLOCK } else { row.extent };
+                    self.copy_blocks(rows, row, column, block);
                 }
-                let tuning = if self.makes_lines() { tuning } else { tuning.through_caches() };
-                let row_major = tuning.kernels.row_major.filter(|_| tuning.scattered.is_none());
-                if !row_major.is_some_and(|row_major| self.copy_lines(row_major)) {
-                    self.copy_rows(tuning);
+                Way::Columns(rows) => self.copy_blocks(rows, column, row, BLOCK),
+            }
+        }
+    }
+
+    /// Copies a plane of units of many bytes.
+    ///
+    /// # Safety
+    /// As [`Plane::copy`].
+    #[inline(never)]
+    unsafe fn copy_runs(&self, tuning: Tuning) {
+        let &Self { source, target, unit, row, column, has_column } = self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !has_column {
+                let rows = Rows::scattered(tuning.kernels);
+                let (mut source, mut target) = (source, target);
+                for _ in 0..column.extent {
+                    copy_row(&rows, source, target, unit, row, tuning);
+                    source = source.wrapping_offset(column.from);
+                    target = target.wrapping_offset(column.to);
                 }
                 return;
             }
-            let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
-            if Columns::turns(unit) && (shorter >= MIN_TURNED || are_few) {
-                columns.copy(tuning);
-            } else if column.extent <= row.extent {
-                self.gather_columns(tuning);
-            } else {
-                self.scatter_rows(tuning);
+            if let Some(past) = tuning.scattered.filter(|_| self.is_of_rows()) {
+                let columns = LongColumns {
+                    source,
+                    row: wrapped(row.from),
+                    rows: row.extent,
+                    unit,
+                    columns: column.extent,
+                    target,
+                    apart: column.to,
+                };
+                return columns.merge(past, tuning);
             }
+            let tuning = if self.makes_lines() { tuning } else { tuning.through_caches() };
+            let row_major = tuning.kernels.row_major.filter(|_| tuning.scattered.is_none());
+            if !row_major.is_some_and(|row_major| self.copy_lines(row_major)) {
+                self.copy_rows(tuning);
+            }
+        }
+    }
+
+    /// Copies so many units of the inner axis at a time, again and again along the outer one.
+    ///
+    /// # Safety
+    /// As [`Plane::copy`].
+    unsafe fn copy_blocks(&self, rows: &Rows, inner: Axis, outer: Axis, block: usize) {
+        let &Self { mut source, mut target, unit, .. } = self;
+        let Axis { extent: count, from, to } = outer;
+        let mut left = inner.extent;
+        while left > 0 {
+            let extent = left.min(block);
+            let row = Axis { extent, ..inner }.of(source, target, unit);
+            // SAFETY: the caller's promise.
+            unsafe { rows.copy_all(row, Again { count, after: 0, from, to }, None) };
+            source = source.wrapping_offset(inner.from.wrapping_mul(signed(extent)));
+            target = target.wrapping_offset(inner.to.wrapping_mul(signed(extent)));
+            left -= extent;
         }
     }
 
@@ -309,7 +387,7 @@ impl Plane {
     /// # Safety
     /// As [`Plane::copy`].
     unsafe fn copy_rows(&self, tuning: Tuning) {
-        let &Self { source, target, unit, row, column } = self;
+        let &Self { source, target, unit, row, column, .. } = self;
         let block = div_ceil(runs::LONG, unit);
         let ahead = row.from.wrapping_mul(signed(block));
         for rows in math::parts(0..row.extent, block) {
@@ -332,7 +410,7 @@ impl Plane {
     /// # Safety
     /// As [`Plane::copy`].
     unsafe fn copy_lines(&self, row_major: RowMajor) -> bool {
-        let &Self { source, target, unit, row, column } = self;
+        let &Self { source, target, unit, row, column, .. } = self;
         for rows in math::parts(0..row.extent, BLOCK) {
             let source = source.wrapping_offset(row.from.wrapping_mul(signed(rows.start)));
             let target = target.wrapping_add(rows.start * unit);
@@ -350,50 +428,6 @@ impl Plane {
             }
         }
         true
-    }
-
-    /// Copies a plane of few, or odd, columns: some units of each output row at a time.
-    ///
-    /// # Safety
-    /// As [`Plane::copy`].
-    unsafe fn gather_columns(&self, tuning: Tuning) {
-        let &Self { source, target, unit, row, column } = self;
-        let units = Units::whole(unit, row.from);
-        let rows = Rows::runs(tuning.kernels, None, units, row.extent.min(BLOCK), 0);
-        for first in (0..row.extent).step_by(BLOCK) {
-            let count = BLOCK.min(row.extent - first);
-            let mut source = source.wrapping_offset(row.from.wrapping_mul(signed(first)));
-            let mut target = target.wrapping_add(first * unit);
-            for _ in 0..column.extent {
-                // SAFETY: the caller's promise.
-                unsafe {
-                    copy_row(&rows, source, target, unit, Axis { extent: count, ..row }, tuning);
-                };
-                source = source.wrapping_add(unit);
-                target = target.wrapping_offset(column.to);
-            }
-        }
-    }
-
-    /// Copies a plane of short output rows: a unit of some of them at a time.
-    ///
-    /// # Safety
-    /// As [`Plane::copy`].
-    unsafe fn scatter_rows(&self, tuning: Tuning) {
-        let &Self { source, target, unit, row, column } = self;
-        let rows = Rows::scattered(tuning.kernels);
-        for first in (0..column.extent).step_by(BLOCK) {
-            let count = BLOCK.min(column.extent - first);
-            let mut source = source.wrapping_add(first * unit);
-            let mut target = target.wrapping_offset(column.to.wrapping_mul(signed(first)));
-            for _ in 0..row.extent {
-                let units = Axis { extent: count, ..column };
-                // SAFETY: the caller's promise.
-                unsafe { copy_row(&rows, source, target, unit, units, tuning) };
-                source = source.wrapping_offset(row.from);
-                target = target.wrapping_add(unit);
-            }
-        }
     }
 }
 

@@ -111,6 +111,9 @@ impl Rows {
                     _ => self.pick(pick, &rows),
                 };
             }
+            if self.units.parts <= 1 {
+                return copy_again(self.kernels, row, again);
+            }
             for _ in 0..count {
                 self.copy(row);
                 row.source = row.source.wrapping_offset(from);
@@ -202,20 +205,47 @@ unsafe fn copy_parts(kernels: &Kernels, units: Units, row: Row) {
 /// 1.
 pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
     // SAFETY: the caller's promise.
+    unsafe { copy_again(kernels, row, Again { count: 1, after: 0, from: 0, to: 0 }) };
+}
+
+/// Copies a row again and again, unit by unit.
+///
+/// # Safety
+/// 1 of all of them.
+pub(crate) unsafe fn copy_again(kernels: &Kernels, row: Row, again: Again) {
+    // SAFETY: the caller's promise.
     unsafe {
         match row.unit {
-            1 => elements::<u8>(row),
-            2 => elements::<u16>(row),
-            4 => elements::<u32>(row),
-            8 => elements::<u64>(row),
-            16 => elements::<u128>(row),
-            3 => ends::<2>(row),
-            5..=7 => ends::<4>(row),
-            9..=15 => ends::<8>(row),
-            17..=32 => ends::<16>(row),
-            33..=64 => ends::<32>(row),
-            65..=128 => ends::<64>(row),
-            _ => runs(kernels, row),
+            1 => elements::<u8>(row, again),
+            2 => elements::<u16>(row, again),
+            4 => elements::<u32>(row, again),
+            8 => elements::<u64>(row, again),
+            16 => elements::<u128>(row, again),
+            3 => ends::<2>(row, again),
+            5..=7 => ends::<4>(row, again),
+            9..=15 => ends::<8>(row, again),
+            17..=32 => ends::<16>(row, again),
+            33..=64 => ends::<32>(row, again),
+            65..=128 => ends::<64>(row, again),
+            _ => again.each(row, |source, target| (kernels.copy)(source, target, row.unit)),
+        }
+    }
+}
+
+impl Again {
+    /// Goes over the units of all rows.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // with loops of their own
+    fn each(self, mut row: Row, unit: impl Fn(*const u8, *mut u8)) {
+        for _ in 0..self.count {
+            let (mut source, mut target) = (row.source, row.target);
+            for _ in 0..row.count {
+                unit(source, target);
+                source = source.wrapping_offset(row.source_step);
+                target = target.wrapping_offset(row.target_step);
+            }
+            row.source = row.source.wrapping_offset(self.from);
+            row.target = row.target.wrapping_offset(self.to);
         }
     }
 }
@@ -223,45 +253,35 @@ pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
 /// Units that a register holds.
 ///
 /// # Safety
-/// As [`copy`]; `row.unit` must be the size of `T`.
-unsafe fn elements<T: Copy>(row: Row) {
+/// As [`copy_again`]; `row.unit` must be the size of `T`.
+unsafe fn elements<T: Copy>(mut row: Row, again: Again) {
     debug_assert_eq!(row.unit, size_of::<T>());
-    let (mut source, mut target) = (row.source, row.target);
-    for _ in 0..row.count {
-        // SAFETY: the caller's promise; no alignment is assumed.
-        unsafe {
+    // SAFETY: the caller's promise; no alignment is assumed.
+    unsafe {
+        if row.source_step == 0 && row.target_step == super::signed(size_of::<T>()) {
+            for _ in 0..again.count {
+                let element = row.source.cast::<MaybeUninit<T>>().read_unaligned();
+                let target = row.target.cast::<MaybeUninit<T>>();
+                for at in 0..row.count {
+                    target.wrapping_add(at).write_unaligned(element);
+                }
+                row.source = row.source.wrapping_offset(again.from);
+                row.target = row.target.wrapping_offset(again.to);
+            }
+            return;
+        }
+        again.each(row, |source, target| {
             let element = source.cast::<MaybeUninit<T>>().read_unaligned();
             target.cast::<MaybeUninit<T>>().write_unaligned(element);
-        }
-        source = source.wrapping_offset(row.source_step);
-        target = target.wrapping_offset(row.target_step);
+        });
     }
 }
 
 /// Units of `N` to `2 * N` bytes.
 ///
 /// # Safety
-/// As [`copy`].
-unsafe fn ends<const N: usize>(row: Row) {
-    let (mut source, mut target) = (row.source, row.target);
-    for _ in 0..row.count {
-        // SAFETY: the caller's promise.
-        unsafe { generic::ends::<N>(source, target, row.unit) };
-        source = source.wrapping_offset(row.source_step);
-        target = target.wrapping_offset(row.target_step);
-    }
-}
-
-/// Units of any size.
-///
-/// # Safety
-/// As [`copy`].
-unsafe fn runs(kernels: &Kernels, row: Row) {
-    let (mut source, mut target) = (row.source, row.target);
-    for _ in 0..row.count {
-        // SAFETY: the caller's promise.
-        unsafe { (kernels.copy)(source, target, row.unit) };
-        source = source.wrapping_offset(row.source_step);
-        target = target.wrapping_offset(row.target_step);
-    }
+/// As [`copy_again`].
+unsafe fn ends<const N: usize>(row: Row, again: Again) {
+    // SAFETY: the caller's promise.
+    again.each(row, |source, target| unsafe { generic::ends::<N>(source, target, row.unit) });
 }
