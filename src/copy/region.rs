@@ -5,7 +5,8 @@ use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{Again, Row, Rows};
+pub(super) use super::kernel::strided::Axis;
+use super::kernel::strided::{Again, Block, Row, Rows};
 use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
@@ -13,14 +14,6 @@ use super::tuning::Tuning;
 use super::{signed, wrapped};
 use crate::math::{self, div_ceil, div_rem};
 use core::iter::{once, Once};
-
-/// One axis of a copy: how many steps, and how far each goes in the input and the output.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Axis {
-    pub extent: usize,
-    pub from: isize,
-    pub to: isize,
-}
 
 impl Axis {
     /// A row of units.
@@ -42,8 +35,10 @@ pub(super) struct Region<'a> {
 
 /// The least extents, in units, of a plane that is worth turning through registers.
 const MIN_TURNED: usize = 8;
-/// Planes of fewer units are as quickly copied one by one.
-const LEAST_TURNED: usize = 256;
+/// Fewer units are as quickly copied one by one.
+const LEAST_UNITS: usize = 256;
+/// So are fewer of a row, unless the next one continues it.
+const LEAST_PICKED: usize = 32;
 /// Units of so many bytes are runs.
 const LEAST_RUN: usize = 128;
 /// Columns that loops for runs take at a time.
@@ -67,15 +62,17 @@ impl Region<'_> {
         };
         let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
         let row = Axis { extent: extent_at(outer.len(), row), ..*row };
+        let outward = outer.iter().enumerate().map(|(at, axis)| extent_at(at, axis));
+        let are_few = unit < LEAST_RUN && row.extent * outward.product::<usize>() < LEAST_UNITS;
         let column = outer.iter().enumerate().position(|(at, axis)| {
             row.to == signed(unit) && axis.from.unsigned_abs() == unit && extent_at(at, axis) > 1
         });
-        if column.is_none() && row.to == signed(unit) {
-            // SAFETY: the caller's promise.
-            return unsafe { self.copy_runs(row, outer, tuning) };
-        }
         // SAFETY: the caller's promise.
-        unsafe { self.copy_planes(row, column, outer, tuning) };
+        unsafe {
+            if are_few || row.to != signed(unit) || !self.pick(row, outer, column, tuning) {
+                self.copy_planes(row, column, outer, are_few, tuning);
+            }
+        }
     }
 
     /// Copies planes of a row and a column; where there is no column, of a row and what is next to it.
@@ -83,19 +80,30 @@ impl Region<'_> {
     /// # Safety
     /// As [`Region::copy`].
     #[inline(never)] // which takes some of the stack
-    unsafe fn copy_planes(&self, row: Axis, column: Option<usize>, outer: &[Axis], tuning: Tuning) {
+    unsafe fn copy_planes(
+        &self,
+        row: Axis,
+        column: Option<usize>,
+        outer: &[Axis],
+        are_few: bool,
+        tuning: Tuning,
+    ) {
         let Self { source, target, unit, count, .. } = *self;
         let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
         let next = column.or(outer.len().checked_sub(1));
         let next_axis = next.and_then(|at| Some((at, outer.get(at)?)));
         let next_axis = next_axis.map(|(at, axis)| Axis { extent: extent_at(at, axis), ..*axis });
-        let next_axis = next_axis.unwrap_or(Axis { extent: 1, from: 0, to: 0 });
+        let next_axis = next_axis.unwrap_or(Axis::ONE);
+        let has_column = column.is_some();
         let mut plane =
-            Plane { source, target, unit, row, column: next_axis, has_column: column.is_some() };
+            Plane { source, target, unit, row, column: next_axis, again: Axis::ONE, has_column };
         plane.turn_forwards();
         let Plane { source, target, .. } = plane;
-        let way = plane.way(tuning);
+        let way = if are_few { Way::Units } else { plane.way(tuning) };
         let mut planes = Odometer::new(outer, count, next);
+        if matches!(way, Way::Units) && row.extent.max(next_axis.extent) <= BLOCK {
+            plane.again = planes.take_inner();
+        }
         loop {
             plane.source = source.wrapping_offset(planes.from);
             plane.target = target.wrapping_offset(planes.to);
@@ -108,55 +116,67 @@ impl Region<'_> {
         tuning.finish();
     }
 
-    /// Copies rows that become runs. Short ones that continue each other are the units of one.
+    /// Copies rows that become runs, if they are picked by registers; whether they are. What is short and
+    /// goes on behind itself is a unit.
     ///
     /// # Safety
     /// As [`Region::copy`].
     #[inline(never)] // as above
-    unsafe fn copy_runs(&self, row: Axis, outer: &[Axis], tuning: Tuning) {
+    unsafe fn pick(
+        &self,
+        mut row: Axis,
+        mut outer: &[Axis],
+        column: Option<usize>,
+        tuning: Tuning,
+    ) -> bool {
         let Self { source, target, unit, count, .. } = *self;
-        let mut units = Units::whole(unit, row.from);
-        let (mut row, mut outer) = (row, outer);
-        let run = row.extent * unit;
-        if let Some((next, others)) = outer.split_last() {
-            if run <= LONGEST_UNIT && next.to == signed(run) {
-                units =
-                    Units { step: next.from, part: unit, parts: row.extent, part_step: row.from };
-                let extent = if others.is_empty() { count } else { next.extent };
-                (row, outer) = (Axis { extent, ..*next }, others);
-            }
+        let (mut units, mut units_bytes) = (Units::whole(unit, row.from), unit);
+        let extent_of =
+            |outer: &[Axis], axis: &Axis| if outer.is_empty() { count } else { axis.extent };
+        for level in &mut units.parts {
+            let run = units_bytes * row.extent;
+            let Some((next, others)) =
+                outer.split_last().filter(|(next, _)| run <= LINE && next.to == signed(run))
+            else {
+                break;
+            };
+            (*level, units_bytes) = ((row.extent, row.from), run);
+            (row, outer) = (Axis { extent: extent_of(others, next), ..*next }, others);
         }
-        let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
+        units.step = row.from;
+        let next = outer.last();
+        let continues = next.is_some_and(|next| next.to == signed(units_bytes * row.extent));
+        if column.is_some_and(|column| column < outer.len())
+            || !(continues || row.extent * units_bytes >= LEAST_PICKED * unit)
+        {
+            return false;
+        }
+        let ahead = ahead(row, next, AHEAD * tuning.prefetch);
         let rows = Rows::runs(tuning.kernels, tuning.scattered, units, row.extent, ahead);
-        let mut again = Axis { extent: 1, ..Axis::default() };
-        if let Some((next, others)) = outer.split_last().filter(|_| rows.are_picked()) {
-            let extent = if others.is_empty() { count } else { next.extent };
-            (again, outer) = (Axis { extent, ..*next }, others);
+        if !rows.are_picked() {
+            return false;
         }
+        let mut again = Axis::ONE;
+        if let Some((next, others)) = outer.split_last() {
+            (again, outer) = (Axis { extent: extent_of(others, next), ..*next }, others);
+        }
+        let Axis { extent, from, to } = again;
         let mut places = Odometer::new(outer, count, None);
         loop {
             let source = source.wrapping_offset(places.from);
             let target = target.wrapping_offset(places.to);
-            let Axis { extent, from, to } = again;
             let again = Again { count: extent, after: 0, from, to };
             // SAFETY: the rows lie within the region.
-            unsafe {
-                if rows.are_picked() {
-                    rows.copy_all(row.of(source, target, units.len()), again, None);
-                } else {
-                    copy_row(&rows, source, target, units.len(), row, tuning);
-                }
-            }
+            unsafe { rows.copy_all(row.of(source, target, units_bytes), again, None) };
             if !places.advance() {
                 break;
             }
         }
         tuning.finish();
+        true
     }
 }
 
-/// The longest rows, in bytes, that are units of others.
-const LONGEST_UNIT: usize = 16;
 /// So much further ahead than long runs. Zen 5, share of the flat copy: columns reversed, u8 1.0 → 1.7,
 /// f16 1.0 → 1.5, f32 1.3 → 1.5; every second one the same.
 pub(super) const AHEAD: usize = 4;
@@ -218,7 +238,9 @@ struct Plane {
     unit: usize,
     row: Axis,
     column: Axis,
-    /// Whether units are contiguous that way.
+    /// Planes like it that are copied with it.
+    again: Axis,
+    /// Whether units are contiguous the column's way.
     has_column: bool,
 }
 
@@ -228,9 +250,10 @@ enum Way {
     Runs,
     /// Turned through registers.
     Turned,
-    /// Some units of each row at a time, or of each column.
+    /// Some units of each row at a time.
     Rows(Rows),
-    Columns(Rows),
+    /// All units one by one.
+    Units,
 }
 
 impl Plane {
@@ -254,22 +277,23 @@ impl Plane {
         if unit >= LEAST_RUN {
             return Way::Runs;
         }
-        if has_column && row.extent * column.extent >= LEAST_TURNED && Columns::turns(unit) {
+        if has_column && row.extent * column.extent >= LEAST_UNITS && Columns::turns(unit) {
             let columns = self.columns();
             let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
             if shorter >= MIN_TURNED || are_few {
                 return Way::Turned;
             }
         }
-        let is_long = if has_column { column.extent <= row.extent } else { row.extent >= MIN_TURNED };
-        if is_long || column.extent <= row.extent {
-            let units = Units::whole(unit, row.from);
-            let is_run = row.to == signed(unit);
-            let rows = || Rows::runs(tuning.kernels, None, units, row.extent.min(BLOCK), 0);
-            Way::Rows(if is_run { rows() } else { Rows::scattered(tuning.kernels) })
-        } else {
-            Way::Columns(Rows::scattered(tuning.kernels))
+        let units = Units::whole(unit, row.from);
+        let count = row.extent.min(BLOCK);
+        let is_long = column.extent <= row.extent && row.extent >= LEAST_PICKED;
+        if row.to == signed(unit) && is_long {
+            let rows = Rows::runs(tuning.kernels, None, units, count, 0);
+            if rows.are_picked() {
+                return Way::Rows(rows);
+            }
         }
+        Way::Units
     }
 
     fn columns(&self) -> Columns<Once<Targets>> {
@@ -293,17 +317,18 @@ impl Plane {
     /// # Safety
     /// The input must be readable and the output writable over it.
     unsafe fn copy(&self, way: &Way, tuning: Tuning) {
-        let &Self { row, column, has_column, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
             match way {
                 Way::Runs => self.copy_runs(tuning),
                 Way::Turned => self.columns().copy(tuning),
-                Way::Rows(rows) => {
-                    let block = if has_column { BLOCK } else { row.extent };
-                    self.copy_blocks(rows, row, column, block);
-                }
-                Way::Columns(rows) => self.copy_blocks(rows, column, row, BLOCK),
+                Way::Rows(rows) => self.copy_blocks(|block| {
+                    let Block { source, target, axes: [_, column, row], .. } = block;
+                    let Axis { extent: count, from, to } = column;
+                    let again = Again { count, after: 0, from, to };
+                    rows.copy_all(row.of(source, target, block.unit), again, None);
+                }),
+                Way::Units => self.copy_blocks(|block| block.copy(tuning.kernels)),
             }
         }
     }
@@ -314,7 +339,7 @@ impl Plane {
     /// As [`Plane::copy`].
     #[inline(never)]
     unsafe fn copy_runs(&self, tuning: Tuning) {
-        let &Self { source, target, unit, row, column, has_column } = self;
+        let &Self { source, target, unit, row, column, has_column, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
             if !has_column {
@@ -347,22 +372,18 @@ impl Plane {
         }
     }
 
-    /// Copies so many units of the inner axis at a time, again and again along the outer one.
-    ///
-    /// # Safety
-    /// As [`Plane::copy`].
-    unsafe fn copy_blocks(&self, rows: &Rows, inner: Axis, outer: Axis, block: usize) {
-        let &Self { mut source, mut target, unit, .. } = self;
-        let Axis { extent: count, from, to } = outer;
-        let mut left = inner.extent;
-        while left > 0 {
-            let extent = left.min(block);
-            let row = Axis { extent, ..inner }.of(source, target, unit);
-            // SAFETY: the caller's promise.
-            unsafe { rows.copy_all(row, Again { count, after: 0, from, to }, None) };
-            source = source.wrapping_offset(inner.from.wrapping_mul(signed(extent)));
-            target = target.wrapping_offset(inner.to.wrapping_mul(signed(extent)));
-            left -= extent;
+    /// Takes some units of the longer side, and all of the shorter one, at a time.
+    fn copy_blocks(&self, copy: impl Fn(Block)) {
+        let &Self { source, target, unit, row, column, again, has_column } = self;
+        let is_wide = column.extent <= row.extent || (!has_column && row.extent >= MIN_TURNED);
+        let (outer, inner) = if is_wide { (column, row) } else { (row, column) };
+        let block = if is_wide && !has_column { inner.extent } else { BLOCK };
+        for units in math::parts(0..inner.extent, block) {
+            let first = signed(units.start);
+            let source = source.wrapping_offset(inner.from.wrapping_mul(first));
+            let target = target.wrapping_offset(inner.to.wrapping_mul(first));
+            let axes = [again, outer, Axis { extent: units.len(), ..inner }];
+            copy(Block { source, target, unit, axes });
         }
     }
 
@@ -464,6 +485,13 @@ impl<'a> Odometer<'a> {
         self.axes.iter().enumerate().filter_map(of)
     }
 
+    /// Leaves out the innermost axis, and gives it.
+    fn take_inner(&mut self) -> Axis {
+        let inner = self.inner;
+        (self.inner.extent, self.left) = (1, 1);
+        inner
+    }
+
     /// On to the next position, unless this was the last.
     fn advance(&mut self) -> bool {
         let back = |place: isize, step: isize, steps: usize| {
@@ -506,16 +534,20 @@ mod tests {
 
     /// Rows of up to [`MOST`] units, at the begin and the end of what may be touched.
     fn check(units: Units, source: &Guarded, target: &Guarded) {
-        let Units { step, part, parts, part_step } = units;
-        for count in 1..=MOST {
-            let (along, within) = (step * signed(count - 1), part_step * signed(parts - 1));
-            let span = along.unsigned_abs() + within.unsigned_abs() + part;
+        let Units { step, part, parts: [(parts, part_step), (groups, group_step)] } = units;
+        for count in 1..=MOST / (parts * groups).min(16) {
+            let reach = [(count, step), (parts, part_step), (groups, group_step)]
+                .map(|(count, step)| step * signed(count - 1));
+            let span = reach.iter().map(|reach| reach.unsigned_abs()).sum::<usize>() + part;
+            let lowest_of: isize = reach.iter().map(|reach| reach.min(&0)).sum();
             for at_end in [false, true] {
                 let lowest = source.place(span, at_end).cast_const();
-                let first = lowest.wrapping_offset(-along.min(0) - within.min(0));
+                let first = lowest.wrapping_offset(-lowest_of);
                 let place = |at: usize| {
                     let (unit, at) = (at / units.len(), at % units.len());
-                    let ahead = step * signed(unit) + part_step * signed(at / part);
+                    let (group, at) = (at / (part * parts), at % (part * parts));
+                    let ahead = step * signed(unit) + group_step * signed(group);
+                    let ahead = ahead + part_step * signed(at / part);
                     first.wrapping_offset(ahead).wrapping_add(at % part)
                 };
                 // SAFETY: within the span.
@@ -551,7 +583,11 @@ mod tests {
             let copied = unsafe {
                 neighbour.write(0xEE);
                 begin.write_bytes(0xEE, bytes);
-                Rows::runs(tuning.kernels, tuning.non_temporal, units, count, 100).copy(row);
+                let rows = Rows::runs(tuning.kernels, tuning.non_temporal, units, count, 100);
+                if !rows.are_picked() && units.len() > units.part {
+                    continue;
+                }
+                rows.copy(row);
                 if let Some(past) = tuning.non_temporal {
                     (past.fence)();
                 }
@@ -584,7 +620,10 @@ mod tests {
                 let part_step = part_step * signed(part);
                 let across = part_step * signed(parts);
                 for step in [across, -across, 3 * across + 1, 40] {
-                    check(Units { step, part, parts, part_step }, &source, &target);
+                    for group in [(1, 0), (2, 5), (3, -across), (4, 1)] {
+                        let units = Units { step, part, parts: [(parts, part_step), group] };
+                        check(units, &source, &target);
+                    }
                 }
             }
         }
