@@ -11,9 +11,10 @@ use core::mem::MaybeUninit;
 
 /// Bytes on the way into wider rows.
 const SCRATCH: usize = 2048;
-/// Units of so many bytes are interleaved in groups where others than 2 and 3 divide the number of streams. Zen 5,
-/// 32 KiB of 7 streams, ps a byte, for all at once: 4 bytes 50 for 80; into wider rows 55 for 445.
-const LEAST_GROUPED: usize = 4;
+/// Longer units are as quickly copied one by one, but for numbers of streams that shuffles alone interleave. Zen
+/// 5, 16 rows of 64 KiB in all backwards, ps a byte: 2 bytes 88 for 140, 4 bytes 84 for 66, 8 bytes 78 for
+/// 34, 16 bytes 58 for 19.
+const LONGEST_WIDE: usize = 2;
 /// Outputs of fewer lines than this are not worth going past the caches for.
 const MIN_STREAMED: usize = 64;
 
@@ -24,7 +25,16 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
         (2..=MAX_INTERLEAVED).contains(&rows)
             && count >= LINE
             && Columns::turns(unit)
+            && (unit <= LONGEST_WIDE || tuning.scattered.is_some() || self.are_woven())
             && (tuning.kernels.interleave)(rows, unit).is_some()
+    }
+
+    /// Whether rows become rows without others beside them, and so many that shuffles alone do it.
+    fn are_woven(&self) -> bool {
+        let &Self { rows, unit, .. } = self;
+        let mut targets = self.targets.clone();
+        (matches!(rows, 9 | 12) || group(rows) == rows)
+            && targets.all(|Targets { first, apart, .. }| first.is_none() || apart == rows * unit)
     }
 
     /// Interleaves the rows, past the caches or not.
@@ -41,9 +51,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
             let streams = Interleave { source, apart: step, len: rows, unit, count, target };
             // SAFETY: the caller's promise.
             unsafe {
-                let is_whole = matches!(rows, 9 | 12) || group(rows) == rows;
-                let is_whole = is_whole || unit < LEAST_GROUPED || tuning.scattered.is_some();
-                if apart == rows * unit && is_whole {
+                if apart == rows * unit {
                     let is_long = count * apart >= MIN_STREAMED * LINE;
                     let past = tuning.scattered.filter(|_| is_long);
                     streams.run(tuning.kernels, past.map(|_| tuning.prefetch));
