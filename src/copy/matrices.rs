@@ -12,6 +12,9 @@ use crate::math::div_rem;
 use crate::parts::Transfer;
 use core::ops::Range;
 
+/// Matrices of fewer bytes are not worth the way to the loops.
+const LEAST: usize = 1 << 10;
+
 /// An input as matrices.
 pub(super) struct Matrices<'a> {
     transfer: &'a Transfer<'a>,
@@ -62,7 +65,8 @@ impl<'a> Matrices<'a> {
             geometry.extent > 1 && stride(*strides, geometry.axis, size)? == signed(unit);
         // Few rows are better cut between columns.
         let makes_lines = rows * unit >= LINE && rows > MAX_INTERLEAVED;
-        (is_side_by_side && makes_lines && Columns::turns(unit)).then_some(form)
+        let is_large = step != 0 && rows * usize_of(geometry.extent) * unit >= LEAST;
+        (is_side_by_side && makes_lines && is_large && Columns::turns(unit)).then_some(form)
     }
 
     /// The rows of all matrices.

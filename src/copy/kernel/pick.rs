@@ -278,31 +278,41 @@ pub(super) unsafe fn buffered<V: Register, const F: usize>(
     }
 }
 
-/// Units: each of some parts of so many fields a step apart, which become one run.
+/// Units that become one run: each of so many fields, or of parts of so many, a step apart, of which there
+/// may be groups.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Units {
     /// Fields from a unit to the next.
     pub step: isize,
     pub part: usize,
-    pub parts: usize,
-    pub part_step: isize,
+    /// How many parts make a group, and how many groups a unit; fields from one to the next.
+    pub parts: [(usize, isize); 2],
 }
 
 impl Units {
     /// Of one part each.
     pub(crate) fn whole(unit: usize, step: isize) -> Self {
-        Self { step, part: unit, parts: 1, part_step: 0 }
+        Self { step, part: unit, parts: [(1, 0); 2] }
     }
 
     /// Fields of a unit.
     pub(crate) fn len(&self) -> usize {
-        self.part * self.parts
+        self.part * self.count()
+    }
+
+    /// How many parts it has.
+    fn count(&self) -> usize {
+        let [(parts, _), (groups, _)] = self.parts;
+        parts * groups
     }
 
     /// Fields from the first part to the lowest, at most 0, and to behind the highest.
     fn reach(&self) -> (isize, isize) {
-        let last = self.part_step.wrapping_mul(signed(self.parts.saturating_sub(1)));
-        (last.min(0), last.max(0) + signed(self.part))
+        let last =
+            self.parts.map(|(count, step)| step.wrapping_mul(signed(count.saturating_sub(1))));
+        let lowest: isize = last.iter().map(|last| last.min(&0)).sum();
+        let highest: isize = last.iter().map(|last| last.max(&0)).sum();
+        (lowest, highest + signed(self.part))
     }
 }
 
@@ -377,7 +387,8 @@ impl<const F: usize> Pick<F> {
         let window = registers * loops.lane;
         pick.reach = (loops.lanes - 1) * pick.from.unsigned_abs() + window;
         pick.by_steps = *loops.steps.get(registers.checked_sub(1)?)?;
-        let is_quicker = step > 0 && each * F > registers && each * F * loops.lanes >= LEAST;
+        let fields = each * units.count() * F;
+        let is_quicker = step > 0 && fields > registers && fields * loops.lanes >= LEAST;
         if each == 0 || !is_quicker || pick.reach > MOST_REACH {
             return None;
         }
@@ -398,17 +409,21 @@ impl<const F: usize> Pick<F> {
     }
 
     fn fill(&mut self) {
-        let Units { step, part, parts, part_step } = self.units;
+        let Units { step, part, parts: [(parts, part_step), (groups, group_step)] } = self.units;
         let places = self.window * signed(F) - signed(self.first);
         let lane = self.lane.trailing_zeros();
         let mut to = 0;
         for unit in 0..self.each {
-            for at in 0..parts {
-                let from = step.wrapping_mul(signed(unit)) + part_step.wrapping_mul(signed(at));
-                let from = (from - places).cast_unsigned();
-                for from in from..from + part {
-                    self.set(from, to, lane);
-                    to += 1;
+            for group in 0..groups {
+                for at in 0..parts {
+                    let from = step.wrapping_mul(signed(unit))
+                        + group_step.wrapping_mul(signed(group))
+                        + part_step.wrapping_mul(signed(at));
+                    let from = (from - places).cast_unsigned();
+                    for from in from..from + part {
+                        self.set(from, to, lane);
+                        to += 1;
+                    }
                 }
             }
         }

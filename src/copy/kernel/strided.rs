@@ -84,8 +84,7 @@ impl Rows {
         unsafe {
             match &self.pick {
                 Some(pick) => self.pick(pick, &row.picked()),
-                _ if self.units.parts > 1 => copy_parts(self.kernels, self.units, row),
-                _ => copy(self.kernels, row),
+                None => copy(self.kernels, row),
             }
         }
     }
@@ -181,87 +180,114 @@ const LEAST_PAST: usize = 512;
 /// Shorter rows are as quickly copied one by one.
 const LEAST_PICKED: usize = 16;
 
-/// Copies a row part by part.
-///
-/// # Safety
-/// 1.
-unsafe fn copy_parts(kernels: &Kernels, units: Units, row: Row) {
-    let Units { part, parts, part_step, .. } = units;
-    for at in 0..parts {
-        let ahead = part_step.wrapping_mul(super::signed(at));
-        let source = row.source.wrapping_offset(ahead);
-        let target = row.target.wrapping_add(at * part);
-        // SAFETY: the caller's promise.
-        unsafe { copy(kernels, Row { source, target, unit: part, ..row }) };
-    }
-}
-
 /// Copies a row, unit by unit.
 ///
 /// # Safety
 /// 1.
 pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
+    let Row { source, source_step, target, target_step, count, unit } = row;
+    let axis = Axis { extent: count, from: source_step, to: target_step };
     // SAFETY: the caller's promise.
-    unsafe {
-        match row.unit {
-            1 => elements::<u8>(row),
-            2 => elements::<u16>(row),
-            4 => elements::<u32>(row),
-            8 => elements::<u64>(row),
-            16 => elements::<u128>(row),
-            3 => ends::<2>(row),
-            5..=7 => ends::<4>(row),
-            9..=15 => ends::<8>(row),
-            17..=32 => ends::<16>(row),
-            33..=64 => ends::<32>(row),
-            65..=128 => ends::<64>(row),
-            _ => runs(kernels, row),
+    unsafe { Block { source, target, unit, axes: [Axis::ONE, Axis::ONE, axis] }.copy(kernels) };
+}
+
+/// One axis of a copy: how many steps, and how far each goes in the source and the target.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Axis {
+    pub extent: usize,
+    pub from: isize,
+    pub to: isize,
+}
+
+impl Axis {
+    pub(crate) const ONE: Self = Self { extent: 1, from: 0, to: 0 };
+
+    /// Goes over its steps.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // with loops of their own
+    fn each(self, mut source: *const u8, mut target: *mut u8, step: impl Fn(*const u8, *mut u8)) {
+        for _ in 0..self.extent {
+            step(source, target);
+            source = source.wrapping_offset(self.from);
+            target = target.wrapping_offset(self.to);
         }
     }
 }
 
-/// Units that a register holds.
-///
-/// # Safety
-/// As [`copy`]; `row.unit` must be the size of `T`.
-unsafe fn elements<T: Copy>(row: Row) {
-    debug_assert_eq!(row.unit, size_of::<T>());
-    let (mut source, mut target) = (row.source, row.target);
-    for _ in 0..row.count {
+/// Units of so many bytes, and axes over them, outermost first.
+pub(crate) struct Block {
+    pub source: *const u8,
+    pub target: *mut u8,
+    pub unit: usize,
+    pub axes: [Axis; 3],
+}
+
+impl Block {
+    /// Copies unit by unit.
+    ///
+    /// # Safety
+    /// 1.
+    pub(crate) unsafe fn copy(&self, kernels: &Kernels) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.unit {
+                1 => self.elements::<u8>(),
+                2 => self.elements::<u16>(),
+                4 => self.elements::<u32>(),
+                8 => self.elements::<u64>(),
+                16 => self.elements::<u128>(),
+                3 => self.ends::<2>(),
+                5..=7 => self.ends::<4>(),
+                9..=15 => self.ends::<8>(),
+                17..=32 => self.ends::<16>(),
+                33..=64 => self.ends::<32>(),
+                65..=128 => self.ends::<64>(),
+                _ => self.each(|source, target| (kernels.copy)(source, target, self.unit)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn each(&self, unit: impl Fn(*const u8, *mut u8)) {
+        let [outer, middle, inner] = self.axes;
+        let inner = |source, target| inner.each(source, target, &unit);
+        outer.each(self.source, self.target, |source, target| middle.each(source, target, inner));
+    }
+
+    /// Units that a register holds: `T`'s size.
+    ///
+    /// # Safety
+    /// 1.
+    unsafe fn elements<T: Copy>(&self) {
+        debug_assert_eq!(self.unit, size_of::<T>());
+        let [outer, middle, inner] = self.axes;
         // SAFETY: the caller's promise; no alignment is assumed.
         unsafe {
-            let element = source.cast::<MaybeUninit<T>>().read_unaligned();
-            target.cast::<MaybeUninit<T>>().write_unaligned(element);
+            if inner.from == 0 && inner.to == super::signed(size_of::<T>()) {
+                let fill = |source: *const u8, target: *mut u8| {
+                    let element = source.cast::<MaybeUninit<T>>().read_unaligned();
+                    for at in 0..inner.extent {
+                        target.cast::<MaybeUninit<T>>().wrapping_add(at).write_unaligned(element);
+                    }
+                };
+                return outer.each(self.source, self.target, |source, target| {
+                    middle.each(source, target, fill)
+                });
+            }
+            self.each(|source, target| {
+                let element = source.cast::<MaybeUninit<T>>().read_unaligned();
+                target.cast::<MaybeUninit<T>>().write_unaligned(element);
+            });
         }
-        source = source.wrapping_offset(row.source_step);
-        target = target.wrapping_offset(row.target_step);
     }
-}
 
-/// Units of `N` to `2 * N` bytes.
-///
-/// # Safety
-/// As [`copy`].
-unsafe fn ends<const N: usize>(row: Row) {
-    let (mut source, mut target) = (row.source, row.target);
-    for _ in 0..row.count {
+    /// Units of `N` to `2 * N` bytes.
+    ///
+    /// # Safety
+    /// 1.
+    unsafe fn ends<const N: usize>(&self) {
         // SAFETY: the caller's promise.
-        unsafe { generic::ends::<N>(source, target, row.unit) };
-        source = source.wrapping_offset(row.source_step);
-        target = target.wrapping_offset(row.target_step);
-    }
-}
-
-/// Units of any size.
-///
-/// # Safety
-/// As [`copy`].
-unsafe fn runs(kernels: &Kernels, row: Row) {
-    let (mut source, mut target) = (row.source, row.target);
-    for _ in 0..row.count {
-        // SAFETY: the caller's promise.
-        unsafe { (kernels.copy)(source, target, row.unit) };
-        source = source.wrapping_offset(row.source_step);
-        target = target.wrapping_offset(row.target_step);
+        self.each(|source, target| unsafe { generic::ends::<N>(source, target, self.unit) });
     }
 }

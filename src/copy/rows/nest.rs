@@ -51,6 +51,7 @@ impl<'a> Nest<'a> {
         let axes = [Axis::default(); MOST_AXES];
         let mut nest = Self { transfer, block, apart: 0, blocks: 1, axes, rank: 0 };
         if transfer.is_packed() && transfer.output_strides.are_packed() {
+            nest.fold();
             return Some(nest);
         }
         let geometry = &transfer.geometry;
@@ -76,11 +77,24 @@ impl<'a> Nest<'a> {
                 nest.push(Axis { extent: usize_of(extent), from, innermost: axis })?;
             }
         }
+        nest.fold();
         let bytes = nest.block.width * nest.block.count;
         if nest.rank > 0 && div_rem(bytes, transfer.parts.count()).0 < LEAST_PAST {
             nest.block.tuning = tuning.through_caches();
         }
         (nest.rank == 0 || bytes >= LEAST_BLOCK).then_some(nest)
+    }
+
+    /// Makes rows of one piece that takes all of them, where one goes on behind the other, one row.
+    fn fold(&mut self) {
+        let mut parts = self.transfer.parts.iter();
+        let is_all = |part: Part| part.len == self.transfer.geometry.extent;
+        let is_one = parts.next().is_some_and(is_all) && parts.next().is_none();
+        let Rows { count, row, width, step, .. } = &mut self.block;
+        if is_one && row == width && self.apart == 0 {
+            (*step, *width) = (*step * *count, *width * *count);
+            (*row, *count) = (*width, 1);
+        }
     }
 
     fn size(&self) -> usize {
