@@ -116,9 +116,9 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     unsafe fn deinterleave(&self, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
         self.each_run::<MAX_DEINTERLEAVED>(|first, targets| {
-            let source = self.source.wrapping_add(first * unit);
+            let mut all = Some((self.source.wrapping_add(first * unit), rows));
             // SAFETY: the caller's promise.
-            unsafe { Rows::deinterleave_columns(source, step, rows, unit, targets, tuning) };
+            unsafe { Rows::deinterleave_columns(step, unit, targets, tuning, &mut || all.take()) };
         });
     }
 

@@ -57,7 +57,7 @@ impl Turned {
                     for column in columns.clone() {
                         let own = bytes.add((column - at) / F * ROWS);
                         let ahead = ((column - self.first) * self.rows + row) / F;
-                        take(own, column % F, self.target.wrapping_add(ahead), rows / F);
+                        take(own, column % F * (8 / F), self.target.wrapping_add(ahead), rows / F);
                     }
                 }
             }
