@@ -5,7 +5,7 @@ use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{Again, Row, Rows};
+use super::kernel::strided::{self, Again, Row, Rows};
 use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
@@ -87,7 +87,6 @@ impl Region<'_> {
         let mut planes = Odometer::new(outer, count, column);
         let column = column.and_then(|at| Some((at, outer.get(at)?)));
         let column = column.map(|(at, axis)| Axis { extent: extent_at(at, axis), ..*axis });
-        let rows = Rows::scattered(tuning.kernels);
         loop {
             let source = source.wrapping_offset(planes.from);
             let target = target.wrapping_offset(planes.to);
@@ -95,7 +94,7 @@ impl Region<'_> {
             unsafe {
                 match column {
                     Some(column) => Plane::new(source, target, unit, row, column).copy(tuning),
-                    None => copy_row(&rows, source, target, unit, row, tuning),
+                    None => copy_row(None, source, target, unit, row, tuning),
                 }
             }
             if !planes.advance() {
@@ -141,7 +140,7 @@ impl Region<'_> {
                 if rows.are_picked() {
                     rows.copy_all(row.of(source, target, units.len()), again, None);
                 } else {
-                    copy_row(&rows, source, target, units.len(), row, tuning);
+                    copy_row(Some(&rows), source, target, units.len(), row, tuning);
                 }
             }
             if !places.advance() {
@@ -169,13 +168,13 @@ pub(super) fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
     step.wrapping_mul(signed(div_ceil(least, step.unsigned_abs())))
 }
 
-/// Copies `row.extent` units.
+/// Copies `row.extent` units, by loops for rows that become runs if there are such.
 ///
 /// # Safety
 /// They must be readable and writable.
 #[inline(never)]
 unsafe fn copy_row(
-    rows: &Rows,
+    rows: Option<&Rows>,
     source: *const u8,
     target: *mut u8,
     unit: usize,
@@ -205,7 +204,13 @@ unsafe fn copy_row(
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { rows.copy(row.of(source, target, unit)) };
+    unsafe {
+        let units = row.of(source, target, unit);
+        match rows {
+            Some(rows) => rows.copy(units),
+            None => strided::copy(tuning.kernels, units),
+        }
+    }
 }
 
 /// A row of contiguous units in the output by a column of contiguous units in the input.
@@ -356,6 +361,7 @@ impl Plane {
     ///
     /// # Safety
     /// As [`Plane::copy`].
+    #[inline(never)] // which takes some of the stack
     unsafe fn gather_columns(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column } = self;
         let units = Units::whole(unit, row.from);
@@ -367,7 +373,14 @@ impl Plane {
             for _ in 0..column.extent {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    copy_row(&rows, source, target, unit, Axis { extent: count, ..row }, tuning);
+                    copy_row(
+                        Some(&rows),
+                        source,
+                        target,
+                        unit,
+                        Axis { extent: count, ..row },
+                        tuning,
+                    );
                 };
                 source = source.wrapping_add(unit);
                 target = target.wrapping_offset(column.to);
@@ -381,7 +394,6 @@ impl Plane {
     /// As [`Plane::copy`].
     unsafe fn scatter_rows(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column } = self;
-        let rows = Rows::scattered(tuning.kernels);
         for first in (0..column.extent).step_by(BLOCK) {
             let count = BLOCK.min(column.extent - first);
             let mut source = source.wrapping_add(first * unit);
@@ -389,7 +401,7 @@ impl Plane {
             for _ in 0..row.extent {
                 let units = Axis { extent: count, ..column };
                 // SAFETY: the caller's promise.
-                unsafe { copy_row(&rows, source, target, unit, units, tuning) };
+                unsafe { copy_row(None, source, target, unit, units, tuning) };
                 source = source.wrapping_offset(row.from);
                 target = target.wrapping_add(unit);
             }

@@ -65,11 +65,6 @@ impl Rows {
         Self { kernels, units, pick, past, ahead }
     }
 
-    /// Rows of units that stay apart.
-    pub(crate) fn scattered(kernels: &'static Kernels) -> Self {
-        Self { kernels, units: Units::whole(0, 0), pick: None, past: None, ahead: 0 }
-    }
-
     /// Whether they are picked, many units at a time.
     pub(crate) fn are_picked(&self) -> bool {
         self.pick.is_some()
