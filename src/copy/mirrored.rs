@@ -94,7 +94,8 @@ mod tests {
                     let first = input.as_ptr().wrapping_add(pixel - inner).cast();
                     let all = transfer(DType::Uint16, &shape, 1, first, &parts);
                     let backwards = Transfer { strides: Some(&strides), ..all };
-                    assert!(Mirrored::NONE.mirror(&backwards).is_some());
+                    let mut mirrored = Mirrored::NONE;
+                    assert!(mirrored.mirror(&backwards).is_some());
                     // SAFETY: the input and the outputs are as large as their shapes.
                     unsafe { run(&backwards, channels, None, &mut Report::default()) }.unwrap();
                     for (at, output) in

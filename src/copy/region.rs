@@ -5,7 +5,7 @@ use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{self, Again, Row, Rows};
+use super::kernel::strided::{self, Again, Row, Rows, Slot};
 use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
@@ -123,7 +123,9 @@ impl Region<'_> {
             }
         }
         let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
-        let rows = Rows::runs(tuning.kernels, tuning.scattered, units, row.extent, ahead);
+        let mut slot = Slot::uninit();
+        let rows =
+            Rows::runs(&mut slot, tuning.kernels, tuning.scattered, units, row.extent, ahead);
         let mut again = Axis { extent: 1, ..Axis::default() };
         if let Some((next, others)) = outer.split_last().filter(|_| rows.are_picked()) {
             let extent = if others.is_empty() { count } else { next.extent };
@@ -174,7 +176,7 @@ pub(super) fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
 /// They must be readable and writable.
 #[inline(never)]
 unsafe fn copy_row(
-    rows: Option<&Rows>,
+    rows: Option<&Rows<'_>>,
     source: *const u8,
     target: *mut u8,
     unit: usize,
@@ -365,7 +367,8 @@ impl Plane {
     unsafe fn gather_columns(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column } = self;
         let units = Units::whole(unit, row.from);
-        let rows = Rows::runs(tuning.kernels, None, units, row.extent.min(BLOCK), 0);
+        let mut slot = Slot::uninit();
+        let rows = Rows::runs(&mut slot, tuning.kernels, None, units, row.extent.min(BLOCK), 0);
         for first in (0..row.extent).step_by(BLOCK) {
             let count = BLOCK.min(row.extent - first);
             let mut source = source.wrapping_offset(row.from.wrapping_mul(signed(first)));
@@ -477,7 +480,7 @@ impl<'a> Odometer<'a> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{signed, Row, Rows, Tuning, Units};
+    use super::{signed, Row, Rows, Slot, Tuning, Units};
 
     const ROOM: usize = 64 << 10;
     const MOST: usize = 200;
@@ -529,7 +532,8 @@ mod tests {
             let copied = unsafe {
                 neighbour.write(0xEE);
                 begin.write_bytes(0xEE, bytes);
-                Rows::runs(tuning.kernels, tuning.non_temporal, units, count, 100).copy(row);
+                let past = tuning.non_temporal;
+                Rows::runs(&mut Slot::uninit(), tuning.kernels, past, units, count, 100).copy(row);
                 if let Some(past) = tuning.non_temporal {
                     (past.fence)();
                 }

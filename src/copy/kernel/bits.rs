@@ -112,7 +112,7 @@ impl Packed {
     /// # Safety
     /// As [`pack`]; what lies between the runs must be readable. There must be whole bytes, and the
     /// elements be those of the runs.
-    pub(crate) unsafe fn push_picked(&mut self, elements: &Elements, runs: &mut Runs) {
+    pub(crate) unsafe fn push_picked(&mut self, elements: &Elements<'_>, runs: &mut Runs) {
         let source = byte(runs.source, runs.begin);
         // SAFETY: the caller's promise.
         let picked = unsafe { elements.copy(source, self.target, runs.count as usize) } as i64;
