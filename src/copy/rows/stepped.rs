@@ -56,7 +56,7 @@ impl Nest<'_> {
         // The caches have the row for the next piece as well as for this one.
         let few = div_rem(BLOCK, row.unsigned_abs()).0.max(1);
         let few = if tuning.scattered.is_some() { few } else { usize::MAX };
-        let mut scratch = Scratch::<{ 8 << 10 }>::NEW;
+        let mut scratch = Scratch::<{ 4 << 10 }>::NEW;
         let none = [null_mut(); MOST_PIECES];
         let pieces = parts.count().min(MOST_PIECES);
         let mut lines = scratch.share::<MOST_PIECES>(none.get(..pieces).unwrap_or_default());
