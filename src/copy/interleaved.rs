@@ -14,7 +14,7 @@ const SCRATCH: usize = 2048;
 /// Outputs of fewer lines than this are not worth going past the caches for.
 const MIN_STREAMED: usize = 64;
 
-impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
+impl Columns<'_> {
     /// Whether the rows are so few, and long enough, to be interleaved.
     pub(super) fn are_interleaved(&self, tuning: Tuning) -> bool {
         let &Self { rows, unit, count, .. } = self;
@@ -31,10 +31,10 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     pub(super) unsafe fn interleave(&self, tuning: Tuning) {
         let &Self { source, step, rows, unit, .. } = self;
         let mut column = 0;
-        self.targets.clone().for_each(|Targets { first, apart, count }| {
+        (self.targets)(&mut |Targets { first, apart, count }| {
             let source = source.wrapping_add(column * unit);
             column += count;
-            let Some(target) = first else { return };
+            let Some(target) = first else { return true };
             let streams = Interleave { source, apart: step, len: rows, unit, count, target };
             // SAFETY: the caller's promise.
             unsafe {
@@ -46,6 +46,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                     into_wider_rows(streams, apart, tuning);
                 }
             }
+            true
         });
     }
 }

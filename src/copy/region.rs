@@ -12,7 +12,6 @@ use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use super::{signed, wrapped};
 use crate::math::{self, div_ceil, div_rem};
-use core::iter::once;
 
 /// One axis of a copy: how many steps, and how far each goes in the input and the output.
 #[derive(Debug, Clone, Copy, Default)]
@@ -250,17 +249,15 @@ impl Plane {
     unsafe fn copy(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column } = self;
         let shorter = row.extent.min(column.extent);
+        let count = column.extent;
+        let targets = Targets { first: Some(target), apart: wrapped(column.to), count }.only();
         let columns = Columns {
             source,
             step: wrapped(row.from),
             rows: row.extent,
             unit,
-            count: column.extent,
-            targets: once(Targets {
-                first: Some(target),
-                apart: wrapped(column.to),
-                count: column.extent,
-            }),
+            count,
+            targets: &targets,
         };
         // SAFETY: the caller's promise.
         unsafe {

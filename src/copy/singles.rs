@@ -9,7 +9,6 @@ use super::tuning::Tuning;
 use super::usize_of;
 use crate::math::{div_rem, parts};
 use crate::parts::Transfer;
-use core::iter::once;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 
@@ -78,7 +77,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, rows: Range<u
     } else {
         for rows in some {
             let source = source.wrapping_add(rows.start * row);
-            let targets = once(Targets { first: Some(bytes), apart, count: row });
+            let targets = &Targets { first: Some(bytes), apart, count: row }.only();
             let columns =
                 Columns { source, step: row, rows: rows.len(), unit: 1, count: row, targets };
             // SAFETY: as above.

@@ -192,7 +192,7 @@ impl Nest<'_> {
         let mut block = self.block;
         while let Some(rows) = blocks.next(&mut block) {
             let targets = Targets::of(
-                parts.iter(),
+                parts,
                 |part| Targets {
                     first: Some(blocks.target(&block.run(&part)).wrapping_add(rows.start * unit)),
                     apart: 0,
@@ -206,7 +206,7 @@ impl Nest<'_> {
                 rows: rows.len(),
                 unit,
                 count,
-                targets,
+                targets: &targets,
             };
             // SAFETY: the caller's promise.
             unsafe { columns.copy(block.tuning) };
