@@ -137,9 +137,8 @@ impl<'a> Lengths<'a> {
             && self.data.cast::<i64>().is_aligned()
             && !self.data.is_null();
         // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
-        is_slice.then(|| unsafe {
-            core::slice::from_raw_parts(self.data.cast(), usize_of(self.len))
-        })
+        is_slice
+            .then(|| unsafe { core::slice::from_raw_parts(self.data.cast(), usize_of(self.len)) })
     }
 
     /// Entry `index` as a number. `index` is below the length, and the values are known.

@@ -8,8 +8,7 @@ use super::rows::Rows;
 use super::tuning::Tuning;
 use super::usize_of;
 use crate::math::{self, div_rem};
-use crate::parts::Part;
-use core::iter::once;
+use crate::parts::{Part, Parts};
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -22,34 +21,48 @@ pub(super) struct Targets {
     pub count: usize,
 }
 
+/// Gives targets, one behind the other, until it is told that no more are wanted.
+pub(super) type EachTargets<'a> = dyn Fn(&mut dyn FnMut(Targets) -> bool) + 'a;
+
 impl Targets {
+    /// Nothing but these.
+    pub(super) fn only(self) -> impl Fn(&mut dyn FnMut(Self) -> bool) {
+        move |visit| {
+            visit(self);
+        }
+    }
+
     /// Of pieces in order, with what none of them wants between.
     pub(super) fn of<'a>(
-        parts: impl Iterator<Item = Part> + Clone + 'a,
-        of_part: impl Fn(Part) -> Self + Clone + 'a,
+        parts: &'a Parts<'a>,
+        of_part: impl Fn(Part) -> Self + 'a,
         steps_a_column: i64,
-    ) -> impl Iterator<Item = Self> + Clone + 'a {
-        let mut next = 0;
-        parts.flat_map(move |part| {
-            let gap = part.offset - next;
-            next = part.offset + part.len;
-            // Divisions take their time.
-            let count = if gap > 0 { gap.checked_div(steps_a_column).unwrap_or(0) } else { 0 };
-            let gap = (gap > 0).then_some(Self { first: None, apart: 0, count: usize_of(count) });
-            gap.into_iter().chain(Some(of_part(part)))
-        })
+    ) -> impl Fn(&mut dyn FnMut(Self) -> bool) + 'a {
+        move |visit| {
+            let mut next = 0;
+            for part in parts.iter() {
+                let gap = part.offset - next;
+                next = part.offset + part.len;
+                // Divisions take their time.
+                let count = if gap > 0 { gap.checked_div(steps_a_column).unwrap_or(0) } else { 0 };
+                let nothing = Self { first: None, apart: 0, count: usize_of(count) };
+                if (gap > 0 && !visit(nothing)) || !visit(of_part(part)) {
+                    return;
+                }
+            }
+        }
     }
 }
 
 /// `rows` rows, `step` bytes apart (backwards: wrapped), of `count` contiguous units of `unit`
 /// bytes. Unit `i` of every row goes to the `i`-th of the targets, one behind the other.
-pub(super) struct Columns<T> {
+pub(super) struct Columns<'a> {
     pub source: *const u8,
     pub step: usize,
     pub rows: usize,
     pub unit: usize,
     pub count: usize,
-    pub targets: T,
+    pub targets: &'a EachTargets<'a>,
 }
 
 /// The most targets of a transpose at a time.
@@ -73,14 +86,12 @@ const MIN_DEINTERLEAVED: usize = 64;
 /// of it. So near the next row, those are on a page of ours.
 const MAX_STEP: usize = 256;
 
-impl Columns<()> {
+impl Columns<'_> {
     /// Whether there are loops for units of so many bytes.
     pub(super) fn turns(unit: usize) -> bool {
         Kernels::transposes(unit)
     }
-}
 
-impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// Whether they are so few, and close enough, to be deinterleaved.
     pub(super) fn are_deinterleaved(&self) -> bool {
         self.count <= MAX_DEINTERLEAVED && (1..=MAX_STEP).contains(&self.step) && self.rows >= LINE
@@ -117,9 +128,9 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     unsafe fn deinterleave(&self, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
         self.each_run::<MAX_DEINTERLEAVED>(|first, targets| {
-            let source = self.source.wrapping_add(first * unit);
+            let mut all = Some((self.source.wrapping_add(first * unit), rows));
             // SAFETY: the caller's promise.
-            unsafe { Rows::deinterleave_columns(source, step, rows, unit, targets, tuning) };
+            unsafe { Rows::deinterleave_columns(step, unit, targets, tuning, &mut || all.take()) };
         });
     }
 
@@ -133,7 +144,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
         unsafe {
             match self.all_apart() {
                 Some(targets) => {
-                    let targets = once(targets);
+                    let targets = &targets.only();
                     Columns { source, step, rows, unit, count, targets }.transpose_parts(tuning);
                 }
                 None => self.transpose_parts(tuning),
@@ -177,15 +188,16 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
 
     /// Whether the targets' lines meet in a few sets of the caches.
     fn conflicts(&self) -> bool {
-        let mut firsts = self
-            .targets
-            .clone()
-            .filter_map(|Targets { first, apart, count }| Some((first? as usize, apart, count)));
-        let pitch = match firsts.next() {
-            Some((first, _, 1)) => firsts.next().map_or(0, |(next, ..)| next.wrapping_sub(first)),
-            Some((_, apart, _)) => apart,
-            None => 0,
-        };
+        let (mut before, mut pitch) = (None, 0);
+        (self.targets)(&mut |Targets { first, apart, count }| {
+            let Some(first) = first.map(|first| first as usize) else { return true };
+            pitch = match before {
+                Some(before) => first.wrapping_sub(before),
+                None if count > 1 => apart,
+                None => 0,
+            };
+            before.replace(first).is_none() && count == 1
+        });
         pitch.is_multiple_of(CONFLICT)
     }
 
@@ -249,8 +261,8 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// All columns' targets, if they are equally far from one another.
     fn all_apart(&self) -> Option<Targets> {
         let mut so_far: Option<Targets> = None;
-        // Quicker than a loop, as in `each_run`.
-        let is_next = |Targets { first, apart: further, count }: Targets| {
+        let mut are_apart = true;
+        let mut is_next = |Targets { first, apart: further, count }: Targets| {
             let Some(begin) = first else { return false };
             let Some(Targets { first: Some(first), apart, count: before }) = &mut so_far else {
                 so_far = Some(Targets { first, apart: further, count });
@@ -263,20 +275,26 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
             *before += count;
             begin == next && (count == 1 || further == *apart)
         };
-        self.targets.clone().all(is_next).then_some(so_far?)
+        (self.targets)(&mut |targets| {
+            are_apart = is_next(targets);
+            are_apart
+        });
+        so_far.filter(|_| are_apart)
     }
 
     /// The first row whose units begin a line of their targets, if it is the same for all.
     fn rows_to_line(&self) -> Option<usize> {
-        let mut all = None;
-        for Targets { first, apart, count } in self.targets.clone() {
-            let Some(first) = first else { continue };
+        let (mut all, mut are_alike) = (None, true);
+        (self.targets)(&mut |Targets { first, apart, count }| {
+            let Some(first) = first else { return true };
             let missing = (first as usize).wrapping_neg() % LINE;
             let is_same = all.is_none_or(|other| other == missing);
-            if !is_same || (count > 1 && !apart.is_multiple_of(LINE)) {
-                return None;
-            }
+            are_alike = is_same && (count <= 1 || apart.is_multiple_of(LINE));
             all = Some(missing);
+            are_alike
+        });
+        if !are_alike {
+            return None;
         }
         let (rows, rest) = div_rem(all?, self.unit);
         (rest == 0).then_some(rows)
@@ -290,12 +308,11 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
             None | Some([]) => {}
             Some(targets) => visit(end - len, targets),
         };
-        // Quicker than a loop: it is a loop in a loop.
-        self.targets.clone().for_each(|Targets { first, apart, count }| {
+        (self.targets)(&mut |Targets { first, apart, count }| {
             let Some(mut target) = first else {
                 visit(&mut run, column, len);
                 (column, len) = (column + count, 0);
-                return;
+                return true;
             };
             let end = column + count;
             while column < end {
@@ -310,6 +327,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                     len = 0;
                 }
             }
+            true
         });
         visit(&mut run, column, len);
     }
@@ -318,7 +336,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{once, Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST};
+    use super::{Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST};
     use crate::copy::kernel::interleave::MAX_INTERLEAVED;
 
     const BYTES: usize = 1 << 20;
@@ -361,7 +379,7 @@ mod tests {
             rows,
             unit,
             count: columns,
-            targets: once(Targets { first: Some(out), apart, count: columns }),
+            targets: &Targets { first: Some(out), apart, count: columns }.only(),
         };
         for tuning in Tuning::all() {
             // SAFETY: source and target have that many rows.

@@ -18,7 +18,7 @@ const LONGEST_WIDE: usize = 2;
 /// Outputs of fewer lines than this are not worth going past the caches for.
 const MIN_STREAMED: usize = 64;
 
-impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
+impl Columns<'_> {
     /// Whether the rows are so few, and long enough, to be interleaved.
     pub(super) fn are_interleaved(&self, tuning: Tuning) -> bool {
         let &Self { rows, unit, count, .. } = self;
@@ -32,9 +32,12 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     /// Whether rows become rows without others beside them, and so many that shuffles alone do it.
     fn are_woven(&self) -> bool {
         let &Self { rows, unit, .. } = self;
-        let mut targets = self.targets.clone();
-        (matches!(rows, 9 | 12) || group(rows) == rows)
-            && targets.all(|Targets { first, apart, .. }| first.is_none() || apart == rows * unit)
+        let mut are_beside = true;
+        (self.targets)(&mut |Targets { first, apart, .. }| {
+            are_beside = first.is_none() || apart == rows * unit;
+            are_beside
+        });
+        are_beside && (matches!(rows, 9 | 12) || group(rows) == rows)
     }
 
     /// Interleaves the rows, past the caches or not.
@@ -44,10 +47,10 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     pub(super) unsafe fn interleave(&self, tuning: Tuning) {
         let &Self { source, step, rows, unit, .. } = self;
         let mut column = 0;
-        self.targets.clone().for_each(|Targets { first, apart, count }| {
+        (self.targets)(&mut |Targets { first, apart, count }| {
             let source = source.wrapping_add(column * unit);
             column += count;
-            let Some(target) = first else { return };
+            let Some(target) = first else { return true };
             let streams = Interleave { source, apart: step, len: rows, unit, count, target };
             // SAFETY: the caller's promise.
             unsafe {
@@ -59,6 +62,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                     in_groups(streams, apart, tuning);
                 }
             }
+            true
         });
     }
 }

@@ -103,7 +103,7 @@ impl<'a> Matrices<'a> {
         let column = self.rows * self.unit;
         let (outer, inner) = div_rem(matrix, self.inner);
         let targets = Targets::of(
-            self.transfer.parts.iter(),
+            &self.transfer.parts,
             |part| {
                 let count = usize_of(part.len);
                 let ahead = (outer * count * self.inner + inner) * column + rows.start * self.unit;
@@ -119,7 +119,7 @@ impl<'a> Matrices<'a> {
             rows: rows.len(),
             unit: self.unit,
             count: usize_of(self.transfer.geometry.extent),
-            targets,
+            targets: &targets,
         };
         // SAFETY: the caller's promise.
         unsafe { columns.copy(self.tuning) };

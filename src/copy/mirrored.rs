@@ -17,8 +17,16 @@ pub(super) struct Mirrored {
 }
 
 impl Mirrored {
-    /// Of a checked transfer, if its pieces have a step each, which lie backwards.
-    pub(super) fn new(transfer: &Transfer<'_>) -> Option<Self> {
+    pub(super) const NONE: Self = Self {
+        source: core::ptr::null(),
+        strides: [0; MAX_RANK],
+        parts: [Part { index: 0, offset: 0, len: 0, target: null_mut() }; MOST],
+        count: 0,
+    };
+
+    /// Makes it that of a checked transfer, if its pieces have a step each, which lie backwards: in place,
+    /// for it takes some of the stack.
+    pub(super) fn mirror(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let Transfer { geometry, strides, .. } = transfer;
         let stride = strides.and_then(|strides| strides.get(geometry.axis)).copied()?;
         let count = transfer.parts.count();
@@ -27,27 +35,21 @@ impl Mirrored {
         }
         let last = geometry.extent - 1;
         let ahead = stride.checked_mul(last)?.checked_mul(i64::from(geometry.dtype.bits() / 8))?;
-        let none = Part { index: 0, offset: 0, len: 0, target: null_mut() };
-        let mut mirrored = Self {
-            source: transfer.source.wrapping_offset(isize::try_from(ahead).ok()?),
-            strides: [0; MAX_RANK],
-            parts: [none; MOST],
-            count: 0,
-        };
-        for (slot, stride) in mirrored.strides.iter_mut().zip(strides.unwrap_or_default()) {
+        self.source = transfer.source.wrapping_offset(isize::try_from(ahead).ok()?);
+        for (slot, stride) in self.strides.iter_mut().zip(strides.unwrap_or_default()) {
             *slot = *stride;
         }
-        *mirrored.strides.get_mut(geometry.axis)? = stride.wrapping_neg();
+        *self.strides.get_mut(geometry.axis)? = stride.wrapping_neg();
         // The last one comes first.
         for part in transfer.parts.iter() {
             if part.len != 1 {
                 return None;
             }
-            let at = MOST - 1 - mirrored.count;
-            *mirrored.parts.get_mut(at)? = Part { offset: last - part.offset, ..part };
-            mirrored.count += 1;
+            let at = MOST - 1 - self.count;
+            *self.parts.get_mut(at)? = Part { offset: last - part.offset, ..part };
+            self.count += 1;
         }
-        Some(mirrored)
+        Some(())
     }
 
     /// The same transfer.
@@ -92,7 +94,8 @@ mod tests {
                     let first = input.as_ptr().wrapping_add(pixel - inner).cast();
                     let all = transfer(DType::Uint16, &shape, 1, first, &parts);
                     let backwards = Transfer { strides: Some(&strides), ..all };
-                    assert!(Mirrored::new(&backwards).is_some());
+                    let mut mirrored = Mirrored::NONE;
+                    assert!(mirrored.mirror(&backwards).is_some());
                     // SAFETY: the input and the outputs are as large as their shapes.
                     unsafe { run(&backwards, channels, None, &mut Report::default()) }.unwrap();
                     for (at, output) in

@@ -42,8 +42,8 @@ mod tuning;
 mod turned;
 
 use kernel::combine::LINE;
-use kernel::CopyBytes;
 use kernel::rules::LOW_THRESHOLDS;
+use kernel::CopyBytes;
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, WALK};
 
@@ -189,23 +189,73 @@ unsafe fn run_joined(
     }
 }
 
-/// Copies where the input or outputs have strides.
+/// Copies where the input or outputs have strides. What takes much of the stack is left before the copy,
+/// unless the copy needs it.
 ///
 /// # Safety
 /// As [`run`].
-#[inline(never)] // which takes some of the stack
 unsafe fn run_strided(
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let mirrored = Mirrored::new(transfer);
-    let mirrored = mirrored.as_ref().map(|mirrored| mirrored.transfer(transfer));
-    let transfer = mirrored.as_ref().unwrap_or(transfer);
-    let mut joined = Joined::NONE;
-    let joined = joined.join(transfer).map(|()| joined.transfer(transfer));
     // SAFETY: the caller's promise.
-    unsafe { run_form(joined.as_ref().unwrap_or(transfer), executor, report) }
+    unsafe {
+        match run_mirrored(transfer, executor, report) {
+            Some(result) => result,
+            None => run_columns(transfer, executor, report),
+        }
+    }
+}
+
+/// Copies pieces that lie backwards.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // which takes some of the stack
+unsafe fn run_mirrored(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Option<Result<(), Fault>> {
+    let mut mirrored = Mirrored::NONE;
+    mirrored.mirror(transfer)?;
+    // SAFETY: the caller's promise.
+    Some(unsafe { run_columns(&mirrored.transfer(transfer), executor, report) })
+}
+
+/// Copies pieces that may be neighbours.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn run_columns(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match run_neighbours(transfer, executor, report) {
+            Some(result) => result,
+            None => run_form(transfer, executor, report),
+        }
+    }
+}
+
+/// Copies pieces that are neighbours, and columns of one matrix.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // as above
+unsafe fn run_neighbours(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Option<Result<(), Fault>> {
+    let mut joined = Joined::NONE;
+    joined.join(transfer)?;
+    // SAFETY: the caller's promise.
+    Some(unsafe { run_form(&joined.transfer(transfer), executor, report) })
 }
 
 /// Copies in the form that suits the layouts, on threads where there are any.
@@ -217,71 +267,118 @@ unsafe fn run_form(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let &Transfer { bytes, ref parts, .. } = transfer;
+    let bytes = transfer.bytes;
     if bytes == 0 {
         return Ok(());
     }
     let tuning = Tuning::new(bytes, bytes_read(transfer), executor);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(result) = run_rows(transfer, tuning, executor, report) {
+            return result;
+        }
+        if let Some(result) = run_matrices(transfer, tuning, executor, report) {
+            return result;
+        }
+        run_pieces(transfer, tuning, executor, report)
+    }
+}
+
+/// Copies rows that are contiguous from the split axis inward.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // which takes some of the stack
+unsafe fn run_rows(
+    transfer: &Transfer<'_>,
+    tuning: Tuning,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Option<Result<(), Fault>> {
+    let &Transfer { bytes, ref parts, .. } = transfer;
+    let is_packed = transfer.is_packed() && transfer.output_strides.are_packed();
     let sub_byte = transfer.geometry.dtype.is_sub_byte();
-    let pieces = parts.count();
-    let outputs_packed = transfer.output_strides.are_packed();
-    let nest = if sub_byte
-        && !(outputs_packed && transfer.is_packed() && sub_byte::is_whole_bytes(transfer))
-    {
-        None
-    } else {
-        Nest::new(transfer, tuning)
-    };
-    if nest.is_none() && outputs_packed && !transfer.is_packed() && !sub_byte {
-        if let Some(matrices) = Matrices::new(transfer, tuning) {
-            // SAFETY: the caller's promise; ranges of tasks do not meet.
-            let work = |range| unsafe { matrices.copy(range) };
-            let (units, granule) = (matrices.all_rows(), matrices.granule());
-            let least = usize_of(transfer.geometry.extent).saturating_mul(OF_EACH);
-            return parallel::run(executor, &Work { bytes, units, granule, least }, &work, report);
-        }
+    if sub_byte && !(is_packed && sub_byte::is_whole_bytes(transfer)) {
+        return None;
     }
-    let is_packed = transfer.is_packed() && outputs_packed;
+    let nest = Nest::new(transfer, tuning);
+    let nest = nest.as_ref()?;
+    let rows = nest.all_rows();
     let has_threads = parallel::is_of_use(executor, bytes);
-    let form = match &nest {
-        // Few long rows are cut anywhere.
-        Some(nest) if is_packed || nest.all_rows() >= MANY_ROWS || !has_threads => Form::Rows(nest),
-        _ if sub_byte => {
-            Form::SubByte(if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() })
-        }
-        _ => Form::Strided(tuning),
-    };
-    match form {
-        // Many rows are cut between rows, few long ones anywhere.
-        Form::Rows(nest) if nest.all_rows() >= MANY_ROWS || !is_packed => {
-            // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
-            let work = |range| unsafe { nest.copy_all(parts, range) };
-            let least = pieces.saturating_mul(SET_UP);
-            let work_size = Work { bytes, units: nest.all_rows(), granule: nest.granule(), least };
-            parallel::run(executor, &work_size, &work, report)
-        }
-        Form::Rows(nest) if nest.all_rows() >= ROW_MAJOR && nest.is_row_major() && !has_threads => {
-            // SAFETY: the caller's promise.
-            unsafe { nest.copy_all(parts, 0..nest.all_rows()) };
-            Ok(())
-        }
-        form => {
-            let job = Job { transfer, form };
-            let least = pieces.saturating_mul(WALK);
-            if let (Form::SubByte(_), Some(block)) = (&job.form, sub_byte::block_of_rows(transfer))
-            {
-                // SAFETY: as above.
-                let work = |rows| unsafe { job.run_rows(rows, block) };
-                let units = usize_of(transfer.geometry.outer);
-                let work_size = Work { bytes, units, granule: sub_byte::GRANULE, least };
-                return parallel::run(executor, &work_size, &work, report);
-            }
-            // SAFETY: as above.
-            let work = |range| unsafe { job.run(range) };
-            let work_size = Work { bytes, units: bytes, granule: LINE, least };
-            parallel::run(executor, &work_size, &work, report)
-        }
+    // Few long rows are cut anywhere.
+    if !is_packed && rows < MANY_ROWS && has_threads {
+        return None;
     }
+    // Many rows are cut between rows, few long ones anywhere.
+    if rows >= MANY_ROWS || !is_packed {
+        // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
+        let work = |range| unsafe { nest.copy_all(parts, range) };
+        let least = parts.count().saturating_mul(SET_UP);
+        let work_size = Work { bytes, units: rows, granule: nest.granule(), least };
+        return Some(parallel::run(executor, &work_size, &work, report));
+    }
+    if rows >= ROW_MAJOR && nest.is_row_major() && !has_threads {
+        // SAFETY: the caller's promise.
+        unsafe { nest.copy_all(parts, 0..rows) };
+        return Some(Ok(()));
+    }
+    let job = Job { transfer, form: Form::Rows(nest) };
+    // SAFETY: as above.
+    Some(unsafe { job.run_all(executor, report) })
+}
+
+/// Copies matrices whose columns are the steps on the split axis.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // as above
+unsafe fn run_matrices(
+    transfer: &Transfer<'_>,
+    tuning: Tuning,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Option<Result<(), Fault>> {
+    let are_some = transfer.output_strides.are_packed()
+        && !transfer.is_packed()
+        && !transfer.geometry.dtype.is_sub_byte();
+    let matrices = if are_some { Matrices::new(transfer, tuning) } else { None };
+    let matrices = matrices.as_ref()?;
+    // SAFETY: the caller's promise; ranges of tasks do not meet.
+    let work = |range| unsafe { matrices.copy(range) };
+    let (units, granule) = (matrices.all_rows(), matrices.granule());
+    let least = usize_of(transfer.geometry.extent).saturating_mul(OF_EACH);
+    let work_size = Work { bytes: transfer.bytes, units, granule, least };
+    Some(parallel::run(executor, &work_size, &work, report))
+}
+
+/// Copies pieces each for itself, or some rows of them.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn run_pieces(
+    transfer: &Transfer<'_>,
+    tuning: Tuning,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let bytes = transfer.bytes;
+    if !transfer.geometry.dtype.is_sub_byte() {
+        // SAFETY: the caller's promise.
+        return unsafe { Job { transfer, form: Form::Strided(tuning) }.run_all(executor, report) };
+    }
+    let tuning = if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() };
+    let job = Job { transfer, form: Form::SubByte(tuning) };
+    let Some(block) = sub_byte::block_of_rows(transfer) else {
+        // SAFETY: as above.
+        return unsafe { job.run_all(executor, report) };
+    };
+    let are_singles = singles::are_singles(transfer);
+    // SAFETY: as above; ranges of tasks do not meet.
+    let work = |rows| unsafe { job.run_rows(rows, block, are_singles) };
+    let units = usize_of(transfer.geometry.outer);
+    let least = transfer.parts.count().saturating_mul(WALK);
+    let work_size = Work { bytes, units, granule: sub_byte::GRANULE, least };
+    parallel::run(executor, &work_size, &work, report)
 }
 
 /// Bytes of input: those that are repeated count once, and of elements that are apart lines are read.
@@ -325,6 +422,23 @@ unsafe impl Sync for Transfer<'_> {}
 unsafe impl Sync for Parts<'_> {}
 
 impl Job<'_> {
+    /// Does all of the work.
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn run_all(
+        &self,
+        executor: Option<&dyn Executor>,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        let &Transfer { bytes, ref parts, .. } = self.transfer;
+        // SAFETY: the caller's promise; ranges of tasks do not meet.
+        let work = |range| unsafe { self.run(range) };
+        let least = parts.count().saturating_mul(WALK);
+        let work_size = Work { bytes, units: bytes, granule: LINE, least };
+        parallel::run(executor, &work_size, &work, report)
+    }
+
     /// Does the part of the work that falls in `range`.
     ///
     /// # Safety
@@ -350,11 +464,11 @@ impl Job<'_> {
     ///
     /// # Safety
     /// As [`Job::run`].
-    unsafe fn run_rows(&self, rows: Range<usize>, block: usize) {
+    unsafe fn run_rows(&self, rows: Range<usize>, block: usize, are_singles: bool) {
         let geometry = &self.transfer.geometry;
         let mut first = rows.start;
         if let Form::SubByte(tuning) = self.form {
-            if singles::are_singles(self.transfer) {
+            if are_singles {
                 // SAFETY: the caller's promise.
                 first = unsafe { singles::copy(self.transfer, tuning, rows.clone()) };
             }

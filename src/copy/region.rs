@@ -1,19 +1,18 @@
 //! Some units of a strided piece that make whole axes: planes to transpose where the input and the
 //! output have different innermost axes, rows of units everywhere else.
 
-use super::columns::{Columns, Targets};
+use super::columns::{Columns, EachTargets, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
 pub(super) use super::kernel::strided::Axis;
-use super::kernel::strided::{Again, Block, Row, Rows};
+use super::kernel::strided::{self, Again, Block, Row, Rows, Slot};
 use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use super::{signed, wrapped};
 use crate::math::{self, div_ceil, div_rem};
-use core::iter::{once, Once};
 
 impl Axis {
     /// Whether its steps meet in a few sets of the caches.
@@ -111,7 +110,8 @@ impl Region<'_> {
             Plane { source, target, unit, row, column: next_axis, again: Axis::ONE, has_column };
         plane.turn_forwards();
         let Plane { source, target, .. } = plane;
-        let way = if are_few { Way::Units } else { plane.way(tuning) };
+        let mut slot = Slot::uninit();
+        let way = if are_few { Way::Units } else { plane.way(&mut slot, tuning) };
         let mut planes = Odometer::new(outer, count, next);
         if matches!(way, Way::Units) && row.extent.max(next_axis.extent) <= BLOCK {
             plane.again = planes.take_inner();
@@ -152,7 +152,9 @@ impl Region<'_> {
                 continue;
             }
             let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
-            let rows = Rows::runs(tuning.kernels, tuning.scattered, units, row.extent, ahead);
+            let mut slot = Slot::uninit();
+            let rows =
+                Rows::runs(&mut slot, tuning.kernels, tuning.scattered, units, row.extent, ahead);
             if rows.are_picked() {
                 // SAFETY: the caller's promise.
                 unsafe { self.copy_picked(&rows, &run) };
@@ -189,7 +191,7 @@ impl Region<'_> {
     ///
     /// # Safety
     /// As [`Region::copy`]; a fence must follow.
-    unsafe fn copy_picked(&self, rows: &Rows, run: &Run<'_>) {
+    unsafe fn copy_picked(&self, rows: &Rows<'_>, run: &Run<'_>) {
         let &Run { row, units, outer } = run;
         let mut places = Odometer::new(outer, self.count, None);
         let Axis { extent: count, from, to } = places.take_inner();
@@ -233,14 +235,7 @@ pub(super) fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
 /// # Safety
 /// They must be readable and writable.
 #[inline(never)]
-unsafe fn copy_row(
-    rows: &Rows,
-    source: *const u8,
-    target: *mut u8,
-    unit: usize,
-    row: Axis,
-    tuning: Tuning,
-) {
+unsafe fn copy_row(source: *const u8, target: *mut u8, unit: usize, row: Axis, tuning: Tuning) {
     let Axis { extent: count, from: source_step, to: target_step } = row;
     if unit >= runs::LONG {
         let (mut source, mut target) = (source, target);
@@ -264,7 +259,7 @@ unsafe fn copy_row(
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { rows.copy(row.of(source, target, unit)) };
+    unsafe { strided::copy(tuning.kernels, row.of(source, target, unit)) };
 }
 
 /// A row by a column: of contiguous units in the output, and in the input, or of units anywhere.
@@ -281,13 +276,13 @@ struct Plane {
 }
 
 /// How planes that are alike but for where they are are copied.
-enum Way {
+enum Way<'a> {
     /// Units of many bytes.
     Runs,
     /// Turned through registers.
     Turned,
     /// Some units of each row at a time.
-    Rows(Rows),
+    Rows(Rows<'a>),
     /// All units one by one.
     Units,
 }
@@ -307,14 +302,15 @@ impl Plane {
 
     /// How it is copied.
     #[inline(never)]
-    fn way(&self, tuning: Tuning) -> Way {
+    fn way<'a>(&self, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
         if unit >= LEAST_RUN {
             return Way::Runs;
         }
         if has_column && row.extent * column.extent >= LEAST_UNITS && Columns::turns(unit) {
-            let columns = self.columns();
+            let targets = self.targets();
+            let columns = self.columns(&targets);
             let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
             let both_conflict = row.conflicts() && column.conflicts();
             let is_quicker = unit < LONGEST_TURNED || both_conflict || tuning.scattered.is_some();
@@ -326,7 +322,7 @@ impl Plane {
         let count = row.extent.min(BLOCK);
         let is_long = column.extent <= row.extent && row.extent >= LEAST_PICKED;
         if row.to == signed(unit) && is_long {
-            let rows = Rows::runs(tuning.kernels, None, units, count, 0);
+            let rows = Rows::runs(slot, tuning.kernels, None, units, count, 0);
             if rows.are_picked() {
                 return Way::Rows(rows);
             }
@@ -334,32 +330,27 @@ impl Plane {
         Way::Units
     }
 
-    fn columns(&self) -> Columns<Once<Targets>> {
-        let &Self { source, target, unit, row, column, .. } = self;
-        Columns {
-            source,
-            step: wrapped(row.from),
-            rows: row.extent,
-            unit,
-            count: column.extent,
-            targets: once(Targets {
-                first: Some(target),
-                apart: wrapped(column.to),
-                count: column.extent,
-            }),
-        }
+    fn targets(&self) -> impl Fn(&mut dyn FnMut(Targets) -> bool) + use<> {
+        let &Self { target, column, .. } = self;
+        Targets { first: Some(target), apart: wrapped(column.to), count: column.extent }.only()
+    }
+
+    fn columns<'a>(&self, targets: &'a EachTargets<'a>) -> Columns<'a> {
+        let &Self { source, unit, row, column, .. } = self;
+        let (step, rows, count) = (wrapped(row.from), row.extent, column.extent);
+        Columns { source, step, rows, unit, count, targets }
     }
 
     /// Copies the plane.
     ///
     /// # Safety
     /// The input must be readable and the output writable over it.
-    unsafe fn copy(&self, way: &Way, tuning: Tuning) {
+    unsafe fn copy(&self, way: &Way<'_>, tuning: Tuning) {
         // SAFETY: the caller's promise.
         unsafe {
             match way {
                 Way::Runs => self.copy_runs(tuning),
-                Way::Turned => self.columns().copy(tuning),
+                Way::Turned => self.columns(&self.targets()).copy(tuning),
                 Way::Rows(rows) => self.copy_blocks(|block| {
                     let Block { source, target, axes: [_, column, row], .. } = block;
                     let Axis { extent: count, from, to } = column;
@@ -381,10 +372,9 @@ impl Plane {
         // SAFETY: the caller's promise.
         unsafe {
             if !has_column {
-                let rows = Rows::scattered(tuning.kernels);
                 let (mut source, mut target) = (source, target);
                 for _ in 0..column.extent {
-                    copy_row(&rows, source, target, unit, row, tuning);
+                    copy_row(source, target, unit, row, tuning);
                     source = source.wrapping_offset(column.from);
                     target = target.wrapping_offset(column.to);
                 }
@@ -569,7 +559,7 @@ impl<'a> Odometer<'a> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{signed, Row, Rows, Tuning, Units};
+    use super::{signed, Row, Rows, Slot, Tuning, Units};
 
     const ROOM: usize = 64 << 10;
     const MOST: usize = 200;
@@ -625,7 +615,9 @@ mod tests {
             let copied = unsafe {
                 neighbour.write(0xEE);
                 begin.write_bytes(0xEE, bytes);
-                let rows = Rows::runs(tuning.kernels, tuning.non_temporal, units, count, 100);
+                let past = tuning.non_temporal;
+                let mut slot = Slot::uninit();
+                let rows = Rows::runs(&mut slot, tuning.kernels, past, units, count, 100);
                 if !rows.are_picked() && units.len() > units.part {
                     continue;
                 }

@@ -11,11 +11,11 @@ use core::ops::Range;
 
 /// A piece as `rank` axes over units of `unit` contiguous bytes. The output's steps are positive
 /// and the axes sorted by them, outermost first; neighbours that continue each other are one.
-pub(super) struct Layout {
+pub(super) struct Layout<'a> {
     source: *const u8,
     target: *mut u8,
     unit: usize,
-    axes: [Axis; MAX_RANK],
+    axes: &'a mut [Axis],
     rank: usize,
     tuning: Tuning,
 }
@@ -25,37 +25,68 @@ const CUT_ABOVE: usize = 4096;
 /// Cuts may be so coarse that a piece has this many places for them.
 const MIN_GRANULES: usize = 32;
 
+/// Most tensors have no more axes of more than one step.
+const FEW_AXES: usize = 8;
+
 /// Copies some bytes of a checked piece that has elements, counted as if it were packed.
 ///
 /// # Safety
 /// As [`Layout::copy`].
-#[inline(never)] // which takes much of the stack
 pub(super) unsafe fn copy(
     transfer: &Transfer<'_>,
     part: &Part,
     tuning: Tuning,
     bytes: Range<usize>,
 ) {
-    let mut layout = Layout::of_elements(transfer, part, tuning);
+    let several = transfer.geometry.shape.iter().filter(|extent| **extent > 1).count();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if several <= FEW_AXES {
+            copy_with::<FEW_AXES>(transfer, part, tuning, bytes);
+        } else {
+            copy_with::<MAX_RANK>(transfer, part, tuning, bytes);
+        }
+    }
+}
+
+/// The same, with as much of the stack as so many axes need.
+///
+/// # Safety
+/// As [`Layout::copy`].
+#[inline(never)]
+unsafe fn copy_with<const AXES: usize>(
+    transfer: &Transfer<'_>,
+    part: &Part,
+    tuning: Tuning,
+    bytes: Range<usize>,
+) {
+    let mut axes = [Axis::default(); AXES];
+    let mut layout = Layout::of_elements(transfer, part, tuning, &mut axes);
     layout.fill(transfer, part);
     // SAFETY: the caller's promise.
     unsafe { layout.copy(bytes) };
 }
 
-impl Layout {
+impl<'a> Layout<'a> {
     /// A checked piece that has elements, of a type of whole bytes, without its axes.
-    fn of_elements(transfer: &Transfer<'_>, part: &Part, tuning: Tuning) -> Self {
+    fn of_elements(
+        transfer: &Transfer<'_>,
+        part: &Part,
+        tuning: Tuning,
+        axes: &'a mut [Axis],
+    ) -> Self {
         Self {
             source: transfer.source,
             target: part.target,
             unit: transfer.geometry.dtype.bits() as usize / 8,
-            axes: [Axis::default(); MAX_RANK],
+            axes,
             rank: 0,
             tuning,
         }
     }
 
-    /// Adds the axes: in place, for they take much of the stack.
+    /// Adds the axes.
+    #[inline(never)] // once in the library
     fn fill(&mut self, transfer: &Transfer<'_>, part: &Part) {
         let geometry = &transfer.geometry;
         let size = self.unit;
@@ -147,6 +178,7 @@ impl Layout {
     ///
     /// # Safety
     /// The input must be readable and the output writable over the piece.
+    #[inline(never)] // as above
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
@@ -263,7 +295,7 @@ pub(super) fn stride(strides: Option<&[i64]>, axis: usize, size: usize) -> Optio
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Layout, Part, Transfer, Tuning};
+    use super::{Axis, Layout, Part, Transfer, Tuning, MAX_RANK};
     use crate::copy::testing::transfer;
     use crate::dtype::DType;
     use crate::parts::OutputStrides;
@@ -382,7 +414,8 @@ mod tests {
                 let mut cuts = cuts.map(|cut| cut.index(bytes));
                 cuts.sort_unstable();
                 for tuning in Tuning::all() {
-                        let mut layout = Layout::of_elements(&transfer, &part, tuning);
+                        let mut axes = [Axis::default(); MAX_RANK];
+                        let mut layout = Layout::of_elements(&transfer, &part, tuning, &mut axes);
                         layout.fill(&transfer, &part);
                         // SAFETY: memory is as large as the strides say.
                         let copied = unsafe {

@@ -3,7 +3,7 @@
 
 use super::kernel::bits::{Packed, Runs};
 use super::kernel::combine::LINE;
-use super::kernel::pick::{Elements, Units};
+use super::kernel::pick::{Elements, Slot, Units};
 use super::tuning::Tuning;
 use super::turned::Turned;
 use super::usize_of;
@@ -48,7 +48,7 @@ struct Axis {
 }
 
 /// A piece as axes over runs of contiguous bits in the input; the output is packed.
-pub(super) struct Layout {
+pub(super) struct Layout<'a> {
     source: *const u8,
     /// Bits from `source` to the piece's first element.
     begin: i64,
@@ -58,18 +58,11 @@ pub(super) struct Layout {
     run: i64,
     /// Bits of the piece.
     total: i64,
-    axes: [Axis; MAX_RANK],
+    axes: &'a mut [Axis],
     rank: usize,
     /// As [`Runs::readable`]: a packed input may be read to its end.
     readable: usize,
     tuning: Tuning,
-}
-
-/// How to pick runs that begin at some bit of a byte.
-#[derive(Default)]
-struct Picks {
-    first: Option<i64>,
-    elements: Option<Elements>,
 }
 
 /// Fewer rows side by side are packed one by one.
@@ -88,13 +81,14 @@ pub(super) unsafe fn copy(
     tuning: Tuning,
     bytes: Range<usize>,
 ) {
+    let mut axes = [Axis::default(); MAX_RANK];
     // SAFETY: the caller's promise.
-    unsafe { Layout::new(transfer, part, tuning).copy(bytes) };
+    unsafe { Layout::new(transfer, part, tuning, &mut axes).copy(bytes) };
 }
 
-impl Layout {
+impl<'a> Layout<'a> {
     /// The layout of a checked piece that has elements, of a sub-byte type.
-    pub(super) fn new(transfer: &Transfer<'_>, part: &Part, tuning: Tuning) -> Self {
+    fn new(transfer: &Transfer<'_>, part: &Part, tuning: Tuning, axes: &'a mut [Axis]) -> Self {
         let geometry = &transfer.geometry;
         let bits = i64::from(geometry.dtype.bits());
         let mut layout = Self {
@@ -104,7 +98,7 @@ impl Layout {
             bits,
             run: bits,
             total: bits,
-            axes: [Axis::default(); MAX_RANK],
+            axes,
             rank: 0,
             readable: 0,
             tuning,
@@ -160,7 +154,6 @@ impl Layout {
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
-        let mut picks = Picks::default();
         let mut at = part.start;
         while at < part.end {
             let target = self.target.wrapping_add(at);
@@ -177,7 +170,7 @@ impl Layout {
                     }
                     None => {
                         let bytes = self.up_to_turned(at..part.end);
-                        self.pack(at..at + bytes, target, &mut picks);
+                        self.pack(at..at + bytes, target);
                         bytes
                     }
                 }
@@ -227,7 +220,11 @@ impl Layout {
     ///
     /// # Safety
     /// As [`Layout::copy`]; there must be room for them.
-    unsafe fn pack(&self, part: Range<usize>, target: *mut u8, picks: &mut Picks) {
+    #[inline(never)] // which takes some of the stack
+    unsafe fn pack(&self, part: Range<usize>, target: *mut u8) {
+        let mut slot = Slot::NEW;
+        // How to pick runs, and the bit of a byte that they begin at.
+        let (mut elements, mut known) = (None, None);
         let bit_of = |byte: usize| i64::try_from(byte).map_or(self.total, |byte| byte * 8);
         let (mut bit, end) = (bit_of(part.start), bit_of(part.end).min(self.total));
         let inner = self.axes().last().copied().unwrap_or(Axis { extent: 1, bits: 0 });
@@ -251,44 +248,46 @@ impl Layout {
                 stores: self.tuning.kernels.non_temporal.as_ref(),
                 is_past: self.tuning.non_temporal.is_some(),
             };
-            // SAFETY: the bits lie within the piece.
-            unsafe {
-                if count >= MANY_RUNS {
-                    self.pick(&mut packed, &mut runs, picks);
+            if count >= MANY_RUNS {
+                // SAFETY: the bits lie within the piece; of many runs, the first few make whole bytes.
+                unsafe { self.up_to_whole(&mut packed, &mut runs) };
+                let first = runs.begin & 7;
+                if known != Some(first) {
+                    (known, elements) = (Some(first), self.elements(&mut slot, &runs));
                 }
-                (self.tuning.kernels.pack)(&mut packed, runs);
+                if let Some(elements) = elements {
+                    // SAFETY: as above.
+                    unsafe { packed.push_picked(&elements, &mut runs) };
+                }
             }
+            // SAFETY: as above.
+            unsafe { (self.tuning.kernels.pack)(&mut packed, runs) };
             bit += len * count;
         }
         // SAFETY: as above; `end` is at the end of a byte or of the output.
         unsafe { packed.finish() };
     }
 
-    /// Packs the first of many whole runs, where they can be picked by registers.
+    /// Packs the first of many runs until there are whole bytes.
     ///
     /// # Safety
     /// As [`Layout::copy`]; there must be room for them.
-    unsafe fn pick(&self, packed: &mut Packed, runs: &mut Runs, picks: &mut Picks) {
+    unsafe fn up_to_whole(&self, packed: &mut Packed, runs: &mut Runs) {
         while !packed.is_whole() {
-            // SAFETY: the caller's promise; of many runs, the first few make whole bytes.
+            // SAFETY: the caller's promise.
             unsafe { (self.tuning.kernels.pack)(packed, Runs { count: 1, ..*runs }) };
             runs.skip(1);
         }
-        let first = runs.begin & 7;
-        if picks.first != Some(first) {
-            let fields = |bits: i64| div_rem_signed(bits, self.bits).0;
-            let len = usize_of(fields(runs.len));
-            let units = isize::try_from(fields(runs.step)).map(|step| Units::whole(len, step));
-            // Of which as many are picked as are whole bytes.
-            let (first_field, count) = (usize_of(fields(first)), usize_of(runs.count) & !3);
-            let elements =
-                |units| Elements::new(self.tuning.kernels, self.bits, units, first_field, count);
-            *picks = Picks { first: Some(first), elements: units.ok().and_then(elements) };
-        }
-        if let Some(elements) = &picks.elements {
-            // SAFETY: the caller's promise.
-            unsafe { packed.push_picked(elements, runs) };
-        }
+    }
+
+    /// How to pick whole runs by registers, if they can be.
+    fn elements<'s>(&self, slot: &'s mut Slot, runs: &Runs) -> Option<Elements<'s>> {
+        let fields = |bits: i64| div_rem_signed(bits, self.bits).0;
+        let step = isize::try_from(fields(runs.step)).ok()?;
+        let units = Units::whole(usize_of(fields(runs.len)), step);
+        // Of which as many are picked as are whole bytes.
+        let (first, count) = (usize_of(fields(runs.begin & 7)), usize_of(runs.count) & !3);
+        Elements::new(slot, self.tuning.kernels, self.bits, units, first, count)
     }
 
     fn axes(&self) -> &[Axis] {
@@ -309,7 +308,7 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
-    use super::{Layout, Part, Transfer, Tuning};
+    use super::{Axis, Layout, Part, Transfer, Tuning, MAX_RANK};
     use crate::copy::testing::transfer;
     use crate::dtype::DType;
 
@@ -372,7 +371,8 @@ mod tests {
             let mut target = vec![0xEE; expected.len()];
             let data = target.as_mut_ptr().wrapping_add(MARGIN);
             let part = Part { index: 1, offset: before, len, target: data };
-            let layout = Layout::new(&transfer, &part, tuning);
+            let mut axes = [Axis::default(); MAX_RANK];
+            let layout = Layout::new(&transfer, &part, tuning, &mut axes);
             // SAFETY: source and target are as long as the plan says.
             unsafe {
                 layout.copy(cut.0..cut.1);

@@ -5,7 +5,6 @@
 use super::columns::{Columns, Targets};
 use super::tuning::Tuning;
 use super::{signed, wrapped};
-use core::iter::once;
 use core::mem::MaybeUninit;
 
 /// A matrix whose columns become rows.
@@ -51,13 +50,13 @@ impl Turned {
                         rows,
                         unit: 1,
                         count,
-                        targets: once(Targets { first: Some(bytes), apart: ROWS, count }),
+                        targets: &Targets { first: Some(bytes), apart: ROWS, count }.only(),
                     }
                     .copy(tuning.through_caches());
                     for column in columns.clone() {
                         let own = bytes.add((column - at) / F * ROWS);
                         let ahead = ((column - self.first) * self.rows + row) / F;
-                        take(own, column % F, self.target.wrapping_add(ahead), rows / F);
+                        take(own, column % F * (8 / F), self.target.wrapping_add(ahead), rows / F);
                     }
                 }
             }

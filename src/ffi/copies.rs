@@ -78,7 +78,10 @@ pub(crate) unsafe fn copy_parsed(
             job.check_closely(reads, report)?;
         }
         let (are_packed, bytes) = (are_plain || seen.outputs.are_packed, seen.outputs.bytes);
-        if call.input.is_packed() && are_packed && bytes > 0 && copy::is_small(&plan.geometry, bytes)
+        if call.input.is_packed()
+            && are_packed
+            && bytes > 0
+            && copy::is_small(&plan.geometry, bytes)
         {
             job.run_small(lengths);
             return Ok(());
@@ -302,7 +305,9 @@ unsafe fn has_shape(geometry: &Geometry<'_>, len: i64, shape: *const i64) -> boo
     // SAFETY: within both.
     let are_equal = |at: usize| unsafe { *shape.add(at) == *input.add(at) };
     // SAFETY: as above.
-    (0..axis).all(are_equal) && unsafe { *shape.add(axis) == len } && (axis + 1..rank).all(are_equal)
+    (0..axis).all(are_equal)
+        && unsafe { *shape.add(axis) == len }
+        && (axis + 1..rank).all(are_equal)
 }
 
 /// Whether an output's strides are packed ones.

@@ -273,8 +273,7 @@ impl Seen {
     #[cold]
     #[inline(never)]
     fn all(outputs: &[libsplit_tensor], rank: usize, report: &mut Report) -> Result<Self, Fault> {
-        let mut seen =
-            Self { shapes: Trail::EMPTY, strides: Trail::EMPTY, all_have_strides: true };
+        let mut seen = Self { shapes: Trail::EMPTY, strides: Trail::EMPTY, all_have_strides: true };
         for (index, output) in outputs.iter().enumerate() {
             if !has_room(output, rank) {
                 if is_unwanted(output) {

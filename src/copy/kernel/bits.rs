@@ -112,7 +112,7 @@ impl Packed {
     /// # Safety
     /// As [`pack`]; what lies between the runs must be readable. There must be whole bytes, and the
     /// elements be those of the runs.
-    pub(crate) unsafe fn push_picked(&mut self, elements: &Elements, runs: &mut Runs) {
+    pub(crate) unsafe fn push_picked(&mut self, elements: &Elements<'_>, runs: &mut Runs) {
         let source = byte(runs.source, runs.begin);
         // SAFETY: the caller's promise.
         let picked = unsafe { elements.copy(source, self.target, runs.count as usize) } as i64;
@@ -413,7 +413,7 @@ pub(super) unsafe fn shifted<const N: usize>(source: *const u8, by: i64) -> [u64
     words
 }
 
-/// Takes the elements at one place of `F` times as many bytes.
+/// Takes the elements at one place, a bit of each byte, of `F` times as many bytes.
 ///
 /// # Safety
 /// They must be readable, and the target writable.
@@ -429,10 +429,10 @@ pub(super) unsafe fn take<const F: usize>(
         unsafe {
             let from = source.add(at * F);
             let packed = if F == 2 {
-                let all = u16::from_le(from.cast::<u16>().read_unaligned()) >> (4 * place) & 0x0F0F;
+                let all = u16::from_le(from.cast::<u16>().read_unaligned()) >> place & 0x0F0F;
                 (all | all >> 4).to_le_bytes()[0]
             } else {
-                let all = u32::from_le(from.cast::<u32>().read_unaligned()) >> (2 * place);
+                let all = u32::from_le(from.cast::<u32>().read_unaligned()) >> place;
                 let all = all & 0x0303_0303;
                 let pairs = all | all >> 6;
                 (pairs | pairs >> 12).to_le_bytes()[0]

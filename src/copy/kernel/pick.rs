@@ -24,7 +24,8 @@ use super::combine::LINE;
 use super::vector::{Vector, LANE};
 use super::{generic, signed, Kernels};
 use crate::math::{div_ceil, div_rem};
-use core::ops::Range;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ops::{Deref, Range};
 
 /// What a loop needs of a register beyond what all loops do.
 pub(super) trait Register: Vector {
@@ -318,6 +319,15 @@ impl Units {
 
 /// How to pick units of fields, `F` a byte.
 pub(crate) struct Pick<const F: usize> {
+    how: How<F>,
+    /// By the place in a byte that a field goes to: of each register of a window.
+    orders: [[Table; MOST_REGISTERS]; F],
+    /// By that place and the one that a field comes from.
+    masks: [[Table; F]; F],
+}
+
+/// The same without the tables.
+pub(crate) struct How<const F: usize> {
     units: Units,
     /// Fields of the first byte before the first unit.
     first: usize,
@@ -331,30 +341,28 @@ pub(crate) struct Pick<const F: usize> {
     window: isize,
     pub(super) begin: isize,
     reach: usize,
-    /// As [`Pick::steps`] says of so many units.
+    /// As [`How::steps`] says of so many units.
     known: (usize, usize),
     lane: usize,
     lanes: usize,
     by_steps: Steps<F>,
     few: PickFew<F>,
-    /// By the place in a byte that a field goes to: of each register of a window.
-    orders: [[Table; MOST_REGISTERS]; F],
-    /// By that place and the one that a field comes from.
-    masks: [[Table; F]; F],
 }
 
-impl<const F: usize> Pick<F> {
+impl<const F: usize> Deref for Pick<F> {
+    type Target = How<F>;
+
+    #[inline(always)]
+    fn deref(&self) -> &How<F> {
+        &self.how
+    }
+}
+
+impl<const F: usize> How<F> {
     const SHIFT: u32 = F.trailing_zeros();
-    /// Of a field.
-    const BITS: i8 = 8 >> Self::SHIFT;
 
     /// How to pick such units, if there are enough in a window to win by it.
-    pub(super) fn new(
-        loops: &'static Loops<F>,
-        units: Units,
-        first: usize,
-        count: usize,
-    ) -> Option<Self> {
+    fn new(loops: &'static Loops<F>, units: Units, first: usize, count: usize) -> Option<Self> {
         let (len, step) = (units.len(), units.step.unsigned_abs());
         let is_whole = |units: usize| ((units * len) | (units * step)).is_multiple_of(F);
         let together = [1, 2, 4].into_iter().find(|units| is_whole(*units))?;
@@ -364,7 +372,7 @@ impl<const F: usize> Pick<F> {
         let fit = div_rem(most.checked_sub((end - lowest).unsigned_abs())?, step).0 + 1;
         let each = fit.min(div_rem(loops.lane * F, len).0);
         let each = each - div_rem(each, together).1;
-        let mut pick = Self {
+        let mut how = Self {
             units,
             first,
             each,
@@ -378,70 +386,31 @@ impl<const F: usize> Pick<F> {
             lanes: loops.lanes,
             by_steps: *loops.steps.first()?,
             few: loops.few,
-            orders: [[Table([NONE; LINE]); MOST_REGISTERS]; F],
-            masks: [[Table([0; LINE]); F]; F],
         };
-        let registers = div_ceil(pick.read(each), loops.lane);
+        let registers = div_ceil(how.read(each), loops.lane);
         // There are no loops for elements that share bytes in three.
         let registers = registers + usize::from(F > 1 && registers == 3);
         let window = registers * loops.lane;
-        pick.reach = (loops.lanes - 1) * pick.from.unsigned_abs() + window;
-        pick.by_steps = *loops.steps.get(registers.checked_sub(1)?)?;
+        how.reach = (loops.lanes - 1) * how.from.unsigned_abs() + window;
+        how.by_steps = *loops.steps.get(registers.checked_sub(1)?)?;
         let fields = each * units.count() * F;
         let is_quicker = step > 0 && fields > registers && fields * loops.lanes >= LEAST;
-        if each == 0 || !is_quicker || pick.reach > MOST_REACH {
+        if each == 0 || !is_quicker || how.reach > MOST_REACH {
             return None;
         }
-        (pick.window, pick.begin) = if units.step < 0 {
-            let end = pick.byte(end - 1) + 1;
-            (end - signed(window), end - signed(pick.reach))
+        (how.window, how.begin) = if units.step < 0 {
+            let end = how.byte(end - 1) + 1;
+            (end - signed(window), end - signed(how.reach))
         } else {
-            (pick.byte(lowest), pick.byte(lowest))
+            (how.byte(lowest), how.byte(lowest))
         };
-        pick.known = (count, pick.steps(count));
-        pick.fill();
-        Some(pick)
+        how.known = (count, how.steps(count));
+        Some(how)
     }
 
     /// Bytes from the source to a field, counted from the first.
     fn byte(&self, field: isize) -> isize {
         (field + signed(self.first)) >> Self::SHIFT
-    }
-
-    fn fill(&mut self) {
-        let Units { step, part, parts: [(parts, part_step), (groups, group_step)] } = self.units;
-        let places = self.window * signed(F) - signed(self.first);
-        let lane = self.lane.trailing_zeros();
-        let mut to = 0;
-        for unit in 0..self.each {
-            for group in 0..groups {
-                for at in 0..parts {
-                    let from = step.wrapping_mul(signed(unit))
-                        + group_step.wrapping_mul(signed(group))
-                        + part_step.wrapping_mul(signed(at));
-                    let from = (from - places).cast_unsigned();
-                    for from in from..from + part {
-                        self.set(from, to, lane);
-                        to += 1;
-                    }
-                }
-            }
-        }
-    }
-
-    /// A field from one place goes to another.
-    #[inline(always)]
-    fn set(&mut self, from: usize, to: usize, lane: u32) {
-        let (byte, at) = (from >> Self::SHIFT, to >> Self::SHIFT);
-        let number = byte & ((1 << lane) - 1);
-        let order = self.orders.get_mut(to % F).and_then(|orders| orders.get_mut(byte >> lane));
-        if let Some(slot) = order.and_then(|order| order.0.get_mut(at)) {
-            *slot = number.to_le_bytes()[0];
-        }
-        let mask = self.masks.get_mut(to % F).and_then(|masks| masks.get_mut(from % F));
-        if let Some(slot) = mask.and_then(|mask| mask.0.get_mut(at)) {
-            *slot = (u8::MAX >> (8 - 8 / F)) << (to % F * (8 / F));
-        }
     }
 
     /// Steps of which the windows, and the lanes, are within what so many units reach over.
@@ -480,6 +449,69 @@ impl<const F: usize> Pick<F> {
         let bytes = self.byte(end - 1 + last.max(0)) + 1 - self.byte(lowest + last.min(0));
         bytes.cast_unsigned()
     }
+}
+
+impl<const F: usize> Pick<F> {
+    /// Of a field.
+    const BITS: i8 = 8 >> How::<F>::SHIFT;
+
+    /// How to pick such units, if there are enough in a window to win by it: in place, for the tables take
+    /// much of the stack.
+    pub(super) fn new<'a>(
+        slot: &'a mut MaybeUninit<Self>,
+        loops: &'static Loops<F>,
+        units: Units,
+        first: usize,
+        count: usize,
+    ) -> Option<&'a Self> {
+        let how = How::new(loops, units, first, count)?;
+        let pick = slot.as_mut_ptr();
+        // SAFETY: the slot is ours; all fields are written.
+        let pick = unsafe {
+            (&raw mut (*pick).how).write(how);
+            (&raw mut (*pick).orders).write_bytes(NONE, 1);
+            (&raw mut (*pick).masks).write_bytes(0, 1);
+            &mut *pick
+        };
+        pick.fill();
+        Some(pick)
+    }
+
+    fn fill(&mut self) {
+        let Units { step, part, parts: [(parts, part_step), (groups, group_step)] } = self.units;
+        let places = self.window * signed(F) - signed(self.first);
+        let lane = self.lane.trailing_zeros();
+        let mut to = 0;
+        for unit in 0..self.each {
+            for group in 0..groups {
+                for at in 0..parts {
+                    let from = step.wrapping_mul(signed(unit))
+                        + group_step.wrapping_mul(signed(group))
+                        + part_step.wrapping_mul(signed(at));
+                    let from = (from - places).cast_unsigned();
+                    for from in from..from + part {
+                        self.set(from, to, lane);
+                        to += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A field from one place goes to another.
+    #[inline(always)]
+    fn set(&mut self, from: usize, to: usize, lane: u32) {
+        let (byte, at) = (from >> How::<F>::SHIFT, to >> How::<F>::SHIFT);
+        let number = byte & ((1 << lane) - 1);
+        let order = self.orders.get_mut(to % F).and_then(|orders| orders.get_mut(byte >> lane));
+        if let Some(slot) = order.and_then(|order| order.0.get_mut(at)) {
+            *slot = number.to_le_bytes()[0];
+        }
+        let mask = self.masks.get_mut(to % F).and_then(|masks| masks.get_mut(from % F));
+        if let Some(slot) = mask.and_then(|mask| mask.0.get_mut(at)) {
+            *slot = (u8::MAX >> (8 - 8 / F)) << (to % F * (8 / F));
+        }
+    }
 
     /// Whether units fill the lines of such targets, so that these may go past the caches.
     pub(super) fn makes_lines(&self, rows: &Rows) -> bool {
@@ -490,7 +522,7 @@ impl<const F: usize> Pick<F> {
 
     /// What lies so many units behind a source.
     pub(super) fn behind(&self, source: *const u8, units: usize) -> *const u8 {
-        source.wrapping_offset(self.units.step.wrapping_mul(signed(units)) >> Self::SHIFT)
+        source.wrapping_offset(self.units.step.wrapping_mul(signed(units)) >> How::<F>::SHIFT)
     }
 
     /// Picks rows.
@@ -680,16 +712,27 @@ impl<const F: usize> Pick<F> {
 /// Fewer units than this in a step are no quicker than one by one.
 const LEAST: usize = 4;
 
-/// How to pick runs of elements that share bytes. There is one at a time, on the stack.
-#[allow(clippy::large_enum_variant)]
-pub(crate) enum Elements {
-    Nibbles(Pick<2>),
-    Crumbs(Pick<4>),
+/// How to pick runs of elements that share bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum Elements<'a> {
+    Nibbles(&'a Pick<2>),
+    Crumbs(&'a Pick<4>),
 }
 
-impl Elements {
+/// Room for it.
+pub(crate) union Slot {
+    nibbles: ManuallyDrop<MaybeUninit<Pick<2>>>,
+    crumbs: ManuallyDrop<MaybeUninit<Pick<4>>>,
+}
+
+impl Slot {
+    pub(crate) const NEW: Self = Self { crumbs: ManuallyDrop::new(MaybeUninit::uninit()) };
+}
+
+impl<'a> Elements<'a> {
     /// Elements of so many bits, the first of them after so many of its byte.
     pub(crate) fn new(
+        slot: &'a mut Slot,
         kernels: &'static Kernels,
         bits: i64,
         units: Units,
@@ -697,9 +740,14 @@ impl Elements {
         count: usize,
     ) -> Option<Self> {
         let picks = kernels.picks.as_ref()?;
-        match bits {
-            4 => Pick::new(&picks.nibbles, units, first, count).map(Self::Nibbles),
-            _ => Pick::new(&picks.crumbs, units, first, count).map(Self::Crumbs),
+        // SAFETY: either is room for anything.
+        unsafe {
+            match bits {
+                4 => Pick::new(&mut slot.nibbles, &picks.nibbles, units, first, count)
+                    .map(Self::Nibbles),
+                _ => Pick::new(&mut slot.crumbs, &picks.crumbs, units, first, count)
+                    .map(Self::Crumbs),
+            }
         }
     }
 

@@ -40,20 +40,24 @@ impl Row {
     }
 }
 
+/// Room for how units are picked: tables.
+pub(crate) type Slot = MaybeUninit<Pick<1>>;
+
 /// Rows that are alike but for where they are.
-pub(crate) struct Rows {
+pub(crate) struct Rows<'a> {
     kernels: &'static Kernels,
     units: Units,
-    pick: Option<Pick<1>>,
+    pick: Option<&'a Pick<1>>,
     past: Option<&'static NonTemporal>,
     /// Bytes to what is prefetched.
     ahead: isize,
 }
 
-impl Rows {
+impl<'a> Rows<'a> {
     /// Rows of so many units, of which each is made of parts, that become one run; `past` the caches
     /// where that is of use.
     pub(crate) fn runs(
+        slot: &'a mut Slot,
         kernels: &'static Kernels,
         past: Option<&'static NonTemporal>,
         units: Units,
@@ -61,13 +65,8 @@ impl Rows {
         ahead: isize,
     ) -> Self {
         let picks = kernels.picks.as_ref().filter(|_| count * units.len() >= LEAST_PICKED);
-        let pick = picks.and_then(|picks| Pick::new(&picks.bytes, units, 0, count));
+        let pick = picks.and_then(|picks| Pick::new(slot, &picks.bytes, units, 0, count));
         Self { kernels, units, pick, past, ahead }
-    }
-
-    /// Rows of units that stay apart.
-    pub(crate) fn scattered(kernels: &'static Kernels) -> Self {
-        Self { kernels, units: Units::whole(0, 0), pick: None, past: None, ahead: 0 }
     }
 
     /// Whether they are picked, many units at a time.
@@ -82,7 +81,7 @@ impl Rows {
     pub(crate) unsafe fn copy(&self, row: Row) {
         // SAFETY: the caller's promise.
         unsafe {
-            match &self.pick {
+            match self.pick {
                 Some(pick) => self.pick(pick, &row.picked()),
                 None => copy(self.kernels, row),
             }
@@ -103,7 +102,7 @@ impl Rows {
         let Again { count, after, from, to } = again;
         // SAFETY: the caller's promise.
         unsafe {
-            if let Some(pick) = &self.pick {
+            if let Some(pick) = self.pick {
                 let rows = pick::Rows { count, after, from, to, ..row.picked() };
                 return match (self.past, lines) {
                     (Some(past), Some(lines)) => self.stream(pick, past, &rows, lines),

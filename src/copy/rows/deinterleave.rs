@@ -13,29 +13,33 @@ const BLOCK: usize = 16 << 10;
 const BLOCK_ROWS: usize = 64;
 
 impl Rows {
-    /// Deinterleaves the first columns of some rows, `row` bytes apart: `width` bytes to each of some
-    /// targets, [`MAX_DEINTERLEAVED`] at the most.
+    /// Deinterleaves the first columns of blocks of rows, `row` bytes apart: `width` bytes to each of some
+    /// targets, [`MAX_DEINTERLEAVED`] at the most. `next` gives where each block begins and how many rows it
+    /// has, when the one before has been deinterleaved.
     ///
     /// # Safety
-    /// Every row must be readable up to the next, the last one over the columns; every target must
-    /// be writable.
+    /// Every row must be readable up to the next, the last one of a block over the columns; every target
+    /// must be writable.
     pub(in super::super) unsafe fn deinterleave_columns(
-        source: *const u8,
         row: usize,
-        count: usize,
         width: usize,
         targets: &[*mut u8],
         tuning: Tuning,
+        next: &mut dyn FnMut() -> Option<(*const u8, usize)>,
     ) {
-        let rows = Self { source, count, row, width: row, step: width, shared: 0, tuning };
+        let none = core::ptr::null();
+        let rows = Self { source: none, count: 0, row, width: row, step: width, shared: 0, tuning };
         let mut runs = [Run { bytes: width, ..Run::NONE }; MAX_DEINTERLEAVED];
         for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
             *run = Run { offset: column * width, target: *target, ..*run };
         }
         let runs = runs.get_mut(..targets.len()).unwrap_or_default();
-        let mut all = Some(0..count);
+        let next = &mut |block: &mut Self, _: &mut [Run]| {
+            (block.source, block.count) = next()?;
+            Some(0..block.count)
+        };
         // SAFETY: the caller's promise.
-        unsafe { rows.deinterleave(runs, &mut |_, _| all.take()) };
+        unsafe { rows.deinterleave(runs, next) };
     }
 
     /// Deinterleaves some rows of blocks, an element of each to each target. Blocks are alike but for where

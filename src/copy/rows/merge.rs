@@ -89,6 +89,7 @@ impl LongColumns {
     ///
     /// # Safety
     /// The columns must be readable, and what lies between them; the targets must be writable.
+    #[inline(never)] // as above
     pub(in super::super) unsafe fn merge(&self, past: &NonTemporal, tuning: Tuning) {
         let &Self { source, row, rows: count, unit, columns, target, apart } = self;
         let rows =

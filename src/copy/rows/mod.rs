@@ -106,9 +106,20 @@ impl Nest<'_> {
             return unsafe { self.copy_stepped(parts, rows) };
         }
         // SAFETY: the caller's promise.
-        if unsafe { self.transpose(parts, &rows) } {
-            return self.block.tuning.finish();
+        unsafe {
+            if self.transpose(parts, &rows) {
+                return self.block.tuning.finish();
+            }
+            self.copy_groups(parts, rows);
         }
+    }
+
+    /// The same of rows whose pieces are copied some neighbours at a time.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    #[inline(never)] // which takes some of the stack
+    unsafe fn copy_groups(&self, parts: &Parts<'_>, rows: Range<usize>) {
         let Rows { tuning, row, .. } = self.block;
         let mut group = Group::NONE;
         let mut all = parts.iter();
@@ -169,7 +180,7 @@ impl Nest<'_> {
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    #[inline(never)] // which takes much of the stack
+    #[inline(never)] // as above
     unsafe fn transpose(&self, parts: &Parts<'_>, rows: &Range<usize>) -> bool {
         let Some(first) = parts.iter().next() else { return false };
         let (len, unit) = (first.len, self.block.bytes(first.len));
@@ -182,7 +193,7 @@ impl Nest<'_> {
         let mut block = self.block;
         while let Some(rows) = blocks.next(&mut block) {
             let targets = Targets::of(
-                parts.iter(),
+                parts,
                 |part| Targets {
                     first: Some(blocks.target(&block.run(&part)).wrapping_add(rows.start * unit)),
                     apart: 0,
@@ -196,7 +207,7 @@ impl Nest<'_> {
                 rows: rows.len(),
                 unit,
                 count,
-                targets,
+                targets: &targets,
             };
             // SAFETY: the caller's promise.
             unsafe { columns.copy(block.tuning) };

@@ -3,7 +3,7 @@
 
 use super::super::kernel::combine::Scratch;
 use super::super::kernel::pick::Units;
-use super::super::kernel::strided::{self, Again, Row};
+use super::super::kernel::strided::{self, Again, Row, Slot};
 use super::super::region::{self, Axis};
 use super::super::{signed, usize_of};
 use super::Nest;
@@ -50,11 +50,13 @@ impl Nest<'_> {
         let next = Axis { extent: block.count, from: row, to: 0 };
         let ahead = region::ahead(whole, Some(&next), region::AHEAD * tuning.prefetch);
         let units = Units::whole(step, self.apart);
-        let picked = strided::Rows::runs(tuning.kernels, tuning.scattered, units, extent, ahead);
+        let mut slot = Slot::uninit();
+        let picked =
+            strided::Rows::runs(&mut slot, tuning.kernels, tuning.scattered, units, extent, ahead);
         // The caches have the row for the next piece as well as for this one.
         let few = div_rem(BLOCK, row.unsigned_abs()).0.max(1);
         let few = if tuning.scattered.is_some() { few } else { usize::MAX };
-        let mut scratch = Scratch::<{ 8 << 10 }>::NEW;
+        let mut scratch = Scratch::<{ 4 << 10 }>::NEW;
         let none = [null_mut(); MOST_PIECES];
         let pieces = parts.count().min(MOST_PIECES);
         let mut lines = scratch.share::<MOST_PIECES>(none.get(..pieces).unwrap_or_default());

@@ -134,7 +134,11 @@ impl Rows {
             // SAFETY: the caller's promise; nothing happens but that the compiler keeps the target in a
             // vector register, and goes from source to source.
             let mut put = |target: &mut __m128i| unsafe {
-                asm!("/* {0} */", inout(xmm_reg) *target, options(nomem, nostack, preserves_flags));
+                asm!(
+                    "/* {0} */",
+                    inout(xmm_reg) * target,
+                    options(nomem, nostack, preserves_flags)
+                );
                 let target = (_mm_cvtsi128_si64(*target) as usize as *mut u8).wrapping_add(at);
                 if LONG {
                     lines(source, target, bytes);
