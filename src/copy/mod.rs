@@ -43,6 +43,7 @@ mod turned;
 
 use kernel::combine::LINE;
 use kernel::rules::LOW_THRESHOLDS;
+use kernel::Gather;
 use parallel::Work;
 pub use parallel::{Executor, Streaming};
 
@@ -83,15 +84,26 @@ pub(crate) unsafe fn run_small(
     parts: impl Iterator<Item = Part>,
     bytes: usize,
 ) {
-    let copy = tuning::contiguous(bytes);
+    let kernels = tuning::kernels(bytes);
+    let copy = kernels.copy;
     let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
     let row = usize_of(geometry.extent) * step;
-    let rows = geometry.outer;
-    for part in parts {
-        let run = usize_of(part.len) * step;
-        let mut source = source.wrapping_add(usize_of(part.offset) * step);
-        let mut target = part.target;
-        for _ in 0..rows {
+    let rows = usize_of(geometry.outer);
+    for Part { offset, len, target, .. } in parts {
+        let mut source = source.wrapping_add(usize_of(offset) * step);
+        let mut target = target;
+        let mut run = usize_of(len) * step;
+        let mut count = rows;
+        if run == row {
+            // The only piece: its runs continue each other.
+            (run, count) = (run * count, 1);
+        } else if count >= SEVERAL_ROWS && (1..=SHORT).contains(&run) {
+            let gather = kernels.gather(run);
+            // SAFETY: the caller's promise.
+            unsafe { gather(Gather { source, step: row, target, count, unit: run }) };
+            continue;
+        }
+        for _ in 0..count {
             // SAFETY: the caller's promise.
             unsafe { copy(source, target, run) };
             source = source.wrapping_add(row);
@@ -99,6 +111,11 @@ pub(crate) unsafe fn run_small(
         }
     }
 }
+
+/// As many runs of so few bytes are worth the way to a loop for them. Zen 5, ns before and after: 63 rows of 4
+/// and 4 bytes 279, 62; 16 of 64 and 64 100, 52; 8 of 40 and 100 57, 56; 3 of 16, 20 and 9 50, 56.
+const SEVERAL_ROWS: usize = 4;
+const SHORT: usize = 128;
 
 /// Copies every part of a checked transfer, of which there are `count`, to its target.
 ///

@@ -108,10 +108,10 @@ impl Tuning {
 const AGAIN_BY_STRINGS: usize = 32 << 10;
 const AGAIN: usize = 4 << 10;
 
-/// The loop of this CPU that copies contiguous bytes, so many in all.
+/// The loops of this CPU for so many bytes in all.
 #[inline]
-pub(crate) fn contiguous(bytes: usize) -> unsafe fn(*const u8, *mut u8, usize) {
-    Rules::here().kernels_for(bytes).copy
+pub(super) fn kernels(bytes: usize) -> &'static Kernels {
+    Rules::here().kernels_for(bytes)
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
