@@ -224,9 +224,15 @@ unsafe fn run_form(
     let sub_byte = transfer.geometry.dtype.is_sub_byte();
     let pieces = parts.count();
     let outputs_packed = transfer.output_strides.are_packed();
-    let nest = if sub_byte
-        && !(outputs_packed && transfer.is_packed() && sub_byte::is_whole_bytes(transfer))
-    {
+    let is_packed = transfer.is_packed() && outputs_packed;
+    let has_threads = parallel::is_of_use(executor, bytes);
+    let is_cached = tuning.non_temporal.is_none() && !has_threads;
+    if is_packed && !sub_byte && is_cached && has_few_short_runs(transfer) {
+        // SAFETY: the caller's promise.
+        unsafe { run_small(&transfer.geometry, transfer.source, parts.iter(), bytes) };
+        return Ok(());
+    }
+    let nest = if sub_byte && !(is_packed && sub_byte::is_whole_bytes(transfer)) {
         None
     } else {
         Nest::new(transfer, tuning)
@@ -240,8 +246,6 @@ unsafe fn run_form(
             return parallel::run(executor, &Work { bytes, units, granule, pieces }, &work, report);
         }
     }
-    let is_packed = transfer.is_packed() && outputs_packed;
-    let has_threads = parallel::is_of_use(executor, bytes);
     let form = match &nest {
         // Few long rows are cut anywhere.
         Some(nest) if is_packed || nest.all_rows() >= MANY_ROWS || !has_threads => Form::Rows(nest),
@@ -279,6 +283,15 @@ unsafe fn run_form(
             parallel::run(executor, &work_size, &work, report)
         }
     }
+}
+
+/// Whether pieces have few runs each, and short ones: then they are the quickest one after another, as those
+/// of small copies. Zen 5, µs before and after: 10,000 pieces of 4 rows of 16 bytes 312, 117, of 16 rows 577,
+/// 150; 2,000 of 8 rows of 64 bytes 57, 36; 63 rows of 20 bytes 145, 71, of 4 bytes 43, 44.
+fn has_few_short_runs(transfer: &Transfer<'_>) -> bool {
+    let rows = usize_of(transfer.geometry.outer);
+    let runs = transfer.parts.count().saturating_mul(rows);
+    rows < MANY_ROWS && transfer.bytes <= runs.saturating_mul(SHORT)
 }
 
 /// Bytes of input: those that are repeated count once, and of elements that are apart lines are read.
