@@ -180,12 +180,24 @@ unsafe fn run_joined(
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
-        if transfer.is_packed() && transfer.output_strides.are_packed() {
-            run_form(transfer, executor, report)
-        } else {
+        if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
             run_strided(transfer, executor, report)
+        } else if transfer.geometry.outer > 1 && is_one_run(transfer) {
+            let &Transfer { geometry, .. } = transfer;
+            let inner = geometry.inner * geometry.outer;
+            let geometry = Geometry { inner, outer: 1, ..geometry };
+            run_form(&Transfer { geometry, ..*transfer }, executor, report)
+        } else {
+            run_form(transfer, executor, report)
         }
     }
+}
+
+/// Whether a packed input goes to one output whole, the others being empty.
+fn is_one_run(transfer: &Transfer<'_>) -> bool {
+    let Geometry { dtype, extent, .. } = transfer.geometry;
+    let first = transfer.parts.iter().next();
+    !dtype.is_sub_byte() && first.is_some_and(|part| part.len == extent)
 }
 
 /// Copies where the input or outputs have strides.
