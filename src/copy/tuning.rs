@@ -130,11 +130,17 @@ const LEAST_STRINGS: usize = 4096;
 #[cold]
 #[inline(never)]
 fn find_contiguous(bytes: usize) -> CopyBytes {
-    let copy = Rules::here().kernels_for(bytes).copy;
+    let copy = kernels(bytes).copy;
     if bytes < LEAST_STRINGS {
         SHORT.store(copy as *mut (), Relaxed);
     }
     copy
+}
+
+/// The loops of this CPU for so many bytes in all.
+#[inline]
+pub(super) fn kernels(bytes: usize) -> &'static Kernels {
+    Rules::here().kernels_for(bytes)
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
