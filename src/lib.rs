@@ -79,12 +79,14 @@ mod shape;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod slots;
 mod span;
+mod spans;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod split;
 mod targets;
 mod tensor;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod view;
+mod windows;
 
 pub use copy::{Executor, Streaming};
 pub use dtype::DType;

@@ -22,10 +22,7 @@ pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
 /// Calls `visit` for each number below `count` that has a key, lowest key first, until it breaks.
 #[cold]
 #[inline(never)]
-pub(crate) fn in_order(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    if merge_runs(count, key, visit).is_some() {
-        return;
-    }
+pub(crate) fn in_blocks(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
     if count > MANY {
         by_blocks::<LARGE_BLOCK>(count, key, visit);
     } else {
@@ -54,9 +51,10 @@ impl Run {
     }
 }
 
-/// Visits what consists of a few ascending runs; `None` if there are more.
+/// The same, far faster, of what consists of a few ascending runs; `None` if there are more.
+#[cold]
 #[inline(never)] // its stack is not that of the other way
-fn merge_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Option<()> {
+pub(crate) fn in_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Option<()> {
     let mut runs = [Run { next: 0, end: 0, key: 0 }; RUNS];
     let (mut len, mut highest) = (0, None);
     for index in 0..count {
@@ -86,17 +84,18 @@ fn merge_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Option<()> 
 #[inline(never)]
 #[allow(clippy::large_stack_arrays)] // no heap
 fn by_blocks<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    let mut lowest = Lowest { keys: [(0, 0); N], len: 0 };
+    let mut keys = [(0, 0); N];
+    let mut lowest = Lowest::new(&mut keys);
     let mut visited = None;
     loop {
-        lowest.len = 0;
+        lowest.clear();
         for index in 0..count {
             let Some(key) = key(index) else { continue };
             if visited.is_none_or(|visited| (key, index) > visited) {
                 lowest.offer((key, index));
             }
         }
-        let is_last = lowest.len < N;
+        let is_last = !lowest.is_full();
         for &(key, index) in lowest.ascending() {
             visited = Some((key, index));
             if visit(index).is_break() {
@@ -110,12 +109,28 @@ fn by_blocks<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>)
 }
 
 /// The lowest of the keys offered, as many as there is room for: a heap with the highest on top.
-struct Lowest<const N: usize> {
-    keys: [(usize, usize); N],
+pub(crate) struct Lowest<'a> {
+    keys: &'a mut [(usize, usize)],
     len: usize,
 }
 
-impl<const N: usize> Lowest<N> {
+impl<'a> Lowest<'a> {
+    pub(crate) fn new(keys: &'a mut [(usize, usize)]) -> Self {
+        Self { keys, len: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.len >= self.keys.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
     fn at(&self, at: usize) -> (usize, usize) {
         self.keys.get(at).copied().unwrap_or_default()
     }
@@ -126,8 +141,8 @@ impl<const N: usize> Lowest<N> {
         }
     }
 
-    fn offer(&mut self, key: (usize, usize)) {
-        if self.len < N {
+    pub(crate) fn offer(&mut self, key: (usize, usize)) {
+        if !self.is_full() {
             // Up from the end.
             let mut at = self.len;
             self.len += 1;
@@ -159,7 +174,7 @@ impl<const N: usize> Lowest<N> {
     }
 
     /// Sorts them.
-    fn ascending(&mut self) -> &[(usize, usize)] {
+    pub(crate) fn ascending(&mut self) -> &[(usize, usize)] {
         for end in (1..self.len).rev() {
             let (highest, last) = (self.at(0), self.at(end));
             self.sink(last, end);
@@ -171,15 +186,22 @@ impl<const N: usize> Lowest<N> {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_order, ControlFlow, BLOCK, RUNS};
+    use super::{in_blocks, in_runs, ControlFlow, BLOCK, RUNS};
     use proptest::prelude::*;
 
     fn visited(keys: &[Option<usize>]) -> Vec<usize> {
+        let key = |index: usize| keys[index];
         let mut visited = vec![];
-        in_order(keys.len(), &|index| keys[index], &mut |index| {
+        in_blocks(keys.len(), &key, &mut |index| {
             visited.push(index);
             ControlFlow::Continue(())
         });
+        let mut in_order = vec![];
+        let answered = in_runs(keys.len(), &key, &mut |index| {
+            in_order.push(index);
+            ControlFlow::Continue(())
+        });
+        assert!(answered.is_none() && in_order.is_empty() || in_order == visited);
         visited
     }
 

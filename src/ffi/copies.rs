@@ -8,11 +8,11 @@ use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
 use crate::error::{Error, Fault, Report, Which};
-use crate::overlap;
 use crate::parts::{OutputStrides, Part, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Plan};
 use crate::shape::{self, usize_of};
 use crate::span::Span;
+use crate::spans;
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
 use core::mem::{offset_of, MaybeUninit};
@@ -385,11 +385,11 @@ fn check_reads(
         let all = (0..count).flat_map(|at| (0..arrays).map(move |array| (at, array)));
         all.into_iter().find(|(at, of)| transfer.span(*at).intersects(array(*of)))
     } else {
-        let spans = |at: usize| match at.checked_sub(count) {
+        let of = |at: usize| match at.checked_sub(count) {
             None => transfer.span(at),
             Some(at) => array(at),
         };
-        overlap::crossing(count, arrays, &spans).map(|(at, array)| (at, array - count))
+        spans::crossing(count, &(count.saturating_add(arrays), of)).map(|(at, array)| (at, array - count))
     };
     match found {
         None => Ok(()),

@@ -7,11 +7,11 @@ use super::parse::{self, check_array, check_strides, is_unwanted, Call, Look};
 use super::reads::Reads;
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::error::{number, Error, Fault, Report, Which};
-use crate::overlap::{self, Trail};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
 use crate::shape::{usize_of, DIM_UNKNOWN};
 use crate::span::Span;
+use crate::spans::{self, Trail};
 use core::mem::MaybeUninit;
 use core::ptr::null;
 
@@ -295,7 +295,7 @@ fn check_arrays(
             }
         }
     }
-    match overlap::meeting(outputs.len().saturating_mul(2), &span) {
+    match spans::meeting(&(outputs.len().saturating_mul(2), &span)) {
         None => Ok(()),
         Some((at, other)) => {
             let (output, field, other) = (at / 2, field(at), Which::Output(other / 2));

@@ -1,0 +1,257 @@
+//! Sets of the spans that begin in a window of memory, in so little memory that few passes over a
+//! million of them will do.
+
+#![forbid(unsafe_code)]
+
+use crate::order::Lowest;
+use crate::span::Span;
+
+/// Such a set.
+pub(crate) trait Window {
+    /// Begins anew with a window from `start` on.
+    fn open(&mut self, start: usize) -> Span;
+
+    /// Adds a span of the window. Gives the window's end from now on: where there is no room, what
+    /// lies furthest up is dropped. Or one that meets another.
+    fn push(&mut self, span: Span) -> Result<usize, Span>;
+
+    /// All have been added: where the window ends, and the highest of the spans.
+    fn close(&mut self) -> Result<(usize, usize), Span>;
+}
+
+/// As a bit for each cell of memory: for what lies close together.
+pub(crate) struct Bits<'a> {
+    words: &'a mut [u64],
+    window: Span,
+    /// All spans begin and end at whole numbers of cells; their size by its logarithm.
+    cell: u32,
+    /// Where the highest ends.
+    end: usize,
+}
+
+impl<'a> Bits<'a> {
+    pub(crate) fn new(words: &'a mut [u64], cell: u32) -> Self {
+        Self { words, window: Span::default(), cell, end: 0 }
+    }
+}
+
+impl Window for Bits<'_> {
+    fn open(&mut self, start: usize) -> Span {
+        self.words.fill(0);
+        let bytes = self.words.len().saturating_mul(64) << self.cell;
+        (self.window, self.end) = (Span { start, end: start.saturating_add(bytes) }, 0);
+        self.window
+    }
+
+    fn push(&mut self, span: Span) -> Result<usize, Span> {
+        let window = self.window;
+        self.end = self.end.max(span.end);
+        let first = (span.start - window.start) >> self.cell;
+        let end = (span.end.min(window.end) - window.start) >> self.cell;
+        let mut is_free = true;
+        let words = self.words.iter_mut().enumerate().take(end.div_ceil(64));
+        for (at, word) in words.skip(first / 64) {
+            let bits = !0u64 << first.saturating_sub(64 * at)
+                & !0u64 >> (64 * (at + 1)).saturating_sub(end);
+            is_free &= *word & bits == 0;
+            *word |= bits;
+        }
+        if is_free {
+            Ok(window.end)
+        } else {
+            Err(span)
+        }
+    }
+
+    fn close(&mut self) -> Result<(usize, usize), Span> {
+        Ok((self.window.end, self.end))
+    }
+}
+
+/// In order, as what lies between them, a byte for most: for what lies far apart.
+pub(crate) struct Gaps<'a> {
+    /// Of each span the gap below it and, unless all are alike, its length, in cells: `len` bytes
+    /// from `head` on. What is read at one end is written at the other.
+    ring: &'a mut [u8],
+    head: usize,
+    len: usize,
+    /// Those that are yet to be added, by address.
+    batch: Lowest<'a>,
+    window: Span,
+    /// How long windows are: as much as is likely to fill the ring.
+    width: usize,
+    /// As those of bits.
+    cell: u32,
+    /// The length of all, in cells.
+    length: Option<usize>,
+    /// Where the highest ends.
+    end: usize,
+}
+
+impl<'a> Gaps<'a> {
+    /// `ring` has a power of two bytes.
+    pub(crate) fn new(
+        ring: &'a mut [u8],
+        batch: Lowest<'a>,
+        width: usize,
+        cell: u32,
+        length: Option<usize>,
+    ) -> Self {
+        let length = length.map(|length| length >> cell);
+        let window = Span::default();
+        Self { ring, head: 0, len: 0, batch, window, width, cell, length, end: 0 }
+    }
+
+    #[inline(never)]
+    fn merge(&mut self) -> Result<(), Span> {
+        let Self { ref mut ring, ref mut batch, window, cell, length, .. } = *self;
+        let start = window.start;
+        let cells = |address: usize| (address - start) >> cell;
+        let span = |cells: (usize, usize)| Span {
+            start: start.saturating_add(cells.0 << cell),
+            end: start.saturating_add(cells.1 << cell),
+        };
+        let room = ring.len();
+        // More than must be is dropped at once, lest every batch drops something.
+        let is_full = self.len + 4 * batch.len() > room / 8 * 7;
+        let most = if is_full { room / 4 * 3 } else { room / 8 * 7 };
+        let first = self.head + self.len;
+        let mut reader = Cursor { at: self.head, place: 0 };
+        let mut writer = Cursor { at: first, place: 0 };
+        let mut new = batch.ascending().iter().map(|(start, end)| (cells(*start), cells(*end)));
+        let read = |reader: &mut Cursor, ring: &[u8]| {
+            (reader.at != first).then(|| {
+                let begin = reader.place + reader.take(ring);
+                reader.place = begin + length.unwrap_or_else(|| reader.take(ring));
+                (begin, reader.place)
+            })
+        };
+        let (mut old, mut added) = (read(&mut reader, ring), new.next());
+        let mut result = Ok(());
+        loop {
+            let next = match (old, added) {
+                (Some(a), b) if b.is_none_or(|b| a.0 <= b.0) => {
+                    old = read(&mut reader, ring);
+                    a
+                }
+                (_, Some(b)) => {
+                    added = new.next();
+                    b
+                }
+                _ => break,
+            };
+            if next.0 < writer.place {
+                result = Err(span(next));
+                break;
+            }
+            if writer.at + 2 * LONGEST > reader.at + room || writer.at - first >= most {
+                self.window.end = span(next).start;
+                break;
+            }
+            writer.put(ring, next.0 - writer.place);
+            if length.is_none() {
+                writer.put(ring, next.1 - next.0);
+            }
+            writer.place = next.1;
+        }
+        (self.head, self.len) = (first, writer.at - first);
+        self.end = span((0, writer.place)).end;
+        self.batch.clear();
+        result
+    }
+}
+
+impl Window for Gaps<'_> {
+    fn open(&mut self, start: usize) -> Span {
+        (self.len, self.end) = (0, 0);
+        self.window = Span { start, end: start.saturating_add(self.width.max(1)) };
+        self.window
+    }
+
+    fn push(&mut self, span: Span) -> Result<usize, Span> {
+        self.batch.offer((span.start, span.end));
+        if self.batch.is_full() {
+            self.merge()?;
+        }
+        Ok(self.window.end)
+    }
+
+    fn close(&mut self) -> Result<(usize, usize), Span> {
+        self.merge()?;
+        // The next is to fill as much of the ring as it can without dropping any.
+        let (room, used) = (self.ring.len() / 16 * 13, self.len.max(self.ring.len() / 16));
+        let width = (self.window.end - self.window.start) as u128 * room as u128;
+        let width = width.checked_div(used as u128).and_then(|width| usize::try_from(width).ok());
+        self.width = width.unwrap_or(usize::MAX);
+        Ok((self.window.end, self.end))
+    }
+}
+
+/// Numbers below this take one byte, those below [`MEDIUM`] two; of others, what a byte has more than
+/// [`LONG`] says how many follow.
+const SHORT: usize = 224;
+const LONG: usize = 247;
+const MEDIUM: usize = SHORT + (LONG + 1 - SHORT << 8);
+/// The most bytes of a number.
+const LONGEST: usize = 1 + size_of::<usize>();
+
+/// A place in the ring, and in memory.
+struct Cursor {
+    at: usize,
+    place: usize,
+}
+
+#[allow(clippy::inline_always)] // for each span, many times
+impl Cursor {
+    #[inline(always)]
+    fn byte(&mut self, ring: &[u8]) -> usize {
+        let byte = ring.get(self.at & ring.len().wrapping_sub(1)).copied().unwrap_or(0);
+        self.at += 1;
+        byte.into()
+    }
+
+    #[inline(always)]
+    fn take(&mut self, ring: &[u8]) -> usize {
+        match self.byte(ring) {
+            first @ 0..SHORT => first,
+            first => self.take_long(ring, first),
+        }
+    }
+
+    fn take_long(&mut self, ring: &[u8], first: usize) -> usize {
+        if first <= LONG {
+            return SHORT + (first - SHORT << 8) + self.byte(ring);
+        }
+        (LONG..first).fold(0, |number, _| number << 8 | self.byte(ring))
+    }
+
+    #[inline(always)]
+    fn write(&mut self, ring: &mut [u8], byte: usize) {
+        let place = self.at & ring.len().wrapping_sub(1);
+        if let Some(slot) = ring.get_mut(place) {
+            *slot = (byte & 255) as u8;
+        }
+        self.at += 1;
+    }
+
+    #[inline(always)]
+    fn put(&mut self, ring: &mut [u8], number: usize) {
+        match number {
+            0..SHORT => self.write(ring, number),
+            _ => self.put_long(ring, number),
+        }
+    }
+
+    fn put_long(&mut self, ring: &mut [u8], number: usize) {
+        if number < MEDIUM {
+            self.write(ring, SHORT + (number - SHORT >> 8));
+            self.write(ring, number - SHORT);
+            return;
+        }
+        let bytes = (usize::BITS - number.leading_zeros()).div_ceil(8);
+        self.write(ring, LONG + bytes as usize);
+        for byte in (0..bytes).rev() {
+            self.write(ring, number >> (8 * byte));
+        }
+    }
+}
