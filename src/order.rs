@@ -119,10 +119,6 @@ impl<'a> Lowest<'a> {
         Self { keys, len: 0 }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     pub(crate) fn is_full(&self) -> bool {
         self.len >= self.keys.len()
     }

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::order::{in_blocks, in_runs, Lowest, Visit};
+use crate::order::{in_blocks, in_runs, Visit};
 use crate::span::Span;
 use crate::windows::{Bits, Gaps, Window};
 use core::ops::{ControlFlow, Range};
@@ -47,15 +47,15 @@ pub(crate) trait Spans {
     /// Empty for one that meets nothing.
     fn span(&self, index: usize) -> Span;
 
-    /// Shows those that begin in a window, which ends where the answer says from then on. Gives an
-    /// address that the first beyond it begins at or above.
-    fn within(&self, window: Span, visit: &mut See<'_>) -> usize {
+    /// Shows those that begin in a window, which from then on ends where the answer says. Gives an
+    /// address that the first beyond it begins at or above; `None` if there was no answer.
+    fn within(&self, window: Span, visit: &mut See<'_>) -> Option<usize> {
         within(self, (0..self.len()).map(|index| self.span(index).start), window, visit)
     }
 }
 
 /// What to do at a span of a window.
-pub(crate) type See<'a> = dyn FnMut(Span) -> usize + 'a;
+pub(crate) type See<'a> = dyn FnMut(Span) -> Option<usize> + 'a;
 
 /// [`Spans::within`] by where spans begin, if they are not empty.
 #[inline]
@@ -64,7 +64,7 @@ pub(crate) fn within<S: Spans + ?Sized>(
     starts: impl Iterator<Item = usize>,
     window: Span,
     visit: &mut See<'_>,
-) -> usize {
+) -> Option<usize> {
     let (mut end, mut beyond) = (window.end, usize::MAX);
     for (index, start) in starts.enumerate() {
         // Of those before the end, more than there can be beyond.
@@ -73,11 +73,11 @@ pub(crate) fn within<S: Spans + ?Sized>(
         if ahead >= window.start.wrapping_sub(end) {
             let span = spans.span(index);
             if !span.is_empty() {
-                end = visit(span);
+                end = visit(span)?;
             }
         }
     }
-    end.saturating_add(beyond)
+    Some(end.saturating_add(beyond))
 }
 
 impl<F: Fn(usize) -> Span> Spans for (usize, F) {
@@ -116,8 +116,9 @@ pub(crate) fn meeting(spans: &dyn Spans) -> Option<(usize, usize)> {
         return found;
     }
     let met = met(spans)?;
-    let one = (0..count).find(|index| spans.span(*index) == met)?;
-    let other = (0..count).find(|index| *index != one && spans.span(*index).intersects(met))?;
+    let one = (0..count).find(|index| start(spans, *index) == Some(met))?;
+    let span = spans.span(one);
+    let other = (0..count).find(|index| *index != one && spans.span(*index).intersects(span))?;
     Some((one.max(other), one.min(other)))
 }
 
@@ -166,20 +167,20 @@ pub(crate) fn crossing(written: usize, spans: &dyn Spans) -> Option<(usize, usiz
 /// Of more spans than this, a pass takes so long that there should be few.
 const MANY: usize = 1 << 14;
 
-/// One that meets another, of many spans in no order.
-fn met(spans: &dyn Spans) -> Option<Span> {
+/// Where one begins that meets another, of many spans in no order.
+fn met(spans: &dyn Spans) -> Option<usize> {
     let layout = Layout::of(spans);
     let cells = layout.hull.len() >> layout.cell;
     match (cells / 16 <= spans.len(), spans.len() > MANY) {
         (true, true) => met_by_bits::<2048>(spans, &layout),
         (true, false) => met_by_bits::<256>(spans, &layout),
-        (false, true) => met_by_gaps::<16384, 512>(spans, &layout),
-        (false, false) => met_by_gaps::<2048, 64>(spans, &layout),
+        (false, true) => met_by_gaps::<16384, 1024>(spans, &layout),
+        (false, false) => met_by_gaps::<2048, 128>(spans, &layout),
     }
 }
 
 #[inline(never)] // for its stack
-fn met_by_bits<const WORDS: usize>(spans: &dyn Spans, layout: &Layout) -> Option<Span> {
+fn met_by_bits<const WORDS: usize>(spans: &dyn Spans, layout: &Layout) -> Option<usize> {
     search(spans, layout.hull.start, &mut Bits::new(&mut [0; WORDS], layout.cell))
 }
 
@@ -187,38 +188,37 @@ fn met_by_bits<const WORDS: usize>(spans: &dyn Spans, layout: &Layout) -> Option
 fn met_by_gaps<const ROOM: usize, const BATCH: usize>(
     spans: &dyn Spans,
     layout: &Layout,
-) -> Option<Span> {
+) -> Option<usize> {
     let Layout { hull, cell, length } = *layout;
-    let (mut ring, mut batch) = ([0; ROOM], [(0, 0); BATCH]);
+    let (mut ring, mut batch) = ([0; ROOM], [0; BATCH]);
     // As if each took two bytes.
     let width = hull.len() / (spans.len() / (ROOM / 2) + 1);
-    let mut gaps = Gaps::new(&mut ring, Lowest::new(&mut batch), width, cell, length);
+    let mut gaps = Gaps::new(&mut ring, &mut batch, width, cell, length);
     search(spans, hull.start, &mut gaps)
 }
 
 /// Looks through memory window by window.
-fn search(spans: &dyn Spans, lowest: usize, set: &mut dyn Window) -> Option<Span> {
+fn search(spans: &dyn Spans, lowest: usize, set: &mut dyn Window) -> Option<usize> {
     // Where the windows before and their spans have ended.
     let (mut next, mut reach) = (lowest, 0);
     while next < usize::MAX {
         let window = set.open(next);
-        let mut found = None;
+        let (mut longest, mut found) = (Span::default(), None);
         let beyond = spans.within(window, &mut |span| {
-            let pushed = if span.start < reach { Err(span) } else { set.push(span) };
-            pushed.unwrap_or_else(|span| {
-                found = Some(span);
-                window.start
-            })
+            if span.end > longest.end {
+                longest = span;
+            }
+            let pushed = if span.start < reach { Err(span.start) } else { set.push(span) };
+            pushed.map_err(|start| found = Some(start)).ok()
         });
-        if found.is_some() {
-            return found;
-        }
+        let Some(beyond) = beyond else { return found };
         match set.close() {
             Ok((end, highest)) => {
                 next = if end < window.end { end } else { beyond };
-                reach = reach.max(highest);
+                // Had it been dropped, and another ended above the window, it would lie over that.
+                reach = reach.max(if longest.start < end { longest.end } else { highest });
             }
-            Err(span) => return Some(span),
+            Err(start) => return Some(start),
         }
     }
     None

@@ -214,7 +214,7 @@ impl Spans for Transfer<'_> {
         Transfer::span(self, index)
     }
 
-    fn within(&self, window: Span, visit: &mut See<'_>) -> usize {
+    fn within(&self, window: Span, visit: &mut See<'_>) -> Option<usize> {
         // Packed outputs begin where they are addressed: most need no closer look.
         let addresses = self.output_strides.are_packed().then_some(&self.parts);
         match addresses {

@@ -3,7 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-use crate::order::Lowest;
 use crate::span::Span;
 
 /// Such a set.
@@ -11,12 +10,13 @@ pub(crate) trait Window {
     /// Begins anew with a window from `start` on.
     fn open(&mut self, start: usize) -> Span;
 
-    /// Adds a span of the window. Gives the window's end from now on: where there is no room, what
-    /// lies furthest up is dropped. Or one that meets another.
-    fn push(&mut self, span: Span) -> Result<usize, Span>;
+    /// Adds a span that begins in the window. Gives the window's end from now on: where there is no
+    /// room, what lies furthest up is dropped. Or where a span begins that meets another.
+    fn push(&mut self, span: Span) -> Result<usize, usize>;
 
-    /// All have been added: where the window ends, and the highest of the spans.
-    fn close(&mut self) -> Result<(usize, usize), Span>;
+    /// All have been added: where the window ends, and the highest of the spans, as far as it lies in
+    /// the window that was opened; or as above.
+    fn close(&mut self) -> Result<(usize, usize), usize>;
 }
 
 /// As a bit for each cell of memory: for what lies close together.
@@ -25,13 +25,11 @@ pub(crate) struct Bits<'a> {
     window: Span,
     /// All spans begin and end at whole numbers of cells; their size by its logarithm.
     cell: u32,
-    /// Where the highest ends.
-    end: usize,
 }
 
 impl<'a> Bits<'a> {
     pub(crate) fn new(words: &'a mut [u64], cell: u32) -> Self {
-        Self { words, window: Span::default(), cell, end: 0 }
+        Self { words, window: Span::default(), cell }
     }
 }
 
@@ -39,13 +37,12 @@ impl Window for Bits<'_> {
     fn open(&mut self, start: usize) -> Span {
         self.words.fill(0);
         let bytes = self.words.len().saturating_mul(64) << self.cell;
-        (self.window, self.end) = (Span { start, end: start.saturating_add(bytes) }, 0);
+        self.window = Span { start, end: start.saturating_add(bytes) };
         self.window
     }
 
-    fn push(&mut self, span: Span) -> Result<usize, Span> {
+    fn push(&mut self, span: Span) -> Result<usize, usize> {
         let window = self.window;
-        self.end = self.end.max(span.end);
         let first = (span.start - window.start) >> self.cell;
         let end = (span.end.min(window.end) - window.start) >> self.cell;
         let mut is_free = true;
@@ -59,12 +56,12 @@ impl Window for Bits<'_> {
         if is_free {
             Ok(window.end)
         } else {
-            Err(span)
+            Err(span.start)
         }
     }
 
-    fn close(&mut self) -> Result<(usize, usize), Span> {
-        Ok((self.window.end, self.end))
+    fn close(&mut self) -> Result<(usize, usize), usize> {
+        Ok((self.window.end, self.window.end))
     }
 }
 
@@ -75,50 +72,46 @@ pub(crate) struct Gaps<'a> {
     ring: &'a mut [u8],
     head: usize,
     len: usize,
-    /// Those that are yet to be added, by address.
-    batch: Lowest<'a>,
+    /// Those that are yet to be added.
+    batch: Batch<'a>,
     window: Span,
+    /// Where those that are kept end: the window, and the highest.
+    end: usize,
+    highest: usize,
     /// How long windows are: as much as is likely to fill the ring.
     width: usize,
     /// As those of bits.
     cell: u32,
     /// The length of all, in cells.
     length: Option<usize>,
-    /// Where the highest ends.
-    end: usize,
 }
 
 impl<'a> Gaps<'a> {
     /// `ring` has a power of two bytes.
     pub(crate) fn new(
         ring: &'a mut [u8],
-        batch: Lowest<'a>,
+        batch: &'a mut [u64],
         width: usize,
         cell: u32,
         length: Option<usize>,
     ) -> Self {
-        let length = length.map(|length| length >> cell);
-        let window = Span::default();
-        Self { ring, head: 0, len: 0, batch, window, width, cell, length, end: 0 }
+        let (length, window) = (length.map(|length| length >> cell), Span::default());
+        let batch = Batch { slots: batch, len: 0, scale: 0 };
+        Self { ring, head: 0, len: 0, batch, window, end: 0, highest: 0, width, cell, length }
     }
 
     #[inline(never)]
-    fn merge(&mut self) -> Result<(), Span> {
-        let Self { ref mut ring, ref mut batch, window, cell, length, .. } = *self;
-        let start = window.start;
-        let cells = |address: usize| (address - start) >> cell;
-        let span = |cells: (usize, usize)| Span {
-            start: start.saturating_add(cells.0 << cell),
-            end: start.saturating_add(cells.1 << cell),
-        };
+    fn merge(&mut self) -> Result<(), usize> {
+        let Self { ref mut ring, ref batch, window, cell, length, .. } = *self;
         let room = ring.len();
         // More than must be is dropped at once, lest every batch drops something.
-        let is_full = self.len + 4 * batch.len() > room / 8 * 7;
+        let is_full = self.len + 4 * batch.len > room / 8 * 7;
         let most = if is_full { room / 4 * 3 } else { room / 8 * 7 };
         let first = self.head + self.len;
         let mut reader = Cursor { at: self.head, place: 0 };
         let mut writer = Cursor { at: first, place: 0 };
-        let mut new = batch.ascending().iter().map(|(start, end)| (cells(*start), cells(*end)));
+        let address = |cells: usize| window.start.saturating_add(cells << cell);
+        let mut new = batch.iter();
         let read = |reader: &mut Cursor, ring: &[u8]| {
             (reader.at != first).then(|| {
                 let begin = reader.place + reader.take(ring);
@@ -141,11 +134,11 @@ impl<'a> Gaps<'a> {
                 _ => break,
             };
             if next.0 < writer.place {
-                result = Err(span(next));
+                result = Err(address(next.0));
                 break;
             }
             if writer.at + 2 * LONGEST > reader.at + room || writer.at - first >= most {
-                self.window.end = span(next).start;
+                self.end = address(next.0);
                 break;
             }
             writer.put(ring, next.0 - writer.place);
@@ -155,35 +148,91 @@ impl<'a> Gaps<'a> {
             writer.place = next.1;
         }
         (self.head, self.len) = (first, writer.at - first);
-        self.end = span((0, writer.place)).end;
-        self.batch.clear();
+        self.highest = address(writer.place);
         result
     }
 }
 
 impl Window for Gaps<'_> {
     fn open(&mut self, start: usize) -> Span {
-        (self.len, self.end) = (0, 0);
-        self.window = Span { start, end: start.saturating_add(self.width.max(1)) };
+        // Whose numbers fit into the batch.
+        let cells = (self.width >> self.cell).clamp(1, u32::MAX as usize);
+        self.window = Span { start, end: start.saturating_add(cells << self.cell) };
+        (self.len, self.end, self.highest) = (0, self.window.end, 0);
+        self.batch.open(cells);
         self.window
     }
 
-    fn push(&mut self, span: Span) -> Result<usize, Span> {
-        self.batch.offer((span.start, span.end));
+    fn push(&mut self, span: Span) -> Result<usize, usize> {
+        let cells = |address: usize| (address - self.window.start) >> self.cell;
+        let (first, end) = (cells(span.start), cells(span.end.min(self.window.end)));
         if self.batch.is_full() {
             self.merge()?;
+            self.batch.clear();
         }
-        Ok(self.window.end)
+        if span.start < self.end {
+            self.batch.insert(first, end);
+        }
+        Ok(self.end)
     }
 
-    fn close(&mut self) -> Result<(usize, usize), Span> {
+    fn close(&mut self) -> Result<(usize, usize), usize> {
         self.merge()?;
         // The next is to fill as much of the ring as it can without dropping any.
         let (room, used) = (self.ring.len() / 16 * 13, self.len.max(self.ring.len() / 16));
-        let width = (self.window.end - self.window.start) as u128 * room as u128;
+        let width = (self.end - self.window.start) as u128 * room as u128;
         let width = width.checked_div(used as u128).and_then(|width| usize::try_from(width).ok());
         self.width = width.unwrap_or(usize::MAX);
-        Ok((self.window.end, self.end))
+        Ok((self.end, self.highest))
+    }
+}
+
+/// Spans in order, each not far behind its share of the way through the window; in cells, the first in
+/// the upper half of a number, how many in the lower.
+struct Batch<'a> {
+    slots: &'a mut [u64],
+    len: usize,
+    /// Slots a cell, times 2³².
+    scale: u64,
+}
+
+impl Batch<'_> {
+    const EMPTY: u64 = u64::MAX;
+
+    fn open(&mut self, cells: usize) {
+        self.scale = ((self.slots.len() as u64 / 2) << 32).checked_div(cells as u64).unwrap_or(0);
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        self.slots.fill(Self::EMPTY);
+        self.len = 0;
+    }
+
+    /// From here on, one might not find a slot.
+    fn is_full(&self) -> bool {
+        self.len >= self.slots.len() / 2
+    }
+
+    fn insert(&mut self, first: usize, end: usize) {
+        let mut held = (first as u64) << 32 | (end - first) as u64;
+        let share = (first as u64).wrapping_mul(self.scale) >> 32;
+        self.len += 1;
+        for slot in self.slots.iter_mut().skip(share as usize) {
+            if *slot > held {
+                core::mem::swap(slot, &mut held);
+                if held == Self::EMPTY {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.slots.iter().filter(|slot| **slot != Self::EMPTY).map(|slot| {
+            let first = (slot >> 32) as usize;
+            (first, first + (slot & 0xFFFF_FFFF) as usize)
+        })
     }
 }
 
