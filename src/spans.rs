@@ -172,9 +172,9 @@ fn met(spans: &dyn Spans) -> Option<usize> {
     let layout = Layout::of(spans);
     let cells = layout.hull.len() >> layout.cell;
     match (cells / 16 <= spans.len(), spans.len() > MANY) {
-        (true, true) => met_by_bits::<2048>(spans, &layout),
+        (true, true) => met_by_bits::<4096>(spans, &layout),
         (true, false) => met_by_bits::<256>(spans, &layout),
-        (false, true) => met_by_gaps::<16384, 1024>(spans, &layout),
+        (false, true) => met_by_gaps::<24576, 1024>(spans, &layout),
         (false, false) => met_by_gaps::<2048, 128>(spans, &layout),
     }
 }

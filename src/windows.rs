@@ -68,9 +68,10 @@ impl Window for Bits<'_> {
 /// In order, as what lies between them, a byte for most: for what lies far apart.
 pub(crate) struct Gaps<'a> {
     /// Of each span the gap below it and, unless all are alike, its length, in cells: `len` bytes
-    /// from `head` on. What is read at one end is written at the other.
+    /// from `head` up to `tail`. What is read at one end is written at the other.
     ring: &'a mut [u8],
     head: usize,
+    tail: usize,
     len: usize,
     /// Those that are yet to be added.
     batch: Batch<'a>,
@@ -87,7 +88,6 @@ pub(crate) struct Gaps<'a> {
 }
 
 impl<'a> Gaps<'a> {
-    /// `ring` has a power of two bytes.
     pub(crate) fn new(
         ring: &'a mut [u8],
         batch: &'a mut [u64],
@@ -96,24 +96,23 @@ impl<'a> Gaps<'a> {
         length: Option<usize>,
     ) -> Self {
         let (length, window) = (length.map(|length| length >> cell), Span::default());
-        let batch = Batch { slots: batch, len: 0, scale: 0 };
-        Self { ring, head: 0, len: 0, batch, window, end: 0, highest: 0, width, cell, length }
+        let batch = Batch { slots: batch, highest: Batch::EMPTY, len: 0, scale: 0 };
+        Self { ring, head: 0, tail: 0, len: 0, batch, window, end: 0, highest: 0, width, cell, length }
     }
 
     #[inline(never)]
     fn merge(&mut self) -> Result<(), usize> {
         let Self { ref mut ring, ref batch, window, cell, length, .. } = *self;
-        let room = ring.len();
+        let (room, held) = (ring.len(), self.len);
         // More than must be is dropped at once, lest every batch drops something.
-        let is_full = self.len + 4 * batch.len > room / 8 * 7;
-        let most = if is_full { room / 4 * 3 } else { room / 8 * 7 };
-        let first = self.head + self.len;
-        let mut reader = Cursor { at: self.head, place: 0 };
-        let mut writer = Cursor { at: first, place: 0 };
+        let is_full = held + 4 * batch.len > room / 16 * 15;
+        let most = if is_full { room / 4 * 3 } else { room / 16 * 15 };
+        let mut reader = Cursor { at: self.head, passed: 0, place: 0 };
+        let mut writer = Cursor { at: self.tail, passed: 0, place: 0 };
         let address = |cells: usize| window.start.saturating_add(cells << cell);
         let mut new = batch.iter();
         let read = |reader: &mut Cursor, ring: &[u8]| {
-            (reader.at != first).then(|| {
+            (reader.passed < held).then(|| {
                 let begin = reader.place + reader.take(ring);
                 reader.place = begin + length.unwrap_or_else(|| reader.take(ring));
                 (begin, reader.place)
@@ -137,7 +136,8 @@ impl<'a> Gaps<'a> {
                 result = Err(address(next.0));
                 break;
             }
-            if writer.at + 2 * LONGEST > reader.at + room || writer.at - first >= most {
+            let is_free = writer.passed + held + 2 * LONGEST <= room + reader.passed;
+            if !is_free || writer.passed >= most {
                 self.end = address(next.0);
                 break;
             }
@@ -147,7 +147,7 @@ impl<'a> Gaps<'a> {
             }
             writer.place = next.1;
         }
-        (self.head, self.len) = (first, writer.at - first);
+        (self.head, self.tail, self.len) = (self.tail, writer.at, writer.passed);
         self.highest = address(writer.place);
         result
     }
@@ -158,7 +158,8 @@ impl Window for Gaps<'_> {
         // Whose numbers fit into the batch.
         let cells = (self.width >> self.cell).clamp(1, u32::MAX as usize);
         self.window = Span { start, end: start.saturating_add(cells << self.cell) };
-        (self.len, self.end, self.highest) = (0, self.window.end, 0);
+        (self.head, self.len) = (self.tail, 0);
+        (self.end, self.highest) = (self.window.end, 0);
         self.batch.open(cells);
         self.window
     }
@@ -179,7 +180,7 @@ impl Window for Gaps<'_> {
     fn close(&mut self) -> Result<(usize, usize), usize> {
         self.merge()?;
         // The next is to fill as much of the ring as it can without dropping any.
-        let (room, used) = (self.ring.len() / 16 * 13, self.len.max(self.ring.len() / 16));
+        let (room, used) = (self.ring.len() / 8 * 7, self.len.max(self.ring.len() / 16));
         let width = (self.end - self.window.start) as u128 * room as u128;
         let width = width.checked_div(used as u128).and_then(|width| usize::try_from(width).ok());
         self.width = width.unwrap_or(usize::MAX);
@@ -191,6 +192,8 @@ impl Window for Gaps<'_> {
 /// the upper half of a number, how many in the lower.
 struct Batch<'a> {
     slots: &'a mut [u64],
+    /// One above all others, for which there is no slot.
+    highest: u64,
     len: usize,
     /// Slots a cell, times 2³².
     scale: u64,
@@ -200,18 +203,17 @@ impl Batch<'_> {
     const EMPTY: u64 = u64::MAX;
 
     fn open(&mut self, cells: usize) {
-        self.scale = ((self.slots.len() as u64 / 2) << 32).checked_div(cells as u64).unwrap_or(0);
+        self.scale = ((self.slots.len() as u64) << 32).checked_div(cells as u64).unwrap_or(0);
         self.clear();
     }
 
     fn clear(&mut self) {
         self.slots.fill(Self::EMPTY);
-        self.len = 0;
+        (self.highest, self.len) = (Self::EMPTY, 0);
     }
 
-    /// From here on, one might not find a slot.
     fn is_full(&self) -> bool {
-        self.len >= self.slots.len() / 2
+        self.highest != Self::EMPTY || self.len > self.slots.len() / 8 * 7
     }
 
     fn insert(&mut self, first: usize, end: usize) {
@@ -226,10 +228,12 @@ impl Batch<'_> {
                 }
             }
         }
+        self.highest = held;
     }
 
     fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.slots.iter().filter(|slot| **slot != Self::EMPTY).map(|slot| {
+        let all = self.slots.iter().chain(core::iter::once(&self.highest));
+        all.filter(|slot| **slot != Self::EMPTY).map(|slot| {
             let first = (slot >> 32) as usize;
             (first, first + (slot & 0xFFFF_FFFF) as usize)
         })
@@ -247,15 +251,25 @@ const LONGEST: usize = 1 + size_of::<usize>();
 /// A place in the ring, and in memory.
 struct Cursor {
     at: usize,
+    passed: usize,
     place: usize,
 }
 
 #[allow(clippy::inline_always)] // for each span, many times
 impl Cursor {
     #[inline(always)]
-    fn byte(&mut self, ring: &[u8]) -> usize {
-        let byte = ring.get(self.at & ring.len().wrapping_sub(1)).copied().unwrap_or(0);
+    fn go_on(&mut self, ring: &[u8]) {
+        self.passed += 1;
         self.at += 1;
+        if self.at == ring.len() {
+            self.at = 0;
+        }
+    }
+
+    #[inline(always)]
+    fn byte(&mut self, ring: &[u8]) -> usize {
+        let byte = ring.get(self.at).copied().unwrap_or(0);
+        self.go_on(ring);
         byte.into()
     }
 
@@ -276,11 +290,10 @@ impl Cursor {
 
     #[inline(always)]
     fn write(&mut self, ring: &mut [u8], byte: usize) {
-        let place = self.at & ring.len().wrapping_sub(1);
-        if let Some(slot) = ring.get_mut(place) {
+        if let Some(slot) = ring.get_mut(self.at) {
             *slot = (byte & 255) as u8;
         }
-        self.at += 1;
+        self.go_on(ring);
     }
 
     #[inline(always)]
