@@ -100,6 +100,7 @@ impl<'a> Gaps<'a> {
         Self { ring, head: 0, tail: 0, len: 0, batch, window, end: 0, highest: 0, width, cell, length }
     }
 
+    /// Adds the batch to the ring.
     #[inline(never)]
     fn merge(&mut self) -> Result<(), usize> {
         let Self { ref mut ring, ref batch, window, cell, length, .. } = *self;
@@ -109,29 +110,31 @@ impl<'a> Gaps<'a> {
         let most = if is_full { room / 4 * 3 } else { room / 16 * 15 };
         let mut reader = Cursor { at: self.head, passed: 0, place: 0 };
         let mut writer = Cursor { at: self.tail, passed: 0, place: 0 };
+        const NONE: (usize, usize) = (usize::MAX, 0);
         let address = |cells: usize| window.start.saturating_add(cells << cell);
         let mut new = batch.iter();
-        let read = |reader: &mut Cursor, ring: &[u8]| {
-            (reader.passed < held).then(|| {
-                let begin = reader.place + reader.take(ring);
-                reader.place = begin + length.unwrap_or_else(|| reader.take(ring));
-                (begin, reader.place)
-            })
-        };
-        let (mut old, mut added) = (read(&mut reader, ring), new.next());
+        let mut added = new.next().unwrap_or(NONE);
+        let mut old = None;
         let mut result = Ok(());
         loop {
-            let next = match (old, added) {
-                (Some(a), b) if b.is_none_or(|b| a.0 <= b.0) => {
-                    old = read(&mut reader, ring);
-                    a
+            let kept = old.unwrap_or_else(|| {
+                if reader.passed == held {
+                    return NONE;
                 }
-                (_, Some(b)) => {
-                    added = new.next();
-                    b
-                }
-                _ => break,
-            };
+                let first = reader.place + reader.take(ring);
+                reader.place = first + length.unwrap_or_else(|| reader.take(ring));
+                (first, reader.place)
+            });
+            let next = kept.min(added);
+            if next == NONE {
+                break;
+            }
+            if kept <= added {
+                old = None;
+            } else {
+                old = Some(kept);
+                added = new.next().unwrap_or(NONE);
+            }
             if next.0 < writer.place {
                 result = Err(address(next.0));
                 break;
