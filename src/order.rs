@@ -6,7 +6,7 @@
 use core::ops::ControlFlow;
 
 /// So many ascending runs are merged.
-const RUNS: usize = 32;
+const RUNS: usize = if cfg!(libsplit_low_thresholds) { 2 } else { 32 };
 /// So many of the lowest are found in one pass.
 const BLOCK: usize = 256;
 /// Of more numbers than this, so many: then a pass is longer than a call should wait for many of

@@ -165,7 +165,7 @@ pub(crate) fn crossing(written: usize, spans: &dyn Spans) -> Option<(usize, usiz
 }
 
 /// Of more spans than this, a pass takes so long that there should be few.
-const MANY: usize = 1 << 14;
+const MANY: usize = if cfg!(libsplit_low_thresholds) { 16 } else { 1 << 14 };
 
 /// Where one begins that meets another, of many spans in no order.
 fn met(spans: &dyn Spans) -> Option<usize> {
@@ -251,53 +251,146 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
-    use super::{meeting, Span};
+    use super::{meeting, search, Gaps, Layout, Span, MANY};
     use proptest::prelude::*;
+
+    /// Spans of so many units after so many, in no order.
+    fn spans(unit: usize, gaps_and_lengths: impl Iterator<Item = (usize, usize)>) -> Vec<Span> {
+        let mut end = 4096;
+        let spans = gaps_and_lengths.map(|(gap, len)| {
+            let start = end + gap * unit;
+            end = start + len * unit;
+            Span { start, end }
+        });
+        let mut spans: Vec<_> = spans.collect();
+        for at in (1..spans.len()).rev() {
+            spans.swap(at, random(at) % (at + 1));
+        }
+        spans
+    }
+
+    fn random(seed: usize) -> usize {
+        let hash = (seed as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        usize::try_from((hash ^ hash >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33).unwrap()
+    }
+
+    fn any_meet(spans: &[Span]) -> bool {
+        let mut sorted: Vec<_> = spans.iter().filter(|span| !span.is_empty()).collect();
+        sorted.sort_by_key(|span| span.start);
+        sorted.windows(2).any(|two| two[1].start < two[0].end)
+    }
+
+    /// Asserts that the answer is right.
+    fn check(spans: &[Span]) {
+        let found = meeting(&(spans.len(), |at| spans[at]));
+        assert_eq!(found.is_some(), any_meet(spans));
+        if let Some((a, b)) = found {
+            assert!(a > b && spans[a].intersects(spans[b]));
+        }
+    }
+
+    /// Asserts that they are apart, and that a byte that belongs to two is found wherever it is.
+    fn check_apart(mut spans: Vec<Span>) {
+        check(&spans);
+        let lowest = spans.iter().map(|span| span.start).min().unwrap();
+        for seed in 0..6 {
+            let at = random(seed) % spans.len();
+            let span = spans[at];
+            if span.start > lowest {
+                let below = spans.iter().map(|other| other.end).filter(|end| *end <= span.start);
+                spans[at].start = below.max().unwrap() - 1;
+                assert!(any_meet(&spans));
+                check(&spans);
+            }
+            spans[at] = span;
+        }
+    }
+
+    /// What most outputs look like: gaps of one kind, now and then a far longer one.
+    fn gap() -> impl Strategy<Value = usize> {
+        prop_oneof![
+            8 => 0usize..3,
+            8 => 0usize..30,
+            4 => 0usize..3000,
+            1 => 0usize..1 << 20,
+            1 => 0usize..1 << 28,
+        ]
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
         #[test]
         fn packed_spans_in_any_order(
-            lengths in prop::collection::vec((0usize..40, prop_oneof![4 => Just(0usize), 1 => 0usize..30]), 2..700),
+            lengths in prop::collection::vec((gap(), 0usize..40), 2..700),
+            alike in prop::option::of(1usize..300),
             unit in prop_oneof![Just(1usize), Just(4), Just(12)],
-            turns in any::<u64>(),
-            spoilt in prop::option::of(any::<prop::sample::Index>()),
+            spoilt in prop::option::of((any::<prop::sample::Index>(), 1usize..5000)),
         ) {
-            let mut next = 4096;
-            let mut spans: Vec<Span> = lengths.iter().map(|(len, gap)| {
-                let start = next + gap * unit;
-                next = start + len * unit;
-                Span { start, end: next }
-            }).collect();
-            if let Some(spoilt) = spoilt {
-                let at = spoilt.index(spans.len());
-                spans[at].start -= 1;
+            let lengths = lengths.into_iter().map(|(gap, len)| (gap, alike.unwrap_or(len)));
+            let mut spans = spans(unit, lengths);
+            if let Some((at, more)) = spoilt {
+                let at = at.index(spans.len());
+                spans[at].end += more;
             }
-            let mut state = turns | 1;
-            for at in (1..spans.len()).rev() {
-                state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-                spans.swap(at, usize::try_from(state >> 33).unwrap() % (at + 1));
-            }
-            let expected = (1..spans.len()).any(|at| spans[..at].iter().any(|b| spans[at].intersects(*b)));
-            let found = meeting(&(spans.len(), |at| spans[at]));
-            prop_assert_eq!(found.is_some(), expected);
-            if let Some((a, b)) = found {
-                prop_assert!(a > b && spans[a].intersects(spans[b]));
+            check(&spans);
+        }
+
+        /// However little is taken at a time, and however wrong the first guess.
+        #[test]
+        fn windows_of_any_size(
+            lengths in prop::collection::vec((gap(), 1usize..40), 2..300),
+            alike in prop::option::of(1usize..300),
+            more in prop_oneof![Just(0usize), 1usize..5000],
+            room in 600usize..2000,
+            slots in 1usize..40,
+            width in 0u32..40,
+        ) {
+            let lengths = lengths.into_iter().map(|(gap, len)| (gap, alike.unwrap_or(len)));
+            let mut spans = spans(2, lengths);
+            spans[0].end += more;
+            let (mut ring, mut batch) = (vec![0; room], vec![0; slots]);
+            let all = (spans.len(), |at: usize| spans[at]);
+            let Layout { hull, cell, length } = Layout::of(&all);
+            let mut gaps = Gaps::new(&mut ring, &mut batch, 1 << width, cell, length);
+            let found = search(&all, hull.start, &mut gaps);
+            prop_assert_eq!(found.is_some(), any_meet(&spans));
+            if let Some(start) = found {
+                prop_assert!(spans.iter().any(|span| span.start == start));
             }
         }
     }
 
-
-    /// In an order that is neither up nor down: by windows of memory.
     #[test]
     fn a_great_many_in_no_order() {
-        let count = 400_009;
-        let shuffled = |at: usize| 4096 + 12 * (at * 12_345 % count);
-        let span = |at| Span { start: shuffled(at), end: shuffled(at) + 12 };
-        assert_eq!(meeting(&(count, span)), None);
-        let longer = |at| Span { end: span(at).end + usize::from(at == 2000), ..span(at) };
-        let (a, b) = meeting(&(count, longer)).unwrap();
-        assert!(longer(a).intersects(longer(b)));
+        for count in [MANY, MANY + 1, 50_000] {
+            // Side by side, near one another, and far apart.
+            for gap in [1, 20, 2000, 1 << 20] {
+                let gaps = |at| random(at) % gap;
+                check_apart(spans(12, (0..count).map(|at| (gaps(at), 1))));
+                check_apart(spans(1, (0..count).map(|at| (gaps(at), 1 + random(at + 7) % 64))));
+            }
+        }
+    }
+
+    /// Two heaps far apart, a few lonely ones, and one longer than a batch has numbers for.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_great_many_here_and_there() {
+        let gap = |at: usize| match at {
+            9_000 => 1 << 45,
+            18_000.. => 1 << (at % 30),
+            _ => random(at) % 16,
+        };
+        let len = |at: usize| if at == 9_001 { 3 << 33 } else { 1 + at % 40 };
+        check_apart(spans(1, (0..18_050).map(|at| (gap(at), len(at)))));
+        // It lies over all that follow.
+        let mut all = spans(1, (0..18_050).map(|at| (gap(at), len(at))));
+        for span in &mut all {
+            if span.end - span.start > 1 << 33 {
+                span.start -= 1 << 34;
+            }
+        }
+        check(&all);
     }
 }

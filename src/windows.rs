@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::math::div_rem;
 use crate::span::Span;
 
 /// Such a set.
@@ -73,6 +74,10 @@ pub(crate) struct Gaps<'a> {
     head: usize,
     tail: usize,
     len: usize,
+    count: usize,
+    /// The most bytes that are kept, so that there is room for what is added before it is known what
+    /// that drops.
+    most: usize,
     /// Those that are yet to be added.
     batch: Batch<'a>,
     window: Span,
@@ -97,7 +102,21 @@ impl<'a> Gaps<'a> {
     ) -> Self {
         let (length, window) = (length.map(|length| length >> cell), Span::default());
         let batch = Batch { slots: batch, highest: Batch::EMPTY, len: 0, scale: 0 };
-        Self { ring, head: 0, tail: 0, len: 0, batch, window, end: 0, highest: 0, width, cell, length }
+        Self {
+            ring,
+            head: 0,
+            tail: 0,
+            len: 0,
+            count: 0,
+            most: 0,
+            batch,
+            window,
+            end: 0,
+            highest: 0,
+            width,
+            cell,
+            length,
+        }
     }
 
     /// Adds the batch to the ring.
@@ -105,9 +124,9 @@ impl<'a> Gaps<'a> {
     fn merge(&mut self) -> Result<(), usize> {
         let Self { ref mut ring, ref batch, window, cell, length, .. } = *self;
         let (room, held) = (ring.len(), self.len);
-        // More than must be is dropped at once, lest every batch drops something.
-        let is_full = held + 4 * batch.len > room / 16 * 15;
-        let most = if is_full { room / 4 * 3 } else { room / 16 * 15 };
+        let each = 1 + div_rem(held, self.count).0;
+        let most = room.saturating_sub(batch.slots.len() * each).max(room / 4);
+        let mut count = 0;
         let mut reader = Cursor { at: self.head, passed: 0, place: 0 };
         let mut writer = Cursor { at: self.tail, passed: 0, place: 0 };
         const NONE: (usize, usize) = (usize::MAX, 0);
@@ -149,7 +168,9 @@ impl<'a> Gaps<'a> {
                 writer.put(ring, next.1 - next.0);
             }
             writer.place = next.1;
+            count += 1;
         }
+        (self.count, self.most) = (count, most);
         (self.head, self.tail, self.len) = (self.tail, writer.at, writer.passed);
         self.highest = address(writer.place);
         result
@@ -161,7 +182,7 @@ impl Window for Gaps<'_> {
         // Whose numbers fit into the batch.
         let cells = (self.width >> self.cell).clamp(1, u32::MAX as usize);
         self.window = Span { start, end: start.saturating_add(cells << self.cell) };
-        (self.head, self.len) = (self.tail, 0);
+        (self.head, self.len, self.count) = (self.tail, 0, 0);
         (self.end, self.highest) = (self.window.end, 0);
         self.batch.open(cells);
         self.window
@@ -182,11 +203,10 @@ impl Window for Gaps<'_> {
 
     fn close(&mut self) -> Result<(usize, usize), usize> {
         self.merge()?;
-        // The next is to fill as much of the ring as it can without dropping any.
-        let (room, used) = (self.ring.len() / 8 * 7, self.len.max(self.ring.len() / 16));
-        let width = (self.end - self.window.start) as u128 * room as u128;
-        let width = width.checked_div(used as u128).and_then(|width| usize::try_from(width).ok());
-        self.width = width.unwrap_or(usize::MAX);
+        // The next is to hold nearly as much as it can, if it is as this one.
+        let (wanted, used) = (self.most / 16 * 15, self.len.max(self.ring.len() / 16));
+        let (bytes, rest) = div_rem(self.end - self.window.start, used);
+        self.width = bytes.saturating_mul(wanted).saturating_add(div_rem(rest * wanted, used).0);
         Ok((self.end, self.highest))
     }
 }
