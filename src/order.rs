@@ -24,10 +24,16 @@ pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
 #[inline(never)]
 pub(crate) fn in_blocks(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
     if count > MANY {
-        by_blocks::<LARGE_BLOCK>(count, key, visit);
+        by_blocks_of::<LARGE_BLOCK>(count, key, visit);
     } else {
-        by_blocks::<BLOCK>(count, key, visit);
+        by_blocks_of::<BLOCK>(count, key, visit);
     }
+}
+
+#[inline(never)] // for its stack
+#[allow(clippy::large_stack_arrays)] // no heap
+fn by_blocks_of<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
+    by_blocks(Lowest { keys: &mut [(0, 0); N], len: 0 }, count, key, visit);
 }
 
 /// A run of ascending keys: the next number, and where the run ends.
@@ -82,13 +88,10 @@ pub(crate) fn in_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Opt
 
 /// Visits anything, in a pass for each block of the lowest that have not been visited yet.
 #[inline(never)]
-#[allow(clippy::large_stack_arrays)] // no heap
-fn by_blocks<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    let mut keys = [(0, 0); N];
-    let mut lowest = Lowest::new(&mut keys);
+fn by_blocks(mut lowest: Lowest<'_>, count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
     let mut visited = None;
     loop {
-        lowest.clear();
+        lowest.len = 0;
         for index in 0..count {
             let Some(key) = key(index) else { continue };
             if visited.is_none_or(|visited| (key, index) > visited) {
@@ -109,22 +112,14 @@ fn by_blocks<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>)
 }
 
 /// The lowest of the keys offered, as many as there is room for: a heap with the highest on top.
-pub(crate) struct Lowest<'a> {
+struct Lowest<'a> {
     keys: &'a mut [(usize, usize)],
     len: usize,
 }
 
-impl<'a> Lowest<'a> {
-    pub(crate) fn new(keys: &'a mut [(usize, usize)]) -> Self {
-        Self { keys, len: 0 }
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
+impl Lowest<'_> {
+    fn is_full(&self) -> bool {
         self.len >= self.keys.len()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.len = 0;
     }
 
     fn at(&self, at: usize) -> (usize, usize) {
@@ -137,7 +132,7 @@ impl<'a> Lowest<'a> {
         }
     }
 
-    pub(crate) fn offer(&mut self, key: (usize, usize)) {
+    fn offer(&mut self, key: (usize, usize)) {
         if !self.is_full() {
             // Up from the end.
             let mut at = self.len;
@@ -170,7 +165,7 @@ impl<'a> Lowest<'a> {
     }
 
     /// Sorts them.
-    pub(crate) fn ascending(&mut self) -> &[(usize, usize)] {
+    fn ascending(&mut self) -> &[(usize, usize)] {
         for end in (1..self.len).rev() {
             let (highest, last) = (self.at(0), self.at(end));
             self.sink(last, end);

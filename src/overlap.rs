@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 use crate::span::Span;
-use crate::spans::{in_order_if_any_meet, meeting, Spans};
+use crate::spans::{in_order_if_any_meet, meeting, Numbered, Spans};
 use core::ops::ControlFlow;
 
 fn gcd(mut a: usize, mut b: usize) -> usize {
@@ -339,7 +339,7 @@ fn many(places: &dyn Places, reach: Span) -> Option<Clash> {
     };
     let fits = |index: usize| folded(index).end <= period;
     let fitting = |index| if fits(index) { folded(index) } else { Span::default() };
-    let is_apart = period > 0 && meeting(&(places.len(), fitting)).is_none();
+    let is_apart = period > 0 && meeting(&Numbered(places.len(), &fitting)).is_none();
     let mut compared = 0;
     members().filter(|index| !is_apart || !fits(*index)).find_map(|index| {
         members().filter(|other| *other != index).find_map(|other| {

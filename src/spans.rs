@@ -80,7 +80,10 @@ pub(crate) fn within<S: Spans + ?Sized>(
     Some(end.saturating_add(beyond))
 }
 
-impl<F: Fn(usize) -> Span> Spans for (usize, F) {
+/// So many, each by its number.
+pub(crate) struct Numbered<'a>(pub usize, pub &'a dyn Fn(usize) -> Span);
+
+impl Spans for Numbered<'_> {
     fn len(&self) -> usize {
         self.0
     }
@@ -198,6 +201,7 @@ fn met_by_gaps<const ROOM: usize, const BATCH: usize>(
 }
 
 /// Looks through memory window by window.
+#[inline(never)]
 fn search(spans: &dyn Spans, lowest: usize, set: &mut dyn Window) -> Option<usize> {
     // Where the windows before and their spans have ended.
     let (mut next, mut reach) = (lowest, 0);
@@ -251,7 +255,7 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
-    use super::{meeting, search, Gaps, Layout, Span, MANY};
+    use super::{meeting, search, Gaps, Layout, Numbered, Span, MANY};
     use proptest::prelude::*;
 
     /// Spans of so many units after so many, in no order.
@@ -282,7 +286,7 @@ mod tests {
 
     /// Asserts that the answer is right.
     fn check(spans: &[Span]) {
-        let found = meeting(&(spans.len(), |at| spans[at]));
+        let found = meeting(&Numbered(spans.len(), &|at| spans[at]));
         assert_eq!(found.is_some(), any_meet(spans));
         if let Some((a, b)) = found {
             assert!(a > b && spans[a].intersects(spans[b]));
@@ -350,7 +354,8 @@ mod tests {
             let mut spans = spans(2, lengths);
             spans[0].end += more;
             let (mut ring, mut batch) = (vec![0; room], vec![0; slots]);
-            let all = (spans.len(), |at: usize| spans[at]);
+            let span = |at: usize| spans[at];
+            let all = Numbered(spans.len(), &span);
             let Layout { hull, cell, length } = Layout::of(&all);
             let mut gaps = Gaps::new(&mut ring, &mut batch, 1 << width, cell, length);
             let found = search(&all, hull.start, &mut gaps);

@@ -300,15 +300,15 @@ impl Cursor {
     fn take(&mut self, ring: &[u8]) -> usize {
         match self.byte(ring) {
             first @ 0..SHORT => first,
-            first => self.take_long(ring, first),
+            first @ SHORT..=LONG => SHORT + (first - SHORT << 8) + self.byte(ring),
+            first => self.take_long(ring, first - LONG),
         }
     }
 
-    fn take_long(&mut self, ring: &[u8], first: usize) -> usize {
-        if first <= LONG {
-            return SHORT + (first - SHORT << 8) + self.byte(ring);
-        }
-        (LONG..first).fold(0, |number, _| number << 8 | self.byte(ring))
+    #[cold]
+    #[inline(never)]
+    fn take_long(&mut self, ring: &[u8], bytes: usize) -> usize {
+        (0..bytes).fold(0, |number, _| number << 8 | self.byte(ring))
     }
 
     #[inline(always)]
@@ -323,16 +323,17 @@ impl Cursor {
     fn put(&mut self, ring: &mut [u8], number: usize) {
         match number {
             0..SHORT => self.write(ring, number),
+            SHORT..MEDIUM => {
+                self.write(ring, SHORT + (number - SHORT >> 8));
+                self.write(ring, number - SHORT);
+            }
             _ => self.put_long(ring, number),
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn put_long(&mut self, ring: &mut [u8], number: usize) {
-        if number < MEDIUM {
-            self.write(ring, SHORT + (number - SHORT >> 8));
-            self.write(ring, number - SHORT);
-            return;
-        }
         let bytes = (usize::BITS - number.leading_zeros()).div_ceil(8);
         self.write(ring, LONG + bytes as usize);
         for byte in (0..bytes).rev() {

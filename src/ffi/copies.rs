@@ -12,7 +12,7 @@ use crate::parts::{OutputStrides, Part, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Plan};
 use crate::shape::{self, usize_of};
 use crate::span::Span;
-use crate::spans;
+use crate::spans::{self, Numbered};
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
 use core::mem::{offset_of, MaybeUninit};
@@ -389,7 +389,8 @@ fn check_reads(
             None => transfer.span(at),
             Some(at) => array(at),
         };
-        spans::crossing(count, &(count.saturating_add(arrays), of)).map(|(at, array)| (at, array - count))
+        let all = Numbered(count.saturating_add(arrays), &of);
+        spans::crossing(count, &all).map(|(at, array)| (at, array - count))
     };
     match found {
         None => Ok(()),

@@ -11,7 +11,7 @@ use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
 use crate::shape::{usize_of, DIM_UNKNOWN};
 use crate::span::Span;
-use crate::spans::{self, Trail};
+use crate::spans::{self, Numbered, Trail};
 use core::mem::MaybeUninit;
 use core::ptr::null;
 
@@ -295,7 +295,7 @@ fn check_arrays(
             }
         }
     }
-    match spans::meeting(&(outputs.len().saturating_mul(2), &span)) {
+    match spans::meeting(&Numbered(outputs.len().saturating_mul(2), &span)) {
         None => Ok(()),
         Some((at, other)) => {
             let (output, field, other) = (at / 2, field(at), Which::Output(other / 2));
