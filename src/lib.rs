@@ -80,6 +80,7 @@ mod shape;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod slots;
 mod span;
+mod spans;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod split;
 mod targets;
@@ -88,6 +89,7 @@ mod tensor;
 mod view;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod whole;
+mod windows;
 
 pub use copy::{Executor, Streaming};
 pub use dtype::DType;

@@ -6,7 +6,7 @@
 use core::ops::ControlFlow;
 
 /// So many ascending runs are merged.
-const RUNS: usize = 32;
+const RUNS: usize = if cfg!(libsplit_low_thresholds) { 2 } else { 32 };
 /// So many of the lowest are found in one pass.
 const BLOCK: usize = 256;
 /// Of more numbers than this, so many: then a pass is longer than a call should wait for many of
@@ -22,15 +22,18 @@ pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
 /// Calls `visit` for each number below `count` that has a key, lowest key first, until it breaks.
 #[cold]
 #[inline(never)]
-pub(crate) fn in_order(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    if merge_runs(count, key, visit).is_some() {
-        return;
-    }
+pub(crate) fn in_blocks(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
     if count > MANY {
-        by_blocks::<LARGE_BLOCK>(count, key, visit);
+        by_blocks_of::<LARGE_BLOCK>(count, key, visit);
     } else {
-        by_blocks::<BLOCK>(count, key, visit);
+        by_blocks_of::<BLOCK>(count, key, visit);
     }
+}
+
+#[inline(never)] // for its stack
+#[allow(clippy::large_stack_arrays)] // no heap
+fn by_blocks_of<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
+    by_blocks(Lowest { keys: &mut [(0, 0); N], len: 0 }, count, key, visit);
 }
 
 /// A run of ascending keys: the next number, and where the run ends.
@@ -54,9 +57,10 @@ impl Run {
     }
 }
 
-/// Visits what consists of a few ascending runs; `None` if there are more.
+/// The same, far faster, of what consists of a few ascending runs; `None` if there are more.
+#[cold]
 #[inline(never)] // its stack is not that of the other way
-fn merge_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Option<()> {
+pub(crate) fn in_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Option<()> {
     let mut runs = [Run { next: 0, end: 0, key: 0 }; RUNS];
     let (mut len, mut highest) = (0, None);
     for index in 0..count {
@@ -84,9 +88,7 @@ fn merge_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Option<()> 
 
 /// Visits anything, in a pass for each block of the lowest that have not been visited yet.
 #[inline(never)]
-#[allow(clippy::large_stack_arrays)] // no heap
-fn by_blocks<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    let mut lowest = Lowest { keys: [(0, 0); N], len: 0 };
+fn by_blocks(mut lowest: Lowest<'_>, count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
     let mut visited = None;
     loop {
         lowest.len = 0;
@@ -96,7 +98,7 @@ fn by_blocks<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>)
                 lowest.offer((key, index));
             }
         }
-        let is_last = lowest.len < N;
+        let is_last = !lowest.is_full();
         for &(key, index) in lowest.ascending() {
             visited = Some((key, index));
             if visit(index).is_break() {
@@ -110,12 +112,16 @@ fn by_blocks<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>)
 }
 
 /// The lowest of the keys offered, as many as there is room for: a heap with the highest on top.
-struct Lowest<const N: usize> {
-    keys: [(usize, usize); N],
+struct Lowest<'a> {
+    keys: &'a mut [(usize, usize)],
     len: usize,
 }
 
-impl<const N: usize> Lowest<N> {
+impl Lowest<'_> {
+    fn is_full(&self) -> bool {
+        self.len >= self.keys.len()
+    }
+
     fn at(&self, at: usize) -> (usize, usize) {
         self.keys.get(at).copied().unwrap_or_default()
     }
@@ -127,7 +133,7 @@ impl<const N: usize> Lowest<N> {
     }
 
     fn offer(&mut self, key: (usize, usize)) {
-        if self.len < N {
+        if !self.is_full() {
             // Up from the end.
             let mut at = self.len;
             self.len += 1;
@@ -171,15 +177,22 @@ impl<const N: usize> Lowest<N> {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_order, ControlFlow, BLOCK, RUNS};
+    use super::{in_blocks, in_runs, ControlFlow, BLOCK, RUNS};
     use proptest::prelude::*;
 
     fn visited(keys: &[Option<usize>]) -> Vec<usize> {
+        let key = |index: usize| keys[index];
         let mut visited = vec![];
-        in_order(keys.len(), &|index| keys[index], &mut |index| {
+        in_blocks(keys.len(), &key, &mut |index| {
             visited.push(index);
             ControlFlow::Continue(())
         });
+        let mut in_order = vec![];
+        let answered = in_runs(keys.len(), &key, &mut |index| {
+            in_order.push(index);
+            ControlFlow::Continue(())
+        });
+        assert!(answered.is_none() && in_order.is_empty() || in_order == visited);
         visited
     }
 

@@ -9,184 +9,9 @@
 
 #![forbid(unsafe_code)]
 
-use crate::order::in_order;
 use crate::span::Span;
+use crate::spans::{in_order_if_any_meet, meeting, Numbered, Spans};
 use core::ops::ControlFlow;
-
-/// Sees spans go by: in most calls each lies above or below all before it, and that is all there is
-/// to it.
-#[derive(Clone, Copy)]
-pub(crate) struct Trail {
-    /// From the lowest to the highest byte of those seen.
-    pub hull: Span,
-    pub is_apart: bool,
-}
-
-impl Trail {
-    pub(crate) const EMPTY: Self = Self { hull: Span::NOWHERE, is_apart: true };
-
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // on the way of every call
-    pub(crate) fn push(&mut self, span: Span) {
-        if span.start < self.hull.end {
-            return self.push_below(span);
-        }
-        // In the order of addresses, as in most calls.
-        self.hull.end = span.end;
-        if span.start < self.hull.start {
-            self.hull.start = span.start;
-        }
-    }
-
-    #[cold]
-    #[inline(never)] // so that what has been seen stays in memory, and registers are free
-    fn push_below(&mut self, span: Span) {
-        self.is_apart &= span.is_apart(self.hull);
-        self.hull = self.hull.hull(span);
-    }
-}
-
-/// Spans by number; empty ones meet nothing.
-pub(crate) type Spans<'a> = dyn Fn(usize) -> Span + 'a;
-
-/// The spans of so many are compared each with each.
-const FEW: usize = 8;
-
-/// Two of the spans that meet, if any do: the higher number first.
-#[cold]
-#[inline(never)]
-pub(crate) fn meeting(count: usize, spans: &Spans<'_>) -> Option<(usize, usize)> {
-    if count <= FEW {
-        return pair(count, spans);
-    }
-    if let Some(grid) = Grid::over(count, spans) {
-        return if count > MANY {
-            grid.meeting::<LARGE_WORDS>(count, spans)
-        } else {
-            grid.meeting::<WORDS>(count, spans)
-        };
-    }
-    let (mut end, mut furthest, mut found) = (0, 0, None);
-    let start = |index| Some(spans(index)).filter(|span| !span.is_empty()).map(|span| span.start);
-    in_order(count, &start, &mut |index| {
-        let span = spans(index);
-        if span.start < end {
-            found = Some((index.max(furthest), index.min(furthest)));
-            return ControlFlow::Break(());
-        }
-        (end, furthest) = (span.end, index);
-        ControlFlow::Continue(())
-    });
-    found
-}
-
-fn pair(count: usize, spans: &Spans<'_>) -> Option<(usize, usize)> {
-    let pairs = (1..count).flat_map(|index| (0..index).map(move |other| (index, other)));
-    pairs.into_iter().find(|(index, other)| spans(*index).intersects(spans(*other)))
-}
-
-/// A span of the first kind, of which there are `written`, that meets one of the second, which
-/// follow it in number.
-#[cold]
-#[inline(never)]
-pub(crate) fn crossing(written: usize, read: usize, spans: &Spans<'_>) -> Option<(usize, usize)> {
-    // Those of one kind seldom lie among the other: then this is all.
-    let hull = |range: core::ops::Range<usize>| {
-        range.map(spans).filter(|span| !span.is_empty()).fold(Span::NOWHERE, Span::hull)
-    };
-    let count = written.saturating_add(read);
-    if !hull(0..written).intersects(hull(written..count)) {
-        return None;
-    }
-    // Visited together in order, one that begins before the other kind has ended lies over it.
-    let (mut ends, mut found) = ([(0, 0); 2], None);
-    let start = |index| Some(spans(index)).filter(|span| !span.is_empty()).map(|span| span.start);
-    in_order(count, &start, &mut |index| {
-        let [first, second] = &mut ends;
-        let (own, other) = if index < written { (first, second) } else { (second, first) };
-        let span = spans(index);
-        if span.start < other.0 {
-            found = Some((index.min(other.1), index.max(other.1)));
-            return ControlFlow::Break(());
-        }
-        *own = (*own).max((span.end, index));
-        ControlFlow::Continue(())
-    });
-    found
-}
-
-/// Cells of memory that spans begin at whole numbers of, from the lowest on: two spans meet if they
-/// have a cell in common. A window of cells is a set of bits.
-struct Grid {
-    lowest: usize,
-    cell: usize,
-}
-
-/// Of more spans than this, a window of few cells takes longer than the stack is worth: 10^6 in random
-/// order take 70 ms for 320.
-const MANY: usize = 1 << 17;
-/// Words of a window, 64 cells each: of few spans, and of [`MANY`].
-const WORDS: usize = 448;
-const LARGE_WORDS: usize = 4096;
-/// As [`crate::order`] takes so many in a pass.
-const BLOCK: usize = 256;
-
-impl Grid {
-    /// The grid of some spans, if they lie so close that it is the better way.
-    fn over(count: usize, spans: &Spans<'_>) -> Option<Self> {
-        let all = || (0..count).map(spans).filter(|span| !span.is_empty());
-        let hull = all().fold(Span::NOWHERE, Span::hull);
-        let lowest = hull.start;
-        let cell = all().fold(0, |cell, span| gcd(span.start - lowest, cell));
-        let windows = (hull.end.checked_sub(lowest)?).checked_div(cell)? / (64 * WORDS);
-        let mut highest = 0;
-        let is_ascending =
-            all().all(|span| span.start >= core::mem::replace(&mut highest, span.start));
-        (!is_ascending && windows <= count / BLOCK).then_some(Self { lowest, cell })
-    }
-
-    #[inline(never)] // for its stack
-    #[allow(clippy::large_stack_arrays)] // no heap
-    fn meeting<const N: usize>(&self, count: usize, spans: &Spans<'_>) -> Option<(usize, usize)> {
-        let mut window = self.lowest;
-        loop {
-            let end = window.saturating_add((64 * N).saturating_mul(self.cell));
-            let mut taken = [0u64; N];
-            let mut next = None;
-            for index in 0..count {
-                let span = spans(index);
-                if span.is_empty() || span.end <= window {
-                    continue;
-                }
-                if span.end > end {
-                    let start = span.start.max(end);
-                    next = Some(next.map_or(start, |next: usize| next.min(start)));
-                }
-                if span.start < end && !self.take(&mut taken, window, span) {
-                    let other = (0..count).find(|i| *i != index && spans(*i).intersects(span))?;
-                    return Some((index.max(other), index.min(other)));
-                }
-            }
-            // Spans begin at cells, and so do the ends of windows.
-            window = next?;
-        }
-    }
-
-    /// Takes the cells of a span that lie in a window, unless one of them is taken.
-    fn take<const N: usize>(&self, taken: &mut [u64; N], window: usize, span: Span) -> bool {
-        let cells = |bytes: usize| bytes.checked_div(self.cell).unwrap_or(0);
-        let first = cells(span.start.saturating_sub(window));
-        let end = cells(span.end - window - 1).saturating_add(1).min(64 * N);
-        let mut is_free = true;
-        for (at, word) in taken.iter_mut().enumerate().take(end.div_ceil(64)).skip(first / 64) {
-            let bits = !0u64 << first.saturating_sub(64 * at).min(63)
-                & !0u64 >> (64 * (at + 1)).saturating_sub(end).min(63);
-            is_free &= *word & bits == 0;
-            *word |= bits;
-        }
-        is_free
-    }
-}
 
 fn gcd(mut a: usize, mut b: usize) -> usize {
     while let Some(rest) = a.checked_rem(b) {
@@ -418,11 +243,9 @@ fn ceil(a: i64, b: i64) -> i64 {
     -floor(-a, b)
 }
 
-/// Tensors that are written, by number.
-pub(crate) trait Places {
-    fn len(&self) -> usize;
-    /// Empty for one without elements, or one that is not wanted.
-    fn span(&self, index: usize) -> Span;
+/// Tensors that are written, by number; the span of one without elements, or one that is not
+/// wanted, is empty.
+pub(crate) trait Places: Spans {
     fn lattice(&self, index: usize) -> Lattice;
 }
 
@@ -453,9 +276,7 @@ struct Cluster {
 pub(crate) fn clash(places: &dyn Places) -> Option<Clash> {
     let mut cluster = Cluster { reach: Span::default(), members: [0; CLUSTER], len: 0 };
     let mut found = None;
-    let start =
-        |index| Some(places.span(index)).filter(|span| !span.is_empty()).map(|span| span.start);
-    in_order(places.len(), &start, &mut |index| {
+    in_order_if_any_meet(places, &mut |index| {
         let span = places.span(index);
         if span.start >= cluster.reach.end {
             found = cluster.clash(places);
@@ -518,7 +339,7 @@ fn many(places: &dyn Places, reach: Span) -> Option<Clash> {
     };
     let fits = |index: usize| folded(index).end <= period;
     let fitting = |index| if fits(index) { folded(index) } else { Span::default() };
-    let is_apart = period > 0 && meeting(places.len(), &fitting).is_none();
+    let is_apart = period > 0 && meeting(&Numbered(places.len(), &fitting)).is_none();
     let mut compared = 0;
     members().filter(|index| !is_apart || !fits(*index)).find_map(|index| {
         members().filter(|other| *other != index).find_map(|other| {
@@ -533,7 +354,7 @@ fn many(places: &dyn Places, reach: Span) -> Option<Clash> {
 
 #[cfg(test)]
 mod tests {
-    use super::{clash, meet, meeting, Answer, Lattice, Places, Span};
+    use super::{clash, meet, Answer, Lattice, Places, Span, Spans};
     use proptest::prelude::*;
     use std::collections::HashSet;
 
@@ -543,7 +364,7 @@ mod tests {
 
     const SIZE: i64 = 2;
 
-    impl Places for Tensors {
+    impl Spans for Tensors {
         fn len(&self) -> usize {
             self.0.len()
         }
@@ -556,6 +377,9 @@ mod tests {
             };
             Span { start: at(low), end: at(high + 1) }
         }
+    }
+
+    impl Places for Tensors {
         fn lattice(&self, index: usize) -> Lattice {
             let (_, shape, strides) = &self.0[index];
             let dims = shape.iter().copied().zip(strides.iter().copied());
@@ -647,36 +471,6 @@ mod tests {
             tensors.0.push((address, shape, strides));
             prop_assert!(!accepted(&tensors));
         }
-
-        #[test]
-        fn packed_spans_in_any_order(
-            lengths in prop::collection::vec((0usize..40, prop_oneof![4 => Just(0usize), 1 => 0usize..30]), 2..700),
-            unit in prop_oneof![Just(1usize), Just(4), Just(12)],
-            turns in any::<u64>(),
-            spoilt in prop::option::of(any::<prop::sample::Index>()),
-        ) {
-            let mut next = 4096;
-            let mut spans: Vec<Span> = lengths.iter().map(|(len, gap)| {
-                let start = next + gap * unit;
-                next = start + len * unit;
-                Span { start, end: next }
-            }).collect();
-            if let Some(spoilt) = spoilt {
-                let at = spoilt.index(spans.len());
-                spans[at].start -= 1;
-            }
-            let mut state = turns | 1;
-            for at in (1..spans.len()).rev() {
-                state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-                spans.swap(at, usize::try_from(state >> 33).unwrap() % (at + 1));
-            }
-            let expected = (1..spans.len()).any(|at| spans[..at].iter().any(|b| spans[at].intersects(*b)));
-            let found = meeting(spans.len(), &|at| spans[at]);
-            prop_assert_eq!(found.is_some(), expected);
-            if let Some((a, b)) = found {
-                prop_assert!(a > b && spans[a].intersects(spans[b]));
-            }
-        }
     }
 
     /// Would take minutes if all were compared with all.
@@ -700,18 +494,6 @@ mod tests {
         assert!(accepted(&tensors));
         tensors.0[777].0 += 2;
         assert!(!accepted(&tensors));
-    }
-
-    /// In an order that is neither up nor down: by windows of memory.
-    #[test]
-    fn a_great_many_in_no_order() {
-        let count = 400_009;
-        let shuffled = |at: usize| 4096 + 12 * (at * 12_345 % count);
-        let span = |at| Span { start: shuffled(at), end: shuffled(at) + 12 };
-        assert_eq!(meeting(count, &span), None);
-        let longer = |at| Span { end: span(at).end + usize::from(at == 2000), ..span(at) };
-        let (a, b) = meeting(count, &longer).unwrap();
-        assert!(longer(a).intersects(longer(b)));
     }
 
     /// More axes than are searched by, which are one.

@@ -5,11 +5,12 @@
 #![allow(clippy::inline_always)]
 
 use crate::error::{number, Error, Fault, Report, Which};
-use crate::overlap::{self, Answer, Clash, Lattice, Places, Trail};
+use crate::overlap::{self, Answer, Clash, Lattice, Places};
 use crate::parts::{Part, Parts, Transfer};
 use crate::plan::{Geometry, Piece};
 use crate::shape;
 use crate::span::Span;
+use crate::spans::{self, See, Spans, Trail};
 use crate::tensor::{Reach, Tensor};
 
 /// That an output has the type, rank and extents that the operator gives.
@@ -113,9 +114,8 @@ impl Outputs {
         if self.trail.is_apart {
             return Ok(());
         }
-        let count = transfer.parts.count();
         let found = if self.are_packed {
-            let found = overlap::meeting(count, &|at| transfer.span(at));
+            let found = spans::meeting(transfer);
             found.map(|(output, other)| Clash { output, other, is_sure: true })
         } else {
             overlap::clash(transfer)
@@ -206,7 +206,7 @@ impl Transfer<'_> {
     }
 }
 
-impl Places for Transfer<'_> {
+impl Spans for Transfer<'_> {
     fn len(&self) -> usize {
         self.parts.count()
     }
@@ -215,6 +215,27 @@ impl Places for Transfer<'_> {
         Transfer::span(self, index)
     }
 
+    fn within(&self, window: Span, visit: &mut See<'_>) -> Option<usize> {
+        // Packed outputs begin where they are addressed: most need no closer look.
+        let addresses = self.output_strides.are_packed().then_some(&self.parts);
+        match addresses {
+            Some(Parts::Ruled { targets, .. }) => {
+                let starts = (0..self.len()).map(|at| targets.get(at) as usize);
+                spans::within(self, starts, window, visit)
+            }
+            Some(Parts::Planned { parts, targets }) => {
+                let starts = parts.iter().map(|part| targets.get(part.index) as usize);
+                spans::within(self, starts, window, visit)
+            }
+            _ => {
+                let starts = (0..self.len()).map(|at| Transfer::span(self, at).start);
+                spans::within(self, starts, window, visit)
+            }
+        }
+    }
+}
+
+impl Places for Transfer<'_> {
     fn lattice(&self, index: usize) -> Lattice {
         let span = Transfer::span(self, index);
         let part = self.part(index);

@@ -9,12 +9,12 @@ use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_
 use crate::blocks::{self, Blocks};
 use crate::copy::{self, Executor, Rows};
 use crate::error::{Error, Fault, Report, Which};
-use crate::overlap;
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Plan};
 use crate::rules::Pieces;
 use crate::shape;
 use crate::span::Span;
+use crate::spans::{self, Numbered};
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
 use core::mem::{offset_of, MaybeUninit};
@@ -510,11 +510,12 @@ fn check_reads(
         let all = (0..count).flat_map(|at| (0..arrays).map(move |array| (at, array)));
         all.into_iter().find(|(at, of)| transfer.span(*at).intersects(array(*of)))
     } else {
-        let spans = |at: usize| match at.checked_sub(count) {
+        let of = |at: usize| match at.checked_sub(count) {
             None => transfer.span(at),
             Some(at) => array(at),
         };
-        overlap::crossing(count, arrays, &spans).map(|(at, array)| (at, array - count))
+        let all = Numbered(count.saturating_add(arrays), &of);
+        spans::crossing(count, &all).map(|(at, array)| (at, array - count))
     };
     match found {
         None => Ok(()),

@@ -8,11 +8,11 @@ use super::reads::Reads;
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::blocks::{self, Blocks};
 use crate::error::{number, Error, Fault, Report, Which};
-use crate::overlap::{self, Trail};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
 use crate::shape::{bytes_of_bits, DIM_UNKNOWN};
 use crate::span::Span;
+use crate::spans::{self, Numbered, Trail};
 use core::mem::MaybeUninit;
 use core::ptr::null;
 
@@ -417,7 +417,7 @@ fn check_arrays(
             }
         }
     }
-    match overlap::meeting(outputs.len().saturating_mul(2), &span) {
+    match spans::meeting(&Numbered(outputs.len().saturating_mul(2), &span)) {
         None => Ok(()),
         Some((at, other)) => {
             let (output, field, other) = (at / 2, field(at), Which::Output(other / 2));

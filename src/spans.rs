@@ -1,0 +1,401 @@
+//! Whether many spans are apart: exactly, without a heap, whatever their order.
+
+#![forbid(unsafe_code)]
+
+use crate::order::{in_blocks, in_runs, Visit};
+use crate::span::Span;
+use crate::windows::{Bits, Gaps, Window};
+use core::ops::{ControlFlow, Range};
+
+/// Sees spans go by: in most calls each lies above or below all before it, and that is all there is
+/// to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Trail {
+    /// From the lowest to the highest byte of those seen.
+    pub hull: Span,
+    pub is_apart: bool,
+}
+
+impl Trail {
+    pub(crate) const EMPTY: Self = Self { hull: Span::NOWHERE, is_apart: true };
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // on the way of every call
+    pub(crate) fn push(&mut self, span: Span) {
+        if span.start < self.hull.end {
+            return self.push_below(span);
+        }
+        // In the order of addresses, as in most calls.
+        self.hull.end = span.end;
+        if span.start < self.hull.start {
+            self.hull.start = span.start;
+        }
+    }
+
+    #[cold]
+    #[inline(never)] // so that what has been seen stays in memory, and registers are free
+    fn push_below(&mut self, span: Span) {
+        self.is_apart &= span.is_apart(self.hull);
+        self.hull = self.hull.hull(span);
+    }
+}
+
+/// Spans by number.
+pub(crate) trait Spans {
+    fn len(&self) -> usize;
+
+    /// Empty for one that meets nothing.
+    fn span(&self, index: usize) -> Span;
+
+    /// Shows those that begin in a window, which from then on ends where the answer says. Gives an
+    /// address that the first beyond it begins at or above; `None` if there was no answer.
+    fn within(&self, window: Span, visit: &mut See<'_>) -> Option<usize> {
+        within(self, (0..self.len()).map(|index| self.span(index).start), window, visit)
+    }
+}
+
+/// What to do at a span of a window.
+pub(crate) type See<'a> = dyn FnMut(Span) -> Option<usize> + 'a;
+
+/// [`Spans::within`] by where spans begin, if they are not empty.
+#[inline]
+pub(crate) fn within<S: Spans + ?Sized>(
+    spans: &S,
+    starts: impl Iterator<Item = usize>,
+    window: Span,
+    visit: &mut See<'_>,
+) -> Option<usize> {
+    let (mut end, mut beyond) = (window.end, usize::MAX);
+    for (index, start) in starts.enumerate() {
+        // Of those before the end, more than there can be beyond.
+        let ahead = start.wrapping_sub(end);
+        beyond = beyond.min(ahead);
+        if ahead >= window.start.wrapping_sub(end) {
+            let span = spans.span(index);
+            if !span.is_empty() {
+                end = visit(span)?;
+            }
+        }
+    }
+    Some(end.saturating_add(beyond))
+}
+
+/// So many, each by its number.
+pub(crate) struct Numbered<'a>(pub usize, pub &'a dyn Fn(usize) -> Span);
+
+impl Spans for Numbered<'_> {
+    fn len(&self) -> usize {
+        self.0
+    }
+
+    fn span(&self, index: usize) -> Span {
+        self.1(index)
+    }
+}
+
+/// The spans of so many are compared each with each.
+const FEW: usize = 8;
+
+/// Two of the spans that meet, if any do: the higher number first.
+#[cold]
+#[inline(never)]
+pub(crate) fn meeting(spans: &dyn Spans) -> Option<(usize, usize)> {
+    let count = spans.len();
+    if count <= FEW {
+        let pairs = (1..count).flat_map(|index| (0..index).map(move |other| (index, other)));
+        return pairs.into_iter().find(|(a, b)| spans.span(*a).intersects(spans.span(*b)));
+    }
+    let (mut end, mut furthest, mut found) = (0, 0, None);
+    let is_answered = in_runs(count, &|index| start(spans, index), &mut |index| {
+        let span = spans.span(index);
+        if span.start < end {
+            found = Some((index.max(furthest), index.min(furthest)));
+            return ControlFlow::Break(());
+        }
+        (end, furthest) = (span.end, index);
+        ControlFlow::Continue(())
+    });
+    if is_answered.is_some() {
+        return found;
+    }
+    let met = met(spans)?;
+    let one = (0..count).find(|index| start(spans, *index) == Some(met))?;
+    let span = spans.span(one);
+    let other = (0..count).find(|index| *index != one && spans.span(*index).intersects(span))?;
+    Some((one.max(other), one.min(other)))
+}
+
+fn start(spans: &dyn Spans, index: usize) -> Option<usize> {
+    Some(spans.span(index)).filter(|span| !span.is_empty()).map(|span| span.start)
+}
+
+/// Visits the spans in the order of their addresses; or none, if it is found before that all are
+/// apart.
+pub(crate) fn in_order_if_any_meet(spans: &dyn Spans, visit: &mut Visit<'_>) {
+    let start = |index| start(spans, index);
+    if in_runs(spans.len(), &start, visit).is_none() && met(spans).is_some() {
+        in_blocks(spans.len(), &start, visit);
+    }
+}
+
+/// A span of the first kind, of which there are `written`, that meets one of the second, which
+/// follow it in number.
+#[cold]
+#[inline(never)]
+pub(crate) fn crossing(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
+    // Those of one kind seldom lie among the other: then this is all.
+    let hull = |range: Range<usize>| {
+        let spans = range.map(|index| spans.span(index)).filter(|span| !span.is_empty());
+        spans.fold(Span::NOWHERE, Span::hull)
+    };
+    if !hull(0..written).intersects(hull(written..spans.len())) {
+        return None;
+    }
+    // Visited together in order, one that begins before the other kind has ended lies over it.
+    let (mut ends, mut found) = ([(0, 0); 2], None);
+    in_order_if_any_meet(spans, &mut |index| {
+        let [first, second] = &mut ends;
+        let (own, other) = if index < written { (first, second) } else { (second, first) };
+        let span = spans.span(index);
+        if span.start < other.0 {
+            found = Some((index.min(other.1), index.max(other.1)));
+            return ControlFlow::Break(());
+        }
+        *own = (*own).max((span.end, index));
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+/// Of more spans than this, a pass takes so long that there should be few.
+const MANY: usize = if cfg!(libsplit_low_thresholds) { 16 } else { 1 << 14 };
+
+/// Where one begins that meets another, of many spans in no order.
+fn met(spans: &dyn Spans) -> Option<usize> {
+    let layout = Layout::of(spans);
+    let cells = layout.hull.len() >> layout.cell;
+    match (cells / 16 <= spans.len(), spans.len() > MANY) {
+        (true, true) => met_by_bits::<4096>(spans, &layout),
+        (true, false) => met_by_bits::<256>(spans, &layout),
+        (false, true) => met_by_gaps::<24576, 1024>(spans, &layout),
+        (false, false) => met_by_gaps::<2048, 128>(spans, &layout),
+    }
+}
+
+#[inline(never)] // for its stack
+fn met_by_bits<const WORDS: usize>(spans: &dyn Spans, layout: &Layout) -> Option<usize> {
+    search(spans, layout.hull.start, &mut Bits::new(&mut [0; WORDS], layout.cell))
+}
+
+#[inline(never)] // for its stack
+fn met_by_gaps<const ROOM: usize, const BATCH: usize>(
+    spans: &dyn Spans,
+    layout: &Layout,
+) -> Option<usize> {
+    let Layout { hull, cell, length } = *layout;
+    let (mut ring, mut batch) = ([0; ROOM], [0; BATCH]);
+    // As if each took two bytes.
+    let width = hull.len() / (spans.len() / (ROOM / 2) + 1);
+    let mut gaps = Gaps::new(&mut ring, &mut batch, width, cell, length);
+    search(spans, hull.start, &mut gaps)
+}
+
+/// Looks through memory window by window.
+#[inline(never)]
+fn search(spans: &dyn Spans, lowest: usize, set: &mut dyn Window) -> Option<usize> {
+    // Where the windows before and their spans have ended.
+    let (mut next, mut reach) = (lowest, 0);
+    while next < usize::MAX {
+        let window = set.open(next);
+        let (mut longest, mut found) = (Span::default(), None);
+        let beyond = spans.within(window, &mut |span| {
+            if span.end > longest.end {
+                longest = span;
+            }
+            let pushed = if span.start < reach { Err(span.start) } else { set.push(span) };
+            pushed.map_err(|start| found = Some(start)).ok()
+        });
+        let Some(beyond) = beyond else { return found };
+        match set.close() {
+            Ok((end, highest)) => {
+                next = if end < window.end { end } else { beyond };
+                // Had it been dropped, and another ended above the window, it would lie over that.
+                reach = reach.max(if longest.start < end { longest.end } else { highest });
+            }
+            Err(start) => return Some(start),
+        }
+    }
+    None
+}
+
+/// How spans lie.
+struct Layout {
+    hull: Span,
+    /// All begin and end at whole numbers of cells; their size by its logarithm.
+    cell: u32,
+    /// That of all, if they are alike.
+    length: Option<usize>,
+}
+
+impl Layout {
+    fn of(spans: &dyn Spans) -> Self {
+        let (mut hull, mut bits, mut length, mut are_alike) = (Span::NOWHERE, 0, 0, true);
+        for span in (0..spans.len()).map(|index| spans.span(index)) {
+            if !span.is_empty() {
+                hull = hull.hull(span);
+                bits |= span.start | span.len();
+                are_alike &= length == 0 || length == span.len();
+                length = span.len();
+            }
+        }
+        let cell = bits.trailing_zeros().min(usize::BITS - 1);
+        Self { hull, cell, length: are_alike.then_some(length) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{meeting, search, Gaps, Layout, Numbered, Span, MANY};
+    use proptest::prelude::*;
+
+    /// Spans of so many units after so many, in no order.
+    fn spans(unit: usize, gaps_and_lengths: impl Iterator<Item = (usize, usize)>) -> Vec<Span> {
+        let mut end = 4096;
+        let spans = gaps_and_lengths.map(|(gap, len)| {
+            let start = end + gap * unit;
+            end = start + len * unit;
+            Span { start, end }
+        });
+        let mut spans: Vec<_> = spans.collect();
+        for at in (1..spans.len()).rev() {
+            spans.swap(at, random(at) % (at + 1));
+        }
+        spans
+    }
+
+    fn random(seed: usize) -> usize {
+        let hash = (seed as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        usize::try_from((hash ^ hash >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33).unwrap()
+    }
+
+    fn any_meet(spans: &[Span]) -> bool {
+        let mut sorted: Vec<_> = spans.iter().filter(|span| !span.is_empty()).collect();
+        sorted.sort_by_key(|span| span.start);
+        sorted.windows(2).any(|two| two[1].start < two[0].end)
+    }
+
+    /// Asserts that the answer is right.
+    fn check(spans: &[Span]) {
+        let found = meeting(&Numbered(spans.len(), &|at| spans[at]));
+        assert_eq!(found.is_some(), any_meet(spans));
+        if let Some((a, b)) = found {
+            assert!(a > b && spans[a].intersects(spans[b]));
+        }
+    }
+
+    /// Asserts that they are apart, and that a byte that belongs to two is found wherever it is.
+    fn check_apart(mut spans: Vec<Span>) {
+        check(&spans);
+        let lowest = spans.iter().map(|span| span.start).min().unwrap();
+        for seed in 0..6 {
+            let at = random(seed) % spans.len();
+            let span = spans[at];
+            if span.start > lowest {
+                let below = spans.iter().map(|other| other.end).filter(|end| *end <= span.start);
+                spans[at].start = below.max().unwrap() - 1;
+                assert!(any_meet(&spans));
+                check(&spans);
+            }
+            spans[at] = span;
+        }
+    }
+
+    /// What most outputs look like: gaps of one kind, now and then a far longer one.
+    fn gap() -> impl Strategy<Value = usize> {
+        prop_oneof![
+            8 => 0usize..3,
+            8 => 0usize..30,
+            4 => 0usize..3000,
+            1 => 0usize..1 << 20,
+            1 => 0usize..1 << 28,
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn packed_spans_in_any_order(
+            lengths in prop::collection::vec((gap(), 0usize..40), 2..700),
+            alike in prop::option::of(1usize..300),
+            unit in prop_oneof![Just(1usize), Just(4), Just(12)],
+            spoilt in prop::option::of((any::<prop::sample::Index>(), 1usize..5000)),
+        ) {
+            let lengths = lengths.into_iter().map(|(gap, len)| (gap, alike.unwrap_or(len)));
+            let mut spans = spans(unit, lengths);
+            if let Some((at, more)) = spoilt {
+                let at = at.index(spans.len());
+                spans[at].end += more;
+            }
+            check(&spans);
+        }
+
+        /// However little is taken at a time, and however wrong the first guess.
+        #[test]
+        fn windows_of_any_size(
+            lengths in prop::collection::vec((gap(), 1usize..40), 2..300),
+            alike in prop::option::of(1usize..300),
+            more in prop_oneof![Just(0usize), 1usize..5000],
+            room in 600usize..2000,
+            slots in 1usize..40,
+            width in 0u32..40,
+        ) {
+            let lengths = lengths.into_iter().map(|(gap, len)| (gap, alike.unwrap_or(len)));
+            let mut spans = spans(2, lengths);
+            spans[0].end += more;
+            let (mut ring, mut batch) = (vec![0; room], vec![0; slots]);
+            let span = |at: usize| spans[at];
+            let all = Numbered(spans.len(), &span);
+            let Layout { hull, cell, length } = Layout::of(&all);
+            let mut gaps = Gaps::new(&mut ring, &mut batch, 1 << width, cell, length);
+            let found = search(&all, hull.start, &mut gaps);
+            prop_assert_eq!(found.is_some(), any_meet(&spans));
+            if let Some(start) = found {
+                prop_assert!(spans.iter().any(|span| span.start == start));
+            }
+        }
+    }
+
+    #[test]
+    fn a_great_many_in_no_order() {
+        for count in [MANY, MANY + 1, 50_000] {
+            // Side by side, near one another, and far apart.
+            for gap in [1, 20, 2000, 1 << 20] {
+                let gaps = |at| random(at) % gap;
+                check_apart(spans(12, (0..count).map(|at| (gaps(at), 1))));
+                check_apart(spans(1, (0..count).map(|at| (gaps(at), 1 + random(at + 7) % 64))));
+            }
+        }
+    }
+
+    /// Two heaps far apart, a few lonely ones, and one longer than a batch has numbers for.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_great_many_here_and_there() {
+        let gap = |at: usize| match at {
+            9_000 => 1 << 45,
+            18_000.. => 1 << (at % 30),
+            _ => random(at) % 16,
+        };
+        let len = |at: usize| if at == 9_001 { 3 << 33 } else { 1 + at % 40 };
+        check_apart(spans(1, (0..18_050).map(|at| (gap(at), len(at)))));
+        // It lies over all that follow.
+        let mut all = spans(1, (0..18_050).map(|at| (gap(at), len(at))));
+        for span in &mut all {
+            if span.end - span.start > 1 << 33 {
+                span.start -= 1 << 34;
+            }
+        }
+        check(&all);
+    }
+}
