@@ -160,7 +160,12 @@ mod tests {
             // SAFETY: within the memory, by the numbers above.
             unsafe { bytes.add(at * bits / 8).read() >> (at * bits % 8) & ((1 << bits) - 1) }
         };
-        let [begin, step] = [first, row].map(|elements| i64::try_from(elements * bits).unwrap());
+        let in_bits = |elements: usize| i64::try_from(elements * bits).unwrap();
+        // From the last row to the first, or as they lie.
+        let backwards = columns.is_multiple_of(3);
+        let row_of = |at: usize| if backwards { rows - 1 - at } else { at };
+        let begin = in_bits(row_of(0) * row + first);
+        let step = in_bits(row) * if backwards { -1 } else { 1 };
         let side_by_side = SideBySide { source, begin, step, rows, bits: columns * bits };
         let turned = Turned { rows: side_by_side, target };
         for tuning in Tuning::all() {
@@ -175,7 +180,7 @@ mod tests {
             }
             for column in 0..columns {
                 for at in 0..rows {
-                    let from = element(source, at * row + first + column);
+                    let from = element(source, row_of(at) * row + first + column);
                     assert_eq!(element(target, column * rows + at), from, "{columns} × {rows}");
                 }
             }
