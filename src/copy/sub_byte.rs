@@ -1,7 +1,7 @@
 //! Pieces of 4-bit and 2-bit elements that are not whole bytes, or of inputs with strides of their
 //! own: axes over runs of bits, which begin anywhere in a byte.
 
-use super::kernel::bits::{Packed, Runs};
+use super::kernel::bits::{Packed, Runs, SideBySide};
 use super::kernel::combine::LINE;
 use super::kernel::pick::{Elements, Slot, Units};
 use super::tuning::Tuning;
@@ -185,7 +185,7 @@ impl<'a> Layout<'a> {
     fn side_by_side(&self) -> Option<(Axis, Axis, usize)> {
         let [.., column, row] = self.axes() else { return None };
         let bytes = div_rem_signed(row.extent * self.bits, 8);
-        let is_turned = self.run == self.bits && column.bits == self.bits && row.bits % 8 == 0;
+        let is_turned = self.run == self.bits && column.bits == self.bits;
         (is_turned && bytes.1 == 0).then_some((*column, *row, usize_of(bytes.0)))
     }
 
@@ -198,15 +198,14 @@ impl<'a> Layout<'a> {
         if within > 0 || columns < LEAST_TURNED {
             return None;
         }
-        let begin = self.run_begin(i64::try_from(at).ok()?.checked_mul(row.extent)?);
-        let turned = Turned {
-            source: self.source.wrapping_offset(isize::try_from(begin >> 3).ok()?),
-            first: usize_of(div_rem_signed(begin & 7, self.bits).0),
-            step: isize::try_from(row.bits / 8).ok()?,
+        let rows = SideBySide {
+            source: self.source,
+            begin: self.run_begin(i64::try_from(at).ok()?.checked_mul(row.extent)?),
+            step: row.bits,
             rows: usize_of(row.extent),
-            columns,
-            target: self.target.wrapping_add(part.start),
+            bits: columns * usize_of(self.bits),
         };
+        let turned = Turned { rows, target: self.target.wrapping_add(part.start) };
         Some((turned, columns * bytes))
     }
 

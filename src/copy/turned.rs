@@ -1,52 +1,124 @@
 //! Elements that share bytes, of an input in whose memory the rows of a piece lie side by side: a
-//! transposed matrix. The bytes are turned as such, some of them at a time, and then each row has its
-//! elements taken out of them.
+//! transposed matrix. As many rows as share a byte are put together first: then columns of bytes are columns
+//! of the output, and are turned as such. Where rows, or columns, are short, bytes are turned first, and then
+//! each row of the output has its elements taken out of them.
+
+// Steps of a tensor in memory fit whatever they are cast to.
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 use super::columns::{Columns, Targets};
+use super::kernel::bits::SideBySide;
+use super::kernel::combine::LINE;
+use super::kernel::transpose::{scratch, Scratch, Transpose};
 use super::tuning::Tuning;
-use super::{signed, wrapped};
+use super::usize_of;
 use core::mem::MaybeUninit;
+use core::ptr::null_mut;
 
 /// A matrix whose columns become rows.
 pub(super) struct Turned {
-    /// The byte with the first element, which so many others in it lie before.
-    pub source: *const u8,
-    pub first: usize,
-    /// Bytes from a row to the next.
-    pub step: isize,
-    /// Elements of a column, which are whole bytes.
-    pub rows: usize,
-    pub columns: usize,
+    /// Its rows, which share bytes evenly; the bits of each are all of its columns'.
+    pub rows: SideBySide,
     pub target: *mut u8,
 }
 
-/// Rows and bytes of them that are turned at a time.
+/// Lines of rows that have been put together, which are turned at a time.
+const LINES: usize = LINE;
+/// The same of bytes of short rows.
 const ROWS: usize = 128;
-const BYTES: usize = 32;
+const BYTES: usize = LINES * LINE / ROWS;
+/// Bits of rows that are short. Zen 5, 2 MiB of 4-bit elements, us by bytes and by rows put together: 8 columns
+/// of 131,072 rows 320, 700; 32 of 65,536 850, 280; 50,176 of 32 320, 510, of 2,048 250, 150.
+const SHORT: usize = 128;
 
 impl Turned {
     /// Copies the matrix; `F` elements share a byte.
     ///
     /// # Safety
     /// The bytes with elements of it must be readable, and its columns writable.
-    #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn copy<const F: usize>(&self, tuning: Tuning) {
+        let SideBySide { step, rows, bits, .. } = self.rows;
+        let is_short = rows < LINE * F || bits < SHORT;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if is_short && step % 8 == 0 {
+                self.by_bytes::<F>(tuning);
+            } else {
+                self.by_rows::<F>(tuning);
+            }
+        }
+    }
+
+    /// Puts rows together first.
+    ///
+    /// # Safety
+    /// As [`Turned::copy`].
+    #[inline(never)] // which takes much of the stack
+    unsafe fn by_rows<const F: usize>(&self, tuning: Tuning) {
+        let mut lines = [const { MaybeUninit::<u8>::uninit() }; LINES * LINE];
+        let mut scratch = Scratch::<{ scratch(1, false) }>::NEW;
+        let lines = lines.as_mut_ptr().cast::<u8>();
+        let [by_two, by_four] = tuning.kernels.join;
+        let join = if F == 2 { by_two } else { by_four };
+        let (columns, column) = (self.rows.bits * F / 8, self.rows.rows / F);
+        for first in (0..columns).step_by(LINE) {
+            let some = LINE.min(columns - first);
+            for row in (0..self.rows.rows).step_by(LINES * F) {
+                let rows = self.rows.some(row, LINES * F, first * 8 / F, some * 8 / F);
+                // SAFETY: the caller's promise; there is room for so many lines.
+                unsafe { join(&rows, lines) };
+                // Columns of one place in their bytes, but all at once where they make a line.
+                let places = if some == LINE { 1 } else { F };
+                for place in 0..places {
+                    let mut targets = [null_mut(); LINE];
+                    for (at, target) in (place * LINE / F..).zip(&mut targets) {
+                        let column_of = first + at % (LINE / F) * F + at / (LINE / F);
+                        *target = self.target.wrapping_add(column_of * column + row / F);
+                    }
+                    let count = if places == 1 { LINE } else { (some + F - 1 - place) / F };
+                    // SAFETY: as above.
+                    unsafe {
+                        tuning.kernels.transpose(&Transpose {
+                            source: lines.wrapping_add(place * LINE / F),
+                            step: LINE,
+                            rows: rows.rows / F,
+                            width: 1,
+                            targets: targets.get(..count).unwrap_or_default(),
+                            follows: lines,
+                            non_temporal: None,
+                            conflicts: false,
+                            scratch: (&raw mut scratch).cast(),
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Turns bytes first.
+    ///
+    /// # Safety
+    /// As [`Turned::copy`]; rows must begin as far within a byte.
+    #[inline(never)] // which takes much of the stack
+    unsafe fn by_bytes<const F: usize>(&self, tuning: Tuning) {
         let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
         let bytes = bytes.as_mut_ptr().cast::<u8>();
         let [nibbles, crumbs] = tuning.kernels.take;
         let take = if F == 2 { nibbles } else { crumbs };
-        let end = self.first + self.columns;
+        let SideBySide { source, begin, step, rows: all, bits } = self.rows;
+        let first = usize_of(begin & 7) * F / 8;
+        let end = first + bits * F / 8;
         for at in (0..end).step_by(BYTES * F) {
-            let columns = at.max(self.first)..end.min(at + BYTES * F);
-            for row in (0..self.rows).step_by(ROWS) {
-                let rows = ROWS.min(self.rows - row);
-                let source = self.source.wrapping_add(at / F);
-                let count = (columns.end - at).div_ceil(F);
+            let columns = at.max(first)..end.min(at + BYTES * F);
+            let count = (columns.end - at).div_ceil(F);
+            for row in (0..all).step_by(ROWS) {
+                let rows = ROWS.min(all - row);
+                let below = (begin >> 3).wrapping_add((step / 8).wrapping_mul(row as i64));
                 // SAFETY: the caller's promise; there is room for so many rows of so many bytes.
                 unsafe {
                     Columns {
-                        source: source.wrapping_offset(self.step.wrapping_mul(signed(row))),
-                        step: wrapped(self.step),
+                        source: source.wrapping_offset(below as isize).wrapping_add(at / F),
+                        step: (step / 8) as usize,
                         rows,
                         unit: 1,
                         count,
@@ -55,7 +127,7 @@ impl Turned {
                     .copy(tuning.through_caches());
                     for column in columns.clone() {
                         let own = bytes.add((column - at) / F * ROWS);
-                        let ahead = ((column - self.first) * self.rows + row) / F;
+                        let ahead = ((column - first) * all + row) / F;
                         take(own, column % F * (8 / F), self.target.wrapping_add(ahead), rows / F);
                     }
                 }
@@ -67,29 +139,49 @@ impl Turned {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Tuning, Turned};
-    use crate::copy::signed;
+    use super::{SideBySide, Tuning, Turned};
 
     const BYTES: usize = 64 << 10;
 
-    /// 4-bit elements, at every level, at the very end of what may be touched.
-    fn check(memory: &[Guarded; 2], first: usize, columns: usize, rows: usize) {
-        let row = (first + columns).div_ceil(2);
-        let step = row + 3;
-        let source = memory[0].place((rows - 1) * step + row, true);
-        let target = memory[1].place(columns * rows / 2, true);
-        let nibble = |bytes: *mut u8, at: usize| {
+    /// Elements of so many bits in rows that begin anywhere in a byte, at every level, at the very end of what may
+    /// be touched.
+    fn check(
+        memory: &[Guarded; 2],
+        bits: usize,
+        first: usize,
+        columns: usize,
+        [rows, gap]: [usize; 2],
+    ) {
+        let row = first + columns + gap;
+        let source =
+            memory[0].place((((rows - 1) * row + first + columns) * bits).div_ceil(8), true);
+        let target = memory[1].place(columns * rows * bits / 8, true);
+        let element = |bytes: *mut u8, at: usize| {
             // SAFETY: within the memory, by the numbers above.
-            unsafe { bytes.add(at / 2).read() >> (at % 2 * 4) & 15 }
+            unsafe { bytes.add(at * bits / 8).read() >> (at * bits % 8) & ((1 << bits) - 1) }
         };
+        let in_bits = |elements: usize| i64::try_from(elements * bits).unwrap();
+        // From the last row to the first, or as they lie.
+        let backwards = columns.is_multiple_of(3);
+        let row_of = |at: usize| if backwards { rows - 1 - at } else { at };
+        let begin = in_bits(row_of(0) * row + first);
+        let step = in_bits(row) * if backwards { -1 } else { 1 };
+        let side_by_side = SideBySide { source, begin, step, rows, bits: columns * bits };
+        let turned = Turned { rows: side_by_side, target };
         for tuning in Tuning::all() {
-            let turned = Turned { source, first, step: signed(step), rows, columns, target };
             // SAFETY: source and target are as large as they need be.
-            unsafe { turned.copy::<2>(tuning) };
+            unsafe {
+                target.write_bytes(0xEE, columns * rows * bits / 8);
+                if bits == 4 {
+                    turned.copy::<2>(tuning);
+                } else {
+                    turned.copy::<4>(tuning);
+                }
+            }
             for column in 0..columns {
-                for row in 0..rows {
-                    let from = nibble(source.wrapping_add(row * step), first + column);
-                    assert_eq!(nibble(target, column * rows + row), from, "{columns} × {rows}");
+                for at in 0..rows {
+                    let from = element(source, row_of(at) * row + first + column);
+                    assert_eq!(element(target, column * rows + at), from, "{columns} × {rows}");
                 }
             }
         }
@@ -99,8 +191,9 @@ mod tests {
     fn every_number_of_columns_up_to_150() {
         let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
         for columns in 1..=150 {
-            for rows in [2, 16, 34, 130] {
-                check(&memory, columns % 2, columns, rows);
+            for (rows, gap) in [(4, 3), (16, 1), (36, 8), (132, 2), (300, 5)] {
+                check(&memory, 4, columns % 2, columns, [rows, gap]);
+                check(&memory, 2, columns % 4, columns, [rows, gap]);
             }
         }
     }

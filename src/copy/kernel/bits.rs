@@ -396,10 +396,10 @@ unsafe fn shift_words<const N: usize>(source: *const u8, by: i64, target: *mut u
     unsafe { target.cast::<[u64; N]>().write_unaligned(shifted::<N>(source, by)) };
 }
 
-/// `N` words that begin at the bit `by` (not 0) of the first byte.
+/// `N` words that begin at the bit `by` of the first byte.
 ///
 /// # Safety
-/// Their bytes must be readable.
+/// Their bytes must be readable, and the next one, even if `by` is 0.
 #[inline(always)]
 pub(super) unsafe fn shifted<const N: usize>(source: *const u8, by: i64) -> [u64; N] {
     // SAFETY: the caller's promise. The bits that one has lost at its end are in the middle of the
@@ -440,6 +440,80 @@ pub(super) unsafe fn take<const F: usize>(
             target.add(at).write(packed);
         }
     }
+}
+
+/// Rows of elements that share bytes, of which columns become bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct SideBySide {
+    pub source: *const u8,
+    /// Bits from `source` to the first row's first element, which may be negative, and from a row to the next.
+    pub begin: i64,
+    pub step: i64,
+    /// How many rows, and bits of each: up to a line's, by as many as share a byte.
+    pub rows: usize,
+    pub bits: usize,
+}
+
+impl SideBySide {
+    /// Up to `rows` rows from one on, and `bits` of each.
+    pub(crate) fn some(&self, row: usize, rows: usize, bit: usize, bits: usize) -> Self {
+        let begin = self.begin.wrapping_add(self.step.wrapping_mul(row as i64) + bit as i64);
+        Self { begin, rows: rows.min(self.rows - row), bits, ..*self }
+    }
+}
+
+/// Puts each `F` rows together in a line: of the first of each `F` columns a byte each, in `W` words, then of
+/// the second, and so on.
+///
+/// # Safety
+/// The rows must be readable, and so many lines writable.
+#[inline(always)]
+pub(super) unsafe fn join<const F: usize, const W: usize>(rows: &SideBySide, target: *mut u8) {
+    let &SideBySide { source, begin, step, bits, .. } = rows;
+    let each = 8 / F;
+    let mask = u64::MAX / 255 * ones(each as u32);
+    // What follows a row may be read up to here.
+    let last = begin.wrapping_add(step.wrapping_mul(rows.rows as i64 - 1));
+    let end = byte(source, last.max(begin).wrapping_add(bits as i64 + 7)) as usize;
+    for group in 0..rows.rows / F {
+        let mut line = [[0; W]; F];
+        for row in 0..F {
+            let at = begin.wrapping_add(step.wrapping_mul((group * F + row) as i64));
+            // SAFETY: the caller's promise.
+            let words: [u64; W] = unsafe { row_words(byte(source, at), at & 7, end) };
+            for (place, part) in line.iter_mut().enumerate() {
+                for (to, word) in part.iter_mut().zip(words) {
+                    *to |= (word >> (place * each) & mask) << (row * each);
+                }
+            }
+        }
+        let line = line.map(|part| part.map(u64::to_le));
+        let target = target.wrapping_add(group * LINE);
+        // SAFETY: as above.
+        unsafe { target.cast::<[[u64; W]; F]>().write_unaligned(line) };
+    }
+}
+
+/// Words from the bit `by` of the first byte on; what is not before `end` is 0.
+///
+/// # Safety
+/// They must be readable up to there.
+#[inline(always)]
+unsafe fn row_words<const W: usize>(source: *const u8, by: i64, end: usize) -> [u64; W] {
+    let left = end - source as usize;
+    // SAFETY: the caller's promise.
+    let words = unsafe {
+        if by == 0 && left >= 8 * W {
+            source.cast::<[u64; W]>().read_unaligned()
+        } else if left > 8 * W {
+            shifted(source, by)
+        } else {
+            let mut some = [0u64; 9];
+            generic::copy_rare(source, some.as_mut_ptr().cast(), left);
+            shifted(some.as_ptr().cast(), by)
+        }
+    };
+    words.map(u64::from_le)
 }
 
 /// The `len` bits (up to [`SHORT`]) from the bit `at` on.

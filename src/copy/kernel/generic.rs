@@ -170,7 +170,7 @@ macro_rules! table {
      deinterleave_lines: $lines:expr, interleave: $interleave:expr,
      non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
-            bits::{self, Packed, Runs}, generic as loops, Gather, Kernels,
+            bits::{self, Packed, Runs, SideBySide}, generic as loops, Gather, Kernels,
         };
         unsafe fn gather_any(gather: Gather) {
             // SAFETY: that of the loop, and 1.
@@ -206,9 +206,15 @@ macro_rules! table {
             // SAFETY: that of the loop, and 1.
             unsafe { bits::take::<F>(source, place, target, bytes) };
         }
+        $(#[$feature])?
+        unsafe fn join<const F: usize, const W: usize>(rows: &SideBySide, target: *mut u8) {
+            // SAFETY: that of the loop, and 1.
+            unsafe { bits::join::<F, W>(rows, target) };
+        }
         Kernels {
             copy: $copy,
             pack,
+            join: [join::<2, 4>, join::<4, 2>],
             take: [take::<2>, take::<4>],
             gather: [
                 gather_over::<1>,

@@ -47,7 +47,7 @@ mod vector;
 mod x86_64;
 
 use super::signed;
-use bits::{Packed, Runs};
+use bits::{Packed, Runs, SideBySide};
 use cpu::Level;
 pub(super) use generic::pairs;
 use pick::Picks;
@@ -87,6 +87,8 @@ pub(super) struct Kernels {
     pub pack: unsafe fn(&mut Packed, Runs),
     /// Takes the elements at one place of 2, or 4, times as many bytes: of 4 bits, and of 2.
     pub take: [unsafe fn(*const u8, usize, *mut u8, usize); 2],
+    /// Puts each 2, or 4, rows of such elements together in a line.
+    pub join: [unsafe fn(&SideBySide, *mut u8); 2],
     /// By [`GATHERS`].
     gather: [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),
