@@ -216,17 +216,11 @@ impl<'a> Geometry<'a> {
 /// That extents below 0 are such as are not known yet, where that may be.
 #[cold]
 #[inline(never)]
-fn check_negative(
-    shape: &[i64],
-    unknown_allowed: bool,
-    report: &mut Report,
-) -> Result<(), Fault> {
+fn check_negative(shape: &[i64], unknown_allowed: bool, report: &mut Report) -> Result<(), Fault> {
     let refused = |extent: i64| extent < 0 && !(unknown_allowed && extent == DIM_UNKNOWN);
     match shape.iter().enumerate().rev().find(|(_, extent)| refused(**extent)) {
         None => Ok(()),
         Some((axis, &DIM_UNKNOWN)) => report.refuse(Error::ExtentUnknown { axis }),
-        Some((axis, &actual)) => {
-            report.refuse(Error::ExtentNegative { axis, expected: 0, actual })
-        }
+        Some((axis, &actual)) => report.refuse(Error::ExtentNegative { axis, expected: 0, actual }),
     }
 }

@@ -133,12 +133,7 @@ impl Tensor<'_> {
 
     /// The same of any tensor. A copy, so that others stay in registers.
     #[inline(never)]
-    fn span_closely(
-        self,
-        count: i64,
-        which: Which,
-        report: &mut Report,
-    ) -> Result<Span, Fault> {
+    fn span_closely(self, count: i64, which: Which, report: &mut Report) -> Result<Span, Fault> {
         self.check_bit_offset(which, report)?;
         if count == 0 {
             return Ok(Span::default());

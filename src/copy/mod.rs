@@ -42,8 +42,8 @@ mod tuning;
 mod turned;
 
 use kernel::combine::LINE;
-use kernel::CopyBytes;
 use kernel::rules::LOW_THRESHOLDS;
+use kernel::CopyBytes;
 use parallel::Work;
 pub use parallel::{Executor, Streaming};
 

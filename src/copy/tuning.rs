@@ -114,7 +114,8 @@ const AGAIN: usize = 4 << 10;
 pub(super) fn contiguous(bytes: usize) -> CopyBytes {
     if bytes < LEAST_STRINGS {
         // SAFETY: NULL, or what was stored below.
-        let known = unsafe { core::mem::transmute::<*mut (), Option<CopyBytes>>(SHORT.load(Relaxed)) };
+        let known =
+            unsafe { core::mem::transmute::<*mut (), Option<CopyBytes>>(SHORT.load(Relaxed)) };
         if let Some(copy) = known {
             return copy;
         }

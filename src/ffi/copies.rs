@@ -13,7 +13,7 @@ use crate::overlap;
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Plan};
 use crate::rules::Pieces;
-use crate::shape;
+use crate::shape::{self, rank_number};
 use crate::span::Span;
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
@@ -78,7 +78,10 @@ pub(crate) unsafe fn copy_parsed(
             job.check_closely(reads, report)?;
         }
         let (are_packed, bytes) = (are_plain || seen.outputs.are_packed, seen.outputs.bytes);
-        if call.input.is_packed() && are_packed && bytes > 0 && copy::is_small(&plan.geometry, bytes)
+        if call.input.is_packed()
+            && are_packed
+            && bytes > 0
+            && copy::is_small(&plan.geometry, bytes)
         {
             job.run_small(lengths);
             return Ok(());
@@ -218,7 +221,7 @@ impl Seen {
         let step_bits = geometry.step_bits();
         let (mut hull, mut bytes) = (self.outputs.trail.hull, self.outputs.bytes);
         let mut arrays = Span::NOWHERE;
-        let size = geometry.shape.len() * size_of::<i64>();
+        let size = size_of_val(geometry.shape);
         for len in lengths {
             // SAFETY: promises 1 and 2.
             let given = unsafe { &*output };
@@ -263,7 +266,7 @@ unsafe fn plain(
     output: &libsplit_tensor,
 ) -> Option<Span> {
     let rank = geometry.shape.len();
-    let differs = output.dtype.0 ^ geometry.dtype as i32 | output.rank ^ rank as i32;
+    let differs = output.dtype.0 ^ geometry.dtype as i32 | output.rank ^ rank_number(rank);
     if differs.cast_unsigned() | output.bit_offset != 0 {
         return None;
     }
@@ -302,7 +305,9 @@ unsafe fn has_shape(geometry: &Geometry<'_>, len: i64, shape: *const i64) -> boo
     // SAFETY: within both.
     let are_equal = |at: usize| unsafe { *shape.add(at) == *input.add(at) };
     // SAFETY: as above.
-    (0..axis).all(are_equal) && unsafe { *shape.add(axis) == len } && (axis + 1..rank).all(are_equal)
+    (0..axis).all(are_equal)
+        && unsafe { *shape.add(axis) == len }
+        && (axis + 1..rank).all(are_equal)
 }
 
 /// Whether an output's strides are packed ones.

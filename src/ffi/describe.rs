@@ -11,7 +11,7 @@ use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::{self, Trail};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
-use crate::shape::{bytes_of_bits, DIM_UNKNOWN};
+use crate::shape::{bytes_of_bits, rank_number, DIM_UNKNOWN};
 use crate::span::Span;
 use core::mem::MaybeUninit;
 use core::ptr::null;
@@ -173,7 +173,7 @@ impl Axes<'_> {
             unsafe {
                 if !is_unwanted(&*output) {
                     describe(offset, *len, output);
-                    (*output).rank = rank as i32;
+                    (*output).rank = rank_number(rank);
                     (*output).dtype = libsplit_dtype(geometry.dtype as i32);
                     let (shape, mut strides) = ((*output).shape, (*output).strides);
                     if strides.is_null() {
@@ -273,8 +273,7 @@ impl Seen {
     #[cold]
     #[inline(never)]
     fn all(outputs: &[libsplit_tensor], rank: usize, report: &mut Report) -> Result<Self, Fault> {
-        let mut seen =
-            Self { shapes: Trail::EMPTY, strides: Trail::EMPTY, all_have_strides: true };
+        let mut seen = Self { shapes: Trail::EMPTY, strides: Trail::EMPTY, all_have_strides: true };
         for (index, output) in outputs.iter().enumerate() {
             if !has_room(output, rank) {
                 if is_unwanted(output) {
@@ -341,7 +340,7 @@ fn check_unstrided(
 #[inline(always)]
 fn has_room(tensor: &libsplit_tensor, rank: usize) -> bool {
     let addresses = tensor.shape as usize | tensor.strides as usize;
-    tensor.capacity >= rank as i32
+    tensor.capacity >= rank_number(rank)
         && !tensor.shape.is_null()
         && addresses & (align_of::<i64>() - 1) == 0
 }

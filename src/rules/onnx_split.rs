@@ -30,13 +30,7 @@ pub(super) fn expect_lengths(
         // The attribute is int64, the second input of the input's own type: floats.
         Operator::Split1 => {
             let taken = |dtype| is_int64(dtype) || dtype == input;
-            lengths_list::expect_dtype(
-                request,
-                lengths,
-                taken,
-                "INT64 or the input's type",
-                report,
-            )
+            lengths_list::expect_dtype(request, lengths, taken, "INT64 or the input's type", report)
         }
         _ => lengths_list::expect_dtype(request, lengths, is_int64, "INT64", report),
     }?;
