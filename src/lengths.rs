@@ -130,6 +130,7 @@ impl<'a> Lengths<'a> {
     /// The entries of a list whose values are known, if they lie in memory as a slice has them.
     #[inline(always)]
     #[allow(clippy::inline_always)] // on the way of every call
+    #[allow(clippy::cast_ptr_alignment)] // which is looked at
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         let is_slice = self.dtype == DType::Int64
             && self.bit_stride == i64::from(i64::BITS)

@@ -29,6 +29,13 @@ pub(crate) fn usize_of(count: i64) -> usize {
     count as usize
 }
 
+/// A rank as descriptors have it: at most [`MAX_RANK`].
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+#[inline]
+pub(crate) fn rank_number(rank: usize) -> i32 {
+    rank as i32
+}
+
 /// Row-major packed strides in elements; entries past the rank are 0. Extents of 0 count as 1.
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub(crate) fn packed_strides(shape: &[i64]) -> [i64; MAX_RANK] {

@@ -38,17 +38,17 @@ pub(super) fn packed(geometry: &Geometry<'_>, extent: i64, room: &mut Room) -> *
     let (outer, inner) = geometry.around_axis(geometry.shape);
     let mut next = room.as_mut_ptr().cast::<i64>().wrapping_add(geometry.output_rank());
     let mut stride = 1i64;
-    let mut put = |extent: i64| {
-        next = next.wrapping_sub(1);
-        // SAFETY: there are as many entries as axes that are kept.
-        unsafe { next.write(stride) };
+    let mut put = |extent: i64, is_kept: bool| {
+        if is_kept {
+            next = next.wrapping_sub(1);
+            // SAFETY: there are as many entries as axes that are kept.
+            unsafe { next.write(stride) };
+        }
         stride = times(stride, extent);
     };
-    inner.iter().rev().for_each(|extent| put(*extent));
-    if geometry.keeps_axis {
-        put(extent);
-    }
-    outer.iter().rev().for_each(|extent| put(*extent));
+    inner.iter().rev().for_each(|extent| put(*extent, true));
+    put(extent, geometry.keeps_axis);
+    outer.iter().rev().for_each(|extent| put(*extent, true));
     room.as_ptr().cast()
 }
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Plan};
 use crate::rules::Pieces;
-use crate::shape;
+use crate::shape::{self, rank_number};
 use crate::span::Span;
 use crate::spans::{self, Numbered};
 use crate::targets::{self, Outputs};
@@ -221,7 +221,7 @@ impl Seen {
         let step_bits = geometry.step_bits();
         let (mut hull, mut bytes) = (self.outputs.trail.hull, self.outputs.bytes);
         let mut arrays = Span::NOWHERE;
-        let size = geometry.shape.len() * size_of::<i64>();
+        let size = size_of_val(geometry.shape);
         for len in lengths {
             // SAFETY: promises 1 and 2.
             let given = unsafe { &*output };
@@ -266,7 +266,7 @@ unsafe fn plain(
     output: &libsplit_tensor,
 ) -> Option<Span> {
     let rank = geometry.shape.len();
-    let differs = output.dtype.0 ^ geometry.dtype as i32 | output.rank ^ rank as i32;
+    let differs = output.dtype.0 ^ geometry.dtype as i32 | output.rank ^ rank_number(rank);
     if differs.cast_unsigned() | output.bit_offset != 0 {
         return None;
     }

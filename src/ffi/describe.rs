@@ -10,7 +10,7 @@ use crate::blocks::{self, Blocks};
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Plan};
-use crate::shape::{bytes_of_bits, DIM_UNKNOWN};
+use crate::shape::{bytes_of_bits, rank_number, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::spans::{self, Numbered, Trail};
 use core::mem::MaybeUninit;
@@ -173,7 +173,7 @@ impl Axes<'_> {
             unsafe {
                 if !is_unwanted(&*output) {
                     describe(offset, *len, output);
-                    (*output).rank = rank as i32;
+                    (*output).rank = rank_number(rank);
                     (*output).dtype = libsplit_dtype(geometry.dtype as i32);
                     let (shape, mut strides) = ((*output).shape, (*output).strides);
                     if strides.is_null() {
@@ -340,7 +340,7 @@ fn check_unstrided(
 #[inline(always)]
 fn has_room(tensor: &libsplit_tensor, rank: usize) -> bool {
     let addresses = tensor.shape as usize | tensor.strides as usize;
-    tensor.capacity >= rank as i32
+    tensor.capacity >= rank_number(rank)
         && !tensor.shape.is_null()
         && addresses & (align_of::<i64>() - 1) == 0
 }

@@ -1,6 +1,6 @@
 //! The caller's thread pool, as the engine sees it.
 
-use super::parse::{check_flags, versioned};
+use super::parse::{check_flags, versioned, FIRST_EXECUTOR};
 use super::types::{
     libsplit_executor, LIBSPLIT_FLAG_NEVER_STREAM, LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
 };
@@ -25,11 +25,10 @@ impl Pool {
         executor: *const libsplit_executor,
         report: &mut Report,
     ) -> Result<Self, Fault> {
-        let first_version = size_of::<libsplit_executor>();
         let mut room = MaybeUninit::uninit();
         // SAFETY: promise 1.
         let executor =
-            unsafe { *versioned(executor, "executor", first_version, &mut room, report)? };
+            unsafe { *versioned(executor, "executor", FIRST_EXECUTOR, &mut room, report)? };
         let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
         check_flags("executor", executor.flags, known, report)?;
         if executor.parallel_for.is_none() && executor.flags == 0 {

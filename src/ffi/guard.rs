@@ -1,5 +1,6 @@
 //! The one guard of every fallible function: what became of a call, as a status and in detail.
 
+use super::parse::{FIRST_ERROR, MESSAGE};
 use super::types::{libsplit_error, libsplit_status};
 use crate::error::{Error, Fault, Report};
 use core::ffi::c_char;
@@ -58,8 +59,7 @@ pub(super) unsafe fn refuse(error: *mut libsplit_error) -> Option<libsplit_statu
     }
     // SAFETY: promise 1; the size comes first.
     let size = unsafe { (*error).struct_size };
-    // The first version's, which is today's.
-    (size < size_of::<libsplit_error>()).then_some(libsplit_status::ERROR_STRUCT_SIZE)
+    (size < FIRST_ERROR).then_some(libsplit_status::ERROR_STRUCT_SIZE)
 }
 
 /// The status of a call that was refused; its reason goes to `error`.
@@ -118,8 +118,6 @@ unsafe fn write_message(message: *mut [c_char; MESSAGE], reason: &Error) {
         *end = 0;
     }
 }
-
-const MESSAGE: usize = 240;
 
 /// A text in the caller's array, as much as fits before a final NUL.
 struct Message<'a> {

@@ -5,7 +5,10 @@
 // What a call is made of is large to hand back.
 #![allow(clippy::inline_always)]
 
-use super::types::{libsplit_op, libsplit_params, libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN};
+use super::types::{
+    libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_tensor,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN,
+};
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::lengths::Lengths;
@@ -16,7 +19,8 @@ use crate::rules::{self, Pieces, Request};
 use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Tensor;
-use core::mem::MaybeUninit;
+use core::ffi::c_char;
+use core::mem::{offset_of, MaybeUninit};
 
 /// What a call asks for.
 pub(crate) struct Call<'a> {
@@ -70,8 +74,7 @@ impl<'a> Call<'a> {
         // SAFETY: promise 1, here and below; every field is written.
         unsafe {
             let mut params_room = MaybeUninit::uninit();
-            let first_version = size_of::<libsplit_params>();
-            let given = versioned(params, "params", first_version, &mut params_room, report)?;
+            let given = versioned(params, "params", FIRST_PARAMS, &mut params_room, report)?;
             (&raw mut (*call).at).write(input);
             (&raw mut (*call).params).write(Span::of_bytes(params, given.struct_size));
             (&raw mut (*call).split_at).write(given.split);
@@ -375,6 +378,16 @@ fn alignment<T>(pointer: *const T) -> (i64, i64) {
     (number(align_of::<T>()), number(pointer as usize & (align_of::<T>() - 1)))
 }
 
+/// Bytes that structures had in their first version, which ended with these fields: old programs state
+/// them for ever, whatever is added behind.
+pub(super) const FIRST_PARAMS: usize = offset_of!(libsplit_params, flags) + size_of::<u32>();
+pub(super) const FIRST_EXECUTOR: usize = offset_of!(libsplit_executor, flags) + size_of::<u32>();
+pub(super) const FIRST_ERROR: usize =
+    offset_of!(libsplit_error, message) + size_of::<[c_char; MESSAGE]>();
+
+/// Bytes of an error's message in its first version.
+pub(super) const MESSAGE: usize = 240;
+
 /// The largest `struct_size` believed.
 const MAX_STRUCT_SIZE: usize = 4096;
 
@@ -483,6 +496,15 @@ mod tests {
     #![allow(clippy::cast_ptr_alignment)] // memory that is aligned enough
 
     use super::{versioned, Error, MaybeUninit, Report};
+    #[cfg(target_pointer_width = "64")]
+    use super::{FIRST_ERROR, FIRST_EXECUTOR, FIRST_PARAMS};
+
+    /// As in `abi/0.1.0/libsplit.h`: these numbers stay as they are.
+    #[cfg(target_pointer_width = "64")]
+    #[test]
+    fn the_sizes_of_first_versions_never_change() {
+        assert_eq!((FIRST_PARAMS, FIRST_EXECUTOR, FIRST_ERROR), (48, 32, 272));
+    }
 
     /// Today's version of a structure whose first had two fields.
     #[derive(Debug, Clone, Copy, PartialEq)]

@@ -52,7 +52,7 @@ pub(crate) enum Pieces<'a> {
     Unknown { count: i64 },
 }
 
-impl<'a> Pieces<'a> {
+impl Pieces<'_> {
     /// No pieces.
     pub(crate) const NONE: Self = Self::Unknown { count: 0 };
 
