@@ -50,7 +50,7 @@ pub(crate) trait Spans {
     /// Shows those that begin in a window, which from then on ends where the answer says. Gives an
     /// address that the first beyond it begins at or above; `None` if there was no answer.
     fn within(&self, window: Span, visit: &mut See<'_>) -> Option<usize> {
-        within(self, (0..self.len()).map(|index| self.span(index).start), window, visit)
+        within(self, |index| self.span(index).start, window, visit)
     }
 }
 
@@ -61,14 +61,14 @@ pub(crate) type See<'a> = dyn FnMut(Span) -> Option<usize> + 'a;
 #[inline]
 pub(crate) fn within<S: Spans + ?Sized>(
     spans: &S,
-    starts: impl Iterator<Item = usize>,
+    start: impl Fn(usize) -> usize,
     window: Span,
     visit: &mut See<'_>,
 ) -> Option<usize> {
     let (mut end, mut beyond) = (window.end, usize::MAX);
-    for (index, start) in starts.enumerate() {
+    for index in 0..spans.len() {
         // Of those before the end, more than there can be beyond.
-        let ahead = start.wrapping_sub(end);
+        let ahead = start(index).wrapping_sub(end);
         beyond = beyond.min(ahead);
         if ahead >= window.start.wrapping_sub(end) {
             let span = spans.span(index);
@@ -248,7 +248,8 @@ impl Layout {
                 length = span.len();
             }
         }
-        let cell = bits.trailing_zeros().min(usize::BITS - 1);
+        // No longer than pages, so that windows fit into memory.
+        let cell = bits.trailing_zeros().min(12);
         Self { hull, cell, length: are_alike.then_some(length) }
     }
 }

@@ -74,10 +74,6 @@ pub(crate) struct Gaps<'a> {
     head: usize,
     tail: usize,
     len: usize,
-    count: usize,
-    /// The most bytes that are kept, so that there is room for what is added before it is known what
-    /// that drops.
-    most: usize,
     /// Those that are yet to be added.
     batch: Batch<'a>,
     window: Span,
@@ -107,8 +103,6 @@ impl<'a> Gaps<'a> {
             head: 0,
             tail: 0,
             len: 0,
-            count: 0,
-            most: 0,
             batch,
             window,
             end: 0,
@@ -119,40 +113,41 @@ impl<'a> Gaps<'a> {
         }
     }
 
+    /// In place of a span: above all.
+    const NONE: (usize, usize) = (usize::MAX, 0);
+
     /// Adds the batch to the ring.
     #[inline(never)]
     fn merge(&mut self) -> Result<(), usize> {
         let Self { ref mut ring, ref batch, window, cell, length, .. } = *self;
         let (room, held) = (ring.len(), self.len);
-        let each = 1 + div_rem(held, self.count).0;
-        let most = room.saturating_sub(batch.slots.len() * each).max(room / 4);
-        let mut count = 0;
+        // Room is left for what is added before it is known what that drops.
+        let most = room / 8 * 7;
         let mut reader = Cursor { at: self.head, passed: 0, place: 0 };
         let mut writer = Cursor { at: self.tail, passed: 0, place: 0 };
-        const NONE: (usize, usize) = (usize::MAX, 0);
         let address = |cells: usize| window.start.saturating_add(cells << cell);
         let mut new = batch.iter();
-        let mut added = new.next().unwrap_or(NONE);
+        let mut added = new.next().unwrap_or(Self::NONE);
         let mut old = None;
         let mut result = Ok(());
         loop {
             let kept = old.unwrap_or_else(|| {
                 if reader.passed == held {
-                    return NONE;
+                    return Self::NONE;
                 }
                 let first = reader.place + reader.take(ring);
                 reader.place = first + length.unwrap_or_else(|| reader.take(ring));
                 (first, reader.place)
             });
             let next = kept.min(added);
-            if next == NONE {
+            if next == Self::NONE {
                 break;
             }
             if kept <= added {
                 old = None;
             } else {
                 old = Some(kept);
-                added = new.next().unwrap_or(NONE);
+                added = new.next().unwrap_or(Self::NONE);
             }
             if next.0 < writer.place {
                 result = Err(address(next.0));
@@ -168,9 +163,7 @@ impl<'a> Gaps<'a> {
                 writer.put(ring, next.1 - next.0);
             }
             writer.place = next.1;
-            count += 1;
         }
-        (self.count, self.most) = (count, most);
         (self.head, self.tail, self.len) = (self.tail, writer.at, writer.passed);
         self.highest = address(writer.place);
         result
@@ -182,7 +175,7 @@ impl Window for Gaps<'_> {
         // Whose numbers fit into the batch.
         let cells = (self.width >> self.cell).clamp(1, u32::MAX as usize);
         self.window = Span { start, end: start.saturating_add(cells << self.cell) };
-        (self.head, self.len, self.count) = (self.tail, 0, 0);
+        (self.head, self.len) = (self.tail, 0);
         (self.end, self.highest) = (self.window.end, 0);
         self.batch.open(cells);
         self.window
@@ -204,7 +197,7 @@ impl Window for Gaps<'_> {
     fn close(&mut self) -> Result<(usize, usize), usize> {
         self.merge()?;
         // The next is to hold nearly as much as it can, if it is as this one.
-        let (wanted, used) = (self.most / 16 * 15, self.len.max(self.ring.len() / 16));
+        let (wanted, used) = (self.ring.len() / 16 * 13, self.len.max(self.ring.len() / 16));
         let (bytes, rest) = div_rem(self.end - self.window.start, used);
         self.width = bytes.saturating_mul(wanted).saturating_add(div_rem(rest * wanted, used).0);
         Ok((self.end, self.highest))
@@ -267,7 +260,7 @@ impl Batch<'_> {
 /// [`LONG`] says how many follow.
 const SHORT: usize = 224;
 const LONG: usize = 247;
-const MEDIUM: usize = SHORT + (LONG + 1 - SHORT << 8);
+const MEDIUM: usize = SHORT + ((LONG + 1 - SHORT) << 8);
 /// The most bytes of a number.
 const LONGEST: usize = 1 + size_of::<usize>();
 
@@ -300,7 +293,7 @@ impl Cursor {
     fn take(&mut self, ring: &[u8]) -> usize {
         match self.byte(ring) {
             first @ 0..SHORT => first,
-            first @ SHORT..=LONG => SHORT + (first - SHORT << 8) + self.byte(ring),
+            first @ SHORT..=LONG => SHORT + ((first - SHORT) << 8) + self.byte(ring),
             first => self.take_long(ring, first - LONG),
         }
     }
@@ -314,7 +307,8 @@ impl Cursor {
     #[inline(always)]
     fn write(&mut self, ring: &mut [u8], byte: usize) {
         if let Some(slot) = ring.get_mut(self.at) {
-            *slot = (byte & 255) as u8;
+            let [low, ..] = byte.to_le_bytes();
+            *slot = low;
         }
         self.go_on(ring);
     }
@@ -324,7 +318,7 @@ impl Cursor {
         match number {
             0..SHORT => self.write(ring, number),
             SHORT..MEDIUM => {
-                self.write(ring, SHORT + (number - SHORT >> 8));
+                self.write(ring, SHORT + ((number - SHORT) >> 8));
                 self.write(ring, number - SHORT);
             }
             _ => self.put_long(ring, number),
