@@ -24,7 +24,7 @@ enum { STACK = 1 << 20, OWN = 512, MAX_RANK = 64 };
 #define ROOM ((size_t)160 << 20)
 
 enum layout { PACKED, TRANSPOSED, REVERSED, STEPPED };
-enum placement { IN_ORDER, SHUFFLED, INTERLEAVED, ALIKE, UNEQUAL };
+enum placement { IN_ORDER, SHUFFLED, SCATTERED, INTERLEAVED, ALIKE, UNEQUAL };
 
 struct job {
     const char *name;
@@ -55,6 +55,8 @@ static const struct job jobs[] = {
     {"1,000 outputs alike", U8, 2, {16, 2000}, 1, 1000, PACKED, ALIKE, 0, 0},
     {"100,000 in random order", U8, 2, {100000, 4}, 0, 100000, PACKED, SHUFFLED, 0, 0},
     {"200,000 in random order", U8, 2, {200000, 4}, 0, 200000, PACKED, SHUFFLED, 0, 0},
+    {"1,000 here and there", U8, 2, {1000, 4}, 0, 1000, PACKED, SCATTERED, 0, 0},
+    {"100,000 here and there", U8, 2, {100000, 4}, 0, 100000, PACKED, SCATTERED, 0, 0},
     {"3 interleaved", F32, 2, {64, 12}, 1, 3, PACKED, INTERLEAVED, 0, 0},
     {"32 interleaved", F32, 2, {64, 64}, 1, 32, PACKED, INTERLEAVED, 0, 0},
     {"1,000 interleaved", F32, 2, {16, 2000}, 1, 1000, PACKED, INTERLEAVED, 0, 0},
@@ -136,6 +138,8 @@ static int64_t place_of(const struct work *w, int64_t index, int64_t step, int64
     switch (w->job->placement) {
     case SHUFFLED:
         return index * 7919 % pieces * elements;
+    case SCATTERED: /* with gaps */
+        return index * 7919 % pieces * (elements + 123);
     case INTERLEAVED:
         return (pieces - 1 - index) * step;
     case ALIKE:

@@ -37,7 +37,7 @@
 //! | `place.rs` | where pieces lie in the input: what makes views |
 //! | `targets.rs`, `parts.rs` | outputs checked, and what the engine is given to copy |
 //! | `tensor.rs`, `shape.rs`, `span.rs` | tensors in memory, and checked arithmetic on them |
-//! | `overlap.rs`, `order.rs` | what lies over what |
+//! | `overlap.rs`, `spans.rs`, `windows.rs`, `order.rs` | what lies over what |
 //! | `copy/` | bytes moved |
 //! | `ffi/` | the C API: pointers parsed, plans, and the guard |
 //! | `view.rs`, `split.rs`, `whole.rs`, `prepared.rs`, `slots.rs`, `element.rs` | this Rust API |

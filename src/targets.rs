@@ -175,6 +175,17 @@ impl Transfer<'_> {
         }
     }
 
+    /// The address that a part goes to, if it has elements.
+    #[inline(always)]
+    fn address(&self, at: usize) -> usize {
+        let target = match &self.parts {
+            Parts::Listed(parts) => parts.get(at).map(|part| part.target),
+            Parts::Ruled { targets, .. } => Some(targets.get(at)),
+            Parts::Planned { parts, targets } => parts.get(at).map(|part| targets.get(part.index)),
+        };
+        target.map_or(0, |target| target as usize)
+    }
+
     /// The output that a part goes to.
     pub(crate) fn index(&self, at: usize) -> usize {
         self.part(at).map_or(at, |part| part.index)
@@ -216,22 +227,11 @@ impl Spans for Transfer<'_> {
     }
 
     fn within(&self, window: Span, visit: &mut See<'_>) -> Option<usize> {
-        // Packed outputs begin where they are addressed: most need no closer look.
-        let addresses = self.output_strides.are_packed().then_some(&self.parts);
-        match addresses {
-            Some(Parts::Ruled { targets, .. }) => {
-                let starts = (0..self.len()).map(|at| targets.get(at) as usize);
-                spans::within(self, starts, window, visit)
-            }
-            Some(Parts::Planned { parts, targets }) => {
-                let starts = parts.iter().map(|part| targets.get(part.index) as usize);
-                spans::within(self, starts, window, visit)
-            }
-            _ => {
-                let starts = (0..self.len()).map(|at| Transfer::span(self, at).start);
-                spans::within(self, starts, window, visit)
-            }
+        if self.output_strides.are_packed() {
+            // They begin where they are addressed: most need no closer look.
+            return spans::within(self, |at| self.address(at), window, visit);
         }
+        spans::within(self, |at| self.span(at).start, window, visit)
     }
 }
 

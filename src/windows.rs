@@ -6,6 +6,33 @@
 use crate::math::div_rem;
 use crate::span::Span;
 
+/// How spans lie.
+pub(crate) struct Layout {
+    pub hull: Span,
+    /// All that are set in addresses and lengths.
+    bits: usize,
+    shortest: usize,
+    longest: usize,
+}
+
+impl Layout {
+    pub(crate) const EMPTY: Self =
+        Self { hull: Span::NOWHERE, bits: 0, shortest: usize::MAX, longest: 0 };
+
+    pub(crate) fn add(&mut self, span: Span) {
+        self.hull = self.hull.hull(span);
+        self.bits |= span.start | span.len();
+        (self.shortest, self.longest) =
+            (self.shortest.min(span.len()), self.longest.max(span.len()));
+    }
+
+    /// All begin and end at whole numbers of cells: their size by its logarithm. No longer than
+    /// pages, so that windows fit into memory.
+    pub(crate) fn cell(&self) -> u32 {
+        self.bits.trailing_zeros().min(12)
+    }
+}
+
 /// Such a set.
 pub(crate) trait Window {
     /// Begins anew with a window from `start` on.
@@ -24,13 +51,12 @@ pub(crate) trait Window {
 pub(crate) struct Bits<'a> {
     words: &'a mut [u64],
     window: Span,
-    /// All spans begin and end at whole numbers of cells; their size by its logarithm.
     cell: u32,
 }
 
 impl<'a> Bits<'a> {
-    pub(crate) fn new(words: &'a mut [u64], cell: u32) -> Self {
-        Self { words, window: Span::default(), cell }
+    pub(crate) fn new(words: &'a mut [u64], layout: &Layout) -> Self {
+        Self { words, window: Span::default(), cell: layout.cell() }
     }
 }
 
@@ -74,10 +100,6 @@ pub(crate) struct Gaps<'a> {
     head: usize,
     tail: usize,
     len: usize,
-    count: usize,
-    /// The most bytes that are kept, so that there is room for what is added before it is known what
-    /// that drops.
-    most: usize,
     /// Those that are yet to be added.
     batch: Batch<'a>,
     window: Span,
@@ -86,31 +108,30 @@ pub(crate) struct Gaps<'a> {
     highest: usize,
     /// How long windows are: as much as is likely to fill the ring.
     width: usize,
-    /// As those of bits.
     cell: u32,
     /// The length of all, in cells.
     length: Option<usize>,
 }
 
 impl<'a> Gaps<'a> {
+    /// For spans like these, in windows of so many bytes at first.
     pub(crate) fn new(
         ring: &'a mut [u8],
-        batch: &'a mut [u64],
+        slots: &'a mut [u64],
+        layout: &Layout,
         width: usize,
-        cell: u32,
-        length: Option<usize>,
     ) -> Self {
-        let (length, window) = (length.map(|length| length >> cell), Span::default());
-        let batch = Batch { slots: batch, highest: Batch::EMPTY, len: 0, scale: 0 };
+        let cell = layout.cell();
+        let longest = layout.longest >> cell;
+        let length = (layout.shortest == layout.longest).then_some(longest);
+        let low_bits = (usize::BITS - longest.leading_zeros()).min(32);
         Self {
             ring,
             head: 0,
             tail: 0,
             len: 0,
-            count: 0,
-            most: 0,
-            batch,
-            window,
+            batch: Batch { slots, highest: Batch::EMPTY, len: 0, low_bits, cells: 0 },
+            window: Span::default(),
             end: 0,
             highest: 0,
             width,
@@ -119,40 +140,41 @@ impl<'a> Gaps<'a> {
         }
     }
 
+    /// In place of a span: above all.
+    const NONE: (usize, usize) = (usize::MAX, 0);
+
     /// Adds the batch to the ring.
     #[inline(never)]
     fn merge(&mut self) -> Result<(), usize> {
         let Self { ref mut ring, ref batch, window, cell, length, .. } = *self;
         let (room, held) = (ring.len(), self.len);
-        let each = 1 + div_rem(held, self.count).0;
-        let most = room.saturating_sub(batch.slots.len() * each).max(room / 4);
-        let mut count = 0;
+        // Room is left for what is added before it is known what that drops.
+        let most = room / 8 * 7;
         let mut reader = Cursor { at: self.head, passed: 0, place: 0 };
         let mut writer = Cursor { at: self.tail, passed: 0, place: 0 };
-        const NONE: (usize, usize) = (usize::MAX, 0);
         let address = |cells: usize| window.start.saturating_add(cells << cell);
         let mut new = batch.iter();
-        let mut added = new.next().unwrap_or(NONE);
+        let mut added = new.next().unwrap_or(Self::NONE);
         let mut old = None;
         let mut result = Ok(());
         loop {
             let kept = old.unwrap_or_else(|| {
                 if reader.passed == held {
-                    return NONE;
+                    return Self::NONE;
                 }
                 let first = reader.place + reader.take(ring);
                 reader.place = first + length.unwrap_or_else(|| reader.take(ring));
                 (first, reader.place)
             });
             let next = kept.min(added);
-            if next == NONE {
+            if next == Self::NONE {
                 break;
             }
             if kept <= added {
                 old = None;
             } else {
                 old = Some(kept);
-                added = new.next().unwrap_or(NONE);
+                added = new.next().unwrap_or(Self::NONE);
             }
             if next.0 < writer.place {
                 result = Err(address(next.0));
@@ -168,9 +190,7 @@ impl<'a> Gaps<'a> {
                 writer.put(ring, next.1 - next.0);
             }
             writer.place = next.1;
-            count += 1;
         }
-        (self.count, self.most) = (count, most);
         (self.head, self.tail, self.len) = (self.tail, writer.at, writer.passed);
         self.highest = address(writer.place);
         result
@@ -179,12 +199,10 @@ impl<'a> Gaps<'a> {
 
 impl Window for Gaps<'_> {
     fn open(&mut self, start: usize) -> Span {
-        // Whose numbers fit into the batch.
-        let cells = (self.width >> self.cell).clamp(1, u32::MAX as usize);
+        let cells = self.batch.open(self.width >> self.cell);
         self.window = Span { start, end: start.saturating_add(cells << self.cell) };
-        (self.head, self.len, self.count) = (self.tail, 0, 0);
+        (self.head, self.len) = (self.tail, 0);
         (self.end, self.highest) = (self.window.end, 0);
-        self.batch.open(cells);
         self.window
     }
 
@@ -204,30 +222,35 @@ impl Window for Gaps<'_> {
     fn close(&mut self) -> Result<(usize, usize), usize> {
         self.merge()?;
         // The next is to hold nearly as much as it can, if it is as this one.
-        let (wanted, used) = (self.most / 16 * 15, self.len.max(self.ring.len() / 16));
+        let (wanted, used) = (self.ring.len() / 16 * 13, self.len.max(self.ring.len() / 16));
         let (bytes, rest) = div_rem(self.end - self.window.start, used);
         self.width = bytes.saturating_mul(wanted).saturating_add(div_rem(rest * wanted, used).0);
         Ok((self.end, self.highest))
     }
 }
 
-/// Spans in order, each not far behind its share of the way through the window; in cells, the first in
-/// the upper half of a number, how many in the lower.
+/// Spans in order, each not far behind its share of the way through the window. In cells: the first
+/// above the low bits of a number, how many in these.
 struct Batch<'a> {
     slots: &'a mut [u64],
     /// One above all others, for which there is no slot.
     highest: u64,
     len: usize,
-    /// Slots a cell, times 2³².
-    scale: u64,
+    low_bits: u32,
+    /// Of the window.
+    cells: u64,
 }
 
 impl Batch<'_> {
     const EMPTY: u64 = u64::MAX;
 
-    fn open(&mut self, cells: usize) {
-        self.scale = ((self.slots.len() as u64) << 32).checked_div(cells as u64).unwrap_or(0);
+    /// Begins anew, for a window of as many cells as the answer.
+    fn open(&mut self, cells: usize) -> usize {
+        let most = usize::try_from(Self::EMPTY >> self.low_bits).unwrap_or(usize::MAX);
+        let cells = cells.clamp(1, most);
+        self.cells = cells as u64;
         self.clear();
+        cells
     }
 
     fn clear(&mut self) {
@@ -239,11 +262,20 @@ impl Batch<'_> {
         self.highest != Self::EMPTY || self.len > self.slots.len() / 8 * 7
     }
 
+    /// The slot for a cell of the window, or those behind it.
+    fn share(&self, first: u64) -> usize {
+        let slots = self.slots.len() as u64;
+        // Few enough bits to multiply.
+        let bits = self.cells.leading_zeros();
+        let (first, cells) = (first << bits >> 32, self.cells << bits >> 32);
+        usize::try_from((first * slots).checked_div(cells).unwrap_or(0)).unwrap_or(0)
+    }
+
     fn insert(&mut self, first: usize, end: usize) {
-        let mut held = (first as u64) << 32 | (end - first) as u64;
-        let share = (first as u64).wrapping_mul(self.scale) >> 32;
+        let mut held = (first as u64) << self.low_bits | (end - first) as u64;
+        let share = self.share(first as u64);
         self.len += 1;
-        for slot in self.slots.iter_mut().skip(share as usize) {
+        for slot in self.slots.iter_mut().skip(share) {
             if *slot > held {
                 core::mem::swap(slot, &mut held);
                 if held == Self::EMPTY {
@@ -257,8 +289,8 @@ impl Batch<'_> {
     fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let all = self.slots.iter().chain(core::iter::once(&self.highest));
         all.filter(|slot| **slot != Self::EMPTY).map(|slot| {
-            let first = (slot >> 32) as usize;
-            (first, first + (slot & 0xFFFF_FFFF) as usize)
+            let first = slot >> self.low_bits;
+            (first as usize, (first + (slot & !(!0 << self.low_bits))) as usize)
         })
     }
 }
@@ -267,7 +299,7 @@ impl Batch<'_> {
 /// [`LONG`] says how many follow.
 const SHORT: usize = 224;
 const LONG: usize = 247;
-const MEDIUM: usize = SHORT + (LONG + 1 - SHORT << 8);
+const MEDIUM: usize = SHORT + ((LONG + 1 - SHORT) << 8);
 /// The most bytes of a number.
 const LONGEST: usize = 1 + size_of::<usize>();
 
@@ -300,7 +332,7 @@ impl Cursor {
     fn take(&mut self, ring: &[u8]) -> usize {
         match self.byte(ring) {
             first @ 0..SHORT => first,
-            first @ SHORT..=LONG => SHORT + (first - SHORT << 8) + self.byte(ring),
+            first @ SHORT..=LONG => SHORT + ((first - SHORT) << 8) + self.byte(ring),
             first => self.take_long(ring, first - LONG),
         }
     }
@@ -314,7 +346,8 @@ impl Cursor {
     #[inline(always)]
     fn write(&mut self, ring: &mut [u8], byte: usize) {
         if let Some(slot) = ring.get_mut(self.at) {
-            *slot = (byte & 255) as u8;
+            let [low, ..] = byte.to_le_bytes();
+            *slot = low;
         }
         self.go_on(ring);
     }
@@ -324,7 +357,7 @@ impl Cursor {
         match number {
             0..SHORT => self.write(ring, number),
             SHORT..MEDIUM => {
-                self.write(ring, SHORT + (number - SHORT >> 8));
+                self.write(ring, SHORT + ((number - SHORT) >> 8));
                 self.write(ring, number - SHORT);
             }
             _ => self.put_long(ring, number),
