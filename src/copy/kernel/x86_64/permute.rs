@@ -519,7 +519,13 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
     };
     let past = G == 1 && how.past;
     let step = rows * step;
-    let share = if how.ahead == 0 { 0 } else { div_rem(step, G * how.share).0 };
+    // Several groups prefetch their shares in whole lines, and anew in each step: they have no register to
+    // spare that would remember how far they came.
+    let share = match G {
+        _ if how.ahead == 0 => 0,
+        1 => div_rem(step, how.share).0,
+        _ => div_ceil(step, G * LINE) * LINE,
+    };
     let mut soon = source.wrapping_add(how.ahead);
     let mut until = soon;
     let end = source.wrapping_add(count * step);
@@ -538,6 +544,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
         let mut targets = _mm512_loadu_epi64(streams.targets.as_ptr().cast());
         while source != end {
             let all: [*mut u8; MOST_STREAMS] = transmute(targets);
+            let mut ahead = source.wrapping_add(how.ahead);
             for (offset, targets) in offsets.iter().zip(all.chunks_exact(N)) {
                 let (mut from, mut apart) = (source.wrapping_add(*offset), apart);
                 // Or else the compiler keeps every multiple of it.
@@ -550,15 +557,11 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
                         options(nomem, nostack, preserves_flags)
                     );
                 }
-                until = until.wrapping_add(share);
-                while soon < until {
-                    __m512i::prefetch(soon);
-                    soon = soon.wrapping_add(LINE);
-                    // Nothing happens but that the loop stays one.
-                    #[allow(clippy::pointers_in_nomem_asm_block)]
-                    {
-                        asm!("/* {0} */", inout(reg) soon, options(nomem, nostack, preserves_flags));
-                    }
+                if G == 1 {
+                    until = until.wrapping_add(share);
+                    soon = prefetch_until(soon, until);
+                } else {
+                    ahead = prefetch_until(ahead, ahead.wrapping_add(share));
                 }
                 let mut registers = [zero; R];
                 for register in &mut registers {
@@ -586,6 +589,22 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
         }
         _mm512_storeu_epi64(streams.targets.as_mut_ptr().cast(), targets);
     }
+}
+
+/// Prefetches lines up to a place; where it came.
+#[inline(always)]
+fn prefetch_until(mut soon: *const u8, until: *const u8) -> *const u8 {
+    while soon < until {
+        __m512i::prefetch(soon);
+        soon = soon.wrapping_add(LINE);
+        // Nothing happens but that the loop stays one.
+        #[allow(clippy::pointers_in_nomem_asm_block)]
+        // SAFETY: it does nothing.
+        unsafe {
+            asm!("/* {0} */", inout(reg) soon, options(nomem, nostack, preserves_flags));
+        }
+    }
+    soon
 }
 
 /// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
