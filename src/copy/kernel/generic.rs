@@ -236,6 +236,7 @@ macro_rules! table {
             longest: 0,
             permutes: |_, _, _| false,
             row_major: None,
+            combine: None,
             deinterleave_lines: $lines,
             interleave: $interleave,
             non_temporal: $non_temporal,

@@ -102,6 +102,8 @@ pub(super) struct Kernels {
     pub interleave: fn(usize, usize) -> Option<interleave::Loop>,
     /// Copies runs row by row through the caches, where that is known to win.
     pub row_major: Option<RowMajor>,
+    /// The same of short runs past the caches.
+    pub combine: Option<Combine>,
     /// Picks units a step apart, where there are registers for it.
     picks: Option<Picks>,
     /// By width.
@@ -118,6 +120,9 @@ pub(super) type CopyBytes = unsafe fn(*const u8, *mut u8, usize);
 
 /// Copies the runs of so many rows, so many bytes apart, or leaves them alone; whether it did.
 pub(super) type RowMajor = unsafe fn(&mut [RowRun], usize, usize) -> bool;
+
+/// The same of short runs past the caches; input is prefetched so many bytes ahead.
+pub(super) type Combine = unsafe fn(&[RowRun], usize, usize, usize) -> bool;
 
 /// Deinterleaves elements to so many targets, of so many bytes, past the caches or not, a line of
 /// each at a time; as many rows of each block as it can.

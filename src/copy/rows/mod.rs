@@ -258,8 +258,10 @@ impl Rows {
                 return self.copy_runs(group.runs_mut(), next);
             }
             let is_short = group.is_short();
+            let is_all_short = group.runs().iter().all(|run| run.bytes <= SHORT_RUN);
             while let Some(rows) = next(&mut self, group.runs_mut()) {
                 match self.tuning.non_temporal {
+                    Some(_) if is_all_short && self.combine_short(group.runs(), &rows) => {}
                     Some(past) if is_short => self.combine(past, group.runs(), &rows, Self::gather),
                     Some(past) => self.merge(past, group.runs(), &rows),
                     None => {
@@ -334,9 +336,33 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    #[inline(never)] // as above
     unsafe fn row_major(&self, runs: &[Run], rows: &Range<usize>) -> bool {
         let Some(row_major) = self.tuning.kernels.row_major else { return false };
+        // SAFETY: the caller's promise.
+        self.by_rows(runs, rows, &mut |slots| unsafe { row_major(slots, self.row, rows.len()) })
+    }
+
+    /// The same of short runs past the caches.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    unsafe fn combine_short(&self, runs: &[Run], rows: &Range<usize>) -> bool {
+        let Some(combine) = self.tuning.kernels.combine else { return false };
+        let ahead = self.tuning.prefetch;
+        // SAFETY: the caller's promise.
+        self.by_rows(runs, rows, &mut |slots| unsafe {
+            combine(slots, self.row, rows.len(), ahead)
+        })
+    }
+
+    /// Gives some rows of pieces to loops that go row after row; what these say.
+    #[inline(never)] // as above
+    fn by_rows(
+        &self,
+        runs: &[Run],
+        rows: &Range<usize>,
+        copy: &mut dyn FnMut(&mut [RowRun]) -> bool,
+    ) -> bool {
         let nothing = RowRun { source: self.source, bytes: 0, target: null_mut() };
         let mut slots = [nothing; MAX_GROUP];
         for (slot, run) in slots.iter_mut().zip(long_first(runs)) {
@@ -346,9 +372,7 @@ impl Rows {
                 target: run.target.wrapping_add(rows.start * run.bytes),
             };
         }
-        let slots = slots.get_mut(..runs.len()).unwrap_or_default();
-        // SAFETY: the caller's promise.
-        unsafe { row_major(slots, self.row, rows.len()) }
+        copy(slots.get_mut(..runs.len()).unwrap_or_default())
     }
 
     /// Copies some rows of pieces, one after the other.

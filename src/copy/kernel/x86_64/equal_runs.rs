@@ -114,6 +114,7 @@ impl Rows {
     /// # Safety
     /// 1, 2.
     #[inline(always)]
+    #[allow(clippy::many_single_char_names, clippy::cast_possible_truncation)]
     unsafe fn copy<const LONG: bool>(self, targets: &[__m128i; PIECES]) {
         let Self { mut source, bytes, len, step, count } = self;
         let mask = u64::MAX >> (LINE - bytes.min(LINE));
@@ -139,7 +140,8 @@ impl Rows {
                     inout(xmm_reg) * target,
                     options(nomem, nostack, preserves_flags)
                 );
-                let target = (_mm_cvtsi128_si64(*target) as usize as *mut u8).wrapping_add(at);
+                let target = _mm_cvtsi128_si64(*target).cast_unsigned() as usize;
+                let target = (target as *mut u8).wrapping_add(at);
                 if LONG {
                     lines(source, target, bytes);
                 } else {
@@ -147,7 +149,10 @@ impl Rows {
                     _mm512_mask_storeu_epi8(target.cast(), mask, run);
                 }
                 source = source.wrapping_add(bytes);
-                asm!("/* {0} */", inout(reg) source, options(nomem, nostack, preserves_flags));
+                #[allow(clippy::pointers_in_nomem_asm_block)]
+                {
+                    asm!("/* {0} */", inout(reg) source, options(nomem, nostack, preserves_flags));
+                }
             };
             // No loop: each has its own instructions.
             macro_rules! put {

@@ -166,10 +166,14 @@ pub(super) struct Streams {
     pub targets: [*mut u8; MOST_STREAMS],
 }
 
+impl How {
+    pub const PLAIN: Self = Self { ahead: 0, share: 1, past: false };
+}
+
 impl Reach {
     /// So many bytes may be read, and none written but those that there are.
     pub(super) const fn reading(readable: usize) -> Self {
-        Self { readable, spare: 0, how: How { ahead: 0, past: false } }
+        Self { readable, spare: 0, how: How::PLAIN }
     }
 }
 
@@ -230,6 +234,8 @@ pub(super) type Loop = unsafe fn(&Permute<'_>, *const u8, &mut Streams, usize, H
 pub(super) struct How {
     /// So many bytes ahead the input is prefetched; 0 for not at all.
     pub ahead: usize,
+    /// By so many groups, each its share of what a step reads.
+    pub share: usize,
     /// Whether lines go past the caches.
     pub past: bool,
 }
@@ -240,8 +246,8 @@ pub(super) struct Reach {
     /// Bytes that may be read from the source on.
     pub readable: usize,
     /// Bytes that may be written behind the last one that each target gets.
-    spare: usize,
-    how: How,
+    pub spare: usize,
+    pub how: How,
 }
 
 impl<'a> Permute<'a> {
@@ -513,8 +519,15 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
     };
     let past = G == 1 && how.past;
     let step = rows * step;
-    // Of several groups, each prefetches its share of what a step reads.
-    let share = if how.ahead > 0 { div_ceil(step, G * LINE) * LINE } else { 0 };
+    // Several groups prefetch their shares in whole lines, and anew in each step: they have no register to
+    // spare that would remember how far they came.
+    let share = match G {
+        _ if how.ahead == 0 => 0,
+        1 => div_rem(step, how.share).0,
+        _ => div_ceil(step, G * LINE) * LINE,
+    };
+    let mut soon = source.wrapping_add(how.ahead);
+    let mut until = soon;
     let end = source.wrapping_add(count * step);
     // SAFETY: the caller's promise.
     unsafe {
@@ -544,20 +557,11 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
                         options(nomem, nostack, preserves_flags)
                     );
                 }
-                if G == 1 && how.ahead > 0 {
-                    // No more is read, or little.
-                    for register in 0..R {
-                        __m512i::prefetch(ahead.wrapping_add(register * LINE));
-                    }
-                }
-                if G > 1 {
-                    let end = ahead.wrapping_add(share);
-                    while ahead < end {
-                        __m512i::prefetch(ahead);
-                        ahead = ahead.wrapping_add(LINE);
-                        // Nothing happens but that the loop stays one.
-                        asm!("/* {0} */", inout(reg) ahead, options(nomem, nostack, preserves_flags));
-                    }
+                if G == 1 {
+                    until = until.wrapping_add(share);
+                    soon = prefetch_until(soon, until);
+                } else {
+                    ahead = prefetch_until(ahead, ahead.wrapping_add(share));
                 }
                 let mut registers = [zero; R];
                 for register in &mut registers {
@@ -585,6 +589,22 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
         }
         _mm512_storeu_epi64(streams.targets.as_mut_ptr().cast(), targets);
     }
+}
+
+/// Prefetches lines up to a place; where it came.
+#[inline(always)]
+fn prefetch_until(mut soon: *const u8, until: *const u8) -> *const u8 {
+    while soon < until {
+        __m512i::prefetch(soon);
+        soon = soon.wrapping_add(LINE);
+        // Nothing happens but that the loop stays one.
+        #[allow(clippy::pointers_in_nomem_asm_block)]
+        // SAFETY: it does nothing.
+        unsafe {
+            asm!("/* {0} */", inout(reg) soon, options(nomem, nostack, preserves_flags));
+        }
+    }
+    soon
 }
 
 /// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
@@ -725,14 +745,14 @@ const MOST_TURNS: usize = 2;
 type Tables = [Indices; MOST_INDICES];
 
 /// Whether so many elements, of 1, 2, 4, 8 or 16 bytes, go by the network. Zen 5, share of the flat copy by
-/// permutes and by the network: 7×4 bytes .51, .64, 8×2 .64, .67, 16×8 .48, .58, but 16×1 .55, .30,
-/// 16×16 .70, .62; past the caches 8×1 .87, 1.03, but 6×1 1.09, .96, 16×1 .96, .81, 8×4 .89, .78,
-/// 16×8 .97, .67.
+/// permutes and by the network: 7×4 bytes .59, .64, 16×2 .31, .60, 16×4 .48, .60, but 6×4 .69, .60, 8×8 .80,
+/// .66, 16×8 .71, .60; past the caches 8×1 .80, 1.03, 16×1 .50, .95, 12×2 .62, .80, 14×4 .57, .73, but 8×4
+/// .81, .78, 16×8 .82, .67.
 fn is_for_network(len: usize, width: usize, past: bool) -> bool {
     if past {
-        matches!(len, 7 | 8) && len * width < LINE / 2
+        (len > 8 && width < 8) || (len > 6 && len * width < LINE / 2)
     } else {
-        width <= 8 && (len <= 8 || width > 1)
+        width < 8 && (len <= 8 || width > 1) && (len, width) != (6, 4)
     }
 }
 
@@ -812,7 +832,7 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
         false => 0,
     };
     let first = targets.first().map_or(0, |target| *target as usize % LINE);
-    let how = How { ahead, past };
+    let how = How { ahead, share: 1, past };
     let reach = Reach { readable, spare: 0, how };
     // SAFETY: the caller's promise.
     unsafe {
@@ -831,7 +851,7 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
 }
 
 /// Bytes of all buffers, and the most of one, whole lines.
-const BUFFERS: usize = 8 << 10;
+pub(super) const BUFFERS: usize = 8 << 10;
 const MOST_BUFFER: usize = 17 * LINE;
 
 /// Takes all rows past the caches by way of write-combining buffers.
@@ -849,13 +869,13 @@ unsafe fn combined(
 ) {
     let Layout { step, rows: each, .. } = way.permute.layout;
     let unit = way.permute.units.first().copied().unwrap_or(1);
-    let mut scratch = Lines([const { MaybeUninit::uninit() }; BUFFERS]);
+    let mut scratch = Lines::NEW;
     // An odd number of lines from one to the next: a power of two would have all of them in a few sets
     // of the first-level cache. There is a line for what is carried, and one for what is too much.
     let lines = div_rem(BUFFERS, targets.len() * LINE).0.min(MOST_BUFFER / LINE + 2);
     let apart = ((lines - 1) | 1) * LINE;
     let mut buffers = [Buffer::NONE; MAX_DEINTERLEAVED];
-    let room = scratch.0.as_mut_ptr().cast::<u8>();
+    let room = scratch.room();
     for (at, (buffer, target)) in buffers.iter_mut().zip(targets).enumerate() {
         *buffer = Buffer::new(*target, room.wrapping_add(at * apart));
     }
@@ -884,11 +904,19 @@ unsafe fn combined(
 }
 
 #[repr(align(64))]
-struct Lines([MaybeUninit<u8>; BUFFERS]);
+pub(super) struct Lines([MaybeUninit<u8>; BUFFERS]);
+
+impl Lines {
+    pub(super) const NEW: Self = Self([const { MaybeUninit::uninit() }; BUFFERS]);
+
+    pub(super) fn room(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
 
 /// Bytes on their way past the caches, as in `combine.rs`, by vectors of this level.
 #[derive(Clone, Copy)]
-struct Buffer {
+pub(super) struct Buffer {
     /// Begins a line, as what it goes to does.
     scratch: *mut u8,
     line: *mut u8,
@@ -898,15 +926,15 @@ struct Buffer {
 }
 
 impl Buffer {
-    const NONE: Self =
+    pub(super) const NONE: Self =
         Self { scratch: core::ptr::null_mut(), line: core::ptr::null_mut(), fill: 0, foreign: 0 };
 
-    fn new(target: *mut u8, scratch: *mut u8) -> Self {
+    pub(super) fn new(target: *mut u8, scratch: *mut u8) -> Self {
         let foreign = target as usize % LINE;
         Self { scratch, line: target.wrapping_sub(foreign), fill: foreign, foreign }
     }
 
-    fn room(&self) -> *mut u8 {
+    pub(super) fn room(&self) -> *mut u8 {
         self.scratch.wrapping_add(self.fill)
     }
 
@@ -916,7 +944,7 @@ impl Buffer {
     /// # Safety
     /// 1, 3; as in `combine.rs`.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn filled(&mut self, bytes: usize) {
+    pub(super) unsafe fn filled(&mut self, bytes: usize) {
         self.fill += bytes;
         let whole = self.fill / LINE * LINE;
         let mut at = 0;
@@ -958,7 +986,7 @@ impl Buffer {
     /// # Safety
     /// As [`Buffer::filled`].
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn finish(&mut self) {
+    pub(super) unsafe fn finish(&mut self) {
         // SAFETY: as above.
         unsafe { self.store_first(self.fill) };
     }

@@ -57,7 +57,7 @@ impl<'a> Seams<'a> {
     pub(super) unsafe fn through(&mut self, block: &Deinterleave) {
         let &mut Self { permute, unit, read, stored, .. } = self;
         let Layout { step, rows: each, .. } = permute.layout;
-        let how = How { ahead: 0, past: false };
+        let how = How::PLAIN;
         let mut left = Left::new(block);
         if (block.count, block.after) != self.last {
             self.last = (block.count, block.after);
@@ -105,7 +105,7 @@ impl<'a> Seams<'a> {
     pub(super) unsafe fn past(&self, block: &mut Deinterleave, next: &mut NextBlock<'_>) -> bool {
         let &Self { permute, unit, .. } = self;
         let Layout { pieces, step, rows: each, .. } = permute.layout;
-        let how = How { ahead: block.prefetch, past: true };
+        let how = How { ahead: block.prefetch, share: 1, past: true };
         let mut left = Left::new(block);
         // SAFETY: the caller's promise.
         unsafe {

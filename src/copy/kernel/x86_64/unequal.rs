@@ -1,4 +1,4 @@
-//! Short runs of any lengths, through the caches, by byte permutes.
+//! Short runs of any lengths by byte permutes.
 //!
 //! The idea: neighbouring pieces make groups, each of which has a layout (`permute.rs`) of its own: its
 //! pieces share what is loaded of a row, and the number of rows of a step, which the longest of them
@@ -8,9 +8,11 @@
 //! # Safety
 //! As `permute.rs`.
 
+use super::super::combine::LINE;
 use super::super::row_major::RowRun;
 use super::permute::{
-    most_registers, Indices, Layout, Permute, Reach, Streams, LONGEST, MOST_PIECES, TURN,
+    most_registers, Buffer, How, Indices, Layout, Lines, Permute, Reach, Streams, BUFFERS, LONGEST,
+    MOST_PIECES, TURN,
 };
 use crate::math::{div_rem, next_multiple, parts};
 
@@ -20,7 +22,8 @@ const MOST_GROUPS: usize = 10;
 
 /// Some neighbouring pieces.
 struct Group<'a> {
-    /// Bytes from the first piece of all to the first of these.
+    /// The number of the first, and bytes to it from the first of all.
+    first: usize,
     offset: usize,
     permute: Permute<'a>,
     streams: Streams,
@@ -84,10 +87,81 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     true
 }
 
+/// The most pieces that go past the caches together, and bytes of buffers beyond what they hold: for bytes
+/// that are not ours or are carried, for steps that go on, for lines, and to begin at one.
+const MOST_BUFFERS: usize = 16;
+const SPARE: usize = 4 * LINE;
+/// Fewer rows at a time are not worth it.
+const LEAST_ROWS: usize = 16;
+
+/// The same past the caches, by way of write-combining buffers. Prefetches so many bytes ahead. It does not
+/// go by `count`: parts of the rows meet at rows here, and within lines where runs are merged.
+///
+/// # Safety
+/// 1, 2, 3.
+#[inline(never)] // which takes much of the stack
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> bool {
+    let [first, .., last] = runs else { return false };
+    let width = runs.iter().map(|run| run.bytes).sum();
+    let block = div_rem(BUFFERS.saturating_sub(runs.len() * SPARE), width).0;
+    if block < LEAST_ROWS || runs.len() > MOST_BUFFERS {
+        return false;
+    }
+    let mut tables = [Indices::NONE; MOST_TABLES];
+    let mut groups = [const { None }; MOST_GROUPS];
+    // SAFETY: 1.
+    if !unsafe { fill(&mut groups, &mut tables, runs, step) } {
+        return false;
+    }
+    if count == 0 {
+        return true;
+    }
+    let mut scratch = Lines::NEW;
+    let mut buffers = [Buffer::NONE; MOST_BUFFERS];
+    let mut room = scratch.room();
+    for (buffer, run) in buffers.iter_mut().zip(runs) {
+        *buffer = Buffer::new(run.target, room);
+        room = room.wrapping_add(block * run.bytes / LINE * LINE + SPARE);
+    }
+    let bytes = (count - 1) * step + (last.source as usize - first.source as usize) + last.bytes;
+    let share = groups.iter().flatten().count();
+    for rows in parts(0..count, block) {
+        for (number, group) in groups.iter_mut().flatten().enumerate() {
+            for (slot, buffer) in
+                group.streams.targets.iter_mut().zip(buffers.iter().skip(group.first))
+            {
+                *slot = buffer.room();
+            }
+            let begin = rows.start * step + group.offset;
+            let ahead = ahead + div_rem(rows.len() * step * number, share).0;
+            let how = How { ahead, share, ..How::PLAIN };
+            let reach = Reach { spare: LINE, how, ..Reach::reading(bytes - begin) };
+            // Whole steps: what is too much is put there once more.
+            let some = next_multiple(rows.len(), group.permute.layout.rows).min(count - rows.start);
+            // SAFETY: the caller's promise; buffers have room for as many bytes.
+            unsafe {
+                let source = first.source.wrapping_add(begin);
+                group.permute.copy(source, &mut group.streams, some, some, reach);
+            }
+        }
+        for (buffer, run) in buffers.iter_mut().zip(runs) {
+            // SAFETY: as above.
+            unsafe { buffer.filled(rows.len() * run.bytes) };
+        }
+    }
+    for (buffer, _) in buffers.iter_mut().zip(runs) {
+        // SAFETY: as above.
+        unsafe { buffer.finish() };
+    }
+    true
+}
+
 /// Makes groups of all pieces; whether it could.
 ///
 /// # Safety
 /// 1.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn fill<'a>(
     groups: &mut [Option<Group<'a>>; MOST_GROUPS],
@@ -113,7 +187,7 @@ unsafe fn fill<'a>(
         let Some(permute) = (unsafe { Permute::new(layout, own, pieces) }) else { return false };
         let streams = Streams::of_one(&layout, some.iter().map(|run| run.target));
         let Some(slot) = slots.next() else { return false };
-        *slot = Some(Group { offset, permute, streams, done: 0 });
+        *slot = Some(Group { first: from, offset, permute, streams, done: 0 });
         from += some.len();
     }
     true
@@ -131,6 +205,8 @@ fn best(runs: &[RowRun], step: usize) -> Option<(Layout, &[RowRun])> {
         let most = (most_registers(pieces), 4);
         let Some(layout) = Layout::quickest(pieces, longest, width, step, most) else { break };
         let bytes = layout.rows * some.iter().map(|run| run.bytes).sum::<usize>();
+        // One that is left over goes with one of these once more.
+        let bytes = if runs.len() == pieces + 1 { div_rem(2 * bytes, 3).0 } else { bytes };
         if best.as_ref().is_none_or(|(best, most, _)| layout.cost() * most < best.cost() * bytes) {
             best = Some((layout, bytes, some));
         }

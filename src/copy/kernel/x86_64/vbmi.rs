@@ -26,6 +26,7 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
     copy: copy_string,
     gather_any: gather_strings,
     row_major: Some(row_major_strings),
+    combine: Some(combine),
     ..TABLE
 };
 
@@ -184,6 +185,13 @@ static WAYS: Ways = Ways {
 unsafe fn row_major_strings(runs: &mut [RowRun], step: usize, count: usize) -> bool {
     // SAFETY: the caller's promise.
     unsafe { WAYS.copy(runs, step, count) }
+}
+
+/// # Safety
+/// As [`unequal::combine`].
+unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { unequal::combine(runs, step, count, ahead) }
 }
 
 /// Runs of so many bytes go by one instruction, and where there are loops for each piece instead, of so
