@@ -116,7 +116,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
     #[inline(never)] // which takes much of the stack
     unsafe fn deinterleave(&self, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
-        self.each_run::<MAX_DEINTERLEAVED>(|first, targets| {
+        self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
             let source = self.source.wrapping_add(first * unit);
             // SAFETY: the caller's promise.
             unsafe { Rows::deinterleave_columns(source, step, rows, unit, targets, tuning) };
@@ -220,10 +220,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
         let &Self { step, unit: width, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
         let below = source.wrapping_add(step.wrapping_mul(rows.len()));
-        self.each_run::<MOST>(|column, targets| {
-            for target in &mut *targets {
-                *target = target.wrapping_add(rows.start * width);
-            }
+        self.each_run::<MOST>(rows.start * width, |column, targets| {
             let source = source.wrapping_add(column * width);
             let end = column + targets.len();
             let follows =
@@ -282,8 +279,9 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
         (rest == 0).then_some(rows)
     }
 
-    /// Visits the wanted targets, up to `N` neighbours at a time, with the number of the first.
-    fn each_run<const N: usize>(&self, mut visit: impl FnMut(usize, &mut [*mut u8])) {
+    /// Visits where so many bytes on in the wanted targets are, up to `N` neighbours at a time, with the
+    /// number of the first.
+    fn each_run<const N: usize>(&self, ahead: usize, mut visit: impl FnMut(usize, &mut [*mut u8])) {
         let mut run = [null_mut(); N];
         let (mut column, mut len) = (0, 0);
         let mut visit = |run: &mut [*mut u8; N], end: usize, len: usize| match run.get_mut(..len) {
@@ -298,6 +296,7 @@ impl<T: Iterator<Item = Targets> + Clone> Columns<T> {
                 return;
             };
             let end = column + count;
+            target = target.wrapping_add(ahead);
             while column < end {
                 let room = run.get_mut(len..).unwrap_or_default().iter_mut();
                 for slot in room.take(end - column) {
