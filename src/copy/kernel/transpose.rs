@@ -85,13 +85,12 @@ const fn lines(width: usize, conflicts: bool) -> usize {
     }
 }
 
-/// Squares, a line of columns of as many rows: some side by side, and up to [`LINES`] one below the other.
+/// Squares side by side, a line of columns of as many rows each, and as many below each of them.
 #[derive(Clone, Copy)]
 pub(super) struct Band {
     source: *const u8,
     step: usize,
     count: usize,
-    lines: usize,
     /// As many of them, and where in them the rows go to.
     targets: *const *mut u8,
     at: usize,
@@ -106,9 +105,9 @@ pub(super) struct Band {
 impl Band {
     /// Where a square begins, and where a line of each of its rows is prefetched.
     #[inline(always)]
-    fn square<const W: usize>(&self, at: usize, line: usize) -> Square {
+    fn square(&self, side: usize, at: usize, line: usize) -> Square {
         let &Self { source, step, count, targets, ahead, next, .. } = self;
-        let below = step.wrapping_mul(line * (LINE / W));
+        let below = step.wrapping_mul(line * side);
         let soon = at + ahead;
         let soon = match soon.checked_sub(count) {
             Some(more) => next.wrapping_add(more * LINE),
@@ -117,7 +116,7 @@ impl Band {
         Square {
             source: source.wrapping_add(at * LINE).wrapping_add(below),
             soon: soon.wrapping_add(below),
-            targets: targets.wrapping_add(at * (LINE / W)),
+            targets: targets.wrapping_add(at * side),
             at: self.at + line * LINE,
         }
     }
@@ -154,10 +153,13 @@ pub(super) struct Turns {
     pub few: unsafe fn(&Block<'_>),
 }
 
+/// Takes a square; what it is told by number is in [`Square`] and [`Band`].
+type InOrder = unsafe fn(*const u8, *const u8, *const *mut u8, usize, usize, bool);
+
 /// Squares in the order of their columns; or all lines of a band by turns, by way of the scratch.
 #[derive(Clone, Copy)]
 pub(super) struct Bands {
-    pub in_order: unsafe fn(&Band),
+    pub in_order: InOrder,
     pub by_turns: unsafe fn(&Band, *mut u8),
 }
 
@@ -231,7 +233,6 @@ unsafe fn by_lines(
             source: at(band.start),
             step,
             count: whole,
-            lines,
             targets: targets.as_ptr(),
             at: band.start * width,
             ahead: if past { AHEAD_PAST } else { AHEAD },
@@ -243,7 +244,12 @@ unsafe fn by_lines(
             if lines == LINES && conflicts && takes_turns(width, step, past) {
                 (loops.by_turns)(&squares, scratch);
             } else {
-                (loops.in_order)(&squares);
+                for at in 0..whole {
+                    for line in 0..lines {
+                        let Square { source, soon, targets, at } = squares.square(side, at, line);
+                        (loops.in_order)(source, soon, targets, at, step, past);
+                    }
+                }
             }
         }
     }
@@ -389,26 +395,26 @@ unsafe fn stream(
     }
 }
 
-/// Transposes squares of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line.
+/// Transposes a square of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line.
 ///
 /// # Safety
 /// 1, 2; 3 if past the caches.
 #[inline(always)]
 pub(super) unsafe fn in_order<V: Vector, const P: usize, const W: usize, const N: usize>(
-    band: &Band,
+    source: *const u8,
+    soon: *const u8,
+    targets: *const *mut u8,
+    at: usize,
+    step: usize,
+    past: bool,
 ) {
-    let &Band { step, count, lines, past, .. } = band;
-    for at in 0..count {
-        for line in 0..lines {
-            let square = band.square::<W>(at, line);
-            // SAFETY: the caller's promise.
-            unsafe {
-                if V::LANES == 4 && N <= 4 {
-                    put_whole::<V, N>(&square, step, past);
-                } else {
-                    put_square::<V, P, W, N>(&square, step, past);
-                }
-            }
+    let square = Square { source, soon, targets, at };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if V::LANES == 4 && N <= 4 {
+            put_whole::<V, N>(&square, step, past);
+        } else {
+            put_square::<V, P, W, N>(&square, step, past);
         }
     }
 }
@@ -425,7 +431,7 @@ pub(super) unsafe fn by_turns<V: Vector, const P: usize, const W: usize, const N
     let &Band { step, count, past, .. } = band;
     for at in 0..count {
         let place = |line: usize| if at + line < count { at + line } else { div_rem(at + line, count).1 };
-        let squares: [_; LINES] = from_fn(|line| band.square::<W>(place(line), line));
+        let squares: [_; LINES] = from_fn(|line| band.square(LINE / W, place(line), line));
         // SAFETY: the caller's promise; a square has a line of targets.
         unsafe {
             take_lines::<V, P, W>(&squares, step, scratch);
