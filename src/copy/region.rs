@@ -40,8 +40,10 @@ pub(super) struct Region<'a> {
     pub count: usize,
 }
 
-/// The least extents, in units, of a plane that is worth turning through registers.
+/// The least extents, in units, of a plane that is worth turning through registers; or 16 bytes of long ones.
 const MIN_TURNED: usize = 8;
+/// Bytes of each row that they take at a time.
+const LANE: usize = 16;
 /// Units of so many bytes are runs.
 const LEAST_RUN: usize = 128;
 /// Columns that loops for runs take at a time.
@@ -278,7 +280,7 @@ impl Plane {
                 return;
             }
             let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
-            if Columns::turns(unit) && (shorter >= MIN_TURNED || are_few) {
+            if Columns::turns(unit) && (shorter >= div_rem(LANE, unit).0.clamp(2, MIN_TURNED) || are_few) {
                 columns.copy(tuning);
             } else if column.extent <= row.extent {
                 self.gather_columns(tuning);

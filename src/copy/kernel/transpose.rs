@@ -23,6 +23,7 @@
 
 use super::combine::LINE;
 use super::generic;
+use super::pick::Register;
 use super::vector::{load_rows, transposed, Vector, LANE};
 use super::NonTemporal;
 use crate::math::{self, div_rem};
@@ -512,10 +513,12 @@ unsafe fn put_whole<V: Vector, const N: usize>(square: &Square, step: usize, pas
 /// # Safety
 /// 1, 2.
 #[inline(always)]
-pub(super) unsafe fn by_vectors<V: Vector, const W: usize, const N: usize>(block: &Block<'_>) {
+pub(super) unsafe fn by_vectors<V: Register, const W: usize, const N: usize>(block: &Block<'_>) {
     let &Block { source, step, rows, targets, at, .. } = block;
     let (tile_rows, columns) = (V::LANES * N, targets.len());
-    if rows < tile_rows || columns < N {
+    // Rows for one lane of two: the last ones are in the other, some of them for the second time.
+    let is_short = rows < tile_rows;
+    if rows < N || columns < N || (is_short && V::LANES != 2) {
         // SAFETY: the caller's promise.
         return unsafe { by_units::<W>(block) };
     }
@@ -531,6 +534,22 @@ pub(super) unsafe fn by_vectors<V: Vector, const W: usize, const N: usize>(block
         // The last ones, each way, lie partly over those before.
         let column = column.min(columns - N);
         let Some(targets) = targets.get(column..).and_then(<[_]>::first_chunk::<N>) else { return };
+        if is_short {
+            let last = rows - N;
+            let mut row = source.wrapping_add(column * W);
+            // SAFETY: the caller's promise.
+            unsafe {
+                let mut lanes = [V::zero(); N];
+                for lanes in &mut lanes {
+                    *lanes = V::load_lanes(row, step.wrapping_mul(last));
+                    row = row.wrapping_add(step);
+                }
+                for (target, units) in targets.iter().zip(transposed(lanes)) {
+                    units.store_lanes(target.wrapping_add(at), last * W);
+                }
+            }
+            continue;
+        }
         for row in (0..rows).step_by(tile_rows) {
             let row = row.min(rows - tile_rows);
             let tile = source.wrapping_add(column * W).wrapping_add(step.wrapping_mul(row));
