@@ -280,7 +280,9 @@ impl Plane {
                 return;
             }
             let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
-            if Columns::turns(unit) && (shorter >= div_rem(LANE, unit).0.clamp(2, MIN_TURNED) || are_few) {
+            if Columns::turns(unit)
+                && (shorter >= div_rem(LANE, unit).0.clamp(2, MIN_TURNED) || are_few)
+            {
                 columns.copy(tuning);
             } else if column.extent <= row.extent {
                 self.gather_columns(tuning);

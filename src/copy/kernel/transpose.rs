@@ -431,7 +431,8 @@ pub(super) unsafe fn by_turns<V: Vector, const P: usize, const W: usize, const N
 ) {
     let &Band { step, count, past, .. } = band;
     for at in 0..count {
-        let place = |line: usize| if at + line < count { at + line } else { div_rem(at + line, count).1 };
+        let place =
+            |line: usize| if at + line < count { at + line } else { div_rem(at + line, count).1 };
         let squares: [_; LINES] = from_fn(|line| band.square(LINE / W, place(line), line));
         // SAFETY: the caller's promise; a square has a line of targets.
         unsafe {
@@ -501,7 +502,8 @@ unsafe fn put_whole<V: Vector, const N: usize>(square: &Square, step: usize, pas
             source = source.wrapping_add(step);
         }
         for group in 0..4 {
-            let units = transposed(lanes.map(|lanes| lanes.get(group).copied().unwrap_or(V::zero())));
+            let units =
+                transposed(lanes.map(|lanes| lanes.get(group).copied().unwrap_or(V::zero())));
             let targets = &*square.targets.add(group * N).cast::<[*mut u8; N]>();
             put_each(units.map(|line| [line]), targets, square.at, past);
         }
