@@ -1,13 +1,14 @@
 //! Transposes: contiguous units of many rows become contiguous rows of their own.
 //!
 //! The idea: a line of columns by as many rows is a square. Each lane of a register takes 16 bytes of
-//! other rows, so that nothing moves from lane to lane, and each line of a target is stored whole.
+//! other rows, and each line of a target is stored whole, straight from the rows. Where registers are of a
+//! line and hold a square, each line of a row is loaded once, whatever the caches hold.
 //!
 //! The trick: rows, and targets, are often a power of two apart, and then all lines of a column are in a
-//! few sets of each cache and on one channel of the memory. So some squares, one below the other, are
-//! taken together, each a line further along than the one above: neighbours in time are in other sets,
-//! and yet targets get their lines in order. They go by way of a scratch, for the first-level cache does
-//! not hold a line until all of its columns are taken.
+//! few sets of each cache and on one channel of the memory. So targets get some lines at a time; and
+//! squares, one below the other, are taken by turns, each a line further along than the one above:
+//! neighbours in time are in other sets, and yet targets get their lines in order. Those go by way of a
+//! scratch, for the first-level cache does not hold a line until all of its columns are taken.
 //!
 //! Targets that begin within a line, each elsewhere, and go past the caches get their blocks by way of
 //! the scratch too: the rows before a block's own are transposed once more, so that what a target's line
@@ -104,16 +105,20 @@ pub(super) struct Band {
 }
 
 impl Band {
-    /// Where a square begins, and where a line of each of its rows is prefetched.
+    /// The square that a line of them has its turn with: so many further along than the first line's.
     #[inline(always)]
-    fn square(&self, side: usize, at: usize, line: usize) -> Square {
+    fn square(&self, side: usize, turn: usize, line: usize, further: usize) -> Square {
         let &Self { source, step, count, targets, ahead, next, .. } = self;
         let below = step.wrapping_mul(line * side);
-        let soon = at + ahead;
-        let soon = match soon.checked_sub(count) {
-            Some(more) => next.wrapping_add(more * LINE),
-            None => source.wrapping_add(soon * LINE),
+        let place = |turn: usize| match further {
+            0 => turn,
+            _ => div_rem(turn + further, count).1,
         };
+        let soon = match (turn + ahead).checked_sub(count) {
+            Some(turn) => next.wrapping_add(place(turn) * LINE),
+            None => source.wrapping_add(place(turn + ahead) * LINE),
+        };
+        let at = place(turn);
         Square {
             source: source.wrapping_add(at * LINE).wrapping_add(below),
             soon: soon.wrapping_add(below),
@@ -247,7 +252,8 @@ unsafe fn by_lines(
             } else {
                 for at in 0..whole {
                     for line in 0..lines {
-                        let Square { source, soon, targets, at } = squares.square(side, at, line);
+                        let Square { source, soon, targets, at } =
+                            squares.square(side, at, line, 0);
                         (loops.in_order)(source, soon, targets, at, step, past);
                     }
                 }
@@ -259,8 +265,9 @@ unsafe fn by_lines(
 }
 
 /// Whether squares one below the other, whose lines are in a few sets of the caches, are taken by turns. Past
-/// the caches only short units in rows that are all in one set of the first-level cache. Zen 5, share of the
-/// flat copy: f16 8 KiB apart .56 for .48, 6 KiB .61 for .65; u8 8 KiB apart .43 for .29; f32 .68 for .70.
+/// the caches only short units in rows that are all in one set of the first-level cache. Zen 5, share of the flat
+/// copy by turns for in order: u8 8 KiB apart .44 for .27; f16 8 KiB .50 for .48, 6 KiB .61 for .66; f32 .68
+/// for .76. Through them: u8 2 KiB .50 for .23, f32 4 KiB .50 for .34.
 fn takes_turns(width: usize, step: usize, past: bool) -> bool {
     !past || (width <= 2 && step.is_multiple_of(SAME_SET))
 }
@@ -429,11 +436,11 @@ pub(super) unsafe fn by_turns<V: Vector, const P: usize, const W: usize, const N
     band: &Band,
     scratch: *mut u8,
 ) {
-    let &Band { step, count, past, .. } = band;
+    let &Band { step, count, .. } = band;
+    // As `takes_turns` says.
+    let past = W <= 2 && band.past;
     for at in 0..count {
-        let place =
-            |line: usize| if at + line < count { at + line } else { div_rem(at + line, count).1 };
-        let squares: [_; LINES] = from_fn(|line| band.square(LINE / W, place(line), line));
+        let squares: [_; LINES] = from_fn(|line| band.square(LINE / W, at, line, line));
         // SAFETY: the caller's promise; a square has a line of targets.
         unsafe {
             take_lines::<V, P, W>(&squares, step, scratch);
