@@ -127,7 +127,7 @@ impl Columns<'_> {
     #[inline(never)] // which takes much of the stack
     unsafe fn deinterleave(&self, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
-        self.each_run::<MAX_DEINTERLEAVED>(|first, targets| {
+        self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
             let mut all = Some((self.source.wrapping_add(first * unit), rows));
             // SAFETY: the caller's promise.
             unsafe { Rows::deinterleave_columns(step, unit, targets, tuning, &mut || all.take()) };
@@ -232,10 +232,7 @@ impl Columns<'_> {
         let &Self { step, unit: width, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
         let below = source.wrapping_add(step.wrapping_mul(rows.len()));
-        self.each_run::<MOST>(|column, targets| {
-            for target in &mut *targets {
-                *target = target.wrapping_add(rows.start * width);
-            }
+        self.each_run::<MOST>(rows.start * width, |column, targets| {
             let source = source.wrapping_add(column * width);
             let end = column + targets.len();
             let follows =
@@ -300,8 +297,9 @@ impl Columns<'_> {
         (rest == 0).then_some(rows)
     }
 
-    /// Visits the wanted targets, up to `N` neighbours at a time, with the number of the first.
-    fn each_run<const N: usize>(&self, mut visit: impl FnMut(usize, &mut [*mut u8])) {
+    /// Visits where so many bytes on in the wanted targets are, up to `N` neighbours at a time, with the
+    /// number of the first.
+    fn each_run<const N: usize>(&self, ahead: usize, mut visit: impl FnMut(usize, &mut [*mut u8])) {
         let mut run = [null_mut(); N];
         let (mut column, mut len) = (0, 0);
         let mut visit = |run: &mut [*mut u8; N], end: usize, len: usize| match run.get_mut(..len) {
@@ -315,6 +313,7 @@ impl Columns<'_> {
                 return true;
             };
             let end = column + count;
+            target = target.wrapping_add(ahead);
             while column < end {
                 let room = run.get_mut(len..).unwrap_or_default().iter_mut();
                 for slot in room.take(end - column) {

@@ -38,7 +38,7 @@ pub(super) struct Region<'a> {
     pub count: usize,
 }
 
-/// The least extents, in units, of a plane that is worth turning through registers.
+/// The least extents, in units, of a plane that is worth turning through registers; or 16 bytes of long ones.
 const MIN_TURNED: usize = 8;
 /// Fewer units are as quickly copied one by one.
 const LEAST_UNITS: usize = 256;
@@ -50,6 +50,8 @@ const LONGEST_TURNED: usize = 16;
 const CONFLICT: usize = 1024;
 /// Rows of so many units are walked rather than columns.
 const LEAST_ROW: usize = 16;
+/// Bytes of each row that they take at a time.
+const LANE: usize = 16;
 /// Units of so many bytes are runs.
 const LEAST_RUN: usize = 128;
 /// Columns that loops for runs take at a time.
@@ -314,7 +316,8 @@ impl Plane {
             let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
             let both_conflict = row.conflicts() && column.conflicts();
             let is_quicker = unit < LONGEST_TURNED || both_conflict || tuning.scattered.is_some();
-            if (shorter >= MIN_TURNED && is_quicker) || are_few {
+            let least = div_rem(LANE, unit).0.clamp(2, MIN_TURNED);
+            if (shorter >= least && is_quicker) || are_few {
                 return Way::Turned;
             }
         }

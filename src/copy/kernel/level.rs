@@ -36,9 +36,18 @@ macro_rules! level {
             unsafe { merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn) };
         }
         #[$feature]
-        unsafe fn in_order<const W: usize, const N: usize>(band: &Band) {
+        unsafe fn in_order<const W: usize, const N: usize>(
+            source: *const u8,
+            soon: *const u8,
+            targets: *const *mut u8,
+            at: usize,
+            step: usize,
+            past: bool,
+        ) {
             // SAFETY: that of the loop.
-            unsafe { transpose::in_order::<V, LINE_PARTS, W, N>(band) };
+            unsafe {
+                transpose::in_order::<V, LINE_PARTS, W, N>(source, soon, targets, at, step, past);
+            };
         }
         #[$feature]
         unsafe fn by_turns<const W: usize, const N: usize>(band: &Band, scratch: *mut u8) {

@@ -1,13 +1,14 @@
 //! Transposes: contiguous units of many rows become contiguous rows of their own.
 //!
 //! The idea: a line of columns by as many rows is a square. Each lane of a register takes 16 bytes of
-//! other rows, so that nothing moves from lane to lane, and each line of a target is stored whole.
+//! other rows, and each line of a target is stored whole, straight from the rows. Where registers are of a
+//! line and hold a square, each line of a row is loaded once, whatever the caches hold.
 //!
 //! The trick: rows, and targets, are often a power of two apart, and then all lines of a column are in a
-//! few sets of each cache and on one channel of the memory. So some squares, one below the other, are
-//! taken together, each a line further along than the one above: neighbours in time are in other sets,
-//! and yet targets get their lines in order. They go by way of a scratch, for the first-level cache does
-//! not hold a line until all of its columns are taken.
+//! few sets of each cache and on one channel of the memory. So targets get some lines at a time; and
+//! squares, one below the other, are taken by turns, each a line further along than the one above:
+//! neighbours in time are in other sets, and yet targets get their lines in order. Those go by way of a
+//! scratch, for the first-level cache does not hold a line until all of its columns are taken.
 //!
 //! Targets that begin within a line, each elsewhere, and go past the caches get their blocks by way of
 //! the scratch too: the rows before a block's own are transposed once more, so that what a target's line
@@ -23,6 +24,7 @@
 
 use super::combine::LINE;
 use super::generic;
+use super::pick::Register;
 use super::vector::{load_rows, transposed, Vector, LANE};
 use super::NonTemporal;
 use crate::math::{self, div_rem};
@@ -85,13 +87,12 @@ const fn lines(width: usize, conflicts: bool) -> usize {
     }
 }
 
-/// Squares, a line of columns of as many rows: some side by side, and up to [`LINES`] one below the other.
+/// Squares side by side, a line of columns of as many rows each, and as many below each of them.
 #[derive(Clone, Copy)]
 pub(super) struct Band {
     source: *const u8,
     step: usize,
     count: usize,
-    lines: usize,
     /// As many of them, and where in them the rows go to.
     targets: *const *mut u8,
     at: usize,
@@ -104,20 +105,24 @@ pub(super) struct Band {
 }
 
 impl Band {
-    /// Where a square begins, and where a line of each of its rows is prefetched.
+    /// The square that a line of them has its turn with: so many further along than the first line's.
     #[inline(always)]
-    fn square<const W: usize>(&self, at: usize, line: usize) -> Square {
+    fn square(&self, side: usize, turn: usize, line: usize, further: usize) -> Square {
         let &Self { source, step, count, targets, ahead, next, .. } = self;
-        let below = step.wrapping_mul(line * (LINE / W));
-        let soon = at + ahead;
-        let soon = match soon.checked_sub(count) {
-            Some(more) => next.wrapping_add(more * LINE),
-            None => source.wrapping_add(soon * LINE),
+        let below = step.wrapping_mul(line * side);
+        let place = |turn: usize| match further {
+            0 => turn,
+            _ => div_rem(turn + further, count).1,
         };
+        let soon = match (turn + ahead).checked_sub(count) {
+            Some(turn) => next.wrapping_add(place(turn) * LINE),
+            None => source.wrapping_add(place(turn + ahead) * LINE),
+        };
+        let at = place(turn);
         Square {
             source: source.wrapping_add(at * LINE).wrapping_add(below),
             soon: soon.wrapping_add(below),
-            targets: targets.wrapping_add(at * (LINE / W)),
+            targets: targets.wrapping_add(at * side),
             at: self.at + line * LINE,
         }
     }
@@ -154,10 +159,13 @@ pub(super) struct Turns {
     pub few: unsafe fn(&Block<'_>),
 }
 
+/// Takes a square; what it is told by number is in [`Square`] and [`Band`].
+type InOrder = unsafe fn(*const u8, *const u8, *const *mut u8, usize, usize, bool);
+
 /// Squares in the order of their columns; or all lines of a band by turns, by way of the scratch.
 #[derive(Clone, Copy)]
 pub(super) struct Bands {
-    pub in_order: unsafe fn(&Band),
+    pub in_order: InOrder,
     pub by_turns: unsafe fn(&Band, *mut u8),
 }
 
@@ -231,7 +239,6 @@ unsafe fn by_lines(
             source: at(band.start),
             step,
             count: whole,
-            lines,
             targets: targets.as_ptr(),
             at: band.start * width,
             ahead: if past { AHEAD_PAST } else { AHEAD },
@@ -243,7 +250,13 @@ unsafe fn by_lines(
             if lines == LINES && conflicts && takes_turns(width, step, past) {
                 (loops.by_turns)(&squares, scratch);
             } else {
-                (loops.in_order)(&squares);
+                for at in 0..whole {
+                    for line in 0..lines {
+                        let Square { source, soon, targets, at } =
+                            squares.square(side, at, line, 0);
+                        (loops.in_order)(source, soon, targets, at, step, past);
+                    }
+                }
             }
         }
     }
@@ -252,8 +265,9 @@ unsafe fn by_lines(
 }
 
 /// Whether squares one below the other, whose lines are in a few sets of the caches, are taken by turns. Past
-/// the caches only short units in rows that are all in one set of the first-level cache. Zen 5, share of the
-/// flat copy: f16 8 KiB apart .56 for .48, 6 KiB .61 for .65; u8 8 KiB apart .43 for .29; f32 .68 for .70.
+/// the caches only short units in rows that are all in one set of the first-level cache. Zen 5, share of the flat
+/// copy by turns for in order: u8 8 KiB apart .44 for .27; f16 8 KiB .50 for .48, 6 KiB .61 for .66; f32 .68
+/// for .76. Through them: u8 2 KiB .50 for .23, f32 4 KiB .50 for .34.
 fn takes_turns(width: usize, step: usize, past: bool) -> bool {
     !past || (width <= 2 && step.is_multiple_of(SAME_SET))
 }
@@ -389,26 +403,26 @@ unsafe fn stream(
     }
 }
 
-/// Transposes squares of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line.
+/// Transposes a square of units of `W` bytes, of which `N` make 16, by vectors, `P` of them a line.
 ///
 /// # Safety
 /// 1, 2; 3 if past the caches.
 #[inline(always)]
 pub(super) unsafe fn in_order<V: Vector, const P: usize, const W: usize, const N: usize>(
-    band: &Band,
+    source: *const u8,
+    soon: *const u8,
+    targets: *const *mut u8,
+    at: usize,
+    step: usize,
+    past: bool,
 ) {
-    let &Band { step, count, lines, past, .. } = band;
-    for at in 0..count {
-        for line in 0..lines {
-            let square = band.square::<W>(at, line);
-            // SAFETY: the caller's promise.
-            unsafe {
-                if V::LANES == 4 && N <= 4 {
-                    put_whole::<V, N>(&square, step, past);
-                } else {
-                    put_square::<V, P, W, N>(&square, step, past);
-                }
-            }
+    let square = Square { source, soon, targets, at };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if V::LANES == 4 && N <= 4 {
+            put_whole::<V, N>(&square, step, past);
+        } else {
+            put_square::<V, P, W, N>(&square, step, past);
         }
     }
 }
@@ -422,11 +436,11 @@ pub(super) unsafe fn by_turns<V: Vector, const P: usize, const W: usize, const N
     band: &Band,
     scratch: *mut u8,
 ) {
-    let &Band { step, count, past, .. } = band;
+    let &Band { step, count, .. } = band;
+    // As `takes_turns` says.
+    let past = W <= 2 && band.past;
     for at in 0..count {
-        let place =
-            |line: usize| if at + line < count { at + line } else { div_rem(at + line, count).1 };
-        let squares: [_; LINES] = from_fn(|line| band.square::<W>(place(line), line));
+        let squares: [_; LINES] = from_fn(|line| band.square(LINE / W, at, line, line));
         // SAFETY: the caller's promise; a square has a line of targets.
         unsafe {
             take_lines::<V, P, W>(&squares, step, scratch);
@@ -508,10 +522,12 @@ unsafe fn put_whole<V: Vector, const N: usize>(square: &Square, step: usize, pas
 /// # Safety
 /// 1, 2.
 #[inline(always)]
-pub(super) unsafe fn by_vectors<V: Vector, const W: usize, const N: usize>(block: &Block<'_>) {
+pub(super) unsafe fn by_vectors<V: Register, const W: usize, const N: usize>(block: &Block<'_>) {
     let &Block { source, step, rows, targets, at, .. } = block;
     let (tile_rows, columns) = (V::LANES * N, targets.len());
-    if rows < tile_rows || columns < N {
+    // Rows for one lane of two: the last ones are in the other, some of them for the second time.
+    let is_short = rows < tile_rows;
+    if rows < N || columns < N || (is_short && V::LANES != 2) {
         // SAFETY: the caller's promise.
         return unsafe { by_units::<W>(block) };
     }
@@ -527,6 +543,22 @@ pub(super) unsafe fn by_vectors<V: Vector, const W: usize, const N: usize>(block
         // The last ones, each way, lie partly over those before.
         let column = column.min(columns - N);
         let Some(targets) = targets.get(column..).and_then(<[_]>::first_chunk::<N>) else { return };
+        if is_short {
+            let last = rows - N;
+            let mut row = source.wrapping_add(column * W);
+            // SAFETY: the caller's promise.
+            unsafe {
+                let mut lanes = [V::zero(); N];
+                for lanes in &mut lanes {
+                    *lanes = V::load_lanes(row, step.wrapping_mul(last));
+                    row = row.wrapping_add(step);
+                }
+                for (target, units) in targets.iter().zip(transposed(lanes)) {
+                    units.store_lanes(target.wrapping_add(at), last * W);
+                }
+            }
+            continue;
+        }
         for row in (0..rows).step_by(tile_rows) {
             let row = row.min(rows - tile_rows);
             let tile = source.wrapping_add(column * W).wrapping_add(step.wrapping_mul(row));
