@@ -96,7 +96,7 @@ impl Rows {
     #[inline(never)]
     pub(crate) unsafe fn copy_all(
         &self,
-        mut row: Row,
+        row: Row,
         again: Again,
         lines: Option<&mut WriteCombining>,
     ) {
@@ -110,11 +110,10 @@ impl Rows {
                     _ => self.pick(pick, &rows),
                 };
             }
-            for _ in 0..count {
-                self.copy(row);
-                row.source = row.source.wrapping_offset(from);
-                row.target = row.target.wrapping_offset(to);
-            }
+            let Row { source, source_step, target, target_step, count: extent, unit } = row;
+            let inner = Axis { extent, from: source_step, to: target_step };
+            let axes = [Axis::ONE, Axis { extent: count, from, to }, inner];
+            Block { source, target, unit, axes }.copy(self.kernels);
         }
     }
 
@@ -272,7 +271,7 @@ impl Block {
                     }
                 };
                 return outer.each(self.source, self.target, |source, target| {
-                    middle.each(source, target, fill)
+                    middle.each(source, target, fill);
                 });
             }
             self.each(|source, target| {
