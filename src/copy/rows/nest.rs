@@ -40,7 +40,7 @@ const MOST_AXES: usize = 12;
 /// Shorter blocks are not worth the way to the loops.
 const LEAST_BLOCK: usize = 512;
 const LEAST_ROW: usize = 4096;
-/// Bytes of a run.
+/// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 128;
 /// Nor are those of which a piece has less than this worth going past the caches.
 const LEAST_PAST: usize = 512;
@@ -87,8 +87,10 @@ impl<'a> Nest<'a> {
         if nest.rank > 0 && div_rem(bytes, transfer.parts.count()).0 < LEAST_PAST {
             nest.block.tuning = tuning.through_caches();
         }
-        // Rows apart from each other of pieces that are runs are no blocks.
-        let are_runs = nest.block.count == 1 && nest.block.width >= RUN * transfer.parts.count();
+        // Rows apart from each other of which pieces have runs are better copied piece by piece, unless they
+        // are repeated.
+        let is_row = nest.block.count == 1 && nest.innermost().is_some_and(|(_, from)| from != 0);
+        let are_runs = is_row && nest.block.width >= RUN * transfer.parts.count();
         let least = if are_runs && tuning.scattered.is_none() { LEAST_ROW } else { LEAST_BLOCK };
         (nest.rank == 0 || bytes >= least).then_some(nest)
     }
