@@ -7,7 +7,9 @@ use super::{signed, usize_of};
 use crate::math::div_rem;
 use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
+use core::mem::MaybeUninit;
 use core::ops::Range;
+use core::slice;
 
 /// A piece as `rank` axes over units of `unit` contiguous bytes. The output's steps are positive
 /// and the axes sorted by them, outermost first; neighbours that continue each other are one.
@@ -15,7 +17,8 @@ pub(super) struct Layout {
     source: *const u8,
     target: *mut u8,
     unit: usize,
-    axes: [Axis; MAX_RANK],
+    /// The first `rank` are there.
+    axes: [MaybeUninit<Axis>; MAX_RANK],
     rank: usize,
     tuning: Tuning,
 }
@@ -49,7 +52,7 @@ impl Layout {
             source: transfer.source,
             target: part.target,
             unit: transfer.geometry.dtype.bits() as usize / 8,
-            axes: [Axis::default(); MAX_RANK],
+            axes: [const { MaybeUninit::uninit() }; MAX_RANK],
             rank: 0,
             tuning,
         }
@@ -97,7 +100,8 @@ impl Layout {
         }
         // Innermost at the front until `merge` turns the order round.
         let mut at = self.rank;
-        while let Some(inner) = at.checked_sub(1).and_then(|inner| self.axes.get(inner).copied()) {
+        while let Some(inner) = at.checked_sub(1).and_then(|inner| self.axes().get(inner).copied())
+        {
             if inner.to <= axis.to {
                 break;
             }
@@ -110,7 +114,7 @@ impl Layout {
 
     fn set(&mut self, at: usize, axis: Axis) {
         if let Some(slot) = self.axes.get_mut(at) {
-            *slot = axis;
+            slot.write(axis);
         }
     }
 
@@ -118,14 +122,14 @@ impl Layout {
     fn merge(&mut self) {
         let mut rank = 0usize;
         for at in 0..self.rank {
-            let axis = self.axes.get(at).copied().unwrap_or_default();
+            let axis = self.axes().get(at).copied().unwrap_or_default();
             let continues = |extent: usize, from: isize, to: isize| {
                 let extent = signed(extent);
                 from.checked_mul(extent) == Some(axis.from)
                     && to.checked_mul(extent) == Some(axis.to)
             };
             let unit = signed(self.unit);
-            match rank.checked_sub(1).and_then(|inner| self.axes.get_mut(inner)) {
+            match rank.checked_sub(1).and_then(|inner| self.axes_mut().get_mut(inner)) {
                 None if axis.from == unit && axis.to == unit => self.unit *= axis.extent,
                 Some(inner) if continues(inner.extent, inner.from, inner.to) => {
                     inner.extent *= axis.extent;
@@ -137,9 +141,7 @@ impl Layout {
             }
         }
         self.rank = rank;
-        if let Some(axes) = self.axes.get_mut(..rank) {
-            axes.reverse();
-        }
+        self.axes_mut().reverse();
     }
 
     /// Copies the bytes `part` of the piece, counted as if it were packed. Parts that share an
@@ -148,6 +150,13 @@ impl Layout {
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
+        let units: usize = self.axes().iter().map(|axis| axis.extent).product();
+        if self.unit <= CUT_ABOVE && part == (0..units * self.unit) {
+            let (axes, count) = (self.axes(), self.axes().first().map_or(1, |axis| axis.extent));
+            let Self { source, target, unit, .. } = *self;
+            // SAFETY: the caller's promise.
+            return unsafe { Region { source, target, unit, axes, count }.copy(self.tuning) };
+        }
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
         let copy_within = |unit: usize, bytes: Range<usize>| {
@@ -180,7 +189,15 @@ impl Layout {
     }
 
     fn axes(&self) -> &[Axis] {
-        self.axes.get(..self.rank).unwrap_or_default()
+        let axes = self.axes.get(..self.rank).unwrap_or_default();
+        // SAFETY: so many have been set.
+        unsafe { slice::from_raw_parts(axes.as_ptr().cast(), axes.len()) }
+    }
+
+    fn axes_mut(&mut self) -> &mut [Axis] {
+        let axes = self.axes.get_mut(..self.rank).unwrap_or_default();
+        // SAFETY: as above.
+        unsafe { slice::from_raw_parts_mut(axes.as_mut_ptr().cast(), axes.len()) }
     }
 
     /// Where a unit lies in the input and the output.
