@@ -18,7 +18,7 @@ impl Axis {
     /// Whether its steps meet in a few sets of the caches.
     fn conflicts(&self) -> bool {
         let meets = |step: isize| step != 0 && step.unsigned_abs().is_multiple_of(CONFLICT);
-        meets(self.from) || meets(self.to)
+        self.extent > WAYS && (meets(self.from) || meets(self.to))
     }
 
     /// A row of units.
@@ -48,6 +48,7 @@ const LEAST_PICKED: usize = 32;
 /// few sets of these. Zen 5, ps a byte: 300 x 300 of 16 bytes 20 for 38, 1,024 x 512 112 for 51.
 const LONGEST_TURNED: usize = 16;
 const CONFLICT: usize = 1024;
+const WAYS: usize = 8;
 /// Rows of so many units are walked rather than columns.
 const LEAST_ROW: usize = 16;
 /// Bytes of each row that they take at a time.
@@ -77,12 +78,14 @@ impl Region<'_> {
         let row = Axis { extent: extent_at(outer.len(), row), ..*row };
         let outward = outer.iter().enumerate().map(|(at, axis)| extent_at(at, axis));
         let are_few = unit < LEAST_RUN && row.extent * outward.product::<usize>() < LEAST_UNITS;
+        let is_run = row.to == signed(unit);
         let column = outer.iter().enumerate().position(|(at, axis)| {
-            row.to == signed(unit) && axis.from.unsigned_abs() == unit && extent_at(at, axis) > 1
+            let is_column = axis.from.unsigned_abs() == unit && extent_at(at, axis) > 1;
+            is_column && is_run && (row.from != 0 || row.extent < LEAST_ROW)
         });
         // SAFETY: the caller's promise.
         unsafe {
-            if are_few || row.to != signed(unit) || !self.pick(row, outer, column, tuning) {
+            if are_few || !is_run || !self.pick(row, outer, column, tuning) {
                 self.copy_planes(row, column, outer, are_few, tuning);
             }
         }

@@ -128,7 +128,8 @@ impl<'a> Layout<'a> {
         }
         // Innermost at the front until `merge` turns the order round.
         let mut at = self.rank;
-        while let Some(inner) = at.checked_sub(1).and_then(|inner| self.axes.get(inner).copied()) {
+        while let Some(inner) = at.checked_sub(1).and_then(|inner| self.axes().get(inner).copied())
+        {
             if inner.to <= axis.to {
                 break;
             }
@@ -149,14 +150,14 @@ impl<'a> Layout<'a> {
     fn merge(&mut self) {
         let mut rank = 0usize;
         for at in 0..self.rank {
-            let axis = self.axes.get(at).copied().unwrap_or_default();
+            let axis = self.axes().get(at).copied().unwrap_or_default();
             let continues = |extent: usize, from: isize, to: isize| {
                 let extent = signed(extent);
                 from.checked_mul(extent) == Some(axis.from)
                     && to.checked_mul(extent) == Some(axis.to)
             };
             let unit = signed(self.unit);
-            match rank.checked_sub(1).and_then(|inner| self.axes.get_mut(inner)) {
+            match rank.checked_sub(1).and_then(|inner| self.axes_mut().get_mut(inner)) {
                 None if axis.from == unit && axis.to == unit => self.unit *= axis.extent,
                 Some(inner) if continues(inner.extent, inner.from, inner.to) => {
                     inner.extent *= axis.extent;
@@ -168,9 +169,7 @@ impl<'a> Layout<'a> {
             }
         }
         self.rank = rank;
-        if let Some(axes) = self.axes.get_mut(..rank) {
-            axes.reverse();
-        }
+        self.axes_mut().reverse();
     }
 
     /// Copies the bytes `part` of the piece, counted as if it were packed. Parts that share an
@@ -180,6 +179,13 @@ impl<'a> Layout<'a> {
     /// The input must be readable and the output writable over the piece.
     #[inline(never)] // as above
     pub(super) unsafe fn copy(&self, part: Range<usize>) {
+        let units: usize = self.axes().iter().map(|axis| axis.extent).product();
+        if self.unit <= CUT_ABOVE && part == (0..units * self.unit) {
+            let (axes, count) = (self.axes(), self.axes().first().map_or(1, |axis| axis.extent));
+            let Self { source, target, unit, .. } = *self;
+            // SAFETY: the caller's promise.
+            return unsafe { Region { source, target, unit, axes, count }.copy(self.tuning) };
+        }
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
         let copy_within = |unit: usize, bytes: Range<usize>| {
@@ -213,6 +219,10 @@ impl<'a> Layout<'a> {
 
     fn axes(&self) -> &[Axis] {
         self.axes.get(..self.rank).unwrap_or_default()
+    }
+
+    fn axes_mut(&mut self) -> &mut [Axis] {
+        self.axes.get_mut(..self.rank).unwrap_or_default()
     }
 
     /// Where a unit lies in the input and the output.

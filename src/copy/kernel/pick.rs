@@ -370,7 +370,7 @@ impl<const F: usize> How<F> {
         // Fields may begin, and end, within a byte.
         let most = (MOST_REGISTERS * loops.lane + 1) * F - 2 * (F - 1) - 1;
         let fit = div_rem(most.checked_sub((end - lowest).unsigned_abs())?, step).0 + 1;
-        let each = fit.min(div_rem(loops.lane * F, len).0);
+        let each = fit.min(div_rem(loops.lane * F, len).0).min(count);
         let each = each - div_rem(each, together).1;
         let mut how = Self {
             units,
@@ -394,7 +394,9 @@ impl<const F: usize> How<F> {
         how.reach = (loops.lanes - 1) * how.from.unsigned_abs() + window;
         how.by_steps = *loops.steps.get(registers.checked_sub(1)?)?;
         let fields = each * units.count() * F;
-        let is_quicker = step > 0 && fields > registers && fields * loops.lanes >= LEAST;
+        let at_once = fields * loops.lanes;
+        let is_quicker = fields > registers && at_once >= 2 * registers && at_once >= LEAST;
+        let is_quicker = is_quicker && step > 0;
         if each == 0 || !is_quicker || how.reach > MOST_REACH {
             return None;
         }

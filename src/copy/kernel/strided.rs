@@ -95,7 +95,7 @@ impl<'a> Rows<'a> {
     #[inline(never)]
     pub(crate) unsafe fn copy_all(
         &self,
-        mut row: Row,
+        row: Row,
         again: Again,
         lines: Option<&mut WriteCombining>,
     ) {
@@ -109,11 +109,10 @@ impl<'a> Rows<'a> {
                     _ => self.pick(pick, &rows),
                 };
             }
-            for _ in 0..count {
-                self.copy(row);
-                row.source = row.source.wrapping_offset(from);
-                row.target = row.target.wrapping_offset(to);
-            }
+            let Row { source, source_step, target, target_step, count: extent, unit } = row;
+            let inner = Axis { extent, from: source_step, to: target_step };
+            let axes = [Axis::ONE, Axis { extent: count, from, to }, inner];
+            Block { source, target, unit, axes }.copy(self.kernels);
         }
     }
 
@@ -239,8 +238,6 @@ impl Block {
                 5..=7 => self.ends::<4>(),
                 9..=15 => self.ends::<8>(),
                 17..=32 => self.ends::<16>(),
-                33..=64 => self.ends::<32>(),
-                65..=128 => self.ends::<64>(),
                 _ => self.each(|source, target| (kernels.copy)(source, target, self.unit)),
             }
         }
@@ -261,24 +258,22 @@ impl Block {
     unsafe fn elements<T: Copy>(&self) {
         debug_assert_eq!(self.unit, size_of::<T>());
         let [outer, middle, inner] = self.axes;
+        let repeats = inner.from == 0 && inner.to == super::signed(size_of::<T>());
         // SAFETY: the caller's promise; no alignment is assumed.
-        unsafe {
-            if inner.from == 0 && inner.to == super::signed(size_of::<T>()) {
-                let fill = |source: *const u8, target: *mut u8| {
-                    let element = source.cast::<MaybeUninit<T>>().read_unaligned();
-                    for at in 0..inner.extent {
-                        target.cast::<MaybeUninit<T>>().wrapping_add(at).write_unaligned(element);
-                    }
-                };
-                return outer.each(self.source, self.target, |source, target| {
-                    middle.each(source, target, fill)
-                });
+        let row = |source: *const u8, target: *mut u8| unsafe {
+            if repeats {
+                let element = source.cast::<MaybeUninit<T>>().read_unaligned();
+                for at in 0..inner.extent {
+                    target.cast::<MaybeUninit<T>>().wrapping_add(at).write_unaligned(element);
+                }
+                return;
             }
-            self.each(|source, target| {
+            inner.each(source, target, |source, target| {
                 let element = source.cast::<MaybeUninit<T>>().read_unaligned();
                 target.cast::<MaybeUninit<T>>().write_unaligned(element);
             });
-        }
+        };
+        outer.each(self.source, self.target, |source, target| middle.each(source, target, row));
     }
 
     /// Units of `N` to `2 * N` bytes.

@@ -84,6 +84,13 @@ impl Rows {
         rows
     }
 
+    /// Makes so many rows, which go on one behind the other, one.
+    fn widen(&mut self, rows: usize) {
+        self.step *= rows;
+        self.width *= rows;
+        self.row = self.width;
+    }
+
     /// Bytes of steps on the split axis, which are whole ones.
     fn bytes(&self, steps: i64) -> usize {
         (usize_of(steps) * self.step) >> self.shared

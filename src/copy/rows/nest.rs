@@ -39,6 +39,9 @@ struct Axis {
 const MOST_AXES: usize = 12;
 /// Shorter blocks are not worth the way to the loops.
 const LEAST_BLOCK: usize = 512;
+const LEAST_ROW: usize = 4096;
+/// Bytes of a run that is worth a copy of its own.
+const RUN: usize = 128;
 /// Nor are those of which a piece has less than this worth going past the caches.
 const LEAST_PAST: usize = 512;
 
@@ -51,7 +54,10 @@ impl<'a> Nest<'a> {
         let axes = [Axis::default(); MOST_AXES];
         let mut nest = Self { transfer, block, apart: 0, blocks: 1, axes, rank: 0 };
         if transfer.is_packed() && transfer.output_strides.are_packed() {
-            nest.fold();
+            if nest.is_whole() {
+                nest.block.widen(nest.block.count);
+                nest.block.count = 1;
+            }
             return Some(nest);
         }
         let geometry = &transfer.geometry;
@@ -77,24 +83,23 @@ impl<'a> Nest<'a> {
                 nest.push(Axis { extent: usize_of(extent), from, innermost: axis })?;
             }
         }
-        nest.fold();
         let bytes = nest.block.width * nest.block.count;
         if nest.rank > 0 && div_rem(bytes, transfer.parts.count()).0 < LEAST_PAST {
             nest.block.tuning = tuning.through_caches();
         }
-        (nest.rank == 0 || bytes >= LEAST_BLOCK).then_some(nest)
+        // Rows apart from each other of which pieces have runs are better copied piece by piece, unless they
+        // are repeated.
+        let is_row = nest.block.count == 1 && nest.innermost().is_some_and(|(_, from)| from != 0);
+        let are_runs = is_row && nest.block.width >= RUN * transfer.parts.count();
+        let least = if are_runs && tuning.scattered.is_none() { LEAST_ROW } else { LEAST_BLOCK };
+        (nest.rank == 0 || bytes >= least).then_some(nest)
     }
 
-    /// Makes rows of one piece that takes all of them, where one goes on behind the other, one row.
-    fn fold(&mut self) {
+    /// Whether there is one piece, which takes all of each row.
+    fn is_whole(&self) -> bool {
         let mut parts = self.transfer.parts.iter();
         let is_all = |part: Part| part.len == self.transfer.geometry.extent;
-        let is_one = parts.next().is_some_and(is_all) && parts.next().is_none();
-        let Rows { count, row, width, step, .. } = &mut self.block;
-        if is_one && row == width && self.apart == 0 {
-            (*step, *width) = (*step * *count, *width * *count);
-            (*row, *count) = (*width, 1);
-        }
+        parts.next().is_some_and(is_all) && parts.next().is_none()
     }
 
     fn size(&self) -> usize {
@@ -156,6 +161,10 @@ impl<'a> Nest<'a> {
                 to.is_none_or(|to| to == signed(nest.block.bytes(part.len) * count))
             };
             if is_row && self.outputs(&stacks) {
+                if count == 1 && axis.from == signed(width) && self.is_whole() {
+                    self.block.widen(axis.extent);
+                    return Some(());
+                }
                 if count == 1 {
                     self.block.row = wrapped(axis.from);
                 }

@@ -18,15 +18,17 @@ const BLOCK: usize = 8 << 10;
 const MOST_PIECES: usize = 16;
 /// Steps that are further apart are as well copied piece by piece, ...
 const MOST_APART: usize = 32;
-/// ... and so are shorter runs, in bytes.
+/// ... and so are shorter runs, in bytes, and in steps.
 const LEAST_RUN: usize = 16;
+const LEAST_STEPS: i64 = 4;
 
 impl Nest<'_> {
     /// Whether steps so many bytes apart, each of so many, are picked.
     pub(super) fn picks(&self, apart: isize, step: isize) -> bool {
         let geometry = &self.transfer.geometry;
         let mut outward = geometry.shape.iter().enumerate().take(geometry.axis);
-        let is_long = |len: i64| usize_of(len) * step.unsigned_abs() >= LEAST_RUN;
+        let is_long =
+            |len: i64| len >= LEAST_STEPS && usize_of(len) * step.unsigned_abs() >= LEAST_RUN;
         self.block.tuning.kernels.has_picks()
             && apart.unsigned_abs() > step.unsigned_abs()
             && apart.unsigned_abs() <= MOST_APART
