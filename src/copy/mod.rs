@@ -183,14 +183,27 @@ unsafe fn run_joined(
         if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
             run_strided(transfer, executor, report)
         } else if transfer.geometry.outer > 1 && is_one_run(transfer) {
-            let &Transfer { geometry, .. } = transfer;
-            let inner = geometry.inner * geometry.outer;
-            let geometry = Geometry { inner, outer: 1, ..geometry };
-            run_form(&Transfer { geometry, ..*transfer }, executor, report)
+            run_as_one(transfer, executor, report)
         } else {
             run_form(transfer, executor, report)
         }
     }
+}
+
+/// Copies a packed input that goes to one output whole.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // which takes some of the stack
+unsafe fn run_as_one(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let &Transfer { geometry, .. } = transfer;
+    let geometry = Geometry { inner: geometry.inner * geometry.outer, outer: 1, ..geometry };
+    // SAFETY: the caller's promise.
+    unsafe { run_form(&Transfer { geometry, ..*transfer }, executor, report) }
 }
 
 /// Whether a packed input goes to one output whole, the others being empty.
@@ -241,7 +254,7 @@ unsafe fn run_form(
     let is_cached = tuning.non_temporal.is_none() && !has_threads;
     if is_packed && !sub_byte && is_cached && has_few_short_runs(transfer) {
         // SAFETY: the caller's promise.
-        unsafe { run_small(&transfer.geometry, transfer.source, parts.iter(), bytes) };
+        unsafe { run_short_runs(transfer) };
         return Ok(());
     }
     let nest = if sub_byte && !(is_packed && sub_byte::is_whole_bytes(transfer)) {
@@ -304,6 +317,17 @@ fn has_few_short_runs(transfer: &Transfer<'_>) -> bool {
     let rows = usize_of(transfer.geometry.outer);
     let runs = transfer.parts.count().saturating_mul(rows);
     rows < MANY_ROWS && transfer.bytes <= runs.saturating_mul(SHORT)
+}
+
+/// Copies few rows of many short pieces.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // off the way of other copies
+unsafe fn run_short_runs(transfer: &Transfer<'_>) {
+    let Transfer { geometry, source, parts, bytes, .. } = transfer;
+    // SAFETY: the caller's promise.
+    unsafe { run_small(geometry, *source, parts.iter(), *bytes) };
 }
 
 /// Bytes of input: those that are repeated count once, and of elements that are apart lines are read.
