@@ -161,7 +161,8 @@ const SHORT: usize = 128;
 ///
 /// # Safety
 /// As [`run`].
-unsafe fn run_one_by_one(transfer: &Transfer<'_>) {
+#[inline(never)] // off the way of other copies
+unsafe fn run_short_runs(transfer: &Transfer<'_>) {
     let rows = Rows::new(&transfer.geometry, transfer.bytes);
     for Part { offset, len, target, .. } in transfer.parts.iter() {
         let source = transfer.source.wrapping_add(rows.run(offset));
@@ -236,14 +237,27 @@ unsafe fn run_joined(
         if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
             run_strided(transfer, executor, report)
         } else if transfer.geometry.outer > 1 && is_one_run(transfer) {
-            let &Transfer { geometry, .. } = transfer;
-            let inner = geometry.inner * geometry.outer;
-            let geometry = Geometry { inner, outer: 1, ..geometry };
-            run_form(&Transfer { geometry, ..*transfer }, executor, report)
+            run_as_one(transfer, executor, report)
         } else {
             run_form(transfer, executor, report)
         }
     }
+}
+
+/// Copies a packed input that goes to one output whole.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // which takes some of the stack
+unsafe fn run_as_one(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let &Transfer { geometry, .. } = transfer;
+    let geometry = Geometry { inner: geometry.inner * geometry.outer, outer: 1, ..geometry };
+    // SAFETY: the caller's promise.
+    unsafe { run_form(&Transfer { geometry, ..*transfer }, executor, report) }
 }
 
 /// Whether a packed input goes to one output whole, the others being empty.
@@ -369,7 +383,7 @@ unsafe fn run_rows(
     let is_cached = tuning.non_temporal.is_none() && !has_threads;
     if is_packed && !sub_byte && is_cached && has_few_short_runs(transfer) {
         // SAFETY: the caller's promise.
-        unsafe { run_one_by_one(transfer) };
+        unsafe { run_short_runs(transfer) };
         return Some(Ok(()));
     }
     let nest = Nest::new(transfer, tuning);

@@ -565,7 +565,7 @@ impl<'a> Odometer<'a> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{signed, Row, Rows, Slot, Tuning, Units};
+    use super::{signed, Again, Row, Rows, Slot, Tuning, Units};
 
     const ROOM: usize = 64 << 10;
     const MOST: usize = 200;
@@ -627,7 +627,7 @@ mod tests {
                 if !rows.are_picked() && units.len() > units.part {
                     continue;
                 }
-                rows.copy(row);
+                rows.copy_all(row, Again { count: 1, after: 0, from: 0, to: 0 }, None);
                 if let Some(past) = tuning.non_temporal {
                     (past.fence)();
                 }

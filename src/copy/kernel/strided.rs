@@ -74,20 +74,6 @@ impl<'a> Rows<'a> {
         self.pick.is_some()
     }
 
-    /// Copies a row.
-    ///
-    /// # Safety
-    /// 1, 2.
-    pub(crate) unsafe fn copy(&self, row: Row) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self.pick {
-                Some(pick) => self.pick(pick, &row.picked()),
-                None => copy(self.kernels, row),
-            }
-        }
-    }
-
     /// Copies a row again and again, past the caches by way of `lines` if there are such.
     ///
     /// # Safety

@@ -12,6 +12,7 @@ mod stepped;
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::row_major::RowRun;
+use super::kernel::strided::{self, Row};
 use super::kernel::{Gather, MAX_DEINTERLEAVED};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
@@ -172,6 +173,9 @@ impl Nest<'_> {
                 let mut all = Some(rows);
                 return self.block.copy_group(group, self.is_apart(), &mut |_, _| all.take());
             }
+            if self.has_short_lines(group) {
+                return self.copy_lines(group, rows);
+            }
             let mut blocks = self.blocks(rows);
             self.block.copy_group(group, true, &mut |block, runs| {
                 let rows = blocks.next(block)?;
@@ -180,6 +184,40 @@ impl Nest<'_> {
                 }
                 Some(rows)
             });
+        }
+    }
+
+    /// Whether blocks are single rows, and the runs of a group too short to be worth a call each.
+    fn has_short_lines(&self, group: &Group) -> bool {
+        let is_short = |run: &Run| run.bytes < runs::LONG;
+        let is_cached = self.block.tuning.non_temporal.is_none();
+        self.block.count == 1 && is_cached && group.runs().iter().all(is_short)
+    }
+
+    /// Copies single rows: of some of them, one piece after the other.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    #[inline(never)] // the loops beside it are the better for it
+    unsafe fn copy_lines(&self, group: &Group, rows: Range<usize>) {
+        let mut blocks = self.blocks(rows);
+        let mut block = self.block;
+        let most = block.rows_within(BLOCK);
+        while blocks.next(&mut block).is_some() {
+            let (more, source_step) = blocks.along(most);
+            for run in group.runs() {
+                let row = Row {
+                    source: block.source.wrapping_add(run.offset),
+                    source_step,
+                    target: blocks.target(run),
+                    target_step: blocks.step(run),
+                    count: 1 + more,
+                    unit: run.bytes,
+                };
+                // SAFETY: the caller's promise.
+                unsafe { strided::copy(block.tuning.kernels, row) };
+            }
+            blocks.skip((more, source_step));
         }
     }
 

@@ -263,6 +263,33 @@ impl Blocks<'_> {
         target
     }
 
+    /// Of blocks of one row, the last of which was made the next one: how many more lie along the innermost
+    /// axis, `most` at the most, and how far one is from the next.
+    pub(super) fn along(&self, most: usize) -> (usize, isize) {
+        let axis = self.nest.axes().first().copied().unwrap_or_default();
+        let index = self.index.first().copied().unwrap_or_default();
+        let more = axis.extent.saturating_sub(index + 1);
+        (more.min(most).min(self.rows.len()), axis.from)
+    }
+
+    /// How far a run's target is from that of the next such block.
+    pub(super) fn step(&self, run: &Run) -> isize {
+        let nest = self.nest;
+        let strides = nest.transfer.output_strides.get(run.index);
+        let axis = nest.axes().first().map_or(0, |axis| axis.innermost);
+        stride(strides, axis, nest.size()).unwrap_or(signed(run.bytes))
+    }
+
+    /// Leaves out so many of these blocks.
+    pub(super) fn skip(&mut self, (count, step): (usize, isize)) {
+        self.number += count;
+        self.rows.start += count;
+        self.from = self.from.wrapping_add(step.wrapping_mul(signed(count)));
+        if let Some(index) = self.index.first_mut() {
+            *index += count;
+        }
+    }
+
     fn advance(&mut self) {
         self.number += 1;
         for (axis, index) in self.nest.axes().iter().zip(&mut self.index) {
