@@ -159,20 +159,13 @@ impl<'a> Layout<'a> {
             let target = self.target.wrapping_add(at);
             // SAFETY: the caller's promise.
             at += unsafe {
-                match self.turned(at..part.end) {
-                    Some((turned, bytes)) if self.bits == 4 => {
-                        turned.copy::<2>(self.tuning);
-                        bytes
-                    }
-                    Some((turned, bytes)) => {
-                        turned.copy::<4>(self.tuning);
-                        bytes
-                    }
-                    None => {
-                        let bytes = self.up_to_turned(at..part.end);
-                        self.pack(at..at + bytes, target);
-                        bytes
-                    }
+                if let Some((turned, bytes)) = self.turned(at..part.end) {
+                    turned.copy(self.tuning);
+                    bytes
+                } else {
+                    let bytes = self.up_to_turned(at..part.end);
+                    self.pack(at..at + bytes, target);
+                    bytes
                 }
             };
         }
@@ -200,6 +193,7 @@ impl<'a> Layout<'a> {
         }
         let begin = self.run_begin(i64::try_from(at).ok()?.checked_mul(row.extent)?);
         let turned = Turned {
+            shared: if self.bits == 4 { 1 } else { 2 },
             source: self.source.wrapping_offset(isize::try_from(begin >> 3).ok()?),
             first: usize_of(div_rem_signed(begin & 7, self.bits).0),
             step: isize::try_from(row.bits / 8).ok()?,

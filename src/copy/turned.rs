@@ -9,6 +9,8 @@ use core::mem::MaybeUninit;
 
 /// A matrix whose columns become rows.
 pub(super) struct Turned {
+    /// How many elements share a byte, as a power of two.
+    pub shared: u32,
     /// The byte with the first element, which so many others in it lie before.
     pub source: *const u8,
     pub first: usize,
@@ -25,23 +27,24 @@ const ROWS: usize = 128;
 const BYTES: usize = 32;
 
 impl Turned {
-    /// Copies the matrix; `F` elements share a byte.
+    /// Copies the matrix.
     ///
     /// # Safety
     /// The bytes with elements of it must be readable, and its columns writable.
     #[inline(never)] // which takes much of the stack
-    pub(super) unsafe fn copy<const F: usize>(&self, tuning: Tuning) {
+    pub(super) unsafe fn copy(&self, tuning: Tuning) {
         let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
         let bytes = bytes.as_mut_ptr().cast::<u8>();
         let [nibbles, crumbs] = tuning.kernels.take;
-        let take = if F == 2 { nibbles } else { crumbs };
+        let take = if self.shared == 1 { nibbles } else { crumbs };
+        let shared = 1 << self.shared;
         let end = self.first + self.columns;
-        for at in (0..end).step_by(BYTES * F) {
-            let columns = at.max(self.first)..end.min(at + BYTES * F);
+        for at in (0..end).step_by(BYTES * shared) {
+            let columns = at.max(self.first)..end.min(at + BYTES * shared);
             for row in (0..self.rows).step_by(ROWS) {
                 let rows = ROWS.min(self.rows - row);
-                let source = self.source.wrapping_add(at / F);
-                let count = (columns.end - at).div_ceil(F);
+                let source = self.source.wrapping_add(at >> self.shared);
+                let count = (columns.end - at + shared - 1) >> self.shared;
                 // SAFETY: the caller's promise; there is room for so many rows of so many bytes.
                 unsafe {
                     Columns {
@@ -54,9 +57,14 @@ impl Turned {
                     }
                     .copy(tuning.through_caches());
                     for column in columns.clone() {
-                        let own = bytes.add((column - at) / F * ROWS);
-                        let ahead = ((column - self.first) * self.rows + row) / F;
-                        take(own, column % F * (8 / F), self.target.wrapping_add(ahead), rows / F);
+                        let own = bytes.add(((column - at) >> self.shared) * ROWS);
+                        let ahead = ((column - self.first) * self.rows + row) >> self.shared;
+                        take(
+                            own,
+                            ((column * 8) >> self.shared) % 8,
+                            self.target.wrapping_add(ahead),
+                            rows >> self.shared,
+                        );
                     }
                 }
             }
@@ -83,9 +91,10 @@ mod tests {
             unsafe { bytes.add(at / 2).read() >> (at % 2 * 4) & 15 }
         };
         for tuning in Tuning::all() {
-            let turned = Turned { source, first, step: signed(step), rows, columns, target };
+            let turned =
+                Turned { shared: 1, source, first, step: signed(step), rows, columns, target };
             // SAFETY: source and target are as large as they need be.
-            unsafe { turned.copy::<2>(tuning) };
+            unsafe { turned.copy(tuning) };
             for column in 0..columns {
                 for row in 0..rows {
                     let from = nibble(source.wrapping_add(row * step), first + column);
