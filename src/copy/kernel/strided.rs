@@ -213,7 +213,6 @@ pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
             9..=15 => ends::<8>(row),
             17..=32 => ends::<16>(row),
             33..=64 => ends::<32>(row),
-            65..=128 => ends::<64>(row),
             _ => runs(kernels, row),
         }
     }
