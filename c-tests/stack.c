@@ -18,12 +18,12 @@
  * The most bytes that a call may take, what the program itself takes on the way included; and one
  * of more than so many outputs in no order.
  */
-enum { LIMIT = 30 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 1024 };
+enum { LIMIT = 28 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 1024 };
 
 enum { STACK = 1 << 20, OWN = 512, MAX_RANK = 64 };
 #define ROOM ((size_t)160 << 20)
 
-enum layout { PACKED, TRANSPOSED, REVERSED, STEPPED };
+enum layout { PACKED, TRANSPOSED, REVERSED, STEPPED, PLANES };
 enum placement { IN_ORDER, SHUFFLED, SCATTERED, INTERLEAVED, ALIKE, UNEQUAL };
 
 struct job {
@@ -62,6 +62,8 @@ static const struct job jobs[] = {
     {"1,000 interleaved", F32, 2, {16, 2000}, 1, 1000, PACKED, INTERLEAVED, 0, 0},
     {"1,000 interleaved, transposed", U8, 2, {16, 2000}, 1, 1000, TRANSPOSED, INTERLEAVED, 0, 0},
     {"transposed, 1 byte", U8, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
+    {"transposed, 1 byte, 1,024 apart", U8, 2, {600, 3072}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
+    {"planes backwards, transposed", U8, 3, {600, 4, 1024}, 1, 4, PLANES, INTERLEAVED, 0, 0},
     {"transposed, 2 bytes", U16, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 4 bytes", F32, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 8 bytes", F64, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
@@ -88,11 +90,14 @@ static const struct job jobs[] = {
     {"past the caches, transposed", F32, 2, {3000, 3000}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"4-bit elements", U4, 2, {301, 303}, 1, 3, PACKED, IN_ORDER, 4, 0},
     {"4-bit elements, transposed", U4, 2, {301, 303}, 1, 3, TRANSPOSED, IN_ORDER, 4, 0},
+    {"4-bit elements, turned", U4, 2, {1000, 300}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"4-bit elements, singles", U4, 2, {30001, 8}, 1, 8, PACKED, IN_ORDER, 0, 0},
+    {"4-bit elements, 48 singles", U4, 2, {30001, 48}, 1, 48, PACKED, IN_ORDER, 4, 0},
     {"2-bit elements", U2, 2, {301, 303}, 1, 101, PACKED, IN_ORDER, 6, 0},
     {"2-bit elements, reversed", U2, 2, {301, 303}, 1, 3, REVERSED, IN_ORDER, 2, 0},
     {"4-bit elements on tasks", U4, 2, {3001, 3003}, 1, 3, PACKED, IN_ORDER, 4, 1},
     {"rank 20", U16, 20, {0}, 7, 2, TRANSPOSED, IN_ORDER, 0, 0},
+    {"rank 20, 1 byte", U8, 20, {0}, 0, 2, TRANSPOSED, IN_ORDER, 0, 0},
     {"rank 64", U16, 64, {0}, 3, 2, REVERSED, IN_ORDER, 0, 0},
     {"rank 64, interleaved", F32, 64, {0}, 13, 2, TRANSPOSED, INTERLEAVED, 0, 0},
 };
@@ -123,6 +128,12 @@ static int32_t run_in_order(void *pool, libsplit_task_fn task, void *task_ctx, s
 
 static void lay_out(const struct work *w, int64_t *strides) {
     int64_t reach = 1;
+    if (w->job->layout == PLANES) { /* on axis 1, the last one first, each of them transposed */
+        strides[0] = 1;
+        strides[1] = -w->shape[0] * w->shape[2];
+        strides[2] = w->shape[0];
+        return;
+    }
     for (int32_t i = 0; i < w->input.rank; i++) {
         int32_t axis = w->job->layout == TRANSPOSED ? i : w->input.rank - 1 - i;
         strides[axis] = w->job->layout == STEPPED ? 2 * reach : reach;
@@ -167,6 +178,8 @@ static void set_work(struct work *w, const struct job *job, unsigned char *sourc
         else if (d < job->axis)
             outer *= w->shape[d];
     }
+    if (job->layout == PLANES)
+        source += (size_t)((w->shape[1] - 1) * w->shape[0] * w->shape[2]) * bits / 8;
     int64_t length = w->shape[job->axis] / job->pieces;
     w->input = packed(job->dtype, source, job->rank, w->shape);
     w->input.bit_offset = job->bit_offset;

@@ -4,31 +4,33 @@
 
 use crate::parts::{OutputStrides, Part, Parts, Transfer};
 use crate::plan::Geometry;
-use crate::shape::MAX_RANK;
 use core::ptr::null_mut;
 
 /// The most pieces that are left: of 16 columns, those that nobody wants may be between any two.
 const MOST: usize = 8;
+/// The most axes: they take some of the stack.
+pub(super) const MOST_AXES: usize = 8;
 
 /// Columns of one matrix, in as few pieces as they are without others between them.
 pub(super) struct Joined {
     parts: [Part; MOST],
     count: usize,
     /// Of the matrix, the split axis' own included, in elements.
-    strides: [i64; MAX_RANK],
+    strides: [i64; MOST_AXES],
 }
 
 impl Joined {
     pub(super) const NONE: Self = Self {
         parts: [Part { index: 0, offset: 0, len: 0, target: null_mut() }; MOST],
         count: 0,
-        strides: [0; MAX_RANK],
+        strides: [0; MOST_AXES],
     };
 
     /// Makes it the pieces of a checked transfer, if all of them are columns of one matrix, and some
     /// neighbours: in place, for it takes some of the stack.
     pub(super) fn join(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let Transfer { geometry, output_strides, parts, .. } = transfer;
+        self.strides.get(..geometry.shape.len())?;
         let mut first_parts = parts.iter();
         let (first, second) = (first_parts.next()?, first_parts.next()?);
         // A piece of a single step has no use for the axis' stride: where the next one lies tells it.
@@ -96,7 +98,7 @@ fn distance(from: &Part, to: &Part) -> isize {
 /// Sets the strides of the matrix that an output is a column of, if it is one: its steps on the split
 /// axis are `step` apart, and those on some other axis further.
 fn set_strides(
-    strides: &mut [i64; MAX_RANK],
+    strides: &mut [i64; MOST_AXES],
     geometry: &Geometry<'_>,
     output: &[i64],
     step: i64,

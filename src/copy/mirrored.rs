@@ -1,8 +1,8 @@
 //! Single steps of an axis that lies backwards, as the channels of a picture with blue first do: counted
 //! from its other end it lies forwards.
 
+use super::joined::MOST_AXES;
 use crate::parts::{Part, Parts, Transfer};
-use crate::shape::MAX_RANK;
 use core::ptr::null_mut;
 
 /// The most pieces.
@@ -11,7 +11,7 @@ const MOST: usize = 16;
 /// A transfer whose split axis lies the other way round.
 pub(super) struct Mirrored {
     source: *const u8,
-    strides: [i64; MAX_RANK],
+    strides: [i64; MOST_AXES],
     parts: [Part; MOST],
     count: usize,
 }
@@ -19,7 +19,7 @@ pub(super) struct Mirrored {
 impl Mirrored {
     pub(super) const NONE: Self = Self {
         source: core::ptr::null(),
-        strides: [0; MAX_RANK],
+        strides: [0; MOST_AXES],
         parts: [Part { index: 0, offset: 0, len: 0, target: null_mut() }; MOST],
         count: 0,
     };
@@ -28,6 +28,7 @@ impl Mirrored {
     /// for it takes some of the stack.
     pub(super) fn mirror(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let Transfer { geometry, strides, .. } = transfer;
+        self.strides.get(..geometry.shape.len())?;
         let stride = strides.and_then(|strides| strides.get(geometry.axis)).copied()?;
         let count = transfer.parts.count();
         if stride >= 0 || geometry.extent < 2 || count > MOST || geometry.dtype.is_sub_byte() {

@@ -340,6 +340,7 @@ unsafe fn run_neighbours(
 ///
 /// # Safety
 /// As [`run`].
+#[inline(never)] // once in the library
 unsafe fn run_form(
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,

@@ -92,6 +92,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, rows: Range<u
 ///
 /// # Safety
 /// As [`copy`]; the columns must be there, and a byte more of the first where rows begin within one.
+#[inline(never)] // once in the library
 unsafe fn take(
     transfer: &Transfer<'_>,
     tuning: Tuning,

@@ -12,11 +12,14 @@ use super::kernel::combine::LINE;
 use super::kernel::transpose::{scratch, Scratch, Transpose};
 use super::tuning::Tuning;
 use super::usize_of;
+use crate::math::{self, div_rem};
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
 /// A matrix whose columns become rows.
 pub(super) struct Turned {
+    /// How many elements share a byte, as a power of two.
+    pub shared: u32,
     /// Its rows, which share bytes evenly; the bits of each are all of its columns'.
     pub rows: SideBySide,
     pub target: *mut u8,
@@ -32,19 +35,19 @@ const BYTES: usize = LINES * LINE / ROWS;
 const SHORT: usize = 128;
 
 impl Turned {
-    /// Copies the matrix; `F` elements share a byte.
+    /// Copies the matrix.
     ///
     /// # Safety
     /// The bytes with elements of it must be readable, and its columns writable.
-    pub(super) unsafe fn copy<const F: usize>(&self, tuning: Tuning) {
+    pub(super) unsafe fn copy(&self, tuning: Tuning) {
         let SideBySide { step, rows, bits, .. } = self.rows;
-        let is_short = rows < LINE * F || bits < SHORT;
+        let is_short = rows < LINE << self.shared || bits < SHORT;
         // SAFETY: the caller's promise.
         unsafe {
             if is_short && step % 8 == 0 {
-                self.by_bytes::<F>(tuning);
+                self.by_bytes(tuning);
             } else {
-                self.by_rows::<F>(tuning);
+                self.by_rows(tuning);
             }
         }
     }
@@ -54,34 +57,41 @@ impl Turned {
     /// # Safety
     /// As [`Turned::copy`].
     #[inline(never)] // which takes much of the stack
-    unsafe fn by_rows<const F: usize>(&self, tuning: Tuning) {
+    unsafe fn by_rows(&self, tuning: Tuning) {
         let mut lines = [const { MaybeUninit::<u8>::uninit() }; LINES * LINE];
         let mut scratch = Scratch::<{ scratch(1, false) }>::NEW;
         let lines = lines.as_mut_ptr().cast::<u8>();
         let [by_two, by_four] = tuning.kernels.join;
-        let join = if F == 2 { by_two } else { by_four };
-        let (columns, column) = (self.rows.bits * F / 8, self.rows.rows / F);
+        let shared = self.shared;
+        let join = if shared == 1 { by_two } else { by_four };
+        // Columns of a line that have one place in their bytes.
+        let of_place = LINE >> shared;
+        let (columns, column) = ((self.rows.bits << shared) / 8, self.rows.rows >> shared);
+        let in_bits = |elements: usize| (elements * 8) >> shared;
         for first in (0..columns).step_by(LINE) {
             let some = LINE.min(columns - first);
-            for row in (0..self.rows.rows).step_by(LINES * F) {
-                let rows = self.rows.some(row, LINES * F, first * 8 / F, some * 8 / F);
+            for rows in math::parts(0..self.rows.rows, LINES << shared) {
+                let row = rows.start;
+                let rows = self.rows.some(row, rows.len(), in_bits(first), in_bits(some));
                 // SAFETY: the caller's promise; there is room for so many lines.
                 unsafe { join(&rows, lines) };
                 // Columns of one place in their bytes, but all at once where they make a line.
-                let places = if some == LINE { 1 } else { F };
+                let places = if some == LINE { 1 } else { 1 << shared };
                 for place in 0..places {
                     let mut targets = [null_mut(); LINE];
-                    for (at, target) in (place * LINE / F..).zip(&mut targets) {
-                        let column_of = first + at % (LINE / F) * F + at / (LINE / F);
-                        *target = self.target.wrapping_add(column_of * column + row / F);
+                    for (at, target) in (place * of_place..).zip(&mut targets) {
+                        let (place, at) = div_rem(at, of_place);
+                        let of_column = (first + (at << shared) + place) * column;
+                        *target = self.target.wrapping_add(of_column + (row >> shared));
                     }
-                    let count = if places == 1 { LINE } else { (some + F - 1 - place) / F };
+                    let count =
+                        if places == 1 { LINE } else { (some + places - 1 - place) >> shared };
                     // SAFETY: as above.
                     unsafe {
                         tuning.kernels.transpose(&Transpose {
-                            source: lines.wrapping_add(place * LINE / F),
+                            source: lines.wrapping_add(place * of_place),
                             step: LINE,
-                            rows: rows.rows / F,
+                            rows: rows.rows >> shared,
                             width: 1,
                             targets: targets.get(..count).unwrap_or_default(),
                             follows: lines,
@@ -100,24 +110,27 @@ impl Turned {
     /// # Safety
     /// As [`Turned::copy`]; rows must begin as far within a byte.
     #[inline(never)] // which takes much of the stack
-    unsafe fn by_bytes<const F: usize>(&self, tuning: Tuning) {
+    unsafe fn by_bytes(&self, tuning: Tuning) {
         let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
         let bytes = bytes.as_mut_ptr().cast::<u8>();
         let [nibbles, crumbs] = tuning.kernels.take;
-        let take = if F == 2 { nibbles } else { crumbs };
+        let shared = self.shared;
+        let take = if shared == 1 { nibbles } else { crumbs };
         let SideBySide { source, begin, step, rows: all, bits } = self.rows;
-        let first = usize_of(begin & 7) * F / 8;
-        let end = first + bits * F / 8;
-        for at in (0..end).step_by(BYTES * F) {
-            let columns = at.max(first)..end.min(at + BYTES * F);
-            let count = (columns.end - at).div_ceil(F);
+        let in_elements = |bits: usize| (bits << shared) / 8;
+        let first = in_elements(usize_of(begin & 7));
+        let end = first + in_elements(bits);
+        for of_bytes in math::parts(0..end, BYTES << shared) {
+            let at = of_bytes.start;
+            let columns = at.max(first)..of_bytes.end;
+            let count = (of_bytes.len() + (1 << shared) - 1) >> shared;
             for row in (0..all).step_by(ROWS) {
                 let rows = ROWS.min(all - row);
                 let below = (begin >> 3).wrapping_add((step / 8).wrapping_mul(row as i64));
                 // SAFETY: the caller's promise; there is room for so many rows of so many bytes.
                 unsafe {
                     Columns {
-                        source: source.wrapping_offset(below as isize).wrapping_add(at / F),
+                        source: source.wrapping_offset(below as isize).wrapping_add(at >> shared),
                         step: (step / 8) as usize,
                         rows,
                         unit: 1,
@@ -126,9 +139,10 @@ impl Turned {
                     }
                     .copy(tuning.through_caches());
                     for column in columns.clone() {
-                        let own = bytes.add((column - at) / F * ROWS);
-                        let ahead = ((column - first) * all + row) / F;
-                        take(own, column % F * (8 / F), self.target.wrapping_add(ahead), rows / F);
+                        let own = bytes.add(((column - at) >> shared) * ROWS);
+                        let ahead = ((column - first) * all + row) >> shared;
+                        let bit = ((column * 8) >> shared) % 8;
+                        take(own, bit, self.target.wrapping_add(ahead), rows >> shared);
                     }
                 }
             }
@@ -167,16 +181,13 @@ mod tests {
         let begin = in_bits(row_of(0) * row + first);
         let step = in_bits(row) * if backwards { -1 } else { 1 };
         let side_by_side = SideBySide { source, begin, step, rows, bits: columns * bits };
-        let turned = Turned { rows: side_by_side, target };
+        let shared = if bits == 4 { 1 } else { 2 };
+        let turned = Turned { shared, rows: side_by_side, target };
         for tuning in Tuning::all() {
             // SAFETY: source and target are as large as they need be.
             unsafe {
                 target.write_bytes(0xEE, columns * rows * bits / 8);
-                if bits == 4 {
-                    turned.copy::<2>(tuning);
-                } else {
-                    turned.copy::<4>(tuning);
-                }
+                turned.copy(tuning);
             }
             for column in 0..columns {
                 for at in 0..rows {

@@ -296,7 +296,12 @@ impl Fold {
             _ => return None,
         };
         let every = |runs: i64, step: i64, len: i64| {
-            (0..runs).fold(0, |mask, run| mask | ones(len as u32) << (run * step))
+            let (mut mask, mut done) = (ones(len as u32), 1);
+            while done < runs {
+                mask |= mask << (done * step);
+                done *= 2;
+            }
+            mask
         };
         let mut folds = [(u64::MAX, 0, 0); 4];
         for (fold, pairs) in folds.iter_mut().zip(0..) {

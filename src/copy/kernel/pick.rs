@@ -319,7 +319,9 @@ impl Units {
 
 /// How to pick units of fields, `F` a byte.
 pub(crate) struct Pick<const F: usize> {
-    how: How<F>,
+    how: How,
+    by_steps: Steps<F>,
+    few: PickFew<F>,
     /// By the place in a byte that a field goes to: of each register of a window.
     orders: [[Table; MOST_REGISTERS]; F],
     /// By that place and the one that a field comes from.
@@ -327,7 +329,9 @@ pub(crate) struct Pick<const F: usize> {
 }
 
 /// The same without the tables.
-pub(crate) struct How<const F: usize> {
+pub(crate) struct How {
+    /// Fields of a byte, as a power of two.
+    shared: u32,
     units: Units,
     /// Fields of the first byte before the first unit.
     first: usize,
@@ -345,57 +349,61 @@ pub(crate) struct How<const F: usize> {
     known: (usize, usize),
     lane: usize,
     lanes: usize,
-    by_steps: Steps<F>,
-    few: PickFew<F>,
+    registers: usize,
 }
 
 impl<const F: usize> Deref for Pick<F> {
-    type Target = How<F>;
+    type Target = How;
 
     #[inline(always)]
-    fn deref(&self) -> &How<F> {
+    fn deref(&self) -> &How {
         &self.how
     }
 }
 
-impl<const F: usize> How<F> {
-    const SHIFT: u32 = F.trailing_zeros();
-
-    /// How to pick such units, if there are enough in a window to win by it.
-    fn new(loops: &'static Loops<F>, units: Units, first: usize, count: usize) -> Option<Self> {
+impl How {
+    /// How to pick such units by so many lanes, if there are enough in a window to win by it.
+    fn new(
+        shared: u32,
+        (lane, lanes): (usize, usize),
+        units: Units,
+        first: usize,
+        count: usize,
+    ) -> Option<Self> {
+        let fields = 1 << shared;
         let (len, step) = (units.len(), units.step.unsigned_abs());
-        let is_whole = |units: usize| ((units * len) | (units * step)).is_multiple_of(F);
+        let is_whole = |units: usize| ((units * len) | (units * step)) & (fields - 1) == 0;
         let together = [1, 2, 4].into_iter().find(|units| is_whole(*units))?;
         let (lowest, end) = units.reach();
         // Fields may begin, and end, within a byte.
-        let most = (MOST_REGISTERS * loops.lane + 1) * F - 2 * (F - 1) - 1;
+        let most = (((MOST_REGISTERS * lane + 1) << shared) - 2 * (fields - 1)) - 1;
         let fit = div_rem(most.checked_sub((end - lowest).unsigned_abs())?, step).0 + 1;
-        let each = fit.min(div_rem(loops.lane * F, len).0).min(count);
+        let each = fit.min(div_rem(lane << shared, len).0).min(count);
         let each = each - div_rem(each, together).1;
         let mut how = Self {
+            shared,
             units,
             first,
             each,
-            from: units.step.wrapping_mul(signed(each)) >> Self::SHIFT,
-            to: (each * len) >> Self::SHIFT,
+            from: units.step.wrapping_mul(signed(each)) >> shared,
+            to: (each * len) >> shared,
             window: 0,
             begin: 0,
             reach: 0,
             known: (0, 0),
-            lane: loops.lane,
-            lanes: loops.lanes,
-            by_steps: *loops.steps.first()?,
-            few: loops.few,
+            lane,
+            lanes,
+            registers: 0,
         };
-        let registers = div_ceil(how.read(each), loops.lane);
+        let registers = div_ceil(how.read(each), lane);
         // There are no loops for elements that share bytes in three.
-        let registers = registers + usize::from(F > 1 && registers == 3);
-        let window = registers * loops.lane;
-        how.reach = (loops.lanes - 1) * how.from.unsigned_abs() + window;
-        how.by_steps = *loops.steps.get(registers.checked_sub(1)?)?;
-        let fields = each * units.count() * F;
-        let at_once = fields * loops.lanes;
-        let is_quicker = fields > registers && at_once >= 2 * registers && at_once >= LEAST;
+        let registers = registers + usize::from(shared > 0 && registers == 3);
+        let window = registers * lane;
+        how.reach = (lanes - 1) * how.from.unsigned_abs() + window;
+        how.registers = registers;
+        let at_least = (each * units.count()) << shared;
+        let at_once = at_least * lanes;
+        let is_quicker = at_least > registers && at_once >= 2 * registers && at_once >= LEAST;
         let is_quicker = is_quicker && step > 0;
         if each == 0 || !is_quicker || how.reach > MOST_REACH {
             return None;
@@ -412,7 +420,7 @@ impl<const F: usize> How<F> {
 
     /// Bytes from the source to a field, counted from the first.
     fn byte(&self, field: isize) -> isize {
-        (field + signed(self.first)) >> Self::SHIFT
+        (field + signed(self.first)) >> self.shared
     }
 
     /// Steps of which the windows, and the lanes, are within what so many units reach over.
@@ -441,7 +449,7 @@ impl<const F: usize> How<F> {
 
     /// Whole bytes that so many units become.
     pub(super) fn bytes(&self, count: usize) -> usize {
-        (count * self.units.len()) >> Self::SHIFT
+        (count * self.units.len()) >> self.shared
     }
 
     /// Bytes that so many units reach over.
@@ -455,7 +463,8 @@ impl<const F: usize> How<F> {
 
 impl<const F: usize> Pick<F> {
     /// Of a field.
-    const BITS: i8 = 8 >> How::<F>::SHIFT;
+    const SHARED: u32 = F.trailing_zeros();
+    const BITS: i8 = 8 >> Self::SHARED;
 
     /// How to pick such units, if there are enough in a window to win by it: in place, for the tables take
     /// much of the stack.
@@ -466,11 +475,14 @@ impl<const F: usize> Pick<F> {
         first: usize,
         count: usize,
     ) -> Option<&'a Self> {
-        let how = How::new(loops, units, first, count)?;
+        let how = How::new(Self::SHARED, (loops.lane, loops.lanes), units, first, count)?;
+        let by_steps = *loops.steps.get(how.registers.checked_sub(1)?)?;
         let pick = slot.as_mut_ptr();
         // SAFETY: the slot is ours; all fields are written.
         let pick = unsafe {
             (&raw mut (*pick).how).write(how);
+            (&raw mut (*pick).by_steps).write(by_steps);
+            (&raw mut (*pick).few).write(loops.few);
             (&raw mut (*pick).orders).write_bytes(NONE, 1);
             (&raw mut (*pick).masks).write_bytes(0, 1);
             &mut *pick
@@ -503,7 +515,7 @@ impl<const F: usize> Pick<F> {
     /// A field from one place goes to another.
     #[inline(always)]
     fn set(&mut self, from: usize, to: usize, lane: u32) {
-        let (byte, at) = (from >> How::<F>::SHIFT, to >> How::<F>::SHIFT);
+        let (byte, at) = (from >> Self::SHARED, to >> Self::SHARED);
         let number = byte & ((1 << lane) - 1);
         let order = self.orders.get_mut(to % F).and_then(|orders| orders.get_mut(byte >> lane));
         if let Some(slot) = order.and_then(|order| order.0.get_mut(at)) {
@@ -524,7 +536,7 @@ impl<const F: usize> Pick<F> {
 
     /// What lies so many units behind a source.
     pub(super) fn behind(&self, source: *const u8, units: usize) -> *const u8 {
-        source.wrapping_offset(self.units.step.wrapping_mul(signed(units)) >> How::<F>::SHIFT)
+        source.wrapping_offset(self.units.step.wrapping_mul(signed(units)) >> Self::SHARED)
     }
 
     /// Picks rows.
