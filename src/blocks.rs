@@ -67,6 +67,11 @@ fn write<'b>(pieces: &Pieces<'_>, first: usize, len: usize, room: &'b mut Room) 
                 slot.write(len);
             }
         }
+        Pieces::Listed { lengths, rest, .. } if lengths.ints(first).is_some() => {
+            for (slot, length) in slots.zip(lengths.ints(first).into_iter().flatten()) {
+                slot.write(if *length < 0 { rest } else { (*length).into() });
+            }
+        }
         _ => {
             for (slot, index) in slots.zip(first..) {
                 slot.write(pieces.length(index));

@@ -142,6 +142,21 @@ impl<'a> Lengths<'a> {
             .then(|| unsafe { core::slice::from_raw_parts(self.data.cast(), usize_of(self.len)) })
     }
 
+    /// The same of int32, from an entry on.
+    #[allow(clippy::cast_ptr_alignment)] // which is looked at
+    pub(crate) fn ints(&self, first: usize) -> Option<&'a [i32]> {
+        let is_slice = self.dtype == DType::Int32
+            && self.bit_stride == i64::from(i32::BITS)
+            && self.bit_offset == 0
+            && self.data.cast::<i32>().is_aligned()
+            && !self.data.is_null();
+        // SAFETY: as above.
+        let all = is_slice.then(|| unsafe {
+            core::slice::from_raw_parts(self.data.cast::<i32>(), usize_of(self.len))
+        });
+        all?.get(first..)
+    }
+
     /// Entry `index` as a number. `index` is below the length, and the values are known.
     #[inline]
     pub(crate) fn get(&self, index: i64, report: &mut Report) -> Result<i64, Fault> {

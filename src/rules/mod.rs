@@ -110,6 +110,7 @@ pub(crate) fn find_pieces<'a>(
     let (dtype, extent) = (geometry.dtype, geometry.extent);
     let Some(lengths) = request.lengths else {
         *pieces = match request.operator {
+            // The versions of ONNX Split come first.
             operator if operator <= Operator::Split18 => onnx_split::even(request, extent, report)?,
             Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
                 split_to_sequence::chunks(*request, 1, extent, report)?
@@ -122,6 +123,7 @@ pub(crate) fn find_pieces<'a>(
         return Ok(());
     };
     let minus_one = match request.operator {
+        // As above.
         operator if operator <= Operator::Split18 => {
             onnx_split::expect_lengths(request, &lengths, dtype, report)?
         }
