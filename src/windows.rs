@@ -265,9 +265,10 @@ impl Batch<'_> {
         self.highest != Self::EMPTY || self.len > self.slots.len() / 8 * 7
     }
 
+    #[allow(clippy::cast_possible_truncation)] // a slot
     fn insert(&mut self, first: usize, end: usize) {
         let mut held = (first as u64) << self.low_bits | (end - first) as u64;
-        let share = ((first as u64) << self.shift >> 32) * self.scale >> 32;
+        let share = (((first as u64) << self.shift >> 32) * self.scale) >> 32;
         self.len += 1;
         for slot in self.slots.iter_mut().skip(share as usize) {
             if *slot > held {
@@ -280,6 +281,7 @@ impl Batch<'_> {
         self.highest = held;
     }
 
+    #[allow(clippy::cast_possible_truncation)] // cells of memory
     fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let all = self.slots.iter().chain(core::iter::once(&self.highest));
         all.filter(|slot| **slot != Self::EMPTY).map(|slot| {
