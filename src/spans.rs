@@ -332,7 +332,9 @@ mod tests {
             let span = |at: usize| spans[at];
             let all = Numbered(spans.len(), &span);
             let mut layout = Layout::EMPTY;
-            spans.iter().for_each(|span| layout.add(*span));
+            for span in &spans {
+                layout.add(*span);
+            }
             let mut gaps = Gaps::new(&mut ring, &mut batch, &layout, 1 << width);
             let found = search(&all, layout.hull.start, &mut gaps);
             prop_assert_eq!(found.is_some(), any_meet(&spans));

@@ -130,7 +130,7 @@ impl<'a> Gaps<'a> {
             head: 0,
             tail: 0,
             len: 0,
-            batch: Batch { slots, highest: Batch::EMPTY, len: 0, low_bits, cells: 0 },
+            batch: Batch { slots, highest: Batch::EMPTY, len: 0, low_bits, shift: 0, scale: 0 },
             window: Span::default(),
             end: 0,
             highest: 0,
@@ -237,8 +237,9 @@ struct Batch<'a> {
     highest: u64,
     len: usize,
     low_bits: u32,
-    /// Of the window.
-    cells: u64,
+    /// A cell's slot: so far up, the upper half of that times this, and the upper half again.
+    shift: u32,
+    scale: u64,
 }
 
 impl Batch<'_> {
@@ -248,7 +249,9 @@ impl Batch<'_> {
     fn open(&mut self, cells: usize) -> usize {
         let most = usize::try_from(Self::EMPTY >> self.low_bits).unwrap_or(usize::MAX);
         let cells = cells.clamp(1, most);
-        self.cells = cells as u64;
+        self.shift = (cells as u64).leading_zeros();
+        let upper = (cells as u64) << self.shift >> 32;
+        self.scale = ((self.slots.len() as u64) << 32).checked_div(upper).unwrap_or(0);
         self.clear();
         cells
     }
@@ -262,20 +265,12 @@ impl Batch<'_> {
         self.highest != Self::EMPTY || self.len > self.slots.len() / 8 * 7
     }
 
-    /// The slot for a cell of the window, or those behind it.
-    fn share(&self, first: u64) -> usize {
-        let slots = self.slots.len() as u64;
-        // Few enough bits to multiply.
-        let bits = self.cells.leading_zeros();
-        let (first, cells) = (first << bits >> 32, self.cells << bits >> 32);
-        usize::try_from((first * slots).checked_div(cells).unwrap_or(0)).unwrap_or(0)
-    }
-
+    #[allow(clippy::cast_possible_truncation)] // a slot
     fn insert(&mut self, first: usize, end: usize) {
         let mut held = (first as u64) << self.low_bits | (end - first) as u64;
-        let share = self.share(first as u64);
+        let share = (((first as u64) << self.shift >> 32) * self.scale) >> 32;
         self.len += 1;
-        for slot in self.slots.iter_mut().skip(share) {
+        for slot in self.slots.iter_mut().skip(share as usize) {
             if *slot > held {
                 core::mem::swap(slot, &mut held);
                 if held == Self::EMPTY {
@@ -286,6 +281,7 @@ impl Batch<'_> {
         self.highest = held;
     }
 
+    #[allow(clippy::cast_possible_truncation)] // cells of memory
     fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let all = self.slots.iter().chain(core::iter::once(&self.highest));
         all.filter(|slot| **slot != Self::EMPTY).map(|slot| {
