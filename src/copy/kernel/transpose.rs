@@ -25,7 +25,7 @@
 use super::combine::LINE;
 use super::generic;
 use super::pick::Register;
-use super::vector::{load_rows, transposed, Vector, LANE};
+use super::vector::{load_lanes, load_rows, transposed, Vector, LANE};
 use super::NonTemporal;
 use crate::math::{self, div_rem};
 use core::arch::asm;
@@ -527,6 +527,7 @@ pub(super) unsafe fn by_vectors<V: Register, const W: usize, const N: usize>(blo
     let (tile_rows, columns) = (V::LANES * N, targets.len());
     // Rows for one lane of two: the last ones are in the other, some of them for the second time.
     let is_short = rows < tile_rows;
+    let second = rows.saturating_sub(N).min(N);
     if rows < N || columns < N || (is_short && V::LANES != 2) {
         // SAFETY: the caller's promise.
         return unsafe { by_units::<W>(block) };
@@ -543,30 +544,19 @@ pub(super) unsafe fn by_vectors<V: Register, const W: usize, const N: usize>(blo
         // The last ones, each way, lie partly over those before.
         let column = column.min(columns - N);
         let Some(targets) = targets.get(column..).and_then(<[_]>::first_chunk::<N>) else { return };
-        if is_short {
-            let last = rows - N;
-            let mut row = source.wrapping_add(column * W);
-            // SAFETY: the caller's promise.
-            unsafe {
-                let mut lanes = [V::zero(); N];
-                for lanes in &mut lanes {
-                    *lanes = V::load_lanes(row, step.wrapping_mul(last));
-                    row = row.wrapping_add(step);
-                }
-                for (target, units) in targets.iter().zip(transposed(lanes)) {
-                    units.store_lanes(target.wrapping_add(at), last * W);
-                }
-            }
-            continue;
-        }
         for row in (0..rows).step_by(tile_rows) {
-            let row = row.min(rows - tile_rows);
+            let row = row.min(rows.saturating_sub(tile_rows));
             let tile = source.wrapping_add(column * W).wrapping_add(step.wrapping_mul(row));
             // SAFETY: the caller's promise.
             unsafe {
-                for (target, units) in targets.iter().zip(transposed(load_rows::<V, N>(tile, step)))
-                {
-                    units.store(target.wrapping_add(at + row * W));
+                let units = transposed(load_lanes::<V, N>(tile, step, step.wrapping_mul(second)));
+                for (target, units) in targets.iter().zip(units) {
+                    let target = target.wrapping_add(at + row * W);
+                    if is_short {
+                        units.store_lanes(target, second * W);
+                    } else {
+                        units.store(target);
+                    }
                 }
             }
         }

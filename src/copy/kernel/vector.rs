@@ -128,11 +128,25 @@ pub(super) unsafe fn load_rows<V: Vector, const N: usize>(
     step: usize,
 ) -> [V; N] {
     // SAFETY: 1, 2.
+    unsafe { load_lanes(source, step, step.wrapping_mul(N)) }
+}
+
+/// The same where the rows of a lane are so many bytes from those of the one before.
+///
+/// # Safety
+/// 1, 2.
+#[inline(always)]
+pub(super) unsafe fn load_lanes<V: Vector, const N: usize>(
+    source: *const u8,
+    step: usize,
+    apart: usize,
+) -> [V; N] {
+    // SAFETY: 1, 2.
     unsafe {
         let mut rows = [V::zero(); N];
         let mut source = source;
         for row in &mut rows {
-            *row = V::load_lanes(source, step.wrapping_mul(N));
+            *row = V::load_lanes(source, apart);
             source = source.wrapping_add(step);
         }
         rows
