@@ -37,8 +37,11 @@ const FEW: usize = 12;
 /// better by those of `piece_loops.rs`: 48 pieces of 1,000 bytes .58 for .70.
 const LONG: usize = 4 * LINE;
 const LONG_PASSES: usize = 2 * LINE;
-/// Shorter runs of so few pieces do better by them, too: two of 37 bytes .69 for .72.
-const LEAST_OF_FEW: (usize, usize) = (3, LINE / 4 * 3);
+/// Shorter runs of so few pieces do better by them, too: two of 37 bytes .69 for .72; and past the
+/// second-level cache all that are shorter than a line: 8 MiB, three of 57 bytes .73 for .91.
+const FEWEST: usize = 3;
+const LEAST_OF_FEW: usize = LINE / 4 * 3;
+const LARGE: usize = 2 << 20;
 
 /// Copies the runs of `count` rows, `step` bytes apart, if they lie side by side and are equal; whether they
 /// were.
@@ -51,7 +54,11 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     let is_next = |(at, run): (usize, &RowRun)| {
         run.bytes == bytes && run.source == source.wrapping_add(at * bytes)
     };
-    let least = if runs.len() <= LEAST_OF_FEW.0 { LEAST_OF_FEW.1 } else { LEAST };
+    let least = match runs.len() {
+        ..=FEWEST if count.saturating_mul(step) > LARGE => LINE,
+        ..=FEWEST => LEAST_OF_FEW,
+        _ => LEAST,
+    };
     let most = if bytes > LONG || !is_one_set(runs) { PIECES } else { FEW };
     let is_one_pass = runs.len() <= most;
     if bytes < least
