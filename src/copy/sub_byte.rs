@@ -166,20 +166,13 @@ impl Layout {
             let target = self.target.wrapping_add(at);
             // SAFETY: the caller's promise.
             at += unsafe {
-                match self.turned(at..part.end) {
-                    Some((turned, bytes)) if self.bits == 4 => {
-                        turned.copy::<2>(self.tuning);
-                        bytes
-                    }
-                    Some((turned, bytes)) => {
-                        turned.copy::<4>(self.tuning);
-                        bytes
-                    }
-                    None => {
-                        let bytes = self.up_to_turned(at..part.end);
-                        self.pack(at..at + bytes, target, &mut picks);
-                        bytes
-                    }
+                if let Some((turned, bytes)) = self.turned(at..part.end) {
+                    turned.copy(self.tuning);
+                    bytes
+                } else {
+                    let bytes = self.up_to_turned(at..part.end);
+                    self.pack(at..at + bytes, target, &mut picks);
+                    bytes
                 }
             };
         }
@@ -212,7 +205,8 @@ impl Layout {
             rows: usize_of(row.extent),
             bits: columns * usize_of(self.bits),
         };
-        let turned = Turned { rows, target: self.target.wrapping_add(part.start) };
+        let shared = if self.bits == 4 { 1 } else { 2 };
+        let turned = Turned { rows, shared, target: self.target.wrapping_add(part.start) };
         Some((turned, columns * bytes))
     }
 

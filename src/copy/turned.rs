@@ -12,6 +12,7 @@ use super::kernel::combine::LINE;
 use super::kernel::transpose::{scratch, Scratch, Transpose};
 use super::tuning::Tuning;
 use super::usize_of;
+use crate::math::{div_rem, parts};
 use core::iter::once;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
@@ -20,6 +21,8 @@ use core::ptr::null_mut;
 pub(super) struct Turned {
     /// Its rows, which share bytes evenly; the bits of each are all of its columns'.
     pub rows: SideBySide,
+    /// How many share one, as a power of two.
+    pub shared: u32,
     pub target: *mut u8,
 }
 
@@ -33,19 +36,19 @@ const BYTES: usize = LINES * LINE / ROWS;
 const SHORT: usize = 128;
 
 impl Turned {
-    /// Copies the matrix; `F` elements share a byte.
+    /// Copies the matrix.
     ///
     /// # Safety
     /// The bytes with elements of it must be readable, and its columns writable.
-    pub(super) unsafe fn copy<const F: usize>(&self, tuning: Tuning) {
+    pub(super) unsafe fn copy(&self, tuning: Tuning) {
         let SideBySide { step, rows, bits, .. } = self.rows;
-        let is_short = rows < LINE * F || bits < SHORT;
+        let is_short = rows >> self.shared < LINE || bits < SHORT;
         // SAFETY: the caller's promise.
         unsafe {
             if is_short && step % 8 == 0 {
-                self.by_bytes::<F>(tuning);
+                self.by_bytes(tuning);
             } else {
-                self.by_rows::<F>(tuning);
+                self.by_rows(tuning);
             }
         }
     }
@@ -55,34 +58,42 @@ impl Turned {
     /// # Safety
     /// As [`Turned::copy`].
     #[inline(never)] // which takes much of the stack
-    unsafe fn by_rows<const F: usize>(&self, tuning: Tuning) {
+    unsafe fn by_rows(&self, tuning: Tuning) {
         let mut lines = [const { MaybeUninit::<u8>::uninit() }; LINES * LINE];
         let mut scratch = Scratch::<{ scratch(1, false) }>::NEW;
         let lines = lines.as_mut_ptr().cast::<u8>();
+        let shared = self.shared;
         let [by_two, by_four] = tuning.kernels.join;
-        let join = if F == 2 { by_two } else { by_four };
-        let (columns, column) = (self.rows.bits * F / 8, self.rows.rows / F);
-        for first in (0..columns).step_by(LINE) {
-            let some = LINE.min(columns - first);
-            for row in (0..self.rows.rows).step_by(LINES * F) {
-                let rows = self.rows.some(row, LINES * F, first * 8 / F, some * 8 / F);
+        let join = if shared == 1 { by_two } else { by_four };
+        let (columns, column) = ((self.rows.bits << shared) / 8, self.rows.rows >> shared);
+        for some in parts(0..columns, LINE) {
+            let (first, some) = (some.start, some.len());
+            for rows in parts(0..self.rows.rows, LINES << shared) {
+                let row = rows.start;
+                let rows = self.rows.some(rows, (first * 8) >> shared, (some * 8) >> shared);
                 // SAFETY: the caller's promise; there is room for so many lines.
                 unsafe { join(&rows, lines) };
                 // Columns of one place in their bytes, but all at once where they make a line.
-                let places = if some == LINE { 1 } else { F };
+                let places = if some == LINE { 1 } else { 1 << shared };
+                let of_place = LINE >> shared;
                 for place in 0..places {
                     let mut targets = [null_mut(); LINE];
-                    for (at, target) in (place * LINE / F..).zip(&mut targets) {
-                        let column_of = first + at % (LINE / F) * F + at / (LINE / F);
-                        *target = self.target.wrapping_add(column_of * column + row / F);
+                    for (at, target) in (place * of_place..).zip(&mut targets) {
+                        let (place, byte) = div_rem(at, of_place);
+                        let column_of = first + (byte << shared) + place;
+                        *target = self.target.wrapping_add(column_of * column + (row >> shared));
                     }
-                    let count = if places == 1 { LINE } else { (some + F - 1 - place) / F };
+                    let count = if places == 1 {
+                        LINE
+                    } else {
+                        (some + (1 << shared) - 1 - place) >> shared
+                    };
                     // SAFETY: as above.
                     unsafe {
                         tuning.kernels.transpose(&Transpose {
-                            source: lines.wrapping_add(place * LINE / F),
+                            source: lines.wrapping_add(place * of_place),
                             step: LINE,
-                            rows: rows.rows / F,
+                            rows: rows.rows >> shared,
                             width: 1,
                             targets: targets.get(..count).unwrap_or_default(),
                             non_temporal: None,
@@ -100,24 +111,26 @@ impl Turned {
     /// # Safety
     /// As [`Turned::copy`]; rows must begin as far within a byte.
     #[inline(never)] // which takes much of the stack
-    unsafe fn by_bytes<const F: usize>(&self, tuning: Tuning) {
+    unsafe fn by_bytes(&self, tuning: Tuning) {
         let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
         let bytes = bytes.as_mut_ptr().cast::<u8>();
+        let shared = self.shared;
         let [nibbles, crumbs] = tuning.kernels.take;
-        let take = if F == 2 { nibbles } else { crumbs };
+        let take = if shared == 1 { nibbles } else { crumbs };
         let SideBySide { source, begin, step, rows: all, bits } = self.rows;
-        let first = usize_of(begin & 7) * F / 8;
-        let end = first + bits * F / 8;
-        for at in (0..end).step_by(BYTES * F) {
-            let columns = at.max(first)..end.min(at + BYTES * F);
-            let count = (columns.end - at).div_ceil(F);
-            for row in (0..all).step_by(ROWS) {
-                let rows = ROWS.min(all - row);
+        let first = (usize_of(begin & 7) << shared) / 8;
+        let end = first + (bits << shared) / 8;
+        for columns in parts(0..end, BYTES << shared) {
+            let at = columns.start;
+            let columns = at.max(first)..columns.end;
+            let count = (columns.end - at + (1 << shared) - 1) >> shared;
+            for rows in parts(0..all, ROWS) {
+                let (row, rows) = (rows.start, rows.len());
                 let below = (begin >> 3).wrapping_add((step / 8).wrapping_mul(row as i64));
                 // SAFETY: the caller's promise; there is room for so many rows of so many bytes.
                 unsafe {
                     Columns {
-                        source: source.wrapping_offset(below as isize).wrapping_add(at / F),
+                        source: source.wrapping_offset(below as isize).wrapping_add(at >> shared),
                         step: (step / 8) as usize,
                         rows,
                         unit: 1,
@@ -126,9 +139,14 @@ impl Turned {
                     }
                     .copy(tuning.through_caches());
                     for column in columns.clone() {
-                        let own = bytes.add((column - at) / F * ROWS);
-                        let ahead = ((column - first) * all + row) / F;
-                        take(own, column % F, self.target.wrapping_add(ahead), rows / F);
+                        let own = bytes.add(((column - at) >> shared) * ROWS);
+                        let ahead = ((column - first) * all + row) >> shared;
+                        take(
+                            own,
+                            column & ((1 << shared) - 1),
+                            self.target.wrapping_add(ahead),
+                            rows >> shared,
+                        );
                     }
                 }
             }
@@ -167,16 +185,12 @@ mod tests {
         let begin = in_bits(row_of(0) * row + first);
         let step = in_bits(row) * if backwards { -1 } else { 1 };
         let side_by_side = SideBySide { source, begin, step, rows, bits: columns * bits };
-        let turned = Turned { rows: side_by_side, target };
+        let turned = Turned { rows: side_by_side, shared: if bits == 4 { 1 } else { 2 }, target };
         for tuning in Tuning::all() {
             // SAFETY: source and target are as large as they need be.
             unsafe {
                 target.write_bytes(0xEE, columns * rows * bits / 8);
-                if bits == 4 {
-                    turned.copy::<2>(tuning);
-                } else {
-                    turned.copy::<4>(tuning);
-                }
+                turned.copy(tuning);
             }
             for column in 0..columns {
                 for at in 0..rows {
