@@ -61,8 +61,8 @@ impl Turned {
         let mut lines = [const { MaybeUninit::<u8>::uninit() }; LINES * LINE];
         let mut scratch = Scratch::<{ scratch(1, false) }>::NEW;
         let lines = lines.as_mut_ptr().cast::<u8>();
-        let [by_two, by_four] = tuning.kernels.join;
         let shared = self.shared;
+        let [by_two, by_four] = tuning.kernels.join;
         let join = if shared == 1 { by_two } else { by_four };
         // Columns of a line that have one place in their bytes.
         let of_place = LINE >> shared;
@@ -72,7 +72,7 @@ impl Turned {
             let some = LINE.min(columns - first);
             for rows in math::parts(0..self.rows.rows, LINES << shared) {
                 let row = rows.start;
-                let rows = self.rows.some(row, rows.len(), in_bits(first), in_bits(some));
+                let rows = self.rows.some(rows, in_bits(first), in_bits(some));
                 // SAFETY: the caller's promise; there is room for so many lines.
                 unsafe { join(&rows, lines) };
                 // Columns of one place in their bytes, but all at once where they make a line.
@@ -113,8 +113,8 @@ impl Turned {
     unsafe fn by_bytes(&self, tuning: Tuning) {
         let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
         let bytes = bytes.as_mut_ptr().cast::<u8>();
-        let [nibbles, crumbs] = tuning.kernels.take;
         let shared = self.shared;
+        let [nibbles, crumbs] = tuning.kernels.take;
         let take = if shared == 1 { nibbles } else { crumbs };
         let SideBySide { source, begin, step, rows: all, bits } = self.rows;
         let in_elements = |bits: usize| (bits << shared) / 8;

@@ -9,6 +9,7 @@ use super::combine::LINE;
 use super::pick::Elements;
 use super::{generic, CopyBytes, NonTemporal};
 use crate::math::div_rem;
+use core::ops::Range;
 
 /// `count` runs of `len` bits, each `step` bits from the one before.
 #[derive(Clone, Copy)]
@@ -460,10 +461,11 @@ pub(crate) struct SideBySide {
 }
 
 impl SideBySide {
-    /// Up to `rows` rows from one on, and `bits` of each.
-    pub(crate) fn some(&self, row: usize, rows: usize, bit: usize, bits: usize) -> Self {
-        let begin = self.begin.wrapping_add(self.step.wrapping_mul(row as i64) + bit as i64);
-        Self { begin, rows: rows.min(self.rows - row), bits, ..*self }
+    /// Some of the rows, and of each `bits` from one on.
+    pub(crate) fn some(&self, rows: Range<usize>, bit: usize, bits: usize) -> Self {
+        let below = self.step.wrapping_mul(rows.start as i64);
+        let begin = self.begin.wrapping_add(below).wrapping_add(bit as i64);
+        Self { begin, rows: rows.len(), bits, ..*self }
     }
 }
 
