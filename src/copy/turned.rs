@@ -39,8 +39,9 @@ impl Turned {
         let take = if self.shared == 1 { nibbles } else { crumbs };
         let shared = 1 << self.shared;
         let end = self.first + self.columns;
-        for at in (0..end).step_by(BYTES * shared) {
-            let columns = at.max(self.first)..end.min(at + BYTES * shared);
+        let width = (BYTES * shared).max(1);
+        for at in (0..end).step_by(width) {
+            let columns = at.max(self.first)..end.min(at + width);
             for row in (0..self.rows).step_by(ROWS) {
                 let rows = ROWS.min(self.rows - row);
                 let source = self.source.wrapping_add(at >> self.shared);
