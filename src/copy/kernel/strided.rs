@@ -224,6 +224,7 @@ impl Block {
                 5..=7 => self.ends::<4>(),
                 9..=15 => self.ends::<8>(),
                 17..=32 => self.ends::<16>(),
+                33..=64 => self.ends::<32>(),
                 _ => self.each(|source, target| (kernels.copy)(source, target, self.unit)),
             }
         }
