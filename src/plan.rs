@@ -59,7 +59,7 @@ impl<'a> Plan<'a> {
         let geometry =
             Geometry::new(operator, axis, keeps_axis, dtype, shape, may_be_unknown, report)?;
         let mut pieces = Pieces::NONE;
-        rules::find_pieces(request, &geometry, &mut pieces, report)?;
+        rules::find_pieces(request, dtype, geometry.extent, &mut pieces, report)?;
         Ok(Self { geometry, pieces })
     }
 

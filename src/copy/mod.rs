@@ -20,6 +20,7 @@
 //! | `guarded.rs`, `testing.rs` | for tests: memory that ends where nothing may be touched, and transfers |
 
 mod columns;
+mod few_rows;
 #[cfg(all(test, unix))]
 mod guarded;
 #[cfg(all(test, unix))]
@@ -41,9 +42,9 @@ mod testing;
 mod tuning;
 mod turned;
 
+pub(crate) use few_rows::{is_small, FewRows};
 use kernel::combine::LINE;
 use kernel::rules::LOW_THRESHOLDS;
-use kernel::{CopyBytes, Gather};
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, WALK};
 
@@ -64,112 +65,6 @@ use tuning::Tuning;
 const SMALL: usize = 128 << 10;
 /// From this many rows on, blocks of them are deinterleaved to all pieces.
 const MANY_ROWS: usize = 64;
-
-/// Whether a copy of packed tensors is so small that runs one after another are the quickest.
-#[inline(always)]
-#[allow(clippy::inline_always)] // on the way of every call
-pub(crate) fn is_small(geometry: &Geometry<'_>, bytes: usize) -> bool {
-    bytes <= SMALL && usize_of(geometry.outer) < MANY_ROWS && !geometry.dtype.is_sub_byte()
-}
-
-/// Few rows of a packed input, which are copied into packed outputs run by run.
-pub(crate) struct Rows {
-    copy: CopyBytes,
-    /// Bytes of one step on the split axis, and of a row.
-    step: usize,
-    row: usize,
-    count: i64,
-}
-
-impl Rows {
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // on the way of every call
-    pub(crate) fn new(geometry: &Geometry<'_>, bytes: usize) -> Self {
-        let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
-        let row = usize_of(geometry.extent) * step;
-        Self { copy: tuning::contiguous(bytes), step, row, count: geometry.outer }
-    }
-
-    /// Bytes that a piece has of a row.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // on the way of every call
-    pub(crate) fn run(&self, len: i64) -> usize {
-        usize_of(len) * self.step
-    }
-
-    /// Copies a run of each row.
-    ///
-    /// # Safety
-    /// As [`run`]; there must be a row.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // on the way of every call
-    pub(crate) unsafe fn copy(&self, source: *const u8, target: *mut u8, run: usize) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if self.count >= SEVERAL_ROWS {
-                self.copy_several(source, target, run);
-            } else {
-                self.copy_each(source, target, run);
-            }
-        }
-    }
-
-    /// # Safety
-    /// As [`Rows::copy`].
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
-    unsafe fn copy_each(&self, mut source: *const u8, mut target: *mut u8, run: usize) {
-        let mut left = self.count;
-        loop {
-            // SAFETY: the caller's promise.
-            unsafe { (self.copy)(source, target, run) };
-            left -= 1;
-            if left <= 0 {
-                return;
-            }
-            source = source.wrapping_add(self.row);
-            target = target.wrapping_add(run);
-        }
-    }
-
-    /// # Safety
-    /// As [`Rows::copy`].
-    #[inline(never)]
-    unsafe fn copy_several(&self, source: *const u8, target: *mut u8, run: usize) {
-        let &Self { row, count, .. } = self;
-        // SAFETY: the caller's promise.
-        unsafe {
-            if run == row {
-                // The only piece: its runs continue each other.
-                (self.copy)(source, target, run * usize_of(count));
-            } else if (1..=SHORT).contains(&run) {
-                let gather = tuning::kernels(row * usize_of(count)).gather(run);
-                gather(Gather { source, step: row, target, count: usize_of(count), unit: run });
-            } else {
-                self.copy_each(source, target, run);
-            }
-        }
-    }
-}
-
-/// As many runs of so few bytes are worth the way to a loop for them. Zen 5, ns before and after: 63 rows of 4
-/// and 4 bytes 279, 62; 16 of 64 and 64 100, 52; 8 of 40 and 100 57, 56; 3 of 16, 20 and 9 50, 56.
-const SEVERAL_ROWS: i64 = 4;
-const SHORT: usize = 128;
-
-/// Copies each part by itself, run by run.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // off the way of other copies
-unsafe fn run_short_runs(transfer: &Transfer<'_>) {
-    let rows = Rows::new(&transfer.geometry, transfer.bytes);
-    for Part { offset, len, target, .. } in transfer.parts.iter() {
-        let source = transfer.source.wrapping_add(rows.run(offset));
-        // SAFETY: the caller's promise; there are elements, and so rows.
-        unsafe { rows.copy(source, target, rows.run(len)) };
-    }
-}
 
 /// Copies every part of a checked transfer, of which there are `count`, to its target.
 ///
@@ -382,9 +277,9 @@ unsafe fn run_rows(
     }
     let has_threads = parallel::is_of_use(executor, bytes);
     let is_cached = tuning.non_temporal.is_none() && !has_threads;
-    if is_packed && !sub_byte && is_cached && has_few_short_runs(transfer) {
+    if is_packed && !sub_byte && is_cached && few_rows::has_short_runs(transfer) {
         // SAFETY: the caller's promise.
-        unsafe { run_short_runs(transfer) };
+        unsafe { few_rows::copy_each_part(transfer) };
         return Some(Ok(()));
     }
     let nest = Nest::new(transfer, tuning);
@@ -464,15 +359,6 @@ unsafe fn run_pieces(
     let least = transfer.parts.count().saturating_mul(WALK);
     let work_size = Work { bytes, units, granule: sub_byte::GRANULE, least };
     parallel::run(executor, &work_size, &work, report)
-}
-
-/// Whether pieces have few runs each, and short ones: then they are the quickest one after another, as those
-/// of small copies. Zen 5, µs before and after: 10,000 pieces of 4 rows of 16 bytes 312, 117, of 16 rows 577,
-/// 150; 2,000 of 8 rows of 64 bytes 57, 36; 63 rows of 20 bytes 145, 71, of 4 bytes 43, 44.
-fn has_few_short_runs(transfer: &Transfer<'_>) -> bool {
-    let rows = usize_of(transfer.geometry.outer);
-    let runs = transfer.parts.count().saturating_mul(rows);
-    rows < MANY_ROWS && transfer.bytes <= runs.saturating_mul(SHORT)
 }
 
 /// Bytes of input: those that are repeated count once, and of elements that are apart lines are read.

@@ -7,7 +7,7 @@ use super::parse::{self, is_unwanted, Call, Look};
 use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::blocks::{self, Blocks};
-use crate::copy::{self, Executor, Rows};
+use crate::copy::{self, Executor, FewRows};
 use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Plan};
@@ -359,7 +359,7 @@ impl<'a> Job<'a> {
     #[inline(always)]
     unsafe fn run_small(&self, lengths: Option<&[i64]>) {
         let Plan { geometry, pieces } = &self.call.plan;
-        let rows = Rows::new(geometry, self.seen.outputs.bytes);
+        let rows = FewRows::new(geometry, self.seen.outputs.bytes);
         let (source, outputs) = (self.call.input.data, self.outputs.as_ptr());
         // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
         unsafe {
@@ -424,7 +424,7 @@ impl<'a> Job<'a> {
 /// As [`run_rows`].
 #[inline(never)]
 unsafe fn run_rows_in_blocks(
-    rows: &Rows,
+    rows: &FewRows,
     mut source: *const u8,
     pieces: &Pieces<'_>,
     mut outputs: *const libsplit_tensor,
@@ -447,7 +447,7 @@ unsafe fn run_rows_in_blocks(
 /// There must be as many outputs as lengths, of a checked copy.
 #[inline(never)] // with all registers to itself
 unsafe fn run_rows(
-    rows: &Rows,
+    rows: &FewRows,
     mut source: *const u8,
     lengths: &[i64],
     mut output: *const libsplit_tensor,

@@ -155,7 +155,7 @@ impl<'a> Call<'a> {
                 outputs,
             };
             let Plan { geometry, pieces } = &mut (*call).plan;
-            rules::find_pieces(&request, geometry, pieces, report)
+            rules::find_pieces(&request, geometry.dtype, geometry.extent, pieces, report)
         }
     }
 }

@@ -22,7 +22,7 @@ use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
-use crate::copy::{self, Executor, Rows};
+use crate::copy::{self, Executor, FewRows};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer};
@@ -524,7 +524,7 @@ pub(crate) unsafe fn copy_on(
             }
         }
         if head.is_small {
-            let rows = Rows::new(&geometry, head.bytes);
+            let rows = FewRows::new(&geometry, head.bytes);
             for part in parts() {
                 let source = input.wrapping_add(rows.run(part.offset));
                 rows.copy(source, part.target, rows.run(part.len));

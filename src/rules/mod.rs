@@ -11,10 +11,10 @@ mod openvino;
 mod opset;
 pub(crate) mod split_to_sequence;
 
+use crate::dtype::DType;
 use crate::error::{Error, Fault, Report};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::plan::Geometry;
 use crate::shape::{usize_of, DIM_UNKNOWN};
 use lengths_list::MinusOne;
 
@@ -103,11 +103,11 @@ fn index_of(index: usize) -> i64 {
 #[inline(always)]
 pub(crate) fn find_pieces<'a>(
     request: &Request<'a>,
-    geometry: &Geometry<'_>,
+    dtype: DType,
+    extent: i64,
     pieces: &mut Pieces<'a>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let (dtype, extent) = (geometry.dtype, geometry.extent);
     let Some(lengths) = request.lengths else {
         *pieces = match request.operator {
             // The versions of ONNX Split come first.

@@ -3,7 +3,7 @@
 
 use super::super::kernel::combine::Scratch;
 use super::super::kernel::NonTemporal;
-use super::group::Run;
+use super::run::Run;
 use super::{Rows, BLOCK_PAST};
 use crate::math::{div_ceil, div_rem, parts};
 use core::ops::Range;

@@ -2,7 +2,7 @@
 
 use super::super::kernel::combine::LINE;
 use super::super::kernel::{pairs, Deinterleave, Gather, MAX_DEINTERLEAVED};
-use super::group::Run;
+use super::run::Run;
 use super::{NextRows, Rows, Tuning};
 use crate::math::{div_rem, parts};
 use core::ops::Range;

@@ -3,7 +3,8 @@
 use super::super::kernel::combine::LINE;
 use super::super::kernel::{Gather, Kernels, NonTemporal, Stream};
 use super::super::signed;
-use super::group::{Run, MAX_GROUP};
+use super::group::MAX_GROUP;
+use super::run::Run;
 use super::{Rows, Tuning};
 use crate::math::{div_ceil, div_rem, parts};
 use core::ops::Range;

@@ -7,9 +7,10 @@ mod group;
 mod merge;
 mod nest;
 mod repeat;
+mod run;
 mod stepped;
+mod transpose;
 
-use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::row_major::RowRun;
 use super::kernel::strided::{self, Row};
@@ -22,9 +23,10 @@ use crate::parts::{self, Part, Parts, Transfer};
 use core::ops::Range;
 use core::ptr::null_mut;
 use core::slice::from_mut;
-use group::{Group, Run, MAX_GROUP};
+use group::{Group, MAX_GROUP};
 pub(super) use merge::LongColumns;
 pub(super) use nest::Nest;
+use run::Run;
 
 /// Rows, one as far from the next as the other.
 #[derive(Clone, Copy)]
@@ -219,45 +221,6 @@ impl Nest<'_> {
             }
             blocks.skip((more, source_step));
         }
-    }
-
-    /// Copies what all pieces have in a range of rows, if they are many of one width.
-    ///
-    /// # Safety
-    /// As [`Nest::copy_all`].
-    #[inline(never)] // as above
-    unsafe fn transpose(&self, parts: &Parts<'_>, rows: &Range<usize>) -> bool {
-        let Some(first) = parts.iter().next() else { return false };
-        let (len, unit) = (first.len, self.block.bytes(first.len));
-        let is_column = |part: Part| part.len == len && part.offset.checked_rem(len) == Some(0);
-        let count = self.block.width.checked_div(unit).unwrap_or(0);
-        if !Columns::turns(unit) || count <= MAX_DEINTERLEAVED || !parts.iter().all(is_column) {
-            return false;
-        }
-        let mut blocks = self.blocks(rows.clone());
-        let mut block = self.block;
-        while let Some(rows) = blocks.next(&mut block) {
-            let targets = Targets::of(
-                parts,
-                |part| Targets {
-                    first: Some(blocks.target(&block.run(&part)).wrapping_add(rows.start * unit)),
-                    apart: 0,
-                    count: 1,
-                },
-                len,
-            );
-            let columns = Columns {
-                source: block.source.wrapping_add(rows.start * block.row),
-                step: block.row,
-                rows: rows.len(),
-                unit,
-                count,
-                targets: &targets,
-            };
-            // SAFETY: the caller's promise.
-            unsafe { columns.copy(block.tuning) };
-        }
-        true
     }
 
     /// Whether there are loops that take row after row, through the caches.

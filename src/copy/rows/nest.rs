@@ -1,7 +1,7 @@
 //! Rows that do not all lie as far from one another: blocks, of which each is what the loops take, and
 //! axes outward of them, over which an odometer goes. Packed tensors are one block.
 
-use super::group::Run;
+use super::run::Run;
 use super::{Rows, Tuning};
 use crate::copy::strided::stride;
 use crate::copy::{signed, usize_of, wrapped};

@@ -22,7 +22,7 @@ use super::super::combine::LINE;
 use super::super::row_major::RowRun;
 use super::super::vector::Vector;
 use super::super::{Gather, Kernels};
-use super::equal_runs;
+use super::equal_runs::{self, AHEAD, BLOCK, LEAST};
 use crate::math::{div_ceil, div_rem, parts};
 use core::arch::x86_64::{__m512i, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_epi8};
 
@@ -31,20 +31,8 @@ use core::arch::x86_64::{__m512i, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_ep
 /// bytes .89 for .82.
 pub(super) const PIECES: usize = 4;
 
-/// Pieces that take several passes take turns of so many bytes of rows, which stay in the first-level
-/// cache.
-pub(super) const BLOCK: usize = 24 << 10;
 /// Blocks are of so many rows at least.
 const BLOCK_ROWS: usize = 16;
-
-/// Of shorter runs, a line would reach into the run after the next. They have their loop if the average
-/// is as long. Zen 5, share of the flat copy for piece by piece: 16, 4 and 320 bytes in 8 MiB .94 for .78,
-/// read just before but not held by the second cache .89 for .60; 8 and 56 .90 for .74, but 4, 8 and 52
-/// .63 for .68.
-pub(super) const LEAST: usize = LINE / 2;
-
-/// Rows that lie apart are prefetched so many ahead.
-pub(super) const AHEAD: usize = 4;
 
 /// Loops of a level: by pieces.
 pub(super) type Loops = [Loop; PIECES];
