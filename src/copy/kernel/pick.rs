@@ -753,7 +753,7 @@ impl<'a> Elements<'a> {
         first: usize,
         count: usize,
     ) -> Option<Self> {
-        let picks = kernels.picks.as_ref()?;
+        let picks = kernels.picks?;
         // SAFETY: either is room for anything.
         unsafe {
             match bits {
