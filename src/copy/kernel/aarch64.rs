@@ -17,7 +17,7 @@ use core::arch::aarch64::{
 use core::arch::asm;
 
 /// For every AArch64 CPU.
-pub(super) static NEON: Kernels = Kernels { picks: Some(PICKS), ..LOOPS };
+pub(super) static NEON: Kernels = Kernels { picks: Some(&PICKS), ..LOOPS };
 
 const LOOPS: Kernels = level!(
     #[target_feature(enable = "neon")]
@@ -26,7 +26,7 @@ const LOOPS: Kernels = level!(
     interleave: interleave::interleave
 );
 
-const PICKS: Picks = picks!(
+static PICKS: Picks = picks!(
     #[target_feature(enable = "neon")]
     register: uint8x16_t,
     few: buffered::<uint8x16_t, F>

@@ -216,7 +216,7 @@ macro_rules! table {
             pack,
             join: [join::<2, 4>, join::<4, 2>],
             take: [take::<2>, take::<4>],
-            gather: [
+            gather: &[
                 gather_over::<1>,
                 gather_over::<2>,
                 gather_over::<4>,
@@ -291,7 +291,7 @@ pub(in super::super) unsafe fn pairs(
 /// For every CPU: no feature beyond the target's own, no stores past the caches.
 pub(super) static KERNELS: Kernels = table!(
     copy: copy_rare,
-    transpose: [by_unit::<1>(), by_unit::<2>(), by_unit::<4>(), by_unit::<8>(), by_unit::<16>()],
+    transpose: &[by_unit::<1>(), by_unit::<2>(), by_unit::<4>(), by_unit::<8>(), by_unit::<16>()],
     folds: true,
     deinterleave_lines: None,
     interleave: |_, _| None,

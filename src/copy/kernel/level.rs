@@ -72,7 +72,7 @@ macro_rules! level {
         generic::table!(
             #[$feature]
             copy: copy,
-            transpose: [
+            transpose: &[
                 turns::<1, 16>(),
                 turns::<2, 8>(),
                 turns::<4, 4>(),

@@ -90,7 +90,7 @@ pub(super) struct Kernels {
     /// Puts each 2, or 4, rows of such elements together in a line.
     pub join: [unsafe fn(&SideBySide, *mut u8); 2],
     /// By [`GATHERS`].
-    gather: [unsafe fn(Gather); GATHERS.len()],
+    gather: &'static [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),
     pub deinterleave_lines: Option<DeinterleaveLines>,
     /// Elements of so many bytes and fewer are deinterleaved, whatever their width.
@@ -105,9 +105,9 @@ pub(super) struct Kernels {
     /// The same of short runs past the caches.
     pub combine: Option<Combine>,
     /// Picks units a step apart, where there are registers for it.
-    picks: Option<Picks>,
+    picks: Option<&'static Picks>,
     /// By width.
-    transpose: [Turns; WIDTHS.len()],
+    transpose: &'static [Turns; WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.
     pub non_temporal: Option<NonTemporal>,
 }

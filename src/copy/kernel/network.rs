@@ -252,8 +252,8 @@ pub(super) unsafe fn strip<V: Vector, const P: usize, const E: usize, const N: u
     size: &Size,
 ) {
     let step = rows_of.step * tile.rows;
-    // Rows of nothing else.
-    let is_packed = 2 * N > E && N <= E && E < 16 && step == LANE / E * N;
+    // Rows of nothing else, which are of two units and more.
+    let is_packed = N > 1 && 2 * N > E && N <= E && E < 16 && step == LANE / E * N;
     // SAFETY: the caller's promise.
     unsafe {
         if is_packed {

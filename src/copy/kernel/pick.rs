@@ -606,6 +606,7 @@ impl<const F: usize> Pick<F> {
     ///
     /// # Safety
     /// 1, 2; there must be room for them at the target, which need not be the row's.
+    #[inline(never)] // once a row
     pub(super) unsafe fn copy_few(&self, row: &mut Rows, target: *mut u8, most: usize) -> usize {
         let count = self.each * self.lanes;
         let count = count.min(row.units).min(most >> self.units.len().trailing_zeros());
@@ -753,7 +754,7 @@ impl<'a> Elements<'a> {
         first: usize,
         count: usize,
     ) -> Option<Self> {
-        let picks = kernels.picks.as_ref()?;
+        let picks = kernels.picks?;
         // SAFETY: either is room for anything.
         unsafe {
             match bits {

@@ -64,7 +64,7 @@ impl<'a> Rows<'a> {
         count: usize,
         ahead: isize,
     ) -> Self {
-        let picks = kernels.picks.as_ref().filter(|_| count * units.len() >= LEAST_PICKED);
+        let picks = kernels.picks.filter(|_| count * units.len() >= LEAST_PICKED);
         let pick = picks.and_then(|picks| Pick::new(slot, &picks.bytes, units, 0, count));
         Self { kernels, units, pick, past, ahead }
     }

@@ -22,7 +22,7 @@ use core::ptr::from_ref;
 /// For CPUs with AVX2 and BMI2 (which shifts by any number of bits in one step), and only for those.
 pub(in super::super) static AVX2: Kernels = TABLE;
 
-pub(super) const TABLE: Kernels = Kernels { picks: Some(PICKS), ..LOOPS };
+pub(super) const TABLE: Kernels = Kernels { picks: Some(&PICKS), ..LOOPS };
 
 const LOOPS: Kernels = level!(
     #[target_feature(enable = "avx2,bmi2")]
@@ -31,7 +31,7 @@ const LOOPS: Kernels = level!(
     interleave: interleave::interleave
 );
 
-const PICKS: Picks = picks!(
+static PICKS: Picks = picks!(
     #[target_feature(enable = "avx2")]
     register: __m256i,
     few: buffered::<__m256i, F>

@@ -26,9 +26,9 @@ pub(super) const TABLE: Kernels = Kernels {
     picks: NARROW.picks,
     gather: NARROW.gather,
     transpose: {
-        let [one, two, four, eight, sixteen] = WIDE.transpose;
-        let [one_few, two_few, four_few, eight_few, sixteen_few] = NARROW.transpose;
-        [
+        let [one, two, four, eight, sixteen] = *WIDE.transpose;
+        let [one_few, two_few, four_few, eight_few, sixteen_few] = *NARROW.transpose;
+        &[
             Turns { few: one_few.few, ..one },
             Turns { few: two_few.few, ..two },
             Turns { few: four_few.few, ..four },

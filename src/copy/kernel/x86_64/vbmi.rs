@@ -36,11 +36,11 @@ const TABLE: Kernels = Kernels {
     permutes: |len, width, _| permute::fits(len, width),
     interleave: weave::interleave,
     row_major: Some(row_major),
-    picks: Some(PICKS),
+    picks: Some(&PICKS),
     ..avx512::TABLE
 };
 
-const PICKS: Picks = picks!(
+static PICKS: Picks = picks!(
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     register: __m512i,
     few: masked
