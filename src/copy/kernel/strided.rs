@@ -8,7 +8,9 @@
 
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::pick::{self, Pick, Units};
+use super::transpose::opaque;
 use super::{generic, Kernels, NonTemporal};
+use crate::copy::wrapped;
 use crate::math::div_rem;
 use core::mem::MaybeUninit;
 
@@ -192,8 +194,9 @@ impl Axis {
     fn each(self, mut source: *const u8, mut target: *mut u8, step: impl Fn(*const u8, *mut u8)) {
         for _ in 0..self.extent {
             step(source, target);
-            source = source.wrapping_offset(self.from);
-            target = target.wrapping_offset(self.to);
+            // Or compilers write several steps out, with a pointer to each, most of them in memory.
+            source = source.wrapping_add(opaque(wrapped(self.from)));
+            target = target.wrapping_add(opaque(wrapped(self.to)));
         }
     }
 }
@@ -255,10 +258,13 @@ impl Block {
                 }
                 return;
             }
-            inner.each(source, target, |source, target| {
+            let (mut source, mut target) = (source, target);
+            for _ in 0..inner.extent {
                 let element = source.cast::<MaybeUninit<T>>().read_unaligned();
                 target.cast::<MaybeUninit<T>>().write_unaligned(element);
-            });
+                source = source.wrapping_offset(inner.from);
+                target = target.wrapping_offset(inner.to);
+            }
         };
         outer.each(self.source, self.target, |source, target| middle.each(source, target, row));
     }
@@ -268,7 +274,8 @@ impl Block {
     /// # Safety
     /// 1.
     unsafe fn ends<const N: usize>(&self) {
-        // SAFETY: the caller's promise.
-        self.each(|source, target| unsafe { generic::ends::<N>(source, target, self.unit) });
+        let unit = self.unit; // once, whatever is stored
+                              // SAFETY: the caller's promise.
+        self.each(|source, target| unsafe { generic::ends::<N>(source, target, unit) });
     }
 }
