@@ -36,6 +36,7 @@
 //! | `plan.rs` | axis and pieces to extents and offsets of every output |
 //! | `place.rs` | where pieces lie in the input: what makes views |
 //! | `targets.rs`, `parts.rs` | outputs checked, and what the engine is given to copy |
+//! | `lengths.rs`, `blocks.rs` | lengths as they are given, and as slices |
 //! | `tensor.rs`, `shape.rs`, `span.rs` | tensors in memory, and checked arithmetic on them |
 //! | `overlap.rs`, `spans.rs`, `windows.rs`, `order.rs` | what lies over what |
 //! | `copy/` | bytes moved |

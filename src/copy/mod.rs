@@ -3,6 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
+//! | `few_rows.rs` | few rows of packed tensors, run by run: small copies |
 //! | `rows/` | the canonical form of what is packed from the split axis inward: blocks of rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |

@@ -11,7 +11,7 @@ macro_rules! level {
     ) => {{
         use $crate::copy::kernel::{
             combine::LINE,
-            generic, merge, stream,
+            generic, merge, stream, table,
             transpose::{self, Band, Bands, Block, Turns},
             vector::Vector,
             NonTemporal, Stream,
@@ -69,7 +69,7 @@ macro_rules! level {
             // SAFETY: that of the loop.
             unsafe { generic::copy(source, target, bytes) };
         }
-        generic::table!(
+        table::table!(
             #[$feature]
             copy: copy,
             transpose: &[

@@ -13,7 +13,7 @@
 //! | `stream.rs`, `merge.rs` | whole lines past the caches: of one run, of many |
 //! | `combine.rs` | a write-combining buffer, for what makes no lines by itself |
 //! | `transpose.rs` | contiguous units of many rows become rows of their own |
-//! | `level.rs` | makes the table of a level out of its vectors |
+//! | `level.rs`, `table.rs` | make the table of a level out of its vectors, and of loops written once |
 //! | `x86_64/`, `aarch64.rs` | the levels: their vectors, and their own tricks |
 //!
 //! `../tuning.rs` goes by the rules.
@@ -40,6 +40,7 @@ pub(super) mod row_major;
 pub(super) mod rules;
 mod stream;
 pub(super) mod strided;
+mod table;
 mod three;
 pub(super) mod transpose;
 mod vector;
@@ -250,7 +251,7 @@ pub(super) fn of_level(level: Level) -> &'static Kernels {
         Level::Avx2 => &x86_64::avx2::AVX2,
         #[cfg(target_arch = "aarch64")]
         Level::Neon => &aarch64::NEON,
-        _ => &generic::KERNELS,
+        _ => &table::KERNELS,
     }
 }
 

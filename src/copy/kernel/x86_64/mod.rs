@@ -5,6 +5,10 @@ pub(super) mod avx2;
 #[cfg(feature = "avx512")]
 pub(super) mod avx512;
 #[cfg(feature = "avx512")]
+mod buffer;
+#[cfg(feature = "avx512")]
+mod equal_pieces;
+#[cfg(feature = "avx512")]
 mod equal_runs;
 #[cfg(feature = "avx512")]
 mod permute;

@@ -10,9 +10,10 @@
 
 use super::super::combine::LINE;
 use super::super::row_major::RowRun;
+use super::buffer::{Buffer, Lines, BUFFERS};
+use super::equal_pieces::TURN;
 use super::permute::{
-    most_registers, Buffer, How, Indices, Layout, Lines, Permute, Reach, Streams, BUFFERS, LONGEST,
-    MOST_PIECES, TURN,
+    most_registers, How, Indices, Layout, Permute, Reach, Streams, LONGEST, MOST_PIECES,
 };
 use crate::math::{div_rem, next_multiple, parts};
 

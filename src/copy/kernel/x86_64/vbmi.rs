@@ -10,7 +10,7 @@ use super::super::row_major::{self, Loops, RowRun};
 use super::super::vector::Vector;
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::piece_loops::{self, Ways};
-use super::{avx2, avx512, permute, unequal, weave};
+use super::{avx2, avx512, equal_pieces, permute, unequal, weave};
 use core::arch::asm;
 use core::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_mask_permutexvar_epi8, _mm512_mask_storeu_epi8,
@@ -33,7 +33,7 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 const TABLE: Kernels = Kernels {
     deinterleave_lines: Some(deinterleave),
     longest: permute::LONGEST,
-    permutes: |len, width, _| permute::fits(len, width),
+    permutes: |len, width, _| equal_pieces::fits(len, width),
     interleave: weave::interleave,
     row_major: Some(row_major),
     picks: Some(&PICKS),
@@ -142,7 +142,7 @@ unsafe fn deinterleave(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        if !permute::deinterleave(block, len, width, past, next) {
+        if !equal_pieces::deinterleave(block, len, width, past, next) {
             avx2::network::deinterleave(block, len, width, past, next);
         }
     }

@@ -1,0 +1,101 @@
+//! The table of a level's loops: those written once (`generic.rs`, `bits.rs`) under its features, and its
+//! own. Here is also the one for every CPU.
+
+use super::generic::copy_rare;
+use super::transpose::{by_units, Turns};
+use super::Kernels;
+
+/// Makes a table of the loops written once for a level of CPU features.
+macro_rules! table {
+    ($(#[$feature:meta])? copy: $copy:expr, transpose: $transpose:expr, folds: $folds:expr,
+     deinterleave_lines: $lines:expr, interleave: $interleave:expr,
+     non_temporal: $non_temporal:expr) => {{
+        use $crate::copy::kernel::{
+            bits::{self, Packed, Runs, SideBySide}, generic as loops, Gather, Kernels,
+        };
+        unsafe fn gather_any(gather: Gather) {
+            // SAFETY: that of the loop, and 1.
+            unsafe { loops::gather_by($copy, gather) };
+        }
+        $(#[$feature])?
+        unsafe fn gather_over<const N: usize>(gather: Gather) {
+            // SAFETY: that of the loop, and 1.
+            unsafe { gather_any(loops::gather_over::<N>(gather)) };
+        }
+        $(#[$feature])?
+        unsafe fn gather_halves<const HALVES: usize>(gather: Gather) {
+            // SAFETY: that of the loop, and 1.
+            unsafe { loops::gather_halves::<HALVES>(gather) };
+        }
+        $(#[$feature])?
+        unsafe fn gather_parts(gather: Gather) {
+            // SAFETY: that of the loop, and 1.
+            unsafe { loops::gather_parts(gather) };
+        }
+        $(#[$feature])?
+        unsafe fn pack(packed: &mut Packed, runs: Runs) {
+            // SAFETY: that of the loop, and 1.
+            unsafe { bits::pack::<$folds>($copy, packed, runs) };
+        }
+        $(#[$feature])?
+        unsafe fn take<const F: usize>(
+            source: *const u8,
+            place: usize,
+            target: *mut u8,
+            bytes: usize,
+        ) {
+            // SAFETY: that of the loop, and 1.
+            unsafe { bits::take::<F>(source, place, target, bytes) };
+        }
+        $(#[$feature])?
+        unsafe fn join<const F: usize, const W: usize>(rows: &SideBySide, target: *mut u8) {
+            // SAFETY: that of the loop, and 1.
+            unsafe { bits::join::<F, W>(rows, target) };
+        }
+        Kernels {
+            copy: $copy,
+            pack,
+            join: [join::<2, 4>, join::<4, 2>],
+            take: [take::<2>, take::<4>],
+            gather: &[
+                gather_over::<1>,
+                gather_over::<2>,
+                gather_over::<4>,
+                gather_over::<8>,
+                gather_over::<16>,
+                gather_over::<32>,
+                gather_over::<40>,
+                gather_over::<48>,
+                gather_halves::<1>,
+                gather_halves::<2>,
+                gather_halves::<3>,
+                gather_parts,
+            ],
+            gather_any,
+            picks: None,
+            transpose: $transpose,
+            longest: 0,
+            permutes: |_, _, _| false,
+            row_major: None,
+            combine: None,
+            deinterleave_lines: $lines,
+            interleave: $interleave,
+            non_temporal: $non_temporal,
+        }
+    }};
+}
+pub(super) use table;
+
+const fn by_unit<const W: usize>() -> Turns {
+    Turns { bands: None, few: by_units::<W> }
+}
+
+/// For every CPU: no feature beyond the target's own, no stores past the caches.
+pub(super) static KERNELS: Kernels = table!(
+    copy: copy_rare,
+    transpose: &[by_unit::<1>(), by_unit::<2>(), by_unit::<4>(), by_unit::<8>(), by_unit::<16>()],
+    folds: true,
+    deinterleave_lines: None,
+    interleave: |_, _| None,
+    non_temporal: None
+);

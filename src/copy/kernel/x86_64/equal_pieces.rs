@@ -1,0 +1,311 @@
+//! Equal pieces of less than half a line, deinterleaved by permutes: by groups, past the caches by way of
+//! write-combining buffers where groups are several.
+//!
+//! # Safety
+//! As `permute.rs`.
+
+use super::super::combine::LINE;
+use super::super::vector::LANE;
+use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
+use super::buffer::{Buffer, Lines, BUFFERS};
+use super::permute::{
+    loops, most_registers, How, Indices, Layout, Permute, Reach, Streams, LONGEST, MOST_INDICES,
+    MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
+};
+use super::seams::Seams;
+use crate::math::{div_ceil, div_rem, next_multiple};
+
+/// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
+pub(super) const TURN: usize = 16 << 10;
+
+/// How the equal pieces of rows are taken.
+struct Way<'a> {
+    len: usize,
+    /// By groups, alike, of which so many go together.
+    groups: usize,
+    together: usize,
+    /// Rows of a turn.
+    block: usize,
+    permute: Permute<'a>,
+}
+
+/// Whether rows of `len` units of `width` bytes can be permuted.
+pub(super) fn fits(len: usize, width: usize) -> bool {
+    len > 1 && (1..=LONGEST).contains(&width)
+}
+
+impl<'a> Way<'a> {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    fn new(len: usize, unit: usize, step: usize, indices: &'a mut Tables) -> Option<Self> {
+        let (pieces, groups, together) = Self::groups(len, unit);
+        let most = match together {
+            1 => (most_registers(pieces), 4),
+            2 => (MOST_REGISTERS, 2),
+            _ => (3, 1),
+        };
+        let layout = Layout::quickest(pieces, unit, pieces * unit, step, most)?;
+        let pieces = (0..layout.pieces).map(|piece| (piece * unit, unit));
+        // SAFETY: 1.
+        let permute = unsafe { Permute::new(layout, indices, pieces)? };
+        let block = match div_rem(TURN, step).0 {
+            _ if groups == together => usize::MAX,
+            rows => div_rem(rows, layout.rows).0.max(1) * layout.rows,
+        };
+        Some(Self { len, groups, together, block, permute })
+    }
+
+    /// Pieces of a group, groups, and how many of them go together.
+    fn groups(len: usize, unit: usize) -> (usize, usize, usize) {
+        if len <= MOST_PIECES {
+            return (len, 1, 1);
+        }
+        if unit > LANE {
+            // A line takes bytes of two or three rows.
+            let together = if matches!(len, 6 | 9..=12) { 3 } else { 4 };
+            return (2, next_multiple(div_ceil(len, 2), together), together);
+        }
+        let groups = if len <= MOST_STREAMS { 2 } else { 4 };
+        (div_ceil(len, groups), groups, 2)
+    }
+
+    /// The turns that groups take.
+    fn turns(&self, targets: &[*mut u8]) -> [Streams; MOST_TURNS] {
+        let Layout { pieces, .. } = self.permute.layout;
+        let unit = self.permute.units.first().copied().unwrap_or(1);
+        let mut turns = [const { Streams::NONE }; MOST_TURNS];
+        for (first, turn) in (0..self.groups).step_by(self.together.max(1)).zip(&mut turns) {
+            turn.groups = self.together.min(self.groups - first);
+            turn.run = loops(&self.permute.layout, turn.groups);
+            for (group, offset) in turn.offsets.iter_mut().enumerate().take(turn.groups) {
+                *offset = self.begin(first + group, pieces) * unit;
+            }
+        }
+        self.aim(&mut turns, targets);
+        turns
+    }
+
+    /// Where their pieces go.
+    fn aim(&self, turns: &mut [Streams; MOST_TURNS], targets: &[*mut u8]) {
+        let Layout { pieces, .. } = self.permute.layout;
+        let mut group = 0;
+        for turn in turns {
+            for slots in turn.targets.chunks_exact_mut(pieces.max(1)).take(turn.groups) {
+                let targets = targets.get(self.begin(group, pieces)..).unwrap_or_default();
+                for (slot, target) in slots.iter_mut().zip(targets) {
+                    *slot = *target;
+                }
+                group += 1;
+            }
+        }
+    }
+
+    /// The first piece of a group: the last one ends with the last piece, and may have some of the one
+    /// before once more.
+    fn begin(&self, group: usize, pieces: usize) -> usize {
+        (group * pieces).min(self.len - pieces)
+    }
+
+    /// Whether targets begin the same number of whole units behind their lines, which steps fill.
+    fn is_alike(&self, block: &Deinterleave, width: usize) -> bool {
+        let begin = |target: &*mut u8| *target as usize % LINE;
+        let mut targets = block.targets.iter().take(self.len).map(begin);
+        let Some(first) = targets.next() else { return true };
+        self.permute.layout.rows * width == LINE
+            && first.is_multiple_of(width)
+            && targets.all(|target| target == first)
+    }
+
+    /// Takes the runs of `count` rows to their targets, of the first ones together.
+    ///
+    /// # Safety
+    /// 1, 2; 3 if past the caches.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn copy(
+        &self,
+        turns: &mut [Streams; MOST_TURNS],
+        source: *const u8,
+        count: usize,
+        first: usize,
+        mut reach: Reach,
+    ) {
+        let Layout { step, .. } = self.permute.layout;
+        let (mut rows, mut done) = (first, 0);
+        while done < count {
+            rows = rows.min(count - done);
+            let source = source.wrapping_add(done * step);
+            let mut reached = reach;
+            for turn in turns.iter_mut().take_while(|turn| turn.groups > 0) {
+                // SAFETY: the caller's promise.
+                unsafe { self.permute.copy(source, turn, rows, count - done, reached) };
+                reached.how.ahead = 0;
+            }
+            reach.readable = reach.readable.saturating_sub(rows * step);
+            done += rows;
+            rows = self.block;
+        }
+    }
+}
+
+/// The most turns that groups take.
+const MOST_TURNS: usize = 2;
+
+/// The indices of a group.
+type Tables = [Indices; MOST_INDICES];
+
+/// Whether so many elements, of 1, 2, 4, 8 or 16 bytes, go by the network. Zen 5, share of the flat copy by
+/// permutes and by the network: 7×4 bytes .59, .64, 16×2 .31, .60, 16×4 .48, .60, but 6×4 .69, .60, 8×8 .80,
+/// .66, 16×8 .71, .60; past the caches 8×1 .80, 1.03, 16×1 .50, .95, 12×2 .62, .80, 14×4 .57, .73, but 8×4
+/// .81, .78, 16×8 .82, .67.
+fn is_for_network(len: usize, width: usize, past: bool) -> bool {
+    if past {
+        (len > 8 && width < 8) || (len > 6 && len * width < LINE / 2)
+    } else {
+        width < 8 && (len <= 8 || width > 1) && (len, width) != (6, 4)
+    }
+}
+
+/// Deinterleaves units of `width` bytes, all rows of each block, or none; whether it did.
+///
+/// # Safety
+/// 1, 2; 3 if `past`.
+pub(super) unsafe fn deinterleave(
+    block: &mut Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    next: &mut NextBlock<'_>,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { all_blocks(block, len, width, past, next) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn all_blocks(
+    block: &mut Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    next: &mut NextBlock<'_>,
+) -> bool {
+    if len < 2 || width > LONGEST || block.count * width < LINE {
+        return false;
+    }
+    if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past) {
+        return false;
+    }
+    let mut tables = [Indices::NONE; MOST_INDICES];
+    let Some(way) = Way::new(len, width, block.step, &mut tables) else { return false };
+    let mut seams = Seams::new(&way.permute).filter(|_| way.groups == 1);
+    loop {
+        // SAFETY: the caller's promise.
+        let is_another = unsafe {
+            match &mut seams {
+                Some(seams) if past && way.is_alike(block, width) => seams.past(block, next),
+                Some(seams) if !past && seams.is_short(block) => {
+                    seams.through(block);
+                    let done = block.count;
+                    next(block, done)
+                }
+                _ => {
+                    all_rows(&way, block, width, past);
+                    let done = block.count;
+                    next(block, done)
+                }
+            }
+        };
+        if !is_another {
+            return true;
+        }
+    }
+}
+
+/// Of so many bytes, input is prefetched so many ahead.
+const LARGE: usize = 768 << 10;
+const AHEAD: usize = 1536;
+
+/// Deinterleaves all rows of a block.
+///
+/// # Safety
+/// 1, 2; 3 if `past`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool) {
+    let &Deinterleave { source, step, ref targets, count, after, prefetch } = block;
+    let Some(targets) = targets.get(..way.len).filter(|_| count > 0) else { return };
+    let readable = (count + after - 1) * step + way.len * width;
+    let is_large =
+        way.groups == 1 && count * step >= LARGE && way.permute.layout.rows * width != LINE;
+    let ahead = match past {
+        true => prefetch,
+        false if is_large => AHEAD,
+        false => 0,
+    };
+    let first = targets.first().map_or(0, |target| *target as usize % LINE);
+    let how = How { ahead, share: 1, past };
+    let reach = Reach { readable, spare: 0, how };
+    // SAFETY: the caller's promise.
+    unsafe {
+        // Lines of several groups by turns, one of each piece, are slower than some of each: 16×16 bytes .54 for
+        // .86 of the flat copy on Zen 5.
+        if past && (way.groups > 1 || !way.is_alike(block, width)) {
+            combined(way, source, targets, count, reach);
+        } else {
+            // Stores that cross a line take twice the time of others.
+            let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
+            let is_whole = way.permute.layout.rows * width == LINE && rest == 0 && head > 0;
+            let rows = if is_whole { head } else { way.block };
+            way.copy(&mut way.turns(targets), source, count, rows, reach);
+        }
+    }
+}
+
+/// The most bytes of a buffer, whole lines.
+const MOST_BUFFER: usize = 17 * LINE;
+
+/// Takes all rows past the caches by way of write-combining buffers.
+///
+/// # Safety
+/// 1, 2, 3.
+#[inline(never)] // which takes much of the stack
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn combined(
+    way: &Way<'_>,
+    source: *const u8,
+    targets: &[*mut u8],
+    count: usize,
+    reach: Reach,
+) {
+    let Layout { step, rows: each, .. } = way.permute.layout;
+    let unit = way.permute.units.first().copied().unwrap_or(1);
+    let mut scratch = Lines::NEW;
+    // An odd number of lines from one to the next: a power of two would have all of them in a few sets
+    // of the first-level cache. There is a line for what is carried, and one for what is too much.
+    let lines = div_rem(BUFFERS, targets.len() * LINE).0.min(MOST_BUFFER / LINE + 2);
+    let apart = ((lines - 1) | 1) * LINE;
+    let mut buffers = [Buffer::NONE; MAX_DEINTERLEAVED];
+    let room = scratch.room();
+    for (at, (buffer, target)) in buffers.iter_mut().zip(targets).enumerate() {
+        *buffer = Buffer::new(*target, room.wrapping_add(at * apart));
+    }
+    let block = (apart / LINE - 2) * each;
+    let mut turns = way.turns(targets);
+    let mut reach = Reach { spare: LINE, how: How { past: false, ..reach.how }, ..reach };
+    for done in (0..count).step_by(block.max(1)) {
+        let rows = block.min(count - done);
+        let rooms: [*mut u8; MAX_DEINTERLEAVED] =
+            core::array::from_fn(|at| buffers.get(at).map_or(room, Buffer::room));
+        // SAFETY: the caller's promise; a buffer has room for as many bytes, and a line more.
+        unsafe {
+            let source = source.wrapping_add(done * step);
+            way.aim(&mut turns, &rooms);
+            way.copy(&mut turns, source, rows, way.block, reach);
+            for (buffer, _) in buffers.iter_mut().zip(targets) {
+                buffer.filled(rows * unit);
+            }
+        }
+        reach.readable = reach.readable.saturating_sub(rows * step);
+    }
+    for (buffer, _) in buffers.iter_mut().zip(targets) {
+        // SAFETY: as above.
+        unsafe { buffer.finish() };
+    }
+}
