@@ -328,7 +328,9 @@ impl Cluster {
             *run = lattice.first_run();
         }
         let runs = runs.get_mut(..members.len()).unwrap_or_default();
-        runs.iter_mut().for_each(|run| *run = folded(*run, self.reach.start, period));
+        for run in runs.iter_mut() {
+            *run = folded(*run, self.reach.start, period);
+        }
         let of = |at: usize| runs.get(at).copied().unwrap_or_default();
         members.len() > 2
             && runs.iter().all(|run| run.end <= period)
