@@ -8,6 +8,7 @@
 
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::pick::{self, Pick, Units};
+use super::transpose::opaque;
 use super::{generic, Kernels, NonTemporal};
 use crate::math::div_rem;
 use core::mem::MaybeUninit;
@@ -192,8 +193,9 @@ impl Axis {
     fn each(self, mut source: *const u8, mut target: *mut u8, step: impl Fn(*const u8, *mut u8)) {
         for _ in 0..self.extent {
             step(source, target);
-            source = source.wrapping_offset(self.from);
-            target = target.wrapping_offset(self.to);
+            // Or compilers write several steps out, with a pointer to each, most of them in memory.
+            source = source.wrapping_add(opaque(self.from.cast_unsigned()));
+            target = target.wrapping_add(opaque(self.to.cast_unsigned()));
         }
     }
 }
@@ -268,7 +270,8 @@ impl Block {
     /// # Safety
     /// 1.
     unsafe fn ends<const N: usize>(&self) {
+        let unit = self.unit; // once, whatever is stored
         // SAFETY: the caller's promise.
-        self.each(|source, target| unsafe { generic::ends::<N>(source, target, self.unit) });
+        self.each(|source, target| unsafe { generic::ends::<N>(source, target, unit) });
     }
 }

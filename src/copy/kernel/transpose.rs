@@ -646,7 +646,7 @@ unsafe fn take_lines<V: Vector, const P: usize, const W: usize>(
 
 /// The same number, of which the compiler knows nothing.
 #[inline(always)]
-fn opaque(mut number: usize) -> usize {
+pub(super) fn opaque(mut number: usize) -> usize {
     // SAFETY: no instruction at all.
     unsafe {
         asm!("/* {number} */", number = inout(reg) number, options(nomem, nostack, preserves_flags));
