@@ -130,7 +130,7 @@ impl Rows {
         let mut targets = *targets;
         let mut at = 0;
         for _ in 0..count {
-            if gap != 0 {
+            if gap != 0 && step != 0 {
                 // Rows that lie apart are not where CPUs look for them.
                 let ahead = source.wrapping_add(step.wrapping_mul(AHEAD));
                 for line in (0..width).step_by(LINE) {
