@@ -253,7 +253,7 @@ unsafe fn copy_row(source: *const u8, target: *mut u8, unit: usize, row: Axis, t
         }
         return;
     }
-    if unit > LINE && target_step == signed(unit) {
+    if unit >= LINE && target_step == signed(unit) {
         let run = RowRun { source, bytes: unit, target };
         let row_major = |loops: RowMajor| {
             // SAFETY: the caller's promise.
@@ -310,7 +310,8 @@ impl Plane {
     fn way<'a>(&self, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
-        if unit >= LEAST_RUN {
+        let is_line = unit >= LINE && row.to == signed(unit) && !has_column;
+        if unit >= LEAST_RUN || is_line {
             return Way::Runs;
         }
         if has_column && row.extent * column.extent >= LEAST_UNITS && Columns::turns(unit) {
