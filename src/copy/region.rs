@@ -47,6 +47,8 @@ const LEAST_PICKED: usize = 32;
 /// Units of so many bytes are as quickly copied one by one in the caches, unless rows as well as columns lie in
 /// few sets of these. Zen 5, ps a byte: 300 x 300 of 16 bytes 20 for 38, 1,024 x 512 112 for 51.
 const LONGEST_TURNED: usize = 16;
+/// Past the second-level cache they are not: 7 x 300 x 301 of 16 bytes 60 ps a byte for 42.
+const LARGE: usize = 2 << 20;
 const CONFLICT: usize = 1024;
 const WAYS: usize = 8;
 /// Rows of so many units are walked rather than columns.
@@ -104,7 +106,7 @@ impl Region<'_> {
         are_few: bool,
         tuning: Tuning,
     ) {
-        let Self { source, target, unit, count, .. } = *self;
+        let Self { source, target, unit, axes, count } = *self;
         let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
         let next = column.or(outer.len().checked_sub(1));
         let next_axis = next.and_then(|at| Some((at, outer.get(at)?)));
@@ -116,7 +118,9 @@ impl Region<'_> {
         plane.turn_forwards();
         let Plane { source, target, .. } = plane;
         let mut slot = Slot::uninit();
-        let way = if are_few { Way::Units } else { plane.way(&mut slot, tuning) };
+        let units = count * axes.iter().skip(1).map(|axis| axis.extent).product::<usize>();
+        let is_large = units * unit >= LARGE;
+        let way = if are_few { Way::Units } else { plane.way(is_large, &mut slot, tuning) };
         let mut planes = Odometer::new(outer, count, next);
         if matches!(way, Way::Units) && row.extent.max(next_axis.extent) <= BLOCK {
             plane.again = planes.take_inner();
@@ -307,7 +311,7 @@ impl Plane {
 
     /// How it is copied.
     #[inline(never)]
-    fn way<'a>(&self, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
+    fn way<'a>(&self, is_large: bool, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
         let is_line = unit >= LINE && row.to == signed(unit) && !has_column;
@@ -319,8 +323,12 @@ impl Plane {
             let columns = self.columns(&targets);
             let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
             let both_conflict = row.conflicts() && column.conflicts();
-            let is_quicker = unit < LONGEST_TURNED || both_conflict || tuning.scattered.is_some();
-            let least = div_rem(LANE, unit).0.clamp(2, MIN_TURNED);
+            let is_large = is_large && shorter >= MIN_TURNED;
+            let is_quicker =
+                unit < LONGEST_TURNED || both_conflict || tuning.scattered.is_some() || is_large;
+            // Many short targets take longer to be told than to be filled unit by unit.
+            let are_short = row.extent < column.extent;
+            let least = if are_short { MIN_TURNED } else { div_rem(LANE, unit).0.clamp(2, MIN_TURNED) };
             if (shorter >= least && is_quicker) || are_few {
                 return Way::Turned;
             }
