@@ -119,6 +119,20 @@ impl Lattice {
             0
         }
     }
+
+    /// Its lowest run, which stands for all of them modulo its period; without one, the rest of memory.
+    fn first_run(&self) -> Span {
+        let Span { start, .. } = self.span;
+        let is_periodic = self.rank == 0 || self.period() > 0;
+        let run = usize::try_from(self.run).ok().filter(|_| is_periodic);
+        Span { start, end: start.saturating_add(run.unwrap_or(usize::MAX)) }
+    }
+}
+
+/// A run modulo a period, counted from an address; one that does not fit into it ends beyond it.
+fn folded(run: Span, from: usize, period: usize) -> Span {
+    let start = (run.start - from).checked_rem(period).unwrap_or(0);
+    Span { start, end: start.saturating_add(run.end - run.start) }
 }
 
 /// What a search has found.
@@ -299,9 +313,28 @@ pub(crate) fn clash(places: &dyn Places) -> Option<Clash> {
 impl Cluster {
     fn clash(&self, places: &dyn Places) -> Option<Clash> {
         match self.members.get(..self.len) {
+            Some(members) if self.are_folded(places, members) => None,
             Some(members) => clash_of(places, members),
             None => many(places, self.reach),
         }
+    }
+
+    /// Whether several are plainly apart: modulo a period common to all, as columns of one matrix are.
+    fn are_folded(&self, places: &dyn Places, members: &[usize]) -> bool {
+        let (mut runs, mut period) = ([Span::default(); CLUSTER], 0);
+        for (run, index) in runs.iter_mut().zip(members) {
+            let lattice = places.lattice(*index);
+            period = gcd(lattice.period(), period);
+            *run = lattice.first_run();
+        }
+        let runs = runs.get_mut(..members.len()).unwrap_or_default();
+        for run in &mut *runs {
+            *run = folded(*run, self.reach.start, period);
+        }
+        let of = |at: usize| runs.get(at).copied().unwrap_or_default();
+        members.len() > 2
+            && runs.iter().all(|run| run.end <= period)
+            && meeting(&Numbered(runs.len(), &of)).is_none()
     }
 }
 
@@ -329,13 +362,10 @@ fn many(places: &dyn Places, reach: Span) -> Option<Clash> {
     let members = || (0..places.len()).filter(|index| places.span(*index).intersects(reach));
     let period = members().fold(0, |period, index| gcd(places.lattice(index).period(), period));
     let folded = |index: usize| {
-        let span = places.span(index);
-        if !span.intersects(reach) {
+        if !places.span(index).intersects(reach) {
             return Span::default();
         }
-        let start = (span.start - reach.start).checked_rem(period).unwrap_or(0);
-        let run = usize::try_from(places.lattice(index).run).unwrap_or(usize::MAX);
-        Span { start, end: start.saturating_add(run) }
+        folded(places.lattice(index).first_run(), reach.start, period)
     };
     let fits = |index: usize| folded(index).end <= period;
     let fitting = |index| if fits(index) { folded(index) } else { Span::default() };
@@ -494,6 +524,19 @@ mod tests {
         assert!(accepted(&tensors));
         tensors.0[777].0 += 2;
         assert!(!accepted(&tensors));
+    }
+
+    /// Few of them, or many; its other runs lie elsewhere modulo the columns' pitch.
+    #[test]
+    fn a_tensor_of_runs_without_a_period_among_columns() {
+        for count in [3, 20, 40] {
+            let column = |at: usize| (4096 + 2 * at, vec![4], vec![100]);
+            let mut tensors = Tensors((0..count).map(column).collect());
+            tensors.0.push((4096 + 2 * 60, vec![2, 2, 4], vec![43, 5, 1]));
+            assert_eq!(accepted(&tensors), apart(&tensors), "{count}");
+            tensors.0.push((4096 + 2 * 61, vec![2, 2, 4], vec![145, 5, 1]));
+            assert!(!accepted(&tensors), "{count}");
+        }
     }
 
     /// More axes than are searched by, which are one.
