@@ -60,7 +60,7 @@ const LEAST_RUN: usize = 128;
 /// Columns that loops for runs take at a time.
 const COLUMNS: usize = 4;
 /// Units of a plane's longer side that stay in the first-level cache while the shorter is walked.
-const BLOCK: usize = 64;
+const BLOCK: usize = 128;
 
 impl Region<'_> {
     /// Copies the units.
@@ -328,7 +328,8 @@ impl Plane {
                 unit < LONGEST_TURNED || both_conflict || tuning.scattered.is_some() || is_large;
             // Many short targets take longer to be told than to be filled unit by unit.
             let are_short = row.extent < column.extent;
-            let least = if are_short { MIN_TURNED } else { div_rem(LANE, unit).0.clamp(2, MIN_TURNED) };
+            let least =
+                if are_short { MIN_TURNED } else { div_rem(LANE, unit).0.clamp(2, MIN_TURNED) };
             if (shorter >= least && is_quicker) || are_few {
                 return Way::Turned;
             }

@@ -257,10 +257,13 @@ impl Block {
                 }
                 return;
             }
-            inner.each(source, target, |source, target| {
+            let (mut source, mut target) = (source, target);
+            for _ in 0..inner.extent {
                 let element = source.cast::<MaybeUninit<T>>().read_unaligned();
                 target.cast::<MaybeUninit<T>>().write_unaligned(element);
-            });
+                source = source.wrapping_offset(inner.from);
+                target = target.wrapping_offset(inner.to);
+            }
         };
         outer.each(self.source, self.target, |source, target| middle.each(source, target, row));
     }
@@ -271,7 +274,7 @@ impl Block {
     /// 1.
     unsafe fn ends<const N: usize>(&self) {
         let unit = self.unit; // once, whatever is stored
-        // SAFETY: the caller's promise.
+                              // SAFETY: the caller's promise.
         self.each(|source, target| unsafe { generic::ends::<N>(source, target, unit) });
     }
 }
