@@ -328,7 +328,7 @@ impl Cluster {
             *run = lattice.first_run();
         }
         let runs = runs.get_mut(..members.len()).unwrap_or_default();
-        for run in runs.iter_mut() {
+        for run in &mut *runs {
             *run = folded(*run, self.reach.start, period);
         }
         let of = |at: usize| runs.get(at).copied().unwrap_or_default();

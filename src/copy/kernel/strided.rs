@@ -10,7 +10,6 @@ use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::pick::{self, Pick, Units};
 use super::transpose::opaque;
 use super::{generic, Kernels, NonTemporal};
-use crate::copy::wrapped;
 use crate::math::div_rem;
 use core::mem::MaybeUninit;
 
@@ -195,8 +194,8 @@ impl Axis {
         for _ in 0..self.extent {
             step(source, target);
             // Or compilers write several steps out, with a pointer to each, most of them in memory.
-            source = source.wrapping_add(opaque(wrapped(self.from)));
-            target = target.wrapping_add(opaque(wrapped(self.to)));
+            source = source.wrapping_add(opaque(self.from.cast_unsigned()));
+            target = target.wrapping_add(opaque(self.to.cast_unsigned()));
         }
     }
 }
