@@ -13,6 +13,7 @@ use crate::span::Span;
 use crate::spans::{in_order_if_any_meet, meeting, Numbered, Spans};
 use core::ops::ControlFlow;
 
+#[inline(never)]
 fn gcd(mut a: usize, mut b: usize) -> usize {
     while let Some(rest) = a.checked_rem(b) {
         (a, b) = (b, rest);
@@ -121,6 +122,7 @@ impl Lattice {
     }
 
     /// Its lowest run, which stands for all of them modulo its period; without one, the rest of memory.
+    #[inline(never)]
     fn first_run(&self) -> Span {
         let Span { start, .. } = self.span;
         let is_periodic = self.rank == 0 || self.period() > 0;
@@ -130,6 +132,7 @@ impl Lattice {
 }
 
 /// A run modulo a period, counted from an address; one that does not fit into it ends beyond it.
+#[inline(never)]
 fn folded(run: Span, from: usize, period: usize) -> Span {
     let start = (run.start - from).checked_rem(period).unwrap_or(0);
     Span { start, end: start.saturating_add(run.end - run.start) }

@@ -12,7 +12,7 @@ use super::kernel::combine::LINE;
 use super::kernel::transpose::{scratch, Scratch, Transpose};
 use super::tuning::Tuning;
 use super::usize_of;
-use crate::math::{self, div_rem};
+use crate::math;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
@@ -66,6 +66,7 @@ impl Turned {
         let join = if shared == 1 { by_two } else { by_four };
         // Columns of a line that have one place in their bytes.
         let of_place = LINE >> shared;
+        let of_place_log = of_place.trailing_zeros();
         let (columns, column) = ((self.rows.bits << shared) / 8, self.rows.rows >> shared);
         let in_bits = |elements: usize| (elements * 8) >> shared;
         for first in (0..columns).step_by(LINE) {
@@ -78,14 +79,15 @@ impl Turned {
                 // Columns of one place in their bytes, but all at once where they make a line.
                 let places = if some == LINE { 1 } else { 1 << shared };
                 for place in 0..places {
+                    let count =
+                        if places == 1 { LINE } else { (some + places - 1 - place) >> shared };
                     let mut targets = [null_mut(); LINE];
-                    for (at, target) in (place * of_place..).zip(&mut targets) {
-                        let (place, at) = div_rem(at, of_place);
+                    let targets = targets.get_mut(..count).unwrap_or_default();
+                    for (at, target) in (place * of_place..).zip(&mut *targets) {
+                        let (place, at) = (at >> of_place_log, at & (of_place - 1));
                         let of_column = (first + (at << shared) + place) * column;
                         *target = self.target.wrapping_add(of_column + (row >> shared));
                     }
-                    let count =
-                        if places == 1 { LINE } else { (some + places - 1 - place) >> shared };
                     // SAFETY: as above.
                     unsafe {
                         tuning.kernels.transpose(&Transpose {
@@ -93,7 +95,7 @@ impl Turned {
                             step: LINE,
                             rows: rows.rows >> shared,
                             width: 1,
-                            targets: targets.get(..count).unwrap_or_default(),
+                            targets,
                             follows: lines,
                             non_temporal: None,
                             conflicts: false,
