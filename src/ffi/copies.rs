@@ -253,7 +253,7 @@ impl Seen {
 }
 
 /// Where an output of `len` steps lies, if it is plain to see that all about it is right: packed, of
-/// some elements and all axes, with all numbers as they should be. Anything else is for [`check`] to
+/// some elements and axes, with all numbers as they should be. Anything else is for [`check`] to
 /// judge.
 ///
 /// # Safety
@@ -265,12 +265,12 @@ unsafe fn plain(
     len: i64,
     output: &libsplit_tensor,
 ) -> Option<Span> {
-    let rank = geometry.shape.len();
+    let rank = geometry.output_rank();
     let differs = output.dtype.0 ^ geometry.dtype as i32 | output.rank ^ rank_number(rank);
     if differs.cast_unsigned() | output.bit_offset != 0 {
         return None;
     }
-    if output.shape.is_null() || !output.shape.is_aligned() || !geometry.keeps_axis {
+    if output.shape.is_null() || !output.shape.is_aligned() {
         return None;
     }
     // SAFETY: its rank is right, and there is an array for the shape.
@@ -295,19 +295,23 @@ unsafe fn plain(
     Some(Span { start, end: start.checked_add(bytes)? })
 }
 
-/// Whether these are the input's extents but on the split axis, where they are `len`.
+/// Whether these are the input's extents but on the split axis, where they are `len`, unless outputs have
+/// none.
 ///
 /// # Safety
-/// An array of as many entries as the input has axes.
+/// An array of as many entries as an output has axes.
 #[inline(always)]
 unsafe fn has_shape(geometry: &Geometry<'_>, len: i64, shape: *const i64) -> bool {
     let (input, rank, axis) = (geometry.shape.as_ptr(), geometry.shape.len(), geometry.axis);
+    // Outputs that have lost the axis have what is inward of it one place further out.
+    let inner = if geometry.keeps_axis { shape } else { shape.wrapping_sub(1) };
     // SAFETY: within both.
-    let are_equal = |at: usize| unsafe { *shape.add(at) == *input.add(at) };
+    let are_equal =
+        |shape: *const i64, at: usize| unsafe { *shape.wrapping_add(at) == *input.add(at) };
     // SAFETY: as above.
-    (0..axis).all(are_equal)
-        && unsafe { *shape.add(axis) == len }
-        && (axis + 1..rank).all(are_equal)
+    (0..axis).all(|at| are_equal(shape, at))
+        && (!geometry.keeps_axis || unsafe { *shape.add(axis) == len })
+        && (axis + 1..rank).all(|at| are_equal(inner, at))
 }
 
 /// Whether an output's strides are packed ones.
