@@ -612,7 +612,7 @@ class Outputs(CheckpointTest):
         return subprocess.CompletedProcess(command, run.returncode, stdout, stderr)
 
     def test_signals(self):
-        self.save({"w": noise("U8", 100_000, 400)}, "[tensors]\nw = 'rowwise'\n")
+        self.save({"w": noise("U8", 400_000, 400)}, "[tensors]\nw = 'rowwise'\n")
         command = [LIBSPLIT, "shard", self.model, "--tp", 200, "--plan", self.plan, "-o", self.out]
         for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]:
             self.assert_fails(self.start_and_send(number, command), STOPPED, "stopped")
