@@ -52,7 +52,6 @@ use parallel::{Work, OF_EACH, SET_UP, WALK};
 use crate::error::{number, Fault, Report};
 use crate::math::div_rem;
 use crate::parts::{Part, Parts, Transfer, FEW_PARTS};
-use crate::plan::Geometry;
 use crate::shape::{packed_bytes, usize_of};
 use core::mem::MaybeUninit;
 use core::ops::Range;
@@ -130,37 +129,12 @@ unsafe fn run_joined(
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
-        if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
-            run_strided(transfer, executor, report)
-        } else if transfer.geometry.outer > 1 && is_one_run(transfer) {
-            run_as_one(transfer, executor, report)
-        } else {
+        if transfer.is_packed() && transfer.output_strides.are_packed() {
             run_form(transfer, executor, report)
+        } else {
+            run_strided(transfer, executor, report)
         }
     }
-}
-
-/// Copies a packed input that goes to one output whole.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // which takes some of the stack
-unsafe fn run_as_one(
-    transfer: &Transfer<'_>,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
-    let &Transfer { geometry, .. } = transfer;
-    let geometry = Geometry { inner: geometry.inner * geometry.outer, outer: 1, ..geometry };
-    // SAFETY: the caller's promise.
-    unsafe { run_form(&Transfer { geometry, ..*transfer }, executor, report) }
-}
-
-/// Whether a packed input goes to one output whole, the others being empty.
-fn is_one_run(transfer: &Transfer<'_>) -> bool {
-    let Geometry { dtype, extent, .. } = transfer.geometry;
-    let first = transfer.parts.iter().next();
-    !dtype.is_sub_byte() && first.is_some_and(|part| part.len == extent)
 }
 
 /// Copies where the input or outputs have strides. What takes much of the stack is left before the copy,

@@ -69,12 +69,8 @@ pub(crate) unsafe fn copy_parsed(
             seen.all(plan, outputs, report)?;
         }
         let job = Job { call, outputs, seen: &seen };
-        let written = seen.outputs.trail.hull;
-        let is_apart = (are_plain || seen.outputs.are_apart())
-            && seen.arrays.is_apart(written)
-            && Span::of_slice(outputs).is_apart(written)
-            && reads.are_apart(written);
-        if !is_apart {
+        let is_apart = are_plain || seen.outputs.are_apart();
+        if !(is_apart && job.reads_are_apart(reads)) {
             job.check_closely(reads, report)?;
         }
         let (are_packed, bytes) = (are_plain || seen.outputs.are_packed, seen.outputs.bytes);
@@ -380,18 +376,23 @@ impl<'a> Job<'a> {
     #[cold]
     #[inline(never)]
     fn check_closely(&self, reads: Reads<'_>, report: &mut Report) -> Result<(), Fault> {
-        let Self { outputs, seen, .. } = self;
-        let (transfer, written) = (self.transfer(), seen.outputs.trail.hull);
-        if !seen.outputs.are_apart() {
-            seen.outputs.check_closely(&transfer, report)?;
+        let (transfer, outputs) = (self.transfer(), &self.seen.outputs);
+        if !outputs.are_apart() {
+            outputs.check_closely(&transfer, report)?;
         }
-        if reads.are_apart(written)
-            && seen.arrays.is_apart(written)
-            && Span::of_slice(outputs).is_apart(written)
-        {
+        if self.reads_are_apart(reads) {
             return Ok(());
         }
-        check_reads(&transfer, reads, outputs, report)
+        check_reads(&transfer, reads, self.outputs, report)
+    }
+
+    /// Whether it is plain to see that nothing is written which is read meanwhile, the input aside.
+    #[inline(always)]
+    fn reads_are_apart(&self, reads: Reads<'_>) -> bool {
+        let written = self.seen.outputs.trail.hull;
+        self.seen.arrays.is_apart(written)
+            && Span::of_slice(self.outputs).is_apart(written)
+            && reads.are_apart(written)
     }
 
     /// As the engine takes it.

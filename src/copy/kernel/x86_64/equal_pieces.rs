@@ -168,19 +168,8 @@ fn is_for_network(len: usize, width: usize, past: bool) -> bool {
 ///
 /// # Safety
 /// 1, 2; 3 if `past`.
-pub(super) unsafe fn deinterleave(
-    block: &mut Deinterleave,
-    len: usize,
-    width: usize,
-    past: bool,
-    next: &mut NextBlock<'_>,
-) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { all_blocks(block, len, width, past, next) }
-}
-
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn all_blocks(
+pub(super) unsafe fn deinterleave(
     block: &mut Deinterleave,
     len: usize,
     width: usize,
