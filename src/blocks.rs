@@ -39,24 +39,23 @@ pub(crate) fn room() -> Room {
     [const { MaybeUninit::uninit() }; LEN]
 }
 
-/// All lengths, if they lie so in memory or are few.
+/// Writes lengths down that are few and do not lie in memory as a slice has them.
 #[inline(always)]
-pub(crate) fn all<'b>(pieces: &'b Pieces<'_>, room: &'b mut Room) -> Option<&'b [i64]> {
-    match pieces {
-        Pieces::Words(words) => Some(words),
-        _ => few(pieces, room),
-    }
-}
-
-#[inline(always)]
-fn few<'b>(pieces: &Pieces<'_>, room: &'b mut Room) -> Option<&'b [i64]> {
+pub(crate) fn write_down<'a>(pieces: &mut Pieces<'a>, room: &'a mut Room) {
     let count = usize_of(pieces.count());
-    (count <= LEN).then(|| write(pieces, 0, count, room))
+    if pieces.words().is_none() && count <= LEN {
+        *pieces = Pieces::Words(write(pieces, 0, count, room));
+    }
 }
 
 /// Writes down so many lengths from a piece on.
 #[inline(never)]
-fn write<'b>(pieces: &Pieces<'_>, first: usize, len: usize, room: &'b mut Room) -> &'b [i64] {
+fn write<'b>(
+    pieces: &Pieces<'_>,
+    first: usize,
+    len: usize,
+    room: &'b mut Room,
+) -> &'b [i64] {
     let slots = room.iter_mut().take(len);
     match *pieces {
         Pieces::Even { size, extent, .. } => {

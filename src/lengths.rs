@@ -20,6 +20,8 @@ pub struct Lengths<'a> {
     is_scalar: bool,
     /// Whether they are Rust integers, which stand for the operator's own type of lengths.
     are_rust_integers: bool,
+    /// Whether they lie in memory as a slice has them.
+    are_slice: bool,
     dtype: DType,
     borrowed: PhantomData<&'a [u8]>,
 }
@@ -67,6 +69,7 @@ impl<'a> Lengths<'a> {
             len,
             is_scalar: false,
             are_rust_integers: T::DTYPE.is_integer(),
+            are_slice: true,
             dtype: T::DTYPE,
             borrowed: PhantomData,
         }
@@ -76,6 +79,26 @@ impl<'a> Lengths<'a> {
     #[must_use]
     pub fn scalar<T: Length>(length: &'a T) -> Self {
         Self { is_scalar: true, ..Self::list(core::slice::from_ref(length)) }
+    }
+
+    /// A list of `int64` or `int32`.
+    ///
+    /// # Safety
+    /// As [`Lengths::from_raw`]; `data` must be aligned, and not NULL.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // most lists are such
+    pub(crate) unsafe fn from_slice(data: *const u8, len: i64, dtype: DType) -> Self {
+        Self {
+            data,
+            bit_offset: 0,
+            bit_stride: dtype.bits().into(),
+            len,
+            is_scalar: false,
+            are_rust_integers: false,
+            are_slice: true,
+            dtype,
+            borrowed: PhantomData,
+        }
     }
 
     /// The lengths at `data`; `len` `None` for a scalar; `data` NULL = values not known yet.
@@ -92,6 +115,11 @@ impl<'a> Lengths<'a> {
     ) -> Self {
         let is_scalar = len.is_none();
         let len = len.unwrap_or(1);
+        let size = dtype.bits() as usize / 8;
+        let are_slice = bit_stride == dtype.bits().into()
+            && bit_offset == 0
+            && data as usize & size.wrapping_sub(1) == 0
+            && !data.is_null();
         Self {
             data,
             bit_offset,
@@ -99,6 +127,7 @@ impl<'a> Lengths<'a> {
             len,
             is_scalar,
             are_rust_integers: false,
+            are_slice,
             dtype,
             borrowed: PhantomData,
         }
@@ -130,28 +159,20 @@ impl<'a> Lengths<'a> {
     /// The entries of a list whose values are known, if they lie in memory as a slice has them.
     #[inline(always)]
     #[allow(clippy::inline_always)] // on the way of every call
-    #[allow(clippy::cast_ptr_alignment)] // which is looked at
+    #[allow(clippy::cast_ptr_alignment)] // which slices have
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
-        let is_slice = self.dtype == DType::Int64
-            && self.bit_stride == i64::from(i64::BITS)
-            && self.bit_offset == 0
-            && self.data.cast::<i64>().is_aligned()
-            && !self.data.is_null();
         // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
-        is_slice
+        (self.are_slice && self.dtype == DType::Int64)
             .then(|| unsafe { core::slice::from_raw_parts(self.data.cast(), usize_of(self.len)) })
     }
 
     /// The same of int32, from an entry on.
-    #[allow(clippy::cast_ptr_alignment)] // which is looked at
+    #[inline(always)]
+    #[allow(clippy::inline_always, clippy::cast_ptr_alignment)] // as above
     pub(crate) fn ints(&self, first: usize) -> Option<&'a [i32]> {
-        let is_slice = self.dtype == DType::Int32
-            && self.bit_stride == i64::from(i32::BITS)
-            && self.bit_offset == 0
-            && self.data.cast::<i32>().is_aligned()
-            && !self.data.is_null();
+        let are_ints = self.are_slice && self.dtype == DType::Int32;
         // SAFETY: as above.
-        let all = is_slice.then(|| unsafe {
+        let all = are_ints.then(|| unsafe {
             core::slice::from_raw_parts(self.data.cast::<i32>(), usize_of(self.len))
         });
         all?.get(first..)

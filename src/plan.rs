@@ -10,6 +10,7 @@ use crate::operator::Operator;
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::{self, Pieces, Request};
 use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
+use core::mem::MaybeUninit;
 
 /// The input's shape as the split axis parts it.
 #[derive(Debug, Clone, Copy)]
@@ -55,12 +56,12 @@ impl<'a> Plan<'a> {
         report: &mut Report,
     ) -> Result<Self, Fault> {
         let Request { operator, axis, keepdims, may_be_unknown, .. } = *request;
+        let mut pieces = MaybeUninit::uninit();
         let keeps_axis = !drops_axis(operator, keepdims, request.lengths.is_some());
         let geometry =
             Geometry::new(operator, axis, keeps_axis, dtype, shape, may_be_unknown, report)?;
-        let mut pieces = Pieces::NONE;
-        rules::find_pieces(request, dtype, geometry.extent, &mut pieces, report)?;
-        Ok(Self { geometry, pieces })
+        let pieces = rules::find_pieces(request, dtype, geometry.extent, &mut pieces, report)?;
+        Ok(Self { geometry, pieces: *pieces })
     }
 
     /// How many outputs the operator gives.
@@ -106,49 +107,17 @@ impl<'a> Geometry<'a> {
         }
         let rank = shape.len();
         let back = if axis < 0 { number(rank) } else { 0 };
-        let place = usize::try_from(axis.wrapping_add(back)).unwrap_or(usize::MAX);
-        // Extents above zero alone must not make more bits than can be numbered, even where another
-        // is 0: strides could not be numbered either. Gives their product, and that of all.
-        let (mut fits, mut has_negative) = (true, false);
-        let mut product = |extents: &[i64]| {
-            let (mut above_zero, mut has_zero) = (1i64, false);
-            for &extent in extents {
-                if extent > 0 {
-                    let (all, is_too_large) = above_zero.overflowing_mul(extent);
-                    above_zero = all;
-                    fits &= !is_too_large;
-                } else {
-                    has_zero |= extent == 0;
-                    has_negative |= extent < 0;
-                }
-            }
-            (above_zero, if has_zero { 0 } else { above_zero })
-        };
+        let place = usize::try_from(axis.wrapping_add(back).cast_unsigned()).unwrap_or(usize::MAX);
         let Some((outer, [extent, inner @ ..])) = shape.split_at_checked(place) else {
             check_negative(shape, unknown_allowed, report)?;
             return report.refuse(Error::Axis { axis, rank });
         };
-        let (inward, inner) = product(inner);
-        let (on_axis, steps) = product(core::slice::from_ref(extent));
-        let (outward, outer) = product(outer);
-        if has_negative {
-            check_negative(shape, unknown_allowed, report)?;
-        }
-        let bits = i64::from(dtype.bits());
-        let all = inward.checked_mul(on_axis).and_then(|count| count.checked_mul(outward));
-        if !fits || all.and_then(|count| count.checked_mul(bits)).is_none() {
-            return report.refuse(Error::TooManyElements { which: Which::Input });
-        }
-        Ok(Self {
-            dtype,
-            shape,
-            axis: place,
-            keeps_axis,
-            extent: *extent,
-            elements: inner.wrapping_mul(outer).wrapping_mul(steps),
-            inner,
-            outer,
-        })
+        let (axis, extent) = (place, *extent);
+        let [elements, inner, outer] = match counts(outer, extent, inner, dtype, above_zero) {
+            Some(counts) => counts,
+            None => counts_closely(shape, axis, dtype, unknown_allowed, report)?,
+        };
+        Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer })
     }
 
     /// Elements of a piece, where all extents are known.
@@ -211,6 +180,53 @@ impl<'a> Geometry<'a> {
         let dropped = if self.keeps_axis { usize::MAX } else { self.axis };
         (0..self.output_rank()).map(move |d| d + usize::from(d >= dropped))
     }
+}
+
+/// The product of all extents, of those inward of an axis, and of those outward of it, as they are to be
+/// counted; nothing if they make more bits than can be numbered.
+#[inline(always)]
+fn counts(
+    outer: &[i64],
+    extent: i64,
+    inner: &[i64],
+    dtype: DType,
+    counted: impl Fn(i64) -> Option<i64>,
+) -> Option<[i64; 3]> {
+    let product = |extents: &[i64]| {
+        extents.iter().try_fold(1i64, |all, extent| all.checked_mul(counted(*extent)?))
+    };
+    let (inner, outer) = (product(inner)?, product(outer)?);
+    let all = inner.checked_mul(counted(extent)?)?.checked_mul(outer)?;
+    all.checked_mul(dtype.bits().into())?;
+    Some([all, inner, outer])
+}
+
+/// As most extents are.
+#[inline(always)]
+fn above_zero(extent: i64) -> Option<i64> {
+    (extent > 0).then_some(extent)
+}
+
+/// The same where an extent is 0 or not known, or all are too many. Extents above zero alone must not make
+/// more bits than can be numbered, even where another is 0: strides could not be numbered either.
+#[cold]
+#[inline(never)]
+fn counts_closely(
+    shape: &[i64],
+    axis: usize,
+    dtype: DType,
+    unknown_allowed: bool,
+    report: &mut Report,
+) -> Result<[i64; 3], Fault> {
+    check_negative(shape, unknown_allowed, report)?;
+    let (outward, rest) = shape.split_at_checked(axis).unwrap_or_default();
+    let (extent, inward) = rest.split_first().unwrap_or((&0, &[]));
+    let at_least_one = |extent: i64| Some(extent.max(1));
+    let Some([all, inner, outer]) = counts(outward, *extent, inward, dtype, at_least_one) else {
+        return report.refuse(Error::TooManyElements { which: Which::Input });
+    };
+    let unless_empty = |count, extents: &[i64]| if extents.contains(&0) { 0 } else { count };
+    Ok([unless_empty(all, shape), unless_empty(inner, inward), unless_empty(outer, outward)])
 }
 
 /// That extents below 0 are such as are not known yet, where that may be.

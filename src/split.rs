@@ -1,5 +1,6 @@
 //! A split to be done, for Rust callers: parameters first, then what to do with an input.
 
+use crate::blocks;
 use crate::copy::Executor;
 use crate::dtype::DType;
 use crate::element::Element;
@@ -210,7 +211,7 @@ impl<'a> Split<'a> {
         })?;
         let mut report = Report::default();
         let request = Request { outputs: Some(pieces.len()), ..self.0 };
-        match Call::new(input.tensor(), &request, &mut report) {
+        match Call::new(input.tensor(), &request, &mut blocks::room(), &mut report) {
             Ok(call) => Prepared::new(&call, input, pieces),
             Err(fault) => Err(report.error(fault)),
         }
@@ -430,7 +431,8 @@ impl<'a> Split<'a> {
     ) -> Result<(), Error> {
         let request = Request { outputs: Some(outputs.len()), ..self.0 };
         let mut report = Report::default();
-        let copied = Call::new(*input, &request, &mut report).and_then(|call| {
+        let mut room = blocks::room();
+        let copied = Call::new(*input, &request, &mut room, &mut report).and_then(|call| {
             // SAFETY: the caller's promise.
             unsafe { copy_parsed(&call, outputs, executor, Reads::nothing(), &mut report) }
         });

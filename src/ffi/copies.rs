@@ -17,7 +17,7 @@ use crate::span::Span;
 use crate::spans::{self, Numbered};
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
-use core::mem::{offset_of, MaybeUninit};
+use core::mem::offset_of;
 
 /// # Safety
 /// As [`super::libsplit_copy`].
@@ -33,7 +33,7 @@ pub(super) unsafe fn copy(
 ) -> Result<(), Fault> {
     // SAFETY: promise 1.
     unsafe {
-        let mut room = MaybeUninit::uninit();
+        let mut room = parse::room();
         let call =
             Call::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room, report)?;
         let (given, mut pool);
@@ -58,8 +58,7 @@ pub(crate) unsafe fn copy_parsed(
     report: &mut Report,
 ) -> Result<(), Fault> {
     let plan = &call.plan;
-    let mut room = blocks::room();
-    let lengths = blocks::all(&plan.pieces, &mut room);
+    let lengths = plan.pieces.words();
     // SAFETY: promises 1 and 2.
     unsafe {
         let input = call.input.span(plan.geometry.elements, Which::Input, report)?;

@@ -13,7 +13,6 @@ use crate::plan::{Geometry, Piece, Plan};
 use crate::shape::{bytes_of_bits, rank_number, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::spans::{self, Numbered, Trail};
-use core::mem::MaybeUninit;
 use core::ptr::null;
 
 /// Fills shapes, packed strides and sizes.
@@ -31,7 +30,7 @@ pub(super) unsafe fn infer(
 ) -> Result<(), Fault> {
     // SAFETY: promises 1 and 2.
     unsafe {
-        let mut room = MaybeUninit::uninit();
+        let mut room = parse::room();
         let call = Call::parse(input, params, Some(num_outputs), Look::AtShape, &mut room, report)?;
         let packed = Packed::new(&call.plan.geometry);
         check_outputs(call, None, outputs, num_outputs, error, report)?;
@@ -59,7 +58,7 @@ pub(super) unsafe fn view(
 ) -> Result<(), Fault> {
     // SAFETY: promises 1 and 2.
     unsafe {
-        let mut room = MaybeUninit::uninit();
+        let mut room = parse::room();
         let call =
             Call::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room, report)?;
         let geometry = &call.plan.geometry;
@@ -122,13 +121,13 @@ unsafe fn fill(
         }
         Strides::Packed => axes.room = Some(&mut strides_room),
     }
-    let mut room = blocks::room();
     // SAFETY: the caller's promise, and there are as many outputs as lengths.
     unsafe {
-        if let Some(lengths) = blocks::all(&plan.pieces, &mut room) {
+        if let Some(lengths) = plan.pieces.words() {
             axes.fill(geometry, lengths, 0, outputs, &describe);
             return;
         }
+        let mut room = blocks::room();
         let (mut blocks, mut offset, mut output) = (Blocks::new(&plan.pieces), 0, outputs);
         loop {
             let lengths = blocks.next(&mut room);
@@ -486,7 +485,7 @@ pub(super) unsafe fn count(
 ) -> Result<(), Fault> {
     // SAFETY: promise 1.
     unsafe {
-        let mut room = MaybeUninit::uninit();
+        let mut room = parse::room();
         let call = Call::parse(input, params, None, Look::AtShape, &mut room, report)?;
         let plan = &call.plan;
         parse::checked(count, "count", report)?;

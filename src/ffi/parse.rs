@@ -6,17 +6,18 @@
 #![allow(clippy::inline_always)]
 
 use super::types::{
-    libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_tensor,
-    LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params,
+    libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
+use crate::blocks;
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::plan::{Geometry, Plan};
 use crate::rules::split_to_sequence::drops_axis;
-use crate::rules::{self, Pieces, Request};
-use crate::shape::MAX_RANK;
+use crate::rules::{self, Request, MAX_OUTPUTS};
+use crate::shape::{usize_of, MAX_RANK};
 use crate::span::Span;
 use crate::tensor::Tensor;
 use core::ffi::c_char;
@@ -34,6 +35,13 @@ pub(crate) struct Call<'a> {
     pub split_at: *const libsplit_tensor,
 }
 
+/// Room for a call, and for lengths that are written down.
+pub(super) type Room<'a> = (MaybeUninit<Call<'a>>, blocks::Room);
+
+pub(super) fn room<'a>() -> Room<'a> {
+    (MaybeUninit::uninit(), blocks::room())
+}
+
 /// What of the input matters to a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
@@ -49,9 +57,11 @@ impl<'a> Call<'a> {
     pub(crate) fn new(
         input: Tensor<'a>,
         request: &Request<'a>,
+        room: &'a mut blocks::Room,
         report: &mut Report,
     ) -> Result<Self, Fault> {
-        let plan = Plan::new(request, input.dtype, input.shape, report)?;
+        let mut plan = Plan::new(request, input.dtype, input.shape, report)?;
+        blocks::write_down(&mut plan.pieces, room);
         let (lengths, params) = (Span::default(), Span::default());
         let (at, split_at) = (core::ptr::null(), core::ptr::null());
         Ok(Self { input, plan, lengths, at, params, split_at })
@@ -67,9 +77,12 @@ impl<'a> Call<'a> {
         params: *const libsplit_params,
         outputs: Option<usize>,
         look: Look,
-        room: &'r mut MaybeUninit<Self>,
+        (room, lengths): &'r mut Room<'a>,
         report: &mut Report,
-    ) -> Result<&'r Self, Fault> {
+    ) -> Result<&'r Self, Fault>
+    where
+        'r: 'a,
+    {
         let call = room.as_mut_ptr();
         // SAFETY: promise 1, here and below; every field is written.
         unsafe {
@@ -85,9 +98,8 @@ impl<'a> Call<'a> {
             let tensor = tensor_of(tensor, look, Which::Input, report)?;
             (&raw mut (*call).input).write(tensor);
 
-            (&raw mut (*call).plan.pieces).write(Pieces::NONE);
             Self::parse_geometry(call, given, operator, look, report)?;
-            Self::parse_pieces(call, given, operator, outputs, look, report)?;
+            Self::parse_pieces(call, given, operator, outputs, look, lengths, report)?;
             Ok(&*call)
         }
     }
@@ -134,6 +146,7 @@ impl<'a> Call<'a> {
         operator: Operator,
         outputs: Option<usize>,
         look: Look,
+        room: &'a mut blocks::Room,
         report: &mut Report,
     ) -> Result<(), Fault> {
         // SAFETY: promise 1; the geometry has been written.
@@ -154,8 +167,11 @@ impl<'a> Call<'a> {
                 may_be_unknown: look == Look::AtShape,
                 outputs,
             };
-            let Plan { geometry, pieces } = &mut (*call).plan;
-            rules::find_pieces(&request, geometry.dtype, geometry.extent, pieces, report)
+            let Geometry { dtype, extent, .. } = (*call).plan.geometry;
+            let pieces = &mut *(&raw mut (*call).plan.pieces).cast::<MaybeUninit<_>>();
+            let pieces = rules::find_pieces(&request, dtype, extent, pieces, report)?;
+            blocks::write_down(pieces, room);
+            Ok(())
         }
     }
 }
@@ -211,9 +227,65 @@ unsafe fn lengths<'a>(
     at: &mut Span,
     report: &mut Report,
 ) -> Result<Lengths<'a>, Fault> {
-    let which = Which::Split;
     // SAFETY: promise 1.
     let tensor = unsafe { &*checked(split, "params.split", report)? };
+    // SAFETY: promise 1.
+    if let Some((lengths, span)) = unsafe { plain_lengths(tensor) } {
+        *at = span;
+        return Ok(lengths);
+    }
+    // SAFETY: promise 1.
+    unsafe { lengths_closely(tensor, at, report) }
+}
+
+/// The lengths, if they are a list as most programs have it, and where they lie.
+///
+/// # Safety
+/// Promise 1.
+#[inline(always)]
+unsafe fn plain_lengths<'a>(tensor: &libsplit_tensor) -> Option<(Lengths<'a>, Span)> {
+    let dtype = match tensor.dtype {
+        libsplit_dtype::INT64 => DType::Int64,
+        libsplit_dtype::INT32 => DType::Int32,
+        _ => return None,
+    };
+    let (data, size) = (tensor.data as usize, dtype.bits() as usize / 8);
+    if tensor.rank != 1
+        || tensor.bit_offset != 0
+        || !tensor.strides.is_null()
+        || tensor.shape.is_null()
+        || !tensor.shape.is_aligned()
+        || data == 0
+        || data & (size - 1) != 0
+    {
+        return None;
+    }
+    // SAFETY: promise 1.
+    let count = unsafe { *tensor.shape };
+    if !(0..=MAX_OUTPUTS).contains(&count) {
+        return None;
+    }
+    let bytes = usize_of(count) * size;
+    if tensor.data_bytes != 0 && tensor.data_bytes < bytes {
+        return None;
+    }
+    let span = Span { start: data, end: data.checked_add(bytes)? };
+    // SAFETY: promise 1.
+    Some((unsafe { Lengths::from_slice(tensor.data.cast(), count, dtype) }, span))
+}
+
+/// The lengths, whatever they are like.
+///
+/// # Safety
+/// Promise 1.
+#[cold]
+#[inline(never)]
+unsafe fn lengths_closely<'a>(
+    tensor: &libsplit_tensor,
+    at: &mut Span,
+    report: &mut Report,
+) -> Result<Lengths<'a>, Fault> {
+    let which = Which::Split;
     let dtype = dtype_of(tensor, which, report)?;
     if !(0..=1).contains(&tensor.rank) {
         let actual = tensor.rank.into();

@@ -32,7 +32,6 @@ use crate::shape::{self, usize_of, MAX_RANK};
 use crate::span::Span;
 use crate::targets::Outputs;
 use crate::tensor::{self, Reach, Tensor};
-use core::mem::MaybeUninit;
 use core::ptr::null;
 
 /// What a plan of this version of the library begins with: "split" and the version.
@@ -126,7 +125,7 @@ pub(super) unsafe fn init(
 ) -> Result<(), Fault> {
     // SAFETY: promises 1 and 2.
     unsafe {
-        let mut room = MaybeUninit::uninit();
+        let mut room = parse::room();
         let call =
             Call::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room, report)?;
         let outputs = if outputs.is_null() {

@@ -5,6 +5,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Fault, Report};
 use crate::lengths::Lengths;
 use crate::shape::{usize_of, DIM_UNKNOWN};
+use core::mem::MaybeUninit;
 
 /// What an entry of -1 means.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,14 +34,14 @@ pub(super) fn expect_dtype(
 
 /// Works out the pieces that a list gives, or refuses a scalar and a list that does not fit.
 #[inline(always)]
-pub(super) fn find_pieces<'a>(
+pub(super) fn find_pieces<'a, 'p>(
     request: &Request<'_>,
     lengths: Lengths<'a>,
     extent: i64,
     minus_one: MinusOne,
-    pieces: &mut Pieces<'a>,
+    pieces: &'p mut MaybeUninit<Pieces<'a>>,
     report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<&'p mut Pieces<'a>, Fault> {
     let Some(count) = lengths.len() else {
         let operator = request.operator;
         return report.refuse(Error::LengthsScalar { operator, expected: 1, actual: 0 });
@@ -51,19 +52,23 @@ pub(super) fn find_pieces<'a>(
     }
     request.expect_count(count, report)?;
     if !lengths.is_known() {
-        *pieces = request.unknown(count, report)?;
-        return Ok(());
+        return Ok(pieces.write(request.unknown(count, report)?));
     }
-    // What most lists are like.
-    if let Some(words) = lengths.words() {
-        if add_up_to(words, extent) {
-            *pieces = Pieces::Words(words);
-            return Ok(());
+    let (words, ints) = (lengths.words(), lengths.ints(0));
+    let sum = match (words, ints) {
+        (Some(words), _) => plain_sum(words.iter().copied(), minus_one),
+        (None, Some(ints)) => plain_sum(ints.iter().copied().map(i64::from), minus_one),
+        _ => None,
+    };
+    let rest = match (words, sum) {
+        (Some(words), Some((sum, false))) if sum == extent => {
+            return Ok(pieces.write(Pieces::Words(words)));
         }
-    }
-    let rest = rest(lengths, count, extent, minus_one, report)?;
-    *pieces = Pieces::Listed { lengths, count, rest };
-    Ok(())
+        // An extent that is not known is below any sum.
+        (_, Some((sum, has_rest))) if sum == extent || has_rest && sum <= extent => extent - sum,
+        _ => rest(lengths, count, extent, minus_one, report)?,
+    };
+    Ok(pieces.write(Pieces::Listed { lengths, count, rest }))
 }
 
 /// What a list that fits the extent leaves of it.
@@ -87,17 +92,23 @@ fn rest(
     }
 }
 
-/// Whether lengths are none below 0 and add up to the extent.
+/// The same of a list that nothing can be said against, without the rest; else nothing.
 #[inline(always)]
-fn add_up_to(lengths: &[i64], extent: i64) -> bool {
-    let (mut sum, mut signs) = (0i64, 0i64);
-    let are_lengths = lengths.iter().all(|length| {
-        sum = sum.wrapping_add(*length);
+fn plain_sum(lengths: impl Iterator<Item = i64>, minus_one: MinusOne) -> Option<(i64, bool)> {
+    let (mut sum, mut signs, mut may_be_rest) = (0i64, 0i64, minus_one == MinusOne::Rest);
+    for length in lengths {
+        if length < 0 {
+            if length != -1 || !may_be_rest {
+                return None;
+            }
+            may_be_rest = false;
+            continue;
+        }
+        sum = sum.wrapping_add(length);
         // A sum that is too large has been negative.
         signs |= sum;
-        *length >= 0
-    });
-    are_lengths && signs >= 0 && sum == extent
+    }
+    (signs >= 0).then_some((sum, minus_one == MinusOne::Rest && !may_be_rest))
 }
 
 /// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.

@@ -16,6 +16,7 @@ use crate::error::{Error, Fault, Report};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::shape::{usize_of, DIM_UNKNOWN};
+use core::mem::MaybeUninit;
 use lengths_list::MinusOne;
 
 /// What the caller asks of an operator, apart from the input.
@@ -52,9 +53,15 @@ pub(crate) enum Pieces<'a> {
     Unknown { count: i64 },
 }
 
-impl Pieces<'_> {
-    /// No pieces.
-    pub(crate) const NONE: Self = Self::Unknown { count: 0 };
+impl<'a> Pieces<'a> {
+    /// The lengths, if they lie in memory as a slice has them.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> Option<&'a [i64]> {
+        match *self {
+            Self::Words(words) => Some(words),
+            _ => None,
+        }
+    }
 
     #[inline(always)]
     pub(crate) fn count(&self) -> i64 {
@@ -101,15 +108,15 @@ fn index_of(index: usize) -> i64 {
 /// Works out the pieces that `request` makes of an input, which must all be known unless they need not be.
 /// They are written where they stay, for they are large to hand back.
 #[inline(always)]
-pub(crate) fn find_pieces<'a>(
+pub(crate) fn find_pieces<'a, 'p>(
     request: &Request<'a>,
     dtype: DType,
     extent: i64,
-    pieces: &mut Pieces<'a>,
+    pieces: &'p mut MaybeUninit<Pieces<'a>>,
     report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<&'p mut Pieces<'a>, Fault> {
     let Some(lengths) = request.lengths else {
-        *pieces = match request.operator {
+        return Ok(pieces.write(match request.operator {
             // The versions of ONNX Split come first.
             operator if operator <= Operator::Split18 => onnx_split::even(request, extent, report)?,
             Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
@@ -119,8 +126,7 @@ pub(crate) fn find_pieces<'a>(
                 return report.refuse(Error::LengthsAbsent { operator: request.operator });
             }
             _ => openvino::split(*request, extent, report)?,
-        };
-        return Ok(());
+        }));
     };
     let minus_one = match request.operator {
         // As above.
@@ -130,8 +136,8 @@ pub(crate) fn find_pieces<'a>(
         Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
             split_to_sequence::expect_lengths(request, &lengths, report)?;
             if lengths.len().is_none() {
-                *pieces = split_to_sequence::chunks_of(*request, lengths, extent, report)?;
-                return Ok(());
+                let chunks = split_to_sequence::chunks_of(*request, lengths, extent, report)?;
+                return Ok(pieces.write(chunks));
             }
             MinusOne::Refused
         }
