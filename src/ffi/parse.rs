@@ -29,9 +29,9 @@ pub(crate) struct Call<'a> {
     pub plan: Plan<'a>,
     /// Where the elements of the lengths lie.
     pub lengths: Span,
-    /// Where the descriptors lie, and the parameters of the size that they state.
+    /// Where descriptors and parameters lie.
     pub at: *const libsplit_tensor,
-    pub params: Span,
+    pub params: *const libsplit_params,
     pub split_at: *const libsplit_tensor,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Call<'a> {
     ) -> Result<Self, Fault> {
         let mut plan = Plan::new(request, input.dtype, input.shape, report)?;
         blocks::write_down(&mut plan.pieces, room);
-        let (lengths, params) = (Span::default(), Span::default());
+        let (lengths, params) = (Span::default(), core::ptr::null());
         let (at, split_at) = (core::ptr::null(), core::ptr::null());
         Ok(Self { input, plan, lengths, at, params, split_at })
     }
@@ -89,7 +89,7 @@ impl<'a> Call<'a> {
             let mut params_room = MaybeUninit::uninit();
             let given = versioned(params, "params", FIRST_PARAMS, &mut params_room, report)?;
             (&raw mut (*call).at).write(input);
-            (&raw mut (*call).params).write(Span::of_bytes(params, given.struct_size));
+            (&raw mut (*call).params).write(params);
             (&raw mut (*call).split_at).write(given.split);
             let operator = operator(given, report)?;
             check_flags("params", given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN, report)?;
@@ -151,22 +151,71 @@ impl<'a> Call<'a> {
     ) -> Result<(), Fault> {
         // SAFETY: promise 1; the geometry has been written.
         unsafe {
-            let at = &raw mut (*call).lengths;
-            at.write(Span::default());
-            let mut list = None;
+            let (mut list, mut at) = (None, Span::default());
             if !given.split.is_null() {
-                list = Some(lengths(given.split, &mut *at, report)?);
+                let tensor = &*checked(given.split, "params.split", report)?;
+                let Some((lengths, span)) = plain_lengths(tensor) else {
+                    return Self::parse_closely(call, tensor, given, operator, outputs, look, room, report);
+                };
+                (list, at) = (Some(lengths), span);
             }
-            let request = Request {
-                operator,
-                axis: given.axis,
-                lengths: list,
-                num_outputs: given.num_outputs,
-                keepdims: given.keepdims != 0,
-                clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
-                may_be_unknown: look == Look::AtShape,
-                outputs,
-            };
+            (&raw mut (*call).lengths).write(at);
+            Self::find_pieces(call, list, given, operator, outputs, look, room, report)
+        }
+    }
+
+    /// The same of lengths that are not such as most programs have them.
+    ///
+    /// # Safety
+    /// As [`Self::parse_pieces`].
+    #[cold]
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)] // as above
+    unsafe fn parse_closely(
+        call: *mut Self,
+        split: &libsplit_tensor,
+        given: &libsplit_params,
+        operator: Operator,
+        outputs: Option<usize>,
+        look: Look,
+        room: &'a mut blocks::Room,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut at = Span::default();
+            let list = lengths_closely(split, &mut at, report)?;
+            (&raw mut (*call).lengths).write(at);
+            Self::find_pieces(call, Some(list), given, operator, outputs, look, room, report)
+        }
+    }
+
+    /// # Safety
+    /// As [`Self::parse_pieces`].
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)] // as above
+    unsafe fn find_pieces(
+        call: *mut Self,
+        lengths: Option<Lengths<'a>>,
+        given: &libsplit_params,
+        operator: Operator,
+        outputs: Option<usize>,
+        look: Look,
+        room: &'a mut blocks::Room,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        let request = Request {
+            operator,
+            axis: given.axis,
+            lengths,
+            num_outputs: given.num_outputs,
+            keepdims: given.keepdims != 0,
+            clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
+            may_be_unknown: look == Look::AtShape,
+            outputs,
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
             let Geometry { dtype, extent, .. } = (*call).plan.geometry;
             let pieces = &mut *(&raw mut (*call).plan.pieces).cast::<MaybeUninit<_>>();
             let pieces = rules::find_pieces(&request, dtype, extent, pieces, report)?;
@@ -217,27 +266,6 @@ pub(super) fn check_flags(
     report.refuse(Error::Flags { argument, expected: known.into(), actual: flags.into() })
 }
 
-/// The lengths; where they lie is written to `at`.
-///
-/// # Safety
-/// Promise 1.
-#[inline(always)]
-unsafe fn lengths<'a>(
-    split: *const libsplit_tensor,
-    at: &mut Span,
-    report: &mut Report,
-) -> Result<Lengths<'a>, Fault> {
-    // SAFETY: promise 1.
-    let tensor = unsafe { &*checked(split, "params.split", report)? };
-    // SAFETY: promise 1.
-    if let Some((lengths, span)) = unsafe { plain_lengths(tensor) } {
-        *at = span;
-        return Ok(lengths);
-    }
-    // SAFETY: promise 1.
-    unsafe { lengths_closely(tensor, at, report) }
-}
-
 /// The lengths, if they are a list as most programs have it, and where they lie.
 ///
 /// # Safety
@@ -274,12 +302,11 @@ unsafe fn plain_lengths<'a>(tensor: &libsplit_tensor) -> Option<(Lengths<'a>, Sp
     Some((unsafe { Lengths::from_slice(tensor.data.cast(), count, dtype) }, span))
 }
 
-/// The lengths, whatever they are like.
+/// The lengths, whatever they are like; where they lie is written to `at`.
 ///
 /// # Safety
 /// Promise 1.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 unsafe fn lengths_closely<'a>(
     tensor: &libsplit_tensor,
     at: &mut Span,
@@ -357,44 +384,25 @@ pub(super) unsafe fn tensor_of<'a>(
 ) -> Result<Tensor<'a>, Fault> {
     let dtype = dtype_of(tensor, which, report)?;
     let rank = rank_of(tensor, which, report)?;
-    // SAFETY: promise 1.
-    unsafe {
-        let shape = array(tensor.shape, rank, which, "shape", report)?;
-        let has_strides = look == Look::AtLayout && !tensor.strides.is_null();
-        let strides = if has_strides {
-            Some(array(tensor.strides, rank, which, "strides", report)?)
-        } else {
-            None
-        };
-        Ok(Tensor {
-            data: tensor.data.cast(),
-            data_bytes: tensor.data_bytes,
-            dtype,
-            shape,
-            strides,
-            bit_offset: tensor.bit_offset,
-        })
+    let (mut shape, mut strides): (&[i64], Option<&[i64]>) = (&[], None);
+    if rank > 0 {
+        check_array(tensor.shape, which, "shape", report)?;
+        // SAFETY: not NULL, aligned, and `rank` entries long by promise 1, as are strides.
+        shape = unsafe { core::slice::from_raw_parts(tensor.shape, rank) };
+        if look == Look::AtLayout && !tensor.strides.is_null() {
+            check_strides(tensor, which, report)?;
+            // SAFETY: as above.
+            strides = Some(unsafe { core::slice::from_raw_parts(tensor.strides, rank) });
+        }
     }
-}
-
-/// An array of a descriptor.
-///
-/// # Safety
-/// Promises 1 and 2.
-#[inline(always)]
-pub(super) unsafe fn array<'a>(
-    array: *const i64,
-    rank: usize,
-    which: Which,
-    field: &'static str,
-    report: &mut Report,
-) -> Result<&'a [i64], Fault> {
-    if rank == 0 {
-        return Ok(&[]);
-    }
-    check_array(array, which, field, report)?;
-    // SAFETY: not NULL, aligned, and `rank` entries long by promise 1.
-    Ok(unsafe { core::slice::from_raw_parts(array, rank) })
+    Ok(Tensor {
+        data: tensor.data.cast(),
+        data_bytes: tensor.data_bytes,
+        dtype,
+        shape,
+        strides,
+        bit_offset: tensor.bit_offset,
+    })
 }
 
 /// That an array of a descriptor is there and aligned.

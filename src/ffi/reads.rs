@@ -40,7 +40,9 @@ impl<'a> Reads<'a> {
         let rank = call.input.shape.len();
         // SAFETY: parsed before. Strides that are not looked at are the caller's all the same.
         let strides = unsafe { (*call.at).strides };
-        holds(Which::Params, call.params)
+        // SAFETY: as above; the size comes first, and the structure is as long as it says.
+        let params = Span::of_bytes(call.params, unsafe { (*call.params).struct_size });
+        holds(Which::Params, params)
             && holds(Which::Input, Span::of(call.at))
             && holds(Which::Input, Span::of_slice(call.input.shape))
             && (strides.is_null() || holds(Which::Input, Span::of_array(strides, rank)))

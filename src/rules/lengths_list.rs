@@ -54,18 +54,19 @@ pub(super) fn find_pieces<'a, 'p>(
     if !lengths.is_known() {
         return Ok(pieces.write(request.unknown(count, report)?));
     }
-    let (words, ints) = (lengths.words(), lengths.ints(0));
-    let sum = match (words, ints) {
-        (Some(words), _) => plain_sum(words.iter().copied(), minus_one),
-        (None, Some(ints)) => plain_sum(ints.iter().copied().map(i64::from), minus_one),
-        _ => None,
-    };
-    let rest = match (words, sum) {
-        (Some(words), Some((sum, false))) if sum == extent => {
+    let sum = if let Some(words) = lengths.words() {
+        // What most lists are like.
+        if add_up_to(words, extent) {
             return Ok(pieces.write(Pieces::Words(words)));
         }
+        plain_sum(words.iter().copied(), minus_one)
+    } else {
+        let ints = lengths.ints(0);
+        ints.and_then(|ints| plain_sum(ints.iter().copied().map(i64::from), minus_one))
+    };
+    let rest = match sum {
         // An extent that is not known is below any sum.
-        (_, Some((sum, has_rest))) if sum == extent || has_rest && sum <= extent => extent - sum,
+        Some((sum, has_rest)) if sum == extent || has_rest && sum <= extent => extent - sum,
         _ => rest(lengths, count, extent, minus_one, report)?,
     };
     Ok(pieces.write(Pieces::Listed { lengths, count, rest }))
@@ -92,7 +93,20 @@ fn rest(
     }
 }
 
-/// The same of a list that nothing can be said against, without the rest; else nothing.
+/// Whether lengths are none below 0 and add up to the extent.
+#[inline(always)]
+fn add_up_to(lengths: &[i64], extent: i64) -> bool {
+    let (mut sum, mut signs) = (0i64, 0i64);
+    let are_lengths = lengths.iter().all(|length| {
+        sum = sum.wrapping_add(*length);
+        // A sum that is too large has been negative.
+        signs |= sum;
+        *length >= 0
+    });
+    are_lengths && signs >= 0 && sum == extent
+}
+
+/// The sum of lengths that nothing can be said against, and whether one of them is the rest; else nothing.
 #[inline(always)]
 fn plain_sum(lengths: impl Iterator<Item = i64>, minus_one: MinusOne) -> Option<(i64, bool)> {
     let (mut sum, mut signs, mut may_be_rest) = (0i64, 0i64, minus_one == MinusOne::Rest);

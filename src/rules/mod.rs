@@ -157,7 +157,7 @@ impl Request<'_> {
             return report.refuse(Error::NumOutputsParam { expected: count, actual });
         }
         match self.outputs {
-            Some(actual) if i64::try_from(actual) != Ok(count) => {
+            Some(actual) if actual as u64 != count.cast_unsigned() => {
                 let operator = self.operator;
                 report.refuse(Error::NumOutputsGiven { operator, expected: count, actual })
             }
