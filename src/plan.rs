@@ -225,7 +225,7 @@ fn counts_closely(
     let Some([all, inner, outer]) = counts(outward, *extent, inward, dtype, at_least_one) else {
         return report.refuse(Error::TooManyElements { which: Which::Input });
     };
-    let unless_empty = |count, extents: &[i64]| if extents.contains(&0) { 0 } else { count };
+    let unless_empty = |count, extents: &[i64]| if extents.iter().any(|extent| *extent == 0) { 0 } else { count };
     Ok([unless_empty(all, shape), unless_empty(inner, inward), unless_empty(outer, outward)])
 }
 

@@ -57,132 +57,99 @@ pub(crate) unsafe fn copy_parsed(
     reads: Reads<'_>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let plan = &call.plan;
-    let lengths = plan.pieces.words();
+    let geometry = &call.plan.geometry;
     // SAFETY: promises 1 and 2.
     unsafe {
-        let input = call.input.span(plan.geometry.elements, Which::Input, report)?;
-        let mut seen = Seen::new(input);
-        let are_plain = seen.are_all_plain(plan, lengths, outputs);
-        if !are_plain {
-            seen.all(plan, outputs, report)?;
-        }
-        let job = Job { call, outputs, seen: &seen };
-        let is_apart = are_plain || seen.outputs.are_apart();
-        if !(is_apart && job.reads_are_apart(reads)) {
-            job.check_closely(reads, report)?;
-        }
-        let (are_packed, bytes) = (are_plain || seen.outputs.are_packed, seen.outputs.bytes);
-        if call.input.is_packed()
-            && are_packed
-            && bytes > 0
-            && copy::is_small(&plan.geometry, bytes)
-        {
-            job.run_small(lengths);
+        let input = call.input.span(geometry.elements, Which::Input, report)?;
+        let Some(plain) = Plain::new(call, input, outputs, reads) else {
+            return copy_closely(call, input, outputs, pool, reads, report);
+        };
+        let bytes = geometry.piece_bytes(geometry.extent);
+        if call.input.is_packed() && copy::is_small(geometry, bytes) {
+            run_small(call, outputs, bytes);
             return Ok(());
         }
-        job.run(pool, report)
+        let mut seen = Outputs::new(input);
+        (seen.trail.hull, seen.bytes) = (plain.written, bytes);
+        run(call, outputs, &seen, pool, report)
     }
 }
 
-/// What has been seen of the outputs of a copy.
-struct Seen {
-    outputs: Outputs,
-    /// From the lowest to the highest byte of their shapes and strides.
+/// The same where it is not plain to see that nothing is wrong with the outputs.
+///
+/// # Safety
+/// As [`copy_parsed`].
+#[cold]
+#[inline(never)]
+unsafe fn copy_closely(
+    call: &Call<'_>,
+    input: Span,
+    outputs: &[libsplit_tensor],
+    pool: Option<&dyn Executor>,
+    reads: Reads<'_>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    // SAFETY: promises 1 and 2.
+    unsafe {
+        let seen = see_all(call, input, outputs, reads, report)?;
+        let (geometry, bytes) = (&call.plan.geometry, seen.bytes);
+        if call.input.is_packed()
+            && seen.are_packed
+            && bytes > 0
+            && copy::is_small(geometry, bytes)
+        {
+            run_small(call, outputs, bytes);
+            return Ok(());
+        }
+        run(call, outputs, &seen, pool, report)
+    }
+}
+
+/// What is plain to see of outputs: that each is as it should be, has elements, and lies above or below
+/// those before it.
+struct Plain {
+    /// From the lowest to the highest byte that is written, and of their shapes and strides.
+    written: Span,
     arrays: Span,
 }
 
-impl Seen {
-    #[inline(always)]
-    fn new(input: Span) -> Self {
-        Self { outputs: Outputs::new(input), arrays: Span::NOWHERE }
-    }
-
-    /// Checks every output.
-    ///
-    /// # Safety
-    /// Promises 1 and 2.
-    #[cold]
-    #[inline(never)]
-    unsafe fn all(
-        &mut self,
-        plan: &Plan<'_>,
-        outputs: &[libsplit_tensor],
-        report: &mut Report,
-    ) -> Result<(), Fault> {
-        let geometry = &plan.geometry;
-        *self = Self::new(self.outputs.input);
-        for (index, output) in outputs.iter().enumerate() {
-            let piece = Piece { index, offset: 0, len: plan.pieces.length(index) };
-            // SAFETY: promises 1 and 2.
-            unsafe {
-                match plain(geometry, geometry.step_bits(), piece.len, output) {
-                    Some(span) => self.outputs.push(span, true, span.len()),
-                    None if is_unwanted(output) => continue,
-                    None => self.closely(geometry, piece, output, report)?,
-                }
-            }
-            for array in [output.shape, output.strides] {
-                if !array.is_null() {
-                    self.arrays.extend(Span::of_array(array, geometry.output_rank()));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks an output that is wanted, whatever it is like.
-    ///
-    /// # Safety
-    /// Promises 1 and 2.
-    unsafe fn closely(
-        &mut self,
-        geometry: &Geometry<'_>,
-        piece: Piece,
-        output: &libsplit_tensor,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
-        let which = Which::Output(piece.index);
-        // SAFETY: promises 1 and 2.
-        let (tensor, reach, is_packed) = unsafe { check(geometry, piece, output, report) }?;
-        if reach.bytes == 0 {
-            return Ok(());
-        }
-        if tensor.data.is_null() {
-            return report.refuse(Error::NullField { which, field: "data" });
-        }
-        let span = reach.place(tensor.data, which, report)?;
-        self.outputs.push(span, is_packed, geometry.piece_bytes(piece.len));
-        Ok(())
-    }
-
-    /// Whether all outputs are plain ones and lie apart from each other and the input, as they do in most
-    /// calls: then all has been seen.
+impl Plain {
+    /// Of all outputs of a copy, if they are such and lie apart from everything that is read.
     ///
     /// # Safety
     /// Promises 1 and 2.
     #[inline(always)]
-    unsafe fn are_all_plain(
-        &mut self,
-        plan: &Plan<'_>,
-        lengths: Option<&[i64]>,
+    unsafe fn new(
+        call: &Call<'_>,
+        input: Span,
         outputs: &[libsplit_tensor],
-    ) -> bool {
-        let first = outputs.as_ptr();
+        reads: Reads<'_>,
+    ) -> Option<Self> {
+        let (plan, first) = (&call.plan, outputs.first()?);
+        let start = first.data as usize;
+        let mut plain = Self { written: Span { start, end: start }, arrays: Span::NOWHERE };
         // SAFETY: promises 1 and 2; there are as many outputs as lengths.
         let are_plain = unsafe {
-            match lengths {
-                Some(lengths) => self.are_plain(&plan.geometry, lengths, first),
-                None => self.are_plain_in_blocks(plan, first),
+            match plan.pieces.words() {
+                Some(lengths) => plain.see(&plan.geometry, lengths, first),
+                None => plain.see_in_blocks(plan, first),
             }
         };
-        are_plain && self.outputs.trail.hull.is_apart(self.outputs.input)
+        let written = plain.written;
+        // One at NULL would be the lowest.
+        let is_plain = are_plain
+            && written.start != 0
+            && written.is_clear_of(input)
+            && written.is_clear_of(plain.arrays)
+            && written.is_clear_of(Span::of_slice(outputs))
+            && reads.are_apart(written);
+        is_plain.then_some(plain)
     }
 
     /// # Safety
-    /// As [`Self::are_plain`].
+    /// As [`Self::see`].
     #[inline(never)]
-    unsafe fn are_plain_in_blocks(
+    unsafe fn see_in_blocks(
         &mut self,
         plan: &Plan<'_>,
         mut outputs: *const libsplit_tensor,
@@ -194,7 +161,7 @@ impl Seen {
                 return true;
             }
             // SAFETY: the caller's promise.
-            if !unsafe { self.are_plain(&plan.geometry, lengths, outputs) } {
+            if !unsafe { self.see(&plan.geometry, lengths, outputs) } {
                 return false;
             }
             outputs = outputs.wrapping_add(lengths.len());
@@ -207,49 +174,122 @@ impl Seen {
     /// # Safety
     /// Promises 1 and 2, for as many outputs as lengths.
     #[inline(never)]
-    unsafe fn are_plain(
+    unsafe fn see(
         &mut self,
         geometry: &Geometry<'_>,
         lengths: &[i64],
         mut output: *const libsplit_tensor,
     ) -> bool {
         let step_bits = geometry.step_bits();
-        let (mut hull, mut bytes) = (self.outputs.trail.hull, self.outputs.bytes);
-        let mut arrays = Span::NOWHERE;
-        let size = size_of_val(geometry.shape);
+        let (mut end, mut arrays) = (self.written.end, Span::NOWHERE);
         for len in lengths {
             // SAFETY: promises 1 and 2.
             let given = unsafe { &*output };
             // SAFETY: promises 1 and 2.
-            let Some(span) = (unsafe { plain(geometry, step_bits, *len, given) }) else {
+            let Some(span) = (unsafe { plain(geometry, step_bits, *len, given, &mut arrays) }) else {
                 return false;
             };
-            if span.start >= hull.end {
-                (hull.start, hull.end) = (hull.start.min(span.start), span.end);
-            } else if span.end <= hull.start {
-                hull.start = span.start;
+            if span.start >= end {
+                end = span.end;
+            } else if span.end <= self.written.start {
+                self.written.start = span.start;
             } else {
                 return false;
             }
-            let array = given.shape as usize;
-            arrays = arrays.hull(Span { start: array, end: array });
-            if !given.strides.is_null() {
-                let array = given.strides as usize;
-                arrays = arrays.hull(Span { start: array, end: array });
-            }
-            bytes += span.len();
             output = output.wrapping_add(1);
         }
-        arrays.end = arrays.end.wrapping_add(size);
-        self.arrays.extend(arrays);
-        (self.outputs.trail.hull, self.outputs.bytes) = (hull, bytes);
+        arrays.end = arrays.end.wrapping_add(size_of_val(geometry.shape));
+        (self.written.end, self.arrays) = (end, self.arrays.hull(arrays));
         true
     }
 }
 
-/// Where an output of `len` steps lies, if it is plain to see that all about it is right: packed, of
-/// some elements and axes, with all numbers as they should be. Anything else is for [`check`] to
-/// judge.
+/// Checks every output, whatever it is like, and all of them against each other and what is read.
+///
+/// # Safety
+/// Promises 1 and 2.
+unsafe fn see_all(
+    call: &Call<'_>,
+    input: Span,
+    outputs: &[libsplit_tensor],
+    reads: Reads<'_>,
+    report: &mut Report,
+) -> Result<Outputs, Fault> {
+    let Plan { geometry, pieces } = &call.plan;
+    let (mut seen, mut arrays) = (Outputs::new(input), Span::NOWHERE);
+    for (index, output) in outputs.iter().enumerate() {
+        let piece = Piece { index, offset: 0, len: pieces.length(index) };
+        // SAFETY: promises 1 and 2.
+        unsafe {
+            match plain(geometry, geometry.step_bits(), piece.len, output, &mut Span::NOWHERE.clone()) {
+                Some(span) if span.start != 0 => seen.push(span, true, span.len()),
+                _ if is_unwanted(output) => continue,
+                _ => see_closely(&mut seen, geometry, piece, output, report)?,
+            }
+        }
+        for array in [output.shape, output.strides] {
+            if !array.is_null() {
+                arrays.extend(Span::of_array(array, geometry.output_rank()));
+            }
+        }
+    }
+    let written = seen.trail.hull;
+    let are_reads_apart = arrays.is_apart(written)
+        && Span::of_slice(outputs).is_apart(written)
+        && reads.are_apart(written);
+    if !(are_reads_apart && seen.are_apart()) {
+        check_closely(&transfer(call, outputs, &seen), &seen, reads, are_reads_apart, outputs, report)?;
+    }
+    Ok(seen)
+}
+
+/// Checks an output that is wanted, whatever it is like.
+///
+/// # Safety
+/// Promises 1 and 2.
+unsafe fn see_closely(
+    seen: &mut Outputs,
+    geometry: &Geometry<'_>,
+    piece: Piece,
+    output: &libsplit_tensor,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let which = Which::Output(piece.index);
+    // SAFETY: promises 1 and 2.
+    let (tensor, reach, is_packed) = unsafe { check(geometry, piece, output, report) }?;
+    if reach.bytes == 0 {
+        return Ok(());
+    }
+    if tensor.data.is_null() {
+        return report.refuse(Error::NullField { which, field: "data" });
+    }
+    let span = reach.place(tensor.data, which, report)?;
+    seen.push(span, is_packed, geometry.piece_bytes(piece.len));
+    Ok(())
+}
+
+/// That outputs lie apart, where that is not plain to see.
+#[inline(never)]
+fn check_closely(
+    transfer: &Transfer<'_>,
+    seen: &Outputs,
+    reads: Reads<'_>,
+    are_reads_apart: bool,
+    outputs: &[libsplit_tensor],
+    report: &mut Report,
+) -> Result<(), Fault> {
+    if !seen.are_apart() {
+        seen.check_closely(transfer, report)?;
+    }
+    if are_reads_apart {
+        return Ok(());
+    }
+    check_reads(transfer, reads, outputs, report)
+}
+
+/// Where an output of `len` steps lies, if it is plain to see that all about it is right, unless that is at
+/// NULL: packed, of some elements and axes, with all numbers as they should be. Anything else is for
+/// [`check`] to judge.
 ///
 /// # Safety
 /// Promises 1 and 2.
@@ -259,21 +299,30 @@ unsafe fn plain(
     step_bits: i64,
     len: i64,
     output: &libsplit_tensor,
+    arrays: &mut Span,
 ) -> Option<Span> {
+    let mut see_array = |array: *const i64| {
+        let start = array as usize;
+        *arrays = arrays.hull(Span { start, end: start });
+    };
     let rank = geometry.output_rank();
-    let differs = output.dtype.0 ^ geometry.dtype as i32 | output.rank ^ rank_number(rank);
-    if differs.cast_unsigned() | output.bit_offset != 0 {
+    if output.rank != rank_number(rank)
+        || output.dtype.0 != geometry.dtype as i32
+        || output.bit_offset != 0
+    {
         return None;
     }
     if output.shape.is_null() || !output.shape.is_aligned() {
         return None;
     }
+    see_array(output.shape);
     // SAFETY: its rank is right, and there is an array for the shape.
     if !unsafe { has_shape(geometry, len, output.shape) } {
         return None;
     }
     if !output.strides.is_null() {
         // SAFETY: as above.
+        see_array(output.strides);
         if !output.strides.is_aligned() || !unsafe { are_packed(output, rank) } {
             return None;
         }
@@ -281,9 +330,6 @@ unsafe fn plain(
     let bytes = usize::try_from(shape::bytes_of_bits(step_bits.wrapping_mul(len))).ok()?;
     // None stated is the most.
     if bytes == 0 || output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) {
-        return None;
-    }
-    if output.data.is_null() {
         return None;
     }
     let start = output.data as usize;
@@ -345,83 +391,60 @@ pub(super) unsafe fn check<'a>(
     Ok((tensor, reach, is_packed))
 }
 
-/// A checked copy.
-struct Job<'a> {
-    call: &'a Call<'a>,
-    outputs: &'a [libsplit_tensor],
-    seen: &'a Seen,
+/// # Safety
+/// As [`copy::run`]; see [`copy::is_small`].
+#[inline(always)]
+unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
+    let Plan { geometry, pieces } = &call.plan;
+    let rows = FewRows::new(geometry, bytes);
+    let (source, outputs) = (call.input.data, outputs.as_ptr());
+    // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
+    unsafe {
+        match pieces.words() {
+            Some(lengths) => {
+                run_rows(&rows, source, lengths, outputs);
+            }
+            None => run_rows_in_blocks(&rows, source, pieces, outputs),
+        }
+    }
 }
 
-impl<'a> Job<'a> {
-    /// # Safety
-    /// As [`copy::run`]; see [`copy::is_small`].
-    #[inline(always)]
-    unsafe fn run_small(&self, lengths: Option<&[i64]>) {
-        let Plan { geometry, pieces } = &self.call.plan;
-        let rows = FewRows::new(geometry, self.seen.outputs.bytes);
-        let (source, outputs) = (self.call.input.data, self.outputs.as_ptr());
-        // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
-        unsafe {
-            match lengths {
-                Some(lengths) => {
-                    run_rows(&rows, source, lengths, outputs);
-                }
-                None => run_rows_in_blocks(&rows, source, pieces, outputs),
-            }
-        }
+/// A checked copy, as the engine takes it.
+#[inline(never)]
+fn transfer<'a>(
+    call: &'a Call<'a>,
+    outputs: &'a [libsplit_tensor],
+    seen: &Outputs,
+) -> Transfer<'a> {
+    let Plan { geometry, pieces } = call.plan;
+    Transfer {
+        geometry,
+        source: call.input.data,
+        strides: call.input.strides.filter(|_| seen.bytes > 0 && !call.input.is_packed()),
+        bit_offset: call.input.bit_offset,
+        parts: Parts::Ruled { pieces, targets: datas(outputs) },
+        output_strides: if seen.are_packed {
+            OutputStrides::Packed
+        } else {
+            strides_of(outputs, geometry.output_rank())
+        },
+        bytes: seen.bytes,
     }
+}
 
-    /// That outputs lie apart, where that is not plain to see.
-    #[cold]
-    #[inline(never)]
-    fn check_closely(&self, reads: Reads<'_>, report: &mut Report) -> Result<(), Fault> {
-        let (transfer, outputs) = (self.transfer(), &self.seen.outputs);
-        if !outputs.are_apart() {
-            outputs.check_closely(&transfer, report)?;
-        }
-        if self.reads_are_apart(reads) {
-            return Ok(());
-        }
-        check_reads(&transfer, reads, self.outputs, report)
-    }
-
-    /// Whether it is plain to see that nothing is written which is read meanwhile, the input aside.
-    #[inline(always)]
-    fn reads_are_apart(&self, reads: Reads<'_>) -> bool {
-        let written = self.seen.outputs.trail.hull;
-        self.seen.arrays.is_apart(written)
-            && Span::of_slice(self.outputs).is_apart(written)
-            && reads.are_apart(written)
-    }
-
-    /// As the engine takes it.
-    #[inline(never)]
-    fn transfer(&self) -> Transfer<'a> {
-        let Self { call, outputs, seen: Seen { outputs: seen, .. } } = *self;
-        let Plan { geometry, pieces } = call.plan;
-        Transfer {
-            geometry,
-            source: call.input.data,
-            strides: call.input.strides.filter(|_| seen.bytes > 0 && !call.input.is_packed()),
-            bit_offset: call.input.bit_offset,
-            parts: Parts::Ruled { pieces, targets: datas(outputs) },
-            output_strides: if seen.are_packed {
-                OutputStrides::Packed
-            } else {
-                strides_of(outputs, geometry.output_rank())
-            },
-            bytes: seen.bytes,
-        }
-    }
-
-    /// # Safety
-    /// As [`copy::run`].
-    #[inline(never)]
-    unsafe fn run(&self, pool: Option<&dyn Executor>, report: &mut Report) -> Result<(), Fault> {
-        let transfer = self.transfer();
-        // SAFETY: promise 5.
-        unsafe { copy::run(&transfer, transfer.parts.iter().count(), pool, report) }
-    }
+/// # Safety
+/// As [`copy::run`].
+#[inline(never)]
+unsafe fn run(
+    call: &Call<'_>,
+    outputs: &[libsplit_tensor],
+    seen: &Outputs,
+    pool: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let transfer = transfer(call, outputs, seen);
+    // SAFETY: promise 5.
+    unsafe { copy::run(&transfer, transfer.parts.iter().count(), pool, report) }
 }
 
 /// # Safety

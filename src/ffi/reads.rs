@@ -56,12 +56,9 @@ impl<'a> Reads<'a> {
         let Some(call) = self.call.filter(|call| !call.split_at.is_null()) else { return true };
         // SAFETY: parsed before; its fields are numbers here.
         let split = unsafe { &*call.split_at };
-        let rank = usize::from(split.rank == 1);
-        let mut array_holds = |array: *const i64| {
-            rank == 0 || array.is_null() || holds(Which::Split, Span::of_array(array, rank))
-        };
-        array_holds(split.shape)
-            && array_holds(split.strides)
+        let mut entry_holds = |array: *const i64| holds(Which::Split, Span::of(array));
+        (split.rank == 0
+            || entry_holds(split.shape) && (split.strides.is_null() || entry_holds(split.strides)))
             && holds(Which::Split, Span::of(call.split_at))
             && holds(Which::Split, call.lengths)
     }
