@@ -37,6 +37,21 @@ impl FewRows {
         usize_of(len) * self.step
     }
 
+    #[inline(always)]
+    pub(crate) fn is_one(&self) -> bool {
+        self.count == 1
+    }
+
+    /// Copies a run of one row.
+    ///
+    /// # Safety
+    /// As [`super::run`].
+    #[inline(always)]
+    pub(crate) unsafe fn copy_run(&self, source: *const u8, target: *mut u8, run: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.copy)(source, target, run) }
+    }
+
     /// Copies a run of each row.
     ///
     /// # Safety

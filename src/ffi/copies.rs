@@ -61,47 +61,16 @@ pub(crate) unsafe fn copy_parsed(
     // SAFETY: promises 1 and 2.
     unsafe {
         let input = call.input.span(geometry.elements, Which::Input, report)?;
-        let Some(plain) = Plain::new(call, input, outputs, reads) else {
-            return copy_closely(call, input, outputs, pool, reads, report);
+        let (bytes, are_packed) = if Plain::are_all(call, input, outputs, reads) {
+            (geometry.piece_bytes(geometry.extent), true)
+        } else {
+            see_all(call, input, outputs, reads, report)?
         };
-        let bytes = geometry.piece_bytes(geometry.extent);
-        if call.input.is_packed() && copy::is_small(geometry, bytes) {
+        if call.input.is_packed() && are_packed && bytes > 0 && copy::is_small(geometry, bytes) {
             run_small(call, outputs, bytes);
             return Ok(());
         }
-        let mut seen = Outputs::new(input);
-        (seen.trail.hull, seen.bytes) = (plain.written, bytes);
-        run(call, outputs, &seen, pool, report)
-    }
-}
-
-/// The same where it is not plain to see that nothing is wrong with the outputs.
-///
-/// # Safety
-/// As [`copy_parsed`].
-#[cold]
-#[inline(never)]
-unsafe fn copy_closely(
-    call: &Call<'_>,
-    input: Span,
-    outputs: &[libsplit_tensor],
-    pool: Option<&dyn Executor>,
-    reads: Reads<'_>,
-    report: &mut Report,
-) -> Result<(), Fault> {
-    // SAFETY: promises 1 and 2.
-    unsafe {
-        let seen = see_all(call, input, outputs, reads, report)?;
-        let (geometry, bytes) = (&call.plan.geometry, seen.bytes);
-        if call.input.is_packed()
-            && seen.are_packed
-            && bytes > 0
-            && copy::is_small(geometry, bytes)
-        {
-            run_small(call, outputs, bytes);
-            return Ok(());
-        }
-        run(call, outputs, &seen, pool, report)
+        run(call, outputs, bytes, are_packed, pool, report)
     }
 }
 
@@ -114,18 +83,19 @@ struct Plain {
 }
 
 impl Plain {
-    /// Of all outputs of a copy, if they are such and lie apart from everything that is read.
+    /// Whether all outputs of a copy are such, and lie apart from everything that is read.
     ///
     /// # Safety
     /// Promises 1 and 2.
     #[inline(always)]
-    unsafe fn new(
+    unsafe fn are_all(
         call: &Call<'_>,
         input: Span,
         outputs: &[libsplit_tensor],
         reads: Reads<'_>,
-    ) -> Option<Self> {
-        let (plan, first) = (&call.plan, outputs.first()?);
+    ) -> bool {
+        let Some(first) = outputs.first() else { return false };
+        let plan = &call.plan;
         let start = first.data as usize;
         let mut plain = Self { written: Span { start, end: start }, arrays: Span::NOWHERE };
         // SAFETY: promises 1 and 2; there are as many outputs as lengths.
@@ -137,13 +107,12 @@ impl Plain {
         };
         let written = plain.written;
         // One at NULL would be the lowest.
-        let is_plain = are_plain
+        are_plain
             && written.start != 0
             && written.is_clear_of(input)
             && written.is_clear_of(plain.arrays)
             && written.is_clear_of(Span::of_slice(outputs))
-            && reads.are_apart(written);
-        is_plain.then_some(plain)
+            && reads.are_apart(written)
     }
 
     /// # Safety
@@ -204,24 +173,27 @@ impl Plain {
     }
 }
 
-/// Checks every output, whatever it is like, and all of them against each other and what is read.
+/// Checks every output, whatever it is like, and all of them against each other and what is read. Gives how
+/// many bytes are to be copied, and whether outputs are packed.
 ///
 /// # Safety
 /// Promises 1 and 2.
+#[cold]
+#[inline(never)]
 unsafe fn see_all(
     call: &Call<'_>,
     input: Span,
     outputs: &[libsplit_tensor],
     reads: Reads<'_>,
     report: &mut Report,
-) -> Result<Outputs, Fault> {
+) -> Result<(usize, bool), Fault> {
     let Plan { geometry, pieces } = &call.plan;
     let (mut seen, mut arrays) = (Outputs::new(input), Span::NOWHERE);
     for (index, output) in outputs.iter().enumerate() {
         let piece = Piece { index, offset: 0, len: pieces.length(index) };
         // SAFETY: promises 1 and 2.
         unsafe {
-            match plain(geometry, geometry.step_bits(), piece.len, output, &mut Span::NOWHERE.clone()) {
+            match plain(geometry, geometry.step_bits(), piece.len, output, &mut { Span::NOWHERE }) {
                 Some(span) if span.start != 0 => seen.push(span, true, span.len()),
                 _ if is_unwanted(output) => continue,
                 _ => see_closely(&mut seen, geometry, piece, output, report)?,
@@ -238,9 +210,15 @@ unsafe fn see_all(
         && Span::of_slice(outputs).is_apart(written)
         && reads.are_apart(written);
     if !(are_reads_apart && seen.are_apart()) {
-        check_closely(&transfer(call, outputs, &seen), &seen, reads, are_reads_apart, outputs, report)?;
+        let transfer = transfer(call, outputs, seen.bytes, seen.are_packed);
+        if !seen.are_apart() {
+            seen.check_closely(&transfer, report)?;
+        }
+        if !are_reads_apart {
+            check_reads(&transfer, reads, outputs, report)?;
+        }
     }
-    Ok(seen)
+    Ok((seen.bytes, seen.are_packed))
 }
 
 /// Checks an output that is wanted, whatever it is like.
@@ -266,25 +244,6 @@ unsafe fn see_closely(
     let span = reach.place(tensor.data, which, report)?;
     seen.push(span, is_packed, geometry.piece_bytes(piece.len));
     Ok(())
-}
-
-/// That outputs lie apart, where that is not plain to see.
-#[inline(never)]
-fn check_closely(
-    transfer: &Transfer<'_>,
-    seen: &Outputs,
-    reads: Reads<'_>,
-    are_reads_apart: bool,
-    outputs: &[libsplit_tensor],
-    report: &mut Report,
-) -> Result<(), Fault> {
-    if !seen.are_apart() {
-        seen.check_closely(transfer, report)?;
-    }
-    if are_reads_apart {
-        return Ok(());
-    }
-    check_reads(transfer, reads, outputs, report)
 }
 
 /// Where an output of `len` steps lies, if it is plain to see that all about it is right, unless that is at
@@ -401,6 +360,9 @@ unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) 
     // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
     unsafe {
         match pieces.words() {
+            Some(lengths) if rows.is_one() => {
+                run_row(&rows, source, lengths, outputs);
+            }
             Some(lengths) => {
                 run_rows(&rows, source, lengths, outputs);
             }
@@ -414,21 +376,22 @@ unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) 
 fn transfer<'a>(
     call: &'a Call<'a>,
     outputs: &'a [libsplit_tensor],
-    seen: &Outputs,
+    bytes: usize,
+    are_packed: bool,
 ) -> Transfer<'a> {
     let Plan { geometry, pieces } = call.plan;
     Transfer {
         geometry,
         source: call.input.data,
-        strides: call.input.strides.filter(|_| seen.bytes > 0 && !call.input.is_packed()),
+        strides: call.input.strides.filter(|_| bytes > 0 && !call.input.is_packed()),
         bit_offset: call.input.bit_offset,
         parts: Parts::Ruled { pieces, targets: datas(outputs) },
-        output_strides: if seen.are_packed {
+        output_strides: if are_packed {
             OutputStrides::Packed
         } else {
             strides_of(outputs, geometry.output_rank())
         },
-        bytes: seen.bytes,
+        bytes,
     }
 }
 
@@ -438,11 +401,12 @@ fn transfer<'a>(
 unsafe fn run(
     call: &Call<'_>,
     outputs: &[libsplit_tensor],
-    seen: &Outputs,
+    bytes: usize,
+    are_packed: bool,
     pool: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let transfer = transfer(call, outputs, seen);
+    let transfer = transfer(call, outputs, bytes, are_packed);
     // SAFETY: promise 5.
     unsafe { copy::run(&transfer, transfer.parts.iter().count(), pool, report) }
 }
@@ -465,6 +429,30 @@ unsafe fn run_rows_in_blocks(
         // SAFETY: the caller's promise.
         source = unsafe { run_rows(rows, source, lengths, outputs) };
         outputs = outputs.wrapping_add(lengths.len());
+    }
+}
+
+/// Copies pieces of one row.
+///
+/// # Safety
+/// As [`run_rows`].
+#[inline(always)]
+unsafe fn run_row(
+    rows: &FewRows,
+    mut source: *const u8,
+    lengths: &[i64],
+    mut output: *const libsplit_tensor,
+) {
+    for len in lengths {
+        let run = rows.run(*len);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !is_unwanted(&*output) {
+                rows.copy_run(source, (*output).data.cast(), run);
+            }
+        }
+        source = source.wrapping_add(run);
+        output = output.wrapping_add(1);
     }
 }
 
