@@ -49,14 +49,6 @@ impl Span {
         other.end <= self.start || self.end <= other.start
     }
 
-    /// The same by one comparison, of memory that is there; spans of nothing need not be.
-    #[inline]
-    pub(crate) fn is_clear_of(self, other: Self) -> bool {
-        let last = self.len().wrapping_sub(1);
-        let ahead = self.start.wrapping_sub(other.start).wrapping_add(last);
-        ahead >= other.len().wrapping_add(last)
-    }
-
     /// From the lowest to the highest byte of both.
     #[inline]
     pub(crate) fn hull(self, other: Self) -> Self {

@@ -61,12 +61,14 @@ pub(crate) unsafe fn copy_parsed(
     // SAFETY: promises 1 and 2.
     unsafe {
         let input = call.input.span(geometry.elements, Which::Input, report)?;
+        let is_packed = call.input.is_packed();
         let (bytes, are_packed) = if Plain::are_all(call, input, outputs, reads) {
-            (geometry.piece_bytes(geometry.extent), true)
+            let all = if is_packed { input.len() } else { geometry.piece_bytes(geometry.extent) };
+            (all, true)
         } else {
             see_all(call, input, outputs, reads, report)?
         };
-        if call.input.is_packed() && are_packed && bytes > 0 && copy::is_small(geometry, bytes) {
+        if is_packed && are_packed && bytes > 0 && copy::is_small(geometry, bytes) {
             run_small(call, outputs, bytes);
             return Ok(());
         }
@@ -109,9 +111,9 @@ impl Plain {
         // One at NULL would be the lowest.
         are_plain
             && written.start != 0
-            && written.is_clear_of(input)
-            && written.is_clear_of(plain.arrays)
-            && written.is_clear_of(Span::of_slice(outputs))
+            && written.is_apart(input)
+            && written.is_apart(plain.arrays)
+            && written.is_apart(Span::of_slice(outputs))
             && reads.are_apart(written)
     }
 
@@ -356,7 +358,7 @@ pub(super) unsafe fn check<'a>(
 unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
     let Plan { geometry, pieces } = &call.plan;
     let rows = FewRows::new(geometry, bytes);
-    let (source, outputs) = (call.input.data, outputs.as_ptr());
+    let (source, first) = (call.input.data, outputs.as_ptr());
     // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
     unsafe {
         match pieces.words() {
@@ -364,9 +366,9 @@ unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) 
                 run_row(&rows, source, lengths, outputs);
             }
             Some(lengths) => {
-                run_rows(&rows, source, lengths, outputs);
+                run_rows(&rows, source, lengths, first);
             }
-            None => run_rows_in_blocks(&rows, source, pieces, outputs),
+            None => run_rows_in_blocks(&rows, source, pieces, first),
         }
     }
 }
@@ -441,18 +443,15 @@ unsafe fn run_row(
     rows: &FewRows,
     mut source: *const u8,
     lengths: &[i64],
-    mut output: *const libsplit_tensor,
+    outputs: &[libsplit_tensor],
 ) {
-    for len in lengths {
+    for (len, output) in lengths.iter().zip(outputs) {
         let run = rows.run(*len);
-        // SAFETY: the caller's promise.
-        unsafe {
-            if !is_unwanted(&*output) {
-                rows.copy_run(source, (*output).data.cast(), run);
-            }
+        if !is_unwanted(output) {
+            // SAFETY: the caller's promise.
+            unsafe { rows.copy_run(source, output.data.cast(), run) };
         }
         source = source.wrapping_add(run);
-        output = output.wrapping_add(1);
     }
 }
 

@@ -87,7 +87,11 @@ fn unknown<'a>(
 
 /// Whether the pieces lose the axis: `keepdims` counts only where lengths are absent.
 pub(crate) fn drops_axis(operator: Operator, keepdims: bool, has_lengths: bool) -> bool {
+    #[cold] // off the way of other operators
+    #[inline(never)]
+    fn does(keepdims: bool, has_lengths: bool) -> bool {
+        !has_lengths && !keepdims
+    }
     matches!(operator, Operator::SplitToSequence11 | Operator::SplitToSequence24)
-        && !has_lengths
-        && !keepdims
+        && does(keepdims, has_lengths)
 }
