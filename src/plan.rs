@@ -20,6 +20,8 @@ pub(crate) struct Geometry<'a> {
     pub axis: usize,
     /// `false`: the pieces, all of length 1, have no split axis.
     pub keeps_axis: bool,
+    /// Whether all extents but the axis' are known.
+    pub is_known: bool,
     /// Extent of the axis, which may be unknown.
     pub extent: i64,
     /// Elements of the input; of the known extents only where some are unknown.
@@ -113,11 +115,15 @@ impl<'a> Geometry<'a> {
             return report.refuse(Error::Axis { axis, rank });
         };
         let (axis, extent) = (place, *extent);
+        let mut is_known = true;
         let [elements, inner, outer] = match counts(outer, extent, inner, dtype, above_zero) {
             Some(counts) => counts,
-            None => counts_closely(shape, axis, dtype, unknown_allowed, report)?,
+            None => {
+                is_known = !outer.iter().chain(inner).any(|extent| *extent == DIM_UNKNOWN);
+                counts_closely(shape, axis, dtype, unknown_allowed, report)?
+            }
         };
-        Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer })
+        Ok(Self { dtype, shape, axis, keeps_axis, is_known, extent, elements, inner, outer })
     }
 
     /// Elements of a piece, where all extents are known.

@@ -35,20 +35,17 @@ fn without_axis(geometry: &Geometry<'_>, input: &[i64], room: &mut Room) -> *con
 /// where they begin.
 #[inline(never)]
 pub(super) fn packed(geometry: &Geometry<'_>, extent: i64, room: &mut Room) -> *const i64 {
-    let (outer, inner) = geometry.around_axis(geometry.shape);
     let mut next = room.as_mut_ptr().cast::<i64>().wrapping_add(geometry.output_rank());
     let mut stride = 1i64;
-    let mut put = |extent: i64, is_kept: bool| {
-        if is_kept {
+    for (axis, given) in geometry.shape.iter().enumerate().rev() {
+        let is_split = axis == geometry.axis;
+        if geometry.keeps_axis || !is_split {
             next = next.wrapping_sub(1);
             // SAFETY: there are as many entries as axes that are kept.
             unsafe { next.write(stride) };
         }
-        stride = times(stride, extent);
-    };
-    inner.iter().rev().for_each(|extent| put(*extent, true));
-    put(extent, geometry.keeps_axis);
-    outer.iter().rev().for_each(|extent| put(*extent, true));
+        stride = times(stride, if is_split { extent } else { *given });
+    }
     room.as_ptr().cast()
 }
 

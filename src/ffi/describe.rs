@@ -32,11 +32,16 @@ pub(super) unsafe fn infer(
     unsafe {
         let mut room = parse::room();
         let call = Call::parse(input, params, Some(num_outputs), Look::AtShape, &mut room, report)?;
-        let packed = Packed::new(&call.plan.geometry);
+        let geometry = &call.plan.geometry;
         check_outputs(call, None, outputs, num_outputs, error, report)?;
-        packed.check(&call.plan, report)?;
-        fill(&call.plan, Strides::Packed, outputs, |_, len, output| {
-            (*output).data_bytes = packed.bytes(len);
+        if geometry.extent == DIM_UNKNOWN {
+            check_sizes(&call.plan, report)?;
+        }
+        // Bytes of a packed output, 0 while an extent is unknown.
+        let step_bits = if geometry.is_known { geometry.step_bits() } else { 0 };
+        fill(&call.plan, Strides::Packed, outputs, move |_, len, output| {
+            let bytes = if len > 0 { bytes_of_bits(step_bits.wrapping_mul(len)) } else { 0 };
+            (*output).data_bytes = usize::try_from(bytes).unwrap_or(0);
             (*output).bit_offset = 0;
         });
     }
@@ -425,52 +430,20 @@ fn check_arrays(
     }
 }
 
-/// Sizes of packed outputs: what is known of them, apart from the split axis.
-struct Packed {
-    /// Bits of the known extents above 0, which fit.
-    bits: i64,
-    /// Whether all extents are known, and none is 0.
-    has_bytes: bool,
-}
-
-impl Packed {
-    #[inline(always)]
-    fn new(geometry: &Geometry<'_>) -> Self {
-        let (mut bits, mut has_bytes) = (i64::from(geometry.dtype.bits()), true);
-        let (outer, inner) = geometry.around_axis(geometry.shape);
-        for extent in outer.iter().chain(inner) {
-            if *extent > 0 {
-                bits = bits.wrapping_mul(*extent);
-            } else {
-                has_bytes = false;
-            }
-        }
-        Self { bits, has_bytes }
-    }
-
-    /// That the sizes fit, of pieces that may have more steps than the input is known to have.
-    #[inline(always)]
-    fn check(&self, plan: &Plan<'_>, report: &mut Report) -> Result<(), Fault> {
-        if plan.geometry.extent != DIM_UNKNOWN {
-            return Ok(());
-        }
-        for Piece { index, len, .. } in plan.pieces() {
-            if self.bits.checked_mul(len).is_none() {
-                return report.refuse(Error::TooManyElements { which: Which::Output(index) });
-            }
-        }
-        Ok(())
-    }
-
-    /// Bytes of a packed output, 0 while an extent is unknown.
-    #[inline(always)]
-    fn bytes(&self, len: i64) -> usize {
-        if self.has_bytes && len > 0 {
-            usize::try_from(bytes_of_bits(self.bits.wrapping_mul(len))).unwrap_or(0)
-        } else {
-            0
+/// That the sizes fit, of pieces that may have more steps than the input is known to have.
+#[cold]
+#[inline(never)]
+fn check_sizes(plan: &Plan<'_>, report: &mut Report) -> Result<(), Fault> {
+    let (outer, inner) = plan.geometry.around_axis(plan.geometry.shape);
+    let known = outer.iter().chain(inner).filter(|extent| **extent > 0);
+    // These fit.
+    let bits = known.fold(plan.geometry.dtype.bits().into(), |all: i64, extent| all.wrapping_mul(*extent));
+    for Piece { index, len, .. } in plan.pieces() {
+        if bits.checked_mul(len).is_none() {
+            return report.refuse(Error::TooManyElements { which: Which::Output(index) });
         }
     }
+    Ok(())
 }
 
 /// How many outputs the operator gives.

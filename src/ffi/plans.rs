@@ -394,6 +394,7 @@ impl<'a> Planned<'a> {
             shape: self.array(head.arrays.shape, rank),
             axis: head.axis as usize,
             keeps_axis: head.keeps_axis,
+            is_known: true,
             extent: head.extent,
             elements: head.elements,
             inner: head.inner,
