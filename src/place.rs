@@ -18,6 +18,9 @@ pub(crate) struct Place<'a> {
     /// Where the first step begins and ends, from its first element on.
     low: i64,
     end: i64,
+    /// How far steps are apart, and bytes that a piece has apart from as many as its steps make.
+    apart: i64,
+    more: i64,
     /// Where the input's first element begins.
     begin: i64,
     /// Units to bytes.
@@ -63,12 +66,16 @@ impl<'a> Place<'a> {
         let (unit, shift) = if bits < 8 { (bits, 3) } else { (bits >> 3, 0) };
         // Within the input's reach, which was checked, as is all that follows.
         let ((low, high), step) = (reach, step.wrapping_mul(unit));
+        let (low, end) = (low.wrapping_mul(unit), high.wrapping_add(1).wrapping_mul(unit));
+        let apart = step.wrapping_abs();
         Self {
             has_elements,
             strides,
             step,
-            low: low.wrapping_mul(unit),
-            end: high.wrapping_add(1).wrapping_mul(unit),
+            low,
+            end,
+            apart,
+            more: end.wrapping_sub(low).wrapping_sub(apart),
             begin: if has_elements { input.bit_offset.into() } else { 0 },
             shift,
         }
@@ -96,8 +103,7 @@ impl<'a> Place<'a> {
         if self.shift > 0 {
             return self.of_bits(offset, len);
         }
-        let (first, step) = (self.end.wrapping_sub(self.low), self.step.wrapping_abs());
-        let bytes = if len > 0 { first.wrapping_add((len - 1).wrapping_mul(step)) } else { 0 };
+        let bytes = if len > 0 { self.more.wrapping_add(len.wrapping_mul(self.apart)) } else { 0 };
         let ahead = offset.wrapping_mul(self.step) as isize;
         View { ahead, bit_offset: 0, bytes: bytes as usize }
     }

@@ -20,15 +20,14 @@ pub(crate) struct Geometry<'a> {
     pub axis: usize,
     /// `false`: the pieces, all of length 1, have no split axis.
     pub keeps_axis: bool,
-    /// Whether all extents but the axis' are known.
-    pub is_known: bool,
     /// Extent of the axis, which may be unknown.
     pub extent: i64,
     /// Elements of the input; of the known extents only where some are unknown.
     pub elements: i64,
     /// Elements of one step on the axis: the product of the extents inward of it.
     pub inner: i64,
-    /// Steps outside of the axis: the product of the extents outward of it.
+    /// Steps outside of the axis: the product of the extents outward of it; unknown if an extent is, but for
+    /// that of the axis.
     pub outer: i64,
 }
 
@@ -115,15 +114,11 @@ impl<'a> Geometry<'a> {
             return report.refuse(Error::Axis { axis, rank });
         };
         let (axis, extent) = (place, *extent);
-        let mut is_known = true;
         let [elements, inner, outer] = match counts(outer, extent, inner, dtype, above_zero) {
             Some(counts) => counts,
-            None => {
-                is_known = !outer.iter().chain(inner).any(|extent| *extent == DIM_UNKNOWN);
-                counts_closely(shape, axis, dtype, unknown_allowed, report)?
-            }
+            None => counts_closely(shape, axis, dtype, unknown_allowed, report)?,
         };
-        Ok(Self { dtype, shape, axis, keeps_axis, is_known, extent, elements, inner, outer })
+        Ok(Self { dtype, shape, axis, keeps_axis, extent, elements, inner, outer })
     }
 
     /// Elements of a piece, where all extents are known.
@@ -231,8 +226,11 @@ fn counts_closely(
     let Some([all, inner, outer]) = counts(outward, *extent, inward, dtype, at_least_one) else {
         return report.refuse(Error::TooManyElements { which: Which::Input });
     };
-    let unless_empty = |count, extents: &[i64]| if extents.iter().any(|extent| *extent == 0) { 0 } else { count };
-    Ok([unless_empty(all, shape), unless_empty(inner, inward), unless_empty(outer, outward)])
+    let has = |sought: i64, extents: &[i64]| extents.iter().any(|extent| *extent == sought);
+    let unless_empty = |count, extents: &[i64]| if has(0, extents) { 0 } else { count };
+    let is_unknown = has(DIM_UNKNOWN, outward) || has(DIM_UNKNOWN, inward);
+    let outer = if is_unknown { DIM_UNKNOWN } else { unless_empty(outer, outward) };
+    Ok([unless_empty(all, shape), unless_empty(inner, inward), outer])
 }
 
 /// That extents below 0 are such as are not known yet, where that may be.

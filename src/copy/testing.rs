@@ -30,7 +30,7 @@ pub(super) fn transfer<'a>(
     let extent = shape[axis];
     let elements = outer * extent * inner;
     let geometry =
-        Geometry { dtype, shape, axis, keeps_axis: true, is_known: true, extent, elements, inner, outer };
+        Geometry { dtype, shape, axis, keeps_axis: true, extent, elements, inner, outer };
     Transfer {
         geometry,
         source,

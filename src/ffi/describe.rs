@@ -38,7 +38,7 @@ pub(super) unsafe fn infer(
             check_sizes(&call.plan, report)?;
         }
         // Bytes of a packed output, 0 while an extent is unknown.
-        let step_bits = if geometry.is_known { geometry.step_bits() } else { 0 };
+        let step_bits = geometry.step_bits().max(0);
         fill(&call.plan, Strides::Packed, outputs, move |_, len, output| {
             let bytes = if len > 0 { bytes_of_bits(step_bits.wrapping_mul(len)) } else { 0 };
             (*output).data_bytes = usize::try_from(bytes).unwrap_or(0);
@@ -75,7 +75,7 @@ pub(super) unsafe fn view(
             None if place.has_elements => Strides::PackedWith(geometry.extent),
             None => Strides::Packed,
         };
-        let data = call.input.data;
+        let (data, place) = (call.input.data, &place); // for it is large to move
         fill(&call.plan, strides, outputs, move |offset, len, output| {
             let view = place.of(offset, len);
             (*output).data = data.wrapping_offset(view.ahead).cast();

@@ -25,7 +25,7 @@ use super::types::{
 use crate::copy::{self, Executor, FewRows};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
-use crate::parts::{OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer};
+use crate::parts::{OutputStrides, Parts, PlannedPart, Pointers, Transfer};
 use crate::place::Place;
 use crate::plan::{Geometry, Plan};
 use crate::shape::{self, usize_of, MAX_RANK};
@@ -394,7 +394,6 @@ impl<'a> Planned<'a> {
             shape: self.array(head.arrays.shape, rank),
             axis: head.axis as usize,
             keeps_axis: head.keeps_axis,
-            is_known: true,
             extent: head.extent,
             elements: head.elements,
             inner: head.inner,
@@ -420,6 +419,95 @@ impl<'a> Planned<'a> {
                 OutputStrides::Packed
             },
             bytes: head.bytes,
+        }
+    }
+
+    #[inline(always)]
+    fn parts(&self) -> &'a [PlannedPart] {
+        self.array(self.head.arrays.parts, self.head.num_parts)
+    }
+
+    /// From the lowest to the highest byte that is written, where it is plain to see that nothing is wrong with
+    /// the outputs: all are packed, and each lies above or below those before it.
+    #[inline(always)]
+    fn plain(&self, targets: Pointers<'_, u8>) -> Option<Span> {
+        if self.head.has_strided_outputs {
+            return None;
+        }
+        let (step_bits, parts) = (self.geometry().step_bits(), self.parts());
+        let start = targets.get(parts.first()?.index) as usize;
+        let mut written = Span { start, end: start };
+        for part in parts {
+            let start = targets.get(part.index) as usize;
+            let end = start.checked_add(usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len))))?;
+            if start >= written.end {
+                written.end = end;
+            } else if end <= written.start {
+                written.start = start;
+            } else {
+                return None;
+            }
+        }
+        // One at NULL would be the lowest.
+        (written.start != 0).then_some(written)
+    }
+
+    /// Checks the outputs, whatever they are like, against each other and the input. Gives the lowest to the
+    /// highest byte that is written.
+    ///
+    /// # Safety
+    /// As [`copy_on`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn check(
+        &self,
+        source: *const u8,
+        input: Span,
+        targets: Pointers<'a, u8>,
+        report: &mut Report,
+    ) -> Result<Span, Fault> {
+        let head = self.head;
+        let reaches: &[Reach] = if head.has_strided_outputs {
+            self.array(head.arrays.reaches, head.num_parts)
+        } else {
+            &[]
+        };
+        let mut seen = Outputs::new(input);
+        for (at, part) in self.parts().iter().enumerate() {
+            let (which, target) = (Which::Output(part.index), targets.get(part.index));
+            if target.is_null() {
+                return report.refuse(Error::NullAddress { which });
+            }
+            let bytes = self.geometry().piece_bytes(part.len);
+            let reach = reaches.get(at).copied().unwrap_or(Reach { low: 0, bytes: bytes as i64 });
+            let span = reach.place(target, which, report)?;
+            seen.push(span, !head.has_strided_outputs, bytes);
+        }
+        if !seen.are_apart() {
+            seen.check_closely(&self.transfer(source, targets), report)?;
+        }
+        Ok(seen.trail.hull)
+    }
+
+    /// Copies run by run.
+    ///
+    /// # Safety
+    /// As [`copy::run`]; see [`copy::is_small`].
+    #[inline(always)]
+    unsafe fn run_small(&self, source: *const u8, targets: Pointers<'a, u8>) {
+        let rows = FewRows::new(&self.geometry(), self.head.bytes);
+        let is_one = rows.is_one();
+        for part in self.parts() {
+            let source = source.wrapping_add(rows.run(part.offset));
+            let (target, run) = (targets.get(part.index), rows.run(part.len));
+            // SAFETY: promises 3 and 5.
+            unsafe {
+                if is_one {
+                    rows.copy_run(source, target, run);
+                } else {
+                    rows.copy(source, target, run);
+                }
+            }
         }
     }
 
@@ -494,41 +582,19 @@ pub(crate) unsafe fn copy_on(
         if input.is_null() {
             return report.refuse(Error::NullAddress { which: Which::Input });
         }
-        let geometry = plan.geometry();
-        let parts: &[PlannedPart] = plan.array(head.arrays.parts, head.num_parts);
-        let parts = || parts.iter().map(|part| part.to(targets.get(part.index)));
-        let step_bits = geometry.step_bits();
-        let mut seen = Outputs::new(head.reach.place(input, Which::Input, report)?);
-        for (at, Part { index, len, target, .. }) in parts().enumerate() {
-            let which = Which::Output(index);
-            if target.is_null() {
-                return report.refuse(Error::NullAddress { which });
-            }
-            let bytes = shape::bytes_of_bits(step_bits.wrapping_mul(len));
-            let reach = if head.has_strided_outputs {
-                let reaches: &[Reach] = plan.array(head.arrays.reaches, head.num_parts);
-                reaches.get(at).copied().unwrap_or_default()
-            } else {
-                Reach { low: 0, bytes }
-            };
-            let span = reach.place(target, which, report)?;
-            seen.push(span, !head.has_strided_outputs, usize_of(bytes));
-        }
-        if !seen.are_apart() {
-            seen.check_closely(&plan.transfer(input, targets), report)?;
-        }
+        let span = head.reach.place(input, Which::Input, report)?;
+        let written = match plan.plain(targets).filter(|written| written.is_apart(span)) {
+            Some(written) => written,
+            None => plan.check(input, span, targets, report)?,
+        };
         let [first, second, third] = others;
         for (other, read) in [(Which::Plan, plan.span()), first, second, third] {
-            if !read.is_apart(seen.trail.hull) {
+            if !read.is_apart(written) {
                 check_read(&plan.transfer(input, targets), read, other, report)?;
             }
         }
         if head.is_small {
-            let rows = FewRows::new(&geometry, head.bytes);
-            for part in parts() {
-                let source = input.wrapping_add(rows.run(part.offset));
-                rows.copy(source, part.target, rows.run(part.len));
-            }
+            plan.run_small(input, targets);
             return Ok(());
         }
         plan.run(input, targets, pool, report)
