@@ -302,24 +302,19 @@ toolchain:
 	    printf '%s\n' $(rust) "$$version" | sort -VC || \
 	    { echo "error: Rust $$version is too old: install $(rust) or newer with rustup" >&2; exit 1; }
 
-$(VENV)/clang-made: $(VENV)/made
-	@tools/clang.sh $(VENV)
+# What only some tests need: clang, ONNX Runtime, what builds the Python package.
+$(VENV)/%-made: $(VENV)/made
+	@tools/$*.sh $(VENV)
 	@touch $@
 
+# For the C++ and DLPack headers: oneTBB, a library that speaks DLPack, a compiler with std::mdspan.
 $(VENV)/cpp-made: $(VENV)/made
-	@tools/cpp.sh $(VENV)
+	@tools/pip.sh $(VENV) apache-tvm-ffi tbb-devel ziglang
 	@touch $@
 
-$(VENV)/onnxruntime-made: $(VENV)/made
-	@tools/onnxruntime.sh $(VENV)
-	@touch $@
-
-$(VENV)/python-made: $(VENV)/made
-	@tools/python.sh $(VENV)
-	@touch $@
-
+# A checkpoint of 1.2 MB, Silero VAD, under the MIT licence; only the file in it is wanted.
 $(VENV)/checkpoint-made: $(VENV)/made
-	@tools/checkpoint.sh $(VENV)
+	@tools/pip.sh $(VENV) --no-deps silero-vad
 	@touch $@
 
 $(VENV)/made: requirements-dev.txt
