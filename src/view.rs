@@ -43,9 +43,7 @@ impl Layout {
         if count != actual {
             return Err(Error::SliceLen { expected: count, actual });
         }
-        let strides = shape::packed_strides(shape);
-        let strides = strides.get(..shape.len()).unwrap_or_default().into();
-        Ok(Self { offset: 0, shape: shape.into(), strides })
+        Ok(Self { offset: 0, shape: shape.into(), strides: packed_strides(shape) })
     }
 
     fn strided<T: Element>(
@@ -109,6 +107,16 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
     let count = count.filter(|count| count.checked_mul(T::DTYPE.bits().into()).is_some());
     let count = count.ok_or(too_many)?;
     Ok(if shape.contains(&0) { 0 } else { count })
+}
+
+/// Row-major packed strides of a shape in bounds. Extents of 0 count as 1.
+fn packed_strides(shape: &[i64]) -> Box<[i64]> {
+    let mut strides: Box<[i64]> = shape.into();
+    let mut stride = 1;
+    for slot in strides.iter_mut().rev() {
+        stride *= core::mem::replace(slot, stride).max(1);
+    }
+    strides
 }
 
 impl<'a, T: Element> View<'a, T> {
