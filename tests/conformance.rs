@@ -74,7 +74,9 @@ fn onnx_shape_cases() {
 fn check_all(cases: &str, count: usize, of: fn(Value) -> Case) {
     let cases: Vec<Value> = serde_json::from_str(cases).unwrap();
     assert_eq!(cases.len(), count);
-    cases.into_iter().for_each(|case| check(&of(case)));
+    for case in cases {
+        check(&of(case));
+    }
 }
 
 impl Case {
