@@ -32,6 +32,7 @@ cmake := $(shell echo 'cmake_minimum_required(VERSION 3.20)' | \
 adapter := adapters/onnxruntime/Cargo.toml
 python := python/Cargo.toml
 tool := cli/Cargo.toml
+manifests := Cargo.toml fuzz/Cargo.toml $(adapter) $(python) $(tool)
 rust_features := ndarray,rayon
 rust := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 jobs := $(shell getconf _NPROCESSORS_ONLN)
@@ -121,31 +122,21 @@ deny: toolchain ## check dependencies with cargo-deny, built first where it is m
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
 	@echo "==> lint: cargo fmt, clang-format, cargo clippy"
-	@cargo fmt --all --check && cargo fmt --manifest-path fuzz/Cargo.toml --check && \
+	@(for each in $(manifests); do cargo fmt --all --manifest-path $$each --check || exit; done) && \
 	    clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 	@cargo clippy --locked --features $(rust_features) --lib --test rust_api -- -D warnings
-	@cargo fmt --manifest-path $(adapter) --check || \
-	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
-	@cargo clippy --manifest-path $(adapter) --locked --all-targets \
+	@cargo clippy --locked --manifest-path $(adapter) --all-targets \
 	    --target-dir target/onnxruntime -- -D warnings
-	@cargo fmt --manifest-path $(python) --check || \
-	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
-	@cargo clippy --manifest-path $(python) --locked --target-dir target/python -- -D warnings
-	@cargo fmt --manifest-path $(tool) --all --check || \
-	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
-	@cargo clippy --manifest-path $(tool) --locked --workspace --all-targets \
+	@cargo clippy --locked --manifest-path $(python) --target-dir target/python -- -D warnings
+	@cargo clippy --locked --manifest-path $(tool) --workspace --all-targets \
 	    --target-dir target/cli -- -D warnings
 
 .PHONY: format
 format: toolchain $(VENV)/made ## reformat the code the way lint wants it
 	@echo "==> format: cargo fmt, clang-format"
-	@cargo fmt --all
-	@cargo fmt --manifest-path $(adapter)
-	@cargo fmt --manifest-path $(python)
-	@cargo fmt --manifest-path $(tool) --all
-	@cargo fmt --manifest-path fuzz/Cargo.toml
+	@for each in $(manifests); do cargo fmt --all --manifest-path $$each; done
 	@clang-format -i $(C_FILES)
 
 .PHONY: build
@@ -168,6 +159,7 @@ python: toolchain $(VENV)/python-made ## build the wheel of the Python package, 
 	@CARGO_TARGET_DIR="$(CURDIR)/target/python" "$(PYTHON)" -m maturin build --quiet --locked \
 	    --release --zig --compatibility manylinux_2_17 --manifest-path $(python) --out out/python
 	@ls out/python/*.whl
+
 .PHONY: cli
 cli: build ## build the command-line tool; 'make install' then installs it too
 	@echo "==> build: the command-line tool"
@@ -247,6 +239,7 @@ test-docs: docs cli onnxruntime openvino python $(VENV)/onnxruntime-made
 	$(call install_wheel,$(PYTHON))
 	@"$(PYTHON)" docs/check.py --site build/docs/site
 	@"$(PYTHON)" docs/check.py
+
 # The wheel, with all tests; and before it what 'pip install ./python' makes, quickly built and with
 # checks for overflow, with those that need no wheel.
 .PHONY: test-python-package
@@ -302,24 +295,19 @@ toolchain:
 	    printf '%s\n' $(rust) "$$version" | sort -VC || \
 	    { echo "error: Rust $$version is too old: install $(rust) or newer with rustup" >&2; exit 1; }
 
-$(VENV)/clang-made: $(VENV)/made
-	@tools/clang.sh $(VENV)
+# What only some tests need: clang, ONNX Runtime, what builds the Python package.
+$(VENV)/%-made: $(VENV)/made
+	@tools/$*.sh $(VENV)
 	@touch $@
 
+# For the C++ and DLPack headers: oneTBB, a library that speaks DLPack, a compiler with std::mdspan.
 $(VENV)/cpp-made: $(VENV)/made
-	@tools/cpp.sh $(VENV)
+	@tools/pip.sh $(VENV) apache-tvm-ffi tbb-devel ziglang
 	@touch $@
 
-$(VENV)/onnxruntime-made: $(VENV)/made
-	@tools/onnxruntime.sh $(VENV)
-	@touch $@
-
-$(VENV)/python-made: $(VENV)/made
-	@tools/python.sh $(VENV)
-	@touch $@
-
+# A checkpoint of 1.2 MB, Silero VAD, under the MIT licence; only the file in it is wanted.
 $(VENV)/checkpoint-made: $(VENV)/made
-	@tools/checkpoint.sh $(VENV)
+	@tools/pip.sh $(VENV) --no-deps silero-vad
 	@touch $@
 
 $(VENV)/made: requirements-dev.txt

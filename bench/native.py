@@ -5,10 +5,14 @@ from __future__ import annotations
 import ctypes
 import functools
 import pathlib
-from ctypes import POINTER, Structure, byref, c_char, c_double, c_int32, c_int64, c_long, \
-    c_size_t, c_uint32, c_void_p
+import sys
+from ctypes import POINTER, Structure, byref, c_double, c_int32, c_int64, c_long, c_size_t, \
+    c_uint32, c_void_p
 
 import numpy as np
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "conformance"))
+from runners.structures import PARALLEL_FOR, Error, Executor, Params, Tensor  # noqa: E402
 
 OK = 0
 ONNX_SPLIT = 1
@@ -19,28 +23,6 @@ OPSET = 18
 DTYPES = {np.dtype(name): number for name, number in [
     ("f4", 1), ("u1", 2), ("i1", 3), ("u2", 4), ("i2", 5), ("i4", 6), ("i8", 7), ("?", 9),
     ("f2", 10), ("f8", 11), ("u4", 12), ("u8", 13), ("c8", 14), ("c16", 15)]}
-
-
-class Tensor(Structure):
-    _fields_ = [("data", c_void_p), ("data_bytes", c_size_t), ("shape", POINTER(c_int64)),
-                ("strides", POINTER(c_int64)), ("rank", c_int32), ("capacity", c_int32),
-                ("dtype", c_int32), ("bit_offset", c_uint32)]
-
-
-class Params(Structure):
-    _fields_ = [("struct_size", c_size_t), ("op", c_int32), ("opset", c_int32), ("axis", c_int64),
-                ("split", POINTER(Tensor)), ("num_outputs", c_int64), ("keepdims", c_int32),
-                ("flags", c_uint32)]
-
-
-class Error(Structure):
-    _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("output_index", c_int32),
-                ("expected", c_int64), ("actual", c_int64), ("message", c_char * 240)]
-
-
-class Executor(Structure):
-    _fields_ = [("struct_size", c_size_t), ("parallel_for", c_void_p), ("pool", c_void_p),
-                ("max_tasks", c_uint32), ("flags", c_uint32)]
 
 
 class Split(Structure):
@@ -138,7 +120,7 @@ class Libsplit:
                       input=ctypes.pointer(tensor(source, source.flags.c_contiguous)),
                       params=ctypes.pointer(params), outputs=outputs, num_outputs=len(targets))
         if threads > 1:
-            run = ctypes.cast(self.native.library.pool_parallel_for, c_void_p)
+            run = ctypes.cast(self.native.library.pool_parallel_for, PARALLEL_FOR)
             split.executor = ctypes.pointer(Executor(
                 struct_size=ctypes.sizeof(Executor), parallel_for=run,
                 pool=self.native.pool(threads), max_tasks=threads))

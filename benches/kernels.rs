@@ -5,12 +5,8 @@
 
 use divan::counter::BytesCount;
 use divan::Bencher;
-use libsplit::ffi::{
-    libsplit_copy, libsplit_dtype, libsplit_op, libsplit_params, libsplit_status, libsplit_tensor,
-};
-use libsplit::{Operator, Split, View, ViewMut};
+use libsplit::{DType, Operator, Split, View, ViewMut};
 use std::fmt;
-use std::ptr::{null, null_mut};
 
 const MIB: usize = 1 << 20;
 
@@ -112,46 +108,12 @@ fn transposed<T: libsplit::Element + Copy + Default>(bencher: Bencher) {
 #[divan::bench(args = [3, 33, 333])]
 fn sub_byte(bencher: Bencher, length: i64) {
     let rows = extent(MIB) / length;
-    let shape = [rows, 2 * length];
-    let bytes = rows * length;
-    let mut source = vec![0u8; usize::try_from(bytes).unwrap()];
-    let tensor = |data: *mut u8, shape: &[i64; 2]| libsplit_tensor {
-        data: data.cast(),
-        data_bytes: 0,
-        shape: shape.as_ptr().cast_mut(),
-        strides: null_mut(),
-        rank: 2,
-        capacity: 2,
-        dtype: libsplit_dtype::INT4,
-        bit_offset: 0,
-    };
-    let piece = [rows, length];
+    let source = vec![0; usize::try_from(rows * length).unwrap()];
     let mut targets = [source.clone(), source.clone()];
-    let outputs = targets.each_mut().map(|target| tensor(target.as_mut_ptr(), &piece));
-    let input = tensor(source.as_mut_ptr(), &shape);
-    let params = libsplit_params {
-        struct_size: size_of::<libsplit_params>(),
-        op: libsplit_op::OPENVINO_SPLIT,
-        opset: 1,
-        axis: 1,
-        split: null(),
-        num_outputs: 2,
-        keepdims: 1,
-        flags: 0,
-    };
+    let mut outputs = targets.each_mut().map(Vec::as_mut_slice);
+    let split = Split::new(Operator::OpenVinoSplit1).axis(1).num_outputs(2);
     bencher.counter(BytesCount::new(source.len())).bench_local(|| {
-        // SAFETY: the descriptors are those of the vectors above.
-        let status = unsafe {
-            libsplit_copy(
-                &raw const input,
-                &raw const params,
-                outputs.as_ptr(),
-                2,
-                null(),
-                null_mut(),
-            )
-        };
-        assert_eq!(status, libsplit_status::OK);
+        split.copy_bytes(DType::Int4, &[rows, 2 * length], &source, &mut outputs, None).unwrap();
     });
 }
 

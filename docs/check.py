@@ -1,9 +1,11 @@
-"""Compiles and runs every code block of the guide, and follows its links and the README's.
+"""Compiles and runs every code block of the guide and of the README, and follows their links.
 
 A page's blocks are put into an empty directory, in order: each into the file that a comment in its
 first line names, or one with a name of its own. C, C++, Rust and Python blocks are then compiled and
 run there, shell blocks are run by bash, other languages are only written (so a shell block may use
 them). A `text` block right after one that was run is what it prints, to the letter.
+
+The README's shell blocks, which are about the sources themselves, are left alone.
 
     check.py                          everything
     check.py docs/recipes/qkv.md      the blocks of these pages
@@ -45,10 +47,7 @@ def main():
     passed, failed = 0, 0
     for page in pages:
         page = page.resolve()
-        results = check_links(page, page.read_text())
-        if page.name != "README.md":  # its blocks are the business of tests/readme.rs
-            results = [*check_page(page), *results]
-        for result in results:
+        for result in [*check_page(page), *check_links(page, page.read_text())]:
             passed, failed = passed + (result is None), failed + (result is not None)
             if result:
                 print(result)
@@ -79,7 +78,7 @@ def check_page(page):
     following = [*blocks[1:], None]
     for number, (block, after) in enumerate(zip(blocks, following)):
         language, code = block.groups()
-        if language not in SUFFIX:
+        if language not in SUFFIX or (language == "sh" and page.parent == ROOT):
             continue
         expected = after[2] if after and after[1] == "text" else None
         line = text.count("\n", 0, block.start()) + 1

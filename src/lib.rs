@@ -31,14 +31,16 @@
 //!
 //! | file | what it decides |
 //! |---|---|
-//! | `operator.rs` | operator versions, and which element types each allows |
+//! | `operator.rs`, `dtype.rs` | operator versions, element types, and which version allows which |
 //! | `rules/` | which version governs; parameters to lengths of the pieces, one file an operator |
 //! | `plan.rs` | axis and pieces to extents and offsets of every output |
 //! | `place.rs` | where pieces lie in the input: what makes views |
 //! | `targets.rs`, `parts.rs` | outputs checked, and what the engine is given to copy |
 //! | `lengths.rs`, `blocks.rs` | lengths as they are given, and as slices |
-//! | `tensor.rs`, `shape.rs`, `span.rs` | tensors in memory, and checked arithmetic on them |
-//! | `overlap.rs`, `spans.rs`, `windows.rs`, `order.rs` | what lies over what |
+//! | `tensor.rs`, `shape.rs`, `span.rs`, `math.rs` | tensors in memory, and checked arithmetic on them |
+//! | `overlap.rs` | whether strided tensors lie over one another |
+//! | `spans.rs`, `windows.rs`, `order.rs` | whether many spans do, whatever their order, without a heap |
+//! | `error.rs` | what is wrong with a call, and how it is said |
 //! | `copy/` | bytes moved |
 //! | `ffi/` | the C API: pointers parsed, plans, and the guard |
 //! | `view.rs`, `split.rs`, `whole.rs`, `prepared.rs`, `slots.rs`, `element.rs` | this Rust API |

@@ -214,38 +214,42 @@ fn differences_of(a: &Lattice, b: &Lattice, into: &mut [Difference; 2 * MAX_AXES
     len
 }
 
+impl Difference {
+    /// Begins with the numbers of steps that may lead from a distance to one between `low` and `high`.
+    fn enter(&mut self, distance: i64, low: i64, high: i64) {
+        self.from = distance;
+        self.next = ceil(low - distance - self.most, self.stride).max(self.low);
+        self.last = floor(high - distance - self.least, self.stride).min(self.high);
+    }
+
+    /// Where the next number of steps leads, if one is left.
+    fn advance(&mut self) -> Option<i64> {
+        let steps = self.next;
+        self.next += 1;
+        (steps <= self.last).then(|| self.from + steps * self.stride)
+    }
+}
+
 /// Whether steps of the differences lead from a distance to one between `low` and `high`.
 fn search(differences: &mut [Difference], begin: i64, low: i64, high: i64) -> Answer {
-    let mut depth = 0usize;
-    let mut enters = true;
-    let mut distance = begin;
+    let (mut depth, mut distance, mut enters) = (0usize, begin, true);
     for _ in 0..MAX_SEARCH {
-        let Some(here) = differences.get_mut(depth) else {
+        let further = match differences.get_mut(depth) {
+            Some(here) => {
+                if enters {
+                    here.enter(distance, low, high);
+                }
+                here.advance()
+            }
             // All steps are taken.
-            if (low..=high).contains(&distance) {
-                return Answer::Meet;
-            }
-            match depth.checked_sub(1) {
-                Some(back) => (depth, enters) = (back, false),
-                None => return Answer::Apart,
-            }
-            continue;
+            None if (low..=high).contains(&distance) => return Answer::Meet,
+            None => None,
         };
-        if enters {
-            here.from = distance;
-            here.next = ceil(low - distance - here.most, here.stride).max(here.low);
-            here.last = floor(high - distance - here.least, here.stride).min(here.high);
+        match (further, depth.checked_sub(1)) {
+            (Some(further), _) => (depth, distance, enters) = (depth + 1, further, true),
+            (None, Some(back)) => (depth, enters) = (back, false),
+            (None, None) => return Answer::Apart,
         }
-        if here.next > here.last {
-            match depth.checked_sub(1) {
-                Some(back) => (depth, enters) = (back, false),
-                None => return Answer::Apart,
-            }
-            continue;
-        }
-        distance = here.from + here.next * here.stride;
-        here.next += 1;
-        (depth, enters) = (depth + 1, true);
     }
     Answer::GivenUp
 }

@@ -36,18 +36,6 @@ pub(crate) fn rank_number(rank: usize) -> i32 {
     rank as i32
 }
 
-/// Row-major packed strides in elements; entries past the rank are 0. Extents of 0 count as 1.
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub(crate) fn packed_strides(shape: &[i64]) -> [i64; MAX_RANK] {
-    let mut strides = [0; MAX_RANK];
-    let mut stride = 1i64;
-    for (slot, extent) in strides.iter_mut().take(shape.len()).rev().zip(shape.iter().rev()) {
-        *slot = stride;
-        stride = stride.saturating_mul((*extent).max(1));
-    }
-    strides
-}
-
 /// The lowest and the highest element reached from element [0, …, 0], as offsets in elements.
 /// `dims` gives extent and stride of every axis of a tensor that is not empty.
 /// `None` where they are more than 63 bits can number.

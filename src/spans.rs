@@ -5,7 +5,7 @@
 use crate::math::div_rem;
 use crate::order::{in_blocks, in_runs, Visit};
 use crate::span::Span;
-use crate::windows::{Bits, Gaps, Layout, Window};
+use crate::windows::{Bits, Gaps, Summary, Window};
 use core::ops::{ControlFlow, Range};
 
 /// Sees spans go by: in most calls each lies above or below all before it, and that is all there is
@@ -172,32 +172,32 @@ const MANY: usize = if cfg!(libsplit_low_thresholds) { 16 } else { 1 << 14 };
 
 /// Where one begins that meets another, of many spans in no order.
 fn met(spans: &dyn Spans) -> Option<usize> {
-    let mut layout = Layout::EMPTY;
+    let mut summary = Summary::EMPTY;
     let all = (0..spans.len()).map(|index| spans.span(index));
-    all.filter(|span| !span.is_empty()).for_each(|span| layout.add(span));
-    let cells = layout.hull.len() >> layout.cell();
+    all.filter(|span| !span.is_empty()).for_each(|span| summary.add(span));
+    let cells = summary.hull.len() >> summary.cell();
     match (cells / 16 <= spans.len(), spans.len() > MANY) {
-        (true, true) => met_by_bits::<4096>(spans, &layout),
-        (true, false) => met_by_bits::<256>(spans, &layout),
-        (false, true) => met_by_gaps::<24576, 1024>(spans, &layout),
-        (false, false) => met_by_gaps::<2048, 128>(spans, &layout),
+        (true, true) => met_by_bits::<4096>(spans, &summary),
+        (true, false) => met_by_bits::<256>(spans, &summary),
+        (false, true) => met_by_gaps::<24576, 1024>(spans, &summary),
+        (false, false) => met_by_gaps::<2048, 128>(spans, &summary),
     }
 }
 
 #[inline(never)] // for its stack
-fn met_by_bits<const WORDS: usize>(spans: &dyn Spans, layout: &Layout) -> Option<usize> {
-    search(spans, layout.hull.start, &mut Bits::new(&mut [0; WORDS], layout))
+fn met_by_bits<const WORDS: usize>(spans: &dyn Spans, summary: &Summary) -> Option<usize> {
+    search(spans, summary.hull.start, &mut Bits::new(&mut [0; WORDS], summary))
 }
 
 #[inline(never)] // for its stack
 fn met_by_gaps<const ROOM: usize, const BATCH: usize>(
     spans: &dyn Spans,
-    layout: &Layout,
+    summary: &Summary,
 ) -> Option<usize> {
     let (mut ring, mut batch) = ([0; ROOM], [0; BATCH]);
     // As if each took two bytes.
-    let width = div_rem(layout.hull.len(), spans.len() / (ROOM / 2) + 1).0;
-    search(spans, layout.hull.start, &mut Gaps::new(&mut ring, &mut batch, layout, width))
+    let width = div_rem(summary.hull.len(), spans.len() / (ROOM / 2) + 1).0;
+    search(spans, summary.hull.start, &mut Gaps::new(&mut ring, &mut batch, summary, width))
 }
 
 /// Looks through memory window by window.
@@ -230,7 +230,7 @@ fn search(spans: &dyn Spans, lowest: usize, set: &mut dyn Window) -> Option<usiz
 
 #[cfg(test)]
 mod tests {
-    use super::{meeting, search, Gaps, Layout, Numbered, Span, MANY};
+    use super::{meeting, search, Gaps, Numbered, Span, Summary, MANY};
     use proptest::prelude::*;
 
     /// Spans of so many units after so many, in no order.
@@ -331,12 +331,12 @@ mod tests {
             let (mut ring, mut batch) = (vec![0; room], vec![0; slots]);
             let span = |at: usize| spans[at];
             let all = Numbered(spans.len(), &span);
-            let mut layout = Layout::EMPTY;
+            let mut summary = Summary::EMPTY;
             for span in &spans {
-                layout.add(*span);
+                summary.add(*span);
             }
-            let mut gaps = Gaps::new(&mut ring, &mut batch, &layout, 1 << width);
-            let found = search(&all, layout.hull.start, &mut gaps);
+            let mut gaps = Gaps::new(&mut ring, &mut batch, &summary, 1 << width);
+            let found = search(&all, summary.hull.start, &mut gaps);
             prop_assert_eq!(found.is_some(), any_meet(&spans));
             if let Some(start) = found {
                 prop_assert!(spans.iter().any(|span| span.start == start));

@@ -242,11 +242,8 @@ impl<'a> Split<'a> {
         input: &View<'_, T>,
         executor: Option<&dyn Executor>,
     ) -> Result<Vec<Vec<T>>, Error> {
-        let mut shapes = self.rules(T::DTYPE, input.shape(), false, |plan| {
-            let shape = |piece: Piece| plan.geometry.output_shape(piece.len).collect();
-            plan.pieces().map(shape).collect::<Vec<Box<[i64]>>>()
-        })?;
-        let size = |shape: &[i64]| shape.iter().map(|n| usize::try_from(*n).unwrap_or(0)).product();
+        let mut shapes = self.shapes_of(T::DTYPE, input.shape())?;
+        let size = |shape: &[i64]| usize_of(shape.iter().product());
         let mut copies: Vec<Vec<T>> =
             shapes.iter().map(|shape| Vec::with_capacity(size(shape))).collect();
         let outputs: Vec<_> = (copies.iter_mut().zip(&mut shapes))

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::element::Element;
 use crate::error::{number, Error, Which};
 use crate::ffi::{libsplit_dtype, libsplit_tensor};
-use crate::shape::{self, MAX_RANK};
+use crate::shape::{self, usize_of, MAX_RANK};
 use crate::slots::Slots;
 use crate::tensor::Tensor;
 use alloc::boxed::Box;
@@ -43,9 +43,7 @@ impl Layout {
         if count != actual {
             return Err(Error::SliceLen { expected: count, actual });
         }
-        let strides = shape::packed_strides(shape);
-        let strides = strides.get(..shape.len()).unwrap_or_default().into();
-        Ok(Self { offset: 0, shape: shape.into(), strides })
+        Ok(Self { offset: 0, shape: shape.into(), strides: packed_strides(shape) })
     }
 
     fn strided<T: Element>(
@@ -107,7 +105,18 @@ fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
     let mut sizes = shape.iter().copied().filter(|extent| *extent > 0);
     let count = sizes.try_fold(1i64, i64::checked_mul);
     let count = count.filter(|count| count.checked_mul(T::DTYPE.bits().into()).is_some());
-    Ok(if shape.contains(&0) { 0 } else { count.ok_or(too_many)? })
+    let count = count.ok_or(too_many)?;
+    Ok(if shape.contains(&0) { 0 } else { count })
+}
+
+/// Row-major packed strides of a shape in bounds. Extents of 0 count as 1.
+fn packed_strides(shape: &[i64]) -> Box<[i64]> {
+    let mut strides: Box<[i64]> = shape.into();
+    let mut stride = 1;
+    for slot in strides.iter_mut().rev() {
+        stride *= core::mem::replace(slot, stride).max(1);
+    }
+    strides
 }
 
 impl<'a, T: Element> View<'a, T> {
@@ -168,12 +177,11 @@ impl<'a, T: Element> View<'a, T> {
     /// The elements as a slice, if they are packed.
     #[must_use]
     pub fn as_slice(&self) -> Option<&'a [T]> {
-        let tensor = self.tensor();
-        let count = usize::try_from(self.layout.shape.iter().product::<i64>()).ok()?;
+        let count = usize_of(self.layout.count());
         if count == 0 {
             return Some(&[]);
         }
-        tensor.is_packed().then(|| self.data.get(self.layout.offset..)?.get(..count))?
+        self.tensor().is_packed().then(|| self.data.get(self.layout.offset..)?.get(..count))?
     }
 
     /// A view of a slice that the layout has been checked for.

@@ -6,8 +6,8 @@
 use crate::math::div_rem;
 use crate::span::Span;
 
-/// How spans lie.
-pub(crate) struct Layout {
+/// What there is to know of many spans before they are looked at one by one.
+pub(crate) struct Summary {
     pub hull: Span,
     /// All that are set in addresses and lengths.
     bits: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Layout {
     longest: usize,
 }
 
-impl Layout {
+impl Summary {
     pub(crate) const EMPTY: Self =
         Self { hull: Span::NOWHERE, bits: 0, shortest: usize::MAX, longest: 0 };
 
@@ -55,8 +55,8 @@ pub(crate) struct Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    pub(crate) fn new(words: &'a mut [u64], layout: &Layout) -> Self {
-        Self { words, window: Span::default(), cell: layout.cell() }
+    pub(crate) fn new(words: &'a mut [u64], summary: &Summary) -> Self {
+        Self { words, window: Span::default(), cell: summary.cell() }
     }
 }
 
@@ -118,12 +118,12 @@ impl<'a> Gaps<'a> {
     pub(crate) fn new(
         ring: &'a mut [u8],
         slots: &'a mut [u64],
-        layout: &Layout,
+        summary: &Summary,
         width: usize,
     ) -> Self {
-        let cell = layout.cell();
-        let longest = layout.longest >> cell;
-        let length = (layout.shortest == layout.longest).then_some(longest);
+        let cell = summary.cell();
+        let longest = summary.longest >> cell;
+        let length = (summary.shortest == summary.longest).then_some(longest);
         let low_bits = (usize::BITS - longest.leading_zeros()).min(32);
         Self {
             ring,

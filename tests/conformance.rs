@@ -1,239 +1,433 @@
-//! ONNX's own cases (`cases/`, extracted from the onnx package) through the C functions.
+//! Every case of `cases/` through the C functions: ONNX's own, one for every rule of every operator, and
+//! bugs that peers had. `conformance/` puts the same cases to `libsplit.so` and to the peers.
 
 // Calls into C functions are all unsafe, and what they get is made right above them.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::borrow_as_ptr)]
 
 mod common;
-#[path = "conformance/rules.rs"]
-mod rules;
 
-use common::{count, infer, params, view, Tensor};
-use libsplit::ffi::{libsplit_copy, libsplit_op, libsplit_params, libsplit_tensor};
+use common::{count, params, view, Failure, Tensor};
+use half::{bf16, f16};
+use libsplit::ffi::{
+    libsplit_copy, libsplit_dtype, libsplit_dtype_bits, libsplit_dtype_name, libsplit_infer,
+    libsplit_op, libsplit_params, libsplit_status, libsplit_status_name, libsplit_tensor,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN,
+};
 use serde::Deserialize;
-use std::ptr::null;
+use serde_json::Value;
+use std::ffi::CStr;
+use std::ptr::{from_ref, null};
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum SplitValue {
-    Scalar(i64),
-    List(Vec<i64>),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Extent {
-    Known(i64),
-    Named(#[allow(dead_code)] String),
-    Unknown(()),
-}
-
-#[derive(Deserialize)]
-struct Output {
-    shape: Vec<i64>,
-    data: Vec<f64>,
-}
-
-/// What value cases and shape cases have in common.
-#[derive(Deserialize)]
-struct Node {
+/// What `cases/README.md` says of the fields.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Case {
     name: String,
     op: String,
     opset: i32,
     dtype: String,
-    axis: Option<i64>,
-    split: Option<SplitValue>,
-    #[serde(default)]
-    split_dtype: Option<String>,
-    num_outputs: Option<i64>,
-    #[serde(default)]
-    keepdims: Option<i32>,
-}
-
-#[derive(Deserialize)]
-struct ValueCase {
-    #[serde(flatten)]
-    node: Node,
-    input_shape: Vec<i64>,
+    input_shape: Vec<Option<i64>>,
+    axis: i64,
+    kind: String,
+    first: i64,
+    bytes: Option<Vec<u8>>,
     input: Option<Vec<f64>>,
-    outputs: Vec<Output>,
-}
-
-#[derive(Deserialize)]
-struct ShapeCase {
-    #[serde(flatten)]
-    node: Node,
-    input_shape: Vec<Extent>,
-    outputs: Option<Vec<Vec<Extent>>>,
-    #[serde(default)]
+    split: Value,
+    split_dtype: String,
+    split_shape: Option<Vec<i64>>,
+    num_outputs: i64,
+    n_outputs: Option<usize>,
+    keepdims: Option<i32>,
+    flags: Vec<String>,
+    unwanted: Vec<usize>,
+    sizes: Option<Vec<i64>>,
+    axis_dropped: bool,
+    outputs: Vec<Vec<Option<i64>>>,
+    /// What ONNX infers of every output of a sequence.
     seq_elem_shape: Option<Vec<Option<i64>>>,
     error: Option<String>,
+    /// What ONNX says that the outputs hold.
+    #[serde(skip)]
+    data: Vec<Vec<f64>>,
 }
 
-/// The lengths as memory, which a params structure then points to.
-struct Lengths {
-    values64: Vec<i64>,
-    #[allow(dead_code)] // the tensor points into it
-    values32: Vec<i32>,
-    tensor: Option<Tensor>,
+#[test]
+fn rules() {
+    check_all(include_str!("cases/rules.json"), 174, Case::of);
 }
 
-impl Node {
-    fn lengths(&self) -> Lengths {
-        let (shape, values64) = match &self.split {
-            None => return Lengths { values64: vec![], values32: vec![], tensor: None },
-            Some(SplitValue::Scalar(length)) => (vec![], vec![*length]),
-            Some(SplitValue::List(list)) => {
-                (vec![i64::try_from(list.len()).unwrap()], list.clone())
-            }
-        };
-        let values32: Vec<i32> = values64.iter().map(|v| i32::try_from(*v).unwrap()).collect();
-        let tensor = match self.split_dtype.as_deref() {
-            Some("int32") => Tensor::new(6, &shape)
-                .at(values32.as_ptr().cast(), size_of_val(values32.as_slice())),
-            _ => Tensor::new(7, &shape)
-                .at(values64.as_ptr().cast(), size_of_val(values64.as_slice())),
-        };
-        Lengths { values64, values32, tensor: Some(tensor) }
-    }
-
-    fn params(&self, split: Option<&libsplit_tensor>) -> libsplit_params {
-        let op = match self.op.as_str() {
-            "Split" => libsplit_op::ONNX_SPLIT,
-            "SplitToSequence" => libsplit_op::ONNX_SPLIT_TO_SEQUENCE,
-            other => panic!("{other}"),
-        };
-        libsplit_params {
-            axis: self.axis.unwrap_or(0),
-            split: split.map_or(null(), std::ptr::from_ref),
-            num_outputs: self.num_outputs.unwrap_or(0),
-            keepdims: self.keepdims.unwrap_or(1),
-            ..params(op, self.opset)
-        }
-    }
-
-    fn dtype(&self) -> (i32, usize) {
-        match self.dtype.as_str() {
-            "float32" => (1, 4),
-            "float64" => (11, 8),
-            other => panic!("{other}"),
-        }
-    }
-}
-
-fn bytes(values: &[f64], size: usize) -> Vec<u8> {
-    #[allow(clippy::cast_possible_truncation)]
-    let narrow = |v: &f64| (*v as f32).to_ne_bytes().to_vec();
-    values
-        .iter()
-        .flat_map(|v| if size == 4 { narrow(v) } else { v.to_ne_bytes().to_vec() })
-        .collect()
-}
-
-/// The cases whose input is not given in the file use 0, 1, 2, … (the onnx package does).
-fn input_values(case: &ValueCase) -> Vec<f64> {
-    let count: i64 = case.input_shape.iter().product();
-    let counted = || (0..i32::try_from(count).unwrap()).map(f64::from).collect();
-    case.input.clone().unwrap_or_else(counted)
+#[test]
+fn bugs_that_peers_had() {
+    check_all(include_str!("cases/issues.json"), 20, Case::of);
 }
 
 #[test]
 fn onnx_value_cases() {
-    let cases: Vec<ValueCase> = serde_json::from_str(include_str!("cases/onnx.json")).unwrap();
-    assert_eq!(cases.len(), 38);
-    for case in &cases {
-        check_values(case);
-    }
-}
-
-fn check_values(case: &ValueCase) {
-    let name = &case.node.name;
-    let (dtype, size) = case.node.dtype();
-    let data = bytes(&input_values(case), size);
-    let input = Tensor::new(dtype, &case.input_shape).at(data.as_ptr(), data.len());
-    let lengths = case.node.lengths();
-    let split = lengths.tensor.as_ref().map(Tensor::descriptor);
-    let mut params = case.node.params(split.as_ref());
-    let outputs = case.outputs.len();
-    if params.op == libsplit_op::ONNX_SPLIT && case.node.opset < 18 {
-        params.num_outputs = i64::try_from(outputs).unwrap(); // the node's outputs
-    }
-    assert_eq!(count(&input, &params), Ok(outputs), "{name}");
-
-    let rank = case.outputs.first().map_or(0, |output| output.shape.len());
-    let described = infer(&input, &params, outputs, rank).unwrap();
-    let mut buffers: Vec<Vec<u8>> =
-        described.descriptors.iter().map(|output| vec![0xEE; output.data_bytes]).collect();
-    let ready: Vec<libsplit_tensor> = (described.descriptors.iter().zip(&mut buffers))
-        .map(|(output, buffer)| libsplit_tensor { data: buffer.as_mut_ptr().cast(), ..*output })
-        .collect();
-    common::call(|error| unsafe {
-        libsplit_copy(&input.descriptor(), &params, ready.as_ptr(), outputs, null(), error)
-    })
-    .unwrap();
-    let views = view(&input, &params, outputs, rank).unwrap();
-    for (index, expected) in case.outputs.iter().enumerate() {
-        assert_eq!(described.shapes[index], expected.shape, "{name}");
-        assert_eq!(views.shapes[index], expected.shape, "{name}");
-        assert_eq!(buffers[index], bytes(&expected.data, size), "{name}: output {index}");
-        if !expected.data.is_empty() {
-            let first = views.descriptors[index].data.cast::<u8>().cast_const();
-            let first = unsafe { std::slice::from_raw_parts(first, size) };
-            assert_eq!(first, &buffers[index][..size], "{name}: view {index}");
-        }
-    }
+    check_all(include_str!("cases/onnx.json"), 38, Case::of_onnx_values);
 }
 
 #[test]
 fn onnx_shape_cases() {
-    let cases: Vec<ShapeCase> =
-        serde_json::from_str(include_str!("cases/onnx_shape.json")).unwrap();
-    assert_eq!(cases.len(), 16);
-    for case in &cases {
-        check_shapes(case);
+    check_all(include_str!("cases/onnx_shape.json"), 16, Case::of_onnx_shapes);
+}
+
+fn check_all(cases: &str, count: usize, of: fn(Value) -> Case) {
+    let cases: Vec<Value> = serde_json::from_str(cases).unwrap();
+    assert_eq!(cases.len(), count);
+    for case in cases {
+        check(&of(case));
     }
 }
 
-fn check_shapes(case: &ShapeCase) {
-    let name = &case.node.name;
-    let shape: Vec<i64> = case.input_shape.iter().map(known).collect();
-    let input = Tensor::new(case.node.dtype().0, &shape);
-    let lengths = case.node.lengths();
+impl Case {
+    fn of(fields: Value) -> Self {
+        serde_json::from_value(fields).unwrap()
+    }
+
+    /// A case of ONNX's, without its outputs, and these.
+    fn of_onnx(mut fields: Value) -> (Self, Vec<Value>) {
+        let object = fields.as_object_mut().unwrap();
+        object.retain(|_, value| !value.is_null());
+        let outputs = object.remove("outputs");
+        without_names(&mut object["input_shape"]);
+        let outputs = outputs.and_then(|outputs| outputs.as_array().cloned());
+        (Self::of(fields), outputs.unwrap_or_default())
+    }
+
+    fn of_onnx_values(fields: Value) -> Self {
+        let (case, outputs) = Self::of_onnx(fields);
+        let axis = case.normal_axis();
+        let shape_of = |output: &Value| -> Vec<i64> { of_json(&output["shape"]) };
+        let shapes: Vec<_> = outputs.iter().map(shape_of).collect();
+        let axis_dropped = shapes.iter().any(|shape| shape.len() < case.input_shape.len());
+        let size = |shape: &Vec<i64>| if axis_dropped { 1 } else { shape[axis] };
+        // Before Split-18 the number of outputs is the node's.
+        let of_node = case.n_outputs.filter(|_| case.opset < 18);
+        let num_outputs = of_node.map_or(case.num_outputs, |count| i64::try_from(count).unwrap());
+        let case = Self {
+            sizes: Some(shapes.iter().map(size).collect()),
+            data: outputs.iter().map(|output| of_json(&output["data"])).collect(),
+            axis_dropped,
+            num_outputs,
+            ..case
+        };
+        assert!(shapes.iter().enumerate().all(|(at, shape)| *shape == case.shape_of(at)));
+        case
+    }
+
+    fn of_onnx_shapes(fields: Value) -> Self {
+        let (case, mut outputs) = Self::of_onnx(fields);
+        let axis = case.normal_axis();
+        for (index, output) in outputs.iter_mut().enumerate() {
+            without_names(output);
+            // Where ONNX forgets known lengths under an unknown extent, we keep them.
+            if let Some(length) = case.split.get(index) {
+                output[axis] = length.clone();
+            }
+        }
+        let outputs = outputs.iter().map(of_json).collect();
+        Self { outputs, error: case.error.map(|_| "SPLIT_SIZES".to_owned()), ..case }
+    }
+}
+
+fn of_json<T: serde::de::DeserializeOwned>(value: &Value) -> T {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+/// Extents that have but a name are not known.
+fn without_names(shape: &mut Value) {
+    let extents = shape.as_array_mut().unwrap().iter_mut();
+    extents.filter(|extent| !extent.is_i64()).for_each(|extent| *extent = Value::Null);
+}
+
+fn check(case: &Case) {
+    let name = &case.name;
+    match (run(case), &case.error) {
+        (Ok(()), None) => {}
+        (Ok(()), Some(error)) => panic!("{name}: expected {error}"),
+        (Err(failure), None) => panic!("{name}: {failure:?}"),
+        (Err(failure), Some(error)) => {
+            let status = libsplit_status_name(libsplit_status(failure.status));
+            let status = unsafe { CStr::from_ptr(status) }.to_str().unwrap();
+            let expected = format!("LIBSPLIT_STATUS_ERROR_{error}");
+            assert_eq!(status, expected, "{name}: {}", failure.message);
+        }
+    }
+}
+
+fn run(case: &Case) -> Result<(), Failure> {
+    let shape: Vec<i64> = case.input_shape.iter().map(|e| e.unwrap_or(-1)).collect();
+    let lengths = Lengths::of(case);
     let split = lengths.tensor.as_ref().map(Tensor::descriptor);
-    let params = case.node.params(split.as_ref());
-    let counted = count(&input, &params);
-    if case.error.is_some() {
-        assert_eq!(counted.unwrap_err().status, 12, "{name}");
-        return;
+    let params = libsplit_params {
+        axis: case.axis,
+        split: split.as_ref().map_or(null(), from_ref),
+        num_outputs: case.num_outputs,
+        keepdims: case.keepdims.unwrap_or(1),
+        flags: if case.flags.is_empty() { 0 } else { LIBSPLIT_FLAG_CLAMP_UNEVEN },
+        ..params(operator(&case.op), case.opset)
+    };
+    let dtype = dtype(&case.dtype);
+    let elements = Elements::of(case, dtype, &shape);
+    let data = elements.pack();
+    let mut input = Tensor::new(dtype.0, &shape);
+    if case.kind != "shape" {
+        input = input.at(data.as_ptr(), data.len());
     }
-    let outputs = counted.unwrap();
-    if let Some(expected) = &case.outputs {
-        let shapes = infer(&input, &params, outputs, shape.len()).unwrap().shapes;
-        assert_eq!(shapes.len(), expected.len(), "{name}");
-        for (index, (shape, expected)) in shapes.iter().zip(expected).enumerate() {
-            for (axis, (extent, expected)) in shape.iter().zip(expected).enumerate() {
-                match expected {
-                    // Where ONNX forgets known lengths under an unknown extent, we keep them.
-                    Extent::Unknown(()) if lengths.values64.len() == outputs => {
-                        assert_eq!(*extent, lengths.values64[index], "{name}");
-                    }
-                    expected => assert_eq!(*extent, known(expected), "{name}: axis {axis}"),
-                }
+    let outputs = match case.n_outputs {
+        Some(outputs) => outputs,
+        None => count(&input, &params)?,
+    };
+
+    // Capacities are generous, for the rank of the outputs is a part of the answer.
+    let mut shapes = vec![[0_i64; 65]; outputs];
+    let mut ready: Vec<libsplit_tensor> = (shapes.iter_mut().enumerate())
+        .map(|(index, shape)| {
+            let mut output = Tensor::unwanted();
+            if !case.unwanted.contains(&index) {
+                output.shape = shape.as_mut_ptr();
+                output.capacity = 64;
             }
+            output
+        })
+        .collect();
+    let described = input.descriptor();
+    common::call(|error| unsafe {
+        libsplit_infer(&described, &params, ready.as_mut_ptr(), outputs, error)
+    })?;
+    match count(&input, &params) {
+        Ok(counted) => assert_eq!(counted, outputs, "{}", case.name),
+        // Where only the number of outputs tells.
+        Err(failure) => assert!(case.n_outputs.is_some(), "{}: {failure:?}", case.name),
+    }
+    for (index, output) in ready.iter().enumerate().filter(|(_, output)| output.rank > 0) {
+        let found = &shapes[index][..usize::try_from(output.rank).unwrap()];
+        case.check_shape(index, found);
+    }
+    if case.kind == "shape" {
+        return Ok(());
+    }
+    let mut buffers: Vec<Vec<u8>> = ready.iter().map(|o| vec![0xEE; o.data_bytes]).collect();
+    for (output, buffer) in ready.iter_mut().zip(&mut buffers) {
+        if !output.shape.is_null() {
+            output.data = buffer.as_mut_ptr().cast();
         }
     }
-    if let Some(element) = &case.seq_elem_shape {
-        // ONNX knows one shape for the whole sequence, and no extent that differs within it.
-        for shape in infer(&input, &params, outputs, element.len()).unwrap().shapes {
-            for (extent, expected) in shape.iter().zip(element) {
-                assert!(expected.is_none_or(|expected| expected == *extent), "{name}: {shape:?}");
+    common::call(|error| unsafe {
+        libsplit_copy(&described, &params, ready.as_ptr(), outputs, null(), error)
+    })?;
+    if case.unwanted.is_empty() {
+        check_views(case, &input, &params, &buffers);
+    }
+    let mut begin = 0;
+    for (index, size) in case.sizes.iter().flatten().enumerate() {
+        if !case.unwanted.contains(&index) {
+            let expected = elements.piece(case.axis, begin, *size).pack();
+            assert!(buffers[index] == expected, "{}: bytes of output {index}", case.name);
+            let data = case.data.get(index).map(|data| float_bytes(data, elements.bits));
+            assert!(data.is_none_or(|data| data == expected), "{}: ONNX's {index}", case.name);
+        }
+        begin += size;
+    }
+    Ok(())
+}
+
+/// Views have the shapes of the copies, and begin with the same element.
+fn check_views(case: &Case, input: &Tensor, params: &libsplit_params, copies: &[Vec<u8>]) {
+    let rank = case.input_shape.len() - usize::from(case.axis_dropped);
+    let views = view(input, params, copies.len(), rank).unwrap();
+    let element = libsplit_dtype_bits(libsplit_dtype(input.dtype)) as usize / 8;
+    for (index, copy) in copies.iter().enumerate() {
+        case.check_shape(index, &views.shapes[index]);
+        let data = views.descriptors[index].data.cast::<u8>();
+        for (at, byte) in copy.iter().enumerate().take(element) {
+            assert_eq!(unsafe { *data.add(at) }, *byte, "{}: view {index}", case.name);
+        }
+    }
+}
+
+impl Case {
+    fn check_shape(&self, index: usize, found: &[i64]) {
+        let Some(element) = &self.seq_elem_shape else {
+            return assert_eq!(found, self.shape_of(index), "{}: output {index}", self.name);
+        };
+        // One shape for the whole sequence, with no extent that differs within it.
+        assert_eq!(found.len(), element.len(), "{}", self.name);
+        let mut both = found.iter().zip(element);
+        assert!(both.all(|(found, known)| known.is_none_or(|known| known == *found)));
+    }
+
+    fn normal_axis(&self) -> usize {
+        normal(self.axis, self.input_shape.len())
+    }
+
+    /// The shape that has to come out.
+    fn shape_of(&self, index: usize) -> Vec<i64> {
+        let Some(sizes) = &self.sizes else {
+            return self.outputs[index].iter().map(|e| e.unwrap_or(-1)).collect();
+        };
+        let mut shape: Vec<i64> = self.input_shape.iter().map(|e| e.unwrap()).collect();
+        if self.axis_dropped {
+            shape.remove(self.normal_axis());
+        } else {
+            shape[self.normal_axis()] = sizes[index];
+        }
+        shape
+    }
+}
+
+fn normal(axis: i64, rank: usize) -> usize {
+    usize::try_from(axis).unwrap_or_else(|_| rank - usize::try_from(-axis).unwrap())
+}
+
+fn operator(name: &str) -> libsplit_op {
+    match name {
+        "Split" => libsplit_op::ONNX_SPLIT,
+        "SplitToSequence" => libsplit_op::ONNX_SPLIT_TO_SEQUENCE,
+        "openvino.VariadicSplit" => libsplit_op::OPENVINO_VARIADIC_SPLIT,
+        "openvino.Split" => libsplit_op::OPENVINO_SPLIT,
+        other => panic!("{other}"),
+    }
+}
+
+/// The type by the name that Python people know it by: ONNX's, but for four.
+fn dtype(name: &str) -> libsplit_dtype {
+    let name = match name {
+        "float32" => "FLOAT".to_owned(),
+        "float64" => "DOUBLE".to_owned(),
+        "float8_e8m0fnu" => "FLOAT8E8M0".to_owned(),
+        "float4_e2m1fn" => "FLOAT4E2M1".to_owned(),
+        other => other.to_uppercase().replace('_', ""),
+    };
+    let named = |number: &i32| {
+        let found = unsafe { CStr::from_ptr(libsplit_dtype_name(libsplit_dtype(*number))) };
+        found.to_str() == Ok(name.as_str())
+    };
+    libsplit_dtype((1..=26).find(named).unwrap_or_else(|| panic!("no type {name}")))
+}
+
+/// The lengths as memory, which a params structure then points to.
+struct Lengths {
+    #[allow(dead_code)] // the tensor points into it
+    bytes: Vec<u8>,
+    tensor: Option<Tensor>,
+}
+
+impl Lengths {
+    fn of(case: &Case) -> Self {
+        let dtype = dtype(if case.split_dtype.is_empty() { "int64" } else { &case.split_dtype });
+        let known = !case.split.is_null();
+        if !known && case.split_shape.is_none() {
+            return Self { bytes: vec![], tensor: None };
+        }
+        let list = case.split.as_array();
+        let own_shape = || list.map(|l| i64::try_from(l.len()).unwrap()).into_iter().collect();
+        let shape: Vec<i64> = case.split_shape.clone().unwrap_or_else(own_shape);
+        let values = list.map_or(std::slice::from_ref(&case.split), Vec::as_slice);
+        let values = if known { values } else { &[] };
+        let mut bytes: Vec<u8> = values.iter().flat_map(|v| length_bytes(v, dtype)).collect();
+        bytes.reserve(1); // an address also for an empty list
+        let mut tensor = Tensor::new(dtype.0, &shape);
+        if known {
+            tensor = tensor.at(bytes.as_ptr(), bytes.len());
+        }
+        Self { bytes, tensor: Some(tensor) }
+    }
+}
+
+fn length_bytes(value: &Value, dtype: libsplit_dtype) -> Vec<u8> {
+    if let (Some(wide), 13) = (value.as_u64(), dtype.0) {
+        return wide.to_ne_bytes().to_vec();
+    }
+    match (value.as_i64(), value.as_f64()) {
+        (_, Some(length)) if dtype.0 == 1 => {
+            #[allow(clippy::cast_possible_truncation)] // halves at most
+            let narrow = length as f32;
+            narrow.to_ne_bytes().to_vec()
+        }
+        (Some(length), _) => number_bytes(length, dtype),
+        _ => panic!("{value}"),
+    }
+}
+
+/// The number in the element type; for 8 bits and less, and bool, its lowest bits.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn number_bytes(number: i64, dtype: libsplit_dtype) -> Vec<u8> {
+    let zero_after = |part: &[u8]| [part, &vec![0; part.len()]].concat();
+    match dtype.0 {
+        1 => (number as f32).to_ne_bytes().to_vec(),
+        9 => vec![u8::from(number % 2 != 0)],
+        10 => f16::from_f64(number as f64).to_ne_bytes().to_vec(),
+        11 => (number as f64).to_ne_bytes().to_vec(),
+        14 => zero_after(&(number as f32).to_ne_bytes()),
+        15 => zero_after(&(number as f64).to_ne_bytes()),
+        16 => bf16::from_f64(number as f64).to_ne_bytes().to_vec(),
+        _ => {
+            let size = libsplit_dtype_bits(dtype).div_ceil(8) as usize;
+            match size {
+                1 => (number as u8).to_ne_bytes().to_vec(),
+                2 => (number as u16).to_ne_bytes().to_vec(),
+                4 => (number as u32).to_ne_bytes().to_vec(),
+                8 => number.to_ne_bytes().to_vec(),
+                // STRING: nothing looks behind the address.
+                _ => [number.to_ne_bytes(), number.to_ne_bytes()].concat(),
             }
         }
     }
 }
 
-fn known(extent: &Extent) -> i64 {
-    match extent {
-        Extent::Known(extent) => *extent,
-        Extent::Named(_) | Extent::Unknown(()) => -1,
+/// Floats of so many bits.
+fn float_bytes(values: &[f64], bits: usize) -> Vec<u8> {
+    #[allow(clippy::cast_possible_truncation)]
+    let narrow = |value: &f64| (*value as f32).to_ne_bytes().to_vec();
+    let bytes = |value| if bits == 32 { narrow(value) } else { value.to_ne_bytes().to_vec() };
+    values.iter().flat_map(bytes).collect()
+}
+
+/// A tensor as a list of elements: the oracle, which knows no strides.
+struct Elements {
+    shape: Vec<usize>,
+    bits: usize,
+    /// Each element's bytes, one after the other; a byte for those of 4 and 2 bits.
+    list: Vec<u8>,
+}
+
+impl Elements {
+    fn of(case: &Case, dtype: libsplit_dtype, shape: &[i64]) -> Self {
+        let bits = libsplit_dtype_bits(dtype) as usize;
+        let known: Option<Vec<usize>> = shape.iter().map(|e| usize::try_from(*e).ok()).collect();
+        let (Some(shape), true) = (known, case.kind != "shape") else {
+            return Self { shape: vec![], bits, list: vec![] };
+        };
+        let total: usize = if shape.contains(&0) { 0 } else { shape.iter().product() };
+        let end = case.first + i64::try_from(total).unwrap();
+        let numbers = (case.first..end).flat_map(|number| number_bytes(number, dtype));
+        let floats = || case.input.as_ref().map(|values| float_bytes(values, bits));
+        let list = case.bytes.clone().or_else(floats).unwrap_or_else(|| numbers.collect());
+        Self { shape, bits, list }
+    }
+
+    /// `size` elements of the axis from `begin` on.
+    fn piece(&self, axis: i64, begin: i64, size: i64) -> Self {
+        let axis = normal(axis, self.shape.len());
+        let inner = self.shape[axis + 1..].iter().product::<usize>() * self.bits.div_ceil(8);
+        let [begin, size] = [begin, size].map(|n| usize::try_from(n).unwrap() * inner);
+        let row = self.shape[axis] * inner;
+        let rows = self.list.chunks(row.max(1));
+        let list = rows.flat_map(|row| &row[begin..begin + size]).copied().collect();
+        Self { shape: vec![], bits: self.bits, list }
+    }
+
+    /// As it lies in memory: sub-byte elements low bits first.
+    fn pack(&self) -> Vec<u8> {
+        if self.bits >= 8 {
+            return self.list.clone();
+        }
+        let mut bytes = vec![0; (self.list.len() * self.bits).div_ceil(8)];
+        for (index, element) in self.list.iter().enumerate() {
+            let at = index * self.bits;
+            bytes[at / 8] |= (element & ((1 << self.bits) - 1)) << (at % 8);
+        }
+        bytes
     }
 }

@@ -60,14 +60,7 @@ fn calls_do_not_allocate() {
     let mut buffers = vec![[0u8; 8]; PIECES];
     let input = input.descriptor();
     let params = libsplit_params { axis: 1, ..params(libsplit_op::ONNX_SPLIT_TO_SEQUENCE, 24) };
-    let mut error = libsplit_error {
-        struct_size: size_of::<libsplit_error>(),
-        status: libsplit_status::OK,
-        output_index: 0,
-        expected: 0,
-        actual: 0,
-        message: [0; 240],
-    };
+    let mut error = libsplit_error::INIT;
     let mut count = 0;
     without_allocating("count", || {
         let status = unsafe { libsplit_count(&input, &params, &mut count, &mut error) };

@@ -156,6 +156,14 @@ fn views_are_copied_to_slices_of_their_length() {
     assert_eq!(wrong, Err(Error::SliceLen { expected: 1, actual: 2 }));
 }
 
+/// As by the C functions: strides could not be numbered either.
+#[test]
+fn extents_too_large_for_strides_are_refused_beside_one_of_0_too() {
+    let packed = View::<u8>::packed(&[], &[i64::MAX, i64::MAX, 0]);
+    let too_many = Err(Error::TooManyElements { which: Which::Input });
+    assert_eq!(packed.map(|view| view.as_slice()), too_many);
+}
+
 #[test]
 fn an_executor_is_lent_to_copies_in_new_memory() {
     struct Backwards;

@@ -24,9 +24,6 @@ if [ "$packages" ]; then
         $sudo apt-get -qq install -y --no-install-recommends $packages >/dev/null; } ||
         fail "install what stands for these Debian packages here: $packages"
 fi
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --constraint requirements-dev.txt safetensors ||
-    fail "pip could not install safetensors: is there a network?"
 
 # Open MPI asks twice before it runs as root, and before it runs more ranks than there are cores.
 if [ "$(id -u)" = 0 ]; then

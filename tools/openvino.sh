@@ -6,12 +6,7 @@ build=$1
 venv=$2
 out=build/openvino
 
-echo "==> from PyPI into $venv: openvino, onnx, numpy, pytest"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --constraint requirements-dev.txt openvino onnx numpy pytest || {
-    echo "error: pip could not install OpenVINO: is there a network?" >&2
-    exit 1
-}
+tools/pip.sh "$venv" openvino onnx numpy pytest
 openvino=$("$venv/bin/python" -c 'import openvino; print(openvino.__path__[0])')
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi
 cmake --install "$build" --prefix "$out/installed" >/dev/null

@@ -18,14 +18,10 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
 rm -rf "$venv"
 python3 -m venv "$venv" || fail "no venv: install Python's venv module (Debian: python3-venv)"
 
-pip_install() {
-    echo "==> from PyPI into $venv: $*"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" ||
-        fail "pip could not install them: is there a network?"
-}
-
 if [ "$requirements" ]; then
-    pip_install --requirement "$requirements"
+    echo "==> from PyPI into $venv: what is in $requirements"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+        --requirement "$requirements" || fail "pip could not install them: is there a network?"
     exit
 fi
 
@@ -34,4 +30,4 @@ echo 'cmake_minimum_required(VERSION 3.20)' | cmake -P /dev/stdin 2>/dev/null ||
     set -- "$@" cmake ninja
 have pkg-config || set -- "$@" pkgconf
 
-pip_install --constraint requirements-dev.txt "$@"
+tools/pip.sh "$venv" "$@"

@@ -25,10 +25,7 @@ impl Staging {
     /// For files that go into a directory, which is made if it is not there.
     pub fn files_in(target: &Path, names: &[String], force: bool) -> Result<Self> {
         check_names(target, names, force)?;
-        let temporary = fs::create_dir_all(target)
-            .and_then(|()| tempfile::Builder::new().prefix(PREFIX).tempdir_in(target))
-            .with_context(|| format!("cannot write to {}", target.display()))?;
-        Ok(Self { temporary, target: target.into(), force })
+        Self::within(target, target, force)
     }
 
     /// For a directory of shards as a whole.
@@ -38,9 +35,13 @@ impl Staging {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        let temporary = fs::create_dir_all(parent)
-            .and_then(|()| tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent))
-            .with_context(|| format!("cannot write to {}", parent.display()))?;
+        Self::within(parent, target, force)
+    }
+
+    fn within(directory: &Path, target: &Path, force: bool) -> Result<Self> {
+        let temporary = fs::create_dir_all(directory)
+            .and_then(|()| tempfile::Builder::new().prefix(PREFIX).tempdir_in(directory))
+            .with_context(|| format!("cannot write to {}", directory.display()))?;
         Ok(Self { temporary, target: target.into(), force })
     }
 

@@ -7,36 +7,12 @@ import pathlib
 import numpy as np
 
 from cases import DTYPES, digest_bytes, pack
+from runners.structures import Error, Params, String, Tensor
 
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", "build/release"))
 lib = ctypes.CDLL(str(BUILD / "lib/libsplit.so"))
 OPS = {"Split": 1, "SplitToSequence": 2, "openvino.VariadicSplit": 3, "openvino.Split": 4}
 UNKNOWN = -1
-
-
-class Tensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("data_bytes", ctypes.c_size_t),
-                ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("rank", ctypes.c_int32), ("capacity", ctypes.c_int32),
-                ("dtype", ctypes.c_int32), ("bit_offset", ctypes.c_uint32)]
-
-
-class Params(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("op", ctypes.c_int32),
-                ("opset", ctypes.c_int32), ("axis", ctypes.c_int64),
-                ("split", ctypes.POINTER(Tensor)), ("num_outputs", ctypes.c_int64),
-                ("keepdims", ctypes.c_int32), ("flags", ctypes.c_uint32)]
-
-
-class Error(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("status", ctypes.c_int32),
-                ("output_index", ctypes.c_int32), ("expected", ctypes.c_int64),
-                ("actual", ctypes.c_int64), ("message", ctypes.c_char * 240)]
-
-
-class String(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_char_p), ("size", ctypes.c_size_t)]
 
 
 class Failure(Exception):

@@ -5,16 +5,9 @@ import pathlib
 import re
 
 from runners import c
+from runners.structures import PARALLEL_FOR, Executor
 
 HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/libsplit.h"
-EXECUTOR = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
-                            ctypes.c_size_t)
-
-
-class Executor(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("parallel_for", EXECUTOR),
-                ("pool", ctypes.c_void_p), ("max_tasks", ctypes.c_uint32),
-                ("flags", ctypes.c_uint32)]
 
 
 class Call:
@@ -101,7 +94,7 @@ def no_strides():
 
 def lazy(call):
     """An executor that gives up."""
-    call.kept = EXECUTOR(lambda *arguments: 1)
+    call.kept = PARALLEL_FOR(lambda *arguments: 1)
     call.executor = ctypes.byref(Executor(ctypes.sizeof(Executor), call.kept, None, 4, 0))
 
 

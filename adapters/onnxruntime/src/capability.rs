@@ -3,7 +3,7 @@
 use crate::abi::{OrtEpApi, OrtEpGraphSupportInfo};
 use crate::claims::{Claim, Split};
 use crate::ort::{ort_call, text, Error, Ort};
-use crate::tensor::{self, Shape};
+use crate::tensor::{self, axis_index, Shape};
 use core::ffi::CStr;
 use core::ptr;
 use libsplit::ffi::{libsplit_dtype, libsplit_dtype_bits};
@@ -144,11 +144,7 @@ impl Capability {
             )
         };
         let axis = axis.first().copied().unwrap_or(0);
-        let length = |shape: &Shape| {
-            let rank = i64::try_from(shape.len()).ok()?;
-            let axis = if axis < 0 { axis.checked_add(rank)? } else { axis };
-            shape.get(usize::try_from(axis).ok()?).copied()
-        };
+        let length = |shape: &Shape| axis_index(axis, shape).map(|index| shape[index]);
         // The numbers of the types that Split has are libsplit's.
         let element = match libsplit_dtype(dtype) {
             libsplit_dtype::STRING => 0,

@@ -2,6 +2,8 @@
 //! ONNX Runtime is in here, and nothing is measured: how many threads a session has is not told to
 //! its providers, so that every bound holds for one thread and for two.
 
+use crate::tensor::axis_index;
+
 // Each bound with what lies on both sides of it: whole runs of layers in which all pieces are read
 // at once (`bench/models.py`), libsplit's time by ONNX Runtime's own, 1 thread / 2 threads. AMD Zen 5
 // with 32 MiB of last cache, ONNX Runtime 1.31.1, November 2026. Two runs of the same differ by 0.02.
@@ -160,9 +162,7 @@ impl Split {
 
     /// The extents before the axis, and those from it on.
     fn extents(&self) -> Option<(&[i64], &[i64])> {
-        let rank = i64::try_from(self.shape.len()).ok()?;
-        let axis = if self.axis < 0 { self.axis.checked_add(rank)? } else { self.axis };
-        self.shape.split_at_checked(axis.try_into().ok()?).filter(|(_, inner)| !inner.is_empty())
+        axis_index(self.axis, &self.shape).map(|axis| self.shape.split_at(axis))
     }
 
     /// Whether there is a tiny piece in every row.

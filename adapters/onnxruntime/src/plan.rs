@@ -3,7 +3,7 @@
 
 use crate::ort::Error;
 use crate::params::Attributes;
-use crate::tensor::{Input, Shape};
+use crate::tensor::{axis_index, Input, Shape};
 use core::ffi::c_void;
 use libsplit::ffi::{
     libsplit_copy, libsplit_dtype, libsplit_error, libsplit_executor, libsplit_infer,
@@ -193,12 +193,9 @@ fn words(
 /// as there are outputs; but not where it is more than the extent.
 fn check_num_outputs(attributes: &Attributes, shape: &[i64]) -> Result<(), Error> {
     let Attributes { num_outputs, outputs, axis, .. } = *attributes;
-    let rank = i64::try_from(shape.len()).unwrap_or(i64::MAX);
-    let index = if axis < 0 { axis.saturating_add(rank) } else { axis };
     // An axis out of range is refused by libsplit.
-    let extent = usize::try_from(index).ok().and_then(|index| shape.get(index));
-    match extent {
-        Some(extent) if num_outputs > *extent && usize::try_from(num_outputs) != Ok(outputs) => {
+    match axis_index(axis, shape).map(|index| shape[index]) {
+        Some(extent) if num_outputs > extent && usize::try_from(num_outputs) != Ok(outputs) => {
             Err(Error::Refused(format!(
                 "num_outputs is {num_outputs}, the node has {outputs} outputs and axis {axis} \
                  an extent of {extent}: make num_outputs the number of outputs"

@@ -1,7 +1,7 @@
 //! Tensors of strings, whose characters only ONNX Runtime can get at: copied one by one.
 
 use crate::ort::{ort_call, Error, Ort};
-use crate::tensor::Input;
+use crate::tensor::{axis_index, Input};
 use core::ptr;
 use ort_sys::OrtValue;
 
@@ -17,9 +17,8 @@ pub struct Strings<'a> {
 impl<'a> Strings<'a> {
     /// To be split along `axis`, which must be in bounds.
     pub fn new(ort: Ort, input: &'a Input, axis: i64) -> Self {
-        let rank = i64::try_from(input.shape.len()).unwrap_or(i64::MAX);
-        let axis = if axis < 0 { axis.saturating_add(rank) } else { axis };
-        Self { ort, input, axis: axis.try_into().unwrap_or(0), begin: 0 }
+        let axis = axis_index(axis, &input.shape).unwrap_or(0);
+        Self { ort, input, axis, begin: 0 }
     }
 
     /// Copies the next piece to `output`, or passes over it if that is NULL.

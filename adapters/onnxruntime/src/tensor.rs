@@ -10,6 +10,13 @@ use smallvec::SmallVec;
 /// Extents; on the stack as long as there are not more than models usually have.
 pub type Shape = SmallVec<[i64; 8]>;
 
+/// Where `axis` is in `shape`, counted from the end if it is negative; `None` out of bounds.
+pub fn axis_index(axis: i64, shape: &[i64]) -> Option<usize> {
+    let rank = i64::try_from(shape.len()).ok()?;
+    let index = if axis < 0 { axis.checked_add(rank)? } else { axis };
+    index.try_into().ok().filter(|index| *index < shape.len())
+}
+
 /// A tensor that a node is given.
 pub struct Input {
     pub value: *const OrtValue,
