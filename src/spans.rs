@@ -151,6 +151,9 @@ pub(crate) fn crossing(written: usize, spans: &dyn Spans) -> Option<(usize, usiz
     if !hull(0..written).intersects(hull(written..spans.len())) {
         return None;
     }
+    if ascend(written, spans) {
+        return crossing_ascending(written, spans);
+    }
     // Visited together in order, one that begins before the other kind has ended lies over it.
     let (mut ends, mut found) = ([(0, 0); 2], None);
     in_order_if_any_meet(spans, &mut |index| {
@@ -165,6 +168,56 @@ pub(crate) fn crossing(written: usize, spans: &dyn Spans) -> Option<(usize, usiz
         ControlFlow::Continue(())
     });
     found
+}
+
+/// Whether each of the first spans begins where those before it have ended, or above; none is empty.
+fn ascend(count: usize, spans: &dyn Spans) -> bool {
+    let mut end = 0;
+    (0..count).all(|index| {
+        let span = spans.span(index);
+        let follows = span.start >= end && !span.is_empty();
+        end = span.end;
+        follows
+    })
+}
+
+/// [`crossing`] where those of the first kind ascend: each of the second is looked up among them, and
+/// mostly found beside the one before it.
+fn crossing_ascending(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
+    let mut at = 0;
+    (written..spans.len()).find_map(|index| {
+        let span = spans.span(index);
+        if span.is_empty() {
+            return None;
+        }
+        at = first_not_below(span.start, at, written, spans);
+        (at < written && spans.span(at).start < span.end).then_some((at, index))
+    })
+}
+
+/// The first of so many ascending spans that ends above an address, looked for from a guess on in steps
+/// that double.
+fn first_not_below(address: usize, guess: usize, count: usize, spans: &dyn Spans) -> usize {
+    let is_below = |index: usize| spans.span(index).end <= address;
+    let (mut low, mut high, mut step) = (guess, guess, 1);
+    while high < count && is_below(high) {
+        (low, high, step) = (high + 1, high.saturating_add(step), 2 * step);
+    }
+    if high == guess {
+        while low > 0 && !is_below(low - 1) {
+            (high, low, step) = (low - 1, low.saturating_sub(step), 2 * step);
+        }
+    }
+    let mut high = high.min(count);
+    while low < high {
+        let middle = low.midpoint(high);
+        if is_below(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 /// Of more spans than this, a pass takes so long that there should be few.
@@ -230,7 +283,7 @@ fn search(spans: &dyn Spans, lowest: usize, set: &mut dyn Window) -> Option<usiz
 
 #[cfg(test)]
 mod tests {
-    use super::{meeting, search, Gaps, Numbered, Span, Summary, MANY};
+    use super::{crossing, meeting, search, Gaps, Numbered, Span, Summary, MANY};
     use proptest::prelude::*;
 
     /// Spans of so many units after so many, in no order.
@@ -313,6 +366,33 @@ mod tests {
                 spans[at].end += more;
             }
             check(&spans);
+        }
+
+        /// Of the two kinds only the first ones are apart from each other, in order or not.
+        #[test]
+        fn two_kinds(
+            lengths in prop::collection::vec((0usize..60, 1usize..40), 1..100),
+            others in prop::collection::vec((0usize..6000, 0usize..9), 0..100),
+            is_in_order: bool,
+        ) {
+            let mut all = spans(1, lengths.into_iter());
+            if is_in_order {
+                all.sort_by_key(|span| span.start);
+            }
+            let written = all.len();
+            // Most lie where nothing is written.
+            let free = |span: &Span| !all.iter().any(|written| written.intersects(*span));
+            let others: Vec<_> = others.into_iter().enumerate().filter_map(|(at, (start, len))| {
+                let span = Span { start: 4096 + start, end: 4096 + start + len };
+                (at % 40 == 39 || free(&span)).then_some(span)
+            }).collect();
+            let meets = !others.iter().all(free);
+            all.extend(others);
+            let found = crossing(written, &Numbered(all.len(), &|at| all[at]));
+            prop_assert_eq!(found.is_some(), meets);
+            if let Some((a, b)) = found {
+                prop_assert!(a < written && b >= written && all[a].intersects(all[b]));
+            }
         }
 
         /// However little is taken at a time, and however wrong the first guess.
