@@ -53,11 +53,7 @@ pub(crate) fn write_down<'a>(pieces: &mut Pieces<'a>, room: &'a mut Room) {
 
 /// Writes down lengths from a piece on. Of a slice, for of an array loops are written out.
 #[inline(never)]
-fn write<'b>(
-    pieces: &Pieces<'_>,
-    first: usize,
-    slots: &'b mut [MaybeUninit<i64>],
-) -> &'b [i64] {
+fn write<'b>(pieces: &Pieces<'_>, first: usize, slots: &'b mut [MaybeUninit<i64>]) -> &'b [i64] {
     match *pieces {
         Pieces::Even { size, extent, .. } => {
             let mut left = if first == 0 { extent } else { pieces.left(first) };
@@ -94,8 +90,8 @@ fn write_each(pieces: &Pieces<'_>, first: usize, slots: &mut [MaybeUninit<i64>])
     }
 }
 
-/// [`Pieces::length`] that loops are not written out for.
+/// [`Pieces::length`] off the way of others.
 #[inline(never)]
-fn length(pieces: &Pieces<'_>, index: usize) -> i64 {
+pub(crate) fn length(pieces: &Pieces<'_>, index: usize) -> i64 {
     pieces.length(index)
 }
