@@ -31,7 +31,7 @@ impl<'a> Blocks<'a> {
     pub(crate) fn next<'b>(&mut self, room: &'b mut Room) -> &'b [i64] {
         let (first, len) = (self.next, LEN.min(self.count - self.next));
         self.next += len;
-        write(self.pieces, first, len, room)
+        write(self.pieces, first, room.get_mut(..len).unwrap_or_default())
     }
 }
 
@@ -43,40 +43,55 @@ pub(crate) fn room() -> Room {
 #[inline(always)]
 pub(crate) fn write_down<'a>(pieces: &mut Pieces<'a>, room: &'a mut Room) {
     let count = usize_of(pieces.count());
-    if pieces.words().is_none() && count <= LEN {
-        *pieces = Pieces::Words(write(pieces, 0, count, room));
+    if pieces.words().is_some() {
+        return;
+    }
+    if let Some(slots) = room.get_mut(..count) {
+        *pieces = Pieces::Words(write(pieces, 0, slots));
     }
 }
 
-/// Writes down so many lengths from a piece on.
+/// Writes down lengths from a piece on. Of a slice, for of an array loops are written out.
 #[inline(never)]
-fn write<'b>(
-    pieces: &Pieces<'_>,
-    first: usize,
-    len: usize,
-    room: &'b mut Room,
-) -> &'b [i64] {
-    let slots = room.iter_mut().take(len);
+fn write<'b>(pieces: &Pieces<'_>, first: usize, slots: &'b mut [MaybeUninit<i64>]) -> &'b [i64] {
     match *pieces {
         Pieces::Even { size, extent, .. } => {
             let mut left = if first == 0 { extent } else { pieces.left(first) };
-            for slot in slots {
+            for slot in slots.iter_mut() {
                 let len = size.min(left);
                 left -= len;
                 slot.write(len);
             }
         }
-        Pieces::Listed { lengths, rest, .. } if lengths.ints(first).is_some() => {
-            for (slot, length) in slots.zip(lengths.ints(first).into_iter().flatten()) {
-                slot.write(if *length < 0 { rest } else { (*length).into() });
-            }
-        }
-        _ => {
-            for (slot, index) in slots.zip(first..) {
-                slot.write(pieces.length(index));
-            }
-        }
+        Pieces::Listed { lengths, rest, .. } => match lengths.ints(first) {
+            Some(ints) => write_ints(ints, rest, slots),
+            None => write_each(pieces, first, slots),
+        },
+        _ => write_each(pieces, first, slots),
     }
     // SAFETY: so many have been written.
-    unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), len) }
+    unsafe { core::slice::from_raw_parts(slots.as_ptr().cast(), slots.len()) }
+}
+
+#[inline(always)]
+fn write_ints(mut ints: &[i32], rest: i64, slots: &mut [MaybeUninit<i64>]) {
+    // Not zipped, or the compiler makes more of it.
+    for slot in slots {
+        let Some((length, others)) = ints.split_first() else { return };
+        slot.write(if *length < 0 { rest } else { (*length).into() });
+        ints = others;
+    }
+}
+
+#[inline(never)]
+fn write_each(pieces: &Pieces<'_>, first: usize, slots: &mut [MaybeUninit<i64>]) {
+    for (slot, index) in slots.iter_mut().zip(first..) {
+        slot.write(length(pieces, index));
+    }
+}
+
+/// [`Pieces::length`] off the way of others.
+#[inline(never)]
+pub(crate) fn length(pieces: &Pieces<'_>, index: usize) -> i64 {
+    pieces.length(index)
 }

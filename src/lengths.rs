@@ -179,7 +179,7 @@ impl<'a> Lengths<'a> {
     }
 
     /// Entry `index` as a number. `index` is below the length, and the values are known.
-    #[inline]
+    #[inline(never)] // of most lists it is not asked
     pub(crate) fn get(&self, index: i64, report: &mut Report) -> Result<i64, Fault> {
         match self.value(index) {
             Some(value) => Ok(value),

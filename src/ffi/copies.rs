@@ -157,7 +157,8 @@ impl Plain {
             // SAFETY: promises 1 and 2.
             let given = unsafe { &*output };
             // SAFETY: promises 1 and 2.
-            let Some(span) = (unsafe { plain(geometry, step_bits, *len, given, &mut arrays) }) else {
+            let Some(span) = (unsafe { plain(geometry, step_bits, *len, given, &mut arrays) })
+            else {
                 return false;
             };
             if span.start >= end {
@@ -192,7 +193,7 @@ unsafe fn see_all(
     let Plan { geometry, pieces } = &call.plan;
     let (mut seen, mut arrays) = (Outputs::new(input), Span::NOWHERE);
     for (index, output) in outputs.iter().enumerate() {
-        let piece = Piece { index, offset: 0, len: pieces.length(index) };
+        let piece = Piece { index, offset: 0, len: blocks::length(pieces, index) };
         // SAFETY: promises 1 and 2.
         unsafe {
             match plain(geometry, geometry.step_bits(), piece.len, output, &mut { Span::NOWHERE }) {

@@ -155,7 +155,9 @@ impl<'a> Call<'a> {
             if !given.split.is_null() {
                 let tensor = &*checked(given.split, "params.split", report)?;
                 let Some((lengths, span)) = plain_lengths(tensor) else {
-                    return Self::parse_closely(call, tensor, given, operator, outputs, look, room, report);
+                    return Self::parse_closely(
+                        call, tensor, given, operator, outputs, look, room, report,
+                    );
                 };
                 (list, at) = (Some(lengths), span);
             }
@@ -491,22 +493,31 @@ pub(super) unsafe fn versioned<'a, T: Copy>(
         if stated == size_of::<T>() {
             return Ok(&*pointer);
         }
-        other_version(pointer, stated, argument, first_version, room, report)
+        let to = Known { to: room.as_mut_ptr().cast(), size: size_of::<T>(), first_version };
+        other_version(pointer.cast(), stated, argument, to, report)?;
+        Ok(room.assume_init_ref())
     }
+}
+
+/// Room for the version of a structure that is known, of so many bytes, and the bytes of its first.
+struct Known {
+    to: *mut u8,
+    size: usize,
+    first_version: usize,
 }
 
 /// # Safety
 /// As [`versioned`]; the structure states that size.
 #[cold]
-unsafe fn other_version<'a, T: Copy>(
-    pointer: *const T,
+#[inline(never)]
+unsafe fn other_version(
+    pointer: *const u8,
     stated: usize,
     argument: &'static str,
-    first_version: usize,
-    room: &'a mut MaybeUninit<T>,
+    Known { to, size: known, first_version }: Known,
     report: &mut Report,
-) -> Result<&'a T, Fault> {
-    let (actual, known) = (stated, size_of::<T>());
+) -> Result<(), Fault> {
+    let actual = stated;
     if actual < first_version {
         let (expected, actual) = (number(first_version), number(actual));
         return report.refuse(Error::StructSize { argument, expected, actual });
@@ -515,18 +526,18 @@ unsafe fn other_version<'a, T: Copy>(
         let expected = number(MAX_STRUCT_SIZE);
         return report.refuse(Error::StructSizeHuge { argument, expected, actual });
     }
-    *room = MaybeUninit::zeroed();
-    // SAFETY: the caller's structure is as long as it says, and zero bytes are a `T`.
+    // SAFETY: the caller's structure is as long as it says, and there is room for ours.
     unsafe {
         for at in known..stated {
-            if pointer.cast::<u8>().add(at).read() != 0 {
+            if pointer.add(at).read() != 0 {
                 let (expected, actual) = (number(known), number(stated));
                 return report.refuse(Error::NonZeroTail { argument, expected, actual });
             }
         }
-        pointer.cast::<u8>().copy_to_nonoverlapping(room.as_mut_ptr().cast(), known.min(stated));
-        Ok(room.assume_init_ref())
+        to.write_bytes(0, known);
+        pointer.copy_to_nonoverlapping(to, known.min(stated));
     }
+    Ok(())
 }
 
 /// Output descriptors.

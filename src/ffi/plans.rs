@@ -439,7 +439,8 @@ impl<'a> Planned<'a> {
         let mut written = Span { start, end: start };
         for part in parts {
             let start = targets.get(part.index) as usize;
-            let end = start.checked_add(usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len))))?;
+            let end = start
+                .checked_add(usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len))))?;
             if start >= written.end {
                 written.end = end;
             } else if end <= written.start {

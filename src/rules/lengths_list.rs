@@ -137,13 +137,11 @@ fn add_up(
     // Two entries tell all about a list that repeats one number, however long it claims to be.
     let looked_at = if lengths.is_repeated() { count.min(2) } else { count };
     for index in 0..looked_at {
-        let length = lengths.checked(index);
-        if length >= 0 {
-            sum = sum.wrapping_add(length);
-            signs |= sum;
-            continue;
-        }
         match lengths.get(index, report)? {
+            length @ 0.. => {
+                sum = sum.wrapping_add(length);
+                signs |= sum;
+            }
             -1 if minus_one == MinusOne::Rest && !has_rest => has_rest = true,
             -1 if minus_one == MinusOne::Rest => {
                 return report.refuse(Error::SecondRest { output: index, expected: 1, actual: 2 });
