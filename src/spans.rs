@@ -6,7 +6,7 @@ use crate::math::div_rem;
 use crate::order::{in_blocks, in_runs, Visit};
 use crate::span::Span;
 use crate::windows::{Bits, Gaps, Summary, Window};
-use core::ops::{ControlFlow, Range};
+use core::ops::ControlFlow;
 
 /// Sees spans go by: in most calls each lies above or below all before it, and that is all there is
 /// to it.
@@ -143,16 +143,8 @@ pub(crate) fn in_order_if_any_meet(spans: &dyn Spans, visit: &mut Visit<'_>) {
 #[cold]
 #[inline(never)]
 pub(crate) fn crossing(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
-    // Those of one kind seldom lie among the other: then this is all.
-    let hull = |range: Range<usize>| {
-        let spans = range.map(|index| spans.span(index)).filter(|span| !span.is_empty());
-        spans.fold(Span::NOWHERE, Span::hull)
-    };
-    if !hull(0..written).intersects(hull(written..spans.len())) {
-        return None;
-    }
-    if ascend(written, spans) {
-        return crossing_ascending(written, spans);
+    if let Some(hull) = ascending(written, spans) {
+        return crossing_ascending(written, hull, spans);
     }
     // Visited together in order, one that begins before the other kind has ended lies over it.
     let (mut ends, mut found) = ([(0, 0); 2], None);
@@ -170,34 +162,36 @@ pub(crate) fn crossing(written: usize, spans: &dyn Spans) -> Option<(usize, usiz
     found
 }
 
-/// Whether each of the first spans begins where those before it have ended, or above; none is empty.
-fn ascend(count: usize, spans: &dyn Spans) -> bool {
-    let mut end = 0;
-    (0..count).all(|index| {
+/// From the lowest to the highest byte of the first spans, if each lies above those before it.
+fn ascending(count: usize, spans: &dyn Spans) -> Option<Span> {
+    let mut hull = Span { start: spans.span(0).start, end: 0 };
+    for index in 0..count {
         let span = spans.span(index);
-        let follows = span.start >= end && !span.is_empty();
-        end = span.end;
-        follows
-    })
+        if span.start < hull.end || span.is_empty() {
+            return None;
+        }
+        hull.end = span.end;
+    }
+    Some(hull)
 }
 
 /// [`crossing`] where those of the first kind ascend: each of the second is looked up among them, and
 /// mostly found beside the one before it.
-fn crossing_ascending(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
+fn crossing_ascending(written: usize, hull: Span, spans: &dyn Spans) -> Option<(usize, usize)> {
     let mut at = 0;
     (written..spans.len()).find_map(|index| {
         let span = spans.span(index);
-        if span.is_empty() {
+        if !span.intersects(hull) {
             return None;
         }
-        at = first_not_below(span.start, at, written, spans);
-        (at < written && spans.span(at).start < span.end).then_some((at, index))
+        at = first_above(span.start, at, written, spans);
+        (spans.span(at).start < span.end).then_some((at, index))
     })
 }
 
 /// The first of so many ascending spans that ends above an address, looked for from a guess on in steps
 /// that double.
-fn first_not_below(address: usize, guess: usize, count: usize, spans: &dyn Spans) -> usize {
+fn first_above(address: usize, guess: usize, count: usize, spans: &dyn Spans) -> usize {
     let is_below = |index: usize| spans.span(index).end <= address;
     let (mut low, mut high, mut step) = (guess, guess, 1);
     while high < count && is_below(high) {

@@ -209,16 +209,18 @@ unsafe fn see_all(
         }
     }
     let written = seen.trail.hull;
-    let are_reads_apart = arrays.is_apart(written)
-        && Span::of_slice(outputs).is_apart(written)
-        && reads.are_apart(written);
-    if !(are_reads_apart && seen.are_apart()) {
+    let meets_array = !arrays.is_apart(written);
+    let meets_other = !Span::of_slice(outputs).is_apart(written) || !reads.are_apart(written);
+    if meets_array || meets_other || !seen.are_apart() {
         let transfer = transfer(call, outputs, seen.bytes, seen.are_packed);
         if !seen.are_apart() {
             seen.check_closely(&transfer, report)?;
         }
-        if !are_reads_apart {
+        if meets_other {
             check_reads(&transfer, reads, outputs, report)?;
+        }
+        if meets_array {
+            check_arrays(&transfer, outputs, report)?;
         }
     }
     Ok((seen.bytes, seen.are_packed))
@@ -497,7 +499,7 @@ fn strides_of(outputs: &[libsplit_tensor], rank: usize) -> OutputStrides<'_> {
     OutputStrides::Described { strides, rank }
 }
 
-/// That no output lies over memory that is read meanwhile.
+/// That no output lies over structures, descriptors or lengths.
 #[inline(never)]
 fn check_reads(
     transfer: &Transfer<'_>,
@@ -505,45 +507,44 @@ fn check_reads(
     outputs: &[libsplit_tensor],
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let count = transfer.parts.count();
-    let (descriptors, rank) = (Span::of_slice(outputs), transfer.geometry.output_rank());
-    for at in 0..count {
+    let descriptors = Span::of_slice(outputs);
+    for at in 0..transfer.parts.count() {
         let span = transfer.span(at);
         if !reads.are_apart(span) || !descriptors.is_apart(span) {
             check_read(transfer.index(at), span, reads, descriptors, report)?;
         }
     }
-    // Shapes and strides of all outputs, which follow the outputs in number.
+    Ok(())
+}
+
+/// That no output lies over shapes and strides of outputs.
+#[inline(never)]
+fn check_arrays(
+    transfer: &Transfer<'_>,
+    outputs: &[libsplit_tensor],
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let (count, rank) = (transfer.parts.count(), transfer.geometry.output_rank());
     let array = |at: usize| {
         let Some(output) = outputs.get(at / 2).filter(|output| !is_unwanted(output)) else {
             return Span::default();
         };
         Span::of_array(if at.is_multiple_of(2) { output.shape } else { output.strides }, rank)
     };
-    let arrays = outputs.len().saturating_mul(2);
-    let found = if count <= FEW && outputs.len() <= FEW {
-        let all = (0..count).flat_map(|at| (0..arrays).map(move |array| (at, array)));
-        all.into_iter().find(|(at, of)| transfer.span(*at).intersects(array(*of)))
-    } else {
-        let of = |at: usize| match at.checked_sub(count) {
-            None => transfer.span(at),
-            Some(at) => array(at),
-        };
-        let all = Numbered(count.saturating_add(arrays), &of);
-        spans::crossing(count, &all).map(|(at, array)| (at, array - count))
+    // They follow the outputs in number.
+    let of = |at: usize| match at.checked_sub(count) {
+        None => transfer.span(at),
+        Some(at) => array(at),
     };
-    match found {
+    let all = count.saturating_add(outputs.len().saturating_mul(2));
+    match spans::crossing(count, &Numbered(all, &of)) {
         None => Ok(()),
         Some((at, array)) => {
-            let (output, other) = (transfer.index(at), Which::Output(array / 2));
+            let (output, other) = (transfer.index(at), Which::Output((array - count) / 2));
             report.refuse(Error::DataOverDescriptor { output, other })
         }
     }
 }
-
-/// So many outputs are compared with all arrays.
-const FEW: usize = 8;
-
 /// That one output does not lie over descriptors, arrays or lengths.
 #[cold]
 #[inline(never)]
