@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
 //! | `few_rows.rs` | few rows of packed tensors, run by run: small copies |
+//! | `few_units.rs` | the same of pieces with strides, unit by unit |
 //! | `rows/` | the canonical form of what is packed from the split axis inward: blocks of rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
@@ -22,6 +23,7 @@
 
 mod columns;
 mod few_rows;
+mod few_units;
 #[cfg(all(test, unix))]
 mod guarded;
 #[cfg(all(test, unix))]
@@ -149,6 +151,9 @@ unsafe fn run_strided(
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
+        if few_units::copy(transfer) {
+            return Ok(());
+        }
         match run_mirrored(transfer, executor, report) {
             Some(result) => result,
             None => run_columns(transfer, executor, report),

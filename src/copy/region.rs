@@ -15,6 +15,13 @@ use super::{signed, wrapped};
 use crate::math::{self, div_ceil, div_rem};
 
 impl Axis {
+    /// Whether another one goes on where this one ends, in the input and in the output.
+    pub(super) fn continues(&self, outer: &Self) -> bool {
+        let extent = signed(self.extent);
+        self.from.checked_mul(extent) == Some(outer.from)
+            && self.to.checked_mul(extent) == Some(outer.to)
+    }
+
     /// Whether its steps meet in a few sets of the caches.
     fn conflicts(&self) -> bool {
         let meets = |step: isize| step != 0 && step.unsigned_abs().is_multiple_of(CONFLICT);
@@ -373,7 +380,7 @@ impl Plane {
                     let again = Again { count, after: 0, from, to };
                     rows.copy_all(row.of(source, target, block.unit), again, None);
                 }),
-                Way::Units => self.copy_blocks(|block| block.copy(tuning.kernels)),
+                Way::Units => self.copy_blocks(|block| block.copy(tuning.kernels.copy)),
             }
         }
     }
