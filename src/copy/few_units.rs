@@ -9,7 +9,7 @@ use super::tuning;
 use crate::parts::Transfer;
 
 /// As many units of all pieces are few.
-const FEW: usize = if LOW_THRESHOLDS { 4 } else { 256 };
+const FEW: usize = if LOW_THRESHOLDS { 4 } else { 768 };
 /// More bytes than this have more of them, for the most part.
 const MOST: usize = 8 << 10;
 
@@ -20,8 +20,9 @@ const MOST: usize = 8 << 10;
 #[inline(never)] // which takes some of the stack
 pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
     let &Transfer { geometry, bytes, ref parts, .. } = transfer;
-    let several = || geometry.shape.iter().filter(|extent| **extent > 1).count();
-    if bytes > MOST || geometry.dtype.is_sub_byte() || several() > FEW_AXES {
+    let several = || geometry.shape.iter().filter(|extent| **extent > 1).count() > FEW_AXES;
+    let are_many = || geometry.shape.len() > FEW_AXES && several();
+    if bytes > MOST || geometry.dtype.is_sub_byte() || are_many() {
         return false;
     }
     let mut are_few = bytes <= FEW * geometry.dtype.bits() as usize / 8;
