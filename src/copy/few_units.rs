@@ -19,13 +19,17 @@ const MOST: usize = 8 << 10;
 /// As [`super::run`].
 #[inline(never)] // which takes some of the stack
 pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
-    let &Transfer { geometry, bytes, ref parts, .. } = transfer;
+    let &Transfer { ref geometry, strides, bytes, ref parts, .. } = transfer;
     let several = || geometry.shape.iter().filter(|extent| **extent > 1).count() > FEW_AXES;
     let are_many = || geometry.shape.len() > FEW_AXES && several();
     if bytes > MOST || geometry.dtype.is_sub_byte() || are_many() {
         return false;
     }
     let mut are_few = bytes <= FEW * geometry.dtype.bits() as usize / 8;
+    // Several elements to a unit?
+    if !are_few && strides.is_some_and(|strides| strides.last() != Some(&1)) {
+        return false;
+    }
     let long = tuning::contiguous(bytes);
     for part in parts.iter() {
         let mut axes = [Axis::default(); FEW_AXES];
