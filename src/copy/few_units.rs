@@ -49,7 +49,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
 ///
 /// # Safety
 /// They must be readable and writable.
-unsafe fn copy_each(
+pub(super) unsafe fn copy_each(
     mut source: *const u8,
     mut target: *mut u8,
     unit: usize,

@@ -2,6 +2,7 @@
 //! output have different innermost axes, rows of units everywhere else.
 
 use super::columns::{Columns, EachTargets, Targets};
+use super::few_units;
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
@@ -85,8 +86,15 @@ impl Region<'_> {
         };
         let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
         let row = Axis { extent: extent_at(outer.len(), row), ..*row };
-        let outward = outer.iter().enumerate().map(|(at, axis)| extent_at(at, axis));
-        let are_few = unit < LEAST_RUN && row.extent * outward.product::<usize>() < LEAST_UNITS;
+        let units = row.extent * outer.iter().map(|axis| axis.extent).product::<usize>();
+        if unit < LEAST_RUN
+            && units < LEAST_UNITS
+            && Some(count) == axes.first().map(|axis| axis.extent)
+        {
+            // SAFETY: the caller's promise.
+            unsafe { few_units::copy_each(source, target, unit, axes, tuning.kernels.copy) };
+            return tuning.finish();
+        }
         let is_run = row.to == signed(unit);
         let column = outer.iter().enumerate().position(|(at, axis)| {
             let is_column = axis.from.unsigned_abs() == unit && extent_at(at, axis) > 1;
@@ -94,8 +102,8 @@ impl Region<'_> {
         });
         // SAFETY: the caller's promise.
         unsafe {
-            if are_few || !is_run || !self.pick(row, outer, column, tuning) {
-                self.copy_planes(row, column, outer, are_few, tuning);
+            if !is_run || !self.pick(row, outer, column, tuning) {
+                self.copy_planes(row, column, outer, tuning);
             }
         }
     }
@@ -105,14 +113,7 @@ impl Region<'_> {
     /// # Safety
     /// As [`Region::copy`].
     #[inline(never)] // which takes some of the stack
-    unsafe fn copy_planes(
-        &self,
-        row: Axis,
-        column: Option<usize>,
-        outer: &[Axis],
-        are_few: bool,
-        tuning: Tuning,
-    ) {
+    unsafe fn copy_planes(&self, row: Axis, column: Option<usize>, outer: &[Axis], tuning: Tuning) {
         let Self { source, target, unit, axes, count } = *self;
         let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
         let next = column.or(outer.len().checked_sub(1));
@@ -127,7 +128,7 @@ impl Region<'_> {
         let mut slot = Slot::uninit();
         let units = count * axes.iter().skip(1).map(|axis| axis.extent).product::<usize>();
         let is_large = units * unit >= LARGE;
-        let way = if are_few { Way::Units } else { plane.way(is_large, &mut slot, tuning) };
+        let way = plane.way(is_large, &mut slot, tuning);
         let mut planes = Odometer::new(outer, count, next);
         if matches!(way, Way::Units) && row.extent.max(next_axis.extent) <= BLOCK {
             plane.again = planes.take_inner();

@@ -173,7 +173,9 @@ pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
     let Row { source, source_step, target, target_step, count, unit } = row;
     let axis = Axis { extent: count, from: source_step, to: target_step };
     // SAFETY: the caller's promise.
-    unsafe { Block { source, target, unit, axes: [Axis::ONE, Axis::ONE, axis] }.copy(kernels.copy) };
+    unsafe {
+        Block { source, target, unit, axes: [Axis::ONE, Axis::ONE, axis] }.copy(kernels.copy);
+    };
 }
 
 /// One axis of a copy: how many steps, and how far each goes in the source and the target.
