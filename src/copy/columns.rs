@@ -130,7 +130,9 @@ impl Columns<'_> {
         self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
             let mut all = Some((self.source.wrapping_add(first * unit), rows));
             // SAFETY: the caller's promise.
-            unsafe { Rows::deinterleave_columns(step, unit, targets, tuning, &mut || all.take()) };
+            unsafe {
+                Rows::deinterleave_columns(step, unit, targets, 0, tuning, &mut || all.take());
+            };
         });
     }
 
@@ -190,7 +192,7 @@ impl Columns<'_> {
     }
 
     /// Whether the targets' lines meet in a few sets of the caches.
-    fn conflicts(&self) -> bool {
+    pub(super) fn conflicts(&self) -> bool {
         let (mut before, mut pitch) = (None, 0);
         (self.targets)(&mut |Targets { first, apart, count }| {
             let Some(first) = first.map(|first| first as usize) else { return true };
@@ -302,7 +304,11 @@ impl Columns<'_> {
 
     /// Visits where so many bytes on in the wanted targets are, up to `N` neighbours at a time, with the
     /// number of the first.
-    fn each_run<const N: usize>(&self, ahead: usize, mut visit: impl FnMut(usize, &mut [*mut u8])) {
+    pub(super) fn each_run<const N: usize>(
+        &self,
+        ahead: usize,
+        mut visit: impl FnMut(usize, &mut [*mut u8]),
+    ) {
         let mut run = [null_mut(); N];
         let (mut column, mut len) = (0, 0);
         let mut visit = |run: &mut [*mut u8; N], end: usize, len: usize| match run.get_mut(..len) {

@@ -14,6 +14,7 @@
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
 //! | `runs.rs` | long runs that lie apart |
 //! | `columns.rs` | columns become rows of their own: deinterleaved where they are few, else transposed |
+//! | `planes.rs` | the same of many small matrices |
 //! | `interleaved.rs` | few rows become columns |
 //! | `mirrored.rs` | single steps of an axis that lies backwards |
 //! | `joined.rs` | pieces whose outputs continue each other are one |
@@ -34,6 +35,7 @@ mod kernel;
 mod matrices;
 mod mirrored;
 mod parallel;
+mod planes;
 mod region;
 mod rows;
 mod runs;

@@ -130,7 +130,8 @@ impl Region<'_> {
         let is_large = units * unit >= LARGE;
         let way = plane.way(is_large, &mut slot, tuning);
         let mut planes = Odometer::new(outer, count, next);
-        if matches!(way, Way::Units) && row.extent.max(next_axis.extent) <= BLOCK {
+        let is_small = row.extent.max(next_axis.extent) <= BLOCK;
+        if matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small) {
             plane.again = planes.take_inner();
         }
         loop {
@@ -374,7 +375,7 @@ impl Plane {
         unsafe {
             match way {
                 Way::Runs => self.copy_runs(tuning),
-                Way::Turned => self.columns(&self.targets()).copy(tuning),
+                Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
                 Way::Rows(rows) => self.copy_blocks(|block| {
                     let Block { source, target, axes: [_, column, row], .. } = block;
                     let Axis { extent: count, from, to } = column;
