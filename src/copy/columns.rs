@@ -94,7 +94,9 @@ impl Columns<'_> {
 
     /// Whether they are so few, and close enough, to be deinterleaved.
     pub(super) fn are_deinterleaved(&self) -> bool {
-        self.count <= MAX_DEINTERLEAVED && (1..=MAX_STEP).contains(&self.step) && self.rows >= LINE
+        self.count <= MAX_DEINTERLEAVED
+            && (1..=MAX_STEP).contains(&self.step)
+            && self.rows * self.unit >= LINE
     }
 
     /// Copies them, past the caches or not. Does not wait for stores past the caches.

@@ -64,7 +64,7 @@ impl<'a> Matrices<'a> {
         let inner = bytes.checked_div(rows * unit)?.checked_div(usize_of(geometry.outer))?;
         // Steps outward of pieces that are as long as each other are as far apart in all outputs.
         let mut parts = transfer.parts.iter();
-        let len = parts.next()?.len;
+        let len = parts.next().map_or(1, |part| part.len);
         let are_equal = inner > 1 || parts.all(|part| part.len == len);
         let apart = if inner > 1 { 1 } else { usize_of(len) };
         let mut planes = Axis::ONE;

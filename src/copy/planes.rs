@@ -10,6 +10,8 @@ use super::{signed, wrapped};
 
 /// The most columns that are turned at a time.
 const MOST: usize = 64;
+/// So many lines in one set of the caches stay there.
+const WAYS: usize = 8;
 /// Larger matrices are each worth the way.
 const LARGE: usize = 16 << 10;
 
@@ -28,7 +30,7 @@ impl Columns<'_> {
         unsafe {
             if are_alike && self.are_deinterleaved() {
                 self.deinterleave_planes(planes, tuning);
-            } else if are_alike && !self.conflicts() {
+            } else if are_alike && (count <= WAYS || !self.conflicts()) {
                 self.turn_planes(planes, tuning);
             } else {
                 for at in 0..extent {

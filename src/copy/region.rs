@@ -50,6 +50,8 @@ pub(super) struct Region<'a> {
 const MIN_TURNED: usize = 8;
 /// Fewer units are as quickly copied one by one.
 const LEAST_UNITS: usize = 256;
+/// ... of a plane.
+const LEAST_TURNED: usize = 64;
 /// So are fewer of a row, unless the next one continues it.
 const LEAST_PICKED: usize = 32;
 /// Units of so many bytes are as quickly copied one by one in the caches, unless rows as well as columns lie in
@@ -97,7 +99,8 @@ impl Region<'_> {
         }
         let is_run = row.to == signed(unit);
         let column = outer.iter().enumerate().position(|(at, axis)| {
-            let is_column = axis.from.unsigned_abs() == unit && extent_at(at, axis) > 1;
+            let extent = extent_at(at, axis);
+            let is_column = axis.from.unsigned_abs() == unit && extent > 1;
             is_column && is_run && (row.from != 0 || row.extent < LEAST_ROW)
         });
         // SAFETY: the caller's promise.
@@ -327,7 +330,7 @@ impl Plane {
         if unit >= LEAST_RUN || is_line {
             return Way::Runs;
         }
-        if has_column && row.extent * column.extent >= LEAST_UNITS && Columns::turns(unit) {
+        if has_column && row.extent * column.extent >= LEAST_TURNED && Columns::turns(unit) {
             let targets = self.targets();
             let columns = self.columns(&targets);
             let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
