@@ -35,7 +35,7 @@ impl Targets {
     /// Of pieces in order, with what none of them wants between.
     pub(super) fn of<'a>(
         parts: &'a Parts<'a>,
-        of_part: impl Fn(Part) -> Self + 'a,
+        of_part: &'a dyn Fn(Part) -> Self,
         steps_a_column: i64,
     ) -> impl Fn(&mut dyn FnMut(Self) -> bool) + 'a {
         move |visit| {
@@ -311,15 +311,24 @@ impl Columns<'_> {
         ahead: usize,
         mut visit: impl FnMut(usize, &mut [*mut u8]),
     ) {
-        let mut run = [null_mut(); N];
+        self.each_run_in(&mut [null_mut(); N], ahead, &mut visit);
+    }
+
+    #[inline(never)] // once in the library
+    fn each_run_in(
+        &self,
+        run: &mut [*mut u8],
+        ahead: usize,
+        visit: &mut dyn FnMut(usize, &mut [*mut u8]),
+    ) {
         let (mut column, mut len) = (0, 0);
-        let mut visit = |run: &mut [*mut u8; N], end: usize, len: usize| match run.get_mut(..len) {
+        let mut visit = |run: &mut [*mut u8], end: usize, len: usize| match run.get_mut(..len) {
             None | Some([]) => {}
             Some(targets) => visit(end - len, targets),
         };
         (self.targets)(&mut |Targets { first, apart, count }| {
             let Some(mut target) = first else {
-                visit(&mut run, column, len);
+                visit(run, column, len);
                 (column, len) = (column + count, 0);
                 return true;
             };
@@ -332,14 +341,14 @@ impl Columns<'_> {
                     target = target.wrapping_add(apart);
                     (column, len) = (column + 1, len + 1);
                 }
-                if len == N {
-                    visit(&mut run, column, len);
+                if len == run.len() {
+                    visit(run, column, len);
                     len = 0;
                 }
             }
             true
         });
-        visit(&mut run, column, len);
+        visit(run, column, len);
     }
 }
 

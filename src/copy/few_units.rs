@@ -20,9 +20,8 @@ const MOST: usize = 8 << 10;
 #[inline(never)] // which takes some of the stack
 pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
     let &Transfer { ref geometry, strides, bytes, ref parts, .. } = transfer;
-    let several = || geometry.shape.iter().filter(|extent| **extent > 1).count() > FEW_AXES;
-    let are_many = || geometry.shape.len() > FEW_AXES && several();
-    if bytes > MOST || geometry.dtype.is_sub_byte() || are_many() {
+    let are_many = geometry.shape.len() > FEW_AXES;
+    if bytes > MOST || geometry.dtype.is_sub_byte() || are_many {
         return false;
     }
     let mut are_few = bytes <= FEW * geometry.dtype.bits() as usize / 8;

@@ -10,7 +10,7 @@ use super::strided::stride;
 use super::tuning::Tuning;
 use super::{signed, usize_of, wrapped};
 use crate::math::div_rem;
-use crate::parts::Transfer;
+use crate::parts::{Part, Transfer};
 use core::ops::Range;
 
 /// Matrices of fewer bytes are not worth the way to the loops.
@@ -127,16 +127,13 @@ impl<'a> Matrices<'a> {
     unsafe fn copy_rows(&self, matrix: usize, rows: Range<usize>, planes: Axis) {
         let column = self.rows * self.unit;
         let (outer, inner) = div_rem(matrix, self.inner);
-        let targets = Targets::of(
-            &self.transfer.parts,
-            |part| {
-                let count = usize_of(part.len);
-                let ahead = (outer * count * self.inner + inner) * column + rows.start * self.unit;
-                let first = Some(part.target.wrapping_add(ahead));
-                Targets { first, apart: self.inner * column, count }
-            },
-            1,
-        );
+        let of_part = |part: Part| {
+            let count = usize_of(part.len);
+            let ahead = (outer * count * self.inner + inner) * column + rows.start * self.unit;
+            let first = Some(part.target.wrapping_add(ahead));
+            Targets { first, apart: self.inner * column, count }
+        };
+        let targets = Targets::of(&self.transfer.parts, &of_part, 1);
         let source = self.source(matrix);
         let columns = Columns {
             source: source.wrapping_offset(self.step.wrapping_mul(signed(rows.start))),

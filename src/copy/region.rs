@@ -50,8 +50,9 @@ pub(super) struct Region<'a> {
 const MIN_TURNED: usize = 8;
 /// Fewer units are as quickly copied one by one.
 const LEAST_UNITS: usize = 256;
-/// ... of a plane.
+/// ... of each of so many planes.
 const LEAST_TURNED: usize = 64;
+const LEAST_AGAIN: usize = 8;
 /// So are fewer of a row, unless the next one continues it.
 const LEAST_PICKED: usize = 32;
 /// Units of so many bytes are as quickly copied one by one in the caches, unless rows as well as columns lie in
@@ -131,8 +132,8 @@ impl Region<'_> {
         let mut slot = Slot::uninit();
         let units = count * axes.iter().skip(1).map(|axis| axis.extent).product::<usize>();
         let is_large = units * unit >= LARGE;
-        let way = plane.way(is_large, &mut slot, tuning);
         let mut planes = Odometer::new(outer, count, next);
+        let way = plane.way(planes.inner.extent, is_large, &mut slot, tuning);
         let is_small = row.extent.max(next_axis.extent) <= BLOCK;
         if matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small) {
             plane.again = planes.take_inner();
@@ -321,16 +322,18 @@ impl Plane {
         }
     }
 
-    /// How it is copied.
+    /// How it is copied, and as many like it.
     #[inline(never)]
-    fn way<'a>(&self, is_large: bool, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
+    fn way<'a>(&self, again: usize, is_large: bool, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
         let is_line = unit >= LINE && row.to == signed(unit) && !has_column;
         if unit >= LEAST_RUN || is_line {
             return Way::Runs;
         }
-        if has_column && row.extent * column.extent >= LEAST_TURNED && Columns::turns(unit) {
+        let units = row.extent * column.extent;
+        let are_many = units >= LEAST_UNITS || (units >= LEAST_TURNED && again >= LEAST_AGAIN);
+        if has_column && are_many && Columns::turns(unit) {
             let targets = self.targets();
             let columns = self.columns(&targets);
             let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
@@ -379,13 +382,13 @@ impl Plane {
             match way {
                 Way::Runs => self.copy_runs(tuning),
                 Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
-                Way::Rows(rows) => self.copy_blocks(|block| {
+                Way::Rows(rows) => self.copy_blocks(&|block| {
                     let Block { source, target, axes: [_, column, row], .. } = block;
                     let Axis { extent: count, from, to } = column;
                     let again = Again { count, after: 0, from, to };
                     rows.copy_all(row.of(source, target, block.unit), again, None);
                 }),
-                Way::Units => self.copy_blocks(|block| block.copy(tuning.kernels.copy)),
+                Way::Units => self.copy_blocks(&|block| block.copy(tuning.kernels.copy)),
             }
         }
     }
@@ -429,7 +432,8 @@ impl Plane {
     }
 
     /// Takes some units of the longer side, and all of the shorter one, at a time.
-    fn copy_blocks(&self, copy: impl Fn(Block)) {
+    #[inline(never)] // as above
+    fn copy_blocks(&self, copy: &dyn Fn(Block)) {
         let &Self { source, target, unit, row, column, again, has_column } = self;
         let is_wide = if row.conflicts() == column.conflicts() {
             column.extent <= row.extent || row.extent >= LEAST_ROW

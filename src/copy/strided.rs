@@ -219,6 +219,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Where a unit lies in the input and the output.
+    #[inline(never)] // as above
     fn at(&self, mut unit: usize) -> (*const u8, *mut u8) {
         let (mut source, mut target) = (self.source, self.target);
         for axis in self.axes().iter().rev() {
@@ -236,6 +237,7 @@ impl<'a> Layout<'a> {
 
     /// The unit and the byte in it where a part ends. Small units are not cut, and of an axis so
     /// many steps are left together as make whole lines, where that leaves enough to cut at.
+    #[inline(never)] // as above
     fn cut(&self, byte: usize) -> (usize, usize) {
         let (unit, rest) = div_rem(byte, self.unit);
         if self.unit > CUT_ABOVE {
