@@ -194,6 +194,7 @@ impl Columns<'_> {
     }
 
     /// Whether the targets' lines meet in a few sets of the caches.
+    #[inline(never)] // as below
     pub(super) fn conflicts(&self) -> bool {
         let (mut before, mut pitch) = (None, 0);
         (self.targets)(&mut |Targets { first, apart, count }| {

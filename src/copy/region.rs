@@ -557,6 +557,7 @@ impl<'a> Odometer<'a> {
     }
 
     /// On to the next position, unless this was the last.
+    #[inline(never)] // as above
     fn advance(&mut self) -> bool {
         let back = |place: isize, step: isize, steps: usize| {
             place.wrapping_sub(step.wrapping_mul(signed(steps)))
