@@ -327,7 +327,7 @@ impl Plane {
     fn way<'a>(&self, again: usize, is_large: bool, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
-        let is_line = unit >= LINE && row.to == signed(unit) && !has_column;
+        let is_line = unit >= LINE && row.to == signed(unit);
         if unit >= LEAST_RUN || is_line {
             return Way::Runs;
         }
