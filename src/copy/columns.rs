@@ -4,9 +4,10 @@
 use super::kernel::combine::LINE;
 use super::kernel::transpose::{scratch, Scratch, Transpose};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
+use super::region::Axis;
 use super::rows::Rows;
 use super::tuning::Tuning;
-use super::usize_of;
+use super::{usize_of, wrapped};
 use crate::math::{self, div_rem};
 use crate::parts::{Part, Parts};
 use core::ops::Range;
@@ -115,26 +116,32 @@ impl Columns<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             if is_deinterleaved {
-                self.deinterleave(tuning);
+                self.deinterleave(Axis::ONE, tuning);
             } else {
                 self.transpose(tuning);
             }
         }
     }
 
-    /// Deinterleaves the rows.
+    /// Deinterleaves the rows, and of as many matrices like it.
     ///
     /// # Safety
-    /// As [`Columns::copy`].
+    /// As [`Columns::copy`], of all of them.
     #[inline(never)] // which takes much of the stack
-    unsafe fn deinterleave(&self, tuning: Tuning) {
+    pub(super) unsafe fn deinterleave(&self, planes: Axis, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
         self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
-            let mut all = Some((self.source.wrapping_add(first * unit), rows));
-            // SAFETY: the caller's promise.
-            unsafe {
-                Rows::deinterleave_columns(step, unit, targets, 0, tuning, &mut || all.take());
+            let mut left = planes.extent;
+            let mut place = self.source.wrapping_add(first * unit);
+            let mut next = || {
+                left = left.checked_sub(1)?;
+                let first = place;
+                place = place.wrapping_offset(planes.from);
+                Some((first, rows))
             };
+            let to = wrapped(planes.to);
+            // SAFETY: the caller's promise.
+            unsafe { Rows::deinterleave_columns(step, unit, targets, to, tuning, &mut next) };
         });
     }
 
@@ -177,18 +184,18 @@ impl Columns<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
-                return transpose_rows(self, 0..rows, conflicts, tuning);
+                return transpose_rows(self, 0..rows, Axis::ONE, conflicts, tuning);
             };
             if head > 0 {
                 // No fewer than make a line, or they are taken unit by unit: some of them are stored twice.
                 let line = div_rem(LINE, unit).0;
-                transpose_rows(self, 0..head.max(line).min(rows), false, through);
+                transpose_rows(self, 0..head.max(line).min(rows), Axis::ONE, false, through);
             }
             // Of larger matrices, what is more than one run is best read row by row, which is what CPUs are ahead of.
             let is_small = self.count <= MOST || self.count * rows * unit <= SMALL;
             let block = if is_small { rows } else { div_rem(BLOCK, unit).0 };
             for rows in math::parts(head..rows, block) {
-                transpose_rows(self, rows, conflicts, tuning);
+                transpose_rows(self, rows, Axis::ONE, conflicts, tuning);
             }
         }
     }
@@ -209,30 +216,33 @@ impl Columns<'_> {
         pitch.is_multiple_of(CONFLICT)
     }
 
-    /// Transposes some rows, with as much of the stack as their units need.
+    /// Transposes some rows, and of as many matrices like it, with as much of the stack as their units need.
     ///
     /// # Safety
-    /// As [`Columns::copy`].
+    /// As [`Columns::copy`], of all of them.
     #[inline(never)]
-    unsafe fn with_scratch<const SCRATCH: usize>(
+    pub(super) unsafe fn with_scratch<const SCRATCH: usize>(
         &self,
         rows: Range<usize>,
+        planes: Axis,
         conflicts: bool,
         tuning: Tuning,
     ) {
         let mut scratch = Scratch::<SCRATCH>::NEW;
         // SAFETY: the caller's promise.
-        unsafe { self.transpose_rows(rows, conflicts, tuning, (&raw mut scratch).cast()) };
+        unsafe { self.transpose_rows(rows, planes, conflicts, tuning, (&raw mut scratch).cast()) };
     }
 
-    /// Transposes some rows.
+    /// Transposes some rows, and of as many matrices like it.
     ///
     /// # Safety
-    /// As [`Columns::copy`]; the scratch must be that of units of so many bytes and so many lines.
+    /// As [`Columns::copy`], of all of them; the scratch must be that of units of so many bytes and so many
+    /// lines.
     #[inline(never)]
     unsafe fn transpose_rows(
         &self,
         rows: Range<usize>,
+        planes: Axis,
         conflicts: bool,
         tuning: Tuning,
         scratch: *mut u8,
@@ -241,24 +251,31 @@ impl Columns<'_> {
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
         let below = source.wrapping_add(step.wrapping_mul(rows.len()));
         self.each_run::<MOST>(rows.start * width, |column, targets| {
-            let source = source.wrapping_add(column * width);
+            let mut source = source.wrapping_add(column * width);
             let end = column + targets.len();
-            let follows =
-                if end < self.count { source.wrapping_add(targets.len() * width) } else { below };
+            let beside = source.wrapping_add(targets.len() * width);
+            let mut follows = if end < self.count { beside } else { below };
             let (rows, non_temporal) = (rows.len(), tuning.scattered);
-            // SAFETY: the caller's promise.
-            unsafe {
-                tuning.kernels.transpose(&Transpose {
-                    source,
-                    step,
-                    rows,
-                    width,
-                    targets,
-                    follows,
-                    non_temporal,
-                    conflicts,
-                    scratch,
-                });
+            for _ in 0..planes.extent {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    tuning.kernels.transpose(&Transpose {
+                        source,
+                        step,
+                        rows,
+                        width,
+                        targets,
+                        follows,
+                        non_temporal,
+                        conflicts,
+                        scratch,
+                    });
+                }
+                source = source.wrapping_offset(planes.from);
+                follows = follows.wrapping_offset(planes.from);
+                for target in &mut *targets {
+                    *target = target.wrapping_offset(planes.to);
+                }
             }
         });
     }

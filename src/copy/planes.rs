@@ -1,12 +1,9 @@
 //! Matrices that are alike but for where they are: how one is copied is how all are.
 
 use super::columns::{Columns, Targets};
-use super::kernel::transpose::{Scratch, Transpose};
-use super::kernel::MAX_DEINTERLEAVED;
 use super::region::Axis;
-use super::rows::Rows;
+use super::signed;
 use super::tuning::Tuning;
-use super::{signed, wrapped};
 
 /// The most columns that are turned at a time.
 const MOST: usize = 64;
@@ -29,9 +26,9 @@ impl Columns<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             if are_alike && self.are_deinterleaved() {
-                self.deinterleave_planes(planes, tuning);
+                self.deinterleave(planes, tuning);
             } else if are_alike && (count <= WAYS || !self.conflicts()) {
-                self.turn_planes(planes, tuning);
+                self.with_scratch::<0>(0..rows, planes, false, tuning);
             } else {
                 for at in 0..extent {
                     let [ahead, further] = [from, to].map(|step| step.wrapping_mul(signed(at)));
@@ -46,59 +43,5 @@ impl Columns<'_> {
                 }
             }
         }
-    }
-
-    /// # Safety
-    /// As [`Columns::copy_planes`].
-    #[inline(never)] // which takes some of the stack
-    unsafe fn deinterleave_planes(&self, planes: Axis, tuning: Tuning) {
-        let &Self { source, step, rows, unit, .. } = self;
-        self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
-            let mut left = planes.extent;
-            let mut place = source.wrapping_add(first * unit);
-            let mut next = || {
-                left = left.checked_sub(1)?;
-                let first = place;
-                place = place.wrapping_offset(planes.from);
-                Some((first, rows))
-            };
-            let to = wrapped(planes.to);
-            // SAFETY: the caller's promise.
-            unsafe { Rows::deinterleave_columns(step, unit, targets, to, tuning, &mut next) };
-        });
-    }
-
-    /// # Safety
-    /// As [`Columns::copy_planes`].
-    #[inline(never)] // as above
-    unsafe fn turn_planes(&self, planes: Axis, tuning: Tuning) {
-        let &Self { source, step, rows, unit: width, .. } = self;
-        let mut scratch = Scratch::<0>::NEW;
-        let scratch = (&raw mut scratch).cast();
-        self.each_run::<MOST>(0, |column, targets| {
-            let mut source = source.wrapping_add(column * width);
-            for _ in 0..planes.extent {
-                let follows = source.wrapping_offset(planes.from);
-                let (non_temporal, conflicts) = (None, false);
-                // SAFETY: the caller's promise.
-                unsafe {
-                    tuning.kernels.transpose(&Transpose {
-                        source,
-                        step,
-                        rows,
-                        width,
-                        targets,
-                        follows,
-                        non_temporal,
-                        conflicts,
-                        scratch,
-                    });
-                }
-                source = follows;
-                for target in &mut *targets {
-                    *target = target.wrapping_offset(planes.to);
-                }
-            }
-        });
     }
 }
