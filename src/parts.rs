@@ -149,6 +149,7 @@ impl<'a> OutputStrides<'a> {
     }
 
     /// Those of an output; `None` = packed.
+    #[inline(never)] // once in the library
     pub(crate) fn get(&self, index: usize) -> Option<&'a [i64]> {
         match *self {
             Self::Packed => None,

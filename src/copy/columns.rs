@@ -4,9 +4,10 @@
 use super::kernel::combine::LINE;
 use super::kernel::transpose::{scratch, Scratch, Transpose};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
+use super::region::Axis;
 use super::rows::Rows;
 use super::tuning::Tuning;
-use super::usize_of;
+use super::{usize_of, wrapped};
 use crate::math::{self, div_rem};
 use crate::parts::{Part, Parts};
 use core::ops::Range;
@@ -35,7 +36,7 @@ impl Targets {
     /// Of pieces in order, with what none of them wants between.
     pub(super) fn of<'a>(
         parts: &'a Parts<'a>,
-        of_part: impl Fn(Part) -> Self + 'a,
+        of_part: &'a dyn Fn(Part) -> Self,
         steps_a_column: i64,
     ) -> impl Fn(&mut dyn FnMut(Self) -> bool) + 'a {
         move |visit| {
@@ -94,7 +95,9 @@ impl Columns<'_> {
 
     /// Whether they are so few, and close enough, to be deinterleaved.
     pub(super) fn are_deinterleaved(&self) -> bool {
-        self.count <= MAX_DEINTERLEAVED && (1..=MAX_STEP).contains(&self.step) && self.rows >= LINE
+        self.count <= MAX_DEINTERLEAVED
+            && (1..=MAX_STEP).contains(&self.step)
+            && self.rows * self.unit >= LINE
     }
 
     /// Copies them, past the caches or not. Does not wait for stores past the caches.
@@ -113,24 +116,32 @@ impl Columns<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             if is_deinterleaved {
-                self.deinterleave(tuning);
+                self.deinterleave(Axis::ONE, tuning);
             } else {
                 self.transpose(tuning);
             }
         }
     }
 
-    /// Deinterleaves the rows.
+    /// Deinterleaves the rows, and of as many matrices like it.
     ///
     /// # Safety
-    /// As [`Columns::copy`].
+    /// As [`Columns::copy`], of all of them.
     #[inline(never)] // which takes much of the stack
-    unsafe fn deinterleave(&self, tuning: Tuning) {
+    pub(super) unsafe fn deinterleave(&self, planes: Axis, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
         self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
-            let mut all = Some((self.source.wrapping_add(first * unit), rows));
+            let mut left = planes.extent;
+            let mut place = self.source.wrapping_add(first * unit);
+            let mut next = || {
+                left = left.checked_sub(1)?;
+                let first = place;
+                place = place.wrapping_offset(planes.from);
+                Some((first, rows))
+            };
+            let to = wrapped(planes.to);
             // SAFETY: the caller's promise.
-            unsafe { Rows::deinterleave_columns(step, unit, targets, tuning, &mut || all.take()) };
+            unsafe { Rows::deinterleave_columns(step, unit, targets, to, tuning, &mut next) };
         });
     }
 
@@ -173,24 +184,25 @@ impl Columns<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
-                return transpose_rows(self, 0..rows, conflicts, tuning);
+                return transpose_rows(self, 0..rows, Axis::ONE, conflicts, tuning);
             };
             if head > 0 {
                 // No fewer than make a line, or they are taken unit by unit: some of them are stored twice.
                 let line = div_rem(LINE, unit).0;
-                transpose_rows(self, 0..head.max(line).min(rows), false, through);
+                transpose_rows(self, 0..head.max(line).min(rows), Axis::ONE, false, through);
             }
             // Of larger matrices, what is more than one run is best read row by row, which is what CPUs are ahead of.
             let is_small = self.count <= MOST || self.count * rows * unit <= SMALL;
             let block = if is_small { rows } else { div_rem(BLOCK, unit).0 };
             for rows in math::parts(head..rows, block) {
-                transpose_rows(self, rows, conflicts, tuning);
+                transpose_rows(self, rows, Axis::ONE, conflicts, tuning);
             }
         }
     }
 
     /// Whether the targets' lines meet in a few sets of the caches.
-    fn conflicts(&self) -> bool {
+    #[inline(never)] // as below
+    pub(super) fn conflicts(&self) -> bool {
         let (mut before, mut pitch) = (None, 0);
         (self.targets)(&mut |Targets { first, apart, count }| {
             let Some(first) = first.map(|first| first as usize) else { return true };
@@ -204,30 +216,33 @@ impl Columns<'_> {
         pitch.is_multiple_of(CONFLICT)
     }
 
-    /// Transposes some rows, with as much of the stack as their units need.
+    /// Transposes some rows, and of as many matrices like it, with as much of the stack as their units need.
     ///
     /// # Safety
-    /// As [`Columns::copy`].
+    /// As [`Columns::copy`], of all of them.
     #[inline(never)]
-    unsafe fn with_scratch<const SCRATCH: usize>(
+    pub(super) unsafe fn with_scratch<const SCRATCH: usize>(
         &self,
         rows: Range<usize>,
+        planes: Axis,
         conflicts: bool,
         tuning: Tuning,
     ) {
         let mut scratch = Scratch::<SCRATCH>::NEW;
         // SAFETY: the caller's promise.
-        unsafe { self.transpose_rows(rows, conflicts, tuning, (&raw mut scratch).cast()) };
+        unsafe { self.transpose_rows(rows, planes, conflicts, tuning, (&raw mut scratch).cast()) };
     }
 
-    /// Transposes some rows.
+    /// Transposes some rows, and of as many matrices like it.
     ///
     /// # Safety
-    /// As [`Columns::copy`]; the scratch must be that of units of so many bytes and so many lines.
+    /// As [`Columns::copy`], of all of them; the scratch must be that of units of so many bytes and so many
+    /// lines.
     #[inline(never)]
     unsafe fn transpose_rows(
         &self,
         rows: Range<usize>,
+        planes: Axis,
         conflicts: bool,
         tuning: Tuning,
         scratch: *mut u8,
@@ -236,24 +251,31 @@ impl Columns<'_> {
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
         let below = source.wrapping_add(step.wrapping_mul(rows.len()));
         self.each_run::<MOST>(rows.start * width, |column, targets| {
-            let source = source.wrapping_add(column * width);
+            let mut source = source.wrapping_add(column * width);
             let end = column + targets.len();
-            let follows =
-                if end < self.count { source.wrapping_add(targets.len() * width) } else { below };
+            let beside = source.wrapping_add(targets.len() * width);
+            let mut follows = if end < self.count { beside } else { below };
             let (rows, non_temporal) = (rows.len(), tuning.scattered);
-            // SAFETY: the caller's promise.
-            unsafe {
-                tuning.kernels.transpose(&Transpose {
-                    source,
-                    step,
-                    rows,
-                    width,
-                    targets,
-                    follows,
-                    non_temporal,
-                    conflicts,
-                    scratch,
-                });
+            for _ in 0..planes.extent {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    tuning.kernels.transpose(&Transpose {
+                        source,
+                        step,
+                        rows,
+                        width,
+                        targets,
+                        follows,
+                        non_temporal,
+                        conflicts,
+                        scratch,
+                    });
+                }
+                source = source.wrapping_offset(planes.from);
+                follows = follows.wrapping_offset(planes.from);
+                for target in &mut *targets {
+                    *target = target.wrapping_offset(planes.to);
+                }
             }
         });
     }
@@ -302,16 +324,29 @@ impl Columns<'_> {
 
     /// Visits where so many bytes on in the wanted targets are, up to `N` neighbours at a time, with the
     /// number of the first.
-    fn each_run<const N: usize>(&self, ahead: usize, mut visit: impl FnMut(usize, &mut [*mut u8])) {
-        let mut run = [null_mut(); N];
+    pub(super) fn each_run<const N: usize>(
+        &self,
+        ahead: usize,
+        mut visit: impl FnMut(usize, &mut [*mut u8]),
+    ) {
+        self.each_run_in(&mut [null_mut(); N], ahead, &mut visit);
+    }
+
+    #[inline(never)] // once in the library
+    fn each_run_in(
+        &self,
+        run: &mut [*mut u8],
+        ahead: usize,
+        visit: &mut dyn FnMut(usize, &mut [*mut u8]),
+    ) {
         let (mut column, mut len) = (0, 0);
-        let mut visit = |run: &mut [*mut u8; N], end: usize, len: usize| match run.get_mut(..len) {
+        let mut visit = |run: &mut [*mut u8], end: usize, len: usize| match run.get_mut(..len) {
             None | Some([]) => {}
             Some(targets) => visit(end - len, targets),
         };
         (self.targets)(&mut |Targets { first, apart, count }| {
             let Some(mut target) = first else {
-                visit(&mut run, column, len);
+                visit(run, column, len);
                 (column, len) = (column + count, 0);
                 return true;
             };
@@ -324,14 +359,14 @@ impl Columns<'_> {
                     target = target.wrapping_add(apart);
                     (column, len) = (column + 1, len + 1);
                 }
-                if len == N {
-                    visit(&mut run, column, len);
+                if len == run.len() {
+                    visit(run, column, len);
                     len = 0;
                 }
             }
             true
         });
-        visit(&mut run, column, len);
+        visit(run, column, len);
     }
 }
 

@@ -9,7 +9,7 @@ use core::ptr::null_mut;
 /// The most pieces that are left: of 16 columns, those that nobody wants may be between any two.
 const MOST: usize = 8;
 /// The most axes: they take some of the stack.
-pub(super) const MOST_AXES: usize = 8;
+pub(super) const MOST_AXES: usize = 16;
 
 /// Columns of one matrix, in as few pieces as they are without others between them.
 pub(super) struct Joined {

@@ -5,11 +5,12 @@
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::interleave::MAX_INTERLEAVED;
+use super::region::Axis;
 use super::strided::stride;
 use super::tuning::Tuning;
 use super::{signed, usize_of, wrapped};
 use crate::math::div_rem;
-use crate::parts::Transfer;
+use crate::parts::{Part, Transfer};
 use core::ops::Range;
 
 /// Matrices of fewer bytes are not worth the way to the loops.
@@ -30,6 +31,8 @@ pub(super) struct Matrices<'a> {
     unit: usize,
     /// The first of the axes that are in the rows and columns, but for the split axis.
     turned: usize,
+    /// The innermost of the others, if it is the same way from one of its matrices to the next in all outputs.
+    planes: Axis,
 }
 
 // SAFETY: the input is only read.
@@ -58,9 +61,28 @@ impl<'a> Matrices<'a> {
             turned = axis;
         }
         let bytes = usize_of(geometry.outer * geometry.inner) * size;
+        let inner = bytes.checked_div(rows * unit)?.checked_div(usize_of(geometry.outer))?;
+        // Steps outward of pieces that are as long as each other are as far apart in all outputs.
+        let mut parts = transfer.parts.iter();
+        let len = parts.next().map_or(1, |part| part.len);
+        let are_equal = inner > 1 || parts.all(|part| part.len == len);
+        let apart = if inner > 1 { 1 } else { usize_of(len) };
+        let mut planes = Axis::ONE;
+        while let Some(axis) = turned.checked_sub(1).filter(|_| are_equal) {
+            let extent = usize_of(*geometry.shape.get(axis)?);
+            if axis != geometry.axis && extent > 1 {
+                let from = stride(*strides, axis, size)?;
+                planes = Axis { extent, from, to: signed(apart * rows * unit) };
+                if apart > 1 || inner > 1 || step.checked_mul(signed(rows)) != Some(from) {
+                    break;
+                }
+                // All pieces are single steps: these rows continue the others.
+                (rows, planes) = (rows * extent, Axis::ONE);
+            }
+            turned = axis;
+        }
         let count = bytes.checked_div(rows * unit)?;
-        let inner = count.checked_div(usize_of(geometry.outer))?;
-        let form = Self { transfer, tuning, count, inner, rows, step, unit, turned };
+        let form = Self { transfer, tuning, count, inner, rows, step, unit, turned, planes };
         let is_side_by_side =
             geometry.extent > 1 && stride(*strides, geometry.axis, size)? == signed(unit);
         // Few rows are better cut between columns.
@@ -88,30 +110,30 @@ impl<'a> Matrices<'a> {
         while at < range.end {
             let (matrix, first) = div_rem(at, self.rows);
             let rows = (self.rows - first).min(range.end - at);
+            let whole = div_rem(range.end - at, self.rows).0;
+            let along = self.planes.extent - div_rem(matrix, self.planes.extent).1;
+            let extent = if first == 0 { whole.min(along).max(1) } else { 1 };
             // SAFETY: the caller's promise.
-            unsafe { self.copy_rows(matrix, first..first + rows) };
-            at += rows;
+            unsafe { self.copy_rows(matrix, first..first + rows, Axis { extent, ..self.planes }) };
+            at += rows * extent;
         }
         self.tuning.finish();
     }
 
-    /// Copies what all pieces have in some rows of a matrix.
+    /// Copies what all pieces have in some rows of matrices.
     ///
     /// # Safety
     /// As [`Matrices::copy`].
-    unsafe fn copy_rows(&self, matrix: usize, rows: Range<usize>) {
+    unsafe fn copy_rows(&self, matrix: usize, rows: Range<usize>, planes: Axis) {
         let column = self.rows * self.unit;
         let (outer, inner) = div_rem(matrix, self.inner);
-        let targets = Targets::of(
-            &self.transfer.parts,
-            |part| {
-                let count = usize_of(part.len);
-                let ahead = (outer * count * self.inner + inner) * column + rows.start * self.unit;
-                let first = Some(part.target.wrapping_add(ahead));
-                Targets { first, apart: self.inner * column, count }
-            },
-            1,
-        );
+        let of_part = |part: Part| {
+            let count = usize_of(part.len);
+            let ahead = (outer * count * self.inner + inner) * column + rows.start * self.unit;
+            let first = Some(part.target.wrapping_add(ahead));
+            Targets { first, apart: self.inner * column, count }
+        };
+        let targets = Targets::of(&self.transfer.parts, &of_part, 1);
         let source = self.source(matrix);
         let columns = Columns {
             source: source.wrapping_offset(self.step.wrapping_mul(signed(rows.start))),
@@ -122,7 +144,7 @@ impl<'a> Matrices<'a> {
             targets: &targets,
         };
         // SAFETY: the caller's promise.
-        unsafe { columns.copy(self.tuning) };
+        unsafe { columns.copy_planes(planes, self.tuning) };
     }
 
     /// Where a matrix begins.
@@ -147,6 +169,7 @@ mod tests {
     use super::{Matrices, Transfer, Tuning};
     use crate::copy::testing::{parts, transfer};
     use crate::dtype::DType;
+    use core::ptr::dangling_mut;
     use proptest::prelude::*;
 
     const TYPES: [DType; 5] =
@@ -285,8 +308,10 @@ mod tests {
                     is_wanted.then(|| case.expected(first, &shape, &strides, begin))
                 })
                 .collect();
+            let wanted = expected.iter().map(|bytes| bytes.as_ref().map(|_| dangling_mut()));
+            let wanted = parts(&lengths, wanted);
             for tuning in Tuning::all() {
-                    let packed = transfer(case.dtype, &shape, axis, first, &[]);
+                    let packed = transfer(case.dtype, &shape, axis, first, &wanted);
                     let packed = Transfer { strides: Some(&strides), ..packed };
                     let Some(form) = Matrices::new(&packed, tuning) else {
                         return Err(TestCaseError::reject("no matrices"));

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
 //! | `few_rows.rs` | few rows of packed tensors, run by run: small copies |
+//! | `few_units.rs` | the same of pieces with strides, unit by unit |
 //! | `rows/` | the canonical form of what is packed from the split axis inward: blocks of rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
@@ -13,6 +14,7 @@
 //! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
 //! | `runs.rs` | long runs that lie apart |
 //! | `columns.rs` | columns become rows of their own: deinterleaved where they are few, else transposed |
+//! | `planes.rs` | the same of many small matrices |
 //! | `interleaved.rs` | few rows become columns |
 //! | `mirrored.rs` | single steps of an axis that lies backwards |
 //! | `joined.rs` | pieces whose outputs continue each other are one |
@@ -22,6 +24,7 @@
 
 mod columns;
 mod few_rows;
+mod few_units;
 #[cfg(all(test, unix))]
 mod guarded;
 #[cfg(all(test, unix))]
@@ -32,6 +35,7 @@ mod kernel;
 mod matrices;
 mod mirrored;
 mod parallel;
+mod planes;
 mod region;
 mod rows;
 mod runs;
@@ -80,7 +84,7 @@ pub(crate) unsafe fn run(
     unsafe {
         let all = transfer.parts.count();
         if all == count || (count > FEW_PARTS && all / 4 < count) {
-            run_joined(transfer, executor, report)
+            run_form(transfer, executor, report)
         } else {
             run_listed(transfer, executor, report)
         }
@@ -113,89 +117,55 @@ unsafe fn run_listed(
         unsafe {
             let parts = core::slice::from_raw_parts(parts.as_ptr().cast(), len);
             let some = Transfer { parts: Parts::Listed(parts), bytes, ..*transfer };
-            run_joined(&some, executor, report)?;
+            run_form(&some, executor, report)?;
         }
     }
 }
 
-/// Copies pieces that are columns of one matrix together, any others each for itself.
+/// Copies in the first form that suits the layouts, on threads where there are any. What takes much of the
+/// stack is left before the copy, unless the copy needs it.
 ///
 /// # Safety
 /// As [`run`].
-unsafe fn run_joined(
+#[inline(never)] // once in the library
+unsafe fn run_form(
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
-        if transfer.is_packed() && transfer.output_strides.are_packed() {
-            run_form(transfer, executor, report)
-        } else {
-            run_strided(transfer, executor, report)
+        if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
+            if few_units::copy(transfer) {
+                return Ok(());
+            }
+            if let Some(result) = run_joined(transfer, executor, report) {
+                return result;
+            }
+            if let Some(result) = run_mirrored(transfer, executor, report) {
+                return result;
+            }
         }
+        if transfer.bytes == 0 {
+            return Ok(());
+        }
+        let tuning = Tuning::new(transfer.bytes, bytes_read(transfer), executor);
+        if let Some(result) = run_rows(transfer, tuning, executor, report) {
+            return result;
+        }
+        if let Some(result) = run_matrices(transfer, tuning, executor, report) {
+            return result;
+        }
+        run_pieces(transfer, tuning, executor, report)
     }
 }
 
-/// Copies where the input or outputs have strides. What takes much of the stack is left before the copy,
-/// unless the copy needs it.
-///
-/// # Safety
-/// As [`run`].
-unsafe fn run_strided(
-    transfer: &Transfer<'_>,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match run_mirrored(transfer, executor, report) {
-            Some(result) => result,
-            None => run_columns(transfer, executor, report),
-        }
-    }
-}
-
-/// Copies pieces that lie backwards.
+/// Copies pieces that are neighbours, and columns of one matrix, in fewer pieces.
 ///
 /// # Safety
 /// As [`run`].
 #[inline(never)] // which takes some of the stack
-unsafe fn run_mirrored(
-    transfer: &Transfer<'_>,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Option<Result<(), Fault>> {
-    let mut mirrored = Mirrored::NONE;
-    mirrored.mirror(transfer)?;
-    // SAFETY: the caller's promise.
-    Some(unsafe { run_columns(&mirrored.transfer(transfer), executor, report) })
-}
-
-/// Copies pieces that may be neighbours.
-///
-/// # Safety
-/// As [`run`].
-unsafe fn run_columns(
-    transfer: &Transfer<'_>,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match run_neighbours(transfer, executor, report) {
-            Some(result) => result,
-            None => run_form(transfer, executor, report),
-        }
-    }
-}
-
-/// Copies pieces that are neighbours, and columns of one matrix.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // as above
-unsafe fn run_neighbours(
+unsafe fn run_joined(
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
     report: &mut Report,
@@ -206,31 +176,20 @@ unsafe fn run_neighbours(
     Some(unsafe { run_form(&joined.transfer(transfer), executor, report) })
 }
 
-/// Copies in the form that suits the layouts, on threads where there are any.
+/// Copies pieces that lie backwards as if they lay forwards.
 ///
 /// # Safety
 /// As [`run`].
-#[inline(never)] // once in the library
-unsafe fn run_form(
+#[inline(never)] // as above
+unsafe fn run_mirrored(
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
     report: &mut Report,
-) -> Result<(), Fault> {
-    let bytes = transfer.bytes;
-    if bytes == 0 {
-        return Ok(());
-    }
-    let tuning = Tuning::new(bytes, bytes_read(transfer), executor);
+) -> Option<Result<(), Fault>> {
+    let mut mirrored = Mirrored::NONE;
+    mirrored.mirror(transfer)?;
     // SAFETY: the caller's promise.
-    unsafe {
-        if let Some(result) = run_rows(transfer, tuning, executor, report) {
-            return result;
-        }
-        if let Some(result) = run_matrices(transfer, tuning, executor, report) {
-            return result;
-        }
-        run_pieces(transfer, tuning, executor, report)
-    }
+    Some(unsafe { run_form(&mirrored.transfer(transfer), executor, report) })
 }
 
 /// Copies rows that are contiguous from the split axis inward.

@@ -2,6 +2,7 @@
 //! output have different innermost axes, rows of units everywhere else.
 
 use super::columns::{Columns, EachTargets, Targets};
+use super::few_units;
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
@@ -15,6 +16,13 @@ use super::{signed, wrapped};
 use crate::math::{self, div_ceil, div_rem};
 
 impl Axis {
+    /// Whether another one goes on where this one ends, in the input and in the output.
+    pub(super) fn continues(&self, outer: &Self) -> bool {
+        let extent = signed(self.extent);
+        self.from.checked_mul(extent) == Some(outer.from)
+            && self.to.checked_mul(extent) == Some(outer.to)
+    }
+
     /// Whether its steps meet in a few sets of the caches.
     fn conflicts(&self) -> bool {
         let meets = |step: isize| step != 0 && step.unsigned_abs().is_multiple_of(CONFLICT);
@@ -42,6 +50,9 @@ pub(super) struct Region<'a> {
 const MIN_TURNED: usize = 8;
 /// Fewer units are as quickly copied one by one.
 const LEAST_UNITS: usize = 256;
+/// ... of each of so many planes.
+const LEAST_TURNED: usize = 64;
+const LEAST_AGAIN: usize = 8;
 /// So are fewer of a row, unless the next one continues it.
 const LEAST_PICKED: usize = 32;
 /// Units of so many bytes are as quickly copied one by one in the caches, unless rows as well as columns lie in
@@ -78,17 +89,25 @@ impl Region<'_> {
         };
         let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
         let row = Axis { extent: extent_at(outer.len(), row), ..*row };
-        let outward = outer.iter().enumerate().map(|(at, axis)| extent_at(at, axis));
-        let are_few = unit < LEAST_RUN && row.extent * outward.product::<usize>() < LEAST_UNITS;
+        let units = row.extent * outer.iter().map(|axis| axis.extent).product::<usize>();
+        if unit < LEAST_RUN
+            && units < LEAST_UNITS
+            && Some(count) == axes.first().map(|axis| axis.extent)
+        {
+            // SAFETY: the caller's promise.
+            unsafe { few_units::copy_each(source, target, unit, axes, tuning.kernels.copy) };
+            return tuning.finish();
+        }
         let is_run = row.to == signed(unit);
         let column = outer.iter().enumerate().position(|(at, axis)| {
-            let is_column = axis.from.unsigned_abs() == unit && extent_at(at, axis) > 1;
+            let extent = extent_at(at, axis);
+            let is_column = axis.from.unsigned_abs() == unit && extent > 1;
             is_column && is_run && (row.from != 0 || row.extent < LEAST_ROW)
         });
         // SAFETY: the caller's promise.
         unsafe {
-            if are_few || !is_run || !self.pick(row, outer, column, tuning) {
-                self.copy_planes(row, column, outer, are_few, tuning);
+            if !is_run || !self.pick(row, outer, column, tuning) {
+                self.copy_planes(row, column, outer, tuning);
             }
         }
     }
@@ -98,14 +117,7 @@ impl Region<'_> {
     /// # Safety
     /// As [`Region::copy`].
     #[inline(never)] // which takes some of the stack
-    unsafe fn copy_planes(
-        &self,
-        row: Axis,
-        column: Option<usize>,
-        outer: &[Axis],
-        are_few: bool,
-        tuning: Tuning,
-    ) {
+    unsafe fn copy_planes(&self, row: Axis, column: Option<usize>, outer: &[Axis], tuning: Tuning) {
         let Self { source, target, unit, axes, count } = *self;
         let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
         let next = column.or(outer.len().checked_sub(1));
@@ -120,9 +132,10 @@ impl Region<'_> {
         let mut slot = Slot::uninit();
         let units = count * axes.iter().skip(1).map(|axis| axis.extent).product::<usize>();
         let is_large = units * unit >= LARGE;
-        let way = if are_few { Way::Units } else { plane.way(is_large, &mut slot, tuning) };
         let mut planes = Odometer::new(outer, count, next);
-        if matches!(way, Way::Units) && row.extent.max(next_axis.extent) <= BLOCK {
+        let way = plane.way(planes.inner.extent, is_large, &mut slot, tuning);
+        let is_small = row.extent.max(next_axis.extent) <= BLOCK;
+        if matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small) {
             plane.again = planes.take_inner();
         }
         loop {
@@ -309,16 +322,18 @@ impl Plane {
         }
     }
 
-    /// How it is copied.
+    /// How it is copied, and as many like it.
     #[inline(never)]
-    fn way<'a>(&self, is_large: bool, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
+    fn way<'a>(&self, again: usize, is_large: bool, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
-        let is_line = unit >= LINE && row.to == signed(unit) && !has_column;
+        let is_line = unit >= LINE && row.to == signed(unit);
         if unit >= LEAST_RUN || is_line {
             return Way::Runs;
         }
-        if has_column && row.extent * column.extent >= LEAST_UNITS && Columns::turns(unit) {
+        let units = row.extent * column.extent;
+        let are_many = units >= LEAST_UNITS || (units >= LEAST_TURNED && again >= LEAST_AGAIN);
+        if has_column && are_many && Columns::turns(unit) {
             let targets = self.targets();
             let columns = self.columns(&targets);
             let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
@@ -366,14 +381,14 @@ impl Plane {
         unsafe {
             match way {
                 Way::Runs => self.copy_runs(tuning),
-                Way::Turned => self.columns(&self.targets()).copy(tuning),
-                Way::Rows(rows) => self.copy_blocks(|block| {
+                Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
+                Way::Rows(rows) => self.copy_blocks(&|block| {
                     let Block { source, target, axes: [_, column, row], .. } = block;
                     let Axis { extent: count, from, to } = column;
                     let again = Again { count, after: 0, from, to };
                     rows.copy_all(row.of(source, target, block.unit), again, None);
                 }),
-                Way::Units => self.copy_blocks(|block| block.copy(tuning.kernels)),
+                Way::Units => self.copy_blocks(&|block| block.copy(tuning.kernels.copy)),
             }
         }
     }
@@ -417,7 +432,8 @@ impl Plane {
     }
 
     /// Takes some units of the longer side, and all of the shorter one, at a time.
-    fn copy_blocks(&self, copy: impl Fn(Block)) {
+    #[inline(never)] // as above
+    fn copy_blocks(&self, copy: &dyn Fn(Block)) {
         let &Self { source, target, unit, row, column, again, has_column } = self;
         let is_wide = if row.conflicts() == column.conflicts() {
             column.extent <= row.extent || row.extent >= LEAST_ROW
@@ -541,6 +557,7 @@ impl<'a> Odometer<'a> {
     }
 
     /// On to the next position, unless this was the last.
+    #[inline(never)] // as above
     fn advance(&mut self) -> bool {
         let back = |place: isize, step: isize, steps: usize| {
             place.wrapping_sub(step.wrapping_mul(signed(steps)))

@@ -73,7 +73,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, rows: Range<u
         };
         let (columns, tuning) = (columns.get(..row).unwrap_or_default(), tuning.through_caches());
         // SAFETY: as above.
-        unsafe { Rows::deinterleave_columns(row, 1, columns, tuning, next) };
+        unsafe { Rows::deinterleave_columns(row, 1, columns, 0, tuning, next) };
     } else {
         for rows in some {
             let source = source.wrapping_add(rows.start * row);

@@ -9,15 +9,15 @@ use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
 
-/// A piece as `rank` axes over units of `unit` contiguous bytes. The output's steps are positive
+/// A piece as axes over units of `unit` contiguous bytes. The output's steps are positive
 /// and the axes sorted by them, outermost first; neighbours that continue each other are one.
 pub(super) struct Layout<'a> {
-    source: *const u8,
-    target: *mut u8,
-    unit: usize,
+    pub source: *const u8,
+    pub target: *mut u8,
+    pub unit: usize,
+    /// From `first` on.
     axes: &'a mut [Axis],
-    rank: usize,
-    tuning: Tuning,
+    first: usize,
 }
 
 /// Units above this many bytes may be cut between tasks, at whole lines.
@@ -26,7 +26,7 @@ const CUT_ABOVE: usize = 4096;
 const MIN_GRANULES: usize = 32;
 
 /// Most tensors have no more axes of more than one step.
-const FEW_AXES: usize = 8;
+pub(super) const FEW_AXES: usize = 8;
 
 /// Copies some bytes of a checked piece that has elements, counted as if it were packed.
 ///
@@ -61,32 +61,23 @@ unsafe fn copy_with<const AXES: usize>(
     bytes: Range<usize>,
 ) {
     let mut axes = [Axis::default(); AXES];
-    let mut layout = Layout::of_elements(transfer, part, tuning, &mut axes);
-    layout.fill(transfer, part);
     // SAFETY: the caller's promise.
-    unsafe { layout.copy(bytes) };
+    unsafe { Layout::new(transfer, part, &mut axes).copy(bytes, tuning) };
 }
 
 impl<'a> Layout<'a> {
-    /// A checked piece that has elements, of a type of whole bytes, without its axes.
-    fn of_elements(
-        transfer: &Transfer<'_>,
-        part: &Part,
-        tuning: Tuning,
-        axes: &'a mut [Axis],
-    ) -> Self {
-        Self {
-            source: transfer.source,
-            target: part.target,
-            unit: transfer.geometry.dtype.bits() as usize / 8,
-            axes,
-            rank: 0,
-            tuning,
-        }
+    /// That of a checked piece that has elements, of a type of whole bytes; `axes` has room for all of
+    /// more than one step.
+    #[inline(never)] // once in the library
+    pub(super) fn new(transfer: &Transfer<'_>, part: &Part, axes: &'a mut [Axis]) -> Self {
+        let unit = transfer.geometry.dtype.bits() as usize / 8;
+        let (source, target, first) = (transfer.source, part.target, axes.len());
+        let mut layout = Self { source, target, unit, axes, first };
+        layout.fill(transfer, part);
+        layout
     }
 
     /// Adds the axes.
-    #[inline(never)] // once in the library
     fn fill(&mut self, transfer: &Transfer<'_>, part: &Part) {
         let geometry = &transfer.geometry;
         let size = self.unit;
@@ -94,6 +85,7 @@ impl<'a> Layout<'a> {
         let (mut packed_from, mut packed_to) = (signed(size), signed(size));
         let output = transfer.output_strides.get(part.index);
         let mut output_axis = geometry.output_rank();
+        let mut are_sorted = true;
         for (axis, &input_extent) in geometry.shape.iter().enumerate().rev() {
             let is_split = axis == geometry.axis;
             let extent = usize_of(if is_split { part.len } else { input_extent });
@@ -103,21 +95,24 @@ impl<'a> Layout<'a> {
                 output_axis -= 1;
                 to = stride(output, output_axis, size).unwrap_or(packed_to);
             }
-            if is_split && part.offset > 0 {
+            if is_split {
                 let ahead = signed(usize_of(part.offset)).wrapping_mul(from);
                 self.source = self.source.wrapping_offset(ahead);
             }
             packed_from = packed_from.wrapping_mul(signed(usize_of(input_extent)));
             packed_to = packed_to.wrapping_mul(signed(extent));
             if extent > 1 {
-                self.push(Axis { extent, from, to });
+                are_sorted &= self.push(Axis { extent, from, to });
             }
         }
-        self.merge();
+        if !are_sorted {
+            self.merge();
+        }
     }
 
-    /// Adds an axis outside of those there, or further in if its step in the output is smaller.
-    fn push(&mut self, mut axis: Axis) {
+    /// Adds an axis outside of those there, or further in if its step in the output is smaller. Whether
+    /// it is outside.
+    fn push(&mut self, mut axis: Axis) -> bool {
         if axis.to < 0 {
             // Walk it from the other end.
             let last = signed(axis.extent - 1);
@@ -126,18 +121,33 @@ impl<'a> Layout<'a> {
             axis.from = axis.from.wrapping_neg();
             axis.to = axis.to.wrapping_neg();
         }
-        // Innermost at the front until `merge` turns the order round.
-        let mut at = self.rank;
-        while let Some(inner) = at.checked_sub(1).and_then(|inner| self.axes().get(inner).copied())
-        {
-            if inner.to <= axis.to {
-                break;
-            }
-            self.set(at, inner);
-            at -= 1;
+        let outermost = self.axes().first().copied();
+        if outermost.is_none_or(|inner| inner.to <= axis.to) {
+            self.append(axis);
+            return true;
+        }
+        // Those further out move on.
+        self.first = self.first.wrapping_sub(1);
+        let mut at = self.first;
+        while let Some(outer) = self.axes.get(at + 1).copied().filter(|next| next.to > axis.to) {
+            self.set(at, outer);
+            at += 1;
         }
         self.set(at, axis);
-        self.rank += 1;
+        false
+    }
+
+    /// Adds an axis outside of those there, or to what it continues: the outermost one, or the unit.
+    fn append(&mut self, axis: Axis) {
+        let unit = signed(self.unit);
+        match self.axes.get_mut(self.first) {
+            None if axis.from == unit && axis.to == unit => self.unit *= axis.extent,
+            Some(inner) if inner.continues(&axis) => inner.extent *= axis.extent,
+            _ => {
+                self.first = self.first.wrapping_sub(1);
+                self.set(self.first, axis);
+            }
+        }
     }
 
     fn set(&mut self, at: usize, axis: Axis) {
@@ -148,28 +158,11 @@ impl<'a> Layout<'a> {
 
     /// Joins axes that continue each other, and those that continue the unit with it.
     fn merge(&mut self) {
-        let mut rank = 0usize;
-        for at in 0..self.rank {
-            let axis = self.axes().get(at).copied().unwrap_or_default();
-            let continues = |extent: usize, from: isize, to: isize| {
-                let extent = signed(extent);
-                from.checked_mul(extent) == Some(axis.from)
-                    && to.checked_mul(extent) == Some(axis.to)
-            };
-            let unit = signed(self.unit);
-            match rank.checked_sub(1).and_then(|inner| self.axes_mut().get_mut(inner)) {
-                None if axis.from == unit && axis.to == unit => self.unit *= axis.extent,
-                Some(inner) if continues(inner.extent, inner.from, inner.to) => {
-                    inner.extent *= axis.extent;
-                }
-                _ => {
-                    self.set(rank, axis);
-                    rank += 1;
-                }
-            }
+        let first = core::mem::replace(&mut self.first, self.axes.len());
+        for at in (first..self.axes.len()).rev() {
+            let axis = self.axes.get(at).copied().unwrap_or_default();
+            self.append(axis);
         }
-        self.rank = rank;
-        self.axes_mut().reverse();
     }
 
     /// Copies the bytes `part` of the piece, counted as if it were packed. Parts that share an
@@ -178,13 +171,12 @@ impl<'a> Layout<'a> {
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     #[inline(never)] // as above
-    pub(super) unsafe fn copy(&self, part: Range<usize>) {
-        let units: usize = self.axes().iter().map(|axis| axis.extent).product();
-        if self.unit <= CUT_ABOVE && part == (0..units * self.unit) {
+    pub(super) unsafe fn copy(&self, part: Range<usize>, tuning: Tuning) {
+        if self.unit <= CUT_ABOVE && part == (0..self.units() * self.unit) {
             let (axes, count) = (self.axes(), self.axes().first().map_or(1, |axis| axis.extent));
             let Self { source, target, unit, .. } = *self;
             // SAFETY: the caller's promise.
-            return unsafe { Region { source, target, unit, axes, count }.copy(self.tuning) };
+            return unsafe { Region { source, target, unit, axes, count }.copy(tuning) };
         }
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
@@ -195,7 +187,7 @@ impl<'a> Layout<'a> {
             let (source, target) = self.at(unit);
             // SAFETY: units below the end of the piece lie within it, and so do their bytes.
             unsafe {
-                (self.tuning.kernels.copy)(
+                (tuning.kernels.copy)(
                     source.add(bytes.start),
                     target.add(bytes.start),
                     bytes.len(),
@@ -212,20 +204,22 @@ impl<'a> Layout<'a> {
         }
         while begin < last {
             // SAFETY: the caller's promise.
-            begin += unsafe { self.copy_region(begin..last) };
+            begin += unsafe { self.copy_region(begin..last, tuning) };
         }
         copy_within(last, 0..tail);
     }
 
-    fn axes(&self) -> &[Axis] {
-        self.axes.get(..self.rank).unwrap_or_default()
+    pub(super) fn axes(&self) -> &[Axis] {
+        self.axes.get(self.first..).unwrap_or_default()
     }
 
-    fn axes_mut(&mut self) -> &mut [Axis] {
-        self.axes.get_mut(..self.rank).unwrap_or_default()
+    /// How many units there are.
+    pub(super) fn units(&self) -> usize {
+        self.axes().iter().map(|axis| axis.extent).product()
     }
 
     /// Where a unit lies in the input and the output.
+    #[inline(never)] // as above
     fn at(&self, mut unit: usize) -> (*const u8, *mut u8) {
         let (mut source, mut target) = (self.source, self.target);
         for axis in self.axes().iter().rev() {
@@ -243,6 +237,7 @@ impl<'a> Layout<'a> {
 
     /// The unit and the byte in it where a part ends. Small units are not cut, and of an axis so
     /// many steps are left together as make whole lines, where that leaves enough to cut at.
+    #[inline(never)] // as above
     fn cut(&self, byte: usize) -> (usize, usize) {
         let (unit, rest) = div_rem(byte, self.unit);
         if self.unit > CUT_ABOVE {
@@ -251,7 +246,7 @@ impl<'a> Layout<'a> {
         if unit == 0 {
             return (0, 0);
         }
-        let count: usize = self.axes().iter().map(|axis| axis.extent).product();
+        let count = self.units();
         if unit >= count {
             return (count, 0);
         }
@@ -271,9 +266,9 @@ impl<'a> Layout<'a> {
     ///
     /// # Safety
     /// As [`Layout::copy`].
-    unsafe fn copy_region(&self, units: Range<usize>) -> usize {
+    unsafe fn copy_region(&self, units: Range<usize>, tuning: Tuning) -> usize {
         let mut step = 1;
-        let mut outermost = self.rank.saturating_sub(1);
+        let mut outermost = self.axes().len().saturating_sub(1);
         // The outermost axis of which whole steps are wanted.
         for (at, axis) in self.axes().iter().enumerate().skip(1).rev() {
             let next = step * axis.extent;
@@ -290,7 +285,7 @@ impl<'a> Layout<'a> {
             region.count = div_rem(units.len(), step).0.min(first.extent - index);
         }
         // SAFETY: the caller's promise.
-        unsafe { region.copy(self.tuning) };
+        unsafe { region.copy(tuning) };
         region.count * step
     }
 }
@@ -425,14 +420,13 @@ mod tests {
                 cuts.sort_unstable();
                 for tuning in Tuning::all() {
                         let mut axes = [Axis::default(); MAX_RANK];
-                        let mut layout = Layout::of_elements(&transfer, &part, tuning, &mut axes);
-                        layout.fill(&transfer, &part);
+                        let layout = Layout::new(&transfer, &part, &mut axes);
                         // SAFETY: memory is as large as the strides say.
                         let copied = unsafe {
                             begin.write_bytes(0xEE, out_bytes);
-                            layout.copy(cuts[0]..cuts[1]);
-                            layout.copy(cuts[1]..bytes);
-                            layout.copy(0..cuts[0]);
+                            layout.copy(cuts[0]..cuts[1], tuning);
+                            layout.copy(cuts[1]..bytes, tuning);
+                            layout.copy(0..cuts[0], tuning);
                             std::slice::from_raw_parts(begin, out_bytes)
                         };
                         prop_assert!(copied == expected, "from {}, past {}", offset, tuning.non_temporal.is_some());

@@ -9,7 +9,7 @@
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::pick::{self, Pick, Units};
 use super::transpose::opaque;
-use super::{generic, Kernels, NonTemporal};
+use super::{generic, CopyBytes, Kernels, NonTemporal};
 use crate::math::div_rem;
 use core::mem::MaybeUninit;
 
@@ -99,7 +99,7 @@ impl<'a> Rows<'a> {
             let Row { source, source_step, target, target_step, count: extent, unit } = row;
             let inner = Axis { extent, from: source_step, to: target_step };
             let axes = [Axis::ONE, Axis { extent: count, from, to }, inner];
-            Block { source, target, unit, axes }.copy(self.kernels);
+            Block { source, target, unit, axes }.copy(self.kernels.copy);
         }
     }
 
@@ -173,7 +173,9 @@ pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
     let Row { source, source_step, target, target_step, count, unit } = row;
     let axis = Axis { extent: count, from: source_step, to: target_step };
     // SAFETY: the caller's promise.
-    unsafe { Block { source, target, unit, axes: [Axis::ONE, Axis::ONE, axis] }.copy(kernels) };
+    unsafe {
+        Block { source, target, unit, axes: [Axis::ONE, Axis::ONE, axis] }.copy(kernels.copy);
+    };
 }
 
 /// One axis of a copy: how many steps, and how far each goes in the source and the target.
@@ -209,11 +211,11 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Copies unit by unit.
+    /// Copies unit by unit, long ones by that.
     ///
     /// # Safety
     /// 1.
-    pub(crate) unsafe fn copy(&self, kernels: &Kernels) {
+    pub(crate) unsafe fn copy(&self, long: CopyBytes) {
         // SAFETY: the caller's promise.
         unsafe {
             match self.unit {
@@ -227,7 +229,7 @@ impl Block {
                 9..=15 => self.ends::<8>(),
                 17..=32 => self.ends::<16>(),
                 33..=64 => self.ends::<32>(),
-                _ => self.each(|source, target| (kernels.copy)(source, target, self.unit)),
+                _ => self.each(|source, target| long(source, target, self.unit)),
             }
         }
     }

@@ -14,8 +14,9 @@ const BLOCK_ROWS: usize = 64;
 
 impl Rows {
     /// Deinterleaves the first columns of blocks of rows, `row` bytes apart: `width` bytes to each of some
-    /// targets, [`MAX_DEINTERLEAVED`] at the most. `next` gives where each block begins and how many rows it
-    /// has, when the one before has been deinterleaved.
+    /// targets, [`MAX_DEINTERLEAVED`] at the most, which are `to` bytes (backwards: wrapped) further on for
+    /// each block. `next` gives where each begins and how many rows it has, when the one before has been
+    /// deinterleaved.
     ///
     /// # Safety
     /// Every row must be readable up to the next, the last one of a block over the columns; every target
@@ -24,6 +25,7 @@ impl Rows {
         row: usize,
         width: usize,
         targets: &[*mut u8],
+        to: usize,
         tuning: Tuning,
         next: &mut dyn FnMut() -> Option<(*const u8, usize)>,
     ) {
@@ -31,11 +33,15 @@ impl Rows {
         let rows = Self { source: none, count: 0, row, width: row, step: width, shared: 0, tuning };
         let mut runs = [Run { bytes: width, ..Run::NONE }; MAX_DEINTERLEAVED];
         for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
-            *run = Run { offset: column * width, target: *target, ..*run };
+            let target = target.wrapping_sub(to);
+            *run = Run { offset: column * width, target, ..*run };
         }
         let runs = runs.get_mut(..targets.len()).unwrap_or_default();
-        let next = &mut |block: &mut Self, _: &mut [Run]| {
+        let next = &mut |block: &mut Self, runs: &mut [Run]| {
             (block.source, block.count) = next()?;
+            for run in runs {
+                run.target = run.target.wrapping_add(to);
+            }
             Some(0..block.count)
         };
         // SAFETY: the caller's promise.

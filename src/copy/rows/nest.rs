@@ -96,6 +96,7 @@ impl<'a> Nest<'a> {
     }
 
     /// Whether there is one piece, which takes all of each row.
+    #[inline(never)] // as below
     fn is_whole(&self) -> bool {
         let mut parts = self.transfer.parts.iter();
         let is_all = |part: Part| part.len == self.transfer.geometry.extent;
@@ -112,6 +113,7 @@ impl<'a> Nest<'a> {
     }
 
     /// An output's stride on an axis of the input that it has, if the output is not packed.
+    #[inline(never)] // once in the library
     fn to(&self, part: &Part, axis: usize) -> Option<isize> {
         let geometry = &self.transfer.geometry;
         let dropped = usize::from(!geometry.keeps_axis && axis > geometry.axis);
@@ -119,6 +121,7 @@ impl<'a> Nest<'a> {
     }
 
     /// Whether it is so for all outputs that are not known to be packed.
+    #[inline(never)] // as above
     fn outputs(&self, is_so: &dyn Fn(&Self, &Part) -> bool) -> bool {
         self.transfer.output_strides.are_packed()
             || self.transfer.parts.iter().all(|part| is_so(self, &part))

@@ -23,15 +23,12 @@ impl Nest<'_> {
         let mut blocks = self.blocks(rows.clone());
         let mut block = self.block;
         while let Some(rows) = blocks.next(&mut block) {
-            let targets = Targets::of(
-                parts,
-                |part| Targets {
-                    first: Some(blocks.target(&block.run(&part)).wrapping_add(rows.start * unit)),
-                    apart: 0,
-                    count: 1,
-                },
-                len,
-            );
+            let of_part = |part: Part| {
+                let target = blocks.target(&block.run(&part));
+                let first = Some(target.wrapping_add(rows.start * unit));
+                Targets { first, apart: 0, count: 1 }
+            };
+            let targets = Targets::of(parts, &of_part, len);
             let columns = Columns {
                 source: block.source.wrapping_add(rows.start * block.row),
                 step: block.row,
