@@ -223,10 +223,10 @@ impl Nest<'_> {
         }
     }
 
-    /// Whether there are loops that take row after row, through the caches.
+    /// Whether there are loops that take row after row.
     pub(super) fn is_row_major(&self) -> bool {
         let tuning = self.block.tuning;
-        tuning.non_temporal.is_none() && tuning.kernels.row_major.is_some()
+        tuning.non_temporal.is_some() || tuning.kernels.row_major.is_some()
     }
 
     /// Makes a group the next pieces that are copied together; whether there are any.
@@ -408,9 +408,18 @@ impl Rows {
                 Some(stores) if !lines.is_empty() => {
                     all.copy_range(kernels, range.start..lines.start);
                     let mut stream = all.stream(lines.start);
-                    stream.turn = signed(lines.len());
-                    let ahead = stream.source.wrapping_add(self.tuning.prefetch);
-                    (stores.merge)(from_mut(&mut stream), 1, ahead, 0);
+                    let (mut at, mut bytes) = (lines.start, stream.left);
+                    let mut next = stream.source;
+                    // Run by run, for what is prefetched lies ahead of each.
+                    while at < lines.end {
+                        bytes = bytes.min(lines.end - at);
+                        stream.turn = signed(bytes);
+                        let ahead = next.wrapping_add(self.tuning.prefetch);
+                        (stores.merge)(from_mut(&mut stream), 1, ahead, 0);
+                        at += bytes;
+                        next = next.wrapping_add(bytes + stream.gap);
+                        bytes = stream.unit;
+                    }
                     all.copy_range(kernels, lines.end..range.end);
                 }
                 _ => all.copy_range(kernels, range),
