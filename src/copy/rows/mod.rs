@@ -6,6 +6,7 @@ mod deinterleave;
 mod group;
 mod merge;
 mod nest;
+mod pairs;
 mod repeat;
 mod run;
 mod stepped;
@@ -119,6 +120,9 @@ impl Nest<'_> {
         unsafe {
             if self.transpose(parts, &rows) {
                 return self.block.tuning.finish();
+            }
+            if self.copy_pairs(parts, &rows) {
+                return;
             }
             self.copy_groups(parts, rows);
         }
