@@ -80,7 +80,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     }
     let passes = if is_one_pass { 1 } else { div_ceil(runs.len(), FEW) };
     let each = div_ceil(runs.len(), passes).max(1);
-    let block = if is_one_pass { count } else { div_rem(BLOCK, step).0.max(1) };
+    let block = if is_one_pass { count } else { div_rem(BLOCK, runs.len() * bytes).0.max(1) };
     for rows in parts(0..count, block) {
         let mut source = source.wrapping_add(rows.start.wrapping_mul(step));
         for some in runs.chunks(each) {

@@ -260,7 +260,10 @@ unsafe fn by_turns<const N: usize>([first, second]: [Gather; 2]) {
         // SAFETY: the caller's promise; what is too much is less than a unit. The compiler is kept from taking
         // several rows at once, for which it has not enough registers.
         unsafe {
-            asm!("/* {0} */", inout(reg) source, options(nomem, nostack, preserves_flags));
+            #[allow(clippy::pointers_in_nomem_asm_block)]
+            {
+                asm!("/* {0} */", inout(reg) source, options(nomem, nostack, preserves_flags));
+            }
             generic::chunk::<N>(source, target, 0);
             generic::chunk::<N>(source.wrapping_add(apart), other, 0);
         }
