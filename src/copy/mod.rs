@@ -149,7 +149,8 @@ unsafe fn run_form(
         if transfer.bytes == 0 {
             return Ok(());
         }
-        let tuning = Tuning::new(transfer.bytes, bytes_read(transfer), executor);
+        let are_long = || are_long_on_lines(transfer);
+        let tuning = Tuning::new(transfer.bytes, bytes_read(transfer), executor, &are_long);
         if let Some(result) = run_rows(transfer, tuning, executor, report) {
             return result;
         }
@@ -305,6 +306,20 @@ fn bytes_read(transfer: &Transfer<'_>) -> usize {
     let elements = LINE * 8 / geometry.dtype.bits().max(1) as usize;
     repeated.fold(transfer.bytes, once).saturating_mul(transfer.apart().min(elements))
 }
+
+/// Whether pieces have long runs, and each begins a line.
+fn are_long_on_lines(transfer: &Transfer<'_>) -> bool {
+    let rows = usize_of(transfer.geometry.outer);
+    transfer.parts.iter().all(|part| {
+        let bytes = transfer.geometry.piece_bytes(part.len);
+        let run = div_rem(bytes, rows).0;
+        run >= LONG_RUN
+            && (part.target as usize | if rows > 1 { run } else { 0 }).is_multiple_of(LINE)
+    })
+}
+
+/// As in `Rules::of_short`.
+const LONG_RUN: usize = 32 << 10;
 
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a buffer past them.
 const SUB_BYTE_PAST: usize = if LOW_THRESHOLDS { 0 } else { 8 << 20 };

@@ -79,7 +79,7 @@ pub(super) struct Work {
 
 /// Whether more than one task may be worth it.
 pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
-    executor.is_some() && bytes >= 2 * MIN_TASK
+    executor.is_some_and(|executor| executor.max_tasks() != 1) && bytes >= 2 * MIN_TASK
 }
 
 /// How many threads may work on so many bytes, if the executor says how many it has; else 2.

@@ -23,12 +23,19 @@ pub(super) struct Tuning {
 }
 
 impl Tuning {
-    /// For so many bytes of outputs, and so many of input, fewer where some are repeated.
-    pub(super) fn new(bytes: usize, read: usize, executor: Option<&dyn Executor>) -> Self {
+    /// For so many bytes of outputs, and so many of input, fewer where some are repeated; `are_long` says
+    /// whether runs are long, and each is on its lines.
+    pub(super) fn new(
+        bytes: usize,
+        read: usize,
+        executor: Option<&dyn Executor>,
+        are_long: &dyn Fn() -> bool,
+    ) -> Self {
         let rules = Rules::here();
         let kernels = rules.kernels_for(bytes);
+        let threads = parallel::threads(executor, bytes);
         let held = || {
-            let held = rules.held_by(parallel::threads(executor, bytes));
+            let held = rules.held_by(threads);
             match executor.map_or(Streaming::Auto, Executor::streaming) {
                 Streaming::Auto => Some(held),
                 Streaming::OutputsReadNext => Some(held.saturating_mul(2)),
@@ -42,7 +49,8 @@ impl Tuning {
         // caches.
         let read = if rules.strings > 0 { read } else { read.max(bytes) };
         let past = |held: usize| bytes.saturating_add(read) > held;
-        let non_temporal = stores.filter(|(_, held)| past(*held)).map(|(stores, _)| stores);
+        let plain = |held| past(held) || (past(rules.of_short(held, threads)) && !are_long());
+        let non_temporal = stores.filter(|(_, held)| plain(*held)).map(|(stores, _)| stores);
         let scattered = |held| past(held) || read.saturating_mul(2) > rules.of_scattered(held);
         let scattered = stores.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
@@ -173,7 +181,7 @@ mod tests {
         let has = of_level(rules.level).non_temporal.is_some();
         let held = rules.held_by(1);
         let past = |bytes, streaming| {
-            Tuning::new(bytes, bytes, Some(&OneThread(streaming))).non_temporal.is_some()
+            Tuning::new(bytes, bytes, Some(&OneThread(streaming)), &|| true).non_temporal.is_some()
         };
         assert!(!past(held / 2, Streaming::Auto));
         assert_eq!(past(held / 2 + 1 + LEAST_PAST, Streaming::Auto), has);

@@ -90,6 +90,9 @@ pub(super) struct Kernels {
     pub take: [unsafe fn(*const u8, usize, *mut u8, usize); 2],
     /// Puts each 2, or 4, rows of such elements together in a line.
     pub join: [unsafe fn(&SideBySide, *mut u8); 2],
+    /// Gathers as many units of up to a line to two targets, where that is known to win, and stores behind them,
+    /// unless they are said to be the last ones.
+    pub pair: Option<unsafe fn([Gather; 2], bool)>,
     /// By [`GATHERS`].
     gather: &'static [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),

@@ -71,6 +71,7 @@ macro_rules! table {
                 gather_halves::<3>,
                 gather_parts,
             ],
+            pair: None,
             gather_any,
             picks: None,
             transpose: $transpose,

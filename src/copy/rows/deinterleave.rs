@@ -30,7 +30,16 @@ impl Rows {
         next: &mut dyn FnMut() -> Option<(*const u8, usize)>,
     ) {
         let none = core::ptr::null();
-        let rows = Self { source: none, count: 0, row, width: row, step: width, shared: 0, tuning };
+        let rows = Self {
+            source: none,
+            count: 0,
+            row,
+            width: row,
+            step: width,
+            shared: 0,
+            by_piece: false,
+            tuning,
+        };
         let mut runs = [Run { bytes: width, ..Run::NONE }; MAX_DEINTERLEAVED];
         for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
             let target = target.wrapping_sub(to);

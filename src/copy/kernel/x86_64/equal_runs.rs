@@ -41,11 +41,11 @@ pub(super) const AHEAD: usize = 4;
 
 /// The most pieces at a time.
 const PIECES: usize = 24;
-/// The same of those that have lines in one set of the first-level cache, and of those that take several
-/// passes.
-const FEW: usize = 12;
-/// Longer runs than this are seldom in one set all at once. So long ones that take several passes do
-/// better by those of `piece_loops.rs`: 48 pieces of 1,000 bytes .58 for .70.
+/// The same of those that have lines in one set of the first-level cache, in several passes: with 12 at a time,
+/// 24 of 48 bytes .47 for .76. Runs from two lines on do no better by passes, and are seldom in one set all at
+/// once, longer ones than four lines never.
+const FEW: usize = 8;
+const FEW_LONG: usize = 12;
 const LONG: usize = 4 * LINE;
 const LONG_PASSES: usize = 2 * LINE;
 /// Shorter runs of so few pieces do better by them, too: two of 37 bytes .69 for .72; and past the
@@ -70,7 +70,16 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
         ..=FEWEST => LEAST_OF_FEW,
         _ => LEAST,
     };
-    let most = if bytes > LONG || !is_one_set(runs) { PIECES } else { FEW };
+    let most = match bytes {
+        ..=LONG if is_one_set(runs) => {
+            if bytes < LONG_PASSES {
+                FEW
+            } else {
+                FEW_LONG
+            }
+        }
+        _ => PIECES,
+    };
     let is_one_pass = runs.len() <= most;
     if bytes < least
         || !(is_one_pass || bytes < LONG_PASSES)
@@ -80,7 +89,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     }
     let passes = if is_one_pass { 1 } else { div_ceil(runs.len(), FEW) };
     let each = div_ceil(runs.len(), passes).max(1);
-    let block = if is_one_pass { count } else { div_rem(BLOCK, step).0.max(1) };
+    let block = if is_one_pass { count } else { div_rem(BLOCK, runs.len() * bytes).0.max(1) };
     for rows in parts(0..count, block) {
         let mut source = source.wrapping_add(rows.start.wrapping_mul(step));
         for some in runs.chunks(each) {

@@ -25,6 +25,7 @@ pub(in super::super) static VBMI: Kernels = TABLE;
 pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
     copy: copy_string,
     gather_any: gather_strings,
+    pair: Some(pair),
     row_major: Some(row_major_strings),
     combine: Some(combine),
     ..TABLE
@@ -219,6 +220,57 @@ unsafe fn copy_string(source: *const u8, target: *mut u8, bytes: usize) {
             inout("rcx") bytes => _,
             options(nostack, preserves_flags),
         );
+    }
+}
+
+/// Gathers units of 9 to 64 bytes to two targets. Zen 5, 48 pieces in the second-level cache, share of the flat
+/// copy for permutes: of 12 bytes .61 for .48, 20 .72 for .50, 28 .77 for .55.
+///
+/// # Safety
+/// 1, 3 of `generic.rs`, for both: they must be as many, of as many bytes and as far apart.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
+unsafe fn pair(gathers: [Gather; 2], is_last: bool) {
+    let [Gather { unit, count, .. }, _] = gathers;
+    let over = count - usize::from(is_last).min(count);
+    let by_over = gathers.map(|gather| Gather { count: over, ..gather });
+    // SAFETY: the caller's promise.
+    unsafe {
+        match unit {
+            ..=16 => by_turns::<16>(by_over),
+            17..=32 => by_turns::<32>(by_over),
+            _ => by_turns::<LINE>(by_over),
+        }
+        for last in gathers.map(|gather| gather.after(over)) {
+            if last.count > 0 {
+                (VBMI.copy)(last.source, last.target, unit);
+            }
+        }
+    }
+}
+
+/// Gathers units of two by turns, `N` bytes for each: they have at most as many, and more than half.
+///
+/// # Safety
+/// 1, 3 of `generic.rs`, and another unit must follow.
+#[inline(always)]
+unsafe fn by_turns<const N: usize>([first, second]: [Gather; 2]) {
+    let Gather { mut source, step, mut target, count, unit } = first;
+    let apart = (second.source as usize).wrapping_sub(source as usize);
+    let mut other = second.target;
+    for _ in 0..count {
+        // SAFETY: the caller's promise; what is too much is less than a unit. The compiler is kept from taking
+        // several rows at once, for which it has not enough registers.
+        unsafe {
+            #[allow(clippy::pointers_in_nomem_asm_block)]
+            {
+                asm!("/* {0} */", inout(reg) source, options(nomem, nostack, preserves_flags));
+            }
+            generic::chunk::<N>(source, target, 0);
+            generic::chunk::<N>(source.wrapping_add(apart), other, 0);
+        }
+        source = source.wrapping_add(step);
+        target = target.wrapping_add(unit);
+        other = other.wrapping_add(unit);
     }
 }
 
