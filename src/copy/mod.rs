@@ -323,11 +323,11 @@ unsafe fn run_pieces(
     }
     let tuning = if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() };
     let job = Job { transfer, form: Form::SubByte(tuning) };
-    let Some(block) = sub_byte::block_of_rows(transfer) else {
+    let are_singles = singles::are_singles(transfer);
+    let Some(block) = sub_byte::block_of_rows(transfer, are_singles) else {
         // SAFETY: as above.
         return unsafe { job.run_all(executor, report) };
     };
-    let are_singles = singles::are_singles(transfer);
     // SAFETY: as above; ranges of tasks do not meet.
     let work = |rows| unsafe { job.run_rows(rows, block, are_singles) };
     let units = usize_of(transfer.geometry.outer);
