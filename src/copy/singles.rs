@@ -200,6 +200,7 @@ impl Singles<'_> {
     ///
     /// # Safety
     /// As [`take_out`].
+    #[inline(never)] // as below
     unsafe fn finish(
         &self,
         first: *mut u8,
@@ -222,6 +223,7 @@ impl Singles<'_> {
     ///
     /// # Safety
     /// As [`take_out`].
+    #[inline(never)] // once in the library
     unsafe fn take(
         &self,
         first: *const u8,

@@ -330,6 +330,7 @@ const MOST: usize = 32;
 
 /// # Safety
 /// As [`transpose`].
+#[inline(never)] // which takes some of the stack
 unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>) {
     let &Transpose { source, step, rows, width, targets, scratch, .. } = matrix;
     let side = side(width);
