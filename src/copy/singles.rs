@@ -1,7 +1,7 @@
 //! Pieces of single elements that share bytes. The bytes of rows are deinterleaved as such, some of them at a
 //! time, and then each piece has its elements taken out of them. Those of long rows are turned.
 
-use super::kernel::bits::SideBySide;
+use super::kernel::bits::{mix, Place, SideBySide};
 use super::kernel::combine::LINE;
 use super::kernel::transpose::{Scratch, Transpose};
 use super::rows::Rows;
@@ -26,14 +26,32 @@ const MOST: usize = 128;
 /// Bytes of rows that are turned at a time.
 const TURNED: usize = 64 << 10;
 
-/// Whether all pieces are single elements of rows of whole bytes, or of long ones.
-pub(super) fn are_singles(transfer: &Transfer<'_>) -> bool {
+/// The most of a row that is no whole bytes: of as many rows as make them there are words of each byte then.
+const MOST_ODD: usize = BYTES / LINE;
+
+/// How single elements are copied.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Way {
+    Taken,
+    /// So many rows at a time are whole bytes.
+    Mixed(usize),
+    Turned,
+}
+
+/// How pieces are copied that are single elements, if all are.
+pub(super) fn way(transfer: &Transfer<'_>) -> Option<Way> {
     let geometry = &transfer.geometry;
-    let row = geometry.extent * i64::from(geometry.dtype.bits());
-    transfer.is_packed()
+    let (extent, bits) = (usize_of(geometry.extent), geometry.dtype.bits() as usize);
+    let are_singles = transfer.is_packed()
         && geometry.inner == 1
-        && (row % 8 == 0 || usize_of(geometry.extent) > MOST)
-        && transfer.parts.iter().all(|part| part.len == 1)
+        && extent > 1
+        && transfer.parts.iter().all(|part| part.len == 1);
+    are_singles.then_some(match extent * bits % 8 {
+        _ if extent > MOST => Way::Turned,
+        0 => Way::Taken,
+        _ if extent > MOST_ODD => Way::Turned,
+        _ => Way::Mixed(8 >> bits.trailing_zeros()),
+    })
 }
 
 /// Copies what all pieces have in some rows. These begin with a whole byte of each, and so does what is
@@ -41,22 +59,27 @@ pub(super) fn are_singles(transfer: &Transfer<'_>) -> bool {
 ///
 /// # Safety
 /// The input must be readable and the outputs writable over the rows.
-pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, rows: Range<usize>) -> usize {
-    let geometry = &transfer.geometry;
-    let mut end = rows.start + (rows.len() & !7);
+pub(super) unsafe fn copy(
+    transfer: &Transfer<'_>,
+    tuning: Tuning,
+    way: Way,
+    rows: Range<usize>,
+) -> usize {
+    // What is transposed is read beyond the end of a row, but not of the last one.
+    let is_last = rows.end == usize_of(transfer.geometry.outer) && way != Way::Turned;
+    let together = if let Way::Mixed(together) = way { together } else { 1 };
+    let rest = if is_last { 8 } else { 0 };
+    let whole = rows.len().saturating_sub(rest) & !(8 * together - 1);
+    let rows = rows.start..rows.start + whole;
     // SAFETY: the caller's promise.
     unsafe {
-        if usize_of(geometry.extent) > MOST {
-            turn(transfer, tuning, &(rows.start..end));
+        if way == Way::Turned {
+            turn(transfer, tuning, &rows);
         } else {
-            // What is transposed is read beyond the end of a row, but not of the last one.
-            if rows.end == usize_of(geometry.outer) {
-                end = end.saturating_sub(8).max(rows.start);
-            }
-            take_out(transfer, tuning, rows.start..end);
+            take_out(transfer, tuning, together, rows.clone());
         }
     }
-    end
+    rows.end
 }
 
 /// Turns some rows.
@@ -87,12 +110,12 @@ unsafe fn turn(transfer: &Transfer<'_>, tuning: Tuning, rows: &Range<usize>) {
     }
 }
 
-/// Takes the elements of each piece out of some rows.
+/// Takes the elements of each piece out of some rows, of which so many together are whole bytes.
 ///
 /// # Safety
 /// As [`copy`]; there must be a row more.
 #[inline(never)] // which takes much of the stack
-unsafe fn take_out(transfer: &Transfer<'_>, tuning: Tuning, all: Range<usize>) {
+unsafe fn take_out(transfer: &Transfer<'_>, tuning: Tuning, together: usize, all: Range<usize>) {
     let geometry = &transfer.geometry;
     let (bits, extent) = (geometry.dtype.bits() as usize, usize_of(geometry.extent));
     let mut targets = [null_mut(); MOST];
@@ -105,7 +128,8 @@ unsafe fn take_out(transfer: &Transfer<'_>, tuning: Tuning, all: Range<usize>) {
     let [nibbles, crumbs] = tuning.kernels.take;
     let singles = Singles {
         source: transfer.source.wrapping_add(transfer.bit_offset as usize / 8),
-        row: extent * bits / 8,
+        row: together * extent * bits / 8,
+        together,
         bits,
         lead: transfer.bit_offset as usize % 8,
         targets: targets.get(..extent).unwrap_or_default(),
@@ -113,6 +137,8 @@ unsafe fn take_out(transfer: &Transfer<'_>, tuning: Tuning, all: Range<usize>) {
         tuning: tuning.through_caches(),
         scratch: (&raw mut scratch).cast(),
     };
+    let rows_of = |row: usize| row >> together.trailing_zeros();
+    let all = rows_of(all.start)..rows_of(all.end);
     // SAFETY: the caller's promise; the scratch has room for all columns at a time.
     unsafe {
         match singles.row {
@@ -125,8 +151,10 @@ unsafe fn take_out(transfer: &Transfer<'_>, tuning: Tuning, all: Range<usize>) {
 
 struct Singles<'a> {
     source: *const u8,
-    /// Bytes of a row, and bits of an element, and before the first one.
+    /// Bytes of a row, which is several of the input where elements are mixed; and bits of an element, and before
+    /// the first one.
     row: usize,
+    together: usize,
     bits: usize,
     lead: usize,
     /// Of each element of a row, or NULL.
@@ -167,12 +195,15 @@ impl Singles<'_> {
     /// # Safety
     /// As [`take_out`].
     unsafe fn transpose(&self, all: Range<usize>) {
-        let at_once = BYTES / COLUMNS;
-        let columns = self.columns::<COLUMNS>(COLUMNS, at_once);
+        // What is mixed is of columns anywhere.
+        let most = if self.together > 1 { self.row.max(COLUMNS) } else { COLUMNS };
+        let at_once = div_rem(BYTES, most).0 & !(LINE - 1);
+        let columns = self.columns::<MOST_ODD>(most, at_once);
+        let columns = columns.get(..most).unwrap_or_default();
         for rows in parts(all, at_once) {
-            for column in (0..self.row).step_by(COLUMNS) {
+            for column in (0..self.row).step_by(most) {
                 // The last ones lie partly over those before.
-                let begin = column.min(self.row.saturating_sub(COLUMNS));
+                let begin = column.min(self.row.saturating_sub(most));
                 let source = self.source.wrapping_add(rows.start * self.row + begin);
                 // SAFETY: the caller's promise.
                 unsafe {
@@ -181,7 +212,7 @@ impl Singles<'_> {
                         step: self.row,
                         rows: rows.len(),
                         width: 1,
-                        targets: &columns,
+                        targets: columns,
                         follows: source.wrapping_add(rows.len() * self.row),
                         non_temporal: None,
                         conflicts: false,
@@ -189,7 +220,7 @@ impl Singles<'_> {
                     });
                     let first = columns.first().copied().unwrap_or(self.scratch);
                     let first = first.wrapping_sub((column - begin) * at_once);
-                    let end = self.row.min(column + COLUMNS);
+                    let end = self.row.min(column + most);
                     self.finish(first, at_once, column..end, &rows);
                 }
             }
@@ -215,7 +246,35 @@ impl Singles<'_> {
                 let next = self.source.wrapping_add(rows.end * self.row).read();
                 first.wrapping_add(rows.len()).write(next);
             }
-            self.take(first, apart, columns, rows);
+            if self.together > 1 {
+                self.mix(first, apart, rows);
+            } else {
+                self.take(first, apart, columns, rows);
+            }
+        }
+    }
+
+    /// Mixes elements of columns of bytes.
+    ///
+    /// # Safety
+    /// As [`Singles::finish`]; all columns must be there.
+    unsafe fn mix(&self, first: *const u8, apart: usize, rows: &Range<usize>) {
+        let mut places = [Place { bytes: first, bit: 0 }; 4];
+        let places = places.get_mut(..self.together).unwrap_or_default();
+        for (element, target) in self.targets.iter().enumerate() {
+            let mut element = element;
+            for place in &mut *places {
+                let bit = self.lead + element * self.bits;
+                // What lies behind the last column is the next row's first one.
+                let is_next = bit / 8 == self.row;
+                let ahead = if is_next { 1 } else { (bit / 8 * apart).wrapping_neg() };
+                *place = Place { bytes: first.wrapping_add(ahead), bit: bit % 8 };
+                element += self.targets.len();
+            }
+            if !target.is_null() {
+                // SAFETY: the caller's promise.
+                unsafe { mix(places, target.wrapping_add(rows.start), rows.len()) };
+            }
         }
     }
 
@@ -255,7 +314,7 @@ impl Singles<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{are_singles, copy, Transfer, Tuning};
+    use super::{copy, way, Transfer, Tuning};
     use crate::copy::testing::{parts, transfer};
     use crate::dtype::DType;
 
@@ -265,8 +324,7 @@ mod tests {
             DType::Int4 => (4, 15),
             _ => (2, 3),
         };
-        let row = extent * bits / 8;
-        let input: Vec<u8> = (0..row * rows + usize::from(lead > 0))
+        let input: Vec<u8> = (0..((extent * rows + lead) * bits).div_ceil(8))
             .map(|at| ((at * 1009) >> 4).to_le_bytes()[0])
             .collect();
         let element = |at: usize| {
@@ -282,10 +340,10 @@ mod tests {
             let transfer = transfer(dtype, &shape, 1, input.as_ptr(), &parts);
             let bit_offset = u32::try_from(lead * bits).unwrap();
             let transfer = Transfer { bit_offset, ..transfer };
-            assert!(are_singles(&transfer));
+            let way = way(&transfer).unwrap();
             // SAFETY: the input and the outputs are as large as their shapes.
-            let end = unsafe { copy(&transfer, tuning, first..rows) };
-            assert!(end <= rows && rows - end < 16);
+            let end = unsafe { copy(&transfer, tuning, way, first..rows) };
+            assert!(end <= rows && rows - end < 40);
             for (column, output) in outputs.iter().enumerate() {
                 let is_wanted = column % 5 != 3;
                 for at in 0..rows {
@@ -296,6 +354,17 @@ mod tests {
                     assert_eq!(got, if is_copied { copied } else { untouched }, "{column}, {at}");
                 }
                 assert_eq!([output[0], output[rows * bits / 8 + 1]], [0xEE; 2]);
+            }
+        }
+    }
+
+    #[test]
+    fn single_elements_of_rows_that_begin_within_bytes() {
+        for (dtype, shared) in [(DType::Int4, 2), (DType::Int2, 4)] {
+            for extent in [2, 3, 5, 6, 7, 9, 13, 15, 17, 31, 63, 65, 129, 333] {
+                for lead in 0..shared {
+                    check(dtype, extent, 2500, 32, lead);
+                }
             }
         }
     }
