@@ -18,7 +18,7 @@
  * The most bytes that a call may take, what the program itself takes on the way included; and one
  * of more than so many outputs in no order.
  */
-enum { LIMIT = 28 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 1024 };
+enum { LIMIT = 27 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 1024 };
 
 enum { STACK = 1 << 20, OWN = 512, MAX_RANK = 64 };
 #define ROOM ((size_t)160 << 20)
@@ -93,6 +93,8 @@ static const struct job jobs[] = {
     {"4-bit elements, turned", U4, 2, {1000, 300}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"4-bit elements, singles", U4, 2, {30001, 8}, 1, 8, PACKED, IN_ORDER, 0, 0},
     {"4-bit elements, 48 singles", U4, 2, {30001, 48}, 1, 48, PACKED, IN_ORDER, 4, 0},
+    {"4-bit elements, 15 singles", U4, 2, {30001, 15}, 1, 15, PACKED, IN_ORDER, 4, 0},
+    {"4-bit elements, 200 singles", U4, 2, {3001, 200}, 1, 200, PACKED, IN_ORDER, 0, 0},
     {"2-bit elements", U2, 2, {301, 303}, 1, 101, PACKED, IN_ORDER, 6, 0},
     {"2-bit elements, reversed", U2, 2, {301, 303}, 1, 3, REVERSED, IN_ORDER, 2, 0},
     {"4-bit elements on tasks", U4, 2, {3001, 3003}, 1, 3, PACKED, IN_ORDER, 4, 1},

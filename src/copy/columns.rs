@@ -173,10 +173,11 @@ impl Columns<'_> {
         // Where targets begin elsewhere in their lines, and the caches would do, the way by the scratch is no gain.
         let tuning = if head.is_none() { tuning.for_long_runs() } else { tuning };
         let conflicts = conflicts && (head.is_some() || tuning.scattered.is_some());
-        // Less than a line of columns is taken straight from the source, unless it goes past the caches.
-        let is_narrow = self.count * unit < LINE && tuning.scattered.is_none();
+        // What has no conflicts, or less than a line of columns, is taken straight from the source, unless it goes
+        // past the caches.
+        let is_straight = !conflicts || self.count * unit < LINE;
         let transpose_rows = match scratch(unit, conflicts) {
-            _ if is_narrow => Self::with_scratch::<0>,
+            _ if is_straight && tuning.scattered.is_none() => Self::with_scratch::<0>,
             LARGE => Self::with_scratch::<LARGE>,
             MIDDLE => Self::with_scratch::<MIDDLE>,
             _ => Self::with_scratch::<SMALLEST>,

@@ -283,13 +283,13 @@ unsafe fn run_pieces(
     }
     let tuning = if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() };
     let job = Job { transfer, form: Form::SubByte(tuning) };
-    let Some(block) = sub_byte::block_of_rows(transfer) else {
+    let singles = singles::way(transfer);
+    let Some(block) = sub_byte::block_of_rows(transfer, singles.is_some()) else {
         // SAFETY: as above.
         return unsafe { job.run_all(executor, report) };
     };
-    let are_singles = singles::are_singles(transfer);
     // SAFETY: as above; ranges of tasks do not meet.
-    let work = |rows| unsafe { job.run_rows(rows, block, are_singles) };
+    let work = |rows| unsafe { job.run_rows(rows, block, singles) };
     let units = usize_of(transfer.geometry.outer);
     let least = transfer.parts.count().saturating_mul(WALK);
     let work_size = Work { bytes, units, granule: sub_byte::GRANULE, least };
@@ -393,14 +393,12 @@ impl Job<'_> {
     ///
     /// # Safety
     /// As [`Job::run`].
-    unsafe fn run_rows(&self, rows: Range<usize>, block: usize, are_singles: bool) {
+    unsafe fn run_rows(&self, rows: Range<usize>, block: usize, singles: Option<singles::Way>) {
         let geometry = &self.transfer.geometry;
         let mut first = rows.start;
-        if let Form::SubByte(tuning) = self.form {
-            if are_singles {
-                // SAFETY: the caller's promise.
-                first = unsafe { singles::copy(self.transfer, tuning, rows.clone()) };
-            }
+        if let (Form::SubByte(tuning), Some(way)) = (&self.form, singles) {
+            // SAFETY: the caller's promise.
+            first = unsafe { singles::copy(self.transfer, *tuning, way, rows.clone()) };
         }
         while first < rows.end {
             let last = rows.end.min(first.saturating_add(block));

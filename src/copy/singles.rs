@@ -1,32 +1,57 @@
-//! Pieces of single elements that share bytes: the bytes of rows are deinterleaved as such, some of them
-//! at a time, and then each piece has its elements taken out of them.
+//! Pieces of single elements that share bytes. The bytes of rows are deinterleaved as such, some of them at a
+//! time, and then each piece has its elements taken out of them. Those of long rows are turned.
 
-use super::columns::{Columns, Targets};
+use super::kernel::bits::{mix, Place, SideBySide};
 use super::kernel::combine::LINE;
-use super::kernel::MAX_DEINTERLEAVED;
+use super::kernel::transpose::{Scratch, Transpose};
 use super::rows::Rows;
+use super::sub_byte::GRANULE;
 use super::tuning::Tuning;
+use super::turned::Turned;
 use super::usize_of;
+use crate::error::number;
 use crate::math::{div_rem, parts};
 use crate::parts::Transfer;
-use core::mem::MaybeUninit;
 use core::ops::Range;
+use core::ptr::null_mut;
 
-/// Bytes that are deinterleaved at a time. Zen 5, GB/s with 4 KiB and 8: 8×1 elements of 4 bits 28, 34;
-/// 32×1 7, 11; 128×1 5, 9.
-const BYTES: usize = 8 << 10;
-/// Longer rows, in bytes, have few of each other's bytes then.
-const LONGEST: usize = 64;
+/// Bytes that are deinterleaved at a time.
+const BYTES: usize = 4 << 10;
+/// Longer rows, in bytes, are transposed so many columns of bytes at a time. Zen 5, GB/s deinterleaved and
+/// transposed: 32×1 elements of 4 bits 8, 20; 48×1 10, 15.
+const DEINTERLEAVED: usize = 8;
+const COLUMNS: usize = 16;
+/// The most elements of a row: longer ones are turned.
+const MOST: usize = 128;
+/// Bytes of rows that are turned at a time.
+const TURNED: usize = 64 << 10;
 
-/// Whether all pieces are single elements of rows of whole bytes.
-pub(super) fn are_singles(transfer: &Transfer<'_>) -> bool {
+/// The most of a row that is no whole bytes: of as many rows as make them there are words of each byte then.
+const MOST_ODD: usize = BYTES / LINE;
+
+/// How single elements are copied.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Way {
+    Taken,
+    /// So many rows at a time are whole bytes.
+    Mixed(usize),
+    Turned,
+}
+
+/// How pieces are copied that are single elements, if all are.
+pub(super) fn way(transfer: &Transfer<'_>) -> Option<Way> {
     let geometry = &transfer.geometry;
-    let row = geometry.extent * i64::from(geometry.dtype.bits());
-    transfer.is_packed()
+    let (extent, bits) = (usize_of(geometry.extent), geometry.dtype.bits() as usize);
+    let are_singles = transfer.is_packed()
         && geometry.inner == 1
-        && row % 8 == 0
-        && usize_of(row) <= 8 * LONGEST
-        && transfer.parts.iter().all(|part| part.len == 1)
+        && extent > 1
+        && transfer.parts.iter().all(|part| part.len == 1);
+    are_singles.then_some(match extent * bits % 8 {
+        _ if extent > MOST => Way::Turned,
+        0 => Way::Taken,
+        _ if extent > MOST_ODD => Way::Turned,
+        _ => Way::Mixed(8 >> bits.trailing_zeros()),
+    })
 }
 
 /// Copies what all pieces have in some rows. These begin with a whole byte of each, and so does what is
@@ -34,90 +59,262 @@ pub(super) fn are_singles(transfer: &Transfer<'_>) -> bool {
 ///
 /// # Safety
 /// The input must be readable and the outputs writable over the rows.
-#[inline(never)] // which takes much of the stack
-pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, rows: Range<usize>) -> usize {
-    let geometry = &transfer.geometry;
-    let bits = geometry.dtype.bits() as usize;
-    let row = usize_of(geometry.extent) * bits / 8;
-    let source = transfer.source.wrapping_add(transfer.bit_offset as usize / 8);
-    // As many as make whole registers of each piece.
-    let at_once = div_rem(BYTES, row).0.max(LINE) & !(LINE - 1);
-    let apart = at_once + 8;
-    let all = rows.start..rows.start + (rows.len() & !7);
-    let mut bytes = [const { MaybeUninit::<u8>::uninit() }; BYTES + 8 * LONGEST];
-    let bytes = bytes.as_mut_ptr().cast::<u8>();
-    let mut some = parts(all.clone(), at_once);
-    let finish = |rows: &Range<usize>| {
-        // SAFETY: the caller's promise, here and below; there is room for so many rows.
-        unsafe {
-            // A byte more of the first ones: where rows begin within a byte, each ends in that of the next.
-            if !transfer.bit_offset.is_multiple_of(8) {
-                bytes.add(rows.len()).write(source.add(rows.end * row).read());
-            }
-            take(transfer, tuning, bytes, apart, rows);
-        }
-    };
-    if row == 1 {
-        // SAFETY: as above.
-        unsafe { take(transfer, tuning, source.wrapping_add(all.start), 1, &all) };
-    } else if row <= MAX_DEINTERLEAVED {
-        let mut columns = [bytes; MAX_DEINTERLEAVED];
-        for (at, column) in columns.iter_mut().enumerate() {
-            *column = bytes.wrapping_add(at * apart);
-        }
-        let mut last = None;
-        let next = &mut || {
-            last.iter().for_each(finish);
-            last = some.next();
-            last.clone().map(|rows| (source.wrapping_add(rows.start * row), rows.len()))
-        };
-        let (columns, tuning) = (columns.get(..row).unwrap_or_default(), tuning.through_caches());
-        // SAFETY: as above.
-        unsafe { Rows::deinterleave_columns(row, 1, columns, 0, tuning, next) };
-    } else {
-        for rows in some {
-            let source = source.wrapping_add(rows.start * row);
-            let targets = &Targets { first: Some(bytes), apart, count: row }.only();
-            let columns =
-                Columns { source, step: row, rows: rows.len(), unit: 1, count: row, targets };
-            // SAFETY: as above.
-            unsafe { columns.copy(tuning.through_caches()) };
-            finish(&rows);
-        }
-    }
-    all.end
-}
-
-/// Takes the elements of each piece, in some rows, out of those rows' bytes: columns, so many bytes apart.
-///
-/// # Safety
-/// As [`copy`]; the columns must be there, and a byte more of the first where rows begin within one.
-#[inline(never)] // once in the library
-unsafe fn take(
+pub(super) unsafe fn copy(
     transfer: &Transfer<'_>,
     tuning: Tuning,
-    bytes: *const u8,
-    apart: usize,
-    rows: &Range<usize>,
-) {
+    way: Way,
+    rows: Range<usize>,
+) -> usize {
+    // What is transposed is read beyond the end of a row, but not of the last one.
+    let is_last = rows.end == usize_of(transfer.geometry.outer) && way != Way::Turned;
+    let together = if let Way::Mixed(together) = way { together } else { 1 };
+    let rest = if is_last { 8 } else { 0 };
+    let whole = rows.len().saturating_sub(rest) & !(8 * together - 1);
+    let rows = rows.start..rows.start + whole;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if way == Way::Turned {
+            turn(transfer, tuning, &rows);
+        } else {
+            take_out(transfer, tuning, together, rows.clone());
+        }
+    }
+    rows.end
+}
+
+/// Turns some rows.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn turn(transfer: &Transfer<'_>, tuning: Tuning, rows: &Range<usize>) {
     let bits = transfer.geometry.dtype.bits() as usize;
-    let [nibbles, crumbs] = tuning.kernels.take;
-    let take = if bits == 4 { nibbles } else { crumbs };
-    let row = usize_of(transfer.geometry.extent) * bits / 8;
-    let first = transfer.bit_offset as usize % 8;
-    let (done, len) = (rows.start * bits / 8, rows.len() * bits / 8);
-    for part in transfer.parts.iter() {
-        let bit = first + usize_of(part.offset) * bits;
-        let byte = bit / 8;
-        let from = if byte == row { 1 } else { byte * apart };
+    let row = usize_of(transfer.geometry.extent) * bits;
+    let at_once = div_rem(8 * TURNED, row).0.next_multiple_of(GRANULE);
+    for rows in parts(rows.clone(), at_once) {
+        let mut parts = transfer.parts.iter();
+        let mut next = parts.next();
+        let mut targets = |columns: Range<usize>, targets: &mut [*mut u8]| {
+            while let Some(part) = next.filter(|part| usize_of(part.offset) < columns.end) {
+                if let Some(slot) = targets.get_mut(usize_of(part.offset) - columns.start) {
+                    *slot = part.target.wrapping_add(rows.start * bits / 8);
+                }
+                next = parts.next();
+            }
+        };
+        let begin = i64::from(transfer.bit_offset) + number(rows.start) * number(row);
+        let (source, step, count) = (transfer.source, number(row), rows.len());
+        let rows = SideBySide { source, begin, step, rows: count, bits: row };
+        let shared = if bits == 4 { 1 } else { 2 };
         // SAFETY: the caller's promise.
-        unsafe { take(bytes.add(from), bit % 8, part.target.wrapping_add(done), len) };
+        unsafe { Turned { shared, rows, targets: &mut targets }.by_rows(tuning) };
+    }
+}
+
+/// Takes the elements of each piece out of some rows, of which so many together are whole bytes.
+///
+/// # Safety
+/// As [`copy`]; there must be a row more.
+#[inline(never)] // which takes much of the stack
+unsafe fn take_out(transfer: &Transfer<'_>, tuning: Tuning, together: usize, all: Range<usize>) {
+    let geometry = &transfer.geometry;
+    let (bits, extent) = (geometry.dtype.bits() as usize, usize_of(geometry.extent));
+    let mut targets = [null_mut(); MOST];
+    for part in transfer.parts.iter() {
+        if let Some(slot) = targets.get_mut(usize_of(part.offset)) {
+            *slot = part.target;
+        }
+    }
+    let mut scratch = Scratch::<{ BYTES + LINE }>::NEW;
+    let [nibbles, crumbs] = tuning.kernels.take;
+    let singles = Singles {
+        source: transfer.source.wrapping_add(transfer.bit_offset as usize / 8),
+        row: together * extent * bits / 8,
+        together,
+        bits,
+        lead: transfer.bit_offset as usize % 8,
+        targets: targets.get(..extent).unwrap_or_default(),
+        take: if bits == 4 { nibbles } else { crumbs },
+        tuning: tuning.through_caches(),
+        scratch: (&raw mut scratch).cast(),
+    };
+    let rows_of = |row: usize| row >> together.trailing_zeros();
+    let all = rows_of(all.start)..rows_of(all.end);
+    // SAFETY: the caller's promise; the scratch has room for all columns at a time.
+    unsafe {
+        match singles.row {
+            1 => singles.take(singles.source.wrapping_add(all.start), 0, 0..1, &all),
+            2..=DEINTERLEAVED => singles.deinterleave(all),
+            _ => singles.transpose(all),
+        }
+    }
+}
+
+struct Singles<'a> {
+    source: *const u8,
+    /// Bytes of a row, which is several of the input where elements are mixed; and bits of an element, and before
+    /// the first one.
+    row: usize,
+    together: usize,
+    bits: usize,
+    lead: usize,
+    /// Of each element of a row, or NULL.
+    targets: &'a [*mut u8],
+    take: unsafe fn(*const u8, usize, *mut u8, usize),
+    tuning: Tuning,
+    /// Room for some columns, of which the first may have a byte more.
+    scratch: *mut u8,
+}
+
+impl Singles<'_> {
+    /// Columns of so many bytes on the scratch, the first of them last.
+    fn columns<const N: usize>(&self, count: usize, bytes: usize) -> [*mut u8; N] {
+        let first = self.scratch.wrapping_add((count - 1) * bytes);
+        core::array::from_fn(|at| first.wrapping_sub(at.min(count - 1) * bytes))
+    }
+
+    /// # Safety
+    /// As [`take_out`].
+    unsafe fn deinterleave(&self, all: Range<usize>) {
+        // As many rows as make whole registers of each piece.
+        let at_once = div_rem(BYTES, self.row).0 & !(LINE - 1);
+        let columns = self.columns::<DEINTERLEAVED>(self.row, at_once);
+        let columns = columns.get(..self.row).unwrap_or_default();
+        let (mut some, mut last) = (parts(all, at_once), None);
+        let next = &mut || {
+            if let (Some(rows), Some(first)) = (&last, columns.first()) {
+                // SAFETY: the caller's promise; they have been deinterleaved.
+                unsafe { self.finish(*first, at_once, 0..self.row, rows) };
+            }
+            last = some.next();
+            last.clone().map(|rows| (self.source.wrapping_add(rows.start * self.row), rows.len()))
+        };
+        // SAFETY: as above.
+        unsafe { Rows::deinterleave_columns(self.row, 1, columns, 0, self.tuning, next) };
+    }
+
+    /// # Safety
+    /// As [`take_out`].
+    unsafe fn transpose(&self, all: Range<usize>) {
+        // What is mixed is of columns anywhere.
+        let most = if self.together > 1 { self.row.max(COLUMNS) } else { COLUMNS };
+        let at_once = div_rem(BYTES, most).0 & !(LINE - 1);
+        let columns = self.columns::<MOST_ODD>(most, at_once);
+        let columns = columns.get(..most).unwrap_or_default();
+        for rows in parts(all, at_once) {
+            for column in (0..self.row).step_by(most) {
+                // The last ones lie partly over those before.
+                let begin = column.min(self.row.saturating_sub(most));
+                let source = self.source.wrapping_add(rows.start * self.row + begin);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    self.tuning.kernels.transpose(&Transpose {
+                        source,
+                        step: self.row,
+                        rows: rows.len(),
+                        width: 1,
+                        targets: columns,
+                        follows: source.wrapping_add(rows.len() * self.row),
+                        non_temporal: None,
+                        conflicts: false,
+                        scratch: null_mut(), // for conflicts
+                    });
+                    let first = columns.first().copied().unwrap_or(self.scratch);
+                    let first = first.wrapping_sub((column - begin) * at_once);
+                    let end = self.row.min(column + most);
+                    self.finish(first, at_once, column..end, &rows);
+                }
+            }
+        }
+    }
+
+    /// Takes elements out of columns of bytes, of which the first is there, others so far below it.
+    ///
+    /// # Safety
+    /// As [`take_out`].
+    #[inline(never)] // as below
+    unsafe fn finish(
+        &self,
+        first: *mut u8,
+        apart: usize,
+        columns: Range<usize>,
+        rows: &Range<usize>,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            // A byte more: where rows begin within a byte, each ends in that of the next.
+            if columns.start == 0 && self.lead > 0 {
+                let next = self.source.wrapping_add(rows.end * self.row).read();
+                first.wrapping_add(rows.len()).write(next);
+            }
+            if self.together > 1 {
+                self.mix(first, apart, rows);
+            } else {
+                self.take(first, apart, columns, rows);
+            }
+        }
+    }
+
+    /// Mixes elements of columns of bytes.
+    ///
+    /// # Safety
+    /// As [`Singles::finish`]; all columns must be there.
+    unsafe fn mix(&self, first: *const u8, apart: usize, rows: &Range<usize>) {
+        let mut places = [Place { bytes: first, bit: 0 }; 4];
+        let places = places.get_mut(..self.together).unwrap_or_default();
+        for (element, target) in self.targets.iter().enumerate() {
+            let mut element = element;
+            for place in &mut *places {
+                let bit = self.lead + element * self.bits;
+                // What lies behind the last column is the next row's first one.
+                let is_next = bit / 8 == self.row;
+                let ahead = if is_next { 1 } else { (bit / 8 * apart).wrapping_neg() };
+                *place = Place { bytes: first.wrapping_add(ahead), bit: bit % 8 };
+                element += self.targets.len();
+            }
+            if !target.is_null() {
+                // SAFETY: the caller's promise.
+                unsafe { mix(places, target.wrapping_add(rows.start), rows.len()) };
+            }
+        }
+    }
+
+    /// The same, where that byte is there.
+    ///
+    /// # Safety
+    /// As [`take_out`].
+    #[inline(never)] // once in the library
+    unsafe fn take(
+        &self,
+        first: *const u8,
+        apart: usize,
+        columns: Range<usize>,
+        rows: &Range<usize>,
+    ) {
+        let &Self { bits, lead, .. } = self;
+        let (done, len) = (rows.start * bits / 8, rows.len() * bits / 8);
+        let bits_of = |column: usize| (column * 8).saturating_sub(lead);
+        let of_row = 8 * self.row;
+        let take = |bit: usize, from: *const u8| {
+            let target = self.targets.get(bit >> bits.trailing_zeros()).copied();
+            if let Some(target) = target.filter(|target| !target.is_null()) {
+                // SAFETY: the caller's promise.
+                unsafe { (self.take)(from, (lead + bit) % 8, target.wrapping_add(done), len) };
+            }
+        };
+        for bit in (bits_of(columns.start)..bits_of(columns.end)).step_by(bits) {
+            take(bit, first.wrapping_sub(((lead + bit) / 8 - columns.start) * apart));
+        }
+        if columns.start == 0 {
+            for bit in (of_row - lead..of_row).step_by(bits) {
+                take(bit, first.wrapping_add(1));
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{are_singles, copy, Transfer, Tuning};
+    use super::{copy, way, Transfer, Tuning};
     use crate::copy::testing::{parts, transfer};
     use crate::dtype::DType;
 
@@ -127,8 +324,7 @@ mod tests {
             DType::Int4 => (4, 15),
             _ => (2, 3),
         };
-        let row = extent * bits / 8;
-        let input: Vec<u8> = (0..row * rows + usize::from(lead > 0))
+        let input: Vec<u8> = (0..((extent * rows + lead) * bits).div_ceil(8))
             .map(|at| ((at * 1009) >> 4).to_le_bytes()[0])
             .collect();
         let element = |at: usize| {
@@ -144,10 +340,10 @@ mod tests {
             let transfer = transfer(dtype, &shape, 1, input.as_ptr(), &parts);
             let bit_offset = u32::try_from(lead * bits).unwrap();
             let transfer = Transfer { bit_offset, ..transfer };
-            assert!(are_singles(&transfer));
+            let way = way(&transfer).unwrap();
             // SAFETY: the input and the outputs are as large as their shapes.
-            let end = unsafe { copy(&transfer, tuning, first..rows) };
-            assert!(end <= rows && rows - end < 8);
+            let end = unsafe { copy(&transfer, tuning, way, first..rows) };
+            assert!(end <= rows && rows - end < 40);
             for (column, output) in outputs.iter().enumerate() {
                 let is_wanted = column % 5 != 3;
                 for at in 0..rows {
@@ -163,9 +359,20 @@ mod tests {
     }
 
     #[test]
+    fn single_elements_of_rows_that_begin_within_bytes() {
+        for (dtype, shared) in [(DType::Int4, 2), (DType::Int2, 4)] {
+            for extent in [2, 3, 5, 6, 7, 9, 13, 15, 17, 31, 63, 65, 129, 333] {
+                for lead in 0..shared {
+                    check(dtype, extent, 2500, 32, lead);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn single_elements_of_rows_of_whole_bytes() {
         for (dtype, shared) in [(DType::Int4, 2), (DType::Int2, 4)] {
-            for bytes in [1, 2, 3, 4, 5, 8, 16, 31] {
+            for bytes in [1, 2, 3, 4, 5, 8, 9, 15, 16, 17, 31, 32] {
                 for lead in 0..shared {
                     check(dtype, bytes * shared, 2500, 16, lead);
                 }

@@ -31,10 +31,11 @@ const SHORT_ROW: i64 = 8 * 256;
 const BLOCK: i64 = 64 << 10;
 
 /// How many rows to take at a time, where that is better than one piece after the other.
-pub(super) fn block_of_rows(transfer: &Transfer<'_>) -> Option<usize> {
+pub(super) fn block_of_rows(transfer: &Transfer<'_>, are_singles: bool) -> Option<usize> {
     let geometry = &transfer.geometry;
     let row = geometry.extent * geometry.inner * i64::from(geometry.dtype.bits());
-    if row >= SHORT_ROW || usize_of(geometry.outer) <= GRANULE {
+    let least = if are_singles { LINE } else { GRANULE };
+    if (row >= SHORT_ROW && !are_singles) || usize_of(geometry.outer) <= least {
         return None;
     }
     (8 * BLOCK).checked_div(row).map(|rows| usize_of(rows).next_multiple_of(GRANULE))
@@ -159,8 +160,15 @@ impl<'a> Layout<'a> {
             let target = self.target.wrapping_add(at);
             // SAFETY: the caller's promise.
             at += unsafe {
-                if let Some((turned, bytes)) = self.turned(at..part.end) {
-                    turned.copy(self.tuning);
+                if let Some((rows, bytes)) = self.turned(at..part.end) {
+                    let column = div_rem(rows.rows * usize_of(self.bits), 8).0;
+                    let mut targets = |columns: Range<usize>, targets: &mut [*mut u8]| {
+                        for (slot, at) in targets.iter_mut().zip(columns) {
+                            *slot = target.wrapping_add(at * column);
+                        }
+                    };
+                    let shared = if self.bits == 4 { 1 } else { 2 };
+                    Turned { shared, rows, targets: &mut targets }.copy(self.tuning);
                     bytes
                 } else {
                     let bytes = self.up_to_turned(at..part.end);
@@ -183,7 +191,7 @@ impl<'a> Layout<'a> {
     }
 
     /// The matrix that some bytes of the output begin with, and how many bytes it becomes.
-    fn turned(&self, part: Range<usize>) -> Option<(Turned, usize)> {
+    fn turned(&self, part: Range<usize>) -> Option<(SideBySide, usize)> {
         let (column, row, bytes) = self.side_by_side()?;
         let (at, within) = div_rem(part.start, bytes);
         let left = usize_of(column.extent) - div_rem(at, usize_of(column.extent)).1;
@@ -198,9 +206,7 @@ impl<'a> Layout<'a> {
             rows: usize_of(row.extent),
             bits: columns * usize_of(self.bits),
         };
-        let shared = if self.bits == 4 { 1 } else { 2 };
-        let turned = Turned { shared, rows, target: self.target.wrapping_add(part.start) };
-        Some((turned, columns * bytes))
+        Some((rows, columns * bytes))
     }
 
     /// How many bytes come before a matrix might begin.

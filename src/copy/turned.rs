@@ -9,20 +9,22 @@
 use super::columns::{Columns, Targets};
 use super::kernel::bits::SideBySide;
 use super::kernel::combine::LINE;
-use super::kernel::transpose::{scratch, Scratch, Transpose};
+use super::kernel::transpose::{Scratch, Transpose};
 use super::tuning::Tuning;
 use super::usize_of;
 use crate::math;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::ptr::null_mut;
 
 /// A matrix whose columns become rows.
-pub(super) struct Turned {
+pub(super) struct Turned<'a> {
     /// How many elements share a byte, as a power of two.
     pub shared: u32,
     /// Its rows, which share bytes evenly; the bits of each are all of its columns'.
     pub rows: SideBySide,
-    pub target: *mut u8,
+    /// Puts in where columns go to, range after range, and leaves those that go nowhere.
+    pub targets: &'a mut dyn FnMut(Range<usize>, &mut [*mut u8]),
 }
 
 /// Lines of rows that have been put together, which are turned at a time.
@@ -34,12 +36,12 @@ const BYTES: usize = LINES * LINE / ROWS;
 /// of 131,072 rows 320, 700; 32 of 65,536 850, 280; 50,176 of 32 320, 510, of 2,048 250, 150.
 const SHORT: usize = 128;
 
-impl Turned {
+impl Turned<'_> {
     /// Copies the matrix.
     ///
     /// # Safety
     /// The bytes with elements of it must be readable, and its columns writable.
-    pub(super) unsafe fn copy(&self, tuning: Tuning) {
+    pub(super) unsafe fn copy(&mut self, tuning: Tuning) {
         let SideBySide { step, rows, bits, .. } = self.rows;
         let is_short = rows < LINE << self.shared || bits < SHORT;
         // SAFETY: the caller's promise.
@@ -57,22 +59,23 @@ impl Turned {
     /// # Safety
     /// As [`Turned::copy`].
     #[inline(never)] // which takes much of the stack
-    unsafe fn by_rows(&self, tuning: Tuning) {
-        let mut lines = [const { MaybeUninit::<u8>::uninit() }; LINES * LINE];
-        let mut scratch = Scratch::<{ scratch(1, false) }>::NEW;
-        let lines = lines.as_mut_ptr().cast::<u8>();
+    pub(super) unsafe fn by_rows(&mut self, tuning: Tuning) {
+        let (mut lines, mut nowhere) = (Scratch::<{ LINES * LINE }>::NEW, Scratch::<LINE>::NEW);
+        let (lines, nowhere) = ((&raw mut lines).cast::<u8>(), (&raw mut nowhere).cast::<u8>());
         let shared = self.shared;
         let [by_two, by_four] = tuning.kernels.join;
         let join = if shared == 1 { by_two } else { by_four };
         // Columns of a line that have one place in their bytes.
         let of_place = LINE >> shared;
         let of_place_log = of_place.trailing_zeros();
-        let (columns, column) = ((self.rows.bits << shared) / 8, self.rows.rows >> shared);
+        let columns = (self.rows.bits << shared) / 8;
         let in_bits = |elements: usize| (elements * 8) >> shared;
         for first in (0..columns).step_by(LINE) {
             let some = LINE.min(columns - first);
+            let mut begins = [null_mut(); LINE];
+            (self.targets)(first..first + some, begins.get_mut(..some).unwrap_or_default());
             for rows in math::parts(0..self.rows.rows, LINES << shared) {
-                let row = rows.start;
+                let done = rows.start >> shared;
                 let rows = self.rows.some(rows, in_bits(first), in_bits(some));
                 // SAFETY: the caller's promise; there is room for so many lines.
                 unsafe { join(&rows, lines) };
@@ -85,10 +88,11 @@ impl Turned {
                     let targets = targets.get_mut(..count).unwrap_or_default();
                     for (at, target) in (place * of_place..).zip(&mut *targets) {
                         let (place, at) = (at >> of_place_log, at & (of_place - 1));
-                        let of_column = (first + (at << shared) + place) * column;
-                        *target = self.target.wrapping_add(of_column + (row >> shared));
+                        let begin = begins.get((at << shared) + place).copied();
+                        let begin = begin.filter(|begin| !begin.is_null());
+                        *target = begin.map_or(nowhere, |begin| begin.wrapping_add(done));
                     }
-                    // SAFETY: as above.
+                    // SAFETY: as above; what goes nowhere has no more than a line at a time.
                     unsafe {
                         tuning.kernels.transpose(&Transpose {
                             source: lines.wrapping_add(place * of_place),
@@ -99,7 +103,7 @@ impl Turned {
                             follows: lines,
                             non_temporal: None,
                             conflicts: false,
-                            scratch: (&raw mut scratch).cast(),
+                            scratch: null_mut(), // for conflicts
                         });
                     }
                 }
@@ -112,7 +116,7 @@ impl Turned {
     /// # Safety
     /// As [`Turned::copy`]; rows must begin as far within a byte.
     #[inline(never)] // which takes much of the stack
-    unsafe fn by_bytes(&self, tuning: Tuning) {
+    unsafe fn by_bytes(&mut self, tuning: Tuning) {
         let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
         let bytes = bytes.as_mut_ptr().cast::<u8>();
         let shared = self.shared;
@@ -125,6 +129,9 @@ impl Turned {
         for of_bytes in math::parts(0..end, BYTES << shared) {
             let at = of_bytes.start;
             let columns = at.max(first)..of_bytes.end;
+            let mut targets = [null_mut(); BYTES << 2];
+            let targets = targets.get_mut(..columns.len()).unwrap_or_default();
+            (self.targets)(columns.start - first..columns.end - first, &mut *targets);
             let count = (of_bytes.len() + (1 << shared) - 1) >> shared;
             for row in (0..all).step_by(ROWS) {
                 let rows = ROWS.min(all - row);
@@ -140,11 +147,10 @@ impl Turned {
                         targets: &Targets { first: Some(bytes), apart: ROWS, count }.only(),
                     }
                     .copy(tuning.through_caches());
-                    for column in columns.clone() {
+                    for (column, target) in columns.clone().zip(&*targets) {
                         let own = bytes.add(((column - at) >> shared) * ROWS);
-                        let ahead = ((column - first) * all + row) >> shared;
                         let bit = ((column * 8) >> shared) % 8;
-                        take(own, bit, self.target.wrapping_add(ahead), rows >> shared);
+                        take(own, bit, target.wrapping_add(row >> shared), rows >> shared);
                     }
                 }
             }
@@ -155,7 +161,7 @@ impl Turned {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{SideBySide, Tuning, Turned};
+    use super::{Range, SideBySide, Tuning, Turned};
 
     const BYTES: usize = 64 << 10;
 
@@ -184,8 +190,13 @@ mod tests {
         let step = in_bits(row) * if backwards { -1 } else { 1 };
         let side_by_side = SideBySide { source, begin, step, rows, bits: columns * bits };
         let shared = if bits == 4 { 1 } else { 2 };
-        let turned = Turned { shared, rows: side_by_side, target };
+        let mut targets = |columns: Range<usize>, targets: &mut [*mut u8]| {
+            for (slot, column) in targets.iter_mut().zip(columns) {
+                *slot = target.wrapping_add(column * rows * bits / 8);
+            }
+        };
         for tuning in Tuning::all() {
+            let mut turned = Turned { shared, rows: side_by_side, targets: &mut targets };
             // SAFETY: source and target are as large as they need be.
             unsafe {
                 target.write_bytes(0xEE, columns * rows * bits / 8);

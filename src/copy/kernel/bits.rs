@@ -448,6 +448,50 @@ pub(super) unsafe fn take<const F: usize>(
     }
 }
 
+/// Where an element is in each of some bytes: the first of them, and the bit of each.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub bytes: *const u8,
+    pub bit: usize,
+}
+
+/// Mixes the elements of some places, one behind the other in each of so many bytes, whole words.
+///
+/// # Safety
+/// They must be readable, and the target writable.
+#[inline(never)] // once in the library
+pub(crate) unsafe fn mix(places: &[Place], target: *mut u8, bytes: usize) {
+    let whole = bytes - bytes % LINE;
+    // SAFETY: the caller's promise.
+    unsafe {
+        for at in (0..whole).step_by(LINE) {
+            mix_words::<{ LINE / 8 }>(places, at, target);
+        }
+        for at in (whole..bytes).step_by(8) {
+            mix_words::<1>(places, at, target);
+        }
+    }
+}
+
+/// # Safety
+/// As [`mix`], of `N` words.
+#[inline(always)]
+unsafe fn mix_words<const N: usize>(places: &[Place], at: usize, target: *mut u8) {
+    let each = if places.len() == 2 { 4 } else { 2 };
+    let mask = u64::MAX / 255 * ones(each);
+    let (mut mixed, mut to) = ([0; N], 0);
+    for place in places {
+        // SAFETY: the caller's promise.
+        let words = unsafe { place.bytes.add(at).cast::<[u64; N]>().read_unaligned() };
+        for (mixed, word) in mixed.iter_mut().zip(words) {
+            *mixed |= (word >> place.bit & mask) << to;
+        }
+        to += each;
+    }
+    // SAFETY: as above.
+    unsafe { target.add(at).cast::<[u64; N]>().write_unaligned(mixed) };
+}
+
 /// Rows of elements that share bytes, of which columns become bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct SideBySide {
