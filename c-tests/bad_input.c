@@ -775,6 +775,19 @@ SPOIL(between_4_bits) {
     s->input.dtype = s->outputs[0].dtype = s->outputs[1].dtype = LIBSPLIT_DTYPE_UINT4;
     s->input.bit_offset = 2;
 }
+SPOIL(output_from_4_bits) {
+    use_lengths(s, VARIADIC, 1, 2, 4);
+    s->input.dtype = s->outputs[0].dtype = s->outputs[1].dtype = LIBSPLIT_DTYPE_UINT4;
+    s->outputs[1].data_bytes = 4; /* enough from a whole byte on */
+    s->outputs[1].bit_offset = 4;
+}
+SPOIL(empty_from_4_bits) {
+    use_lengths(s, VARIADIC, 1, 6, 0);
+    set_output(s, 0, 6);
+    set_output(s, 1, 0);
+    s->input.dtype = s->outputs[0].dtype = s->outputs[1].dtype = LIBSPLIT_DTYPE_UINT4;
+    s->outputs[1].bit_offset = 4;
+}
 SPOIL(input_bytes_short) { s->input.data_bytes = 11; }
 SPOIL(reversed_bytes_short) {
     s->input.data = s->input_bytes + 11;
@@ -822,6 +835,10 @@ static const struct bad layout_cases[] = {
      OUTPUT(1), NUMBERS(0, 8)},
     {"2 bits into 4-bit elements", between_4_bits, DATA, ERROR(BIT_OFFSET), "input.bit_offset",
      NO_OUTPUT, NUMBERS(4, 2)},
+    {"4-bit output in half a byte", output_from_4_bits, COPY, ERROR(BIT_OFFSET),
+     "outputs[1].bit_offset", OUTPUT(1), NUMBERS(0, 4)},
+    {"the same without elements", empty_from_4_bits, COPY, ERROR(BIT_OFFSET),
+     "outputs[1].bit_offset", OUTPUT(1), NUMBERS(0, 4)},
     {"input.data_bytes one short", input_bytes_short, DATA, ERROR(DATA_BYTES), "input.data_bytes",
      NO_OUTPUT, NUMBERS(12, 11)},
     {"reversed, one byte short", reversed_bytes_short, DATA, ERROR(DATA_BYTES), "input.data_bytes",

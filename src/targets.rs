@@ -13,7 +13,8 @@ use crate::span::Span;
 use crate::spans::{self, See, Spans, Trail};
 use crate::tensor::{Reach, Tensor};
 
-/// That an output has the type, rank and extents that the operator gives.
+/// That an output has the type, rank and extents that the operator gives, and begins at a whole
+/// byte.
 pub(crate) fn check_type_and_shape(
     geometry: &Geometry<'_>,
     Piece { index: output, len, .. }: Piece,
@@ -34,6 +35,10 @@ pub(crate) fn check_type_and_shape(
             return report.refuse(Error::OutputShape { output, axis, expected, actual });
         }
     }
+    if tensor.bit_offset != 0 {
+        let (which, actual) = (Which::Output(output), tensor.bit_offset.into());
+        return report.refuse(Error::BitOffsetNotZero { which, expected: 0, actual });
+    }
     Ok(())
 }
 
@@ -46,13 +51,8 @@ pub(crate) fn layout(
     report: &mut Report,
 ) -> Result<(Reach, bool), Fault> {
     let which = Which::Output(output);
-    tensor.check_bit_offset(which, report)?;
     let reach = tensor.reach(elements, which, report)?;
     tensor.check_data_bytes(reach, which, report)?;
-    if tensor.bit_offset != 0 {
-        let actual = tensor.bit_offset.into();
-        return report.refuse(Error::BitOffsetNotZero { which, expected: 0, actual });
-    }
     if tensor.is_packed() {
         return Ok((reach, true));
     }

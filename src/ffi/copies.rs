@@ -348,7 +348,6 @@ pub(super) unsafe fn check<'a>(
     targets::check_type_and_shape(geometry, piece, &tensor, report)?;
     let elements = geometry.piece_elements(piece.len);
     if elements == 0 {
-        tensor.check_bit_offset(which, report)?;
         return Ok((tensor, Reach::default(), true));
     }
     let (reach, is_packed) = targets::layout(piece.index, tensor, elements, report)?;
