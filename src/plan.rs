@@ -226,6 +226,7 @@ fn counts_closely(
     let Some([all, inner, outer]) = counts(outward, *extent, inward, dtype, at_least_one) else {
         return report.refuse(Error::TooManyElements { which: Which::Input });
     };
+    #[allow(clippy::manual_contains)] // which the compiler makes much of
     let has = |sought: i64, extents: &[i64]| extents.iter().any(|extent| *extent == sought);
     let unless_empty = |count, extents: &[i64]| if has(0, extents) { 0 } else { count };
     let is_unknown = has(DIM_UNKNOWN, outward) || has(DIM_UNKNOWN, inward);

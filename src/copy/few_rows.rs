@@ -3,7 +3,7 @@
 
 #![allow(clippy::inline_always)] // on the way of every call
 
-use super::kernel::{CopyBytes, Gather};
+use super::kernel::{CopyBytes, Gather, Kernels};
 use super::{tuning, usize_of, MANY_ROWS, SMALL};
 use crate::parts::{Part, Transfer};
 use crate::plan::Geometry;
@@ -22,6 +22,10 @@ pub(crate) struct FewRows {
     row: usize,
     count: i64,
 }
+
+/// Loops for several rows, if there are such.
+#[derive(Clone, Copy)]
+pub(crate) struct Loops(Option<&'static Kernels>);
 
 impl FewRows {
     #[inline(always)]
@@ -52,18 +56,24 @@ impl FewRows {
         unsafe { (self.copy)(source, target, run) }
     }
 
-    /// Copies a run of each row.
+    /// Those for several rows, asked for once a call.
+    #[inline(always)]
+    pub(crate) fn loops(&self) -> Loops {
+        let bytes = || self.row * usize_of(self.count);
+        Loops((self.count >= SEVERAL_ROWS).then(|| tuning::kernels(bytes())))
+    }
+
+    /// Copies a run of each row by its loops.
     ///
     /// # Safety
     /// As [`super::run`]; there must be a row.
     #[inline(always)]
-    pub(crate) unsafe fn copy(&self, source: *const u8, target: *mut u8, run: usize) {
+    pub(crate) unsafe fn copy(&self, loops: Loops, source: *const u8, target: *mut u8, run: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            if self.count >= SEVERAL_ROWS {
-                self.copy_several(source, target, run);
-            } else {
-                self.copy_each(source, target, run);
+            match loops.0 {
+                Some(kernels) => self.copy_several(kernels, source, target, run),
+                None => self.copy_each(source, target, run),
             }
         }
     }
@@ -88,7 +98,13 @@ impl FewRows {
     /// # Safety
     /// As [`FewRows::copy`].
     #[inline(never)]
-    unsafe fn copy_several(&self, source: *const u8, target: *mut u8, run: usize) {
+    unsafe fn copy_several(
+        &self,
+        kernels: &Kernels,
+        source: *const u8,
+        target: *mut u8,
+        run: usize,
+    ) {
         let &Self { row, count, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
@@ -96,7 +112,7 @@ impl FewRows {
                 // The only piece: its runs continue each other.
                 (self.copy)(source, target, run * usize_of(count));
             } else if (1..=SHORT).contains(&run) {
-                let gather = tuning::kernels(row * usize_of(count)).gather(run);
+                let gather = kernels.gather(run);
                 gather(Gather { source, step: row, target, count: usize_of(count), unit: run });
             } else {
                 self.copy_each(source, target, run);
@@ -117,10 +133,11 @@ const SHORT: usize = 128;
 #[inline(never)] // off the way of other copies
 pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>) {
     let rows = FewRows::new(&transfer.geometry, transfer.bytes);
+    let loops = rows.loops();
     for Part { offset, len, target, .. } in transfer.parts.iter() {
         let source = transfer.source.wrapping_add(rows.run(offset));
         // SAFETY: the caller's promise; there are elements, and so rows.
-        unsafe { rows.copy(source, target, rows.run(len)) };
+        unsafe { rows.copy(loops, source, target, rows.run(len)) };
     }
 }
 

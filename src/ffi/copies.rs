@@ -99,20 +99,20 @@ impl Plain {
         let Some(first) = outputs.first() else { return false };
         let plan = &call.plan;
         let start = first.data as usize;
-        let mut plain = Self { written: Span { start, end: start }, arrays: Span::NOWHERE };
+        let mut seen = Self { written: Span { start, end: start }, arrays: Span::NOWHERE };
         // SAFETY: promises 1 and 2; there are as many outputs as lengths.
         let are_plain = unsafe {
             match plan.pieces.words() {
-                Some(lengths) => plain.see(&plan.geometry, lengths, first),
-                None => plain.see_in_blocks(plan, first),
+                Some(lengths) => seen.see(&plan.geometry, lengths, first),
+                None => seen.see_in_blocks(plan, first),
             }
         };
-        let written = plain.written;
+        let written = seen.written;
         // One at NULL would be the lowest.
         are_plain
             && written.start != 0
             && written.is_apart(input)
-            && written.is_apart(plain.arrays)
+            && written.is_apart(seen.arrays)
             && written.is_apart(Span::of_slice(outputs))
             && reads.are_apart(written)
     }
@@ -287,7 +287,11 @@ unsafe fn plain(
     if !output.strides.is_null() {
         // SAFETY: as above.
         see_array(output.strides);
-        if !output.strides.is_aligned() || !unsafe { are_packed(output, rank) } {
+        if !output.strides.is_aligned() {
+            return None;
+        }
+        // SAFETY: as above.
+        if !unsafe { are_packed(output, rank) } {
             return None;
         }
     }
@@ -468,12 +472,13 @@ unsafe fn run_rows(
     lengths: &[i64],
     mut output: *const libsplit_tensor,
 ) -> *const u8 {
+    let loops = rows.loops();
     for len in lengths {
         let run = rows.run(*len);
         // SAFETY: the caller's promise.
         unsafe {
             if !is_unwanted(&*output) {
-                rows.copy(source, (*output).data.cast(), run);
+                rows.copy(loops, source, (*output).data.cast(), run);
             }
         }
         source = source.wrapping_add(run);

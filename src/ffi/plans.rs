@@ -497,7 +497,7 @@ impl<'a> Planned<'a> {
     #[inline(always)]
     unsafe fn run_small(&self, source: *const u8, targets: Pointers<'a, u8>) {
         let rows = FewRows::new(&self.geometry(), self.head.bytes);
-        let is_one = rows.is_one();
+        let (is_one, loops) = (rows.is_one(), rows.loops());
         for part in self.parts() {
             let source = source.wrapping_add(rows.run(part.offset));
             let (target, run) = (targets.get(part.index), rows.run(part.len));
@@ -506,7 +506,7 @@ impl<'a> Planned<'a> {
                 if is_one {
                     rows.copy_run(source, target, run);
                 } else {
-                    rows.copy(source, target, run);
+                    rows.copy(loops, source, target, run);
                 }
             }
         }
