@@ -59,7 +59,7 @@ pub(crate) fn reach(dims: impl Iterator<Item = (i64, i64)>) -> Option<(i64, i64)
 pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     let mut packed = 1i64;
     for (extent, stride) in dims {
-        if extent != 1 && stride != packed {
+        if stride != packed && extent != 1 {
             return false;
         }
         // The extents of a tensor: their product fits.

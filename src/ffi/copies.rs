@@ -362,15 +362,28 @@ pub(super) unsafe fn check<'a>(
 /// As [`copy::run`]; see [`copy::is_small`].
 #[inline(always)]
 unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
+    let rows = FewRows::new(&call.plan.geometry, bytes);
+    // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
+    unsafe {
+        match call.plan.pieces.words() {
+            Some(lengths) if rows.is_one() => run_row(&rows, call.input.data, lengths, outputs),
+            _ => run_several(call, outputs, bytes),
+        }
+    }
+}
+
+/// The same of several rows, or many pieces.
+///
+/// # Safety
+/// As [`run_small`].
+#[inline(never)] // for its rows lie in memory
+unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
     let Plan { geometry, pieces } = &call.plan;
     let rows = FewRows::new(geometry, bytes);
     let (source, first) = (call.input.data, outputs.as_ptr());
-    // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
+    // SAFETY: the caller's promise.
     unsafe {
         match pieces.words() {
-            Some(lengths) if rows.is_one() => {
-                run_row(&rows, source, lengths, outputs);
-            }
             Some(lengths) => {
                 run_rows(&rows, source, lengths, first);
             }

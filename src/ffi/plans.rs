@@ -497,17 +497,17 @@ impl<'a> Planned<'a> {
     #[inline(always)]
     unsafe fn run_small(&self, source: *const u8, targets: Pointers<'a, u8>) {
         let rows = FewRows::new(&self.geometry(), self.head.bytes);
-        let (is_one, loops) = (rows.is_one(), rows.loops());
-        for part in self.parts() {
+        let parts = self.parts().iter().map(|part| {
             let source = source.wrapping_add(rows.run(part.offset));
-            let (target, run) = (targets.get(part.index), rows.run(part.len));
-            // SAFETY: promises 3 and 5.
-            unsafe {
-                if is_one {
-                    rows.copy_run(source, target, run);
-                } else {
-                    rows.copy(loops, source, target, run);
-                }
+            (source, targets.get(part.index), rows.run(part.len))
+        });
+        // SAFETY: promises 3 and 5.
+        unsafe {
+            if rows.is_one() {
+                parts.for_each(|(source, target, run)| rows.copy_run(source, target, run));
+            } else {
+                let loops = rows.loops();
+                parts.for_each(|(source, target, run)| rows.copy(loops, source, target, run));
             }
         }
     }
