@@ -257,7 +257,7 @@ impl Columns<'_> {
             let beside = source.wrapping_add(targets.len() * width);
             let mut follows = if end < self.count { beside } else { below };
             let (rows, non_temporal) = (rows.len(), tuning.scattered);
-            for _ in 0..planes.extent {
+            for left in (0..planes.extent).rev() {
                 // SAFETY: the caller's promise.
                 unsafe {
                     tuning.kernels.transpose(&Transpose {
@@ -274,8 +274,10 @@ impl Columns<'_> {
                 }
                 source = source.wrapping_offset(planes.from);
                 follows = follows.wrapping_offset(planes.from);
-                for target in &mut *targets {
-                    *target = target.wrapping_offset(planes.to);
+                if left > 0 {
+                    for target in &mut *targets {
+                        *target = target.wrapping_offset(planes.to);
+                    }
                 }
             }
         });
