@@ -146,7 +146,7 @@ impl Rules {
     /// But on lines, of 64 KiB 14 .78 for .85, 16 .87 for .87, of 1 MiB 15 .77 for .88; and two threads, 2 KiB,
     /// 12 .42 or .84, as the memory is, for .80.
     pub(in super::super) fn of_short(&self, held: usize, threads: usize) -> usize {
-        if self.strings > 0 && threads == 1 && !LOW_THRESHOLDS {
+        if cfg!(feature = "avx512") && self.strings > 0 && threads == 1 && !LOW_THRESHOLDS {
             held - held / 4
         } else {
             held

@@ -208,6 +208,10 @@ unsafe fn by_bands(turns: &Turns, matrix: &Transpose<'_>) {
             let lines = div_rem(left, side).0.min(MOST_LINES);
             if lines == 0 {
                 // What makes no line is taken together with rows that have been taken.
+                let half = side / 2;
+                if left <= half {
+                    return few(turns, matrix, rows - half..rows, 0);
+                }
                 return by_lines(turns, loops, matrix, rows - side..rows, false);
             }
             by_lines(turns, loops, matrix, row..row + lines * side, past);

@@ -6,6 +6,7 @@ mod deinterleave;
 mod group;
 mod merge;
 mod nest;
+#[cfg(feature = "avx512")]
 mod pairs;
 mod repeat;
 mod run;
@@ -128,6 +129,7 @@ impl Nest<'_> {
             if self.transpose(parts, &rows) {
                 return self.block.tuning.finish();
             }
+            #[cfg(feature = "avx512")]
             if self.copy_pairs(parts, &rows) {
                 return;
             }
