@@ -168,14 +168,14 @@ impl Columns<'_> {
     unsafe fn transpose_parts(&self, tuning: Tuning) {
         let &Self { rows, unit, .. } = self;
         let through = tuning.through_caches();
-        let conflicts = tuning.scattered.is_some() || self.conflicts();
-        let head = if conflicts { self.rows_to_line() } else { Some(0) };
-        // Where targets begin elsewhere in their lines, and the caches would do, the way by the scratch is no gain.
+        let meet = tuning.scattered.is_some() || self.conflicts();
+        let head = if meet { self.rows_to_line() } else { Some(0) };
+        // Where targets begin elsewhere in their lines, and the caches would do, the way by lines is no gain.
         let tuning = if head.is_none() { tuning.for_long_runs() } else { tuning };
-        let conflicts = conflicts && (head.is_some() || tuning.scattered.is_some());
-        // What has no conflicts, or less than a line of columns, is taken straight from the source, unless it goes
-        // past the caches.
-        let is_straight = !conflicts || self.count * unit < LINE;
+        let conflicts = meet && (head.is_some() || tuning.scattered.is_some());
+        // What does not meet in the caches, or is less than a line of columns, is taken straight from the source,
+        // unless it goes past the caches.
+        let is_straight = !meet || self.count * unit < LINE;
         let transpose_rows = match scratch(unit, conflicts) {
             _ if is_straight && tuning.scattered.is_none() => Self::with_scratch::<0>,
             LARGE => Self::with_scratch::<LARGE>,
