@@ -49,10 +49,11 @@ impl Tuning {
         // caches.
         let read = if rules.strings > 0 { read } else { read.max(bytes) };
         let past = |held: usize| bytes.saturating_add(read) > held;
-        let plain = |held| {
+        let is_short = |held| {
             let short = rules.of_short(held, threads);
-            past(held) || (short < held && past(short) && !are_long())
+            short < held && past(short) && read >= bytes && !are_long()
         };
+        let plain = |held| past(held) || is_short(held);
         let non_temporal = stores.filter(|(_, held)| plain(*held)).map(|(stores, _)| stores);
         let scattered = |held| past(held) || read.saturating_mul(2) > rules.of_scattered(held);
         let scattered = stores.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
