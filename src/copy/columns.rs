@@ -95,9 +95,10 @@ impl Columns<'_> {
 
     /// Whether they are so few, and close enough, to be deinterleaved.
     pub(super) fn are_deinterleaved(&self) -> bool {
-        self.count <= MAX_DEINTERLEAVED
-            && (1..=MAX_STEP).contains(&self.step)
-            && self.rows * self.unit >= LINE
+        let &Self { step, rows, unit, count, .. } = self;
+        // Fewer rows are worth it if they make lines, and are not far from each other.
+        let are_close = rows * unit >= 2 * LINE && step <= 2 * count * unit;
+        count <= MAX_DEINTERLEAVED && (1..=MAX_STEP).contains(&step) && (rows >= LINE || are_close)
     }
 
     /// Copies them, past the caches or not. Does not wait for stores past the caches.

@@ -21,7 +21,11 @@ impl Columns<'_> {
     pub(super) unsafe fn copy_planes(&self, planes: Axis, tuning: Tuning) {
         let &Self { source, step, rows, unit, count, targets } = self;
         let Axis { extent, from, to } = planes;
-        let are_small = extent > 1 && count <= MOST && rows * count * unit < LARGE;
+        if extent == 1 {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy(tuning) };
+        }
+        let are_small = count <= MOST && rows * count * unit < LARGE;
         let are_alike = are_small && tuning.scattered.is_none() && !self.are_interleaved(tuning);
         // SAFETY: the caller's promise.
         unsafe {

@@ -328,15 +328,19 @@ impl Plane {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
         let is_line = unit >= LINE && row.to == signed(unit);
+        let is_line = is_line && (!has_column || row.extent >= LEAST_ROW);
         if unit >= LEAST_RUN || is_line {
             return Way::Runs;
         }
+        let targets = self.targets();
+        let columns = self.columns(&targets);
+        let is_deinterleaved = columns.are_deinterleaved();
         let units = row.extent * column.extent;
-        let are_many = units >= LEAST_UNITS || (units >= LEAST_TURNED && again >= LEAST_AGAIN);
+        let are_wide = row.extent * unit >= 2 * LANE && column.extent * unit >= LANE;
+        let are_alike = again >= LEAST_AGAIN && (are_wide || is_deinterleaved);
+        let are_many = units >= if are_alike { LEAST_TURNED } else { LEAST_UNITS };
         if has_column && are_many && Columns::turns(unit) {
-            let targets = self.targets();
-            let columns = self.columns(&targets);
-            let are_few = columns.are_deinterleaved() || columns.are_interleaved(tuning);
+            let are_few = is_deinterleaved || columns.are_interleaved(tuning);
             let both_conflict = row.conflicts() && column.conflicts();
             let is_large = is_large && shorter >= MIN_TURNED;
             let is_quicker =
