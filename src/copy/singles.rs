@@ -201,7 +201,7 @@ impl Singles<'_> {
         let columns = self.columns::<MOST_ODD>(most, at_once);
         let columns = columns.get(..most).unwrap_or_default();
         for rows in parts(all, at_once) {
-            for column in (0..self.row).step_by(most) {
+            for column in (0..self.row).step_by(most.max(1)) {
                 // The last ones lie partly over those before.
                 let begin = column.min(self.row.saturating_sub(most));
                 let source = self.source.wrapping_add(rows.start * self.row + begin);
@@ -301,11 +301,11 @@ impl Singles<'_> {
                 unsafe { (self.take)(from, (lead + bit) % 8, target.wrapping_add(done), len) };
             }
         };
-        for bit in (bits_of(columns.start)..bits_of(columns.end)).step_by(bits) {
+        for bit in (bits_of(columns.start)..bits_of(columns.end)).step_by(bits.max(1)) {
             take(bit, first.wrapping_sub(((lead + bit) / 8 - columns.start) * apart));
         }
         if columns.start == 0 {
-            for bit in (of_row - lead..of_row).step_by(bits) {
+            for bit in (of_row - lead..of_row).step_by(bits.max(1)) {
                 take(bit, first.wrapping_add(1));
             }
         }
