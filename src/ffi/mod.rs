@@ -21,10 +21,10 @@
 //!    what `libsplit.h` asks of callers.
 //! 2. No structure or array is written while it is borrowed: outputs are written only where `reads.rs`
 //!    has found nothing else.
-//! 3. Memory that begins with [`plans::MAGIC`] is a plan that [`plans::init`] of this very library has
+//! 3. Memory that begins with `plans::MAGIC` is a plan that `plans::init` of this very library has
 //!    made, or a copy of one.
 //! 4. An `error` that is not NULL is aligned, and as large as this version's at least:
-//!    [`guard::refuse`] has seen to it.
+//!    `guard::refuse` has seen to it.
 //! 5. What has been checked of a tensor holds: its arrays have as many entries as its rank says, and its
 //!    elements lie where it says.
 //!
