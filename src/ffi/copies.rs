@@ -12,7 +12,7 @@ use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Plan};
 use crate::rules::Pieces;
-use crate::shape::{self, rank_number};
+use crate::shape::{self, rank_number, usize_of};
 use crate::span::Span;
 use crate::spans::{self, Numbered};
 use crate::targets::{self, Outputs};
@@ -62,7 +62,8 @@ pub(crate) unsafe fn copy_parsed(
     unsafe {
         let input = call.input.span(geometry.elements, Which::Input, report)?;
         let is_packed = call.input.is_packed();
-        let (bytes, are_packed) = if Plain::are_all(call, input, outputs, reads) {
+        let are_plain = Plain::are_all(call, input, outputs, reads);
+        let (mut bytes, are_packed) = if are_plain {
             let all = if is_packed { input.len() } else { geometry.piece_bytes(geometry.extent) };
             (all, true)
         } else {
@@ -72,8 +73,19 @@ pub(crate) unsafe fn copy_parsed(
             run_small(call, outputs, bytes);
             return Ok(());
         }
+        if are_plain && geometry.dtype.is_sub_byte() {
+            bytes = whole_bytes(&call.plan);
+        }
         run(call, outputs, bytes, are_packed, pool, report)
     }
+}
+
+/// Bytes of all pieces, of which the last of each may be partly used.
+#[cold]
+#[inline(never)]
+fn whole_bytes(Plan { geometry, pieces }: &Plan<'_>) -> usize {
+    let lengths = (0..usize_of(pieces.count())).map(|index| blocks::length(pieces, index));
+    lengths.fold(0, |all, len| all.wrapping_add(geometry.piece_bytes(len)))
 }
 
 /// What is plain to see of outputs: that each is as it should be, has elements, and lies above or below
