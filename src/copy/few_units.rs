@@ -6,7 +6,7 @@ use super::kernel::CopyBytes;
 use super::region::Axis;
 use super::strided::{Layout, FEW_AXES};
 use super::tuning;
-use crate::parts::Transfer;
+use crate::parts::{Part, Transfer};
 
 /// As many units of all pieces are few.
 const FEW: usize = if LOW_THRESHOLDS { 4 } else { 768 };
@@ -19,14 +19,15 @@ const MOST: usize = 8 << 10;
 /// As [`super::run`].
 #[inline(never)] // which takes some of the stack
 pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
-    let &Transfer { ref geometry, strides, bytes, ref parts, .. } = transfer;
+    let &Transfer { ref geometry, strides, bytes, ref parts, output_strides, .. } = transfer;
     let are_many = geometry.shape.len() > FEW_AXES;
     if bytes > MOST || geometry.dtype.is_sub_byte() || are_many {
         return false;
     }
     let mut are_few = bytes <= FEW * geometry.dtype.bits() as usize / 8;
-    // Several elements to a unit?
-    if !are_few && strides.is_some_and(|strides| strides.last() != Some(&1)) {
+    let goes_on = |strides: Option<&[i64]>| strides.is_none_or(|all| all.last() == Some(&1));
+    let are_runs = |part: Part| goes_on(strides) && goes_on(output_strides.get(part.index));
+    if !are_few && !parts.iter().next().is_some_and(are_runs) {
         return false;
     }
     let long = tuning::contiguous(bytes);

@@ -62,15 +62,17 @@ impl<'a> Matrices<'a> {
         }
         let bytes = usize_of(geometry.outer * geometry.inner) * size;
         let inner = bytes.checked_div(rows * unit)?.checked_div(usize_of(geometry.outer))?;
-        // Steps outward of pieces that are as long as each other are as far apart in all outputs.
         let mut parts = transfer.parts.iter();
         let len = parts.next().map_or(1, |part| part.len);
-        let are_equal = inner > 1 || parts.all(|part| part.len == len);
         let apart = if inner > 1 { 1 } else { usize_of(len) };
         let mut planes = Axis::ONE;
-        while let Some(axis) = turned.checked_sub(1).filter(|_| are_equal) {
+        while let Some(axis) = turned.checked_sub(1) {
             let extent = usize_of(*geometry.shape.get(axis)?);
             if axis != geometry.axis && extent > 1 {
+                // Outputs of pieces that are not as long as each other are not as far apart.
+                if inner == 1 && !parts.all(|part| part.len == len) {
+                    break;
+                }
                 let from = stride(*strides, axis, size)?;
                 planes = Axis { extent, from, to: signed(apart * rows * unit) };
                 if apart > 1 || inner > 1 || step.checked_mul(signed(rows)) != Some(from) {
