@@ -597,6 +597,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn many_equal_pieces_in_two_parts() {
+        for width in [9, 12, 20, 31, 48, 63, 100] {
+            for (ahead, cut) in [(0, 40), (5, 64), (32, 129)] {
+                for tuning in Tuning::all() {
+                    check(&[width; 35], 301, ahead, tuning, false, cut);
+                }
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_touched_beside_many_equal_pieces() {
+        let bytes = |at| if at == 0 { 704 << 10 } else { 64 << 10 };
+        let memory: Vec<_> = (0..=36).map(|at| Guarded::filled(bytes(at))).collect();
+        for width in [9, 12, 20, 31, 33, 48, 63] {
+            for pieces in [35, 36] {
+                for rows in [3, 70, 301] {
+                    check_guarded(&memory, &vec![width; pieces], rows, true);
+                    check_guarded(&memory, &vec![width; pieces], rows, false);
+                }
+            }
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn nothing_is_touched_before_or_after_input_and_outputs() {
