@@ -14,6 +14,14 @@ pub(crate) fn is_small(geometry: &Geometry<'_>, bytes: usize) -> bool {
     bytes <= SMALL && usize_of(geometry.outer) < MANY_ROWS && !geometry.dtype.is_sub_byte()
 }
 
+/// Whether so many pieces of one row are short, all of them within the caches: then nothing else is to be asked.
+/// Zen 5, ns a piece before and after: 10,000 of 16 bytes 9.7, 4.0; of 64 bytes 10.1, 4.2.
+#[inline(always)]
+pub(crate) fn are_short(geometry: &Geometry<'_>, count: usize, bytes: usize) -> bool {
+    let is_one = geometry.outer == 1 && !geometry.dtype.is_sub_byte();
+    is_one && bytes < tuning::LEAST_PAST && bytes <= count.saturating_mul(SHORT)
+}
+
 /// Few rows of a packed input, which are copied into packed outputs run by run.
 pub(crate) struct FewRows {
     copy: CopyBytes,

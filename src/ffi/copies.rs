@@ -69,7 +69,9 @@ pub(crate) unsafe fn copy_parsed(
         } else {
             see_all(call, input, outputs, reads, report)?
         };
-        if is_packed && are_packed && bytes > 0 && copy::is_small(geometry, bytes) {
+        let are_short = || pool.is_none() && copy::are_short(geometry, outputs.len(), bytes);
+        if is_packed && are_packed && bytes > 0 && (copy::is_small(geometry, bytes) || are_short())
+        {
             run_small(call, outputs, bytes);
             return Ok(());
         }

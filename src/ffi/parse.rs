@@ -149,64 +149,7 @@ impl<'a> Call<'a> {
         room: &'a mut blocks::Room,
         report: &mut Report,
     ) -> Result<(), Fault> {
-        // SAFETY: promise 1; the geometry has been written.
-        unsafe {
-            let (mut list, mut at) = (None, Span::default());
-            if !given.split.is_null() {
-                let tensor = &*checked(given.split, "params.split", report)?;
-                let Some((lengths, span)) = plain_lengths(tensor) else {
-                    return Self::parse_closely(
-                        call, tensor, given, operator, outputs, look, room, report,
-                    );
-                };
-                (list, at) = (Some(lengths), span);
-            }
-            (&raw mut (*call).lengths).write(at);
-            Self::find_pieces(call, list, given, operator, outputs, look, room, report)
-        }
-    }
-
-    /// The same of lengths that are not such as most programs have them.
-    ///
-    /// # Safety
-    /// As [`Self::parse_pieces`].
-    #[cold]
-    #[inline(never)]
-    #[allow(clippy::too_many_arguments)] // as above
-    unsafe fn parse_closely(
-        call: *mut Self,
-        split: &libsplit_tensor,
-        given: &libsplit_params,
-        operator: Operator,
-        outputs: Option<usize>,
-        look: Look,
-        room: &'a mut blocks::Room,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut at = Span::default();
-            let list = lengths_closely(split, &mut at, report)?;
-            (&raw mut (*call).lengths).write(at);
-            Self::find_pieces(call, Some(list), given, operator, outputs, look, room, report)
-        }
-    }
-
-    /// # Safety
-    /// As [`Self::parse_pieces`].
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // as above
-    unsafe fn find_pieces(
-        call: *mut Self,
-        lengths: Option<Lengths<'a>>,
-        given: &libsplit_params,
-        operator: Operator,
-        outputs: Option<usize>,
-        look: Look,
-        room: &'a mut blocks::Room,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
-        let request = Request {
+        let request = |lengths| Request {
             operator,
             axis: given.axis,
             lengths,
@@ -216,11 +159,59 @@ impl<'a> Call<'a> {
             may_be_unknown: look == Look::AtShape,
             outputs,
         };
+        // SAFETY: promise 1; the geometry has been written.
+        unsafe {
+            let (mut list, mut at) = (None, Span::default());
+            if !given.split.is_null() {
+                let tensor = &*checked(given.split, "params.split", report)?;
+                let Some((lengths, span)) = plain_lengths(tensor) else {
+                    return Self::parse_closely(call, tensor, request(None), room, report);
+                };
+                (list, at) = (Some(lengths), span);
+            }
+            Self::find_pieces(call, &request(list), at, room, report)
+        }
+    }
+
+    /// The same of lengths that are not such as most programs have them.
+    ///
+    /// # Safety
+    /// As [`Self::parse_pieces`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn parse_closely(
+        call: *mut Self,
+        split: &libsplit_tensor,
+        request: Request<'a>,
+        room: &'a mut blocks::Room,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
         // SAFETY: the caller's promise.
         unsafe {
+            let (lengths, at) = lengths_closely(split, report)?;
+            let request = Request { lengths: Some(lengths), ..request };
+            Self::find_pieces(call, &request, at, room, report)
+        }
+    }
+
+    /// Works out the pieces; the lengths lie `at` some place.
+    ///
+    /// # Safety
+    /// As [`Self::parse_pieces`].
+    #[inline(always)]
+    unsafe fn find_pieces(
+        call: *mut Self,
+        request: &Request<'a>,
+        at: Span,
+        room: &'a mut blocks::Room,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (&raw mut (*call).lengths).write(at);
             let Geometry { dtype, extent, .. } = (*call).plan.geometry;
             let pieces = &mut *(&raw mut (*call).plan.pieces).cast::<MaybeUninit<_>>();
-            let pieces = rules::find_pieces(&request, dtype, extent, pieces, report)?;
+            let pieces = rules::find_pieces(request, dtype, extent, pieces, report)?;
             blocks::write_down(pieces, room);
             Ok(())
         }
@@ -304,16 +295,15 @@ unsafe fn plain_lengths<'a>(tensor: &libsplit_tensor) -> Option<(Lengths<'a>, Sp
     Some((unsafe { Lengths::from_slice(tensor.data.cast(), count, dtype) }, span))
 }
 
-/// The lengths, whatever they are like; where they lie is written to `at`.
+/// The lengths, whatever they are like, and where they lie.
 ///
 /// # Safety
 /// Promise 1.
 #[inline(always)]
 unsafe fn lengths_closely<'a>(
     tensor: &libsplit_tensor,
-    at: &mut Span,
     report: &mut Report,
-) -> Result<Lengths<'a>, Fault> {
+) -> Result<(Lengths<'a>, Span), Fault> {
     let which = Which::Split;
     let dtype = dtype_of(tensor, which, report)?;
     if !(0..=1).contains(&tensor.rank) {
@@ -332,16 +322,15 @@ unsafe fn lengths_closely<'a>(
     if count.checked_mul(bits).is_none() {
         return report.refuse(Error::TooManyElements { which });
     }
-    if is_known {
-        *at = tensor.span(count, which, report)?;
-    }
+    let at = if is_known { tensor.span(count, which, report)? } else { Span::default() };
     let stride = tensor.strides.and_then(|strides| strides.first()).copied().unwrap_or(1);
     // SAFETY: promise 1 for all that `at` covers. A stride whose bits overflow is one of a list
     // with one entry, and is not used.
-    Ok(unsafe {
+    let lengths = unsafe {
         let (bit_offset, bit_stride) = (tensor.bit_offset.into(), stride.wrapping_mul(bits));
         Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, dtype)
-    })
+    };
+    Ok((lengths, at))
 }
 
 #[inline(always)]
