@@ -113,3 +113,40 @@ fn set_strides(
     }
     (is_column && step != 0).then_some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Joined;
+    use crate::copy::run;
+    use crate::copy::testing::{parts, transfer};
+    use crate::dtype::DType;
+    use crate::error::Report;
+    use crate::parts::{OutputStrides, Transfer};
+
+    /// Planes of a tensor of any rank, put together to pixels.
+    #[test]
+    fn planes_become_channels() {
+        const PIXELS: u16 = 2000;
+        const CHANNELS: u16 = 3;
+        let input: Vec<u16> = (0..PIXELS * CHANNELS).collect();
+        for ones in [0, 1, 6, 12] {
+            let between = std::iter::repeat_n(1, ones);
+            let shape: Vec<i64> =
+                [3].into_iter().chain(between.clone()).chain([PIXELS.into()]).collect();
+            let own: Vec<i64> = [1].into_iter().chain(between).chain([CHANNELS.into()]).collect();
+            let mut pixels = vec![0u16; input.len()];
+            let first = pixels.as_mut_ptr();
+            let parts = parts(&[1; 3], (0..3).map(|at| Some(first.wrapping_add(at).cast())));
+            let strides = own.repeat(3);
+            let output_strides = OutputStrides::Planned { strides: &strides, rank: shape.len() };
+            let packed = transfer(DType::Uint16, &shape, 0, input.as_ptr().cast(), &parts);
+            let all = Transfer { output_strides, ..packed };
+            let mut joined = Joined::NONE;
+            assert!(joined.join(&all).is_some(), "{ones}");
+            // SAFETY: the input and the pixels are as large as the shape says.
+            unsafe { run(&all, 3, None, &mut Report::default()) }.unwrap();
+            let expected = (0..PIXELS).flat_map(|at| (0..3).map(move |of| of * PIXELS + at));
+            assert!(pixels.into_iter().eq(expected), "{ones}");
+        }
+    }
+}
