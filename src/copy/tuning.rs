@@ -50,7 +50,8 @@ impl Tuning {
         let read = if rules.strings > 0 { read } else { read.max(bytes) };
         let past = |held: usize| bytes.saturating_add(read) > held;
         let plain = |held| {
-            let short = rules.of_short(held, threads);
+            // What is repeated is read from the first-level cache.
+            let short = if read < bytes { held } else { rules.of_short(held, threads) };
             past(held) || (short < held && past(short) && !are_long())
         };
         let non_temporal = stores.filter(|(_, held)| plain(*held)).map(|(stores, _)| stores);
