@@ -49,11 +49,11 @@ impl Tuning {
         // caches.
         let read = if rules.strings > 0 { read } else { read.max(bytes) };
         let past = |held: usize| bytes.saturating_add(read) > held;
-        let is_short = |held| {
-            let short = rules.of_short(held, threads);
-            short < held && past(short) && read >= bytes && !are_long()
+        let plain = |held| {
+            // What is repeated is read from the first-level cache.
+            let short = if read < bytes { held } else { rules.of_short(held, threads) };
+            past(held) || (short < held && past(short) && !are_long())
         };
-        let plain = |held| past(held) || is_short(held);
         let non_temporal = stores.filter(|(_, held)| plain(*held)).map(|(stores, _)| stores);
         let scattered = |held| past(held) || read.saturating_mul(2) > rules.of_scattered(held);
         let scattered = stores.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
@@ -156,7 +156,7 @@ pub(super) fn kernels(bytes: usize) -> &'static Kernels {
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
-pub(super) const LEAST_PAST: usize = if LOW_THRESHOLDS { 0 } else { 1 << 20 };
+const LEAST_PAST: usize = if LOW_THRESHOLDS { 0 } else { 1 << 20 };
 
 #[cfg(test)]
 mod tests {

@@ -209,7 +209,7 @@ unsafe fn by_bands(turns: &Turns, matrix: &Transpose<'_>) {
             if lines == 0 {
                 // What makes no line is taken together with rows that have been taken.
                 let half = side / 2;
-                if left <= half {
+                if cfg!(feature = "avx512") && left <= half {
                     return few(turns, matrix, rows - half..rows, 0);
                 }
                 return by_lines(turns, loops, matrix, rows - side..rows, false);

@@ -84,7 +84,9 @@ impl Rows {
             width: 0,
             step: usize_of(geometry.inner) * (bits / 8).max(1) as usize,
             shared: (8 / bits.clamp(1, 8)).trailing_zeros(),
-            by_piece: tuning.kernels.pair.is_some() && transfer.parts.count() > MOST_BY_ROW,
+            by_piece: cfg!(feature = "avx512")
+                && tuning.kernels.pair.is_some()
+                && transfer.parts.count() > MOST_BY_ROW,
             tuning,
         };
         rows.width = rows.bytes(geometry.extent);
