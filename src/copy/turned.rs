@@ -72,8 +72,14 @@ impl Turned<'_> {
         let in_bits = |elements: usize| (elements * 8) >> shared;
         for first in (0..columns).step_by(LINE) {
             let some = LINE.min(columns - first);
+            let mut columns = [null_mut(); LINE];
+            (self.targets)(first..first + some, columns.get_mut(..some).unwrap_or_default());
+            // By the place in their bytes, as lines have them.
             let mut begins = [null_mut(); LINE];
-            (self.targets)(first..first + some, begins.get_mut(..some).unwrap_or_default());
+            for (at, begin) in begins.iter_mut().enumerate() {
+                let (place, at) = (at >> of_place_log, at & (of_place - 1));
+                *begin = columns.get((at << shared) + place).copied().unwrap_or(null_mut());
+            }
             for rows in math::parts(0..self.rows.rows, LINES << shared) {
                 let done = rows.start >> shared;
                 let rows = self.rows.some(rows, in_bits(first), in_bits(some));
@@ -84,13 +90,11 @@ impl Turned<'_> {
                 for place in 0..places {
                     let count =
                         if places == 1 { LINE } else { (some + places - 1 - place) >> shared };
+                    let begins = begins.iter().skip(place * of_place);
                     let mut targets = [null_mut(); LINE];
                     let targets = targets.get_mut(..count).unwrap_or_default();
-                    for (at, target) in (place * of_place..).zip(&mut *targets) {
-                        let (place, at) = (at >> of_place_log, at & (of_place - 1));
-                        let begin = begins.get((at << shared) + place).copied();
-                        let begin = begin.filter(|begin| !begin.is_null());
-                        *target = begin.map_or(nowhere, |begin| begin.wrapping_add(done));
+                    for (target, begin) in targets.iter_mut().zip(begins) {
+                        *target = if begin.is_null() { nowhere } else { begin.wrapping_add(done) };
                     }
                     // SAFETY: as above; what goes nowhere has no more than a line at a time.
                     unsafe {
