@@ -156,7 +156,7 @@ pub(super) fn kernels(bytes: usize) -> &'static Kernels {
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
-const LEAST_PAST: usize = if LOW_THRESHOLDS { 0 } else { 1 << 20 };
+pub(super) const LEAST_PAST: usize = if LOW_THRESHOLDS { 0 } else { 1 << 20 };
 
 #[cfg(test)]
 mod tests {
