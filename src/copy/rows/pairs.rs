@@ -35,7 +35,6 @@ impl Nest<'_> {
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    #[inline(never)] // which takes some of the stack
     pub(super) unsafe fn copy_pairs(&self, all: &Parts<'_>, rows: &Range<usize>) -> bool {
         let (block, past) = (&self.block, self.block.tuning.non_temporal);
         let Some(pair) = block.tuning.kernels.pair.filter(|_| self.is_one_block()) else {
