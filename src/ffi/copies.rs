@@ -43,16 +43,20 @@ pub(super) unsafe fn copy(
             pool = Some(&given);
         }
         let outputs = parse::descriptors(outputs, num_outputs, report)?;
-        copy_parsed(call, outputs, pool, Reads::new(call, error, executor), report)
+        let reads = Reads::new(call, error, executor);
+        copy_parsed(call, outputs, executor.is_null(), pool, reads, report)
     }
 }
 
 /// # Safety
 /// Promises 1 and 2, for what the call's input and the outputs describe.
+// Whether the caller `is_alone` is told apart from its pool, for which calls are direct only while nobody
+// asks whether there is one.
 #[inline(always)]
 pub(crate) unsafe fn copy_parsed(
     call: &Call<'_>,
     outputs: &[libsplit_tensor],
+    is_alone: bool,
     pool: Option<&dyn Executor>,
     reads: Reads<'_>,
     report: &mut Report,
@@ -69,7 +73,7 @@ pub(crate) unsafe fn copy_parsed(
         } else {
             see_all(call, input, outputs, reads, report)?
         };
-        let are_short = || pool.is_none() && copy::are_short(geometry, outputs.len(), bytes);
+        let are_short = || is_alone && copy::are_short(geometry, outputs.len(), bytes);
         if is_packed && are_packed && bytes > 0 && (copy::is_small(geometry, bytes) || are_short())
         {
             run_small(call, outputs, bytes);
