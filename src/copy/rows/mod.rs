@@ -553,6 +553,16 @@ mod tests {
         }
     }
 
+    /// Some of the groups that take turns are done before the others.
+    #[test]
+    fn more_rows_than_a_turn_but_no_more_than_a_step() {
+        for rows in [17, 23, 29, 31, 40] {
+            for tuning in Tuning::all() {
+                check(&[5, 7, 1, 4, 4, 1500, 0], rows, 0, tuning, false, 0);
+            }
+        }
+    }
+
     #[test]
     fn every_length_at_every_offset_from_a_line() {
         for length in 1..=300 {

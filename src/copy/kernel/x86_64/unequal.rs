@@ -39,11 +39,13 @@ impl Group<'_> {
     /// 1, 2.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     unsafe fn copy(&mut self, source: *const u8, all: &Rows, end: usize) {
-        let rows = next_multiple(end.saturating_sub(self.done), self.permute.layout.rows);
         let left = all.count - self.done;
+        if left == 0 {
+            return;
+        }
+        let rows = next_multiple(end.saturating_sub(self.done), self.permute.layout.rows).min(left);
         let begin = self.done * all.step + self.offset;
         let (source, reach) = (source.wrapping_add(begin), Reach::reading(all.bytes - begin));
-        let rows = rows.min(left);
         // SAFETY: the caller's promise.
         unsafe { self.permute.copy(source, &mut self.streams, rows, left, reach) };
         self.done += rows;
