@@ -30,6 +30,20 @@ pub(crate) fn next_multiple(a: usize, of: usize) -> usize {
     div_ceil(a, of).saturating_mul(of)
 }
 
+/// A count as a signed one: no object in memory has more than `isize::MAX` bytes.
+#[inline]
+#[allow(clippy::cast_possible_wrap)]
+pub(crate) fn signed(count: usize) -> isize {
+    count as isize
+}
+
+/// A step that may be negative, for arithmetic that wraps.
+#[inline]
+#[allow(clippy::cast_sign_loss)]
+pub(crate) fn wrapped(step: isize) -> usize {
+    step as usize
+}
+
 /// A range in parts of `len`, more than 0; the last may be shorter.
 #[inline]
 pub(crate) fn parts(range: Range<usize>, len: usize) -> impl Iterator<Item = Range<usize>> + Clone {

@@ -7,9 +7,9 @@ use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::region::Axis;
 use super::rows::Rows;
 use super::tuning::Tuning;
-use super::{usize_of, wrapped};
-use crate::math::{self, div_rem};
+use crate::math::{self, div_rem, wrapped};
 use crate::parts::{Part, Parts};
+use crate::shape::usize_of;
 use core::ops::Range;
 use core::ptr::null_mut;
 

@@ -4,9 +4,15 @@
 #![allow(clippy::inline_always)] // on the way of every call
 
 use super::kernel::{CopyBytes, Gather, Kernels};
-use super::{tuning, usize_of, MANY_ROWS, SMALL};
+use super::tuning;
 use crate::parts::{Part, Transfer};
 use crate::plan::Geometry;
+use crate::shape::usize_of;
+
+/// Fewer bytes than this are neither for threads nor for going past the caches.
+const SMALL: usize = 128 << 10;
+/// From this many rows on, blocks of them are deinterleaved to all pieces.
+pub(super) const MANY_ROWS: usize = 64;
 
 /// Whether a copy of packed tensors is so small that runs one after another are the quickest.
 #[inline(always)]

@@ -5,8 +5,8 @@ use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::interleave::{Interleave, MAX_INTERLEAVED};
 use super::kernel::strided::{self, Row};
-use super::signed;
 use super::tuning::Tuning;
+use crate::math::signed;
 use core::mem::MaybeUninit;
 
 /// Bytes on the way into wider rows.

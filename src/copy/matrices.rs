@@ -8,9 +8,9 @@ use super::kernel::interleave::MAX_INTERLEAVED;
 use super::region::Axis;
 use super::strided::stride;
 use super::tuning::Tuning;
-use super::{signed, usize_of, wrapped};
-use crate::math::div_rem;
+use crate::math::{div_rem, signed, wrapped};
 use crate::parts::{Part, Transfer};
+use crate::shape::usize_of;
 use core::ops::Range;
 
 /// Matrices of fewer bytes are not worth the way to the loops.

@@ -65,11 +65,6 @@ use mirrored::Mirrored;
 use rows::Nest;
 use tuning::Tuning;
 
-/// Fewer bytes than this are neither for threads nor for going past the caches.
-const SMALL: usize = 128 << 10;
-/// From this many rows on, blocks of them are deinterleaved to all pieces.
-const MANY_ROWS: usize = 64;
-
 /// Copies every part of a checked transfer, of which there are `count`, to its target.
 ///
 /// # Safety
@@ -221,11 +216,11 @@ unsafe fn run_rows(
     let nest = nest.as_ref()?;
     let rows = nest.all_rows();
     // Few long rows are cut anywhere.
-    if !is_packed && rows < MANY_ROWS && has_threads {
+    if !is_packed && rows < few_rows::MANY_ROWS && has_threads {
         return None;
     }
     // Many rows are cut between rows, few long ones anywhere.
-    if rows >= MANY_ROWS || !is_packed {
+    if rows >= few_rows::MANY_ROWS || !is_packed {
         // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
         let work = |range| unsafe { nest.copy_all(parts, range) };
         let least = parts.count().saturating_mul(SET_UP);
@@ -428,16 +423,4 @@ impl Job<'_> {
             }
         }
     }
-}
-
-/// A count as a signed one: no object in memory has more than `isize::MAX` bytes.
-#[allow(clippy::cast_possible_wrap)]
-fn signed(count: usize) -> isize {
-    count as isize
-}
-
-/// A step that may be negative, for arithmetic that wraps.
-#[allow(clippy::cast_sign_loss)]
-fn wrapped(step: isize) -> usize {
-    step as usize
 }

@@ -2,8 +2,8 @@
 
 use super::columns::{Columns, Targets};
 use super::region::Axis;
-use super::signed;
 use super::tuning::Tuning;
+use crate::math::signed;
 
 /// The most columns that are turned at a time.
 const MOST: usize = 64;

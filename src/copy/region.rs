@@ -12,8 +12,7 @@ use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
-use super::{signed, wrapped};
-use crate::math::{self, div_ceil, div_rem};
+use crate::math::{self, div_ceil, div_rem, signed, wrapped};
 
 impl Axis {
     /// Whether another one goes on where this one ends, in the input and in the output.

@@ -8,10 +8,10 @@ use super::rows::Rows;
 use super::sub_byte::GRANULE;
 use super::tuning::Tuning;
 use super::turned::Turned;
-use super::usize_of;
 use crate::error::number;
 use crate::math::{div_rem, parts};
 use crate::parts::Transfer;
+use crate::shape::usize_of;
 use core::ops::Range;
 use core::ptr::null_mut;
 

@@ -3,10 +3,9 @@
 use super::kernel::combine::LINE;
 use super::region::{Axis, Region};
 use super::tuning::Tuning;
-use super::{signed, usize_of};
-use crate::math::div_rem;
+use crate::math::{div_rem, signed};
 use crate::parts::{Part, Transfer};
-use crate::shape::MAX_RANK;
+use crate::shape::{usize_of, MAX_RANK};
 use core::ops::Range;
 
 /// A piece as axes over units of `unit` contiguous bytes. The output's steps are positive

@@ -6,10 +6,9 @@ use super::kernel::combine::LINE;
 use super::kernel::pick::{Elements, Slot, Units};
 use super::tuning::Tuning;
 use super::turned::Turned;
-use super::usize_of;
 use crate::math::{div_rem, div_rem_signed};
 use crate::parts::{Part, Transfer};
-use crate::shape::MAX_RANK;
+use crate::shape::{usize_of, MAX_RANK};
 use core::ops::Range;
 
 /// Whether all pieces of a packed input are whole bytes of every row: then it does not matter

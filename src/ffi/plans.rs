@@ -104,8 +104,6 @@ impl Arrays {
     }
 }
 
-/// # Safety
-/// None: numbers only.
 pub(super) fn size(rank: i32, num_outputs: usize) -> usize {
     usize::try_from(rank).ok().and_then(|rank| Arrays::new(rank, num_outputs)).map_or(0, |a| a.end)
 }

@@ -16,11 +16,10 @@
 #![allow(clippy::inline_always)]
 
 use super::combine::LINE;
-use super::signed;
 use super::strided::{self, Row};
 use super::vector::{Vector, LANE};
 use super::Kernels;
-use crate::math::div_rem;
+use crate::math::{div_rem, signed};
 use core::mem::MaybeUninit;
 use core::ptr::null;
 

@@ -19,7 +19,8 @@
 use super::combine::LINE;
 use super::stream::stream;
 use super::vector::Vector;
-use super::{signed, Stream};
+use super::Stream;
+use crate::math::signed;
 
 /// Of runs of so many bytes, most lines lie within one.
 const LONG: usize = 4 * LINE;

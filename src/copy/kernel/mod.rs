@@ -47,7 +47,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-use super::signed;
+use crate::math::signed;
 use bits::{Packed, Runs, SideBySide};
 use cpu::Level;
 pub(super) use generic::pairs;

@@ -22,8 +22,8 @@
 
 use super::combine::LINE;
 use super::vector::{Vector, LANE};
-use super::{generic, signed, Kernels};
-use crate::math::{div_ceil, div_rem};
+use super::{generic, Kernels};
+use crate::math::{div_ceil, div_rem, signed};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, Range};
 

@@ -2,11 +2,10 @@
 
 use super::super::kernel::combine::LINE;
 use super::super::kernel::{Gather, Kernels, NonTemporal, Stream};
-use super::super::signed;
 use super::group::MAX_GROUP;
 use super::run::Run;
 use super::{Rows, Tuning};
-use crate::math::{div_ceil, div_rem, parts};
+use crate::math::{div_ceil, div_rem, parts, signed};
 use core::ops::Range;
 use core::ptr::null_mut;
 

@@ -19,9 +19,9 @@ use super::kernel::strided::{self, Row};
 use super::kernel::{Gather, MAX_DEINTERLEAVED};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
-use super::{signed, usize_of};
-use crate::math::{self, div_rem};
+use crate::math::{self, div_rem, signed};
 use crate::parts::{self, Part, Parts, Transfer};
+use crate::shape::usize_of;
 use core::ops::Range;
 use core::ptr::null_mut;
 use core::slice::from_mut;
@@ -403,7 +403,7 @@ impl Rows {
     /// Copies some rows of pieces, one after the other.
     ///
     /// # Safety
-    /// As [`Rows::copy_all`].
+    /// As [`Nest::copy_all`].
     unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
         for run in long_first(runs) {
             // SAFETY: the caller's promise.

@@ -4,9 +4,9 @@
 use super::run::Run;
 use super::{Rows, Tuning};
 use crate::copy::strided::stride;
-use crate::copy::{signed, usize_of, wrapped};
-use crate::math::div_rem;
+use crate::math::{div_rem, signed, wrapped};
 use crate::parts::{Part, Transfer};
+use crate::shape::usize_of;
 use core::ops::Range;
 
 /// An input as blocks of rows.

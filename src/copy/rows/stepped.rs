@@ -5,10 +5,10 @@ use super::super::kernel::combine::Scratch;
 use super::super::kernel::pick::Units;
 use super::super::kernel::strided::{self, Again, Row, Slot};
 use super::super::region::{self, Axis};
-use super::super::{signed, usize_of};
 use super::Nest;
-use crate::math::{div_rem, parts as ranges};
+use crate::math::{div_rem, parts as ranges, signed};
 use crate::parts::Parts;
+use crate::shape::usize_of;
 use core::ops::Range;
 use core::ptr::null_mut;
 
