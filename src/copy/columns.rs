@@ -2,9 +2,9 @@
 //! a part of the matrix at a time.
 
 use super::kernel::combine::LINE;
+use super::kernel::strided::Axis;
 use super::kernel::transpose::{scratch, Scratch, Transpose};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
-use super::region::Axis;
 use super::rows::Rows;
 use super::tuning::Tuning;
 use crate::math::{self, div_rem, wrapped};

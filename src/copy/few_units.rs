@@ -1,9 +1,8 @@
 //! Few units of pieces with strides, copied one by one: what is small is not worth asking what else it is.
 
 use super::kernel::rules::LOW_THRESHOLDS;
-use super::kernel::strided::Block;
-use super::kernel::CopyBytes;
-use super::region::Axis;
+use super::kernel::strided::Axis;
+use super::region;
 use super::strided::{Layout, FEW_AXES};
 use super::tuning;
 use crate::parts::{Part, Transfer};
@@ -40,44 +39,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
         }
         let Layout { source, target, unit, .. } = layout;
         // SAFETY: the caller's promise.
-        unsafe { copy_each(source, target, unit, layout.axes(), long) };
+        unsafe { region::copy_each(source, target, unit, layout.axes(), long) };
     }
     true
-}
-
-/// Copies units one by one, long ones by that.
-///
-/// # Safety
-/// They must be readable and writable.
-pub(super) unsafe fn copy_each(
-    mut source: *const u8,
-    mut target: *mut u8,
-    unit: usize,
-    axes: &[Axis],
-    long: CopyBytes,
-) {
-    let mut block = [Axis::ONE; 3];
-    if let [outer, inner @ ..] = axes {
-        if inner.len() >= block.len() {
-            for _ in 0..outer.extent {
-                // SAFETY: the caller's promise.
-                unsafe { copy_each(source, target, unit, inner, long) };
-                source = source.wrapping_offset(outer.from);
-                target = target.wrapping_offset(outer.to);
-            }
-            return;
-        }
-    }
-    for (slot, axis) in block.iter_mut().rev().zip(axes.iter().rev()) {
-        *slot = *axis;
-    }
-    let [outer, middle, inner] = &mut block;
-    for axis in [outer, middle] {
-        // The longest way without a turn.
-        if axis.extent > inner.extent {
-            core::mem::swap(axis, inner);
-        }
-    }
-    // SAFETY: the caller's promise.
-    unsafe { Block { source, target, unit, axes: block }.copy(long) };
 }

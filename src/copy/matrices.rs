@@ -5,7 +5,7 @@
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::interleave::MAX_INTERLEAVED;
-use super::region::Axis;
+use super::kernel::strided::Axis;
 use super::strided::stride;
 use super::tuning::Tuning;
 use crate::math::{div_rem, signed, wrapped};

@@ -1,7 +1,7 @@
 //! Matrices that are alike but for where they are: how one is copied is how all are.
 
 use super::columns::{Columns, Targets};
-use super::region::Axis;
+use super::kernel::strided::Axis;
 use super::tuning::Tuning;
 use crate::math::signed;
 

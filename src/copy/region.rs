@@ -2,13 +2,11 @@
 //! output have different innermost axes, rows of units everywhere else.
 
 use super::columns::{Columns, EachTargets, Targets};
-use super::few_units;
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-pub(super) use super::kernel::strided::Axis;
-use super::kernel::strided::{self, Again, Block, Row, Rows, Slot};
-use super::kernel::RowMajor;
+use super::kernel::strided::{self, Again, Axis, Block, Row, Rows, Slot};
+use super::kernel::{CopyBytes, RowMajor};
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
@@ -94,7 +92,7 @@ impl Region<'_> {
             && Some(count) == axes.first().map(|axis| axis.extent)
         {
             // SAFETY: the caller's promise.
-            unsafe { few_units::copy_each(source, target, unit, axes, tuning.kernels.copy) };
+            unsafe { copy_each(source, target, unit, axes, tuning.kernels.copy) };
             return tuning.finish();
         }
         let is_run = row.to == signed(unit);
@@ -590,6 +588,43 @@ impl<'a> Odometer<'a> {
         }
         false
     }
+}
+
+/// Copies units one by one, long ones by that.
+///
+/// # Safety
+/// They must be readable and writable.
+pub(super) unsafe fn copy_each(
+    mut source: *const u8,
+    mut target: *mut u8,
+    unit: usize,
+    axes: &[Axis],
+    long: CopyBytes,
+) {
+    let mut block = [Axis::ONE; 3];
+    if let [outer, inner @ ..] = axes {
+        if inner.len() >= block.len() {
+            for _ in 0..outer.extent {
+                // SAFETY: the caller's promise.
+                unsafe { copy_each(source, target, unit, inner, long) };
+                source = source.wrapping_offset(outer.from);
+                target = target.wrapping_offset(outer.to);
+            }
+            return;
+        }
+    }
+    for (slot, axis) in block.iter_mut().rev().zip(axes.iter().rev()) {
+        *slot = *axis;
+    }
+    let [outer, middle, inner] = &mut block;
+    for axis in [outer, middle] {
+        // The longest way without a turn.
+        if axis.extent > inner.extent {
+            core::mem::swap(axis, inner);
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { Block { source, target, unit, axes: block }.copy(long) };
 }
 
 #[cfg(all(test, unix))]

@@ -1,7 +1,8 @@
 //! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
 use super::kernel::combine::LINE;
-use super::region::{Axis, Region};
+use super::kernel::strided::Axis;
+use super::region::Region;
 use super::tuning::Tuning;
 use crate::math::{div_rem, signed};
 use crate::parts::{Part, Transfer};

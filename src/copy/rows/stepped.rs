@@ -3,8 +3,9 @@
 
 use super::super::kernel::combine::Scratch;
 use super::super::kernel::pick::Units;
+use super::super::kernel::strided::Axis;
 use super::super::kernel::strided::{self, Again, Row, Slot};
-use super::super::region::{self, Axis};
+use super::super::region;
 use super::Nest;
 use crate::math::{div_rem, parts as ranges, signed};
 use crate::parts::Parts;
