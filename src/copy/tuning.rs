@@ -20,6 +20,8 @@ pub(super) struct Tuning {
     longest: usize,
     /// Bytes that outputs of repeated rows go on with, or up to twice as many.
     pub again: usize,
+    /// Whether few long rows go past the caches one by one too. Zen 5: 8 rows of 4 MB .86 of the flat copy to 1.04.
+    pub is_row_major_past: bool,
 }
 
 impl Tuning {
@@ -59,7 +61,8 @@ impl Tuning {
         let scattered = stores.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
         let again = if rules.strings > 0 { AGAIN_BY_STRINGS } else { AGAIN };
-        Self { kernels, non_temporal, scattered, prefetch: rules.prefetch, longest, again }
+        let (prefetch, is_row_major_past) = (rules.prefetch, rules.strings > 0);
+        Self { kernels, non_temporal, scattered, prefetch, longest, again, is_row_major_past }
     }
 
     /// The same, but never past the caches.
@@ -109,6 +112,7 @@ impl Tuning {
                 prefetch: 2048,
                 longest,
                 again,
+                is_row_major_past: longest == usize::MAX,
             })
         };
         levels.flat_map(ways).collect()

@@ -241,7 +241,10 @@ impl Nest<'_> {
     /// Whether there are loops that take row after row.
     pub(super) fn is_row_major(&self) -> bool {
         let tuning = self.block.tuning;
-        tuning.non_temporal.is_some() || tuning.kernels.row_major.is_some()
+        match tuning.non_temporal {
+            Some(_) => tuning.is_row_major_past,
+            None => tuning.kernels.row_major.is_some(),
+        }
     }
 
     /// Makes a group the next pieces that are copied together; whether there are any.
