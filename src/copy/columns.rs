@@ -3,7 +3,7 @@
 
 use super::kernel::combine::LINE;
 use super::kernel::strided::Axis;
-use super::kernel::transpose::{scratch, Scratch, Transpose};
+use super::kernel::transpose::{scratch, Scratch, Transpose, SAME_SET};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
@@ -71,13 +71,18 @@ const MOST: usize = 256;
 /// Bytes that each target gets of rows that are transposed together, where there are more.
 const BLOCK: usize = 64 * LINE;
 /// Sizes of the scratch.
-const LARGE: usize = scratch(1, true);
-const MIDDLE: usize = scratch(2, true);
-const SMALLEST: usize = scratch(4, true);
+const LARGE: usize = scratch(1);
+const SMALLER: usize = scratch(4);
 /// Targets a multiple of this apart get some lines at a time through the caches too. Zen 5, share of the
 /// flat copy by one line for by four: u8 2,048 apart .29 for .52, 2,304 .49 for .64, 2,560 .45 for .61;
 /// f32 2,048 .28 for .65, 2,304 .71 for .60, 2,560 .60 for .58, 3,072 .53 for .57.
 const CONFLICT: usize = 512;
+/// The same of those that are, by no more than so many units or bytes, not a multiple of what is in one set or of
+/// half of that: the half of a line that one row leaves is gone before the next one fills it. Zen 5, the same:
+/// u8 4,100 apart .19 for .25, but 4,108 .43 for .33; u16 4,100 .16 for .43, 4,112 .50 for .50, 2,052 .26 for .48;
+/// f32 4,100 .15 for .46, 4,120 .55 for .59, 4,124 .62 for .57; f64 4,104 .19 for .60, 4,128 .74 for .73.
+const NEAR_UNITS: usize = 8;
+const NEAR: usize = 24;
 /// Matrices of so many bytes stay in the second-level cache.
 const SMALL: usize = 256 << 10;
 /// Targets of fewer lines than this are not worth going past the caches for: transposed, and deinterleaved.
@@ -169,24 +174,25 @@ impl Columns<'_> {
     unsafe fn transpose_parts(&self, tuning: Tuning) {
         let &Self { rows, unit, .. } = self;
         let through = tuning.through_caches();
-        let meet = tuning.scattered.is_some() || self.conflicts();
-        let head = if meet { self.rows_to_line() } else { Some(0) };
+        // Short units have registers take part of a line of each row at a time. Zen 5, share of the flat copy straight
+        // from rows a multiple of 4,096 bytes apart for by turns: u8 .16 for .38, u16 .35 for .53.
+        let meet = self.conflicts() || (unit <= 2 && self.step.is_multiple_of(SAME_SET));
+        let head = if meet || tuning.scattered.is_some() { self.rows_to_line() } else { Some(0) };
         // Where targets begin elsewhere in their lines, and the caches would do, the way by lines is no gain.
         let tuning = if head.is_none() { tuning.for_long_runs() } else { tuning };
-        let conflicts = meet && (head.is_some() || tuning.scattered.is_some());
+        let meet = meet || tuning.scattered.is_some();
         // What does not meet in the caches, or is less than a line of columns, is taken straight from the source,
         // unless it goes past the caches.
         let is_straight = !meet || self.count * unit < LINE;
-        let transpose_rows = match scratch(unit, conflicts) {
+        let transpose_rows = match scratch(unit) {
             _ if is_straight && tuning.scattered.is_none() => Self::with_scratch::<0>,
             LARGE => Self::with_scratch::<LARGE>,
-            MIDDLE => Self::with_scratch::<MIDDLE>,
-            _ => Self::with_scratch::<SMALLEST>,
+            _ => Self::with_scratch::<SMALLER>,
         };
         // SAFETY: the caller's promise.
         unsafe {
             let Some(head) = head else {
-                return transpose_rows(self, 0..rows, Axis::ONE, conflicts, tuning);
+                return transpose_rows(self, 0..rows, Axis::ONE, meet, tuning);
             };
             if head > 0 {
                 // No fewer than make a line, or they are taken unit by unit: some of them are stored twice.
@@ -197,7 +203,7 @@ impl Columns<'_> {
             let is_small = self.count <= MOST || self.count * rows * unit <= SMALL;
             let block = if is_small { rows } else { div_rem(BLOCK, unit).0 };
             for rows in math::parts(head..rows, block) {
-                transpose_rows(self, rows, Axis::ONE, conflicts, tuning);
+                transpose_rows(self, rows, Axis::ONE, meet, tuning);
             }
         }
     }
@@ -215,7 +221,9 @@ impl Columns<'_> {
             };
             before.replace(first).is_none() && count == 1
         });
-        pitch.is_multiple_of(CONFLICT)
+        let near = NEAR.min(NEAR_UNITS * self.unit);
+        let is_near = |pitch: usize| pitch.wrapping_add(near) % SAME_SET <= 2 * near;
+        pitch.is_multiple_of(CONFLICT) || is_near(pitch) || is_near(pitch.wrapping_mul(2))
     }
 
     /// Transposes some rows, and of as many matrices like it, with as much of the stack as their units need.
@@ -377,7 +385,9 @@ impl Columns<'_> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST};
+    use super::{
+        Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST, SAME_SET,
+    };
     use crate::copy::kernel::interleave::MAX_INTERLEAVED;
 
     const BYTES: usize = 1 << 20;
@@ -454,6 +464,19 @@ mod tests {
                     for variant in 0..12 {
                         check(&memory, unit, rows, columns, variant);
                     }
+                }
+            }
+        }
+    }
+
+    /// Each in the sets of the caches of the one before, but for a unit.
+    #[test]
+    fn targets_a_unit_from_a_page_apart() {
+        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            for rows in [SAME_SET / unit - 1, SAME_SET / unit + 1] {
+                for variant in 0..12 {
+                    check(&memory, unit, rows, 2 * LINE + 17, variant);
                 }
             }
         }
