@@ -602,9 +602,14 @@ class Outputs(CheckpointTest):
         pipe = subprocess.PIPE
         for _ in range(10):  # for it may be done before the signal comes
             run = subprocess.Popen([str(word) for word in command], stdout=pipe, stderr=pipe, text=True)
-            while run.poll() is None and not list(self.dir.glob(".libsplit-*/rank-1/*")):
+            while run.poll() is None:
+                run.send_signal(signal.SIGSTOP)  # so that it is not done before we have looked
+                if list(self.dir.glob(".libsplit-*/rank-1/*")):
+                    break
+                run.send_signal(signal.SIGCONT)
                 time.sleep(0.001)
             run.send_signal(number)
+            run.send_signal(signal.SIGCONT)
             stdout, stderr = run.communicate()
             if run.returncode != 0:
                 break
