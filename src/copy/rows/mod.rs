@@ -1,5 +1,15 @@
 //! The canonical form of packed tensors: the input is rows of the whole axis, and each piece takes
 //! a run of every row. The element type is gone: only bytes are left.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `nest.rs`, `run.rs` | blocks of rows under axes, over which an odometer goes; what a piece has of each row |
+//! | `group.rs` | which pieces are copied together |
+//! | `deinterleave.rs`, `transpose.rs` | pieces of one width: few, and many |
+//! | `pairs.rs` | many equal short runs, to two pieces at a time |
+//! | `merge.rs`, `combine.rs` | past the caches: whole lines of runs, and by way of write-combining buffers |
+//! | `repeat.rs` | blocks that are repeated |
+//! | `stepped.rs` | rows of which every second or third step is there |
 
 mod combine;
 mod deinterleave;

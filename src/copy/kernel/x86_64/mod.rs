@@ -1,5 +1,14 @@
 //! The levels of x86-64, each a file: its registers as a [`super::vector::Vector`], its table of loops,
 //! and its own tricks.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `avx2.rs`, `avx512.rs`, `vbmi.rs` | the levels |
+//! | `equal_runs.rs`, `piece_loops.rs` | runs of half a line and more, row by row: equal ones, any |
+//! | `permute.rs` | short runs by byte permutes |
+//! | `equal_pieces.rs`, `unequal.rs`, `seams.rs` | groups of them: equal ones, any, rows of many blocks |
+//! | `weave.rs` | the way back: streams interleaved by permutes |
+//! | `buffer.rs` | write-combining buffers, by this level's vectors |
 
 pub(super) mod avx2;
 #[cfg(feature = "avx512")]
