@@ -4,6 +4,7 @@
 // A plan is large to hand back.
 #![allow(clippy::inline_always)]
 
+use crate::blocks;
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::operator::Operator;
@@ -76,7 +77,7 @@ impl<'a> Plan<'a> {
         let (pieces, count) = (self.pieces, usize_of(self.count()));
         let mut offset = 0i64;
         (0..count).map(move |index| {
-            let piece = Piece { index, offset, len: pieces.length(index) };
+            let piece = Piece { index, offset, len: blocks::length(&pieces, index) };
             offset = offset.wrapping_add(piece.len);
             piece
         })

@@ -1,9 +1,9 @@
 //! Columns of any matrix become rows of their own: deinterleaved where they are few, else transposed
 //! a part of the matrix at a time.
 
-use super::kernel::combine::LINE;
+use super::kernel::combine::{Scratch, LINE};
 use super::kernel::strided::Axis;
-use super::kernel::transpose::{scratch, Scratch, Transpose, SAME_SET};
+use super::kernel::transpose::{scratch, Transpose, SAME_SET};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
@@ -240,7 +240,7 @@ impl Columns<'_> {
     ) {
         let mut scratch = Scratch::<SCRATCH>::NEW;
         // SAFETY: the caller's promise.
-        unsafe { self.transpose_rows(rows, planes, conflicts, tuning, (&raw mut scratch).cast()) };
+        unsafe { self.transpose_rows(rows, planes, conflicts, tuning, scratch.as_mut_ptr()) };
     }
 
     /// Transposes some rows, and of as many matrices like it.

@@ -49,7 +49,7 @@ mod turned;
 
 pub(crate) use few_rows::{are_short, is_small, FewRows};
 use kernel::combine::LINE;
-use kernel::rules::LOW_THRESHOLDS;
+use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, WALK};
 
@@ -312,9 +312,6 @@ fn are_long_on_lines(transfer: &Transfer<'_>) -> bool {
             && (part.target as usize | if rows > 1 { run } else { 0 }).is_multiple_of(LINE)
     })
 }
-
-/// As in `Rules::of_short`.
-const LONG_RUN: usize = 32 << 10;
 
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a buffer past them.
 const SUB_BYTE_PAST: usize = if LOW_THRESHOLDS { 0 } else { 8 << 20 };

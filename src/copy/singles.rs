@@ -2,8 +2,8 @@
 //! time, and then each piece has its elements taken out of them. Those of long rows are turned.
 
 use super::kernel::bits::{mix, Place, SideBySide};
-use super::kernel::combine::LINE;
-use super::kernel::transpose::{Scratch, Transpose};
+use super::kernel::combine::{Scratch, LINE};
+use super::kernel::transpose::Transpose;
 use super::rows::Rows;
 use super::sub_byte::GRANULE;
 use super::tuning::Tuning;
@@ -135,7 +135,7 @@ unsafe fn take_out(transfer: &Transfer<'_>, tuning: Tuning, together: usize, all
         targets: targets.get(..extent).unwrap_or_default(),
         take: if bits == 4 { nibbles } else { crumbs },
         tuning: tuning.through_caches(),
-        scratch: (&raw mut scratch).cast(),
+        scratch: scratch.as_mut_ptr(),
     };
     let rows_of = |row: usize| row >> together.trailing_zeros();
     let all = rows_of(all.start)..rows_of(all.end);
@@ -278,7 +278,7 @@ impl Singles<'_> {
         }
     }
 
-    /// The same, where that byte is there.
+    /// Takes elements out of columns, as [`Singles::finish`] does once that byte is there.
     ///
     /// # Safety
     /// As [`take_out`].

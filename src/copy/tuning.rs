@@ -20,7 +20,7 @@ pub(super) struct Tuning {
     longest: usize,
     /// Bytes that outputs of repeated rows go on with, or up to twice as many.
     pub again: usize,
-    /// Whether few long rows go past the caches one by one too. Zen 5: 8 rows of 4 MB .86 of the flat copy to 1.04.
+    /// Whether few long rows go past the caches one by one too.
     pub is_row_major_past: bool,
 }
 
@@ -61,7 +61,7 @@ impl Tuning {
         let scattered = stores.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
         let again = if rules.strings > 0 { AGAIN_BY_STRINGS } else { AGAIN };
-        let (prefetch, is_row_major_past) = (rules.prefetch, rules.strings > 0);
+        let (prefetch, is_row_major_past) = (rules.prefetch, rules.is_row_major_past());
         Self { kernels, non_temporal, scattered, prefetch, longest, again, is_row_major_past }
     }
 

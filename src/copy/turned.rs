@@ -8,8 +8,8 @@
 
 use super::columns::{Columns, Targets};
 use super::kernel::bits::SideBySide;
-use super::kernel::combine::LINE;
-use super::kernel::transpose::{Scratch, Transpose};
+use super::kernel::combine::{Scratch, LINE};
+use super::kernel::transpose::Transpose;
 use super::tuning::Tuning;
 use crate::math;
 use crate::shape::usize_of;
@@ -40,7 +40,7 @@ impl Turned<'_> {
     /// Copies the matrix.
     ///
     /// # Safety
-    /// The bytes with elements of it must be readable, and its columns writable.
+    /// The bytes with elements of it must be readable, and its columns writable, all of them.
     pub(super) unsafe fn copy(&mut self, tuning: Tuning) {
         let SideBySide { step, rows, bits, .. } = self.rows;
         let is_short = rows < LINE << self.shared || bits < SHORT;
@@ -61,7 +61,7 @@ impl Turned<'_> {
     #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn by_rows(&mut self, tuning: Tuning) {
         let (mut lines, mut nowhere) = (Scratch::<{ LINES * LINE }>::NEW, Scratch::<LINE>::NEW);
-        let (lines, nowhere) = ((&raw mut lines).cast::<u8>(), (&raw mut nowhere).cast::<u8>());
+        let (lines, nowhere) = (lines.as_mut_ptr(), nowhere.as_mut_ptr());
         let shared = self.shared;
         let [by_two, by_four] = tuning.kernels.join;
         let join = if shared == 1 { by_two } else { by_four };
@@ -118,7 +118,7 @@ impl Turned<'_> {
     /// Turns bytes first.
     ///
     /// # Safety
-    /// As [`Turned::copy`]; rows must begin as far within a byte.
+    /// As [`Turned::copy`]; rows must begin as far within a byte, and all columns must go somewhere.
     #[inline(never)] // which takes much of the stack
     unsafe fn by_bytes(&mut self, tuning: Tuning) {
         let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];

@@ -12,7 +12,7 @@ use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Plan};
 use crate::rules::Pieces;
-use crate::shape::{self, rank_number, usize_of};
+use crate::shape::{self, rank_number};
 use crate::span::Span;
 use crate::spans::{self, Numbered};
 use crate::targets::{self, Outputs};
@@ -89,9 +89,9 @@ pub(crate) unsafe fn copy_parsed(
 /// Bytes of all pieces, of which the last of each may be partly used.
 #[cold]
 #[inline(never)]
-fn whole_bytes(Plan { geometry, pieces }: &Plan<'_>) -> usize {
-    let lengths = (0..usize_of(pieces.count())).map(|index| blocks::length(pieces, index));
-    lengths.fold(0, |all, len| all.wrapping_add(geometry.piece_bytes(len)))
+fn whole_bytes(plan: &Plan<'_>) -> usize {
+    let bytes = plan.pieces().map(|piece| plan.geometry.piece_bytes(piece.len));
+    bytes.fold(0, usize::wrapping_add)
 }
 
 /// What is plain to see of outputs: that each is as it should be, has elements, and lies above or below

@@ -9,8 +9,8 @@ use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_ten
 use crate::blocks::{self, Blocks};
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::place::Place;
-use crate::plan::{Geometry, Plan};
-use crate::shape::{bytes_of_bits, rank_number, usize_of, DIM_UNKNOWN};
+use crate::plan::{Geometry, Piece, Plan};
+use crate::shape::{bytes_of_bits, rank_number, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::spans::{self, Numbered, Trail};
 use core::ptr::null;
@@ -439,11 +439,11 @@ fn check_sizes(plan: &Plan<'_>, report: &mut Report) -> Result<(), Fault> {
     let bits = shape
         .iter()
         .fold(i64::from(dtype.bits()), |all, extent| all.wrapping_mul((*extent).max(1)));
-    let is_too_long =
-        |index: &usize| bits.checked_mul(blocks::length(&plan.pieces, *index)).is_none();
-    match (0..usize_of(plan.count())).find(is_too_long) {
+    match plan.pieces().find(|piece| bits.checked_mul(piece.len).is_none()) {
         None => Ok(()),
-        Some(index) => report.refuse(Error::TooManyElements { which: Which::Output(index) }),
+        Some(Piece { index, .. }) => {
+            report.refuse(Error::TooManyElements { which: Which::Output(index) })
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! A write-combining buffer: turns small pieces into whole lines, which then go past the caches.
 //!
 //! The idea: non-temporal stores are quick only by whole lines, and short runs make none. They are put
-//! together in a scratch, which stays in the first-level cache, at the target's own place within a line; its whole lines are streamed, and what is left of the last one is carried to the
-//! front for the next turn. So it does not matter where the target begins.
+//! together in a scratch, which stays in the first-level cache, at the target's own place within a line;
+//! its whole lines are streamed, and what is left of the last one is carried to the front for the next
+//! turn. So it does not matter where the target begins.
 //!
 //! # Safety
 //! 1. The bytes that a call speaks of must have been put where [`WriteCombining::room`] said.
@@ -17,12 +18,18 @@ pub(crate) const LINE: usize = 64;
 /// The most bytes of a buffer.
 pub(crate) const MOST: usize = 19 * LINE;
 
-/// What buffers share.
+/// Room for lines, the first of which it begins: what buffers share, and others need.
 #[repr(align(64))]
 pub(crate) struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
 
 impl<const BYTES: usize> Scratch<BYTES> {
     pub(crate) const NEW: Self = Self([const { MaybeUninit::uninit() }; BYTES]);
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // an address
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
 
     /// Bytes from one of so many buffers to the next: odd lines, for a power of two would have all of
     /// them in a few sets of the first-level cache.
@@ -39,7 +46,7 @@ impl<const BYTES: usize> Scratch<BYTES> {
     /// Buffers for some targets, 32 at the most, all of which take as much at a time.
     pub(crate) fn share<const N: usize>(&mut self, targets: &[*mut u8]) -> [WriteCombining; N] {
         let (apart, room) = (Self::apart(targets.len()), Self::room(targets.len()));
-        let first = self.0.as_mut_ptr().cast::<u8>();
+        let first = self.as_mut_ptr();
         core::array::from_fn(|at| {
             let target = targets.get(at).copied().unwrap_or(core::ptr::null_mut());
             WriteCombining::new(target, first.wrapping_add(at * apart), room)

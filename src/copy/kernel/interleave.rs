@@ -15,12 +15,11 @@
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
 
-use super::combine::LINE;
+use super::combine::{Scratch, LINE};
 use super::strided::{self, Row};
 use super::vector::{Vector, LANE};
 use super::Kernels;
 use crate::math::{div_rem, signed};
-use core::mem::MaybeUninit;
 use core::ptr::null;
 
 /// The most streams that are interleaved at a time.
@@ -185,11 +184,6 @@ pub(super) unsafe fn blocks<S: Shuffle, const N: usize>(shuffle: &S, all: &[Turn
     }
 }
 
-/// A register of each stream on its way to rows.
-#[repr(align(64))]
-#[allow(dead_code)] // used by its address
-struct Scratch([MaybeUninit<u8>; MAX_INTERLEAVED * LINE]);
-
 /// All blocks of any number of streams that the shuffles can do: by way of the first-level cache.
 ///
 /// # Safety
@@ -205,8 +199,9 @@ pub(super) unsafe fn staged<S: Shuffle>(shuffle: &S, all: &[Turns]) {
             (left, count) = (div_rem(left, factor).0, count + 1);
         }
     }
-    let mut scratch = [const { MaybeUninit::<Scratch>::uninit() }; 2];
-    let rooms = scratch.each_mut().map(|room| room.as_mut_ptr().cast::<u8>());
+    // A register of each stream on its way to rows.
+    let mut scratch = [const { Scratch::<{ MAX_INTERLEAVED * LINE }>::NEW }; 2];
+    let rooms = scratch.each_mut().map(Scratch::as_mut_ptr);
     let lines = rooms.map(|room| {
         let at: [_; MAX_INTERLEAVED] =
             core::array::from_fn(|at| room.wrapping_add(at * S::Register::BYTES).cast_const());

@@ -30,7 +30,6 @@ use super::NonTemporal;
 use crate::math::{self, div_rem};
 use core::arch::asm;
 use core::array::from_fn;
-use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -49,7 +48,7 @@ pub(crate) struct Transpose<'a> {
     pub non_temporal: Option<&'a NonTemporal>,
     /// Whether lines of targets, or of the rows, meet in a few sets of the caches: always past them.
     pub conflicts: bool,
-    /// Room for a [`Scratch`] of as many bytes as they take, aligned as it is.
+    /// Room for as many bytes as [`scratch`] says, which begins a line.
     pub scratch: *mut u8,
 }
 
@@ -59,15 +58,6 @@ const LINES: usize = 4;
 /// How many squares ahead the input is prefetched, and where targets go past the caches.
 const AHEAD: usize = 2;
 const AHEAD_PAST: usize = 4;
-
-/// Room for some squares of units.
-#[repr(align(64))]
-#[allow(dead_code)] // used by its address
-pub(crate) struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
-
-impl<const BYTES: usize> Scratch<BYTES> {
-    pub(crate) const NEW: Self = Self([const { MaybeUninit::uninit() }; BYTES]);
-}
 
 /// Bytes of the scratch for units of `width` bytes: a line for each row. Zen 5, u8 2,048² transposed, share of
 /// the flat copy: .51; by half of each line at a time .43, by half of the lines .38, straight from the rows .26.

@@ -6,8 +6,7 @@
 //! Past the caches, runs are put together in a scratch, of which whole lines go on. What the last line lacks
 //! comes with the next rows: they begin with the last ones before them once more.
 
-use super::super::kernel::combine::LINE;
-use super::super::kernel::transpose::Scratch;
+use super::super::kernel::combine::{Scratch, LINE};
 use super::super::kernel::{Gather, NonTemporal, MAX_DEINTERLEAVED};
 use super::run::Run;
 use super::{Nest, Rows, BLOCK_PAST};
@@ -92,7 +91,7 @@ impl Rows {
         range: &Range<usize>,
     ) {
         let mut scratch = Scratch::<{ 2 * SCRATCH }>::NEW;
-        let scratch = (&raw mut scratch).cast::<u8>();
+        let scratch = scratch.as_mut_ptr();
         let share = div_rem(some.len() * self.row, div_ceil(all.count(), 2)).0;
         let mut soon = self.source.wrapping_add(some.end * self.row);
         self.pairs(all.iter(), &mut |runs| {

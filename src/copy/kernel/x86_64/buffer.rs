@@ -9,21 +9,9 @@ use super::permute::first_bytes;
 use core::arch::x86_64::{
     _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_storeu_epi8, _mm512_stream_si512,
 };
-use core::mem::MaybeUninit;
 
 /// Bytes of all buffers.
 pub(super) const BUFFERS: usize = 8 << 10;
-
-#[repr(align(64))]
-pub(super) struct Lines([MaybeUninit<u8>; BUFFERS]);
-
-impl Lines {
-    pub(super) const NEW: Self = Self([const { MaybeUninit::uninit() }; BUFFERS]);
-
-    pub(super) fn room(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr().cast()
-    }
-}
 
 /// Bytes on their way past the caches.
 #[derive(Clone, Copy)]

@@ -4,10 +4,10 @@
 //! # Safety
 //! As `permute.rs`.
 
-use super::super::combine::LINE;
+use super::super::combine::{Scratch, LINE};
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
-use super::buffer::{Buffer, Lines, BUFFERS};
+use super::buffer::{Buffer, BUFFERS};
 use super::permute::{
     loops, most_registers, How, Indices, Layout, Permute, Reach, Streams, LONGEST, MOST_INDICES,
     MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
@@ -265,13 +265,13 @@ unsafe fn combined(
 ) {
     let Layout { step, rows: each, .. } = way.permute.layout;
     let unit = way.permute.units.first().copied().unwrap_or(1);
-    let mut scratch = Lines::NEW;
+    let mut scratch = Scratch::<BUFFERS>::NEW;
     // An odd number of lines from one to the next: a power of two would have all of them in a few sets
     // of the first-level cache. There is a line for what is carried, and one for what is too much.
     let lines = div_rem(BUFFERS, targets.len() * LINE).0.min(MOST_BUFFER / LINE + 2);
     let apart = ((lines - 1) | 1) * LINE;
     let mut buffers = [Buffer::NONE; MAX_DEINTERLEAVED];
-    let room = scratch.room();
+    let room = scratch.as_mut_ptr();
     for (at, (buffer, target)) in buffers.iter_mut().zip(targets).enumerate() {
         *buffer = Buffer::new(*target, room.wrapping_add(at * apart));
     }

@@ -8,9 +8,9 @@
 //! # Safety
 //! As `permute.rs`.
 
-use super::super::combine::LINE;
+use super::super::combine::{Scratch, LINE};
 use super::super::row_major::RowRun;
-use super::buffer::{Buffer, Lines, BUFFERS};
+use super::buffer::{Buffer, BUFFERS};
 use super::equal_pieces::TURN;
 use super::permute::{
     most_registers, How, Indices, Layout, Permute, Reach, Streams, LONGEST, MOST_PIECES,
@@ -120,9 +120,9 @@ pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: 
     if count == 0 {
         return true;
     }
-    let mut scratch = Lines::NEW;
+    let mut scratch = Scratch::<BUFFERS>::NEW;
     let mut buffers = [Buffer::NONE; MOST_BUFFERS];
-    let mut room = scratch.room();
+    let mut room = scratch.as_mut_ptr();
     for (buffer, run) in buffers.iter_mut().zip(runs) {
         *buffer = Buffer::new(run.target, room);
         room = room.wrapping_add(block * run.bytes / LINE * LINE + SPARE);
