@@ -36,7 +36,7 @@ impl Targets {
     /// Of pieces in order, with what none of them wants between.
     pub(super) fn of<'a>(
         parts: &'a Parts<'a>,
-        of_part: &'a dyn Fn(Part) -> Self,
+        of_part: impl Fn(Part) -> Self + 'a,
         steps_a_column: i64,
     ) -> impl Fn(&mut dyn FnMut(Self) -> bool) + 'a {
         move |visit| {

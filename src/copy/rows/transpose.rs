@@ -28,7 +28,7 @@ impl Nest<'_> {
                 let first = Some(target.wrapping_add(rows.start * unit));
                 Targets { first, apart: 0, count: 1 }
             };
-            let targets = Targets::of(parts, &of_part, len);
+            let targets = Targets::of(parts, of_part, len);
             let columns = Columns {
                 source: block.source.wrapping_add(rows.start * block.row),
                 step: block.row,
