@@ -211,9 +211,9 @@ pub(super) unsafe fn deinterleave(
 /// Of so many bytes, input is prefetched so many ahead; but where lines are whole, not of more. Zen 5, share
 /// of the flat copy for without: 4×4 bytes 1.5 MiB .88 for .84, 2.5 .89 for .83, 2×8 3 MiB .91 for .80, 4×1 3
 /// MiB .92 for .88, but 2×4 7.6 MiB .83 for .91, 2×8 9 MiB .75 for .88.
-const LARGE: usize = 768 << 10;
-const LARGEST: usize = 4 << 20;
-const AHEAD: usize = 1536;
+pub(super) const LARGE: usize = 768 << 10;
+pub(super) const LARGEST: usize = 4 << 20;
+pub(super) const AHEAD: usize = 1536;
 
 /// Deinterleaves all rows of a block.
 ///
