@@ -27,7 +27,6 @@ use core::arch::x86_64::{
     __m128i, __m512i, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm_cvtsi128_si64,
     _mm_cvtsi64_si128,
 };
-use core::ops::RangeInclusive;
 
 /// Pieces that take several passes take turns of so many bytes of rows, which stay in the first-level
 /// cache.
@@ -43,7 +42,7 @@ pub(super) const AHEAD: usize = 4;
 /// And so are, as elements are, large inputs of runs of so many bytes to so many pieces. Zen 5, share of the flat
 /// copy for without: 3×96 .88 for .82, 2×100 .90 for .80, 4×65 .83 for .76, 3×256 .89 for .84, but 8×96 .79 for
 /// .81, 4×64 .84 for .88, 4×512 .82 for .83.
-const AHEAD_RUNS: RangeInclusive<usize> = LINE + 1..=LINE * 5;
+const AHEAD_LONGEST: usize = LINE * 5;
 const AHEAD_PIECES: usize = 4;
 
 /// The most pieces at a time.
@@ -97,13 +96,6 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     let passes = if is_one_pass { 1 } else { div_ceil(runs.len(), FEW) };
     let each = div_ceil(runs.len(), passes).max(1);
     let block = if is_one_pass { count } else { div_rem(BLOCK, runs.len() * bytes).0.max(1) };
-    let ahead = match count.saturating_mul(step) {
-        _ if passes > 1 || step != runs.len() * bytes => step.wrapping_mul(AHEAD),
-        LARGE_ROWS..LARGEST if runs.len() <= AHEAD_PIECES && AHEAD_RUNS.contains(&bytes) => {
-            equal_pieces::AHEAD
-        }
-        _ => 0,
-    };
     for rows in parts(0..count, block) {
         let mut source = source.wrapping_add(rows.start.wrapping_mul(step));
         for some in runs.chunks(each) {
@@ -112,7 +104,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
                 let target = run.target.wrapping_add(rows.start * bytes);
                 *slot = _mm_cvtsi64_si128(target as i64);
             }
-            let rows = Rows { source, bytes, len: some.len(), step, ahead, count: rows.len() };
+            let rows = Rows { source, bytes, len: some.len(), step, count: rows.len() };
             // SAFETY: the caller's promise.
             unsafe {
                 if bytes <= LINE {
@@ -146,8 +138,6 @@ struct Rows {
     /// Pieces.
     len: usize,
     step: usize,
-    /// So many bytes ahead they are prefetched, unless 0.
-    ahead: usize,
     count: usize,
 }
 
@@ -159,11 +149,22 @@ impl Rows {
     #[inline(always)]
     #[allow(clippy::many_single_char_names, clippy::cast_possible_truncation)]
     unsafe fn copy<const LONG: bool>(self, targets: &[__m128i; PIECES]) {
-        let Self { mut source, bytes, len, step, ahead, count } = self;
+        let Self { mut source, bytes, len, step, count } = self;
         let mask = u64::MAX >> (LINE - bytes.min(LINE));
         let width = len * bytes;
         let gap = step.wrapping_sub(width);
         let mut targets = *targets;
+        let ahead = if gap != 0 && step != 0 {
+            step.wrapping_mul(AHEAD)
+        } else if LONG
+            && bytes <= AHEAD_LONGEST
+            && len <= AHEAD_PIECES
+            && (LARGE_ROWS..LARGEST).contains(&count.saturating_mul(step))
+        {
+            equal_pieces::AHEAD
+        } else {
+            0
+        };
         let mut at = 0;
         for _ in 0..count {
             if ahead != 0 {

@@ -178,7 +178,7 @@ static WAYS: Ways = Ways {
     loops: &[piece_loops::<1>, piece_loops::<2>, piece_loops::<3>, piece_loops::<4>],
     short: unequal::copy,
     kernels: &VBMI,
-    long: (LEAST_STRING_BY_ROW, copy_string),
+    long: copy_string,
 };
 
 /// # Safety
@@ -195,13 +195,9 @@ unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> b
     unsafe { unequal::combine(runs, step, count, ahead) }
 }
 
-/// Runs of so many bytes go by one instruction, and where there are loops for each piece instead, of so
-/// many. Zen 5, ns for a loop's: three runs of 3 KiB, 4 rows 333 for 554, 8 887 for 1,056, 16 1,831 for
-/// 1,819; of 2,400 bytes 282 for 357, 705 for 718, 1,569 for 1,435. Share of the flat copy for a loop's:
-/// runs of 4 KiB .86 for .60 in 32 KiB, where these loops are not worth it, .80 for .88 in 256 KiB, .89 for
-/// .93 in 6 MiB; of 8 KiB .93 for .59, in 1 to 8 MiB .92–1.01 for .81–.91.
+/// Runs of so many bytes go by one instruction. Zen 5, ns for a loop's: three runs of 2,400 bytes, 4 rows 282
+/// for 357, 8 705 for 718, 16 1,569 for 1,435; share of the flat copy: runs of 4 KiB .86 for .60 in 32 KiB.
 const LEAST_STRING: usize = 5 << 9;
-const LEAST_STRING_BY_ROW: usize = 8 << 10;
 
 /// Copies contiguous bytes, long ones by `rep movsb`.
 ///
