@@ -4,6 +4,7 @@
 use crate::plan::{Geometry, Piece};
 use crate::rules::Pieces;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 
 /// A piece on its way to `target`.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +19,10 @@ pub(crate) struct Part {
 
 /// The most parts that fit on the stack.
 pub(crate) const FEW_PARTS: usize = 16;
+
+/// Room for them.
+pub(crate) const ROOM: [MaybeUninit<Part>; FEW_PARTS] =
+    [const { MaybeUninit::uninit() }; FEW_PARTS];
 
 /// Some field of every structure of an array: a pointer each, `step` bytes apart.
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +103,31 @@ pub(crate) struct Iter<'a> {
     parts: Parts<'a>,
     next: usize,
     offset: i64,
+}
+
+impl Iter<'_> {
+    /// The next ones, as many as there is room for.
+    #[inline(never)] // once in the library
+    pub(crate) fn list<'l>(&mut self, room: &'l mut [MaybeUninit<Part>]) -> &'l [Part] {
+        // Not to be written out for as many as there is room for.
+        let most = self.parts.count();
+        let mut len = 0;
+        if let Parts::Planned { parts, targets } = self.parts {
+            let rest = parts.get(self.next..).unwrap_or_default();
+            for (slot, part) in room.iter_mut().zip(rest) {
+                slot.write(part.to(targets.get(part.index)));
+                len += 1;
+            }
+            self.next += len;
+        } else {
+            for (slot, part) in room.iter_mut().take(most).zip(self) {
+                slot.write(part);
+                len += 1;
+            }
+        }
+        // SAFETY: so many have been written.
+        unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), len) }
+    }
 }
 
 impl Iterator for Iter<'_> {

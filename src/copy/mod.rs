@@ -55,9 +55,8 @@ use parallel::{Work, OF_EACH, SET_UP, WALK};
 
 use crate::error::{number, Fault, Report};
 use crate::math::div_rem;
-use crate::parts::{Part, Parts, Transfer, FEW_PARTS};
+use crate::parts::{self, Part, Parts, Transfer, FEW_PARTS};
 use crate::shape::{packed_bytes, usize_of};
-use core::mem::MaybeUninit;
 use core::ops::Range;
 use joined::Joined;
 use matrices::Matrices;
@@ -98,20 +97,16 @@ unsafe fn run_listed(
 ) -> Result<(), Fault> {
     let mut all = transfer.parts.iter();
     loop {
-        let mut parts = [const { MaybeUninit::<Part>::uninit() }; FEW_PARTS];
-        let (mut len, mut bytes) = (0, 0);
-        for (slot, part) in parts.iter_mut().zip(&mut all) {
-            bytes += transfer.geometry.piece_bytes(part.len);
-            slot.write(part);
-            len += 1;
-        }
-        if len == 0 {
+        let mut room = parts::ROOM;
+        let parts = all.list(&mut room);
+        if parts.is_empty() {
             return Ok(());
         }
-        // SAFETY: so many have been written; and the caller's promise.
+        let each = parts.iter().map(|part| transfer.geometry.piece_bytes(part.len));
+        let (bytes, parts) = (each.sum(), Parts::Listed(parts));
+        let some = Transfer { parts, bytes, ..*transfer };
+        // SAFETY: the caller's promise.
         unsafe {
-            let parts = core::slice::from_raw_parts(parts.as_ptr().cast(), len);
-            let some = Transfer { parts: Parts::Listed(parts), bytes, ..*transfer };
             run_form(&some, executor, report)?;
         }
     }
@@ -140,6 +135,9 @@ unsafe fn run_form(
             if let Some(result) = run_mirrored(transfer, executor, report) {
                 return result;
             }
+        } else if few_rows::are_little(transfer) {
+            few_rows::copy_each_part(transfer, tuning::kernels(transfer.bytes));
+            return Ok(());
         }
         if transfer.bytes == 0 {
             return Ok(());
@@ -209,7 +207,7 @@ unsafe fn run_rows(
     let is_cached = tuning.non_temporal.is_none() && !has_threads;
     if is_packed && !sub_byte && is_cached && few_rows::has_short_runs(transfer) {
         // SAFETY: the caller's promise.
-        unsafe { few_rows::copy_each_part(transfer) };
+        unsafe { few_rows::copy_each_part(transfer, tuning.kernels) };
         return Some(Ok(()));
     }
     let nest = Nest::new(transfer, tuning);

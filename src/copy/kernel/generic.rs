@@ -166,6 +166,7 @@ pub(super) unsafe fn gather_by(copy: CopyBytes, gather: Gather) {
 ///
 /// # Safety
 /// 2 for the rows, and for each target a unit of each.
+#[inline(always)]
 unsafe fn pairs_of<T: Copy>(source: *const u8, [even, odd]: [*mut u8; 2], count: usize) {
     let source = source.cast::<[MaybeUninit<T>; 2]>();
     for at in 0..count {
@@ -182,7 +183,8 @@ unsafe fn pairs_of<T: Copy>(source: *const u8, [even, odd]: [*mut u8; 2], count:
 ///
 /// # Safety
 /// As [`pairs_of`].
-pub(in super::super) unsafe fn pairs(
+#[inline(always)]
+pub(super) unsafe fn pairs(
     source: *const u8,
     targets: [*mut u8; 2],
     width: usize,

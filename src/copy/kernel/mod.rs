@@ -50,7 +50,6 @@ mod x86_64;
 use crate::math::signed;
 use bits::{Packed, Runs, SideBySide};
 use cpu::Level;
-pub(super) use generic::pairs;
 use pick::Picks;
 use row_major::RowRun;
 use transpose::{Transpose, Turns};
@@ -84,6 +83,8 @@ pub(super) const MAX_DEINTERLEAVED: usize = 16;
 /// The loops of one level of CPU features.
 pub(super) struct Kernels {
     pub copy: CopyBytes,
+    /// Takes rows of two units of so many bytes apart, if there is a loop for these; whether there is.
+    pub pairs: unsafe fn(*const u8, [*mut u8; 2], usize, usize) -> bool,
     /// Packs runs of bits.
     pub pack: unsafe fn(&mut Packed, Runs),
     /// Takes the elements at one place of 2, or 4, times as many bytes: of 4 bits, and of 2.

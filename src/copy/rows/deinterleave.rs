@@ -1,7 +1,7 @@
 //! Elements of one width, deinterleaved to as many pieces.
 
 use super::super::kernel::combine::LINE;
-use super::super::kernel::{pairs, Deinterleave, Gather, MAX_DEINTERLEAVED};
+use super::super::kernel::{Deinterleave, Gather, MAX_DEINTERLEAVED};
 use super::run::Run;
 use super::{NextRows, Rows, Tuning};
 use crate::math::{div_rem, parts};
@@ -149,10 +149,12 @@ impl Rows {
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`].
+    #[inline(never)] // once in the library
     unsafe fn deinterleave_each(&self, runs: &[Run], rows: &Range<usize>) {
         if let [even, odd] = runs {
             let Gather { source, step, target, unit, .. } = self.some_runs(even, rows);
             let targets = [target, self.some_runs(odd, rows).target];
+            let pairs = self.tuning.kernels.pairs;
             // SAFETY: the caller's promise.
             if step == 2 * unit && unsafe { pairs(source, targets, unit, rows.len()) } {
                 return;

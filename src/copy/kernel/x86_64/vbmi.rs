@@ -32,6 +32,7 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 };
 
 const TABLE: Kernels = Kernels {
+    pairs,
     deinterleave_lines: Some(deinterleave),
     longest: permute::LONGEST,
     permutes: |len, width, _| equal_pieces::fits(len, width),
@@ -268,6 +269,17 @@ unsafe fn by_turns<const N: usize>([first, second]: [Gather; 2]) {
         target = target.wrapping_add(unit);
         other = other.wrapping_add(unit);
     }
+}
+
+/// Takes rows of two units apart, by permutes that the compiler knows. Zen 5, 2,048 rows of 2 and 2 bytes in the
+/// first-level cache 55 ns for 191.
+///
+/// # Safety
+/// That of `generic.rs`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn pairs(source: *const u8, targets: [*mut u8; 2], width: usize, count: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { generic::pairs(source, targets, width, count) }
 }
 
 /// Gathers units of any size.
