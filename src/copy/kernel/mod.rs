@@ -53,6 +53,7 @@ use cpu::Level;
 pub(super) use generic::pairs;
 use pick::Picks;
 use row_major::RowRun;
+use strided::Axis;
 use transpose::{Transpose, Turns};
 
 /// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
@@ -76,6 +77,9 @@ pub(super) struct Deinterleave {
     pub after: usize,
     /// So many bytes ahead the input is prefetched, where targets go past the caches.
     pub prefetch: usize,
+    /// Blocks of such rows that follow, and how far each is from the one before, like its targets. Loops
+    /// may take all of them as well, and then make their number 0.
+    pub more: Axis,
 }
 
 /// The most targets that rows are deinterleaved to at a time.

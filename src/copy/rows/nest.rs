@@ -1,6 +1,7 @@
 //! Rows that do not all lie as far from one another: blocks, of which each is what the loops take, and
 //! axes outward of them, over which an odometer goes. Packed tensors are one block.
 
+use super::super::kernel::strided;
 use super::run::Run;
 use super::{Rows, Tuning};
 use crate::copy::strided::stride;
@@ -266,13 +267,22 @@ impl Blocks<'_> {
         target
     }
 
-    /// Of blocks of one row, the last of which was made the next one: how many more lie along the innermost
-    /// axis, `most` at the most, and how far one is from the next.
-    pub(super) fn along(&self, most: usize) -> (usize, isize) {
+    /// How many more whole blocks lie along the innermost axis, `most` at the most, and how far one is from the
+    /// next.
+    pub(super) fn along(&self, most: usize) -> strided::Axis {
         let axis = self.nest.axes().first().copied().unwrap_or_default();
         let index = self.index.first().copied().unwrap_or_default();
         let more = axis.extent.saturating_sub(index + 1);
-        (more.min(most).min(self.rows.len()), axis.from)
+        let whole = div_rem(self.rows.len(), self.nest.block.count).0;
+        strided::Axis { extent: more.min(most).min(whole), from: axis.from, to: 0 }
+    }
+
+    /// The same of targets that are as far from each other.
+    pub(super) fn more(&self, runs: &[Run]) -> strided::Axis {
+        let mut steps = runs.iter().map(|run| self.step(run));
+        let to = steps.next().unwrap_or(0);
+        let most = if steps.all(|step| step == to) { usize::MAX } else { 0 };
+        strided::Axis { to, ..self.along(most) }
     }
 
     /// How far a run's target is from that of the next such block.
@@ -280,13 +290,15 @@ impl Blocks<'_> {
         let nest = self.nest;
         let strides = nest.transfer.output_strides.get(run.index);
         let axis = nest.axes().first().map_or(0, |axis| axis.innermost);
-        stride(strides, axis, nest.size()).unwrap_or(signed(run.bytes))
+        let packed = signed(run.bytes * nest.block.count);
+        stride(strides, axis, nest.size()).unwrap_or(packed)
     }
 
     /// Leaves out so many of these blocks.
-    pub(super) fn skip(&mut self, (count, step): (usize, isize)) {
+    pub(super) fn skip(&mut self, count: usize) {
+        let step = self.nest.axes().first().map_or(0, |axis| axis.from);
         self.number += count;
-        self.rows.start += count;
+        self.rows.start += count * self.nest.block.count;
         self.from = self.from.wrapping_add(step.wrapping_mul(signed(count)));
         if let Some(index) = self.index.first_mut() {
             *index += count;

@@ -218,7 +218,7 @@ const AHEAD: usize = 1536;
 /// 1, 2; 3 if `past`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool) {
-    let &Deinterleave { source, step, ref targets, count, after, prefetch } = block;
+    let &Deinterleave { source, step, ref targets, count, after, prefetch, .. } = block;
     let Some(targets) = targets.get(..way.len).filter(|_| count > 0) else { return };
     let readable = (count + after - 1) * step + way.len * width;
     let is_large =

@@ -12,9 +12,10 @@
 //! That of `permute.rs`.
 
 use super::super::combine::LINE;
+use super::super::strided::Axis;
 use super::super::{Deinterleave, NextBlock};
-use super::permute::{loops, Few, How, Layout, Loop, Permute, Streams};
-use crate::math::{div_ceil, div_rem};
+use super::permute::{loops, Course, Few, How, Layout, Loop, Permute, Streams};
+use crate::math::{div_ceil, div_rem, signed};
 
 /// How blocks are taken.
 pub(super) struct Seams<'a> {
@@ -54,11 +55,26 @@ impl<'a> Seams<'a> {
     /// # Safety
     /// 1, 2.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    pub(super) unsafe fn through(&mut self, block: &Deinterleave) {
+    pub(super) unsafe fn through(&mut self, block: &mut Deinterleave) {
         let &mut Self { permute, unit, read, stored, .. } = self;
         let Layout { step, rows: each, .. } = permute.layout;
         let how = How::PLAIN;
         let mut left = Left::new(block);
+        if read + stored == 0 && block.count >= each {
+            let Axis { extent: more, from, to } = block.more;
+            let [gap, to] = [(from, step), (to, unit)]
+                .map(|(by, each)| by.wrapping_sub(signed(block.count * each)));
+            let blocks = Axis { extent: 1 + more, from: gap, to };
+            block.more.extent = 0;
+            let (_, first) = div_rem(block.count, each);
+            let first = if first == 0 { each } else { first };
+            let course = Course { first, rows: block.count, blocks };
+            // SAFETY: the caller's promise; steps touch nothing but their rows.
+            return unsafe {
+                left.streams.join();
+                (self.run)(permute, left.source, &mut left.streams, &course, how);
+            };
+        }
         if (block.count, block.after) != self.last {
             self.last = (block.count, block.after);
             self.steps = self.steps(block.count, block.after);
@@ -66,10 +82,6 @@ impl<'a> Seams<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             self.take(&mut left, self.steps, how);
-            if left.count > 0 && read + stored == 0 && block.count >= each {
-                left.back(each - left.count, step, unit);
-                return self.take(&mut left, 1, how);
-            }
             while left.count > 0 {
                 let few = each.min(left.count);
                 let some = left.few(few);
@@ -89,7 +101,8 @@ impl<'a> Seams<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             left.streams.join();
-            (self.run)(self.permute, left.source, &mut left.streams, steps, how);
+            let course = Course { first: each, rows: steps * each, blocks: Axis::ONE };
+            (self.run)(self.permute, left.source, &mut left.streams, &course, how);
         }
         left.skip(steps * each, step);
     }
@@ -179,11 +192,5 @@ impl Left {
     fn skip(&mut self, rows: usize, step: usize) {
         self.source = self.source.wrapping_add(rows * step);
         self.count -= rows;
-    }
-
-    fn back(&mut self, rows: usize, step: usize, unit: usize) {
-        self.source = self.source.wrapping_sub(rows * step);
-        self.count += rows;
-        self.streams.targets = self.streams.targets.map(|target| target.wrapping_sub(rows * unit));
     }
 }
