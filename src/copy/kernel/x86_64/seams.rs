@@ -14,7 +14,7 @@
 use super::super::combine::LINE;
 use super::super::strided::Axis;
 use super::super::{Deinterleave, NextBlock};
-use super::permute::{loops, Course, Few, How, Layout, Loop, Permute, Streams};
+use super::permute::{loops, Course, Few, How, Layout, Loop, Permute, Streams, MOST_OF_BLOCKS};
 use crate::math::{div_ceil, div_rem, signed};
 
 /// How blocks are taken.
@@ -57,10 +57,11 @@ impl<'a> Seams<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn through(&mut self, block: &mut Deinterleave) {
         let &mut Self { permute, unit, read, stored, .. } = self;
-        let Layout { step, rows: each, .. } = permute.layout;
+        let Layout { pieces, step, rows: each, .. } = permute.layout;
         let how = How::PLAIN;
         let mut left = Left::new(block);
-        if read + stored == 0 && block.count >= each {
+        let is_exact = read + stored == 0 && block.count >= each;
+        if is_exact && pieces <= MOST_OF_BLOCKS {
             let Axis { extent: more, from, to } = block.more;
             let [gap, to] = [(from, step), (to, unit)]
                 .map(|(by, each)| by.wrapping_sub(signed(block.count * each)));
@@ -82,6 +83,10 @@ impl<'a> Seams<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             self.take(&mut left, self.steps, how);
+            if left.count > 0 && is_exact {
+                left.back(each - left.count, step, unit);
+                return self.take(&mut left, 1, how);
+            }
             while left.count > 0 {
                 let few = each.min(left.count);
                 let some = left.few(few);
@@ -192,5 +197,11 @@ impl Left {
     fn skip(&mut self, rows: usize, step: usize) {
         self.source = self.source.wrapping_add(rows * step);
         self.count -= rows;
+    }
+
+    fn back(&mut self, rows: usize, step: usize, unit: usize) {
+        self.source = self.source.wrapping_sub(rows * step);
+        self.count += rows;
+        self.streams.targets = self.streams.targets.map(|target| target.wrapping_sub(rows * unit));
     }
 }
