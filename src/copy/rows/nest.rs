@@ -41,6 +41,9 @@ const MOST_AXES: usize = 12;
 /// Shorter blocks are not worth the way to the loops.
 const LEAST_BLOCK: usize = 512;
 const LEAST_ROW: usize = 4096;
+/// Unless they are taken many at a time: of a column so many bytes of each block, and of all.
+const LEAST_COLUMN: usize = 16;
+const LEAST_COLUMNS: usize = 512;
 /// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 128;
 /// Nor are those of which a piece has less than this worth going past the caches.
@@ -93,7 +96,23 @@ impl<'a> Nest<'a> {
         let is_row = nest.block.count == 1 && nest.innermost().is_some_and(|(_, from)| from != 0);
         let are_runs = is_row && nest.block.width >= RUN * transfer.parts.count();
         let least = if are_runs && tuning.scattered.is_none() { LEAST_ROW } else { LEAST_BLOCK };
-        (nest.rank == 0 || bytes >= least).then_some(nest)
+        (nest.rank == 0 || bytes >= least || nest.is_of_columns()).then_some(nest)
+    }
+
+    /// Whether it is many blocks of few columns that are taken at a time.
+    #[inline(never)] // as below
+    fn is_of_columns(&self) -> bool {
+        let Rows { width, count, tuning, .. } = self.block;
+        let parts = &self.transfer.parts;
+        let len = parts.count();
+        let (unit, rest) = div_rem(width, len);
+        let is_long = |(blocks, _): (usize, isize)| {
+            count * unit >= LEAST_COLUMN && blocks * count * unit >= LEAST_COLUMNS
+        };
+        rest == 0
+            && tuning.kernels.takes_blocks(len, unit)
+            && parts.iter().all(|part| self.block.bytes(part.len) == unit)
+            && self.innermost().is_some_and(is_long)
     }
 
     /// Whether there is one piece, which takes all of each row.

@@ -176,7 +176,7 @@ pub(super) unsafe fn deinterleave(
     past: bool,
     next: &mut NextBlock<'_>,
 ) -> bool {
-    if len < 2 || width > LONGEST || block.count * width < LINE {
+    if len < 2 || width > LONGEST || (1 + block.more.extent) * block.count * width < LINE {
         return false;
     }
     if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past) {

@@ -29,7 +29,7 @@
 use super::super::combine::LINE;
 use super::super::strided::Axis;
 use super::super::vector::Vector;
-use super::super::MAX_DEINTERLEAVED;
+use super::super::{MAX_DEINTERLEAVED, MOST_OF_BLOCKS};
 use crate::math::{div_ceil, div_rem};
 use core::arch::asm;
 use core::arch::x86_64::{
@@ -49,9 +49,6 @@ pub(super) const MOST_PIECES: usize = 5;
 pub(super) const MOST_REGISTERS: usize = 5;
 /// Registers that may hold indices, of 32.
 pub(super) const MOST_INDICES: usize = MOST_PIECES * (MOST_REGISTERS - 1);
-/// The most pieces that blocks are taken for: more leave no register for it, and 5 of 7 bytes would reach .89
-/// of the flat copy on Zen 5 for .91.
-pub(super) const MOST_OF_BLOCKS: usize = 4;
 /// The most pieces at a time.
 pub(super) const MOST_STREAMS: usize = 8;
 

@@ -13,9 +13,9 @@
 
 use super::super::combine::LINE;
 use super::super::strided::Axis;
-use super::super::{Deinterleave, NextBlock};
-use super::permute::{loops, Course, Few, How, Layout, Loop, Permute, Streams, MOST_OF_BLOCKS};
-use crate::math::{div_ceil, div_rem, signed};
+use super::super::{Deinterleave, NextBlock, MOST_OF_BLOCKS};
+use super::permute::{loops, Course, Few, How, Layout, Loop, Permute, Streams};
+use crate::math::{div_ceil, div_rem, next_multiple, signed};
 
 /// How blocks are taken.
 pub(super) struct Seams<'a> {
@@ -57,20 +57,13 @@ impl<'a> Seams<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn through(&mut self, block: &mut Deinterleave) {
         let &mut Self { permute, unit, read, stored, .. } = self;
-        let Layout { pieces, step, rows: each, .. } = permute.layout;
+        let Layout { step, rows: each, .. } = permute.layout;
         let how = How::PLAIN;
         let mut left = Left::new(block);
         let is_exact = read + stored == 0 && block.count >= each;
-        if is_exact && pieces <= MOST_OF_BLOCKS {
-            let Axis { extent: more, from, to } = block.more;
-            let [gap, to] = [(from, step), (to, unit)]
-                .map(|(by, each)| by.wrapping_sub(signed(block.count * each)));
-            let blocks = Axis { extent: 1 + more, from: gap, to };
-            block.more.extent = 0;
-            let (_, first) = div_rem(block.count, each);
-            let first = if first == 0 { each } else { first };
-            let course = Course { first, rows: block.count, blocks };
-            // SAFETY: the caller's promise; steps touch nothing but their rows.
+        if let Some(course) = self.course(block, is_exact) {
+            block.more.extent -= course.blocks.extent - 1;
+            // SAFETY: the caller's promise; steps touch nothing but what is read, or written later, anyhow.
             return unsafe {
                 left.streams.join();
                 (self.run)(permute, left.source, &mut left.streams, &course, how);
@@ -94,6 +87,28 @@ impl<'a> Seams<'a> {
                 left.skip(few, step);
             }
         }
+    }
+
+    /// Of a block and those that follow, as many as steps take and touch nothing but blocks.
+    fn course(&self, block: &Deinterleave, is_exact: bool) -> Option<Course> {
+        let &Self { permute, unit, read, stored, .. } = self;
+        let Layout { pieces, step, rows: each, .. } = permute.layout;
+        let &Deinterleave { count, more: Axis { extent: more, from, to }, .. } = block;
+        let taken = next_multiple(count, each);
+        let (mut rows, mut first, mut extent) = (taken, each, 1 + more);
+        if is_exact {
+            rows = count;
+            first -= taken - count;
+        } else {
+            let goes_on =
+                to == signed(count * unit) && signed((taken + read - count) * step) <= from;
+            let over = div_ceil(taken + stored - count, count).max(1);
+            extent = extent.checked_sub(over).filter(|_| goes_on)?;
+        }
+        let from = from.wrapping_sub(signed(rows * step));
+        let to = to.wrapping_sub(signed(rows * unit));
+        let blocks = Axis { extent, from, to };
+        (pieces <= MOST_OF_BLOCKS && extent > 0).then_some(Course { first, rows, blocks })
     }
 
     /// Takes steps.
