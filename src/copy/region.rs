@@ -52,6 +52,8 @@ const LEAST_TURNED: usize = 64;
 const LEAST_AGAIN: usize = 8;
 /// So are fewer of a row, unless the next one continues it.
 const LEAST_PICKED: usize = 32;
+/// No longer units are picked.
+const LONGEST_PICKED: usize = 16;
 /// Units of so many bytes are as quickly copied one by one in the caches, unless rows as well as columns lie in
 /// few sets of these. Zen 5, ps a byte: 300 x 300 of 16 bytes 20 for 38, 1,024 x 512 112 for 51.
 const LONGEST_TURNED: usize = 16;
@@ -103,7 +105,7 @@ impl Region<'_> {
         });
         // SAFETY: the caller's promise.
         unsafe {
-            if !is_run || !self.pick(row, outer, column, tuning) {
+            if !is_run || unit > LONGEST_PICKED || !self.pick(row, outer, column, tuning) {
                 self.copy_planes(row, column, outer, tuning);
             }
         }
@@ -326,7 +328,8 @@ impl Plane {
         let shorter = row.extent.min(column.extent);
         let is_line = unit >= LINE && row.to == signed(unit);
         let is_line = is_line && (!has_column || row.extent >= LEAST_ROW);
-        if unit >= LEAST_RUN || is_line {
+        let is_short = has_column && row.extent < LEAST_ROW && tuning.scattered.is_none();
+        if (unit >= LEAST_RUN && !is_short) || is_line {
             return Way::Runs;
         }
         let targets = self.targets();

@@ -29,17 +29,7 @@ impl Rows {
         tuning: Tuning,
         next: &mut dyn FnMut() -> Option<(*const u8, usize)>,
     ) {
-        let none = core::ptr::null();
-        let rows = Self {
-            source: none,
-            count: 0,
-            row,
-            width: row,
-            step: width,
-            shared: 0,
-            by_piece: false,
-            tuning,
-        };
+        let rows = Self::of_units(width, row, tuning);
         let mut runs = [Run { bytes: width, ..Run::NONE }; MAX_DEINTERLEAVED];
         for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
             let target = target.wrapping_sub(to);
@@ -87,6 +77,7 @@ impl Rows {
                 // SAFETY: the caller's promise.
                 unsafe { self.deinterleave_rest(runs, &rows) };
             }
+            self.more = rows_of.more;
             let Some(others) = next(&mut self, runs) else { return false };
             rows = others;
             self.place(rows_of, runs, &rows);
@@ -175,6 +166,7 @@ impl Rows {
             count: 0,
             after: 0,
             prefetch: self.tuning.prefetch,
+            more: self.more,
         };
         self.place(&mut rows_of, runs, rows);
         rows_of
@@ -189,5 +181,6 @@ impl Rows {
         rows_of.source = self.source.wrapping_add(rows.start * self.row + offset);
         rows_of.count = rows.len();
         rows_of.after = self.count - rows.end;
+        rows_of.more = self.more;
     }
 }

@@ -92,16 +92,8 @@ impl LongColumns {
     #[inline(never)] // as above
     pub(in super::super) unsafe fn merge(&self, past: &NonTemporal, tuning: Tuning) {
         let &Self { source, row, rows: count, unit, columns, target, apart } = self;
-        let rows = Rows {
-            source,
-            count,
-            row,
-            width: columns * unit,
-            step: unit,
-            shared: 0,
-            by_piece: false,
-            tuning,
-        };
+        let width = columns * unit;
+        let rows = Rows { source, count, width, ..Rows::of_units(unit, row, tuning) };
         for some in parts(0..columns, MAX_GROUP) {
             let mut runs = [Run::NONE; MAX_GROUP];
             for (column, run) in some.clone().zip(&mut runs) {

@@ -25,7 +25,7 @@ mod transpose;
 
 use super::kernel::combine::LINE;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{self, Row};
+use super::kernel::strided::{self, Axis, Row};
 use super::kernel::{Gather, MAX_DEINTERLEAVED};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
@@ -33,7 +33,7 @@ use crate::math::{self, div_rem, signed};
 use crate::parts::{self, Part, Parts, Transfer};
 use crate::shape::usize_of;
 use core::ops::Range;
-use core::ptr::null_mut;
+use core::ptr::{null, null_mut};
 use core::slice::from_mut;
 use group::{Group, MAX_GROUP};
 pub(super) use merge::LongColumns;
@@ -56,6 +56,8 @@ pub(super) struct Rows {
     shared: u32,
     /// Whether pieces are so many that one after the other is the quickest.
     by_piece: bool,
+    /// Blocks of such rows that follow, and may be taken with it: those are no longer there then.
+    more: Axis,
     tuning: Tuning,
 }
 
@@ -79,6 +81,8 @@ const BLOCK_ROWS: usize = 64;
 /// 65 bytes .75 for .61, of 128 .80 for .68, of 2,000 .84 for .78; 40 of 100 to 129 bytes .79 for .62.
 const MOST_BY_ROW: usize = 24;
 
+const NO_MORE: Axis = Axis { extent: 0, ..Axis::ONE };
+
 /// Runs of so many bytes on average, or fewer, are short.
 const SHORT_RUN: usize = 32;
 
@@ -87,17 +91,15 @@ impl Rows {
     fn new(transfer: &Transfer<'_>, tuning: Tuning) -> Self {
         let geometry = &transfer.geometry;
         let bits = geometry.dtype.bits();
+        let step = usize_of(geometry.inner) * (bits / 8).max(1) as usize;
         let mut rows = Self {
             source: transfer.source.wrapping_add(transfer.bit_offset as usize / 8),
             count: usize_of(geometry.outer),
-            row: 0,
-            width: 0,
-            step: usize_of(geometry.inner) * (bits / 8).max(1) as usize,
             shared: (8 / bits.clamp(1, 8)).trailing_zeros(),
             by_piece: cfg!(feature = "avx512")
                 && tuning.kernels.pair.is_some()
                 && transfer.parts.count() > MOST_BY_ROW,
-            tuning,
+            ..Self::of_units(step, 0, tuning)
         };
         rows.width = rows.bytes(geometry.extent);
         rows.row = rows.width;
@@ -106,6 +108,13 @@ impl Rows {
             rows.tuning = tuning.for_short_runs();
         }
         rows
+    }
+
+    /// None yet, of units of so many bytes, rows as far apart.
+    fn of_units(step: usize, row: usize, tuning: Tuning) -> Self {
+        let (source, more) = (null(), NO_MORE);
+        let (count, shared, by_piece) = (0, 0, false);
+        Self { source, count, row, width: row, step, shared, by_piece, more, tuning }
     }
 
     /// Makes so many rows, which go on one behind the other, one.
@@ -203,9 +212,17 @@ impl Nest<'_> {
             if self.has_short_lines(group) {
                 return self.copy_lines(group, rows);
             }
+            let is_deinterleaved = group.is_deinterleaved(self.block.tuning, self.block.row);
             let mut blocks = self.blocks(rows);
+            let mut offered = 0;
             self.block.copy_group(group, true, &mut |block, runs| {
+                blocks.skip(offered - block.more.extent);
                 let rows = blocks.next(block)?;
+                block.more = NO_MORE;
+                if is_deinterleaved && rows.len() == block.count {
+                    block.more = blocks.more(runs);
+                }
+                offered = block.more.extent;
                 for run in runs {
                     run.target = blocks.target(run);
                 }
@@ -231,7 +248,7 @@ impl Nest<'_> {
         let mut block = self.block;
         let most = block.rows_within(BLOCK);
         while blocks.next(&mut block).is_some() {
-            let (more, source_step) = blocks.along(most);
+            let Axis { extent: more, from: source_step, .. } = blocks.along(most);
             for run in group.runs() {
                 let row = Row {
                     source: block.source.wrapping_add(run.offset),
@@ -244,7 +261,7 @@ impl Nest<'_> {
                 // SAFETY: the caller's promise.
                 unsafe { strided::copy(block.tuning.kernels, row) };
             }
-            blocks.skip((more, source_step));
+            blocks.skip(more);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Rows that do not all lie as far from one another: blocks, of which each is what the loops take, and
 //! axes outward of them, over which an odometer goes. Packed tensors are one block.
 
+use super::super::kernel::strided;
 use super::run::Run;
 use super::{Rows, Tuning};
 use crate::copy::strided::stride;
@@ -40,6 +41,9 @@ const MOST_AXES: usize = 12;
 /// Shorter blocks are not worth the way to the loops.
 const LEAST_BLOCK: usize = 512;
 const LEAST_ROW: usize = 4096;
+/// Unless they are taken many at a time: of a column so many bytes of each block, and of all.
+const LEAST_COLUMN: usize = 16;
+const LEAST_COLUMNS: usize = 512;
 /// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 128;
 /// Nor are those of which a piece has less than this worth going past the caches.
@@ -92,7 +96,23 @@ impl<'a> Nest<'a> {
         let is_row = nest.block.count == 1 && nest.innermost().is_some_and(|(_, from)| from != 0);
         let are_runs = is_row && nest.block.width >= RUN * transfer.parts.count();
         let least = if are_runs && tuning.scattered.is_none() { LEAST_ROW } else { LEAST_BLOCK };
-        (nest.rank == 0 || bytes >= least).then_some(nest)
+        (nest.rank == 0 || bytes >= least || nest.is_of_columns()).then_some(nest)
+    }
+
+    /// Whether it is many blocks of few columns that are taken at a time.
+    #[inline(never)] // as below
+    fn is_of_columns(&self) -> bool {
+        let Rows { width, count, tuning, .. } = self.block;
+        let parts = &self.transfer.parts;
+        let len = parts.count();
+        let (unit, rest) = div_rem(width, len);
+        let is_long = |(blocks, _): (usize, isize)| {
+            count * unit >= LEAST_COLUMN && blocks * count * unit >= LEAST_COLUMNS
+        };
+        rest == 0
+            && tuning.kernels.takes_blocks(len, unit)
+            && parts.iter().all(|part| self.block.bytes(part.len) == unit)
+            && self.innermost().is_some_and(is_long)
     }
 
     /// Whether there is one piece, which takes all of each row.
@@ -266,13 +286,22 @@ impl Blocks<'_> {
         target
     }
 
-    /// Of blocks of one row, the last of which was made the next one: how many more lie along the innermost
-    /// axis, `most` at the most, and how far one is from the next.
-    pub(super) fn along(&self, most: usize) -> (usize, isize) {
+    /// How many more whole blocks lie along the innermost axis, `most` at the most, and how far one is from the
+    /// next.
+    pub(super) fn along(&self, most: usize) -> strided::Axis {
         let axis = self.nest.axes().first().copied().unwrap_or_default();
         let index = self.index.first().copied().unwrap_or_default();
         let more = axis.extent.saturating_sub(index + 1);
-        (more.min(most).min(self.rows.len()), axis.from)
+        let whole = div_rem(self.rows.len(), self.nest.block.count).0;
+        strided::Axis { extent: more.min(most).min(whole), from: axis.from, to: 0 }
+    }
+
+    /// The same of targets that are as far from each other.
+    pub(super) fn more(&self, runs: &[Run]) -> strided::Axis {
+        let mut steps = runs.iter().map(|run| self.step(run));
+        let to = steps.next().unwrap_or(0);
+        let most = if steps.all(|step| step == to) { usize::MAX } else { 0 };
+        strided::Axis { to, ..self.along(most) }
     }
 
     /// How far a run's target is from that of the next such block.
@@ -280,13 +309,15 @@ impl Blocks<'_> {
         let nest = self.nest;
         let strides = nest.transfer.output_strides.get(run.index);
         let axis = nest.axes().first().map_or(0, |axis| axis.innermost);
-        stride(strides, axis, nest.size()).unwrap_or(signed(run.bytes))
+        let packed = signed(run.bytes * nest.block.count);
+        stride(strides, axis, nest.size()).unwrap_or(packed)
     }
 
     /// Leaves out so many of these blocks.
-    pub(super) fn skip(&mut self, (count, step): (usize, isize)) {
+    pub(super) fn skip(&mut self, count: usize) {
+        let step = self.nest.axes().first().map_or(0, |axis| axis.from);
         self.number += count;
-        self.rows.start += count;
+        self.rows.start += count * self.nest.block.count;
         self.from = self.from.wrapping_add(step.wrapping_mul(signed(count)));
         if let Some(index) = self.index.first_mut() {
             *index += count;

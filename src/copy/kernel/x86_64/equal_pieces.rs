@@ -176,7 +176,7 @@ pub(super) unsafe fn deinterleave(
     past: bool,
     next: &mut NextBlock<'_>,
 ) -> bool {
-    if len < 2 || width > LONGEST || block.count * width < LINE {
+    if len < 2 || width > LONGEST || (1 + block.more.extent) * block.count * width < LINE {
         return false;
     }
     if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past) {
@@ -221,7 +221,7 @@ pub(super) const AHEAD: usize = 1536;
 /// 1, 2; 3 if `past`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool) {
-    let &Deinterleave { source, step, ref targets, count, after, prefetch } = block;
+    let &Deinterleave { source, step, ref targets, count, after, prefetch, .. } = block;
     let Some(targets) = targets.get(..way.len).filter(|_| count > 0) else { return };
     let readable = (count + after - 1) * step + way.len * width;
     let most = if way.permute.layout.rows * width == LINE { LARGEST } else { usize::MAX };

@@ -27,8 +27,9 @@
 #![allow(clippy::inline_always)]
 
 use super::super::combine::LINE;
+use super::super::strided::Axis;
 use super::super::vector::Vector;
-use super::super::MAX_DEINTERLEAVED;
+use super::super::{MAX_DEINTERLEAVED, MOST_OF_BLOCKS};
 use crate::math::{div_ceil, div_rem};
 use core::arch::asm;
 use core::arch::x86_64::{
@@ -36,8 +37,8 @@ use core::arch::x86_64::{
     _mm512_castsi256_si512, _mm512_cmpeq_epi8_mask, _mm512_inserti64x4, _mm512_loadu_epi64,
     _mm512_loadu_epi8, _mm512_mask_mov_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
     _mm512_mulhi_epu16, _mm512_mullo_epi16, _mm512_or_si512, _mm512_permutex2var_epi8,
-    _mm512_set1_epi16, _mm512_set1_epi8, _mm512_set_epi64, _mm512_setzero_si512, _mm512_srli_epi16,
-    _mm512_storeu_epi64, _mm512_storeu_epi8, _mm512_stream_si512,
+    _mm512_set1_epi16, _mm512_set1_epi64, _mm512_set1_epi8, _mm512_set_epi64, _mm512_setzero_si512,
+    _mm512_srli_epi16, _mm512_storeu_epi64, _mm512_storeu_epi8, _mm512_stream_si512,
 };
 use core::mem::transmute;
 use core::ptr::null_mut;
@@ -226,8 +227,19 @@ impl Streams {
     }
 }
 
-/// Takes so many steps: from where, to where, and how.
-pub(super) type Loop = unsafe fn(&Permute<'_>, *const u8, &mut Streams, usize, How);
+/// Takes steps: from where, to where, and how.
+pub(super) type Loop = unsafe fn(&Permute<'_>, *const u8, &mut Streams, &Course, How);
+
+/// Blocks of rows. Several, and first steps that go on by less, are for one group of [`MOST_OF_BLOCKS`] equal
+/// pieces at the most.
+pub(super) struct Course {
+    /// Of each block.
+    pub rows: usize,
+    /// So many rows the first step of a block goes on by: what it takes more is taken once more.
+    pub first: usize,
+    /// How many, and how far one begins behind where the one before ends.
+    pub blocks: Axis,
+}
 
 /// How lines are loaded and stored.
 #[derive(Clone, Copy)]
@@ -309,7 +321,10 @@ impl<'a> Permute<'a> {
         unsafe {
             streams.join();
             match streams.run {
-                Some(run) => run(self, source, streams, count, how),
+                Some(run) => {
+                    let course = Course { first: each, rows: count * each, blocks: Axis::ONE };
+                    run(self, source, streams, &course, how);
+                }
                 None => count = 0,
             }
             for first in (count * each..rows).step_by(each.max(1)) {
@@ -506,7 +521,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
     permute: &Permute<'_>,
     mut source: *const u8,
     streams: &mut Streams,
-    count: usize,
+    course: &Course,
     how: How,
 ) {
     let Layout { step, rows, lanes, apart, .. } = permute.layout;
@@ -518,7 +533,9 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
         _ => 1,
     };
     let past = G == 1 && how.past;
-    let step = rows * step;
+    let blocks = G == 1 && N <= MOST_OF_BLOCKS;
+    let (row, step) = (step, rows * step);
+    let unit = permute.units.first().copied().unwrap_or(0);
     // Several groups prefetch their shares in whole lines, and anew in each step: they have no register to
     // spare that would remember how far they came.
     let share = match G {
@@ -528,7 +545,6 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
     };
     let mut soon = source.wrapping_add(how.ahead);
     let mut until = soon;
-    let end = source.wrapping_add(count * step);
     // SAFETY: the caller's promise.
     unsafe {
         let zero = _mm512_setzero_si512();
@@ -542,50 +558,67 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
         }
         let by = _mm512_loadu_epi64(permute.by.as_ptr().cast());
         let mut targets = _mm512_loadu_epi64(streams.targets.as_ptr().cast());
-        while source != end {
-            let all: [*mut u8; MOST_STREAMS] = transmute(targets);
-            let mut ahead = source.wrapping_add(how.ahead);
-            for (offset, targets) in offsets.iter().zip(all.chunks_exact(N)) {
-                let (mut from, mut apart) = (source.wrapping_add(*offset), apart);
-                // Or else the compiler keeps every multiple of it.
-                #[allow(clippy::pointers_in_nomem_asm_block)] // which does nothing
-                {
-                    asm!(
-                        "/* {0} {1} */",
-                        inout(reg) from,
-                        inout(reg) apart,
-                        options(nomem, nostack, preserves_flags)
-                    );
-                }
-                if G == 1 {
-                    until = until.wrapping_add(share);
-                    soon = prefetch_until(soon, until);
-                } else {
-                    ahead = prefetch_until(ahead, ahead.wrapping_add(share));
-                }
-                let mut registers = [zero; R];
-                for register in &mut registers {
-                    *register = load(from, lanes, apart);
-                    from = from.wrapping_add(lanes * apart);
-                }
-                for (target, indices) in targets.iter().zip(&indices) {
-                    let mut line = zero;
-                    for (number, register) in registers.iter().enumerate() {
-                        let indices = number.checked_sub(1).and_then(|number| indices.get(number));
-                        line = match indices {
-                            None => *register,
-                            Some(indices) => _mm512_permutex2var_epi8(line, *indices, *register),
-                        };
-                    }
-                    if past {
-                        _mm512_stream_si512(target.cast(), line);
-                    } else {
-                        _mm512_storeu_epi8(target.cast(), line);
-                    }
-                }
+        let Axis { extent, from: gap, to } = course.blocks;
+        for _ in 0..if blocks { extent } else { 1 } {
+            let end = source.wrapping_add(course.rows * row);
+            let (mut further, mut now) = (step, by);
+            if blocks && course.first < rows {
+                further = course.first * row;
+                now = _mm512_set1_epi64((course.first * unit) as i64);
             }
-            targets = _mm512_add_epi64(targets, by);
-            source = source.wrapping_add(step);
+            while source != end {
+                let all: [*mut u8; MOST_STREAMS] = transmute(targets);
+                let mut ahead = source.wrapping_add(how.ahead);
+                for (offset, targets) in offsets.iter().zip(all.chunks_exact(N)) {
+                    let (mut from, mut apart) = (source.wrapping_add(*offset), apart);
+                    // Or else the compiler keeps every multiple of it.
+                    #[allow(clippy::pointers_in_nomem_asm_block)] // which does nothing
+                    {
+                        asm!(
+                            "/* {0} {1} */",
+                            inout(reg) from,
+                            inout(reg) apart,
+                            options(nomem, nostack, preserves_flags)
+                        );
+                    }
+                    if G == 1 {
+                        until = until.wrapping_add(share);
+                        soon = prefetch_until(soon, until);
+                    } else {
+                        ahead = prefetch_until(ahead, ahead.wrapping_add(share));
+                    }
+                    let mut registers = [zero; R];
+                    for register in &mut registers {
+                        *register = load(from, lanes, apart);
+                        from = from.wrapping_add(lanes * apart);
+                    }
+                    for (target, indices) in targets.iter().zip(&indices) {
+                        let mut line = zero;
+                        for (number, register) in registers.iter().enumerate() {
+                            let indices =
+                                number.checked_sub(1).and_then(|number| indices.get(number));
+                            line = match indices {
+                                None => *register,
+                                Some(indices) => {
+                                    _mm512_permutex2var_epi8(line, *indices, *register)
+                                }
+                            };
+                        }
+                        if past {
+                            _mm512_stream_si512(target.cast(), line);
+                        } else {
+                            _mm512_storeu_epi8(target.cast(), line);
+                        }
+                    }
+                }
+                targets = _mm512_add_epi64(targets, now);
+                source = source.wrapping_add(further);
+                (further, now) = (step, by);
+            }
+            if blocks {
+                source = source.wrapping_offset(gap);
+                targets = _mm512_add_epi64(targets, _mm512_set1_epi64(to as i64));
+            }
         }
         _mm512_storeu_epi64(streams.targets.as_mut_ptr().cast(), targets);
     }

@@ -12,9 +12,10 @@
 //! That of `permute.rs`.
 
 use super::super::combine::LINE;
-use super::super::{Deinterleave, NextBlock};
-use super::permute::{loops, Few, How, Layout, Loop, Permute, Streams};
-use crate::math::{div_ceil, div_rem};
+use super::super::strided::Axis;
+use super::super::{Deinterleave, NextBlock, MOST_OF_BLOCKS};
+use super::permute::{loops, Course, Few, How, Layout, Loop, Permute, Streams};
+use crate::math::{div_ceil, div_rem, next_multiple, signed};
 
 /// How blocks are taken.
 pub(super) struct Seams<'a> {
@@ -54,11 +55,20 @@ impl<'a> Seams<'a> {
     /// # Safety
     /// 1, 2.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    pub(super) unsafe fn through(&mut self, block: &Deinterleave) {
+    pub(super) unsafe fn through(&mut self, block: &mut Deinterleave) {
         let &mut Self { permute, unit, read, stored, .. } = self;
         let Layout { step, rows: each, .. } = permute.layout;
         let how = How::PLAIN;
         let mut left = Left::new(block);
+        let is_exact = read + stored == 0 && block.count >= each;
+        if let Some(course) = self.course(block, is_exact) {
+            block.more.extent -= course.blocks.extent - 1;
+            // SAFETY: the caller's promise; steps touch nothing but what is read, or written later, anyhow.
+            return unsafe {
+                left.streams.join();
+                (self.run)(permute, left.source, &mut left.streams, &course, how);
+            };
+        }
         if (block.count, block.after) != self.last {
             self.last = (block.count, block.after);
             self.steps = self.steps(block.count, block.after);
@@ -66,7 +76,7 @@ impl<'a> Seams<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             self.take(&mut left, self.steps, how);
-            if left.count > 0 && read + stored == 0 && block.count >= each {
+            if left.count > 0 && is_exact {
                 left.back(each - left.count, step, unit);
                 return self.take(&mut left, 1, how);
             }
@@ -79,6 +89,28 @@ impl<'a> Seams<'a> {
         }
     }
 
+    /// Of a block and those that follow, as many as steps take and touch nothing but blocks.
+    fn course(&self, block: &Deinterleave, is_exact: bool) -> Option<Course> {
+        let &Self { permute, unit, read, stored, .. } = self;
+        let Layout { pieces, step, rows: each, .. } = permute.layout;
+        let &Deinterleave { count, more: Axis { extent: more, from, to }, .. } = block;
+        let taken = next_multiple(count, each);
+        let (mut rows, mut first, mut extent) = (taken, each, 1 + more);
+        if is_exact {
+            rows = count;
+            first -= taken - count;
+        } else {
+            let goes_on =
+                to == signed(count * unit) && signed((taken + read - count) * step) <= from;
+            let over = div_ceil(taken + stored - count, count).max(1);
+            extent = extent.checked_sub(over).filter(|_| goes_on)?;
+        }
+        let from = from.wrapping_sub(signed(rows * step));
+        let to = to.wrapping_sub(signed(rows * unit));
+        let blocks = Axis { extent, from, to };
+        (pieces <= MOST_OF_BLOCKS && extent > 0).then_some(Course { first, rows, blocks })
+    }
+
     /// Takes steps.
     ///
     /// # Safety
@@ -89,7 +121,8 @@ impl<'a> Seams<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             left.streams.join();
-            (self.run)(self.permute, left.source, &mut left.streams, steps, how);
+            let course = Course { first: each, rows: steps * each, blocks: Axis::ONE };
+            (self.run)(self.permute, left.source, &mut left.streams, &course, how);
         }
         left.skip(steps * each, step);
     }
