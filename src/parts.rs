@@ -1,9 +1,11 @@
 //! What the copy engine is given to do: the pieces that are wanted and have elements, each with
 //! the place that it goes to.
 
+use crate::blocks;
 use crate::plan::{Geometry, Piece};
 use crate::rules::Pieces;
 use core::marker::PhantomData;
+use core::ops::Range;
 
 /// A piece on its way to `target`.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +92,21 @@ impl<'a> Parts<'a> {
     pub(crate) fn iter(&self) -> Iter<'a> {
         Iter { parts: *self, next: 0, offset: 0 }
     }
+
+    /// Those of a range of so many as are counted.
+    #[inline(never)]
+    pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
+        let mut some = self.iter();
+        match &mut some.parts {
+            Self::Listed(parts) => *parts = parts.get(range).unwrap_or_default(),
+            Self::Planned { parts, .. } => *parts = parts.get(range).unwrap_or_default(),
+            Self::Ruled { pieces, targets } => {
+                targets.len = targets.len.min(range.end);
+                (some.next, some.offset) = (range.start, blocks::offset(pieces, range.start));
+            }
+        }
+        some
+    }
 }
 
 /// Goes over parts.
@@ -98,6 +115,17 @@ pub(crate) struct Iter<'a> {
     parts: Parts<'a>,
     next: usize,
     offset: i64,
+}
+
+impl Iter<'_> {
+    /// At least as many as are left.
+    pub(crate) fn most(&self) -> usize {
+        let count = match &self.parts {
+            Parts::Ruled { targets, .. } => targets.len,
+            parts => parts.count(),
+        };
+        count.saturating_sub(self.next)
+    }
 }
 
 impl Iterator for Iter<'_> {
