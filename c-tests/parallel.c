@@ -217,6 +217,9 @@ static const struct job jobs[] = {
     {"padded outputs", LIBSPLIT_DTYPE_BFLOAT16, 1000, 1500, 1500, 1, 2, 800, 9, 0},
     {"many pieces", LIBSPLIT_DTYPE_UINT8, 1, 4096000, 4096000, 1, 1000, 4096, 0, 0},
     {"many narrow columns", LIBSPLIT_DTYPE_FLOAT, 1000, 1000, 1000, 1, 500, 2, 0, 0},
+    {"many short columns", LIBSPLIT_DTYPE_FLOAT, 150, 1000, 1000, 1, 1000, 1, 0, 0},
+    {"many short columns, padded", LIBSPLIT_DTYPE_FLOAT, 150, 3000, 3000, 1, 1000, 3, 2, 0},
+    {"many pieces of few rows", LIBSPLIT_DTYPE_UINT8, 20, 30007, 30007, 1, 1000, 30, 0, 1},
 };
 
 struct work {

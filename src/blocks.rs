@@ -95,3 +95,11 @@ fn write_each(pieces: &Pieces<'_>, first: usize, slots: &mut [MaybeUninit<i64>])
 pub(crate) fn length(pieces: &Pieces<'_>, index: usize) -> i64 {
     pieces.length(index)
 }
+
+/// Where a piece begins on the axis.
+pub(crate) fn offset(pieces: &Pieces<'_>, index: usize) -> i64 {
+    match *pieces {
+        Pieces::Even { extent, .. } => extent - pieces.left(index),
+        _ => (0..index).map(|index| length(pieces, index)).sum(),
+    }
+}

@@ -1,10 +1,12 @@
 //! What the copy engine is given to do: the pieces that are wanted and have elements, each with
 //! the place that it goes to.
 
+use crate::blocks;
 use crate::plan::{Geometry, Piece};
 use crate::rules::Pieces;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 
 /// A piece on its way to `target`.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +97,21 @@ impl<'a> Parts<'a> {
     pub(crate) fn iter(&self) -> Iter<'a> {
         Iter { parts: *self, next: 0, offset: 0 }
     }
+
+    /// Those of a range of so many as are counted.
+    #[inline(never)]
+    pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
+        let mut some = self.iter();
+        match &mut some.parts {
+            Self::Listed(parts) => *parts = parts.get(range).unwrap_or_default(),
+            Self::Planned { parts, .. } => *parts = parts.get(range).unwrap_or_default(),
+            Self::Ruled { pieces, targets } => {
+                targets.len = targets.len.min(range.end);
+                (some.next, some.offset) = (range.start, blocks::offset(pieces, range.start));
+            }
+        }
+        some
+    }
 }
 
 /// Goes over parts.
@@ -110,7 +127,7 @@ impl Iter<'_> {
     #[inline(never)] // once in the library
     pub(crate) fn list<'l>(&mut self, room: &'l mut [MaybeUninit<Part>]) -> &'l [Part] {
         // Not to be written out for as many as there is room for.
-        let most = self.parts.count();
+        let most = self.most();
         let mut len = 0;
         if let Parts::Planned { parts, targets } = self.parts {
             let rest = parts.get(self.next..).unwrap_or_default();
@@ -127,6 +144,15 @@ impl Iter<'_> {
         }
         // SAFETY: so many have been written.
         unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), len) }
+    }
+
+    /// At least as many as are left.
+    pub(crate) fn most(&self) -> usize {
+        let count = match &self.parts {
+            Parts::Ruled { targets, .. } => targets.len,
+            parts => parts.count(),
+        };
+        count.saturating_sub(self.next)
     }
 }
 

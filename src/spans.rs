@@ -226,7 +226,7 @@ fn met(spans: &dyn Spans) -> Option<usize> {
     match (cells / 16 <= spans.len(), spans.len() > MANY) {
         (true, true) => met_by_bits::<4096>(spans, &summary),
         (true, false) => met_by_bits::<256>(spans, &summary),
-        (false, true) => met_by_gaps::<24576, 1024>(spans, &summary),
+        (false, true) => met_by_gaps::<20480, 1536>(spans, &summary),
         (false, false) => met_by_gaps::<2048, 128>(spans, &summary),
     }
 }

@@ -149,7 +149,7 @@ impl<'a> Gaps<'a> {
         let Self { ref mut ring, ref batch, window, cell, length, .. } = *self;
         let (room, held) = (ring.len(), self.len);
         // Room is left for what is added before it is known what that drops.
-        let most = room / 8 * 7;
+        let most = room / 16 * 15;
         let mut reader = Cursor { at: self.head, passed: 0, place: 0 };
         let mut writer = Cursor { at: self.tail, passed: 0, place: 0 };
         let address = |cells: usize| window.start.saturating_add(cells << cell);
@@ -222,7 +222,7 @@ impl Window for Gaps<'_> {
     fn close(&mut self) -> Result<(usize, usize), usize> {
         self.merge()?;
         // The next is to hold nearly as much as it can, if it is as this one.
-        let (wanted, used) = (self.ring.len() / 16 * 13, self.len.max(self.ring.len() / 16));
+        let (wanted, used) = (self.ring.len() / 32 * 29, self.len.max(self.ring.len() / 16));
         let (bytes, rest) = div_rem(self.end - self.window.start, used);
         self.width = bytes.saturating_mul(wanted).saturating_add(div_rem(rest * wanted, used).0);
         Ok((self.end, self.highest))

@@ -933,6 +933,75 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(config(60))]
+
+    /// So many pieces that tasks are ranges of them: of one length or any, given or not, wanted or not.
+    #[test]
+    fn tasks_copy_many_pieces(
+        dtype in select(vec![2, 4, 1, 7, 15]),
+        rows in prop_oneof![1i64..64, 64i64..300],
+        lengths in prop_oneof![
+            (200usize..3000, 1i64..3).prop_map(|(count, len)| vec![len; count]),
+            prop::collection::vec(0i64..6, 200..1500),
+        ],
+        unwanted in prop::option::of(2usize..50),
+        are_given in any::<bool>(),
+        are_short in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let (count, extent) = (lengths.len(), lengths.iter().sum::<i64>());
+        let size = bits_of(dtype) / 8;
+        let row = usize_of(extent) * size;
+        let bytes = noise(usize_of(rows) * row, seed);
+        let input = Tensor::new(dtype, &[rows, extent]).at(bytes.as_ptr(), bytes.len());
+        let short: Vec<i32> = lengths.iter().map(|len| i32::try_from(*len).unwrap()).collect();
+        let (code, data) = if are_short { (6, short.as_ptr().cast()) } else { (7, lengths.as_ptr().cast()) };
+        let given = Tensor::new(code, &[i64::try_from(count).unwrap()]).at(data, 0);
+        let given = given.descriptor();
+        let are_even = lengths.iter().all(|len| *len == lengths[0]);
+        let params = if are_even && !are_given {
+            libsplit_params { axis: 1, num_outputs: i64::try_from(count).unwrap(), ..params(libsplit_op::OPENVINO_SPLIT, 1) }
+        } else {
+            libsplit_params { axis: 1, split: &given, ..params(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1) }
+        };
+
+        let mut begin = 0;
+        let expected: Vec<Option<Vec<u8>>> = lengths.iter().enumerate().map(|(index, len)| {
+            let steps = begin..begin + usize_of(*len) * size;
+            begin = steps.end;
+            let is_wanted = unwanted.is_none_or(|each| index % each != 1);
+            is_wanted.then(|| bytes.chunks(row).flat_map(|row| &row[steps.clone()]).copied().collect())
+        }).collect();
+        let mut tasks = 0usize;
+        for max_tasks in [1, 2, 7] {
+            let executor = backwards_on(&mut tasks, max_tasks);
+            let mut buffers: Vec<Option<Vec<u8>>> = expected.iter().map(|bytes| bytes.as_ref().map(|bytes| vec![0xEE; bytes.len()])).collect();
+            let tensors: Vec<Option<Tensor>> = lengths.iter().zip(&mut buffers)
+                .map(|(len, buffer)| {
+                    let data = buffer.as_mut()?.as_mut_ptr();
+                    Some(Tensor::new(dtype, &[rows, *len]).at(data, 0))
+                })
+                .collect();
+            let outputs: Vec<libsplit_tensor> = tensors.iter()
+                .map(|tensor| tensor.as_ref().map_or_else(Tensor::unwanted, Tensor::descriptor))
+                .collect();
+            call(|error| unsafe {
+                libsplit_copy(&input.descriptor(), &params, outputs.as_ptr(), count, &executor, error)
+            }).unwrap();
+            prop_assert!(buffers == expected);
+            let planned = plan(&input, &params, outputs.as_ptr(), count).unwrap();
+            buffers.iter_mut().flatten().for_each(|buffer| buffer.fill(0xEE));
+            let targets: Vec<_> = outputs.iter().map(|output| output.data).collect();
+            call(|error| unsafe {
+                let data = bytes.as_ptr().cast();
+                libsplit_plan_copy(planned.as_ptr().cast(), data, targets.as_ptr(), count, &executor, error)
+            }).unwrap();
+            prop_assert!(buffers == expected);
+        }
+    }
+}
+
 // ---------------------------------------------------------------------------------------------
 // The way back: outputs that are columns of one matrix, some of which nobody wants.
 

@@ -8,7 +8,7 @@ use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
 use crate::math::{self, div_rem, wrapped};
-use crate::parts::{Part, Parts};
+use crate::parts::{self, Part};
 use crate::shape::usize_of;
 use core::ops::Range;
 use core::ptr::null_mut;
@@ -33,15 +33,16 @@ impl Targets {
         }
     }
 
-    /// Of pieces in order, with what none of them wants between.
+    /// Of pieces in order from a step on, with what none of them wants between.
     pub(super) fn of<'a>(
-        parts: &'a Parts<'a>,
+        parts: &'a parts::Iter<'a>,
+        begin: i64,
         of_part: impl Fn(Part) -> Self + 'a,
         steps_a_column: i64,
     ) -> impl Fn(&mut dyn FnMut(Self) -> bool) + 'a {
         move |visit| {
-            let mut next = 0;
-            for part in parts.iter() {
+            let mut next = begin;
+            for part in parts.clone() {
                 let gap = part.offset - next;
                 next = part.offset + part.len;
                 // Divisions take their time.

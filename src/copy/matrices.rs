@@ -135,7 +135,8 @@ impl<'a> Matrices<'a> {
             let first = Some(part.target.wrapping_add(ahead));
             Targets { first, apart: self.inner * column, count }
         };
-        let targets = Targets::of(&self.transfer.parts, of_part, 1);
+        let parts = self.transfer.parts.iter();
+        let targets = Targets::of(&parts, 0, of_part, 1);
         let source = self.source(matrix);
         let columns = Columns {
             source: source.wrapping_offset(self.step.wrapping_mul(signed(rows.start))),

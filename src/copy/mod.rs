@@ -217,17 +217,27 @@ unsafe fn run_rows(
     if !is_packed && rows < few_rows::MANY_ROWS && has_threads {
         return None;
     }
-    // Many rows are cut between rows, few long ones anywhere.
-    if rows >= few_rows::MANY_ROWS || !is_packed {
+    // Many rows are cut between rows, short pieces between pieces, few long rows anywhere.
+    let count = parts.count();
+    let least = count.saturating_mul(SET_UP);
+    let by_piece = has_threads && div_rem(bytes, parallel::threads(executor, bytes)).0 < least;
+    if by_piece || rows >= few_rows::MANY_ROWS || !is_packed {
         // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
-        let work = |range| unsafe { nest.copy_all(parts, range) };
-        let least = parts.count().saturating_mul(SET_UP);
-        let work_size = Work { bytes, units: rows, granule: nest.granule(), least };
+        let work = |range| unsafe {
+            if by_piece {
+                nest.copy_all(&parts.some(range), 0..rows);
+            } else {
+                nest.copy_all(&parts.iter(), range);
+            }
+        };
+        let (units, granule, least) =
+            if by_piece { (count, nest.pieces(), 0) } else { (rows, nest.granule(), least) };
+        let work_size = Work { bytes, units, granule, least };
         return Some(parallel::run(executor, &work_size, &work, report));
     }
     if rows >= ROW_MAJOR && nest.is_row_major() && !has_threads {
         // SAFETY: the caller's promise.
-        unsafe { nest.copy_all(parts, 0..rows) };
+        unsafe { nest.copy_all(&parts.iter(), 0..rows) };
         return Some(Ok(()));
     }
     let job = Job { transfer, form: Form::Rows(nest) };

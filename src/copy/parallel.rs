@@ -63,7 +63,8 @@ pub(super) const WALK: usize = 64;
 pub(super) const OF_EACH: usize = if LOW_THRESHOLDS { LINE } else { 8 * LINE };
 /// As many take as long as to set a piece up, or a column that is transposed: at the least, so that tasks win.
 /// Zen 5, times as fast as one thread with 1 KiB and 2: 256 columns of 4 KiB 1.1, 1.3, of 8 KiB 1.2, 1.5, of
-/// 16 KiB 1.4, 1.8; 1024 of 1 KiB .6, .8 (so they are one task), of 4 KiB 1.0, 1.5.
+/// 16 KiB 1.4, 1.8; 1024 of 4 KiB 1.0, 1.5. Shorter ones are cut between columns: 1024 of 1 KiB 1.0 -> 1.65,
+/// 4096 of 1 KiB 1.0 -> 1.55, as rows of theirs .6; 4096 of 32 runs of 32 bytes .85 -> 2.0.
 pub(super) const SET_UP: usize = if LOW_THRESHOLDS { LINE } else { 32 * LINE };
 
 /// How much work there is, and how it may be cut.

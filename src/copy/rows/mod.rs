@@ -30,7 +30,7 @@ use super::kernel::{Gather, MAX_DEINTERLEAVED};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use crate::math::{self, div_rem, signed};
-use crate::parts::{self, Part, Parts, Transfer};
+use crate::parts::{self, Part, Transfer};
 use crate::shape::usize_of;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
@@ -136,11 +136,16 @@ impl Nest<'_> {
         div_rem(LINE * LINE, self.block.width).0.clamp(1, LINE)
     }
 
+    /// How many pieces to cut at: so many that they have whole lines of a row.
+    pub(super) fn pieces(&self) -> usize {
+        div_rem(LINE * self.transfer.parts.count(), self.block.width).0.clamp(1, LINE)
+    }
+
     /// The same of rows each for itself.
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    unsafe fn copy_rows(&self, parts: &Parts<'_>, rows: Range<usize>) {
+    unsafe fn copy_rows(&self, parts: &parts::Iter<'_>, rows: Range<usize>) {
         if self.apart != 0 {
             // SAFETY: the caller's promise.
             return unsafe { self.copy_stepped(parts, rows) };
@@ -163,10 +168,10 @@ impl Nest<'_> {
     /// # Safety
     /// As [`Nest::copy_all`].
     #[inline(never)] // which takes some of the stack
-    unsafe fn copy_groups(&self, parts: &Parts<'_>, rows: Range<usize>) {
+    unsafe fn copy_groups(&self, parts: &parts::Iter<'_>, rows: Range<usize>) {
         let Rows { tuning, row, .. } = self.block;
         let mut group = Group::NONE;
-        let mut all = parts.iter();
+        let mut all = parts.clone();
         self.next_group(&mut group, &mut all);
         let is_one = all.next().is_none();
         let past = tuning.non_temporal.is_some();
@@ -189,7 +194,7 @@ impl Nest<'_> {
                 unsafe { self.copy_group(&mut group, rows) };
                 continue;
             }
-            let mut all = parts.iter();
+            let mut all = parts.clone();
             while self.next_group(&mut group, &mut all) {
                 // SAFETY: as above.
                 unsafe { self.copy_group(&mut group, rows.clone()) };
@@ -485,11 +490,12 @@ fn long_first(runs: &[Run]) -> impl Iterator<Item = &Run> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Nest, Parts, Tuning};
+    use super::{Nest, Tuning};
     #[cfg(unix)]
     use crate::copy::guarded::Guarded;
     use crate::copy::testing::{parts, steps, transfer};
     use crate::dtype::DType;
+    use crate::parts::Parts;
     use core::ptr::null_mut;
     use proptest::prelude::*;
 
@@ -526,7 +532,7 @@ mod tests {
                         form.copy(one, part(size(one.len)));
                     }
                 } else {
-                    form.copy_all(&Parts::Listed(&parts), part(form.all_rows()));
+                    form.copy_all(&Parts::Listed(&parts).iter(), part(form.all_rows()));
                 }
             }
             buffers.clone()
@@ -626,7 +632,7 @@ mod tests {
                 }
                 let matrix = transfer(DType::Uint8, &shape, 1, source, &[]);
                 let form = Nest::new(&matrix, tuning).unwrap();
-                form.copy_all(&Parts::Listed(&parts), 0..rows);
+                form.copy_all(&Parts::Listed(&parts).iter(), 0..rows);
             }
             for part in &parts {
                 // SAFETY: as above.

@@ -340,12 +340,12 @@ impl Blocks<'_> {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::super::Parts;
     use super::{Nest, Transfer, Tuning};
     use crate::copy::guarded::Guarded;
     use crate::copy::testing::{parts, transfer};
     use crate::dtype::DType;
     use crate::parts::OutputStrides;
+    use crate::parts::Parts;
     use proptest::prelude::*;
 
     /// No byte of the input.
@@ -529,7 +529,7 @@ mod tests {
                         unsafe { begin.write_bytes(UNTOUCHED, expected.len()) };
                     }
                     // SAFETY: as above.
-                    unsafe { nest.copy_all(&Parts::Listed(&wanted), rows) };
+                    unsafe { nest.copy_all(&Parts::Listed(&wanted).iter(), rows) };
                     let written = |(begin, _, expected): &(*mut u8, *mut u8, &Vec<u8>)| {
                         // SAFETY: as above.
                         unsafe { std::slice::from_raw_parts(*begin, expected.len()).to_vec() }

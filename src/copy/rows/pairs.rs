@@ -11,7 +11,7 @@ use super::super::kernel::{Gather, NonTemporal, MAX_DEINTERLEAVED};
 use super::run::Run;
 use super::{Nest, Rows, BLOCK_PAST};
 use crate::math::{div_ceil, div_rem, parts};
-use crate::parts::{Iter, Part, Parts};
+use crate::parts::{Iter, Part};
 use core::ops::Range;
 
 /// Rows at a time, at the most: the lines of these that two pieces are in stay in the first-level cache.
@@ -34,12 +34,12 @@ impl Nest<'_> {
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    pub(super) unsafe fn copy_pairs(&self, all: &Parts<'_>, rows: &Range<usize>) -> bool {
+    pub(super) unsafe fn copy_pairs(&self, all: &Iter<'_>, rows: &Range<usize>) -> bool {
         let (block, past) = (&self.block, self.block.tuning.non_temporal);
         let Some(pair) = block.tuning.kernels.pair.filter(|_| self.is_one_block()) else {
             return false;
         };
-        let Some(Part { len, .. }) = all.iter().next() else { return false };
+        let Some(Part { len, .. }) = all.clone().next() else { return false };
         let unit = block.bytes(len);
         let (few, longest, most) = match past {
             Some(_) => (FEW_PAST, LINE - 1, div_rem(ROOM, unit.max(1)).0),
@@ -47,9 +47,9 @@ impl Nest<'_> {
             None => (MAX_DEINTERLEAVED, LINE, ROWS),
         };
         let most = block.rows_within(BLOCK_PAST).min(most);
-        if all.count() <= few
+        if all.most() <= few
             || !(LEAST..=longest).contains(&unit)
-            || !all.iter().all(|part| part.len == len)
+            || !all.clone().all(|part| part.len == len)
         {
             return false;
         }
@@ -58,7 +58,7 @@ impl Nest<'_> {
             unsafe {
                 match past {
                     Some(past) => block.send_pairs(pair, past, all, &some, rows),
-                    None => block.pairs(all.iter(), &mut |runs| {
+                    None => block.pairs(all.clone(), &mut |runs| {
                         pair(runs.map(|run| block.some_runs(&run, &some)), some.end == rows.end);
                     }),
                 }
@@ -86,15 +86,15 @@ impl Rows {
         &self,
         pair: Pair,
         past: &NonTemporal,
-        all: &Parts<'_>,
+        all: &Iter<'_>,
         some: &Range<usize>,
         range: &Range<usize>,
     ) {
         let mut scratch = Scratch::<{ 2 * SCRATCH }>::NEW;
         let scratch = scratch.as_mut_ptr();
-        let share = div_rem(some.len() * self.row, div_ceil(all.count(), 2)).0;
+        let share = div_rem(some.len() * self.row, div_ceil(all.most(), 2)).0;
         let mut soon = self.source.wrapping_add(some.end * self.row);
-        self.pairs(all.iter(), &mut |runs| {
+        self.pairs(all.clone(), &mut |runs| {
             (past.prefetch)(soon, share);
             soon = soon.wrapping_add(share);
             let [first, second] = runs;

@@ -6,8 +6,9 @@
 //! again: by rows, with string instructions 25, 48, with loops 29, 70, past the caches 38, 40; by 24 KiB
 //! of output 31–41, 80–95, by 48 KiB 45, 107, by 192 KiB 35, 98.
 
-use super::{Nest, Parts};
+use super::Nest;
 use crate::math::{div_ceil, div_rem};
+use crate::parts::Iter;
 use core::ops::Range;
 
 /// Fewer times are not worth it.
@@ -28,7 +29,7 @@ impl Nest<'_> {
     ///
     /// # Safety
     /// The input must be readable and the outputs writable over the pieces.
-    pub(in super::super) unsafe fn copy_all(&self, parts: &Parts<'_>, rows: Range<usize>) {
+    pub(in super::super) unsafe fn copy_all(&self, parts: &Iter<'_>, rows: Range<usize>) {
         let Some(times) = self.times() else {
             // SAFETY: the caller's promise.
             return unsafe { self.copy_rows(parts, rows) };
@@ -45,7 +46,7 @@ impl Nest<'_> {
             while at < end {
                 let next = end.min(at + times - div_rem(at, times).1);
                 self.copy_rows(parts, at * block..(at + 1) * block);
-                for part in parts.iter() {
+                for part in parts.clone() {
                     let run = self.block.run(&part);
                     let bytes = block * run.bytes;
                     self.go_on(run.first.wrapping_add(at * bytes), bytes, (next - at) * bytes);
@@ -83,8 +84,9 @@ impl Nest<'_> {
 mod tests {
     use super::super::super::testing::{parts, steps, transfer};
     use super::super::Tuning;
-    use super::{Nest, Parts};
+    use super::Nest;
     use crate::dtype::DType;
+    use crate::parts::Parts;
     use crate::parts::Transfer;
 
     /// Each part alone, for threads may have them: all bytes of an output are written by one of them, and
@@ -106,7 +108,7 @@ mod tests {
                     let nest = Nest::new(&repeated, tuning).unwrap();
                     let range = usize::try_from(first).unwrap()..usize::try_from(end).unwrap();
                     // SAFETY: source and buffers are as large as the shape says.
-                    unsafe { nest.copy_all(&Parts::Listed(&wanted), range) };
+                    unsafe { nest.copy_all(&Parts::Listed(&wanted).iter(), range) };
                     (buffers, wanted)
                 };
                 let (first, wanted) = copy_part(0, cut);

@@ -8,7 +8,7 @@ use super::super::kernel::strided::{self, Again, Row, Slot};
 use super::super::region;
 use super::Nest;
 use crate::math::{div_rem, parts as ranges, signed};
-use crate::parts::Parts;
+use crate::parts::Iter;
 use crate::shape::usize_of;
 use core::ops::Range;
 use core::ptr::null_mut;
@@ -45,7 +45,7 @@ impl Nest<'_> {
     /// # Safety
     /// As [`Nest::copy_all`].
     #[inline(never)] // which takes much of the stack
-    pub(super) unsafe fn copy_stepped(&self, parts: &Parts<'_>, rows: Range<usize>) {
+    pub(super) unsafe fn copy_stepped(&self, parts: &Iter<'_>, rows: Range<usize>) {
         let mut block = self.block;
         let (tuning, step) = (block.tuning, block.step);
         let (row, extent) = (signed(block.row), usize_of(self.transfer.geometry.extent));
@@ -61,12 +61,12 @@ impl Nest<'_> {
         let few = if tuning.scattered.is_some() { few } else { usize::MAX };
         let mut scratch = Scratch::<{ 4 << 10 }>::NEW;
         let none = [null_mut(); MOST_PIECES];
-        let pieces = parts.count().min(MOST_PIECES);
+        let pieces = parts.most().min(MOST_PIECES);
         let mut lines = scratch.share::<MOST_PIECES>(none.get(..pieces).unwrap_or_default());
         let mut blocks = self.blocks(rows);
         while let Some(all) = blocks.next(&mut block) {
             for rows in ranges(all.clone(), few) {
-                for (part, lines) in parts.iter().zip(&mut lines) {
+                for (part, lines) in parts.clone().zip(&mut lines) {
                     let run = block.run(&part);
                     let from = self.apart.wrapping_mul(signed(usize_of(part.offset)));
                     let from = from.wrapping_add(row.wrapping_mul(signed(rows.start)));
@@ -129,8 +129,8 @@ mod tests {
                     assert_eq!(nest.apart, isize::try_from(apart).unwrap() * size.cast_signed());
                     // SAFETY: the input and the outputs are as large as the shape says.
                     unsafe {
-                        nest.copy_all(&Parts::Listed(&parts), 0..20);
-                        nest.copy_all(&Parts::Listed(&parts), 20..ROWS);
+                        nest.copy_all(&Parts::Listed(&parts).iter(), 0..20);
+                        nest.copy_all(&Parts::Listed(&parts).iter(), 20..ROWS);
                     }
                     for (part, output) in parts.iter().zip(&outputs) {
                         let (offset, len) = (part.offset, usize::try_from(part.len).unwrap());

@@ -3,7 +3,8 @@
 use super::super::columns::{Columns, Targets};
 use super::super::kernel::MAX_DEINTERLEAVED;
 use super::Nest;
-use crate::parts::{Part, Parts};
+use crate::parts::{Iter, Part};
+use crate::shape::usize_of;
 use core::ops::Range;
 
 impl Nest<'_> {
@@ -12,14 +13,20 @@ impl Nest<'_> {
     /// # Safety
     /// As [`Nest::copy_all`].
     #[inline(never)] // which takes much of the stack
-    pub(super) unsafe fn transpose(&self, parts: &Parts<'_>, rows: &Range<usize>) -> bool {
-        let Some(first) = parts.iter().next() else { return false };
+    pub(super) unsafe fn transpose(&self, parts: &Iter<'_>, rows: &Range<usize>) -> bool {
+        let Some(first) = parts.clone().next() else { return false };
         let (len, unit) = (first.len, self.block.bytes(first.len));
-        let is_column = |part: Part| part.len == len && part.offset.checked_rem(len) == Some(0);
-        let count = self.block.width.checked_div(unit).unwrap_or(0);
-        if !Columns::turns(unit) || count <= MAX_DEINTERLEAVED || !parts.iter().all(is_column) {
+        let is_turned = self.block.width > MAX_DEINTERLEAVED * unit && Columns::turns(unit);
+        let mut end = first.offset;
+        let mut is_column = |part: Part| {
+            end = part.offset + len;
+            part.len == len && part.offset.checked_rem(len) == Some(0)
+        };
+        if !is_turned || !parts.clone().all(&mut is_column) {
             return false;
         }
+        let begin = self.block.bytes(first.offset);
+        let count = usize_of((end - first.offset).checked_div(len).unwrap_or(0));
         let mut blocks = self.blocks(rows.clone());
         let mut block = self.block;
         while let Some(rows) = blocks.next(&mut block) {
@@ -28,9 +35,9 @@ impl Nest<'_> {
                 let first = Some(target.wrapping_add(rows.start * unit));
                 Targets { first, apart: 0, count: 1 }
             };
-            let targets = Targets::of(parts, of_part, len);
+            let targets = Targets::of(parts, first.offset, of_part, len);
             let columns = Columns {
-                source: block.source.wrapping_add(rows.start * block.row),
+                source: block.source.wrapping_add(rows.start * block.row + begin),
                 step: block.row,
                 rows: rows.len(),
                 unit,
