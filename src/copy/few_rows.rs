@@ -4,6 +4,7 @@
 #![allow(clippy::inline_always)] // on the way of every call
 
 use super::kernel::rules::LOW_THRESHOLDS;
+use super::kernel::strided::Axis;
 use super::kernel::{CopyBytes, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};
 use super::tuning;
 use crate::error::number;
@@ -209,7 +210,7 @@ impl FewRows {
                 return count;
             }
             let is_worth_it = width < LONG && len * count > FEW;
-            let deinterleaves = is_worth_it && kernels.deinterleaves(len, width, step);
+            let deinterleaves = is_worth_it && kernels.deinterleaves(len, width);
             let Some(deinterleave) = kernels.deinterleave_lines.filter(|_| deinterleaves) else {
                 return 0;
             };
@@ -217,7 +218,7 @@ impl FewRows {
             for (slot, part) in targets.iter_mut().zip(parts) {
                 *slot = part.target;
             }
-            let mut rows = Deinterleave { source, step, targets, count, after: 0, prefetch: 0 };
+            let mut rows = Deinterleave { source, step, targets, count, after: 0, prefetch: 0, more: Axis::NONE };
             let mut done = 0;
             deinterleave(&mut rows, len, width, false, &mut |_, some| {
                 done = some;

@@ -188,6 +188,7 @@ pub(crate) struct Axis {
 
 impl Axis {
     pub(crate) const ONE: Self = Self { extent: 1, from: 0, to: 0 };
+    pub(crate) const NONE: Self = Self { extent: 0, ..Self::ONE };
 
     /// Goes over its steps.
     #[inline(always)]

@@ -81,8 +81,6 @@ const BLOCK_ROWS: usize = 64;
 /// 65 bytes .75 for .61, of 128 .80 for .68, of 2,000 .84 for .78; 40 of 100 to 129 bytes .79 for .62.
 const MOST_BY_ROW: usize = 24;
 
-const NO_MORE: Axis = Axis { extent: 0, ..Axis::ONE };
-
 /// Runs of so many bytes on average, or fewer, are short.
 const SHORT_RUN: usize = 32;
 
@@ -112,7 +110,7 @@ impl Rows {
 
     /// None yet, of units of so many bytes, rows as far apart.
     fn of_units(step: usize, row: usize, tuning: Tuning) -> Self {
-        let (source, more) = (null(), NO_MORE);
+        let (source, more) = (null(), Axis::NONE);
         let (count, shared, by_piece) = (0, 0, false);
         Self { source, count, row, width: row, step, shared, by_piece, more, tuning }
     }
@@ -169,13 +167,13 @@ impl Nest<'_> {
     /// As [`Nest::copy_all`].
     #[inline(never)] // which takes some of the stack
     unsafe fn copy_groups(&self, parts: &parts::Iter<'_>, rows: Range<usize>) {
-        let Rows { tuning, row, .. } = self.block;
+        let tuning = self.block.tuning;
         let mut group = Group::NONE;
         let mut all = parts.clone();
         self.next_group(&mut group, &mut all);
         let is_one = all.next().is_none();
         let past = tuning.non_temporal.is_some();
-        let is_deinterleaved = group.is_deinterleaved(tuning, row);
+        let is_deinterleaved = group.is_deinterleaved(tuning);
         let is_one_deinterleaved = is_one && is_deinterleaved;
         let is_short = group.runs().iter().all(|run| run.bytes < SHORT_RUN);
         let is_near = is_short || !self.is_apart();
@@ -217,13 +215,13 @@ impl Nest<'_> {
             if self.has_short_lines(group) {
                 return self.copy_lines(group, rows);
             }
-            let is_deinterleaved = group.is_deinterleaved(self.block.tuning, self.block.row);
+            let is_deinterleaved = group.is_deinterleaved(self.block.tuning);
             let mut blocks = self.blocks(rows);
             let mut offered = 0;
             self.block.copy_group(group, true, &mut |block, runs| {
                 blocks.skip(offered - block.more.extent);
                 let rows = blocks.next(block)?;
-                block.more = NO_MORE;
+                block.more = Axis::NONE;
                 if is_deinterleaved && rows.len() == block.count {
                     block.more = blocks.more(runs);
                 }
@@ -309,7 +307,7 @@ impl Rows {
     unsafe fn copy_group(mut self, group: &mut Group, is_apart: bool, next: &mut NextRows<'_>) {
         // SAFETY: the caller's promise.
         unsafe {
-            if group.is_deinterleaved(self.tuning, self.row) {
+            if group.is_deinterleaved(self.tuning) {
                 return self.deinterleave(group.runs_mut(), next);
             }
             if is_apart && group.runs().iter().all(|run| run.bytes >= runs::LONG) {
