@@ -1,6 +1,7 @@
 """The libraries need nothing: no other library, no function but the four that move bytes, no version
 of any libc. No code that panics, allocates, unwinds, or reads and writes files is in them. And the
-shared one, as it is installed, is small.
+shared one, as it is installed, is small, and written to by nobody: its tables are read-only once
+they are relocated, and its stack is not executable.
 
 usage: needs_nothing.py WITH_SYMBOLS SHARED STATIC BYTES NM READELF
 """
@@ -35,6 +36,9 @@ for file, options in (shared, ["-D"]), (static, []):
     print(f"{file} imports {sorted(wanted)}")
     if wanted - ALLOWED:
         errors.append(f"{file} imports {sorted(wanted - ALLOWED)}")
+segments = run(readelf, "-lW", shared)
+if "GNU_RELRO" not in segments or not re.search(r"GNU_STACK.* RW ", segments):
+    errors.append(f"{shared} can be written to, or its stack be run: see readelf -l")
 if "(NEEDED)" in run(readelf, "-d", shared):
     errors.append(f"{shared} needs another library: see readelf -d")
 for version in set(re.findall(r"GLIBC_([0-9.]+)", run(readelf, "-V", shared))):
