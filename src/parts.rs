@@ -126,20 +126,35 @@ impl Iter<'_> {
     /// The next ones, as many as there is room for.
     #[inline(never)] // once in the library
     pub(crate) fn list<'l>(&mut self, room: &'l mut [MaybeUninit<Part>]) -> &'l [Part] {
-        // Not to be written out for as many as there is room for.
-        let most = self.most();
         let mut len = 0;
-        if let Parts::Planned { parts, targets } = self.parts {
-            let rest = parts.get(self.next..).unwrap_or_default();
-            for (slot, part) in room.iter_mut().zip(rest) {
-                slot.write(part.to(targets.get(part.index)));
-                len += 1;
+        match self.parts {
+            Parts::Planned { parts, targets } => {
+                let rest = parts.get(self.next..).unwrap_or_default();
+                for (slot, part) in room.iter_mut().zip(rest) {
+                    slot.write(part.to(targets.get(part.index)));
+                    len += 1;
+                }
+                self.next += len;
             }
-            self.next += len;
-        } else {
-            for (slot, part) in room.iter_mut().take(most).zip(self) {
-                slot.write(part);
-                len += 1;
+            Parts::Ruled { pieces: Pieces::Words(lengths), targets } => {
+                let mut rest = lengths.iter().take(targets.len).skip(self.next);
+                while let Some(slot) = room.get_mut(len) {
+                    let (Some(length), index) = (rest.next(), self.next) else { break };
+                    let (offset, target) = (self.offset, targets.get(index));
+                    (self.next, self.offset) = (index + 1, offset + length);
+                    if *length > 0 && !target.is_null() {
+                        slot.write(Part { index, offset, len: *length, target });
+                        len += 1;
+                    }
+                }
+            }
+            _ => {
+                // Not to be written out for as many as there is room for.
+                let most = self.most();
+                for (slot, part) in room.iter_mut().take(most).zip(self) {
+                    slot.write(part);
+                    len += 1;
+                }
             }
         }
         // SAFETY: so many have been written.

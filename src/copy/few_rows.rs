@@ -134,7 +134,7 @@ impl FewRows {
             if run == row {
                 // The only piece: its runs continue each other.
                 (self.copy)(source, target, run * usize_of(count));
-            } else if (1..=SHORT).contains(&run) {
+            } else if count >= SEVERAL_ROWS && (1..=SHORT).contains(&run) {
                 let gather = kernels.gather(run);
                 gather(Gather { source, step: row, target, count: usize_of(count), unit: run });
             } else {
@@ -175,7 +175,11 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &Kernels) 
                 let run = rows.run(part.len);
                 let source = transfer.source.wrapping_add(rows.run(part.offset) + done * rows.row);
                 let target = part.target.wrapping_add(done * run);
-                rest.copy_several(kernels, source, target, run);
+                if count == 1 {
+                    rest.copy_run(source, target, run);
+                } else {
+                    rest.copy_several(kernels, source, target, run);
+                }
             }
         }
         if parts.len() < FEW_PARTS {

@@ -282,7 +282,13 @@ unsafe fn run_pieces(
     let bytes = transfer.bytes;
     if !transfer.geometry.dtype.is_sub_byte() {
         // SAFETY: the caller's promise.
-        return unsafe { Job { transfer, form: Form::Strided(tuning) }.run_all(executor, report) };
+        unsafe {
+            let has_threads = parallel::is_of_use(executor, bytes);
+            if !has_threads && few_units::copy_each_part(transfer, tuning) {
+                return Ok(());
+            }
+            return Job { transfer, form: Form::Strided(tuning) }.run_all(executor, report);
+        }
     }
     let tuning = if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() };
     let job = Job { transfer, form: Form::SubByte(tuning) };
