@@ -263,6 +263,7 @@ impl Nest<'_> {
     }
 
     /// Makes a group the next pieces that are copied together; whether there are any.
+    #[inline(never)] // for its stack
     fn next_group(&self, group: &mut Group, parts: &mut parts::Iter<'_>) -> bool {
         group.clear();
         let kernels = self.block.tuning.kernels;
