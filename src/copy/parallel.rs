@@ -84,6 +84,7 @@ pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
 }
 
 /// How many threads may work on so many bytes, if the executor says how many it has; else 2.
+#[inline(never)] // twice in the library
 pub(super) fn threads(executor: Option<&dyn Executor>, bytes: usize) -> usize {
     match executor.filter(|_| is_of_use(executor, bytes)).map(Executor::max_tasks) {
         None => 1,

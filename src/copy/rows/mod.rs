@@ -127,11 +127,6 @@ impl Nest<'_> {
         div_rem(LINE * LINE, self.block.width).0.clamp(1, LINE)
     }
 
-    /// How many pieces to cut at: so many that they have whole lines of a row.
-    pub(super) fn pieces(&self) -> usize {
-        div_rem(LINE * self.transfer.parts.count(), self.block.width).0.clamp(1, LINE)
-    }
-
     /// The same of rows each for itself.
     ///
     /// # Safety
