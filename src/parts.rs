@@ -101,13 +101,13 @@ impl<'a> Parts<'a> {
     /// Those of a range of so many as are counted.
     #[inline(never)]
     pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
-        let mut some = self.iter();
+        let mut some = Iter { parts: *self, next: range.start, offset: 0 };
         match &mut some.parts {
-            Self::Listed(parts) => *parts = parts.get(range).unwrap_or_default(),
-            Self::Planned { parts, .. } => *parts = parts.get(range).unwrap_or_default(),
+            Self::Listed(parts) => *parts = parts.get(..range.end).unwrap_or(parts),
+            Self::Planned { parts, .. } => *parts = parts.get(..range.end).unwrap_or(parts),
             Self::Ruled { pieces, targets } => {
                 targets.len = targets.len.min(range.end);
-                (some.next, some.offset) = (range.start, blocks::offset(pieces, range.start));
+                some.offset = blocks::offset(pieces, range.start);
             }
         }
         some

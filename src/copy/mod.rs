@@ -231,7 +231,7 @@ unsafe fn run_rows(
             }
         };
         let (units, granule, least) =
-            if by_piece { (count, nest.pieces(), 0) } else { (rows, nest.granule(), least) };
+            if by_piece { (count, PIECES, 0) } else { (rows, nest.granule(), least) };
         let work_size = Work { bytes, units, granule, least };
         return Some(parallel::run(executor, &work_size, &work, report));
     }
@@ -329,6 +329,9 @@ fn are_long_on_lines(transfer: &Transfer<'_>) -> bool {
 
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a buffer past them.
 const SUB_BYTE_PAST: usize = if LOW_THRESHOLDS { 0 } else { 8 << 20 };
+
+/// How many pieces to cut at: columns of 4 bytes then have whole lines of a row.
+const PIECES: usize = LINE / 4;
 
 /// From this many rows on they are copied row by row, where there are loops for that.
 const ROW_MAJOR: usize = 4;

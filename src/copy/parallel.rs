@@ -84,6 +84,7 @@ pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
 }
 
 /// How many threads may work on so many bytes, if the executor says how many it has; else 2.
+#[inline(never)] // twice in the library
 pub(super) fn threads(executor: Option<&dyn Executor>, bytes: usize) -> usize {
     match executor.filter(|_| is_of_use(executor, bytes)).map(Executor::max_tasks) {
         None => 1,
@@ -94,6 +95,7 @@ pub(super) fn threads(executor: Option<&dyn Executor>, bytes: usize) -> usize {
 
 /// Runs `body` over all units, in ranges that the executor's tasks take one after the other, or at once
 /// where that is as quick.
+#[inline(never)] // once in the library
 pub(super) fn run(
     executor: Option<&dyn Executor>,
     work: &Work,
@@ -101,20 +103,30 @@ pub(super) fn run(
     report: &mut Report,
 ) -> Result<(), Fault> {
     let &Work { bytes, units, least, .. } = work;
-    let Some(executor) = executor.filter(|_| is_of_use(executor, bytes)) else {
-        body(0..units);
-        return Ok(());
-    };
-    let wished = match executor.max_tasks() {
-        0 => DEFAULT_TASKS,
-        width => width.min(MAX_TASKS),
-    };
-    let most = div_rem(bytes, least.max(MIN_TASK)).0;
-    let tasks = wished.min(most);
-    if tasks < 2 {
-        body(0..units);
-        return Ok(());
+    if let Some(executor) = executor.filter(|_| is_of_use(executor, bytes)) {
+        let wished = match executor.max_tasks() {
+            0 => DEFAULT_TASKS,
+            width => width.min(MAX_TASKS),
+        };
+        let most = div_rem(bytes, least.max(MIN_TASK)).0;
+        let tasks = wished.min(most);
+        if tasks >= 2 {
+            return run_tasks(executor, work, (tasks, most), body, report);
+        }
     }
+    body(0..units);
+    Ok(())
+}
+
+/// The same in so many tasks, and so many ranges at the most.
+#[inline(never)] // for its stack
+fn run_tasks(
+    executor: &dyn Executor,
+    work: &Work,
+    (tasks, most): (usize, usize),
+    body: &(dyn Fn(Range<usize>) + Sync),
+    report: &mut Report,
+) -> Result<(), Fault> {
     let shares = Shares::new(work, tasks, most);
     let begun = AtomicU64::new(0);
     let finished = AtomicUsize::new(0);

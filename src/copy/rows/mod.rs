@@ -134,11 +134,6 @@ impl Nest<'_> {
         div_rem(LINE * LINE, self.block.width).0.clamp(1, LINE)
     }
 
-    /// How many pieces to cut at: so many that they have whole lines of a row.
-    pub(super) fn pieces(&self) -> usize {
-        div_rem(LINE * self.transfer.parts.count(), self.block.width).0.clamp(1, LINE)
-    }
-
     /// The same of rows each for itself.
     ///
     /// # Safety
@@ -278,6 +273,7 @@ impl Nest<'_> {
     }
 
     /// Makes a group the next pieces that are copied together; whether there are any.
+    #[inline(never)] // for its stack
     fn next_group(&self, group: &mut Group, parts: &mut parts::Iter<'_>) -> bool {
         group.clear();
         let kernels = self.block.tuning.kernels;
