@@ -63,6 +63,11 @@ bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a m
 	@echo "==> bench: results in $(OUT)"
 	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
 
+.PHONY: bounds
+bounds: build $(VENV)/made ## measure what loads and stores alone allow, in a minute; x86-64 with AVX-512
+	@echo "==> bounds: results in $(OUT)"
+	@"$(PYTHON)" bench/bounds.py --build $(BUILD) --output "$(OUT)"
+
 .PHONY: bench-models
 bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole models in ONNX Runtime, in ten minutes
 	@echo "==> bench: models, with libsplit in ONNX Runtime and without"

@@ -100,17 +100,24 @@ def measure(case: Case, runs: dict[str, Run], args: argparse.Namespace,
     for name, run in runs.items():
         right[name], duration = verify(case, run)
         repeats[name] = max(1, math.ceil(TURN_NS / duration))
+    samples = timed(case.threads, runs, repeats, args, order)
+    return [report.Row(case.workload, case.threads, case.offset, name, right[name], samples[name])
+            for name in runs]
+
+
+def timed(threads: int, runs: dict[str, Run], repeats: dict[str, int], args: argparse.Namespace,
+          order: random.Random) -> dict[str, list[float]]:
+    """Nanoseconds per call of each, a round each."""
     samples: dict[str, list[float]] = {name: [] for name in runs}
     end = time.perf_counter() + args.seconds
     rounds = 0
     while rounds < args.rounds or time.perf_counter() < end:
         rounds += 1
         for name in order.sample(list(runs), len(runs)):
-            if case.threads > 1:
+            if threads > 1:
                 time.sleep(IDLE_S)
             samples[name].append(runs[name].per_call(repeats[name]))
-    return [report.Row(case.workload, case.threads, case.offset, name, right[name], samples[name])
-            for name in runs]
+    return samples
 
 
 def cells(selected: list[Workload], args: argparse.Namespace) -> list[tuple[Workload, int, int]]:

@@ -15,6 +15,7 @@ import unittest
 import numpy as np
 
 import bench
+import bounds
 import report
 import workloads
 from competitors import FlatCopy, NumPy, Run
@@ -134,6 +135,30 @@ class Verify(unittest.TestCase):
         self.assertFalse(bench.verify(case, Run(copy.per_call, lambda: case.targets[1:]))[0])
 
 
+class Bounds(unittest.TestCase):
+    def test_each_way_stores_as_much_as_it_says_and_nowhere_else(self):
+        native = Native(BUILD / "bench/bench_native.so")
+        if "wide" not in FlatCopy.all(native):
+            self.skipTest("bounds need AVX-512")
+        selected = [work for work in workloads.ALL
+                    if work.name in bounds.ROWS and work.bytes <= 6 * workloads.MIB]
+        memory = bench.Memory(selected)
+        for work in selected:
+            case = memory.case(work, 1, 0)
+            for way in bounds.ways(case):
+                stored = sum(tiles.stored for tiles in way.tiles)
+                self.assertGreater(stored, 0.8 * work.bytes)
+                for kind, label, run in way.runs(case, native):
+                    with self.subTest(work.name, kind=kind, label=label):
+                        memory.targets.bytes.fill(bench.POISON)
+                        self.assertGreater(run.per_call(1), 0)
+                        # One byte of 256 is what it was.
+                        changed = np.count_nonzero(case.memory != bench.POISON) * 256 / 255
+                        self.assertAlmostEqual(changed / stored, 1, delta=0.02)
+                        after = memory.targets.bytes[work.output_bytes :]
+                        self.assertTrue((after == bench.POISON).all())
+
+
 class Program(unittest.TestCase):
     def bench(self, *arguments: str) -> subprocess.CompletedProcess:
         command = [sys.executable, HERE / "bench.py", "--build", BUILD, "--quiet", "--no-chart"]
@@ -159,6 +184,20 @@ class Program(unittest.TestCase):
         self.assertIn("| libsplit | copy, lengths int64 ", tables)
         self.assertIn("## Losses", tables)
         self.assertIn(tables, done.stdout)
+
+    def test_bounds_are_a_table_or_a_message(self):
+        with tempfile.TemporaryDirectory() as directory:
+            command = [sys.executable, HERE / "bounds.py", "--build", BUILD, "--output", directory]
+            command += ["--only", "W13,L2z", "--seconds", "0", "--rounds", "1"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode == 1:
+                self.assertIn("error: bounds need x86-64 with AVX-512", done.stderr)
+                return
+            self.assertEqual(done.returncode, 0, done.stderr)
+            path = pathlib.Path(directory) / bench.cpu() / "bounds.md"
+            table = path.read_text(encoding="utf-8")
+        self.assertIn(table, done.stdout)
+        self.assertEqual(re.findall(r"^\| (\w+)", table, re.MULTILINE), ["W13", "L2z"])
 
     def test_an_unknown_workload_is_named(self):
         done = self.bench("--only", "W1,W99")

@@ -8,6 +8,7 @@
  */
 #define _DEFAULT_SOURCE 1
 
+#include "bounds.h"
 #include "pool.h"
 
 #include <stdint.h>
@@ -255,4 +256,10 @@ static int32_t call_rows(const void *data) {
 
 double time_rows(const struct rows *rows, size_t calls) {
     return time_calls(call_rows, rows, calls);
+}
+
+/* The loads and stores alone */
+
+double time_bounds(const struct bounds *bounds, size_t calls) {
+    return time_calls(call_bounds, bounds, calls);
 }

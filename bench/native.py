@@ -73,7 +73,7 @@ class Native:
         self.library.pool_new.argtypes = [c_uint32, c_long]
         self.library.pool_new.restype = c_void_p
         self._looks = POOLS[pool]
-        for name in ["time_copy", "time_flat", "time_rows"]:
+        for name in ["time_copy", "time_flat", "time_rows", "time_bounds"]:
             function = getattr(self.library, name)
             function.argtypes = [c_void_p, c_size_t]
             function.restype = c_double
