@@ -45,8 +45,14 @@ impl fmt::Display for Which {
     }
 }
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident = $number:literal $name:literal;)*) => {
+/// The rules, under the kind that each is of: message, name, fields; behind a semicolon the two numbers that
+/// disagree.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $kind:ident = $number:literal $name:literal {$(
+        $(#[$cfg:meta])*
+        ($($message:tt)*)
+        $rule:ident $({ $($field:ident: $type:ty),* $(; $expected:ident, $actual:ident)? })?,
+    )*})*) => {
         /// The kinds of error; each has a status of its own in C, of the same number.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(i32)]
@@ -63,332 +69,263 @@ macro_rules! kinds {
                 _ => c"LIBSPLIT_STATUS_UNKNOWN",
             }
         }
+
+        /// What was wrong with a call, with the numbers that disagree and the remedy in its message.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+        #[non_exhaustive]
+        #[allow(missing_docs)] // the message above a variant says what it means
+        pub enum Error {$($(
+            $(#[$cfg])*
+            #[error($($message)*)]
+            $rule $({ $($field: $type,)* $($expected: i64, $actual: i64)? })?,
+        )*)*}
+
+        impl Error {
+            /// The kind, which in C is the status.
+            #[must_use]
+            pub fn kind(&self) -> ErrorKind {
+                match self {
+                    $($($(#[$cfg])* Self::$rule { .. } => ErrorKind::$kind,)*)*
+                }
+            }
+
+            fn two_numbers(&self) -> Option<(i64, i64)> {
+                match *self {
+                    $($($($(
+                        Self::$rule { $expected, $actual, .. } => Some(($expected, $actual)),
+                    )?)?)*)*
+                    _ => None,
+                }
+            }
+        }
     };
 }
 
-kinds! {
+rules! {
     /// A pointer that is needed is NULL.
-    Null = 1 c"LIBSPLIT_STATUS_ERROR_NULL";
+    Null = 1 c"LIBSPLIT_STATUS_ERROR_NULL" {
+        ("{argument} is NULL: pass a pointer")
+        Null { argument: &'static str },
+        ("{which}.{field} is NULL: point it to memory of your own")
+        NullField { which: Which, field: &'static str },
+        ("{which} is NULL: give the address of its element [0, ..., 0]")
+        NullAddress { which: Which },
+    }
     /// A descriptor, shape or strides pointer is not aligned for its type.
-    Alignment = 2 c"LIBSPLIT_STATUS_ERROR_ALIGNMENT";
+    Alignment = 2 c"LIBSPLIT_STATUS_ERROR_ALIGNMENT" {
+        ("{argument} is not aligned to {expected} bytes (address ends in {actual}): use a properly declared variable")
+        Alignment { argument: &'static str; expected, actual },
+        ("{which}.{field} is not aligned to {expected} bytes (address ends in {actual}): use an int64_t array")
+        AlignmentField { which: Which, field: &'static str; expected, actual },
+    }
     /// A `struct_size` that no version of the library knows, or a tail that is not zero.
-    StructSize = 3 c"LIBSPLIT_STATUS_ERROR_STRUCT_SIZE";
+    StructSize = 3 c"LIBSPLIT_STATUS_ERROR_STRUCT_SIZE" {
+        ("{argument}.struct_size is {actual}, at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")
+        StructSize { argument: &'static str; expected, actual },
+        ("{argument}.struct_size is {actual}, at most {expected} is accepted: start from its LIBSPLIT_..._INIT macro")
+        StructSizeHuge { argument: &'static str, expected: i64, actual: usize },
+        ("{argument} has non-zero bytes past the {expected} this library knows: zero them, or update libsplit")
+        NonZeroTail { argument: &'static str; expected, actual },
+    }
     /// No such operator.
-    Operator = 4 c"LIBSPLIT_STATUS_ERROR_OPERATOR";
+    Operator = 4 c"LIBSPLIT_STATUS_ERROR_OPERATOR" {
+        ("params.op {actual} is no operator: use one of LIBSPLIT_OP_* (1 to {expected})")
+        OperatorUnknown { ; expected, actual },
+    }
     /// No version of the operator at this opset.
-    Opset = 5 c"LIBSPLIT_STATUS_ERROR_OPSET";
+    Opset = 5 c"LIBSPLIT_STATUS_ERROR_OPSET" {
+        ("params.opset {actual}: {operator} begins at {expected}; pass the model's opset import")
+        Opset { operator: &'static str; expected, actual },
+        ("params.opset {actual}: {operator} has only version {expected}; pass 1 or 0")
+        OpenVinoOpset { operator: &'static str; expected, actual },
+    }
     /// A flag that this version does not know.
-    Flags = 6 c"LIBSPLIT_STATUS_ERROR_FLAGS";
+    Flags = 6 c"LIBSPLIT_STATUS_ERROR_FLAGS" {
+        ("{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others")
+        Flags { argument: &'static str; expected, actual },
+    }
     /// No such element type, or one that the operator version does not allow.
-    DType = 7 c"LIBSPLIT_STATUS_ERROR_DTYPE";
+    DType = 7 c"LIBSPLIT_STATUS_ERROR_DTYPE" {
+        ("{which}.dtype {actual} is no element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})")
+        DTypeUnknown { which: Which; expected, actual },
+        ("input.dtype {dtype} is not allowed by {operator}: {remedy} allows it")
+        DTypeNotAllowed { dtype: DType, operator: Operator, remedy: Operator },
+    }
     /// A rank below 1 or above 64.
-    Rank = 8 c"LIBSPLIT_STATUS_ERROR_RANK";
+    Rank = 8 c"LIBSPLIT_STATUS_ERROR_RANK" {
+        ("input.rank is 0, at least 1 is needed: a tensor without axes cannot be split; give it an axis of extent 1")
+        RankZero,
+        ("{which}.rank {actual} is above {expected}: merge axes")
+        Rank { which: Which; expected, actual },
+        ("{which}.rank {actual} is below {expected}: set it to the number of axes")
+        RankNegative { which: Which; expected, actual },
+    }
     /// An axis outside [-rank, rank-1].
-    Axis = 9 c"LIBSPLIT_STATUS_ERROR_AXIS";
+    Axis = 9 c"LIBSPLIT_STATUS_ERROR_AXIS" {
+        ("params.axis {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside", rank.saturating_sub(1))
+        Axis { axis: i64, rank: usize },
+    }
     /// An extent that is negative, or unknown where it must be known.
-    Shape = 10 c"LIBSPLIT_STATUS_ERROR_SHAPE";
+    Shape = 10 c"LIBSPLIT_STATUS_ERROR_SHAPE" {
+        ("input.shape[{axis}] is {actual}, at least {expected} is needed: extents are not negative")
+        ExtentNegative { axis: usize; expected, actual },
+        ("input.shape[{axis}] is unknown (-1): only libsplit_infer and libsplit_count take unknown extents")
+        ExtentUnknown { axis: usize },
+        ("params.split->shape[0] is {actual}, at least {expected} is needed: give the number of lengths")
+        LengthsExtent { ; expected, actual },
+    }
     /// Lengths that are absent, refused, or of the wrong rank or type.
-    Split = 11 c"LIBSPLIT_STATUS_ERROR_SPLIT";
+    Split = 11 c"LIBSPLIT_STATUS_ERROR_SPLIT" {
+        ("params.split is NULL: {operator} needs lengths")
+        LengthsAbsent { operator: Operator },
+        ("params.split must be NULL: {operator} takes no lengths; use VariadicSplit")
+        LengthsRefused { operator: Operator },
+        ("params.split and num_outputs {actual} are both given: Split-18 takes one; set the other to NULL or {expected}")
+        LengthsAndNumOutputs { ; expected, actual },
+        ("neither params.split nor num_outputs is given: Split-18 needs one of them")
+        NeitherLengthsNorNumOutputs,
+        ("params.split has dtype {actual}: {operator} takes {expected}")
+        LengthsDType { operator: Operator, actual: DType, expected: &'static str },
+        ("params.split is a scalar (rank {actual}): {operator} takes a list; use rank {expected}")
+        LengthsScalar { operator: Operator; expected, actual },
+        ("params.split has rank {actual}: lengths are a list, use rank {expected}")
+        LengthsRank { ; expected, actual },
+        ("params.split->data is NULL: lengths may be unknown only in libsplit_infer and libsplit_count")
+        LengthsUnknown,
+    }
     /// Lengths or a number of parts that do not fit the extent of the axis.
-    SplitSizes = 12 c"LIBSPLIT_STATUS_ERROR_SPLIT_SIZES";
+    SplitSizes = 12 c"LIBSPLIT_STATUS_ERROR_SPLIT_SIZES" {
+        ("params.split[{output}] is {actual}, at least {expected} is needed: only VariadicSplit takes a -1, for the rest")
+        LengthNegative { output: i64; expected, actual },
+        ("params.split[{output}] ({dtype}) is not a whole number within int64: lengths count elements")
+        LengthNotInteger { output: i64, dtype: DType },
+        ("params.split[{output}] is a second -1, {expected} at most may stand for the rest: give the other lengths")
+        SecondRest { output: i64; expected, actual },
+        ("params.split adds up to {actual}, the axis has {expected}: make the lengths add up to it")
+        LengthsSum { ; expected, actual },
+        ("params.split adds up to {actual} without its -1, the axis has only {expected}: shorten the lengths")
+        LengthsExceed { ; expected, actual },
+        ("params.split adds up to more than {actual}: make the lengths add up to the extent of the axis")
+        LengthsSumOverflow { ; expected, actual },
+        ("params.split is the scalar {actual}, at least {expected} is needed: it is the length of every piece")
+        ScalarNotPositive { ; expected, actual },
+        ("params.num_outputs: {operator} cannot make {expected} equal parts of extent {actual}: split by lengths, or by ONNX Split-18")
+        Uneven { operator: Operator; expected, actual },
+        ("params.num_outputs {count} of extent {extent}: sizes {} x {size}, then {last}; use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", count - 1)
+        LastNegative { count: i64, size: i64, extent: i64, last: i64 },
+    }
     /// A number of outputs that is not the operator's.
-    NumOutputs = 13 c"LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS";
+    NumOutputs = 13 c"LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS" {
+        ("params.num_outputs is {actual}, the operator gives {expected}: make them equal, or pass 0")
+        NumOutputsParam { ; expected, actual },
+        ("num_outputs is {actual}, {operator} gives {expected} here: pass as many outputs, all-zero where unwanted")
+        NumOutputsGiven { operator: Operator, expected: i64, actual: usize },
+        ("params.num_outputs is {actual}, at least {expected} is needed: it is the number of parts")
+        NumOutputsNegative { ; expected, actual },
+        ("{operator} without lengths makes as many parts as the node has outputs: set params.num_outputs")
+        NumOutputsUnknown { operator: Operator },
+        ("num_outputs is {actual}: ONNX Split gives at least {expected} output; pass the outputs of the node")
+        NoOutputs { ; expected, actual },
+        ("params.split has {actual} lengths: ONNX Split gives at least {expected} output; give a length for each")
+        NoLengths { ; expected, actual },
+        ("{argument} asks for {actual} outputs, at most {expected} are possible: use fewer")
+        TooManyOutputs { argument: &'static str, expected: i64, actual: usize },
+        ("num_outputs is {actual}, the plan has {expected}: pass as many addresses as it was made for")
+        PlanOutputs { expected: usize, actual: usize },
+    }
     /// Too little room in an output's shape or strides.
-    Capacity = 14 c"LIBSPLIT_STATUS_ERROR_CAPACITY";
+    Capacity = 14 c"LIBSPLIT_STATUS_ERROR_CAPACITY" {
+        ("outputs[{output}].capacity is {actual}, the output has rank {expected}: give shape and strides that room")
+        Capacity { output: usize; expected, actual },
+    }
     /// Strides that collide, or that this call cannot serve.
-    Strides = 15 c"LIBSPLIT_STATUS_ERROR_STRIDES";
+    Strides = 15 c"LIBSPLIT_STATUS_ERROR_STRIDES" {
+        ("{actual} strides for {expected} axes: give one for each axis")
+        StridesLen { ; expected, actual },
+        #[cfg(all(feature = "ndarray", not(feature = "capi")))]
+        ("the array has gaps, in which others' elements may lie: pass the whole array, or its as_standard_layout()")
+        ArrayGaps,
+        ("outputs[{output}].strides is NULL (packed), but the view is not packed: give strides of capacity entries")
+        ViewNotPacked { output: usize },
+        ("outputs[{output}].strides let elements share an address: each must step over what the smaller ones reach")
+        StridesCollide { output: usize },
+        ("outputs[{output}].strides are not packed: 4-bit and 2-bit outputs must be; pass NULL strides")
+        SubByteStrides { output: usize },
+    }
     /// A bit offset that does not suit the element type.
-    BitOffset = 16 c"LIBSPLIT_STATUS_ERROR_BIT_OFFSET";
+    BitOffset = 16 c"LIBSPLIT_STATUS_ERROR_BIT_OFFSET" {
+        ("{which}.bit_offset is {actual}, a multiple of {expected} is needed for the dtype: offset by whole elements")
+        BitOffset { which: Which; expected, actual },
+        ("{which}.bit_offset is {actual}, {expected} is needed here: start at a whole byte")
+        BitOffsetNotZero { which: Which; expected, actual },
+    }
     /// Fewer bytes than the tensor reaches over.
-    DataBytes = 17 c"LIBSPLIT_STATUS_ERROR_DATA_BYTES";
+    DataBytes = 17 c"LIBSPLIT_STATUS_ERROR_DATA_BYTES" {
+        ("{which}.data_bytes is {actual}, the tensor reaches over {expected} bytes: correct the size, shape or strides")
+        DataBytes { which: Which; expected, actual },
+        ("the slice has {actual} elements, the shape needs {expected}: pass that many")
+        SliceLen { ; expected, actual },
+        ("shape and strides reach element {actual} of a slice of {expected}: correct offset, shape or strides")
+        SliceReach { ; expected, actual },
+    }
     /// Numbers too large for 63 bits.
-    Overflow = 18 c"LIBSPLIT_STATUS_ERROR_OVERFLOW";
+    Overflow = 18 c"LIBSPLIT_STATUS_ERROR_OVERFLOW" {
+        ("{which}: more elements than 63 bits can number in bits: use smaller extents")
+        TooManyElements { which: Which },
+        ("{which}.strides reach further than 63 bits can number: correct the strides")
+        StridesOverflow { which: Which },
+        ("{which}.data: the tensor reaches past the end of the address space: correct data, shape or strides")
+        AddressOverflow { which: Which },
+    }
     /// Memory that is written overlaps memory that is read or written elsewhere.
-    Overlap = 19 c"LIBSPLIT_STATUS_ERROR_OVERLAP";
+    Overlap = 19 c"LIBSPLIT_STATUS_ERROR_OVERLAP" {
+        ("outputs[{output}] overlaps {other} in memory: give every output a buffer of its own")
+        Overlap { output: usize, other: Which },
+        ("outputs[{output}] and {other} reach over the same memory and could not be shown apart: copy them by calls of their own, the other outputs all-zero")
+        NotShownApart { output: usize, other: Which },
+        ("outputs[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own")
+        DataOverDescriptor { output: usize, other: Which },
+        ("outputs[{output}].{field} lies in memory of {other} that is in use too: give it an array of its own")
+        DescriptorOverlap { output: usize, field: &'static str, other: Which },
+        ("{argument} lies over {other} in memory: give it memory of its own")
+        ArrayOverlap { argument: &'static str, other: Which },
+    }
     /// An output's rank, type or shape is not what the operator gives.
-    Output = 20 c"LIBSPLIT_STATUS_ERROR_OUTPUT";
+    Output = 20 c"LIBSPLIT_STATUS_ERROR_OUTPUT" {
+        ("outputs[{output}].dtype is {actual}, the input's is {expected}: splitting does not convert")
+        OutputDType { output: usize; expected, actual },
+        ("outputs[{output}].rank is {actual}, the operator gives {expected}: fill it by libsplit_infer")
+        OutputRank { output: usize; expected, actual },
+        ("outputs[{output}].shape[{axis}] is {actual}, the operator gives {expected}: fill it by libsplit_infer")
+        OutputShape { output: usize, axis: usize; expected, actual },
+    }
     /// The number of outputs depends on an extent or length that is not known yet.
-    Unknown = 21 c"LIBSPLIT_STATUS_ERROR_UNKNOWN";
+    Unknown = 21 c"LIBSPLIT_STATUS_ERROR_UNKNOWN" {
+        ("the number of pieces depends on {argument}, which is not known yet: infer when it is")
+        CountUnknown { argument: &'static str },
+    }
     /// The caller's `parallel_for` failed or did not run every task.
-    Executor = 22 c"LIBSPLIT_STATUS_ERROR_EXECUTOR";
+    Executor = 22 c"LIBSPLIT_STATUS_ERROR_EXECUTOR" {
+        ("parallel_for returned {actual}, {expected} means success: the outputs' bytes are not all written")
+        ExecutorFailed { ; expected, actual },
+        ("parallel_for ran {actual} of {expected} tasks: it must run each once before it returns")
+        ExecutorSkipped { ; expected, actual },
+    }
     /// A bug in libsplit.
-    Internal = 23 c"LIBSPLIT_STATUS_ERROR_INTERNAL";
+    Internal = 23 c"LIBSPLIT_STATUS_ERROR_INTERNAL" {
+        ("libsplit failed inside: this is a bug, please report it")
+        Internal,
+    }
     /// Memory that is no plan of this library, or a plan for other numbers.
-    Plan = 24 c"LIBSPLIT_STATUS_ERROR_PLAN";
-}
-
-/// What was wrong with a call, with the numbers that disagree and the remedy in its message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)] // the message above a variant says what it means
-pub enum Error {
-    // Pointers and structures.
-    #[error("{argument} is NULL: pass a pointer")]
-    Null { argument: &'static str },
-    #[error("{which}.{field} is NULL: point it to memory of your own")]
-    NullField { which: Which, field: &'static str },
-    #[error("{argument} is not aligned to {expected} bytes (address ends in {actual}): use a properly declared variable")]
-    Alignment { argument: &'static str, expected: i64, actual: i64 },
-    #[error("{which}.{field} is not aligned to {expected} bytes (address ends in {actual}): use an int64_t array")]
-    AlignmentField { which: Which, field: &'static str, expected: i64, actual: i64 },
-    #[error("{argument}.struct_size is {actual}, at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")]
-    StructSize { argument: &'static str, expected: i64, actual: i64 },
-    #[error("{argument}.struct_size is {actual}, at most {expected} is accepted: start from its LIBSPLIT_..._INIT macro")]
-    StructSizeHuge { argument: &'static str, expected: i64, actual: usize },
-    #[error("{argument} has non-zero bytes past the {expected} this library knows: zero them, or update libsplit")]
-    NonZeroTail { argument: &'static str, expected: i64, actual: i64 },
-
-    // What is asked for.
-    #[error("params.op {actual} is no operator: use one of LIBSPLIT_OP_* (1 to {expected})")]
-    OperatorUnknown { expected: i64, actual: i64 },
-    #[error(
-        "params.opset {actual}: {operator} begins at {expected}; pass the model's opset import"
-    )]
-    Opset { operator: &'static str, expected: i64, actual: i64 },
-    #[error("params.opset {actual}: {operator} has only version {expected}; pass 1 or 0")]
-    OpenVinoOpset { operator: &'static str, expected: i64, actual: i64 },
-    #[error(
-        "{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others"
-    )]
-    Flags { argument: &'static str, expected: i64, actual: i64 },
-    #[error("params.axis {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside", rank.saturating_sub(1))]
-    Axis { axis: i64, rank: usize },
-
-    // Types and shapes.
-    #[error(
-        "{which}.dtype {actual} is no element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})"
-    )]
-    DTypeUnknown { which: Which, expected: i64, actual: i64 },
-    #[error("input.dtype {dtype} is not allowed by {operator}: {remedy} allows it")]
-    DTypeNotAllowed { dtype: DType, operator: Operator, remedy: Operator },
-    #[error("input.rank is 0, at least 1 is needed: a tensor without axes cannot be split; give it an axis of extent 1")]
-    RankZero,
-    #[error("{which}.rank {actual} is above {expected}: merge axes")]
-    Rank { which: Which, expected: i64, actual: i64 },
-    #[error("{which}.rank {actual} is below {expected}: set it to the number of axes")]
-    RankNegative { which: Which, expected: i64, actual: i64 },
-    #[error(
-        "input.shape[{axis}] is {actual}, at least {expected} is needed: extents are not negative"
-    )]
-    ExtentNegative { axis: usize, expected: i64, actual: i64 },
-    #[error("input.shape[{axis}] is unknown (-1): only libsplit_infer and libsplit_count take unknown extents")]
-    ExtentUnknown { axis: usize },
-    #[error("params.split->shape[0] is {actual}, at least {expected} is needed: give the number of lengths")]
-    LengthsExtent { expected: i64, actual: i64 },
-
-    // Lengths: present or not, rank and type.
-    #[error("params.split is NULL: {operator} needs lengths")]
-    LengthsAbsent { operator: Operator },
-    #[error("params.split must be NULL: {operator} takes no lengths; use VariadicSplit")]
-    LengthsRefused { operator: Operator },
-    #[error("params.split and num_outputs {actual} are both given: Split-18 takes one; set the other to NULL or {expected}")]
-    LengthsAndNumOutputs { expected: i64, actual: i64 },
-    #[error("neither params.split nor num_outputs is given: Split-18 needs one of them")]
-    NeitherLengthsNorNumOutputs,
-    #[error("params.split has dtype {actual}: {operator} takes {expected}")]
-    LengthsDType { operator: Operator, actual: DType, expected: &'static str },
-    #[error(
-        "params.split is a scalar (rank {actual}): {operator} takes a list; use rank {expected}"
-    )]
-    LengthsScalar { operator: Operator, expected: i64, actual: i64 },
-    #[error("params.split has rank {actual}: lengths are a list, use rank {expected}")]
-    LengthsRank { expected: i64, actual: i64 },
-    #[error("params.split->data is NULL: lengths may be unknown only in libsplit_infer and libsplit_count")]
-    LengthsUnknown,
-
-    // Lengths and parts against the extent.
-    #[error("params.split[{output}] is {actual}, at least {expected} is needed: only VariadicSplit takes a -1, for the rest")]
-    LengthNegative { output: i64, expected: i64, actual: i64 },
-    #[error("params.split[{output}] ({dtype}) is not a whole number within int64: lengths count elements")]
-    LengthNotInteger { output: i64, dtype: DType },
-    #[error("params.split[{output}] is a second -1, {expected} at most may stand for the rest: give the other lengths")]
-    SecondRest { output: i64, expected: i64, actual: i64 },
-    #[error(
-        "params.split adds up to {actual}, the axis has {expected}: make the lengths add up to it"
-    )]
-    LengthsSum { expected: i64, actual: i64 },
-    #[error("params.split adds up to {actual} without its -1, the axis has only {expected}: shorten the lengths")]
-    LengthsExceed { expected: i64, actual: i64 },
-    #[error("params.split adds up to more than {actual}: make the lengths add up to the extent of the axis")]
-    LengthsSumOverflow { expected: i64, actual: i64 },
-    #[error("params.split is the scalar {actual}, at least {expected} is needed: it is the length of every piece")]
-    ScalarNotPositive { expected: i64, actual: i64 },
-    #[error(
-        "params.num_outputs: {operator} cannot make {expected} equal parts of extent {actual}: split by lengths, or by ONNX Split-18"
-    )]
-    Uneven { operator: Operator, expected: i64, actual: i64 },
-    #[error("params.num_outputs {count} of extent {extent}: sizes {} x {size}, then {last}; use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", count - 1)]
-    LastNegative { count: i64, size: i64, extent: i64, last: i64 },
-
-    // Number of outputs.
-    #[error(
-        "params.num_outputs is {actual}, the operator gives {expected}: make them equal, or pass 0"
-    )]
-    NumOutputsParam { expected: i64, actual: i64 },
-    #[error("num_outputs is {actual}, {operator} gives {expected} here: pass as many outputs, all-zero where unwanted")]
-    NumOutputsGiven { operator: Operator, expected: i64, actual: usize },
-    #[error(
-        "params.num_outputs is {actual}, at least {expected} is needed: it is the number of parts"
-    )]
-    NumOutputsNegative { expected: i64, actual: i64 },
-    #[error("{operator} without lengths makes as many parts as the node has outputs: set params.num_outputs")]
-    NumOutputsUnknown { operator: Operator },
-    #[error("num_outputs is {actual}: ONNX Split gives at least {expected} output; pass the outputs of the node")]
-    NoOutputs { expected: i64, actual: i64 },
-    #[error("params.split has {actual} lengths: ONNX Split gives at least {expected} output; give a length for each")]
-    NoLengths { expected: i64, actual: i64 },
-    #[error("{argument} asks for {actual} outputs, at most {expected} are possible: use fewer")]
-    TooManyOutputs { argument: &'static str, expected: i64, actual: usize },
-    #[error(
-        "the number of pieces depends on {argument}, which is not known yet: infer when it is"
-    )]
-    CountUnknown { argument: &'static str },
-
-    // Output descriptors.
-    #[error("outputs[{output}].capacity is {actual}, the output has rank {expected}: give shape and strides that room")]
-    Capacity { output: usize, expected: i64, actual: i64 },
-    #[error("outputs[{output}].dtype is {actual}, the input's is {expected}: splitting does not convert")]
-    OutputDType { output: usize, expected: i64, actual: i64 },
-    #[error("outputs[{output}].rank is {actual}, the operator gives {expected}: fill it by libsplit_infer")]
-    OutputRank { output: usize, expected: i64, actual: i64 },
-    #[error("outputs[{output}].shape[{axis}] is {actual}, the operator gives {expected}: fill it by libsplit_infer")]
-    OutputShape { output: usize, axis: usize, expected: i64, actual: i64 },
-
-    // Memory.
-    #[error("{which}: more elements than 63 bits can number in bits: use smaller extents")]
-    TooManyElements { which: Which },
-    #[error("{which}.strides reach further than 63 bits can number: correct the strides")]
-    StridesOverflow { which: Which },
-    #[error("{which}.data: the tensor reaches past the end of the address space: correct data, shape or strides")]
-    AddressOverflow { which: Which },
-    #[error("{which}.data_bytes is {actual}, the tensor reaches over {expected} bytes: correct the size, shape or strides")]
-    DataBytes { which: Which, expected: i64, actual: i64 },
-    #[error("the slice has {actual} elements, the shape needs {expected}: pass that many")]
-    SliceLen { expected: i64, actual: i64 },
-    #[error("shape and strides reach element {actual} of a slice of {expected}: correct offset, shape or strides")]
-    SliceReach { expected: i64, actual: i64 },
-    #[error("{actual} strides for {expected} axes: give one for each axis")]
-    StridesLen { expected: i64, actual: i64 },
-    #[error("{which}.bit_offset is {actual}, a multiple of {expected} is needed for the dtype: offset by whole elements")]
-    BitOffset { which: Which, expected: i64, actual: i64 },
-    #[error("{which}.bit_offset is {actual}, {expected} is needed here: start at a whole byte")]
-    BitOffsetNotZero { which: Which, expected: i64, actual: i64 },
-    #[cfg(all(feature = "ndarray", not(feature = "capi")))]
-    #[error("the array has gaps, in which others' elements may lie: pass the whole array, or its as_standard_layout()")]
-    ArrayGaps,
-    #[error("outputs[{output}].strides is NULL (packed), but the view is not packed: give strides of capacity entries")]
-    ViewNotPacked { output: usize },
-    #[error("outputs[{output}].strides let elements share an address: each must step over what the smaller ones reach")]
-    StridesCollide { output: usize },
-    #[error("outputs[{output}].strides are not packed: 4-bit and 2-bit outputs must be; pass NULL strides")]
-    SubByteStrides { output: usize },
-    #[error("outputs[{output}] overlaps {other} in memory: give every output a buffer of its own")]
-    Overlap { output: usize, other: Which },
-    #[error("outputs[{output}] and {other} reach over the same memory and could not be shown apart: copy them by calls of their own, the other outputs all-zero")]
-    NotShownApart { output: usize, other: Which },
-    #[error("outputs[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own")]
-    DataOverDescriptor { output: usize, other: Which },
-    #[error("outputs[{output}].{field} lies in memory of {other} that is in use too: give it an array of its own")]
-    DescriptorOverlap { output: usize, field: &'static str, other: Which },
-
-    // Running.
-    #[error("parallel_for returned {actual}, {expected} means success: the outputs' bytes are not all written")]
-    ExecutorFailed { expected: i64, actual: i64 },
-    #[error(
-        "parallel_for ran {actual} of {expected} tasks: it must run each once before it returns"
-    )]
-    ExecutorSkipped { expected: i64, actual: i64 },
-
-    // Plans.
-    #[error("libsplit failed inside: this is a bug, please report it")]
-    Internal,
-    #[error("plan holds no plan of this library (it begins with {actual:#x}): make one with libsplit_plan_init of this build")]
-    NoPlan { actual: u64 },
-    #[error("plan_size is {actual}, {expected} bytes are needed: ask libsplit_plan_size")]
-    PlanSize { expected: usize, actual: usize },
-    #[error("num_outputs is {actual}, the plan has {expected}: pass as many addresses as it was made for")]
-    PlanOutputs { expected: usize, actual: usize },
-    #[error("{argument} lies over {other} in memory: give it memory of its own")]
-    ArrayOverlap { argument: &'static str, other: Which },
-    #[error("{which} is NULL: give the address of its element [0, ..., 0]")]
-    NullAddress { which: Which },
+    Plan = 24 c"LIBSPLIT_STATUS_ERROR_PLAN" {
+        ("plan holds no plan of this library (it begins with {actual:#x}): make one with libsplit_plan_init of this build")
+        NoPlan { actual: u64 },
+        ("plan_size is {actual}, {expected} bytes are needed: ask libsplit_plan_size")
+        PlanSize { expected: usize, actual: usize },
+    }
 }
 
 impl Error {
-    /// The kind, which in C is the status.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Null { .. } | Self::NullField { .. } | Self::NullAddress { .. } => {
-                ErrorKind::Null
-            }
-            Self::Alignment { .. } | Self::AlignmentField { .. } => ErrorKind::Alignment,
-            Self::StructSize { .. } | Self::StructSizeHuge { .. } | Self::NonZeroTail { .. } => {
-                ErrorKind::StructSize
-            }
-            Self::OperatorUnknown { .. } => ErrorKind::Operator,
-            Self::Opset { .. } | Self::OpenVinoOpset { .. } => ErrorKind::Opset,
-            Self::Flags { .. } => ErrorKind::Flags,
-            Self::Axis { .. } => ErrorKind::Axis,
-            Self::DTypeUnknown { .. } | Self::DTypeNotAllowed { .. } => ErrorKind::DType,
-            Self::RankZero | Self::Rank { .. } | Self::RankNegative { .. } => ErrorKind::Rank,
-            Self::ExtentNegative { .. }
-            | Self::ExtentUnknown { .. }
-            | Self::LengthsExtent { .. } => ErrorKind::Shape,
-            Self::LengthsAbsent { .. }
-            | Self::LengthsRefused { .. }
-            | Self::LengthsAndNumOutputs { .. }
-            | Self::NeitherLengthsNorNumOutputs
-            | Self::LengthsDType { .. }
-            | Self::LengthsScalar { .. }
-            | Self::LengthsRank { .. }
-            | Self::LengthsUnknown => ErrorKind::Split,
-            Self::LengthNegative { .. }
-            | Self::LengthNotInteger { .. }
-            | Self::SecondRest { .. }
-            | Self::LengthsSum { .. }
-            | Self::LengthsExceed { .. }
-            | Self::LengthsSumOverflow { .. }
-            | Self::ScalarNotPositive { .. }
-            | Self::Uneven { .. }
-            | Self::LastNegative { .. } => ErrorKind::SplitSizes,
-            Self::NumOutputsParam { .. }
-            | Self::NumOutputsGiven { .. }
-            | Self::NumOutputsNegative { .. }
-            | Self::NumOutputsUnknown { .. }
-            | Self::NoOutputs { .. }
-            | Self::NoLengths { .. }
-            | Self::PlanOutputs { .. }
-            | Self::TooManyOutputs { .. } => ErrorKind::NumOutputs,
-            Self::CountUnknown { .. } => ErrorKind::Unknown,
-            Self::Capacity { .. } => ErrorKind::Capacity,
-            Self::OutputDType { .. } | Self::OutputRank { .. } | Self::OutputShape { .. } => {
-                ErrorKind::Output
-            }
-            Self::TooManyElements { .. }
-            | Self::StridesOverflow { .. }
-            | Self::AddressOverflow { .. } => ErrorKind::Overflow,
-            Self::DataBytes { .. } | Self::SliceLen { .. } | Self::SliceReach { .. } => {
-                ErrorKind::DataBytes
-            }
-            Self::BitOffset { .. } | Self::BitOffsetNotZero { .. } => ErrorKind::BitOffset,
-            #[cfg(all(feature = "ndarray", not(feature = "capi")))]
-            Self::ArrayGaps => ErrorKind::Strides,
-            Self::StridesLen { .. }
-            | Self::ViewNotPacked { .. }
-            | Self::StridesCollide { .. }
-            | Self::SubByteStrides { .. } => ErrorKind::Strides,
-            Self::Overlap { .. }
-            | Self::NotShownApart { .. }
-            | Self::DataOverDescriptor { .. }
-            | Self::ArrayOverlap { .. }
-            | Self::DescriptorOverlap { .. } => ErrorKind::Overlap,
-            Self::ExecutorFailed { .. } | Self::ExecutorSkipped { .. } => ErrorKind::Executor,
-            Self::Internal => ErrorKind::Internal,
-            Self::NoPlan { .. } | Self::PlanSize { .. } => ErrorKind::Plan,
-        }
-    }
-
     /// The output that the error is about; `None` when it concerns the input, the parameters or
     /// the executor.
     #[must_use]
@@ -444,46 +381,7 @@ impl Error {
             Self::StructSizeHuge { expected, actual, .. }
             | Self::TooManyOutputs { expected, actual, .. }
             | Self::NumOutputsGiven { expected, actual, .. } => Some((expected, number(actual))),
-            Self::Alignment { expected, actual, .. }
-            | Self::AlignmentField { expected, actual, .. }
-            | Self::StructSize { expected, actual, .. }
-            | Self::NonZeroTail { expected, actual, .. }
-            | Self::OperatorUnknown { expected, actual }
-            | Self::Opset { expected, actual, .. }
-            | Self::OpenVinoOpset { expected, actual, .. }
-            | Self::Flags { expected, actual, .. }
-            | Self::DTypeUnknown { expected, actual, .. }
-            | Self::Rank { expected, actual, .. }
-            | Self::RankNegative { expected, actual, .. }
-            | Self::ExtentNegative { expected, actual, .. }
-            | Self::LengthsExtent { expected, actual }
-            | Self::LengthsAndNumOutputs { expected, actual }
-            | Self::LengthsScalar { expected, actual, .. }
-            | Self::LengthsRank { expected, actual }
-            | Self::LengthNegative { expected, actual, .. }
-            | Self::SecondRest { expected, actual, .. }
-            | Self::LengthsSum { expected, actual }
-            | Self::LengthsExceed { expected, actual }
-            | Self::LengthsSumOverflow { expected, actual }
-            | Self::ScalarNotPositive { expected, actual }
-            | Self::Uneven { expected, actual, .. }
-            | Self::NumOutputsParam { expected, actual }
-            | Self::NumOutputsNegative { expected, actual }
-            | Self::NoOutputs { expected, actual }
-            | Self::NoLengths { expected, actual }
-            | Self::Capacity { expected, actual, .. }
-            | Self::OutputDType { expected, actual, .. }
-            | Self::OutputRank { expected, actual, .. }
-            | Self::OutputShape { expected, actual, .. }
-            | Self::DataBytes { expected, actual, .. }
-            | Self::SliceLen { expected, actual }
-            | Self::SliceReach { expected, actual }
-            | Self::StridesLen { expected, actual }
-            | Self::BitOffset { expected, actual, .. }
-            | Self::BitOffsetNotZero { expected, actual, .. }
-            | Self::ExecutorFailed { expected, actual }
-            | Self::ExecutorSkipped { expected, actual } => Some((expected, actual)),
-            _ => None,
+            _ => self.two_numbers(),
         }
     }
 }
