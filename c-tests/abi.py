@@ -52,6 +52,9 @@ def run(*command):
 today = declarations(header)
 for release in releases:
     number = release.parent.name
+    version = re.findall(r"define LIBSPLIT_VERSION_\w+ (\d+)", release.read_text("utf-8"))
+    if ".".join(version) != number:
+        errors.append(f"abi/{number} has a header of {version}")
     then = declarations(release)
     for name, old in then.items():
         if not is_kept(old, today.get(name, "")):

@@ -1069,6 +1069,7 @@ SPOIL(shape_0_is_strides_2) {
     use_three(s);
     s->outputs[2].strides = s->outputs[0].shape;
 }
+SPOIL(shape_is_strides) { s->outputs[1].strides = s->outputs[1].shape; }
 SPOIL(shape_over_input) { s->outputs[1].shape = ARRAY(&s->input); }
 SPOIL(strides_over_input) { s->outputs[1].strides = ARRAY(&s->input); }
 SPOIL(shape_over_split) { s->outputs[1].shape = ARRAY(&s->split.rank - 2); }
@@ -1095,6 +1096,8 @@ static const struct bad reads_cases[] = {
      "outputs[2].shape", OUTPUT(2)},
     {"shape 0 and strides 2 one array", shape_0_is_strides_2, FILLED, ERROR(OVERLAP),
      "outputs[2].strides", OUTPUT(2)},
+    {"shape and strides one array", shape_is_strides, FILLED, ERROR(OVERLAP), "outputs[1].strides",
+     OUTPUT(1)},
     {"shape over input", shape_over_input, FILLED, ERROR(OVERLAP), "outputs[1].shape", OUTPUT(1)},
     {"strides over input", strides_over_input, FILLED, ERROR(OVERLAP), "outputs[1].strides",
      OUTPUT(1)},

@@ -70,6 +70,9 @@ macro_rules! rules {
             }
         }
 
+        #[cfg(test)]
+        const NAMES: &[(&str, &CStr)] = &[$((stringify!($kind), $name)),*];
+
         /// What was wrong with a call, with the numbers that disagree and the remedy in its message.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
         #[non_exhaustive]
@@ -419,5 +422,16 @@ impl Report {
     #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn error(self, _: Fault) -> Error {
         self.0.unwrap_or(Error::Internal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_kind_and_its_status_go_by_one_name() {
+        for (kind, status) in super::NAMES {
+            let name = status.to_str().unwrap().strip_prefix("LIBSPLIT_STATUS_ERROR_").unwrap();
+            assert_eq!(kind.to_uppercase(), name.replace('_', ""));
+        }
     }
 }

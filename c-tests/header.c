@@ -1,4 +1,4 @@
-/* The header may be included twice, and its initializers give no warnings. */
+/* Needs no header before it, may be included twice, and its initializers give no warnings. */
 #include "libsplit.h"
 #include "libsplit.h"
 
