@@ -62,17 +62,9 @@ impl<'a> Lengths<'a> {
         // A slice holds at most isize::MAX bytes.
         #[allow(clippy::cast_possible_wrap)]
         let len = lengths.len() as i64;
-        Self {
-            data: lengths.as_ptr().cast(),
-            bit_offset: 0,
-            bit_stride: T::DTYPE.bits().into(),
-            len,
-            is_scalar: false,
-            are_rust_integers: T::DTYPE.is_integer(),
-            are_slice: true,
-            dtype: T::DTYPE,
-            borrowed: PhantomData,
-        }
+        // SAFETY: a slice.
+        let list = unsafe { Self::from_slice(lengths.as_ptr().cast(), len, T::DTYPE) };
+        Self { are_rust_integers: T::DTYPE.is_integer(), ..list }
     }
 
     /// One number: SplitToSequence's length of every piece.
@@ -81,7 +73,7 @@ impl<'a> Lengths<'a> {
         Self { is_scalar: true, ..Self::list(core::slice::from_ref(length)) }
     }
 
-    /// A list of `int64` or `int32`.
+    /// A list that lies in memory as a slice has it.
     ///
     /// # Safety
     /// As [`Lengths::from_raw`]; `data` must be aligned, and not NULL.
@@ -113,24 +105,14 @@ impl<'a> Lengths<'a> {
         len: Option<i64>,
         dtype: DType,
     ) -> Self {
-        let is_scalar = len.is_none();
-        let len = len.unwrap_or(1);
         let size = dtype.bits() as usize / 8;
         let are_slice = bit_stride == dtype.bits().into()
             && bit_offset == 0
             && data as usize & size.wrapping_sub(1) == 0
             && !data.is_null();
-        Self {
-            data,
-            bit_offset,
-            bit_stride,
-            len,
-            is_scalar,
-            are_rust_integers: false,
-            are_slice,
-            dtype,
-            borrowed: PhantomData,
-        }
+        // SAFETY: the caller's promise; the fields that are set say where it is more than that.
+        let list = unsafe { Self::from_slice(data, len.unwrap_or(1), dtype) };
+        Self { bit_offset, bit_stride, is_scalar: len.is_none(), are_slice, ..list }
     }
 
     pub(crate) fn dtype(&self) -> DType {
