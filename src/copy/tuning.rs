@@ -87,10 +87,10 @@ impl Tuning {
         Self { non_temporal: self.scattered, ..self }
     }
 
-    /// Whether `len` elements of `width` bytes are deinterleaved, in rows `step` bytes apart.
-    pub(super) fn deinterleaves(&self, len: usize, width: usize, step: usize) -> bool {
+    /// Whether `len` elements of `width` bytes are deinterleaved.
+    pub(super) fn deinterleaves(&self, len: usize, width: usize) -> bool {
         let is_short = self.non_temporal.is_none() || width <= self.longest;
-        self.kernels.deinterleaves(len, width, step) && (is_short || Kernels::transposes(width))
+        self.kernels.deinterleaves(len, width) && (is_short || Kernels::transposes(width))
     }
 
     /// The loops of every level that this CPU has, through the caches and past them.

@@ -99,9 +99,8 @@ pub(super) struct Kernels {
     pub deinterleave_lines: Option<DeinterleaveLines>,
     /// Elements of so many bytes and fewer are deinterleaved, whatever their width.
     longest: usize,
-    /// Of those that are not of 1, 2, 4, 8 or 16 bytes: whether so many, of so many bytes, in rows so
-    /// far from one another are.
-    permutes: fn(usize, usize, usize) -> bool,
+    /// Of those that are not of 1, 2, 4, 8 or 16 bytes: whether so many, of so many bytes, are.
+    permutes: fn(usize, usize) -> bool,
     /// The loop that interleaves so many streams of units of so many bytes, if there is one.
     pub interleave: fn(usize, usize) -> Option<interleave::Loop>,
     /// Copies runs row by row through the caches, where that is known to win.
@@ -109,7 +108,7 @@ pub(super) struct Kernels {
     /// The same of short runs past the caches.
     pub combine: Option<Combine>,
     /// Picks units a step apart, where there are registers for it.
-    picks: Option<&'static Picks>,
+    pub picks: Option<&'static Picks>,
     /// By width.
     transpose: &'static [Turns; WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.
@@ -207,14 +206,9 @@ impl Kernels {
         width <= self.longest || Self::transposes(width)
     }
 
-    /// Whether `len` elements of `width` bytes are, in rows `step` bytes apart.
-    pub(super) fn deinterleaves(&self, len: usize, width: usize, step: usize) -> bool {
-        Self::transposes(width) || (width <= self.longest && (self.permutes)(len, width, step))
-    }
-
-    /// Whether units that are apart are picked by registers.
-    pub(super) fn has_picks(&self) -> bool {
-        self.picks.is_some()
+    /// Whether `len` elements of `width` bytes are.
+    pub(super) fn deinterleaves(&self, len: usize, width: usize) -> bool {
+        Self::transposes(width) || (width <= self.longest && (self.permutes)(len, width))
     }
 
     /// Whether there are loops that transpose units of `width` bytes.

@@ -76,7 +76,7 @@ macro_rules! table {
             picks: None,
             transpose: $transpose,
             longest: 0,
-            permutes: |_, _, _| false,
+            permutes: |_, _| false,
             row_major: None,
             combine: None,
             deinterleave_lines: $lines,

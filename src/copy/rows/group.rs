@@ -34,10 +34,10 @@ impl Group {
         self.runs.get_mut(..self.len).unwrap_or_default()
     }
 
-    /// Whether its runs are elements of one width, which are deinterleaved, in rows of so many bytes.
-    pub(super) fn is_deinterleaved(&self, tuning: Tuning, row: usize) -> bool {
+    /// Whether its runs are elements of one width, which are deinterleaved.
+    pub(super) fn is_deinterleaved(&self, tuning: Tuning) -> bool {
         let width = self.runs().first().map_or(0, |run| run.bytes);
-        self.is_equal(tuning.kernels) && tuning.deinterleaves(self.len, width, row)
+        self.is_equal(tuning.kernels) && tuning.deinterleaves(self.len, width)
     }
 
     fn is_equal(&self, kernels: &Kernels) -> bool {

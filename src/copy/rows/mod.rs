@@ -155,13 +155,13 @@ impl Nest<'_> {
     /// As [`Nest::copy_all`].
     #[inline(never)] // which takes some of the stack
     unsafe fn copy_groups(&self, parts: &Parts<'_>, rows: Range<usize>) {
-        let Rows { tuning, row, .. } = self.block;
+        let tuning = self.block.tuning;
         let mut group = Group::NONE;
         let mut all = parts.iter();
         self.next_group(&mut group, &mut all);
         let is_one = all.next().is_none();
         let past = tuning.non_temporal.is_some();
-        let is_deinterleaved = group.is_deinterleaved(tuning, row);
+        let is_deinterleaved = group.is_deinterleaved(tuning);
         let is_one_deinterleaved = is_one && is_deinterleaved;
         let is_short = group.runs().iter().all(|run| run.bytes < SHORT_RUN);
         let is_near = is_short || !self.is_apart();
@@ -287,7 +287,7 @@ impl Rows {
     unsafe fn copy_group(mut self, group: &mut Group, is_apart: bool, next: &mut NextRows<'_>) {
         // SAFETY: the caller's promise.
         unsafe {
-            if group.is_deinterleaved(self.tuning, self.row) {
+            if group.is_deinterleaved(self.tuning) {
                 return self.deinterleave(group.runs_mut(), next);
             }
             if is_apart && group.runs().iter().all(|run| run.bytes >= runs::LONG) {

@@ -30,7 +30,7 @@ impl Nest<'_> {
         let mut outward = geometry.shape.iter().enumerate().take(geometry.axis);
         let is_long =
             |len: i64| len >= LEAST_STEPS && usize_of(len) * step.unsigned_abs() >= LEAST_RUN;
-        self.block.tuning.kernels.has_picks()
+        self.block.tuning.kernels.picks.is_some()
             && apart.unsigned_abs() > step.unsigned_abs()
             && apart.unsigned_abs() <= MOST_APART
             && (2..=MOST_PIECES).contains(&self.transfer.parts.count())

@@ -611,8 +611,7 @@ fn prefetch_until(mut soon: *const u8, until: *const u8) -> *const u8 {
 #[inline(always)]
 pub(super) fn first_bytes(bytes: usize) -> u64 {
     match bytes {
-        0 => 0,
-        1..LINE => u64::MAX >> (LINE - bytes),
+        0..LINE => (1 << bytes) - 1,
         _ => u64::MAX,
     }
 }

@@ -9,8 +9,9 @@ use super::super::pick::{picks, Few, Pick, Picks, Register, Table};
 use super::super::row_major::{self, Loops, RowRun};
 use super::super::vector::Vector;
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
+use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
-use super::{avx2, avx512, equal_pieces, permute, unequal, weave};
+use super::{avx2, avx512, equal_pieces, unequal, weave};
 use core::arch::asm;
 use core::arch::x86_64::{
     __m512i, _mm512_and_si512, _mm512_mask_permutexvar_epi8, _mm512_mask_storeu_epi8,
@@ -34,7 +35,7 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 const TABLE: Kernels = Kernels {
     deinterleave_lines: Some(deinterleave),
     longest: permute::LONGEST,
-    permutes: |len, width, _| equal_pieces::fits(len, width),
+    permutes: equal_pieces::fits,
     interleave: weave::interleave,
     row_major: Some(row_major),
     picks: Some(&PICKS),
@@ -107,17 +108,13 @@ impl Register for __m512i {
 /// That of `pick.rs`.
 #[inline(always)]
 unsafe fn masked<const F: usize>(pick: &Pick<F>, few: &Few, source: *const u8, target: *mut u8) {
-    let first = |bytes: usize| match bytes {
-        0..LINE => (1u64 << bytes) - 1,
-        _ => u64::MAX,
-    };
     let (mut before, mut end) = (few.before, few.before + few.read);
     let mut source = source.wrapping_offset(pick.begin);
     // SAFETY: no bytes but those of the units, and what lies between them, are touched.
     unsafe {
         let mut windows = [__m512i::zero(); 4];
         for window in &mut windows {
-            let wanted = first(end) & !first(before);
+            let wanted = first_bytes(end) & !first_bytes(before);
             // Masks keep loads from faulting, but where there is no memory they take a hundred nanoseconds.
             if wanted != 0 {
                 *window = _mm512_maskz_loadu_epi8(wanted, source.cast());
@@ -126,7 +123,7 @@ unsafe fn masked<const F: usize>(pick: &Pick<F>, few: &Few, source: *const u8, t
             (before, end) = (before.saturating_sub(LINE), end.saturating_sub(LINE));
         }
         let all = pick.picked(&pick.orders(), &windows);
-        _mm512_mask_storeu_epi8(target.cast(), first(few.bytes), all);
+        _mm512_mask_storeu_epi8(target.cast(), first_bytes(few.bytes), all);
     }
 }
 
