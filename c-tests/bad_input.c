@@ -82,13 +82,6 @@ struct scene {
     size_t num_outputs;
 };
 
-static int32_t run_in_order(void *pool, libsplit_task_fn task, void *task_ctx, size_t count) {
-    (void)pool;
-    for (size_t i = 0; i < count; i++)
-        task(task_ctx, i);
-    return 0;
-}
-
 static void set_output(struct scene *s, size_t i, int64_t columns) {
     s->shapes[i][0] = 2;
     s->shapes[i][1] = columns;

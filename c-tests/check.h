@@ -98,6 +98,15 @@ static inline void *allocate(size_t bytes) {
     return memory;
 }
 
+/* An executor's parallel_for without threads. */
+static inline int32_t run_in_order(void *pool, libsplit_task_fn task, void *task_ctx,
+                                   size_t count) {
+    (void)pool;
+    for (size_t i = 0; i < count; i++)
+        task(task_ctx, i);
+    return 0;
+}
+
 /* Pseudo-random numbers, the same in every run (splitmix64). */
 static inline uint64_t random_u64(uint64_t *state) {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;

@@ -94,13 +94,6 @@ struct job {
     int with_tasks;
 };
 
-static int32_t run_in_order(void *pool, libsplit_task_fn task, void *task_ctx, size_t count) {
-    (void)pool;
-    for (size_t i = 0; i < count; i++)
-        task(task_ctx, i);
-    return 0;
-}
-
 /* A job's tensors in memory. */
 struct scene {
     const struct job *job;

@@ -33,7 +33,7 @@ static void see_call(struct pool *pool, size_t count) {
     pool->wrong_thread |= !pthread_equal(pool->caller, pthread_self());
 }
 
-static int32_t run_in_order(void *data, libsplit_task_fn task, void *task_ctx, size_t count) {
+static int32_t run_forwards(void *data, libsplit_task_fn task, void *task_ctx, size_t count) {
     struct pool *pool = data;
     see_call(pool, count);
     for (size_t i = 0; i < count; i++)
@@ -141,7 +141,7 @@ static void *run_share(void *data) {
         if (i >= call->count * (size_t)call->repeats)
             return NULL;
         call->task(call->task_ctx, i / (size_t)call->repeats);
-        if (call->calls_back && copy_something_else(run_in_order, 0) != LIBSPLIT_STATUS_OK)
+        if (call->calls_back && copy_something_else(run_forwards, 0) != LIBSPLIT_STATUS_OK)
             atomic_fetch_add(&call->failures, 1);
     }
 }
@@ -394,7 +394,7 @@ static void test_every_pool_that_runs_all_tasks(void) {
         const char *name;
         libsplit_parallel_for_fn run;
     } pools[] = {
-        {"in order", run_in_order},
+        {"in order", run_forwards},
         {"reversed", run_reversed},
         {"repeated", run_repeated},
         {"on threads", run_on_threads},
@@ -489,7 +489,7 @@ static void test_small_copies_stay_on_the_calling_thread(void) {
 
 static void test_nothing_to_copy_does_not_bother_the_pool(void) {
     struct work *work = new_work(&jobs[3]);
-    struct pool pool = pool_of(run_in_order);
+    struct pool pool = pool_of(run_forwards);
     libsplit_executor executor = executor_of(&pool);
     CHECK_CASE("no output wanted");
     memset(work->outputs, 0, sizeof work->outputs);
@@ -500,7 +500,7 @@ static void test_nothing_to_copy_does_not_bother_the_pool(void) {
 
 static void test_a_refused_call_does_not_reach_the_pool(void) {
     struct work *work = new_work(&jobs[3]);
-    struct pool pool = pool_of(run_in_order);
+    struct pool pool = pool_of(run_forwards);
     libsplit_executor executor = executor_of(&pool);
     CHECK_CASE("refused");
     work->outputs[1].data = work->outputs[0].data;
@@ -513,7 +513,7 @@ static void test_max_tasks_is_respected(void) {
     static const uint32_t widths[] = {0, 1, 2, 3, 7, 64, 1000, UINT32_MAX};
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         struct work *work = new_work(&jobs[0]);
-        struct pool pool = pool_of(run_in_order);
+        struct pool pool = pool_of(run_forwards);
         libsplit_executor executor = executor_of(&pool);
         executor.max_tasks = widths[i];
         CHECK_CASE("max_tasks %u", (unsigned)widths[i]);
@@ -552,8 +552,8 @@ static void test_pools_that_fail(void) {
     } pools[] = {
         {"fails at once", run_nothing, 7},
         {"fails half-way", run_half_and_fail, 8},
-        {"fails after all", run_in_order, 9},
-        {"fails with INT32_MIN", run_in_order, INT32_MIN},
+        {"fails after all", run_forwards, 9},
+        {"fails with INT32_MIN", run_forwards, INT32_MIN},
     };
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
         struct pool pool = pool_of(pools[i].run);

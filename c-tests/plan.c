@@ -33,13 +33,6 @@ struct scene {
     size_t plan_size;
 };
 
-static int32_t run_in_order(void *pool, libsplit_task_fn task, void *task_ctx, size_t count) {
-    (void)pool;
-    for (size_t i = 0; i < count; i++)
-        task(task_ctx, i);
-    return 0;
-}
-
 static void set_scene(struct scene *s) {
     memset(s, 0xA5, sizeof *s);
     memcpy(s->source, "abcdefghijkl", 12);

@@ -121,13 +121,6 @@ struct work {
     libsplit_status status;
 };
 
-static int32_t run_in_order(void *pool, libsplit_task_fn task, void *task_ctx, size_t count) {
-    (void)pool;
-    for (size_t i = 0; i < count; i++)
-        task(task_ctx, i);
-    return 0;
-}
-
 static void lay_out(const struct work *w, int64_t *strides) {
     int64_t reach = 1;
     if (w->job->layout == PLANES) { /* on axis 1, the last one first, each of them transposed */
