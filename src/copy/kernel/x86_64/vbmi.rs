@@ -1,5 +1,5 @@
-//! AVX-512 VBMI: the loops of AVX-512; equal short runs, and units a step apart, by byte permutes; runs of a line and more row
-//! by row; and the same again with long runs by string instructions.
+//! AVX-512 VBMI: the loops of AVX-512; equal short runs, and units a step apart, by byte permutes; runs of a
+//! line and more row by row; and the same again with long runs by string instructions.
 
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
