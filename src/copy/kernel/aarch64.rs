@@ -6,7 +6,7 @@
 use super::interleave::InOrder;
 use super::level::level;
 use super::pick::{buffered, picks, Picks, Register};
-use super::vector::{Vector, LANE};
+use super::vector::{instructions, Vector, LANE};
 use super::Kernels;
 use core::arch::aarch64::{
     uint8x16_t, uint8x16x2_t, vandq_u8, vdupq_n_s8, vdupq_n_u8, vld1q_u8, vorrq_u8, vqtbl1q_u8,
@@ -33,22 +33,10 @@ static PICKS: Picks = picks!(
 );
 
 impl Register for uint8x16_t {
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { vandq_u8(self, other) }
-    }
-
-    #[inline(always)]
-    unsafe fn shifted(self, by: i8) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { vshlq_u8(self, vdupq_n_s8(-by)) }
-    }
-
-    #[inline(always)]
-    unsafe fn store_lanes(self, target: *mut u8, _: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { vst1q_u8(target, self) };
+    instructions! {
+        fn and(self, other: Self) -> Self = vandq_u8(self, other);
+        fn shifted(self, by: i8) -> Self = vshlq_u8(self, vdupq_n_s8(-by));
+        fn store_lanes(self, target: *mut u8, _: usize) = vst1q_u8(target, self);
     }
 }
 
@@ -78,28 +66,14 @@ impl InOrder for uint8x16_t {
 impl Vector for uint8x16_t {
     const LANES: usize = 1;
 
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        // SAFETY: 1.
-        unsafe { vdupq_n_u8(0) }
-    }
-
-    #[inline(always)]
-    unsafe fn load(source: *const u8) -> Self {
-        // SAFETY: 1, 2.
-        unsafe { vld1q_u8(source) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_lanes(source: *const u8, _: usize) -> Self {
-        // SAFETY: 1, 2.
-        unsafe { vld1q_u8(source) }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(lane: &[u8; LANE]) -> Self {
-        // SAFETY: 1.
-        unsafe { vld1q_u8(lane.as_ptr()) }
+    instructions! {
+        fn zero() -> Self = vdupq_n_u8(0);
+        fn load(source: *const u8) -> Self = vld1q_u8(source);
+        fn load_lanes(source: *const u8, _: usize) -> Self = vld1q_u8(source);
+        fn splat(lane: &[u8; LANE]) -> Self = vld1q_u8(lane.as_ptr());
+        fn store(self, target: *mut u8) = vst1q_u8(target, self);
+        fn shuffled(self, order: Self) -> Self = vqtbl1q_u8(self, order);
+        fn or(self, other: Self) -> Self = vorrq_u8(self, other);
     }
 
     #[inline(always)]
@@ -114,12 +88,6 @@ impl Vector for uint8x16_t {
             let more = vld1q_u8(source.wrapping_sub(have));
             vqtbl2q_u8(uint8x16x2_t(self, more), vld1q_u8(numbers.as_ptr()))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, target: *mut u8) {
-        // SAFETY: 1, 2.
-        unsafe { vst1q_u8(target, self) };
     }
 
     /// There is no such store of a single register.
@@ -176,18 +144,6 @@ impl Vector for uint8x16_t {
                 _ => [vzip1q_u8(self, other), vzip2q_u8(self, other)],
             }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn shuffled(self, order: Self) -> Self {
-        // SAFETY: 1.
-        unsafe { vqtbl1q_u8(self, order) }
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
-        // SAFETY: 1.
-        unsafe { vorrq_u8(self, other) }
     }
 
     #[inline(always)]

@@ -203,3 +203,15 @@ unsafe fn by_turns<V: Vector, const N: usize>(rows: [V; N]) -> [V; N] {
     pair(7);
     mixed
 }
+
+/// Functions of a level's registers that are one instruction: of an implementation of a trait.
+macro_rules! instructions {
+    ($(fn $name:ident($($argument:tt)*) $(-> $result:ty)? = $instruction:expr;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name($($argument)*) $(-> $result)? {
+            // SAFETY: that of the trait's function.
+            unsafe { $instruction }
+        }
+    )*};
+}
+pub(super) use instructions;

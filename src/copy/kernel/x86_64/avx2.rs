@@ -6,7 +6,7 @@
 use super::super::interleave::InOrder;
 use super::super::level::level;
 use super::super::pick::{buffered, picks, Picks, Register};
-use super::super::vector::{Vector, LANE};
+use super::super::vector::{instructions, Vector, LANE};
 use super::super::Kernels;
 use core::arch::x86_64::{
     __m256i, _mm256_and_si256, _mm256_blendv_epi8, _mm256_broadcastsi128_si256,
@@ -38,10 +38,8 @@ static PICKS: Picks = picks!(
 );
 
 impl Register for __m256i {
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { _mm256_and_si256(self, other) }
+    instructions! {
+        fn and(self, other: Self) -> Self = _mm256_and_si256(self, other);
     }
 
     #[inline(always)]
@@ -94,28 +92,17 @@ static ONES: Ones = Ones([0xFF; 32], [0; 32]);
 impl Vector for __m256i {
     const LANES: usize = 2;
 
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        // SAFETY: 1.
-        unsafe { _mm256_setzero_si256() }
-    }
-
-    #[inline(always)]
-    unsafe fn load(source: *const u8) -> Self {
-        // SAFETY: 1, 2.
-        unsafe { _mm256_loadu_si256(source.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_lanes(source: *const u8, apart: usize) -> Self {
-        // SAFETY: 1, 2.
-        unsafe { _mm256_loadu2_m128i(source.wrapping_add(apart).cast(), source.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(lane: &[u8; LANE]) -> Self {
-        // SAFETY: 1.
-        unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(lane.as_ptr().cast())) }
+    instructions! {
+        fn zero() -> Self = _mm256_setzero_si256();
+        fn load(source: *const u8) -> Self = _mm256_loadu_si256(source.cast());
+        fn load_lanes(source: *const u8, apart: usize) -> Self =
+            _mm256_loadu2_m128i(source.wrapping_add(apart).cast(), source.cast());
+        fn splat(lane: &[u8; LANE]) -> Self =
+            _mm256_broadcastsi128_si256(_mm_loadu_si128(lane.as_ptr().cast()));
+        fn store(self, target: *mut u8) = _mm256_storeu_si256(target.cast(), self);
+        fn stream(self, target: *mut u8) = _mm256_stream_si256(target.cast(), self);
+        fn shuffled(self, order: Self) -> Self = _mm256_shuffle_epi8(self, order);
+        fn or(self, other: Self) -> Self = _mm256_or_si256(self, other);
     }
 
     #[inline(always)]
@@ -126,18 +113,6 @@ impl Vector for __m256i {
             let more = _mm256_loadu_si256(source.wrapping_sub(have).cast());
             _mm256_blendv_epi8(more, self, keep)
         }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, target: *mut u8) {
-        // SAFETY: 1, 2.
-        unsafe { _mm256_storeu_si256(target.cast(), self) };
-    }
-
-    #[inline(always)]
-    unsafe fn stream(self, target: *mut u8) {
-        // SAFETY: 1, 2, 3.
-        unsafe { _mm256_stream_si256(target.cast(), self) };
     }
 
     #[inline(always)]
@@ -152,18 +127,6 @@ impl Vector for __m256i {
                 _ => [_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b)],
             }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn shuffled(self, order: Self) -> Self {
-        // SAFETY: 1.
-        unsafe { _mm256_shuffle_epi8(self, order) }
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
-        // SAFETY: 1.
-        unsafe { _mm256_or_si256(self, other) }
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@
 
 use super::super::level::level;
 use super::super::transpose::Turns;
-use super::super::vector::{Vector, LANE};
+use super::super::vector::{instructions, Vector, LANE};
 use super::super::Kernels;
 use core::arch::x86_64::{
     __m256i, __m512i, _mm512_broadcast_i32x4, _mm512_castsi128_si512, _mm512_inserti32x4,
@@ -52,16 +52,15 @@ const WIDE: Kernels = level!(
 impl Vector for __m512i {
     const LANES: usize = 4;
 
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        // SAFETY: 1.
-        unsafe { _mm512_setzero_si512() }
-    }
-
-    #[inline(always)]
-    unsafe fn load(source: *const u8) -> Self {
-        // SAFETY: 1, 2.
-        unsafe { _mm512_loadu_epi8(source.cast()) }
+    instructions! {
+        fn zero() -> Self = _mm512_setzero_si512();
+        fn load(source: *const u8) -> Self = _mm512_loadu_epi8(source.cast());
+        fn splat(lane: &[u8; LANE]) -> Self =
+            _mm512_broadcast_i32x4(_mm_loadu_si128(lane.as_ptr().cast()));
+        fn store(self, target: *mut u8) = _mm512_storeu_epi8(target.cast(), self);
+        fn stream(self, target: *mut u8) = _mm512_stream_si512(target.cast(), self);
+        fn shuffled(self, order: Self) -> Self = _mm512_shuffle_epi8(self, order);
+        fn or(self, other: Self) -> Self = _mm512_or_si512(self, other);
     }
 
     #[inline(always)]
@@ -79,28 +78,10 @@ impl Vector for __m512i {
     }
 
     #[inline(always)]
-    unsafe fn splat(lane: &[u8; LANE]) -> Self {
-        // SAFETY: 1.
-        unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(lane.as_ptr().cast())) }
-    }
-
-    #[inline(always)]
     unsafe fn load_behind(self, have: usize, source: *const u8) -> Self {
         let new = u64::MAX << have;
         // SAFETY: 1, 2.
         unsafe { _mm512_mask_loadu_epi8(self, new, source.wrapping_sub(have).cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, target: *mut u8) {
-        // SAFETY: 1, 2.
-        unsafe { _mm512_storeu_epi8(target.cast(), self) };
-    }
-
-    #[inline(always)]
-    unsafe fn stream(self, target: *mut u8) {
-        // SAFETY: 1, 2, 3.
-        unsafe { _mm512_stream_si512(target.cast(), self) };
     }
 
     #[inline(always)]
@@ -133,18 +114,6 @@ impl Vector for __m512i {
                 _mm512_shuffle_i32x4::<0xDD>(odd, odd_too),
             ]
         }
-    }
-
-    #[inline(always)]
-    unsafe fn shuffled(self, order: Self) -> Self {
-        // SAFETY: 1.
-        unsafe { _mm512_shuffle_epi8(self, order) }
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
-        // SAFETY: 1.
-        unsafe { _mm512_or_si512(self, other) }
     }
 
     #[inline(always)]

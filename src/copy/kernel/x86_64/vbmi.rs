@@ -7,7 +7,7 @@
 use super::super::combine::LINE;
 use super::super::pick::{picks, Few, Pick, Picks, Register, Table};
 use super::super::row_major::{self, Loops, RowRun};
-use super::super::vector::Vector;
+use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
@@ -28,7 +28,7 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
     gather_any: gather_strings,
     pair: Some(pair),
     row_major: Some(row_major_strings),
-    combine: Some(combine),
+    combine: Some(unequal::combine),
     ..TABLE
 };
 
@@ -52,16 +52,11 @@ static PICKS: Picks = picks!(
 impl Register for __m512i {
     const OWN_LANE: usize = LINE;
 
-    #[inline(always)]
-    unsafe fn load_windows(source: *const u8, _: usize) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(source) }
-    }
-
-    #[inline(always)]
-    unsafe fn table(table: &Table) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(table.0.as_ptr()) }
+    instructions! {
+        fn load_windows(source: *const u8, _: usize) -> Self = Self::load(source);
+        fn table(table: &Table) -> Self = Self::load(table.0.as_ptr());
+        fn and(self, other: Self) -> Self = _mm512_and_si512(self, other);
+        fn store_lanes(self, target: *mut u8, _: usize) = self.store(target);
     }
 
     #[inline(always)]
@@ -71,12 +66,6 @@ impl Register for __m512i {
             let Some(others) = others else { return _mm512_permutexvar_epi8(order, self) };
             _mm512_mask_permutexvar_epi8(others, !_mm512_movepi8_mask(order), order, self)
         }
-    }
-
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { _mm512_and_si512(self, other) }
     }
 
     #[inline(always)]
@@ -93,12 +82,6 @@ impl Register for __m512i {
                 _ => self,
             }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn store_lanes(self, target: *mut u8, _: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { self.store(target) };
     }
 }
 
@@ -183,13 +166,6 @@ static WAYS: Ways = Ways {
 unsafe fn row_major_strings(runs: &mut [RowRun], step: usize, count: usize) -> bool {
     // SAFETY: the caller's promise.
     unsafe { WAYS.copy(runs, step, count) }
-}
-
-/// # Safety
-/// As [`unequal::combine`].
-unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { unequal::combine(runs, step, count, ahead) }
 }
 
 /// Runs of so many bytes go by one instruction, and where there are loops for each piece instead, of so
