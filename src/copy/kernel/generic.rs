@@ -111,7 +111,8 @@ pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
     gather.after(whole)
 }
 
-/// Gathers units of more than `HALVES` times 32 bytes (half lines), and no more than one time more: so many, and the last 32.
+/// Gathers units of more than `HALVES` times 32 bytes (half lines), and no more than one time more: so many,
+/// and the last 32.
 ///
 /// # Safety
 /// 1, 3; units must be of 32 bytes and more.

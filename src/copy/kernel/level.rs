@@ -20,44 +20,20 @@ macro_rules! level {
         /// Vectors of a line.
         const LINE_PARTS: usize = LINE / <V as Vector>::BYTES;
 
-        #[$feature]
-        unsafe fn stream(source: *const u8, target: *mut u8, bytes: usize) {
-            // SAFETY: that of the loop.
-            unsafe { stream::stream::<V, LINE_PARTS>(source, target, bytes, None) };
-        }
-        #[$feature]
-        unsafe fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) {
-            // SAFETY: that of the loop.
-            unsafe { stream::shift::<V, LINE_PARTS>(source, by, target, bytes) };
-        }
-        #[$feature]
-        unsafe fn merge(streams: &mut [Stream], turns: usize, soon: *const u8, turn: usize) {
-            // SAFETY: that of the loop.
-            unsafe { merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn) };
-        }
-        #[$feature]
-        unsafe fn in_order<const W: usize, const N: usize>(
-            source: *const u8,
-            soon: *const u8,
-            targets: *const *mut u8,
-            at: usize,
-            step: usize,
-            past: bool,
-        ) {
-            // SAFETY: that of the loop.
-            unsafe {
-                transpose::in_order::<V, LINE_PARTS, W, N>(source, soon, targets, at, step, past);
-            };
-        }
-        #[$feature]
-        unsafe fn by_turns<const W: usize, const N: usize>(band: &Band, scratch: *mut u8) {
-            // SAFETY: that of the loop.
-            unsafe { transpose::by_turns::<V, LINE_PARTS, W, N>(band, scratch) };
-        }
-        #[$feature]
-        unsafe fn few<const W: usize, const N: usize>(block: &Block<'_>) {
-            // SAFETY: that of the loop.
-            unsafe { transpose::by_vectors::<V, W, N>(block) };
+        $crate::copy::kernel::table::inlined! { [#[$feature]]
+            fn stream(source: *const u8, target: *mut u8, bytes: usize) =
+                stream::stream::<V, LINE_PARTS>(source, target, bytes, None);
+            fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) =
+                stream::shift::<V, LINE_PARTS>(source, by, target, bytes);
+            fn merge(streams: &mut [Stream], turns: usize, soon: *const u8, turn: usize) =
+                merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn);
+            fn in_order<const W: usize, const N: usize>(
+                source: *const u8, soon: *const u8, targets: *const *mut u8, at: usize, step: usize, past: bool
+            ) = transpose::in_order::<V, LINE_PARTS, W, N>(source, soon, targets, at, step, past);
+            fn by_turns<const W: usize, const N: usize>(band: &Band, scratch: *mut u8) =
+                transpose::by_turns::<V, LINE_PARTS, W, N>(band, scratch);
+            fn few<const W: usize, const N: usize>(block: &Block<'_>) =
+                transpose::by_vectors::<V, W, N>(block);
         }
         const fn turns<const W: usize, const N: usize>() -> Turns {
             let bands = Bands { in_order: in_order::<W, N>, by_turns: by_turns::<W, N> };
@@ -105,23 +81,12 @@ macro_rules! network {
         type V = $vector;
         const LINE_PARTS: usize = LINE / <V as Vector>::BYTES;
 
-        #[$feature]
-        unsafe fn strip<const E: usize, const N: usize>(
-            rows_of: &Deinterleave,
-            tile: &network::Tile,
-            size: &network::Size,
-        ) {
-            // SAFETY: that of the loop.
-            unsafe { network::strip::<V, $parts, E, N>(rows_of, tile, size) };
-        }
-        #[$feature]
-        unsafe fn three<const PAST: bool>(
-            rows_of: &Deinterleave,
-            orders: &three::Orders,
-            lines: usize,
-        ) {
-            // SAFETY: that of the loop.
-            unsafe { three::deinterleave::<V, LINE_PARTS, PAST>(rows_of, orders, lines) };
+        $crate::copy::kernel::table::inlined! { [#[$feature]]
+            fn strip<const E: usize, const N: usize>(
+                rows_of: &Deinterleave, tile: &network::Tile, size: &network::Size
+            ) = network::strip::<V, $parts, E, N>(rows_of, tile, size);
+            fn three<const PAST: bool>(rows_of: &Deinterleave, orders: &three::Orders, lines: usize) =
+                three::deinterleave::<V, LINE_PARTS, PAST>(rows_of, orders, lines);
         }
         const fn of<const E: usize, const N: usize>() -> network::Strip {
             network::Strip { most: N, run: strip::<E, N> }

@@ -5,6 +5,25 @@ use super::generic::copy_rare;
 use super::transpose::{by_units, Turns};
 use super::Kernels;
 
+/// Functions with a level's features, if it has any, that loops written once are inlined into.
+macro_rules! inlined {
+    ($features:tt $(
+        fn $name:ident $(<$(const $number:ident: $type:ty),*>)? ($($argument:tt)*) = $loop:expr;
+    )*) => {
+        $($crate::copy::kernel::table::inlined! {
+            @ $features $name [$($(const $number: $type),*)?] ($($argument)*) $loop
+        })*
+    };
+    (@ [$(#[$feature:meta])?] $name:ident [$($numbers:tt)*] ($($argument:tt)*) $loop:expr) => {
+        $(#[$feature])?
+        unsafe fn $name<$($numbers)*>($($argument)*) {
+            // SAFETY: that of the loop, and 1.
+            unsafe { $loop };
+        }
+    };
+}
+pub(super) use inlined;
+
 /// Makes a table of the loops written once for a level of CPU features.
 macro_rules! table {
     ($(#[$feature:meta])? copy: $copy:expr, transpose: $transpose:expr, folds: $folds:expr,
@@ -17,40 +36,15 @@ macro_rules! table {
             // SAFETY: that of the loop, and 1.
             unsafe { loops::gather_by($copy, gather) };
         }
-        $(#[$feature])?
-        unsafe fn gather_over<const N: usize>(gather: Gather) {
-            // SAFETY: that of the loop, and 1.
-            unsafe { gather_any(loops::gather_over::<N>(gather)) };
-        }
-        $(#[$feature])?
-        unsafe fn gather_halves<const HALVES: usize>(gather: Gather) {
-            // SAFETY: that of the loop, and 1.
-            unsafe { loops::gather_halves::<HALVES>(gather) };
-        }
-        $(#[$feature])?
-        unsafe fn gather_parts(gather: Gather) {
-            // SAFETY: that of the loop, and 1.
-            unsafe { loops::gather_parts(gather) };
-        }
-        $(#[$feature])?
-        unsafe fn pack(packed: &mut Packed, runs: Runs) {
-            // SAFETY: that of the loop, and 1.
-            unsafe { bits::pack::<$folds>($copy, packed, runs) };
-        }
-        $(#[$feature])?
-        unsafe fn take<const F: usize>(
-            source: *const u8,
-            place: usize,
-            target: *mut u8,
-            bytes: usize,
-        ) {
-            // SAFETY: that of the loop, and 1.
-            unsafe { bits::take::<F>(source, place, target, bytes) };
-        }
-        $(#[$feature])?
-        unsafe fn join<const F: usize, const W: usize>(rows: &SideBySide, target: *mut u8) {
-            // SAFETY: that of the loop, and 1.
-            unsafe { bits::join::<F, W>(rows, target) };
+        $crate::copy::kernel::table::inlined! { [$(#[$feature])?]
+            fn gather_over<const N: usize>(gather: Gather) = gather_any(loops::gather_over::<N>(gather));
+            fn gather_halves<const HALVES: usize>(gather: Gather) = loops::gather_halves::<HALVES>(gather);
+            fn gather_parts(gather: Gather) = loops::gather_parts(gather);
+            fn pack(packed: &mut Packed, runs: Runs) = bits::pack::<$folds>($copy, packed, runs);
+            fn take<const F: usize>(source: *const u8, place: usize, target: *mut u8, bytes: usize) =
+                bits::take::<F>(source, place, target, bytes);
+            fn join<const F: usize, const W: usize>(rows: &SideBySide, target: *mut u8) =
+                bits::join::<F, W>(rows, target);
         }
         Kernels {
             copy: $copy,

@@ -1,5 +1,5 @@
-//! Write-combining buffers, as those of `combine.rs`, by vectors of this level. By those, on Zen 5, pieces of 1
-//! to 13 bytes past the caches have .76 of the flat copy for .93, three of 24 bytes 1.08 for 1.19.
+//! Write-combining buffers, as those of `combine.rs`, by vectors of this level. By those, on Zen 5, pieces of
+//! 1 to 13 bytes past the caches have .76 of the flat copy for .93, three of 24 bytes 1.08 for 1.19.
 //!
 //! # Safety
 //! As `permute.rs`.

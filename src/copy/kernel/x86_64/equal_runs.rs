@@ -2,10 +2,10 @@
 //!
 //! The idea is that of `piece_loops.rs`, for many pieces at a time. What makes it possible: runs go as far
 //! into each target, so that one number says where in all of them; and where targets begin is in vector
-//! registers, of which there are enough. (On Zen 5 loads wait for the addresses of all stores before
-//! them; if these are loaded themselves, all wait for one another.) Eight pieces in the second-level cache,
-//! share of the flat copy, for two passes of four: runs of 33 bytes .68 for .47, 48 .78 for .63, 96 .82
-//! for .70, 1 KiB .88 for .77; 24 pieces of 64 bytes .85 for .68.
+//! registers, of which there are enough. (On Zen 5 loads wait for the addresses of all stores before them; if
+//! these are loaded themselves, all wait for one another.) Eight pieces in the second-level cache, share of
+//! the flat copy, for two passes of four: runs of 33 bytes .68 for .47, 48 .78 for .63, 96 .82 for .70, 1 KiB
+//! .88 for .77; 24 pieces of 64 bytes .85 for .68.
 //!
 //! Tricks: a run of no more than a line is one store under a mask; the last line of a longer one overlaps
 //! the one before it.

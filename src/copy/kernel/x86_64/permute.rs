@@ -1,18 +1,18 @@
 //! Deinterleaves short runs by byte permutes.
 //!
-//! The idea: of as many rows as give about 64 bytes of a piece, what a group of neighbouring pieces has
-//! is loaded into registers. A line of each piece is put together by permutes of two registers: the
-//! first takes bytes from the first two, each further one takes some from another register and keeps the
-//! others, for which its indices point at themselves. One loop serves every width.
+//! The idea: of as many rows as give about 64 bytes of a piece, what a group of neighbouring pieces has is
+//! loaded into registers. A line of each piece is put together by permutes of two registers: the first takes
+//! bytes from the first two, each further one takes some from another register and keeps the others, for
+//! which its indices point at themselves. One loop serves every width.
 //!
-//! Tricks. A line of 64 bytes is stored whether the runs fill it or not: the next store overwrites what
-//! is too much; only the last rows are stored under masks. Where a group has but a half, or a quarter,
-//! of 64 bytes of a row, a register is loaded from as many rows, by lanes. More equal pieces than indices fit into
+//! Tricks. A line of 64 bytes is stored whether the runs fill it or not: the next store overwrites what is
+//! too much; only the last rows are stored under masks. Where a group has but a half, or a quarter, of 64
+//! bytes of a row, a register is loaded from as many rows, by lanes. More equal pieces than indices fit into
 //! registers go by groups: the same indices serve every group, from where its first piece lies, one group
 //! after the other in each step. Were rows read once for each group, out of the first-level cache, eight
-//! pieces of 12 bytes would reach .63 of the flat copy on Zen 5 for .80, six of 6 .65 for .82. Only more than [`MOST_STREAMS`]
-//! pieces take turns: 16, a power of two apart, would have all of their lines in one set of the first-level
-//! cache (.23 for .62).
+//! pieces of 12 bytes would reach .63 of the flat copy on Zen 5 for .80, six of 6 .65 for .82. Only more than
+//! [`MOST_STREAMS`] pieces take turns: 16, a power of two apart, would have all of their lines in one set of
+//! the first-level cache (.23 for .62).
 //!
 //! Preconditions: indices stay in registers, so there are at most [`MOST_PIECES`] pieces in a group and
 //! [`MOST_REGISTERS`] registers of rows at a time.

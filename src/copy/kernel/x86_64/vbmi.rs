@@ -1,5 +1,5 @@
-//! AVX-512 VBMI: the loops of AVX-512; equal short runs, and units a step apart, by byte permutes; runs of a line and more row
-//! by row; and the same again with long runs by string instructions.
+//! AVX-512 VBMI: the loops of AVX-512; equal short runs, and units a step apart, by byte permutes; runs of a
+//! line and more row by row; and the same again with long runs by string instructions.
 
 // As in `generic.rs`.
 #![allow(clippy::inline_always)]
@@ -9,9 +9,9 @@ use super::super::pick::{picks, Few, Pick, Picks, Register, Table};
 use super::super::row_major::{self, Loops, RowRun};
 use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
-use super::permute::first_bytes;
+use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
-use super::{avx2, avx512, equal_pieces, permute, unequal, weave};
+use super::{avx2, avx512, equal_pieces, unequal, weave};
 use core::arch::asm;
 use core::arch::x86_64::{
     __m512i, _mm512_add_epi8, _mm512_and_si512, _mm512_mask_permutexvar_epi8,

@@ -1,6 +1,6 @@
-//! Interleaves streams by byte permutes of whole registers: the shuffles of `interleave.rs` need one
-//! permute for two registers, and two for three. Other numbers of streams are taken byte by byte from
-//! each of them (`any`).
+//! Interleaves streams by byte permutes of whole registers: the shuffles of `interleave.rs` need one permute
+//! for two registers, and two for three. Other numbers of streams are taken byte by byte from each of them
+//! (`any`).
 //!
 //! # Safety
 //! That of `interleave.rs`; the CPU must have AVX-512 F, BW, VL and VBMI.
