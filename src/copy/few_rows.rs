@@ -222,7 +222,15 @@ impl FewRows {
             for (slot, part) in targets.iter_mut().zip(parts) {
                 *slot = part.target;
             }
-            let mut rows = Deinterleave { source, step, targets, count, after: 0, prefetch: 0, more: Axis::NONE };
+            let mut rows = Deinterleave {
+                source,
+                step,
+                targets,
+                count,
+                after: 0,
+                prefetch: 0,
+                more: Axis::NONE,
+            };
             let mut done = 0;
             deinterleave(&mut rows, len, width, false, &mut |_, some| {
                 done = some;
