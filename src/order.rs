@@ -148,6 +148,7 @@ impl Lowest<'_> {
     }
 
     /// Puts a key in place of the highest of the first `len`.
+    #[inline(never)] // once in the library
     fn sink(&mut self, key: (usize, usize), len: usize) {
         let mut at = 0;
         loop {

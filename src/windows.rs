@@ -336,7 +336,7 @@ impl Cursor {
     #[cold]
     #[inline(never)]
     fn take_long(&mut self, ring: &[u8], bytes: usize) -> usize {
-        (0..bytes).fold(0, |number, _| number << 8 | self.byte(ring))
+        (0..bytes).fold(0, |number, _| number << 8 | self.byte_of_many(ring))
     }
 
     #[inline(always)]
@@ -364,9 +364,19 @@ impl Cursor {
     #[inline(never)]
     fn put_long(&mut self, ring: &mut [u8], number: usize) {
         let bytes = (usize::BITS - number.leading_zeros()).div_ceil(8);
-        self.write(ring, LONG + bytes as usize);
+        self.write_of_many(ring, LONG + bytes as usize);
         for byte in (0..bytes).rev() {
-            self.write(ring, number >> (8 * byte));
+            self.write_of_many(ring, number >> (8 * byte));
         }
+    }
+
+    #[inline(never)] // not written out eight times
+    fn byte_of_many(&mut self, ring: &[u8]) -> usize {
+        self.byte(ring)
+    }
+
+    #[inline(never)] // as above
+    fn write_of_many(&mut self, ring: &mut [u8], byte: usize) {
+        self.write(ring, byte);
     }
 }
