@@ -22,6 +22,9 @@ pub(crate) struct Part {
 /// The most parts that fit on the stack.
 pub(crate) const FEW_PARTS: usize = 16;
 
+/// Smaller builds go without those that are of little use.
+const HAS_ALL_LOOPS: bool = cfg!(feature = "avx512");
+
 /// Room for them.
 pub(crate) const ROOM: [MaybeUninit<Part>; FEW_PARTS] =
     [const { MaybeUninit::uninit() }; FEW_PARTS];
@@ -128,7 +131,7 @@ impl Iter<'_> {
     pub(crate) fn list<'l>(&mut self, room: &'l mut [MaybeUninit<Part>]) -> &'l [Part] {
         let mut len = 0;
         match self.parts {
-            Parts::Planned { parts, targets } => {
+            Parts::Planned { parts, targets } if HAS_ALL_LOOPS => {
                 let rest = parts.get(self.next..).unwrap_or_default();
                 for (slot, part) in room.iter_mut().zip(rest) {
                     slot.write(part.to(targets.get(part.index)));
@@ -136,7 +139,7 @@ impl Iter<'_> {
                 }
                 self.next += len;
             }
-            Parts::Ruled { pieces: Pieces::Words(lengths), targets } => {
+            Parts::Ruled { pieces: Pieces::Words(lengths), targets } if HAS_ALL_LOOPS => {
                 let mut rest = lengths.iter().take(targets.len).skip(self.next);
                 while let Some(slot) = room.get_mut(len) {
                     let (Some(length), index) = (rest.next(), self.next) else { break };

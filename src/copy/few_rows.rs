@@ -165,7 +165,7 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &Kernels) 
         }
         // SAFETY: the caller's promise; there are elements, and so rows.
         unsafe {
-            let is_all = parts.len() == transfer.parts.count();
+            let is_all = cfg!(feature = "avx512") && parts.len() == transfer.parts.count();
             let done = if is_all { rows.deinterleave(kernels, transfer.source, parts) } else { 0 };
             if done == count {
                 return;

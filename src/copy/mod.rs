@@ -135,7 +135,7 @@ unsafe fn run_form(
             if let Some(result) = run_mirrored(transfer, executor, report) {
                 return result;
             }
-        } else if few_rows::are_little(transfer) {
+        } else if cfg!(feature = "avx512") && few_rows::are_little(transfer) {
             few_rows::copy_each_part(transfer, tuning::kernels(transfer.bytes));
             return Ok(());
         }
@@ -283,8 +283,9 @@ unsafe fn run_pieces(
     if !transfer.geometry.dtype.is_sub_byte() {
         // SAFETY: the caller's promise.
         unsafe {
-            let has_threads = parallel::is_of_use(executor, bytes);
-            if !has_threads && few_units::copy_each_part(transfer, tuning) {
+            // Smaller builds go without.
+            let is_alone = cfg!(feature = "avx512") && !parallel::is_of_use(executor, bytes);
+            if is_alone && few_units::copy_each_part(transfer, tuning) {
                 return Ok(());
             }
             return Job { transfer, form: Form::Strided(tuning) }.run_all(executor, report);
