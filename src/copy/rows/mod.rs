@@ -650,6 +650,40 @@ mod tests {
         }
     }
 
+    /// Runs of very unequal lengths, few rows and many.
+    const UNEVEN: [&[i64]; 7] = [
+        &[1, 32],
+        &[32, 4],
+        &[16, 32, 16],
+        &[1, 2, 4, 32],
+        &[9000, 100, 2050, 7],
+        &[5200, 5200, 3],
+        &[3500, 33, 0, 1],
+    ];
+
+    #[test]
+    fn short_runs_beside_long_ones() {
+        for lengths in UNEVEN {
+            for (rows, ahead, cut) in [(3, 0, 1), (130, 5, 64), (400, 16, 7)] {
+                for tuning in Tuning::all() {
+                    check(lengths, rows, ahead, tuning, false, cut);
+                }
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_touched_beside_short_runs_or_long_ones() {
+        let memory: Vec<_> = (0..=4).map(|_| Guarded::filled(1536 << 10)).collect();
+        for lengths in UNEVEN {
+            for rows in [3, 130] {
+                check_guarded(&memory, lengths, rows, true);
+                check_guarded(&memory, lengths, rows, false);
+            }
+        }
+    }
+
     #[cfg(unix)]
     #[test]
     fn nothing_is_touched_beside_many_equal_pieces() {

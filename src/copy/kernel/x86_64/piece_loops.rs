@@ -57,7 +57,7 @@ pub(super) struct Ways {
 fn least_long(all: usize) -> usize {
     match all {
         ..FEW => 8 << 10,
-        ..SOME => 3 << 10,
+        FEW..SOME => 3 << 10,
         _ => 5 << 10,
     }
 }
