@@ -137,7 +137,7 @@ impl Columns<'_> {
     #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn deinterleave(&self, planes: Axis, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
-        self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
+        self.each_run::<MAX_DEINTERLEAVED>(|first, targets| {
             let mut left = planes.extent;
             let mut place = self.source.wrapping_add(first * unit);
             let mut next = || {
@@ -261,36 +261,63 @@ impl Columns<'_> {
         let &Self { step, unit: width, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
         let below = source.wrapping_add(step.wrapping_mul(rows.len()));
-        self.each_run::<MOST>(rows.start * width, |column, targets| {
-            let mut source = source.wrapping_add(column * width);
-            let end = column + targets.len();
-            let beside = source.wrapping_add(targets.len() * width);
-            let mut follows = if end < self.count { beside } else { below };
-            let (rows, non_temporal) = (rows.len(), tuning.scattered);
-            for left in (0..planes.extent).rev() {
-                // SAFETY: the caller's promise.
-                unsafe {
-                    tuning.kernels.transpose(&Transpose {
-                        source,
-                        step,
-                        rows,
-                        width,
-                        targets,
-                        follows,
-                        non_temporal,
-                        conflicts,
-                        scratch,
-                    });
-                }
-                source = source.wrapping_offset(planes.from);
-                follows = follows.wrapping_offset(planes.from);
-                if left > 0 {
-                    for target in &mut *targets {
-                        *target = target.wrapping_offset(planes.to);
+        // Once in the library.
+        let turn: &dyn Fn(_, _, &[_], _) =
+            &|column: usize, columns: usize, targets, apart: usize| {
+                let mut source = source.wrapping_add(column * width);
+                let end = column + columns;
+                let mut follows =
+                    if end < self.count { source.wrapping_add(columns * width) } else { below };
+                // Of targets that are told by those of the first columns.
+                let mut at = apart.wrapping_mul(column).wrapping_add(rows.start * width);
+                for _ in 0..planes.extent {
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        tuning.kernels.transpose(&Transpose {
+                            source,
+                            step,
+                            rows: rows.len(),
+                            width,
+                            columns,
+                            targets,
+                            apart,
+                            at,
+                            follows,
+                            non_temporal: tuning.scattered,
+                            conflicts,
+                            scratch,
+                        });
                     }
+                    source = source.wrapping_offset(planes.from);
+                    follows = follows.wrapping_offset(planes.from);
+                    at = at.wrapping_add_signed(planes.to);
                 }
+            };
+        let told = if conflicts && width > 1 { None } else { self.are_apart() };
+        if let Some((first, apart)) = told {
+            let mut targets = [null_mut(); LINE];
+            let targets =
+                targets.get_mut(..self.count.min(div_rem(LINE, width).0)).unwrap_or_default();
+            for (slot, column) in targets.iter_mut().zip(0..) {
+                *slot = first.wrapping_add(apart.wrapping_mul(column));
             }
+            let most = if tuning.scattered.is_some() { MOST } else { self.count };
+            for columns in math::parts(0..self.count, most) {
+                turn(columns.start, columns.len(), targets, apart);
+            }
+        } else {
+            self.each_run::<MOST>(|column, targets| turn(column, targets.len(), targets, 0));
+        }
+    }
+
+    /// The first target and how far it is to the next one, if all are given at once.
+    fn are_apart(&self) -> Option<(*mut u8, usize)> {
+        let mut all = None;
+        (self.targets)(&mut |Targets { first, apart, count }| {
+            all = first.filter(|_| count == self.count).map(|first| (first, apart));
+            false
         });
+        all
     }
 
     /// All columns' targets, if they are equally far from one another.
@@ -335,23 +362,13 @@ impl Columns<'_> {
         (rest == 0).then_some(rows)
     }
 
-    /// Visits where so many bytes on in the wanted targets are, up to `N` neighbours at a time, with the
-    /// number of the first.
-    pub(super) fn each_run<const N: usize>(
-        &self,
-        ahead: usize,
-        mut visit: impl FnMut(usize, &mut [*mut u8]),
-    ) {
-        self.each_run_in(&mut [null_mut(); N], ahead, &mut visit);
+    /// Visits the wanted targets, up to `N` neighbours at a time, with the number of the first.
+    pub(super) fn each_run<const N: usize>(&self, mut visit: impl FnMut(usize, &mut [*mut u8])) {
+        self.each_run_in(&mut [null_mut(); N], &mut visit);
     }
 
     #[inline(never)] // once in the library
-    fn each_run_in(
-        &self,
-        run: &mut [*mut u8],
-        ahead: usize,
-        visit: &mut dyn FnMut(usize, &mut [*mut u8]),
-    ) {
+    fn each_run_in(&self, run: &mut [*mut u8], visit: &mut dyn FnMut(usize, &mut [*mut u8])) {
         let (mut column, mut len) = (0, 0);
         let mut visit = |run: &mut [*mut u8], end: usize, len: usize| match run.get_mut(..len) {
             None | Some([]) => {}
@@ -364,7 +381,6 @@ impl Columns<'_> {
                 return true;
             };
             let end = column + count;
-            target = target.wrapping_add(ahead);
             while column < end {
                 let room = run.get_mut(len..).unwrap_or_default().iter_mut();
                 for slot in room.take(end - column) {

@@ -159,34 +159,46 @@ pub(super) unsafe fn load_lanes<V: Vector, const N: usize>(
 /// # Safety
 /// 1.
 #[inline(always)]
-pub(super) unsafe fn transposed<V: Vector, const N: usize>(mut rows: [V; N]) -> [V; N] {
+pub(super) unsafe fn transposed<V: Vector, const N: usize>(rows: [V; N]) -> [V; N] {
+    // SAFETY: 1.
+    unsafe { put_together::<V, N, N>(rows) }
+}
+
+/// The units of `R` rows, of which `N` make a lane: all of the first column, then of the second one.
+///
+/// # Safety
+/// 1.
+#[inline(always)]
+pub(super) unsafe fn put_together<V: Vector, const R: usize, const N: usize>(
+    mut rows: [V; R],
+) -> [V; R] {
     // SAFETY: 1.
     unsafe {
-        if N >= 2 {
-            rows = by_turns(rows);
+        if R >= 2 {
+            rows = by_turns::<V, R, N>(rows);
         }
-        if N >= 4 {
-            rows = by_turns(rows);
+        if R >= 4 {
+            rows = by_turns::<V, R, N>(rows);
         }
-        if N >= 8 {
-            rows = by_turns(rows);
+        if R >= 8 {
+            rows = by_turns::<V, R, N>(rows);
         }
-        if N >= 16 {
-            rows = by_turns(rows);
+        if R >= 16 {
+            rows = by_turns::<V, R, N>(rows);
         }
     }
     rows
 }
 
-/// Row i and row i + N / 2, unit by unit in turn.
+/// Row i and row i + R / 2, unit by unit in turn.
 ///
 /// # Safety
 /// 1.
 #[inline(always)]
-unsafe fn by_turns<V: Vector, const N: usize>(rows: [V; N]) -> [V; N] {
+unsafe fn by_turns<V: Vector, const R: usize, const N: usize>(rows: [V; R]) -> [V; R] {
     let mut mixed = rows;
     let mut pair = |at: usize| {
-        let (a, b) = (rows.get(at), rows.get(at + N / 2));
+        let (a, b) = (rows.get(at), rows.get(at + R / 2));
         if let (Some(a), Some(b), Some([low, high, ..])) = (a, b, mixed.get_mut(2 * at..)) {
             // SAFETY: 1.
             [*low, *high] = unsafe { a.interleaved::<N>(*b) };
