@@ -108,7 +108,7 @@ impl<'a> Seams<'a> {
         let from = from.wrapping_sub(signed(rows * step));
         let to = to.wrapping_sub(signed(rows * unit));
         let blocks = Axis { extent, from, to };
-        (pieces <= MOST_OF_BLOCKS && extent > 0).then_some(Course { first, rows, blocks })
+        (pieces <= MOST_OF_BLOCKS && extent > 0).then_some(Course { rows, first, blocks })
     }
 
     /// Takes steps.
