@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use core::fmt;
+use core::fmt::{self, Write};
 
 macro_rules! dtypes {
     ($($variant:ident = $number:literal, $bits:expr, $name:literal, $doc:literal;)*) => {
@@ -114,7 +114,7 @@ impl DType {
 
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.c_name().to_bytes().iter().try_for_each(|byte| f.write_char(char::from(*byte)))
     }
 }
 
