@@ -36,6 +36,8 @@ macro_rules! dtypes {
             }
 
             /// The name of the type in ONNX `TensorProto.DataType`, NUL-terminated.
+            // Out of line: a table that one place reads holds offsets, which need no relocations.
+            #[inline(never)]
             pub(crate) const fn c_name(self) -> &'static core::ffi::CStr {
                 match self { $(Self::$variant => $name,)* }
             }
