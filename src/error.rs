@@ -57,6 +57,12 @@ impl fmt::Display for Plain {
     }
 }
 
+/// Writes a message: a function for all, as each has little code then.
+#[inline(never)]
+fn say(f: &mut fmt::Formatter<'_>, message: fmt::Arguments<'_>) -> fmt::Result {
+    f.write_fmt(message)
+}
+
 /// A field as messages show it.
 macro_rules! shown {
     (Text $field:ident) => {
@@ -96,7 +102,7 @@ macro_rules! rules {
         const NAMES: &[(&str, &CStr)] = &[$((stringify!($kind), $name)),*];
 
         /// What was wrong with a call, with the numbers that disagree and the remedy in its message.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
         #[non_exhaustive]
         #[allow(missing_docs)] // the message above a variant says what it means
         pub enum Error {$($(
@@ -110,7 +116,7 @@ macro_rules! rules {
                     $($(
                         $(#[$cfg])*
                         Self::$rule $({ $($field,)* $($expected, $actual)? })? => {
-                            self.say(f, format_args!($($message)* $(, $($field = shown!($type $field),)* $($expected = *$expected, $actual = *$actual)?)?))
+                            say(f, format_args!($($message)* $(, $($field = shown!($type $field),)* $($expected = *$expected, $actual = *$actual)?)?))
                         }
                     )*)*
                 }
@@ -362,15 +368,7 @@ rules! {
     }
 }
 
-impl core::error::Error for Error {}
-
 impl Error {
-    /// Writes a message: a function for all, as each has little code then.
-    #[inline(never)]
-    fn say(&self, f: &mut fmt::Formatter<'_>, message: fmt::Arguments<'_>) -> fmt::Result {
-        f.write_fmt(message)
-    }
-
     /// The output that the error is about; `None` when it concerns the input, the parameters or
     /// the executor.
     #[must_use]

@@ -131,10 +131,10 @@ fn needed(features: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_library_needs_two_packages() {
-    let two = ["half", "num-complex"].map(String::from);
-    assert_eq!(needed(&[]), BTreeSet::from(two.clone()));
-    assert_eq!(needed(&["--no-default-features", "--features=capi"]), BTreeSet::from(two));
+fn the_library_needs_three_packages() {
+    let three = ["half", "num-complex", "thiserror"].map(String::from);
+    assert_eq!(needed(&[]), BTreeSet::from(three.clone()));
+    assert_eq!(needed(&["--no-default-features", "--features=capi"]), BTreeSet::from(three));
 }
 
 #[test]
