@@ -33,7 +33,7 @@ pub(crate) fn number(count: usize) -> i64 {
 
 impl fmt::Display for Which {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        match *self {
             Self::Input => f.write_str("input"),
             Self::Split => f.write_str("params.split"),
             Self::Output(index) => write!(f, "outputs[{index}]"),
@@ -45,13 +45,41 @@ impl fmt::Display for Which {
     }
 }
 
+/// A name in a message.
+type Text = &'static str;
+
+/// A text as it stands: one that can be cut and filled up needs kilobytes of code.
+struct Plain(Text);
+
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// Writes a message: a function for all, as each has little code then.
+#[inline(never)]
+fn say(f: &mut fmt::Formatter<'_>, message: fmt::Arguments<'_>) -> fmt::Result {
+    f.write_fmt(message)
+}
+
+/// A field as messages show it.
+macro_rules! shown {
+    (Text $field:ident) => {
+        Plain($field)
+    };
+    ($type:ident $field:ident) => {
+        *$field
+    };
+}
+
 /// The rules, under the kind that each is of: message, name, fields; behind a semicolon the two numbers that
 /// disagree.
 macro_rules! rules {
     ($($(#[$doc:meta])* $kind:ident = $number:literal $name:literal {$(
         $(#[$cfg:meta])*
         ($($message:tt)*)
-        $rule:ident $({ $($field:ident: $type:ty),* $(; $expected:ident, $actual:ident)? })?,
+        $rule:ident $({ $($field:ident: $type:ident),* $(; $expected:ident, $actual:ident)? })?,
     )*})*) => {
         /// The kinds of error; each has a status of its own in C, of the same number.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,9 +107,21 @@ macro_rules! rules {
         #[allow(missing_docs)] // the message above a variant says what it means
         pub enum Error {$($(
             $(#[$cfg])*
-            #[error($($message)*)]
             $rule $({ $($field: $type,)* $($expected: i64, $actual: i64)? })?,
         )*)*}
+
+        impl fmt::Display for Error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $($(
+                        $(#[$cfg])*
+                        Self::$rule $({ $($field,)* $($expected, $actual)? })? => {
+                            say(f, format_args!($($message)* $(, $($field = shown!($type $field),)* $($expected = *$expected, $actual = *$actual)?)?))
+                        }
+                    )*)*
+                }
+            }
+        }
 
         impl Error {
             /// The kind, which in C is the status.
@@ -108,27 +148,27 @@ rules! {
     /// A pointer that is needed is NULL.
     Null = 1 c"LIBSPLIT_STATUS_ERROR_NULL" {
         ("{argument} is NULL: pass a pointer")
-        Null { argument: &'static str },
+        Null { argument: Text },
         ("{which}.{field} is NULL: point it to memory of your own")
-        NullField { which: Which, field: &'static str },
+        NullField { which: Which, field: Text },
         ("{which} is NULL: give the address of its element [0, ..., 0]")
         NullAddress { which: Which },
     }
     /// A descriptor, shape or strides pointer is not aligned for its type.
     Alignment = 2 c"LIBSPLIT_STATUS_ERROR_ALIGNMENT" {
         ("{argument} is not aligned to {expected} bytes (address ends in {actual}): use a properly declared variable")
-        Alignment { argument: &'static str; expected, actual },
+        Alignment { argument: Text; expected, actual },
         ("{which}.{field} is not aligned to {expected} bytes (address ends in {actual}): use an int64_t array")
-        AlignmentField { which: Which, field: &'static str; expected, actual },
+        AlignmentField { which: Which, field: Text; expected, actual },
     }
     /// A `struct_size` that no version of the library knows, or a tail that is not zero.
     StructSize = 3 c"LIBSPLIT_STATUS_ERROR_STRUCT_SIZE" {
         ("{argument}.struct_size is {actual}, at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")
-        StructSize { argument: &'static str; expected, actual },
+        StructSize { argument: Text; expected, actual },
         ("{argument}.struct_size is {actual}, at most {expected} is accepted: start from its LIBSPLIT_..._INIT macro")
-        StructSizeHuge { argument: &'static str, expected: i64, actual: usize },
-        ("{argument} has non-zero bytes past the {expected} this library knows: zero them, or update libsplit")
-        NonZeroTail { argument: &'static str; expected, actual },
+        StructSizeHuge { argument: Text, expected: i64, actual: usize },
+        ("{argument} of {actual} bytes has non-zero ones past the {expected} this library knows: zero them, or update libsplit")
+        NonZeroTail { argument: Text; expected, actual },
     }
     /// No such operator.
     Operator = 4 c"LIBSPLIT_STATUS_ERROR_OPERATOR" {
@@ -138,14 +178,14 @@ rules! {
     /// No version of the operator at this opset.
     Opset = 5 c"LIBSPLIT_STATUS_ERROR_OPSET" {
         ("params.opset {actual}: {operator} begins at {expected}; pass the model's opset import")
-        Opset { operator: &'static str; expected, actual },
+        Opset { operator: Text; expected, actual },
         ("params.opset {actual}: {operator} has only version {expected}; pass 1 or 0")
-        OpenVinoOpset { operator: &'static str; expected, actual },
+        OpenVinoOpset { operator: Text; expected, actual },
     }
     /// A flag that this version does not know.
     Flags = 6 c"LIBSPLIT_STATUS_ERROR_FLAGS" {
         ("{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others")
-        Flags { argument: &'static str; expected, actual },
+        Flags { argument: Text; expected, actual },
     }
     /// No such element type, or one that the operator version does not allow.
     DType = 7 c"LIBSPLIT_STATUS_ERROR_DTYPE" {
@@ -188,7 +228,7 @@ rules! {
         ("neither params.split nor num_outputs is given: Split-18 needs one of them")
         NeitherLengthsNorNumOutputs,
         ("params.split has dtype {actual}: {operator} takes {expected}")
-        LengthsDType { operator: Operator, actual: DType, expected: &'static str },
+        LengthsDType { operator: Operator, actual: DType, expected: Text },
         ("params.split is a scalar (rank {actual}): {operator} takes a list; use rank {expected}")
         LengthsScalar { operator: Operator; expected, actual },
         ("params.split has rank {actual}: lengths are a list, use rank {expected}")
@@ -202,13 +242,13 @@ rules! {
         LengthNegative { output: i64; expected, actual },
         ("params.split[{output}] ({dtype}) is not a whole number within int64: lengths count elements")
         LengthNotInteger { output: i64, dtype: DType },
-        ("params.split[{output}] is a second -1, {expected} at most may stand for the rest: give the other lengths")
+        ("params.split[{output}] is a second -1: {actual} stand for the rest, at most {expected} may; give the other lengths")
         SecondRest { output: i64; expected, actual },
         ("params.split adds up to {actual}, the axis has {expected}: make the lengths add up to it")
         LengthsSum { ; expected, actual },
         ("params.split adds up to {actual} without its -1, the axis has only {expected}: shorten the lengths")
         LengthsExceed { ; expected, actual },
-        ("params.split adds up to more than {actual}: make the lengths add up to the extent of the axis")
+        ("params.split adds up to more than {actual}, the axis has {expected}: make the lengths add up to it")
         LengthsSumOverflow { ; expected, actual },
         ("params.split is the scalar {actual}, at least {expected} is needed: it is the length of every piece")
         ScalarNotPositive { ; expected, actual },
@@ -232,7 +272,7 @@ rules! {
         ("params.split has {actual} lengths: ONNX Split gives at least {expected} output; give a length for each")
         NoLengths { ; expected, actual },
         ("{argument} asks for {actual} outputs, at most {expected} are possible: use fewer")
-        TooManyOutputs { argument: &'static str, expected: i64, actual: usize },
+        TooManyOutputs { argument: Text, expected: i64, actual: usize },
         ("num_outputs is {actual}, the plan has {expected}: pass as many addresses as it was made for")
         PlanOutputs { expected: usize, actual: usize },
     }
@@ -289,9 +329,9 @@ rules! {
         ("outputs[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own")
         DataOverDescriptor { output: usize, other: Which },
         ("outputs[{output}].{field} lies in memory of {other} that is in use too: give it an array of its own")
-        DescriptorOverlap { output: usize, field: &'static str, other: Which },
+        DescriptorOverlap { output: usize, field: Text, other: Which },
         ("{argument} lies over {other} in memory: give it memory of its own")
-        ArrayOverlap { argument: &'static str, other: Which },
+        ArrayOverlap { argument: Text, other: Which },
     }
     /// An output's rank, type or shape is not what the operator gives.
     Output = 20 c"LIBSPLIT_STATUS_ERROR_OUTPUT" {
@@ -305,7 +345,7 @@ rules! {
     /// The number of outputs depends on an extent or length that is not known yet.
     Unknown = 21 c"LIBSPLIT_STATUS_ERROR_UNKNOWN" {
         ("the number of pieces depends on {argument}, which is not known yet: infer when it is")
-        CountUnknown { argument: &'static str },
+        CountUnknown { argument: Text },
     }
     /// The caller's `parallel_for` failed or did not run every task.
     Executor = 22 c"LIBSPLIT_STATUS_ERROR_EXECUTOR" {

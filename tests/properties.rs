@@ -948,22 +948,29 @@ proptest! {
         unwanted in prop::option::of(2usize..50),
         are_given in any::<bool>(),
         are_short in any::<bool>(),
+        is_turned in any::<bool>(),
         seed in any::<u64>(),
     ) {
         let (count, extent) = (lengths.len(), lengths.iter().sum::<i64>());
         let size = bits_of(dtype) / 8;
         let row = usize_of(extent) * size;
         let bytes = noise(usize_of(rows) * row, seed);
-        let input = Tensor::new(dtype, &[rows, extent]).at(bytes.as_ptr(), bytes.len());
+        // Rows of the split axis, or, in the same memory, columns.
+        let axis = i64::from(!is_turned);
+        let shape = |len| if is_turned { [len, rows] } else { [rows, len] };
+        let mut input = Tensor::new(dtype, &shape(extent)).at(bytes.as_ptr(), bytes.len());
+        if is_turned {
+            input.strides = Some(vec![1, extent]);
+        }
         let short: Vec<i32> = lengths.iter().map(|len| i32::try_from(*len).unwrap()).collect();
         let (code, data) = if are_short { (6, short.as_ptr().cast()) } else { (7, lengths.as_ptr().cast()) };
         let given = Tensor::new(code, &[i64::try_from(count).unwrap()]).at(data, 0);
         let given = given.descriptor();
         let are_even = lengths.iter().all(|len| *len == lengths[0]);
         let params = if are_even && !are_given {
-            libsplit_params { axis: 1, num_outputs: i64::try_from(count).unwrap(), ..params(libsplit_op::OPENVINO_SPLIT, 1) }
+            libsplit_params { axis, num_outputs: i64::try_from(count).unwrap(), ..params(libsplit_op::OPENVINO_SPLIT, 1) }
         } else {
-            libsplit_params { axis: 1, split: &given, ..params(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1) }
+            libsplit_params { axis, split: &given, ..params(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1) }
         };
 
         let mut begin = 0;
@@ -971,7 +978,14 @@ proptest! {
             let steps = begin..begin + usize_of(*len) * size;
             begin = steps.end;
             let is_wanted = unwanted.is_none_or(|each| index % each != 1);
-            is_wanted.then(|| bytes.chunks(row).flat_map(|row| &row[steps.clone()]).copied().collect())
+            let rows = || bytes.chunks(row).map(|row| &row[steps.clone()]);
+            is_wanted.then(|| {
+                if !is_turned {
+                    return rows().flatten().copied().collect();
+                }
+                let column = |at: usize| rows().flat_map(move |row| &row[at..at + size]).copied();
+                (0..steps.len()).step_by(size).flat_map(column).collect()
+            })
         }).collect();
         let mut tasks = 0usize;
         for max_tasks in [1, 2, 7] {
@@ -980,7 +994,7 @@ proptest! {
             let tensors: Vec<Option<Tensor>> = lengths.iter().zip(&mut buffers)
                 .map(|(len, buffer)| {
                     let data = buffer.as_mut()?.as_mut_ptr();
-                    Some(Tensor::new(dtype, &[rows, *len]).at(data, 0))
+                    Some(Tensor::new(dtype, &shape(*len)).at(data, 0))
                 })
                 .collect();
             let outputs: Vec<libsplit_tensor> = tensors.iter()

@@ -7,6 +7,7 @@ mod kernel;
 use kernel::combine::LINE;
 use kernel::cpu::{Cpu, Level};
 use kernel::rules::Rules;
+use kernel::strided::Axis;
 use kernel::{of_level, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -241,7 +242,8 @@ fn deinterleave(
     }
     let (step, past) = (width * len, prefetch.is_some());
     let prefetch = prefetch.unwrap_or(0);
-    let rows = Deinterleave { source: from, step, targets, count, after: 0, prefetch };
+    let rows =
+        Deinterleave { source: from, step, targets, count, after: 0, prefetch, more: Axis::NONE };
     let (mut block, mut done) = (rows, 0);
     // SAFETY: as above. Where targets share a line, what is written does not matter.
     unsafe {

@@ -3,7 +3,7 @@
 
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::strided::Axis;
-use super::kernel::transpose::{scratch, Transpose, SAME_SET};
+use super::kernel::transpose::{opaque, scratch, Transpose, SAME_SET};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
@@ -157,17 +157,38 @@ impl Columns<'_> {
     /// # Safety
     /// As [`Columns::copy`].
     unsafe fn transpose(&self, tuning: Tuning) {
-        let &Self { source, step, rows, unit, count, .. } = self;
+        let &Self { mut source, step, rows, unit, count, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
-            match self.all_apart() {
-                Some(targets) => {
+            if let Some(targets) = self.all_apart() {
+                let targets = &targets.only();
+                return Columns { source, step, rows, unit, count, targets }
+                    .transpose_parts(tuning);
+            }
+            let are_many = cfg!(feature = "avx512") && tuning.scattered.is_none();
+            if !are_many || !self.are_many_each() {
+                return self.transpose_parts(tuning);
+            }
+            (self.targets)(&mut |targets: Targets| {
+                let Targets { first, count, .. } = targets;
+                if first.is_some() {
                     let targets = &targets.only();
                     Columns { source, step, rows, unit, count, targets }.transpose_parts(tuning);
                 }
-                None => self.transpose_parts(tuning),
-            }
+                source = source.wrapping_add(count * unit);
+                true
+            });
         }
+    }
+
+    /// Whether what is told at a time are so many that each are worth their own way through the rows.
+    fn are_many_each(&self) -> bool {
+        let mut are_many = true;
+        (self.targets)(&mut |Targets { first, count, .. }| {
+            are_many = first.is_none() || count >= MOST;
+            are_many
+        });
+        are_many
     }
 
     /// # Safety
@@ -261,52 +282,49 @@ impl Columns<'_> {
         let &Self { step, unit: width, .. } = self;
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
         let below = source.wrapping_add(step.wrapping_mul(rows.len()));
-        // Once in the library.
-        let turn: &dyn Fn(_, _, &[_], _) =
-            &|column: usize, columns: usize, targets, apart: usize| {
-                let mut source = source.wrapping_add(column * width);
-                let end = column + columns;
-                let mut follows =
-                    if end < self.count { source.wrapping_add(columns * width) } else { below };
-                // Of targets that are told by those of the first columns.
-                let mut at = apart.wrapping_mul(column).wrapping_add(rows.start * width);
-                for _ in 0..planes.extent {
-                    // SAFETY: the caller's promise.
-                    unsafe {
-                        tuning.kernels.transpose(&Transpose {
-                            source,
-                            step,
-                            rows: rows.len(),
-                            width,
-                            columns,
-                            targets,
-                            apart,
-                            at,
-                            follows,
-                            non_temporal: tuning.scattered,
-                            conflicts,
-                            scratch,
-                        });
-                    }
-                    source = source.wrapping_offset(planes.from);
-                    follows = follows.wrapping_offset(planes.from);
-                    at = at.wrapping_add_signed(planes.to);
-                }
+        let turn = |column: usize, columns: usize, targets: &[*mut u8], apart: usize| {
+            let source = source.wrapping_add(column * width);
+            let end = column + columns;
+            let matrix = Transpose {
+                source,
+                step,
+                rows: rows.len(),
+                width,
+                columns,
+                targets,
+                apart,
+                // Those of the first columns tell where the others are.
+                at: apart.wrapping_mul(column).wrapping_add(rows.start * width),
+                follows: if end < self.count {
+                    source.wrapping_add(columns * width)
+                } else {
+                    below
+                },
+                non_temporal: tuning.scattered,
+                conflicts,
+                scratch,
             };
-        let told = if conflicts && width > 1 { None } else { self.are_apart() };
-        if let Some((first, apart)) = told {
-            let mut targets = [null_mut(); LINE];
-            let targets =
-                targets.get_mut(..self.count.min(div_rem(LINE, width).0)).unwrap_or_default();
-            for (slot, column) in targets.iter_mut().zip(0..) {
-                *slot = first.wrapping_add(apart.wrapping_mul(column));
-            }
-            let most = if tuning.scattered.is_some() { MOST } else { self.count };
-            for columns in math::parts(0..self.count, most) {
-                turn(columns.start, columns.len(), targets, apart);
-            }
-        } else {
-            self.each_run::<MOST>(|column, targets| turn(column, targets.len(), targets, 0));
+            // SAFETY: the caller's promise.
+            unsafe { transpose_planes(matrix, planes, tuning) };
+        };
+        // Long units that conflict have their turns with all targets told.
+        let told = if conflicts && width >= 8 { None } else { self.are_apart() };
+        let Some((first, apart)) = told else {
+            return self
+                .each_run::<MOST>(|column, targets| turn(column, targets.len(), targets, 0));
+        };
+        let mut targets = [null_mut(); LINE];
+        let len = self.count.min(div_rem(LINE, width).0);
+        let targets = targets.get_mut(..len).unwrap_or_default();
+        let mut further = 0usize;
+        for slot in &mut *targets {
+            *slot = first.wrapping_add(further);
+            // Or compilers write it out for more than there ever are.
+            further = opaque(further.wrapping_add(apart));
+        }
+        let most = if tuning.scattered.is_some() { MOST } else { self.count };
+        for columns in math::parts(0..self.count, most) {
+            turn(columns.start, columns.len(), targets, apart);
         }
     }
 
@@ -396,6 +414,21 @@ impl Columns<'_> {
             true
         });
         visit(run, column, len);
+    }
+}
+
+/// Transposes as many matrices like it.
+///
+/// # Safety
+/// As [`Columns::copy`], of all of them; the scratch must be that of units of so many bytes and so many lines.
+#[inline(never)] // once in the library
+unsafe fn transpose_planes(mut matrix: Transpose<'_>, planes: Axis, tuning: Tuning) {
+    for _ in 0..planes.extent {
+        // SAFETY: the caller's promise.
+        unsafe { tuning.kernels.transpose(&matrix) };
+        matrix.source = matrix.source.wrapping_offset(planes.from);
+        matrix.follows = matrix.follows.wrapping_offset(planes.from);
+        matrix.at = matrix.at.wrapping_add_signed(planes.to);
     }
 }
 

@@ -175,8 +175,11 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &Kernels) 
                 let run = rows.run(part.len);
                 let source = transfer.source.wrapping_add(rows.run(part.offset) + done * rows.row);
                 let target = part.target.wrapping_add(done * run);
-                if count == 1 {
-                    rest.copy_run(source, target, run);
+                if rows.count < SEVERAL_ROWS {
+                    for at in 0..count - done {
+                        let source = source.wrapping_add(at * rows.row);
+                        rows.copy_run(source, target.wrapping_add(at * run), run);
+                    }
                 } else {
                     rest.copy_several(kernels, source, target, run);
                 }

@@ -5,6 +5,7 @@ use super::types::{libsplit_error, libsplit_status};
 use crate::error::{Error, Fault, Report};
 use core::ffi::c_char;
 use core::fmt::{self, Write};
+use core::{mem, slice};
 
 /// What became of `$body`, a result that reports to `$report`: as a status, and in `$error` if that is
 /// not NULL. A macro, for a closure would be a function of its own. Promise: `$error` must be NULL or
@@ -111,31 +112,28 @@ unsafe fn write(
 unsafe fn write_message(message: *mut [c_char; MESSAGE], reason: &Error) {
     // SAFETY: promise 4; every bit pattern is a byte.
     let bytes = unsafe { &mut *message.cast::<[u8; MESSAGE]>() };
-    let mut message = Message { bytes, len: 0 };
+    let mut message = Message(bytes);
     let _ = write!(message, "{reason}");
-    let end = message.len;
-    if let Some(end) = message.bytes.get_mut(end) {
+    if let Some(end) = message.0.first_mut() {
         *end = 0;
     }
 }
 
-/// A text in the caller's array, as much as fits before a final NUL.
-struct Message<'a> {
-    bytes: &'a mut [u8; MESSAGE],
-    len: usize,
-}
+/// What a text leaves of the caller's array; the last byte is for the NUL.
+struct Message<'a>(&'a mut [u8]);
 
 impl Write for Message<'_> {
+    #[inline(never)]
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for letter in text.split_inclusive(|_| true) {
-            let rest = self.bytes.get_mut(self.len..).unwrap_or_default();
-            if rest.len() <= letter.len() {
+        // Any place is good to cut at, as texts are ASCII.
+        for byte in text.bytes() {
+            let Some((slot, rest)) = mem::take(&mut self.0).split_first_mut() else { break };
+            if rest.is_empty() {
+                self.0 = slice::from_mut(slot);
                 return Err(fmt::Error);
             }
-            for (slot, byte) in rest.iter_mut().zip(letter.bytes()) {
-                *slot = byte;
-            }
-            self.len += letter.len();
+            *slot = byte;
+            self.0 = rest;
         }
         Ok(())
     }

@@ -521,9 +521,6 @@ impl<const F: usize> Pick<F> {
         if let Some(slot) = order.and_then(|order| order.0.get_mut(at)) {
             *slot = number.to_le_bytes()[0];
         }
-        if F == 1 {
-            return; // masks are of no use
-        }
         let mask = self.masks.get_mut(to % F).and_then(|masks| masks.get_mut(from % F));
         if let Some(slot) = mask.and_then(|mask| mask.0.get_mut(at)) {
             *slot = (u8::MAX >> (8 - 8 / F)) << (to % F * (8 / F));

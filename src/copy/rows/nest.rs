@@ -379,8 +379,10 @@ mod tests {
         let outward = prop_oneof![
             prop::collection::vec(prop_oneof![1i64..5, 60i64..400], 1..=2),
             prop::collection::vec(1i64..9, 1..=4),
+            prop::collection::vec(1i64..100, 2),
         ];
-        let equal = (1i64..4, 1usize..25).prop_map(|(len, pieces)| vec![(len, true); pieces]);
+        let equal = (1i64..4, prop_oneof![2usize..6, 1usize..25])
+            .prop_map(|(len, pieces)| vec![(len, true); pieces]);
         let len = prop_oneof![4 => 1i64..40, 1 => 300i64..1500];
         let any = prop::collection::vec((len, prop::bool::weighted(0.8)), 1..6);
         let dtype = prop::sample::select(vec![

@@ -30,7 +30,7 @@ use super::super::combine::LINE;
 use super::super::strided::Axis;
 use super::super::vector::Vector;
 use super::super::{MAX_DEINTERLEAVED, MOST_OF_BLOCKS};
-use crate::math::{div_ceil, div_rem};
+use crate::math::{div_ceil, div_rem, signed};
 use core::arch::asm;
 use core::arch::x86_64::{
     __m512i, _mm256_loadu_si256, _mm512_add_epi16, _mm512_add_epi64, _mm512_and_si512,
@@ -564,7 +564,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
             let (mut further, mut now) = (step, by);
             if blocks && course.first < rows {
                 further = course.first * row;
-                now = _mm512_set1_epi64((course.first * unit) as i64);
+                now = _mm512_set1_epi64(signed(course.first * unit) as i64);
             }
             while source != end {
                 let all: [*mut u8; MOST_STREAMS] = transmute(targets);
