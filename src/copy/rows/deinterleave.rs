@@ -1,6 +1,7 @@
 //! Elements of one width, deinterleaved to as many pieces.
 
 use super::super::kernel::combine::LINE;
+use super::super::kernel::strided::Axis;
 use super::super::kernel::{Deinterleave, Gather, MAX_DEINTERLEAVED};
 use super::run::Run;
 use super::{NextRows, Rows, Tuning};
@@ -126,7 +127,8 @@ impl Rows {
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(deinterleave_lines) = self.tuning.kernels.deinterleave_lines {
-                let mut all = self.rows_of(runs, &rows);
+                // Buffers have no room for the blocks that follow.
+                let mut all = Deinterleave { more: Axis::NONE, ..self.rows_of(runs, &rows) };
                 deinterleave_lines(&mut all, runs.len(), width, false, &mut |_, done| {
                     rows.start += done;
                     false

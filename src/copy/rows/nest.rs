@@ -446,6 +446,45 @@ mod tests {
         }
     }
 
+    /// Of the second half the first block has fewer rows than make a line, but others follow.
+    #[test]
+    fn few_rows_of_a_block_and_those_after_it() {
+        const ROWS: [usize; 2] = [9, 2051];
+        const CUT: usize = ROWS[1] - 3;
+        let dtypes = [DType::Uint16, DType::Float, DType::Complex64];
+        for (pieces, dtype) in (2..=4).flat_map(|pieces| dtypes.map(|dtype| (pieces, dtype))) {
+            let bytes = dtype.bits() as usize / 8;
+            let (row, pitch) = (pieces * bytes, ROWS[1] * pieces + 1);
+            let source: Vec<u8> =
+                (0..ROWS[0] * pitch * bytes).map(|at| u8::try_from(at % 251).unwrap()).collect();
+            let all = ROWS.iter().product::<usize>();
+            let shape = [ROWS[0], ROWS[1], pieces].map(|extent| i64::try_from(extent).unwrap());
+            let strides = [i64::try_from(pitch).unwrap(), shape[2], 1];
+            for tuning in Tuning::all() {
+                let mut outputs = vec![vec![UNTOUCHED; all * bytes]; pieces];
+                let targets = outputs.iter_mut().map(|output| Some(output.as_mut_ptr()));
+                let wanted = parts(&vec![1; pieces], targets);
+                let packed = transfer(dtype, &shape, 2, source.as_ptr(), &wanted);
+                let transfer = Transfer { strides: Some(&strides), ..packed };
+                let nest = Nest::new(&transfer, tuning).unwrap();
+                // SAFETY: memory is as large as the strides say.
+                unsafe {
+                    nest.copy_all(&Parts::Listed(&wanted).iter(), 0..CUT);
+                    nest.copy_all(&Parts::Listed(&wanted).iter(), CUT..all);
+                }
+                for (piece, output) in outputs.iter().enumerate() {
+                    let mut expected = Vec::new();
+                    for at in 0..all {
+                        let from =
+                            at / ROWS[1] * pitch * bytes + at % ROWS[1] * row + piece * bytes;
+                        expected.extend(&source[from..from + bytes]);
+                    }
+                    assert!(*output == expected, "piece {piece} of {pieces} of {bytes} bytes");
+                }
+            }
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
 
