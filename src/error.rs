@@ -110,7 +110,7 @@ macro_rules! rules {
                     $($(
                         $(#[$cfg])*
                         Self::$rule $({ $($field,)* $($expected, $actual)? })? => {
-                            self.say(f, format_args!($($message)* $(, $($field = shown!($type $field),)* $($expected = *$expected, $actual = *$actual)?)?))
+                            Self::say(self, f, format_args!($($message)* $(, $($field = shown!($type $field),)* $($expected = *$expected, $actual = *$actual)?)?))
                         }
                     )*)*
                 }
@@ -365,9 +365,9 @@ rules! {
 impl core::error::Error for Error {}
 
 impl Error {
-    /// Writes a message: a function for all, as each has little code then.
+    /// Writes a message: a function for all, with the arguments where its caller has them, as each has little code then.
     #[inline(never)]
-    fn say(&self, f: &mut fmt::Formatter<'_>, message: fmt::Arguments<'_>) -> fmt::Result {
+    fn say(_: &Self, f: &mut fmt::Formatter<'_>, message: fmt::Arguments<'_>) -> fmt::Result {
         f.write_fmt(message)
     }
 
