@@ -57,12 +57,6 @@ impl fmt::Display for Plain {
     }
 }
 
-/// Writes a message: a function for all, as each has little code then.
-#[inline(never)]
-fn say(f: &mut fmt::Formatter<'_>, message: fmt::Arguments<'_>) -> fmt::Result {
-    f.write_fmt(message)
-}
-
 /// A field as messages show it.
 macro_rules! shown {
     (Text $field:ident) => {
@@ -116,7 +110,7 @@ macro_rules! rules {
                     $($(
                         $(#[$cfg])*
                         Self::$rule $({ $($field,)* $($expected, $actual)? })? => {
-                            say(f, format_args!($($message)* $(, $($field = shown!($type $field),)* $($expected = *$expected, $actual = *$actual)?)?))
+                            Self::say(self, f, format_args!($($message)* $(, $($field = shown!($type $field),)* $($expected = *$expected, $actual = *$actual)?)?))
                         }
                     )*)*
                 }
@@ -369,6 +363,13 @@ rules! {
 }
 
 impl Error {
+    /// Writes a message: a function for all, with the arguments where its caller has them, so that each message
+    /// has little code.
+    #[inline(never)]
+    fn say(_: &Self, f: &mut fmt::Formatter<'_>, message: fmt::Arguments<'_>) -> fmt::Result {
+        f.write_fmt(message)
+    }
+
     /// The output that the error is about; `None` when it concerns the input, the parameters or
     /// the executor.
     #[must_use]

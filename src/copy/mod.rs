@@ -382,6 +382,7 @@ impl Job<'_> {
     ///
     /// # Safety
     /// As [`run`]; ranges of concurrent calls must not meet.
+    #[inline(never)] // or it is in the library twice, as the shims of closures are
     unsafe fn run(&self, range: Range<usize>) {
         let mut begin = 0usize;
         for part in self.transfer.parts.iter() {

@@ -86,6 +86,14 @@ pub(super) unsafe fn copy(
     unsafe { Layout::new(transfer, part, tuning, &mut axes).copy(bytes) };
 }
 
+/// Columns one after the other, each of so many bytes.
+#[inline(never)] // or it is in the library twice, as the shims of closures are
+fn place(first: *mut u8, bytes: usize, targets: &mut [*mut u8]) {
+    for (at, slot) in targets.iter_mut().enumerate() {
+        *slot = first.wrapping_add(at * bytes);
+    }
+}
+
 impl<'a> Layout<'a> {
     /// The layout of a checked piece that has elements, of a sub-byte type.
     fn new(transfer: &Transfer<'_>, part: &Part, tuning: Tuning, axes: &'a mut [Axis]) -> Self {
@@ -162,9 +170,7 @@ impl<'a> Layout<'a> {
                 if let Some((rows, bytes)) = self.turned(at..part.end) {
                     let column = div_rem(rows.rows * usize_of(self.bits), 8).0;
                     let mut targets = |columns: Range<usize>, targets: &mut [*mut u8]| {
-                        for (slot, at) in targets.iter_mut().zip(columns) {
-                            *slot = target.wrapping_add(at * column);
-                        }
+                        place(target.wrapping_add(columns.start * column), column, targets);
                     };
                     let shared = if self.bits == 4 { 1 } else { 2 };
                     Turned { shared, rows, targets: &mut targets }.copy(self.tuning);
