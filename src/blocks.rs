@@ -1,8 +1,6 @@
 //! The lengths of pieces as slices: those that lie so in memory in one go, others some at a time, so that
 //! nobody who goes over them has to know how they are given.
 
-#![allow(clippy::inline_always)] // on the way of every call
-
 use crate::rules::Pieces;
 use crate::shape::usize_of;
 use core::mem::MaybeUninit;

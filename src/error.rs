@@ -448,8 +448,7 @@ impl Report {
     }
 
     /// Refuses the call.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the reason is put together out of the way
+    #[inline(always)] // the reason is put together out of the way
     pub(crate) fn refuse<T>(&mut self, error: Error) -> Result<T, Fault> {
         Err(self.fail(error))
     }

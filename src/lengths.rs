@@ -77,8 +77,7 @@ impl<'a> Lengths<'a> {
     ///
     /// # Safety
     /// As [`Lengths::from_raw`]; `data` must be aligned, and not NULL.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // most lists are such
+    #[inline(always)] // most lists are such
     pub(crate) unsafe fn from_slice(data: *const u8, len: i64, dtype: DType) -> Self {
         Self {
             data,
@@ -139,8 +138,7 @@ impl<'a> Lengths<'a> {
     }
 
     /// The entries of a list whose values are known, if they lie in memory as a slice has them.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // on the way of every call
+    #[inline(always)] // on the way of every call
     #[allow(clippy::cast_ptr_alignment)] // which slices have
     pub(crate) fn words(&self) -> Option<&'a [i64]> {
         // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
@@ -150,7 +148,7 @@ impl<'a> Lengths<'a> {
 
     /// The same of int32, from an entry on.
     #[inline(always)]
-    #[allow(clippy::inline_always, clippy::cast_ptr_alignment)] // as above
+    #[allow(clippy::cast_ptr_alignment)] // as above
     pub(crate) fn ints(&self, first: usize) -> Option<&'a [i32]> {
         let are_ints = self.are_slice && self.dtype == DType::Int32;
         // SAFETY: as above.
@@ -176,8 +174,7 @@ impl<'a> Lengths<'a> {
     }
 
     /// [`Lengths::get`] without an error.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // most lists are of these types
+    #[inline(always)] // most lists are of these types
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.len && self.is_known());
         let bits = self.bit_offset + index * self.bit_stride;

@@ -5,10 +5,22 @@
 
 use core::ops::Range;
 
-/// Quotient and rest by what is not 0.
+/// The quotient by what is not 0.
+#[inline]
+pub(crate) fn div(a: usize, b: usize) -> usize {
+    a.checked_div(b).unwrap_or(0)
+}
+
+/// The rest.
+#[inline]
+pub(crate) fn rem(a: usize, b: usize) -> usize {
+    a.checked_rem(b).unwrap_or(0)
+}
+
+/// Both.
 #[inline]
 pub(crate) fn div_rem(a: usize, b: usize) -> (usize, usize) {
-    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
+    (div(a, b), rem(a, b))
 }
 
 /// The same of signed numbers.

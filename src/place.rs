@@ -1,7 +1,6 @@
 //! Where pieces lie in the input: what makes views of them.
 
 #![forbid(unsafe_code)]
-#![allow(clippy::inline_always)] // on the way of every view
 
 use crate::plan::Geometry;
 use crate::shape;

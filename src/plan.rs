@@ -1,8 +1,6 @@
 //! A checked split: which axis, which pieces, and where every piece lies in the input.
 
 #![forbid(unsafe_code)]
-// A plan is large to hand back.
-#![allow(clippy::inline_always)]
 
 use crate::blocks;
 use crate::dtype::DType;

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::math::div_rem;
+use crate::math::div;
 use crate::order::{in_blocks, in_runs, Visit};
 use crate::span::Span;
 use crate::windows::{Bits, Gaps, Summary, Window};
@@ -20,8 +20,7 @@ pub(crate) struct Trail {
 impl Trail {
     pub(crate) const EMPTY: Self = Self { hull: Span::NOWHERE, is_apart: true };
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // on the way of every call
+    #[inline(always)] // on the way of every call
     pub(crate) fn push(&mut self, span: Span) {
         if span.start < self.hull.end {
             return self.push_below(span);
@@ -264,7 +263,7 @@ fn met_by_gaps<const ROOM: usize, const BATCH: usize>(
 ) -> Option<usize> {
     let (mut ring, mut batch) = ([0; ROOM], [0; BATCH]);
     // As if each took two bytes.
-    let width = div_rem(summary.hull.len(), spans.len() / (ROOM / 2) + 1).0;
+    let width = div(summary.hull.len(), spans.len() / (ROOM / 2) + 1);
     search(spans, summary.hull.start, &mut Gaps::new(&mut ring, &mut batch, summary, width))
 }
 

@@ -1,8 +1,6 @@
 //! What a copy asks of its outputs: each for itself, and all of them against each other.
 
 #![forbid(unsafe_code)]
-// Checked in every call, for every output.
-#![allow(clippy::inline_always)]
 
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::{self, Answer, Clash, Lattice, Places};

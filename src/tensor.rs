@@ -2,8 +2,6 @@
 //! touched.
 
 #![forbid(unsafe_code)]
-// What is checked in every call is handed on in registers.
-#![allow(clippy::inline_always)]
 
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};

@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::math::div_rem;
+use crate::math::{div, div_rem};
 use crate::span::Span;
 
 /// What there is to know of many spans before they are looked at one by one.
@@ -224,7 +224,7 @@ impl Window for Gaps<'_> {
         // The next is to hold nearly as much as it can, if it is as this one.
         let (wanted, used) = (self.ring.len() / 32 * 29, self.len.max(self.ring.len() / 16));
         let (bytes, rest) = div_rem(self.end - self.window.start, used);
-        self.width = bytes.saturating_mul(wanted).saturating_add(div_rem(rest * wanted, used).0);
+        self.width = bytes.saturating_mul(wanted).saturating_add(div(rest * wanted, used));
         Ok((self.end, self.highest))
     }
 }
@@ -306,7 +306,6 @@ struct Cursor {
     place: usize,
 }
 
-#[allow(clippy::inline_always)] // for each span, many times
 impl Cursor {
     #[inline(always)]
     fn go_on(&mut self, ring: &[u8]) {

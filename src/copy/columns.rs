@@ -7,7 +7,7 @@ use super::kernel::transpose::{opaque, scratch, Transpose, SAME_SET};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
-use crate::math::{self, div_rem, wrapped};
+use crate::math::{self, div, div_rem, wrapped};
 use crate::parts::{self, Part};
 use crate::shape::usize_of;
 use core::ops::Range;
@@ -218,12 +218,12 @@ impl Columns<'_> {
             };
             if head > 0 {
                 // No fewer than make a line, or they are taken unit by unit: some of them are stored twice.
-                let line = div_rem(LINE, unit).0;
+                let line = div(LINE, unit);
                 transpose_rows(self, 0..head.max(line).min(rows), Axis::ONE, false, through);
             }
             // Of larger matrices, what is more than one run is best read row by row, which is what CPUs are ahead of.
             let is_small = self.count <= MOST || self.count * rows * unit <= SMALL;
-            let block = if is_small { rows } else { div_rem(BLOCK, unit).0 };
+            let block = if is_small { rows } else { div(BLOCK, unit) };
             for rows in math::parts(head..rows, block) {
                 transpose_rows(self, rows, Axis::ONE, meet, tuning);
             }
@@ -314,7 +314,7 @@ impl Columns<'_> {
                 .each_run::<MOST>(|column, targets| turn(column, targets.len(), targets, 0));
         };
         let mut targets = [null_mut(); LINE];
-        let len = self.count.min(div_rem(LINE, width).0);
+        let len = self.count.min(div(LINE, width));
         let targets = targets.get_mut(..len).unwrap_or_default();
         let mut further = 0usize;
         for slot in &mut *targets {

@@ -1,8 +1,6 @@
 //! Few rows of a packed input, copied into packed outputs piece by piece and run by run: small copies, and
 //! larger ones of many pieces that have few short runs each.
 
-#![allow(clippy::inline_always)] // on the way of every call
-
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::Axis;
 use super::kernel::{CopyBytes, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};

@@ -8,7 +8,7 @@ use super::kernel::interleave::MAX_INTERLEAVED;
 use super::kernel::strided::Axis;
 use super::strided::stride;
 use super::tuning::Tuning;
-use crate::math::{div_rem, signed, wrapped};
+use crate::math::{div, div_rem, rem, signed, wrapped};
 use crate::parts::{Part, Transfer};
 use crate::shape::usize_of;
 use core::ops::Range;
@@ -112,8 +112,8 @@ impl<'a> Matrices<'a> {
         while at < range.end {
             let (matrix, first) = div_rem(at, self.rows);
             let rows = (self.rows - first).min(range.end - at);
-            let whole = div_rem(range.end - at, self.rows).0;
-            let along = self.planes.extent - div_rem(matrix, self.planes.extent).1;
+            let whole = div(range.end - at, self.rows);
+            let along = self.planes.extent - rem(matrix, self.planes.extent);
             let extent = if first == 0 { whole.min(along).max(1) } else { 1 };
             // SAFETY: the caller's promise.
             unsafe { self.copy_rows(matrix, first..first + rows, Axis { extent, ..self.planes }) };

@@ -54,7 +54,7 @@ pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, WALK};
 
 use crate::error::{number, Fault, Report};
-use crate::math::div_rem;
+use crate::math::div;
 use crate::parts::{self, Part, Parts, Transfer, FEW_PARTS};
 use crate::shape::{packed_bytes, usize_of};
 use core::ops::Range;
@@ -220,7 +220,7 @@ unsafe fn run_rows(
     // Many rows are cut between rows, short pieces between pieces, few long rows anywhere.
     let count = parts.count();
     let least = count.saturating_mul(SET_UP);
-    let by_piece = has_threads && div_rem(bytes, parallel::threads(executor, bytes)).0 < least;
+    let by_piece = has_threads && div(bytes, parallel::threads(executor, bytes)) < least;
     if by_piece || rows >= few_rows::MANY_ROWS || !is_packed {
         // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
         let work = |range| unsafe {
@@ -312,7 +312,7 @@ fn bytes_read(transfer: &Transfer<'_>) -> usize {
     let strides = transfer.strides.unwrap_or_default();
     let axes = geometry.shape.iter().zip(strides).enumerate();
     let repeated = axes.filter(|(axis, (_, stride))| *axis != geometry.axis && **stride == 0);
-    let once = |bytes, (_, (extent, _)): (usize, (&i64, &i64))| div_rem(bytes, usize_of(*extent)).0;
+    let once = |bytes, (_, (extent, _)): (usize, (&i64, &i64))| div(bytes, usize_of(*extent));
     let elements = LINE * 8 / geometry.dtype.bits().max(1) as usize;
     repeated.fold(transfer.bytes, once).saturating_mul(transfer.apart().min(elements))
 }
@@ -322,7 +322,7 @@ fn are_long_on_lines(transfer: &Transfer<'_>) -> bool {
     let rows = usize_of(transfer.geometry.outer);
     transfer.parts.iter().all(|part| {
         let bytes = transfer.geometry.piece_bytes(part.len);
-        let run = div_rem(bytes, rows).0;
+        let run = div(bytes, rows);
         run >= LONG_RUN
             && (part.target as usize | if rows > 1 { run } else { 0 }).is_multiple_of(LINE)
     })

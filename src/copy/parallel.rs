@@ -11,7 +11,7 @@
 use super::kernel::combine::LINE;
 use super::kernel::rules::LOW_THRESHOLDS;
 use crate::error::{number, Error, Fault, Report};
-use crate::math::{div_ceil, div_rem, next_multiple};
+use crate::math::{div, div_ceil, next_multiple};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -108,7 +108,7 @@ pub(super) fn run(
             0 => DEFAULT_TASKS,
             width => width.min(MAX_TASKS),
         };
-        let most = div_rem(bytes, least.max(MIN_TASK)).0;
+        let most = div(bytes, least.max(MIN_TASK));
         let tasks = wished.min(most);
         if tasks >= 2 {
             return run_tasks(executor, work, (tasks, most), body, report);

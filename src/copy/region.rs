@@ -10,7 +10,7 @@ use super::kernel::{CopyBytes, RowMajor};
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
-use crate::math::{self, div_ceil, div_rem, signed, wrapped};
+use crate::math::{self, div, div_ceil, div_rem, signed, wrapped};
 
 impl Axis {
     /// Whether another one goes on where this one ends, in the input and in the output.
@@ -347,8 +347,7 @@ impl Plane {
                 unit < LONGEST_TURNED || both_conflict || tuning.scattered.is_some() || is_large;
             // Many short targets take longer to be told than to be filled unit by unit.
             let are_short = row.extent < column.extent;
-            let least =
-                if are_short { MIN_TURNED } else { div_rem(LANE, unit).0.clamp(2, MIN_TURNED) };
+            let least = if are_short { MIN_TURNED } else { div(LANE, unit).clamp(2, MIN_TURNED) };
             if (shorter >= least && is_quicker) || are_few {
                 return Way::Turned;
             }

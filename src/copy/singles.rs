@@ -9,7 +9,7 @@ use super::sub_byte::GRANULE;
 use super::tuning::Tuning;
 use super::turned::Turned;
 use crate::error::number;
-use crate::math::{div_rem, parts};
+use crate::math::{div, parts};
 use crate::parts::Transfer;
 use crate::shape::usize_of;
 use core::ops::Range;
@@ -89,7 +89,7 @@ pub(super) unsafe fn copy(
 unsafe fn turn(transfer: &Transfer<'_>, tuning: Tuning, rows: &Range<usize>) {
     let bits = transfer.geometry.dtype.bits() as usize;
     let row = usize_of(transfer.geometry.extent) * bits;
-    let at_once = div_rem(8 * TURNED, row).0.next_multiple_of(GRANULE);
+    let at_once = div(8 * TURNED, row).next_multiple_of(GRANULE);
     for rows in parts(rows.clone(), at_once) {
         let mut parts = transfer.parts.iter();
         let mut next = parts.next();
@@ -176,7 +176,7 @@ impl Singles<'_> {
     /// As [`take_out`].
     unsafe fn deinterleave(&self, all: Range<usize>) {
         // As many rows as make whole registers of each piece.
-        let at_once = div_rem(BYTES, self.row).0 & !(LINE - 1);
+        let at_once = div(BYTES, self.row) & !(LINE - 1);
         let columns = self.columns::<DEINTERLEAVED>(self.row, at_once);
         let columns = columns.get(..self.row).unwrap_or_default();
         let (mut some, mut last) = (parts(all, at_once), None);
@@ -197,7 +197,7 @@ impl Singles<'_> {
     unsafe fn transpose(&self, all: Range<usize>) {
         // What is mixed is of columns anywhere.
         let most = if self.together > 1 { self.row.max(COLUMNS) } else { COLUMNS };
-        let at_once = div_rem(BYTES, most).0 & !(LINE - 1);
+        let at_once = div(BYTES, most) & !(LINE - 1);
         let columns = self.columns::<MOST_ODD>(most, at_once);
         let columns = columns.get(..most).unwrap_or_default();
         for rows in parts(all, at_once) {

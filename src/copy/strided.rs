@@ -4,7 +4,7 @@ use super::kernel::combine::LINE;
 use super::kernel::strided::Axis;
 use super::region::Region;
 use super::tuning::Tuning;
-use crate::math::{div_rem, signed};
+use crate::math::{div, div_rem, rem, signed};
 use crate::parts::{Part, Transfer};
 use crate::shape::{usize_of, MAX_RANK};
 use core::ops::Range;
@@ -252,10 +252,10 @@ impl<'a> Layout<'a> {
         }
         let mut step = count;
         for axis in self.axes() {
-            step = div_rem(step, axis.extent).0;
-            for granule in [step * div_rem(LINE, self.unit).0.max(1), step] {
+            step = div(step, axis.extent);
+            for granule in [step * div(LINE, self.unit).max(1), step] {
                 if granule <= count / MIN_GRANULES {
-                    return (unit - div_rem(unit, granule).1, 0);
+                    return (unit - rem(unit, granule), 0);
                 }
             }
         }
@@ -272,7 +272,7 @@ impl<'a> Layout<'a> {
         // The outermost axis of which whole steps are wanted.
         for (at, axis) in self.axes().iter().enumerate().skip(1).rev() {
             let next = step * axis.extent;
-            if (units.start > 0 && div_rem(units.start, next).1 != 0) || units.len() < next {
+            if (units.start > 0 && rem(units.start, next) != 0) || units.len() < next {
                 break;
             }
             (outermost, step) = (at - 1, next);
@@ -281,8 +281,8 @@ impl<'a> Layout<'a> {
         let axes = self.axes().get(outermost..).unwrap_or_default();
         let mut region = Region { source, target, unit: self.unit, axes, count: 1 };
         if let Some(first) = axes.first() {
-            let index = div_rem(div_rem(units.start, step).0, first.extent).1;
-            region.count = div_rem(units.len(), step).0.min(first.extent - index);
+            let index = rem(div(units.start, step), first.extent);
+            region.count = div(units.len(), step).min(first.extent - index);
         }
         // SAFETY: the caller's promise.
         unsafe { region.copy(tuning) };

@@ -6,7 +6,7 @@ use super::kernel::combine::LINE;
 use super::kernel::pick::{Elements, Slot, Units};
 use super::tuning::Tuning;
 use super::turned::Turned;
-use crate::math::{div_rem, div_rem_signed};
+use crate::math::{div, div_rem, div_rem_signed, rem};
 use crate::parts::{Part, Transfer};
 use crate::shape::{usize_of, MAX_RANK};
 use core::ops::Range;
@@ -168,7 +168,7 @@ impl<'a> Layout<'a> {
             // SAFETY: the caller's promise.
             at += unsafe {
                 if let Some((rows, bytes)) = self.turned(at..part.end) {
-                    let column = div_rem(rows.rows * usize_of(self.bits), 8).0;
+                    let column = div(rows.rows * usize_of(self.bits), 8);
                     let mut targets = |columns: Range<usize>, targets: &mut [*mut u8]| {
                         place(target.wrapping_add(columns.start * column), column, targets);
                     };
@@ -199,8 +199,8 @@ impl<'a> Layout<'a> {
     fn turned(&self, part: Range<usize>) -> Option<(SideBySide, usize)> {
         let (column, row, bytes) = self.side_by_side()?;
         let (at, within) = div_rem(part.start, bytes);
-        let left = usize_of(column.extent) - div_rem(at, usize_of(column.extent)).1;
-        let columns = left.min(div_rem(part.len(), bytes).0);
+        let left = usize_of(column.extent) - rem(at, usize_of(column.extent));
+        let columns = left.min(div(part.len(), bytes));
         if within > 0 || columns < LEAST_TURNED {
             return None;
         }
@@ -217,7 +217,7 @@ impl<'a> Layout<'a> {
     /// How many bytes come before a matrix might begin.
     fn up_to_turned(&self, part: Range<usize>) -> usize {
         let row = self.side_by_side().map_or(part.len(), |(_, _, bytes)| bytes);
-        (row - div_rem(part.start, row).1).min(part.len())
+        (row - rem(part.start, row)).min(part.len())
     }
 
     /// Puts the bytes `part` of the packed output at `target`.

@@ -12,8 +12,7 @@ pub(super) fn room() -> Room {
 }
 
 /// An input's entries as outputs have them: where they begin.
-#[inline(always)]
-#[allow(clippy::inline_always)] // on the way of every call
+#[inline(always)] // on the way of every call
 pub(super) fn kept(geometry: &Geometry<'_>, input: &[i64], room: &mut Room) -> *const i64 {
     if geometry.keeps_axis {
         return input.as_ptr();
@@ -50,8 +49,7 @@ pub(super) fn packed(geometry: &Geometry<'_>, extent: i64, room: &mut Room) -> *
 }
 
 /// The product, as far as it is known.
-#[inline(always)]
-#[allow(clippy::inline_always)] // as above
+#[inline(always)] // as above
 fn times(stride: i64, extent: i64) -> i64 {
     if stride | extent < 0 {
         return DIM_UNKNOWN;

@@ -1,7 +1,5 @@
 //! A copy: every output is looked at once, and then all bytes move.
 
-#![allow(clippy::inline_always)] // on the way of every call
-
 use super::executor::Pool;
 use super::parse::{self, is_unwanted, Call, Look};
 use super::reads::Reads;

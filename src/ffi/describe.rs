@@ -1,7 +1,5 @@
 //! What `infer` and `view` write into output descriptors: all of them are checked, then filled.
 
-#![allow(clippy::inline_always)] // on the way of every call
-
 use super::axes;
 use super::parse::{self, check_array, check_strides, is_unwanted, Call, Look};
 use super::reads::Reads;

@@ -27,8 +27,7 @@ pub(super) use guard;
 ///
 /// # Safety
 /// Promise 4.
-#[inline(always)]
-#[allow(clippy::inline_always)] // on the way of every call
+#[inline(always)] // on the way of every call
 pub(super) unsafe fn finish(
     error: *mut libsplit_error,
     result: Result<(), Fault>,
@@ -49,8 +48,7 @@ pub(super) unsafe fn finish(
 ///
 /// # Safety
 /// Promise 1.
-#[inline(always)]
-#[allow(clippy::inline_always)] // on the way of every call
+#[inline(always)] // on the way of every call
 pub(super) unsafe fn refuse(error: *mut libsplit_error) -> Option<libsplit_status> {
     if error.is_null() {
         return None;

@@ -2,9 +2,6 @@
 //!
 //! Promises are those of [`super`].
 
-// What a call is made of is large to hand back.
-#![allow(clippy::inline_always)]
-
 use super::types::{
     libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params,
     libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,

@@ -1,7 +1,5 @@
 //! The memory of the caller's that a call reads, which nothing that it writes may lie over.
 
-#![allow(clippy::inline_always)] // on the way of every call
-
 use super::parse::Call;
 use super::types::{libsplit_error, libsplit_executor};
 use crate::error::Which;

@@ -3,7 +3,6 @@
 //! One file an operator family; [`lengths_list`] is what those with a list of lengths share.
 
 #![forbid(unsafe_code)]
-#![allow(clippy::inline_always)] // on the way of every call
 
 mod lengths_list;
 mod onnx_split;

@@ -1,19 +1,11 @@
 //! AArch64 NEON: registers of 16 bytes. Contracts by number are those of `vector.rs`.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::interleave::InOrder;
 use super::level::level;
 use super::pick::{buffered, picks, Picks, Register};
 use super::vector::{instructions, Vector, LANE};
 use super::Kernels;
-use core::arch::aarch64::{
-    uint8x16_t, uint8x16x2_t, vandq_u8, vdupq_n_s8, vdupq_n_u8, vld1q_u8, vorrq_u8, vqtbl1q_u8,
-    vqtbl2q_u8, vreinterpretq_u16_u8, vreinterpretq_u32_u8, vreinterpretq_u64_u8,
-    vreinterpretq_u8_u16, vreinterpretq_u8_u32, vreinterpretq_u8_u64, vshlq_u8, vst1q_u8,
-    vzip1q_u16, vzip1q_u32, vzip1q_u64, vzip1q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64, vzip2q_u8,
-};
+use core::arch::aarch64::*;
 use core::arch::asm;
 
 /// For every AArch64 CPU.

@@ -3,12 +3,11 @@
 
 // Numbers of bits in a word and of bytes in a buffer fit whatever they are cast to.
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
-#![allow(clippy::inline_always)]
 
 use super::combine::LINE;
 use super::pick::Elements;
 use super::{generic, CopyBytes, NonTemporal};
-use crate::math::div_rem;
+use crate::math::div;
 use core::ops::Range;
 
 /// `count` runs of `len` bits, each `step` bits from the one before.
@@ -233,9 +232,8 @@ impl Packed {
     #[inline(always)]
     unsafe fn push_folded(&mut self, runs: &mut Runs, fold: &Fold) {
         let source = byte(runs.source, runs.begin);
-        let words = |bytes: usize, step: usize| {
-            bytes.checked_sub(8).map_or(0, |rest| div_rem(rest, step).0 + 1)
-        };
+        let words =
+            |bytes: usize, step: usize| bytes.checked_sub(8).map_or(0, |rest| div(rest, step) + 1);
         let count = runs.count.checked_div(fold.runs).unwrap_or(0) as usize;
         let count = count.min(words(runs.readable.saturating_sub(source as usize), fold.from));
         let count = count.min(words(self.room(), fold.to));

@@ -10,7 +10,7 @@
 //! 2. There must be room for all of them, writable, at the target.
 
 use super::NonTemporal;
-use crate::math::div_rem;
+use crate::math::div;
 use core::mem::MaybeUninit;
 
 pub(crate) const LINE: usize = 64;
@@ -25,8 +25,7 @@ pub(crate) struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
 impl<const BYTES: usize> Scratch<BYTES> {
     pub(crate) const NEW: Self = Self([const { MaybeUninit::uninit() }; BYTES]);
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // an address
+    #[inline(always)] // an address
     pub(crate) fn as_mut_ptr(&mut self) -> *mut u8 {
         self.0.as_mut_ptr().cast()
     }
@@ -34,7 +33,7 @@ impl<const BYTES: usize> Scratch<BYTES> {
     /// Bytes from one of so many buffers to the next: odd lines, for a power of two would have all of
     /// them in a few sets of the first-level cache.
     fn apart(buffers: usize) -> usize {
-        let share = div_rem(BYTES, buffers.max(1)).0.min(MOST);
+        let share = div(BYTES, buffers.max(1)).min(MOST);
         (((share / LINE).saturating_sub(1)) | 1) * LINE
     }
 

@@ -9,9 +9,6 @@
 //!    between them included, and the target writable for all; the step must be no less than a unit.
 //!    They do not overlap.
 
-// Inlining is the point: only then do these loops get the registers of the level they go into.
-#![allow(clippy::inline_always)]
-
 use super::combine::LINE;
 use super::{CopyBytes, Gather};
 use core::mem::MaybeUninit;

@@ -12,14 +12,11 @@
 //! 2. Every stream must be readable and the target writable over all rows; they do not overlap.
 //! 3. A fence must follow the last store past the caches.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::combine::{Scratch, LINE};
 use super::strided::{self, Row};
 use super::vector::{Vector, LANE};
 use super::Kernels;
-use crate::math::{div_rem, signed};
+use crate::math::{div, div_rem, signed};
 use core::ptr::null;
 
 /// The most streams that are interleaved at a time.
@@ -65,7 +62,7 @@ impl Interleave {
     pub(crate) unsafe fn run(&self, kernels: &Kernels, past: Option<usize>) {
         let &Self { len, unit, count, target, .. } = self;
         let all = len * count;
-        let block = len * div_rem(LINE, unit).0;
+        let block = len * div(LINE, unit);
         let kernel = (kernels.interleave)(len, unit).filter(|_| all >= block);
         let Some(kernel) = kernel else {
             // SAFETY: the caller's promise.
@@ -73,7 +70,7 @@ impl Interleave {
         };
         let (ahead, rest) = div_rem((target as usize).wrapping_neg() % LINE, unit);
         let head = if rest == 0 { ahead } else { 0 };
-        let blocks = div_rem(all.saturating_sub(head), block).0;
+        let blocks = div(all.saturating_sub(head), block);
         let is_short = head + blocks * block < all;
         // What is before the first line, and behind the last, is made with its neighbours.
         // SAFETY: the caller's promise.
@@ -195,8 +192,8 @@ pub(super) unsafe fn staged<S: Shuffle>(shuffle: &S, all: &[Turns]) {
     for slot in &mut stages {
         if left > 1 {
             let factor = factor(left);
-            *slot = (factor, div_rem(len, factor).0);
-            (left, count) = (div_rem(left, factor).0, count + 1);
+            *slot = (factor, div(len, factor));
+            (left, count) = (div(left, factor), count + 1);
         }
     }
     // A register of each stream on its way to rows.

@@ -13,9 +13,6 @@
 //!    last, what lies between runs included.
 //! 3. Targets must be aligned to a line, and a fence must follow the last store.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::combine::LINE;
 use super::stream::stream;
 use super::vector::Vector;

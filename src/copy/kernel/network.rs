@@ -15,15 +15,12 @@
 //!    writable for a unit of each row. They do not overlap.
 //! 3. A fence must follow the last store past the caches.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::combine::LINE;
 use super::stream::prefetch;
 use super::three::Orders;
 use super::vector::{load_rows, transposed, Vector, LANE};
 use super::{Deinterleave, NextBlock};
-use crate::math::{div_ceil, div_rem};
+use crate::math::{div, div_ceil, div_rem, rem};
 
 /// The most lines of each target that are made of some columns before the next.
 const MOST_LINES: usize = 64;
@@ -40,9 +37,9 @@ pub(super) struct Tile {
 
 impl Tile {
     fn new(rows_of: &Deinterleave, len: usize, width: usize) -> Self {
-        let in_lane = div_rem(LANE, width).0;
+        let in_lane = div(LANE, width);
         let few = len.next_power_of_two().min(in_lane);
-        let rows = div_rem(in_lane, few).0;
+        let rows = div(in_lane, few);
         if rows == 1 || (rows - 1) * rows_of.step + len * width > LANE {
             return Self { columns: in_lane, rows: 1, order: None };
         }
@@ -163,17 +160,15 @@ unsafe fn deinterleave_block(
     let begin = |target: *mut u8| target as usize % LINE;
     let targets = rows_of.targets.get(..len).unwrap_or_default();
     let first = targets.first().map_or(0, |target| begin(*target));
-    if past
-        && (div_rem(first, width).1 != 0 || targets.iter().any(|target| begin(*target) != first))
-    {
+    if past && (rem(first, width) != 0 || targets.iter().any(|target| begin(*target) != first)) {
         return 0;
     }
     let Tables { tile, orders } = tables;
     // The last 16 bytes end in the last row, or so many rows after it.
-    let used = (tile.rows - 1) * rows_of.step + (div_rem(len - 1, tile.columns).1 + 1) * width;
+    let used = (tile.rows - 1) * rows_of.step + (rem(len - 1, tile.columns) + 1) * width;
     let over = div_ceil(LANE.saturating_sub(used), rows_of.step);
     let count = rows_of.count.min((rows_of.count + rows_of.after).saturating_sub(over));
-    let rows = div_rem(LINE, width).0;
+    let rows = div(LINE, width);
     if count < rows {
         return 0;
     }
@@ -196,8 +191,8 @@ unsafe fn deinterleave_block(
     // Past the caches from the targets' first whole line on, and through them what is left at
     // either end, over what is there already.
     let begin = rows_of.targets.first().map_or(0, |target| *target as usize);
-    let head = div_rem(begin.wrapping_neg() % LINE, width).0;
-    let lines = div_rem(count.saturating_sub(head), rows).0;
+    let head = div(begin.wrapping_neg() % LINE, width);
+    let lines = div(count.saturating_sub(head), rows);
     lines_from(0, usize::from(head > 0), false);
     lines_from(head, lines, past);
     lines_from(count - rows, usize::from(head + lines * rows < count), false);
@@ -218,7 +213,7 @@ unsafe fn all_columns(
     past: bool,
 ) {
     // About 16 KiB, which stay in the first-level cache for the next columns.
-    let most = div_rem(4 * MOST_LINES, len).0.min(MOST_LINES);
+    let most = div(4 * MOST_LINES, len).min(MOST_LINES);
     while lines > 0 {
         let some = lines.min(most);
         let mut first = 0;
@@ -229,13 +224,13 @@ unsafe fn all_columns(
                 *slot = *target;
             }
             let now = strip.most.min(len - first);
-            let soon = if first == 0 { div_rem(LINE, width).0 * rows_of.step } else { 0 };
+            let soon = if first == 0 { div(LINE, width) * rows_of.step } else { 0 };
             let size = Size { len: now, lines: some, past: past.then_some(soon) };
             // SAFETY: the caller's promise.
             unsafe { (strip.run)(&group, tile, &size) };
             first += now;
         }
-        rows_of.skip(div_rem(some * LINE, width).0, width);
+        rows_of.skip(div(some * LINE, width), width);
         lines -= some;
     }
 }

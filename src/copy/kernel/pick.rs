@@ -17,13 +17,10 @@
 //! 2. Every byte from the first of the units to the last must be readable, gaps included; the target
 //!    must be writable for the units. They do not overlap.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::combine::LINE;
 use super::vector::{Vector, LANE};
 use super::{generic, Kernels};
-use crate::math::{div_ceil, div_rem, signed};
+use crate::math::{div, div_ceil, rem, signed};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, Range};
 
@@ -377,9 +374,9 @@ impl How {
         let (lowest, end) = units.reach();
         // Fields may begin, and end, within a byte.
         let most = (((MOST_REGISTERS * lane + 1) << shared) - 2 * (fields - 1)) - 1;
-        let fit = div_rem(most.checked_sub((end - lowest).unsigned_abs())?, step).0 + 1;
-        let each = fit.min(div_rem(lane << shared, len).0).min(count);
-        let each = each - div_rem(each, together).1;
+        let fit = div(most.checked_sub((end - lowest).unsigned_abs())?, step) + 1;
+        let each = fit.min(div(lane << shared, len)).min(count);
+        let each = each - rem(each, together);
         let mut how = Self {
             shared,
             units,
@@ -429,7 +426,7 @@ impl How {
             return self.known.1;
         }
         let (read, bytes) = (self.read(count), self.bytes(count));
-        let mut steps = div_rem(count, self.each * self.lanes).0;
+        let mut steps = div(count, self.each * self.lanes);
         while steps > 0 {
             let (to_read, to_store) = self.touched(steps);
             if to_read <= read && to_store <= bytes {

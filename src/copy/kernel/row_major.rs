@@ -11,9 +11,6 @@
 //! 1. The CPU must have the features of the vectors.
 //! 2. Every run must be readable and room for all runs writable at each target; they do not overlap.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::combine::LINE;
 use super::vector::Vector;
 

@@ -8,9 +8,6 @@
 //! 2. The source must be readable and the target writable for `bytes`, whole lines; they do not overlap.
 //! 3. The target must be aligned to a line, and a fence must follow the last store.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::bits::shifted;
 use super::combine::LINE;
 use super::vector::Vector;

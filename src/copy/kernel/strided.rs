@@ -10,7 +10,7 @@ use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::pick::{self, Pick, Units};
 use super::transpose::opaque;
 use super::{generic, CopyBytes, Kernels, NonTemporal};
-use crate::math::div_rem;
+use crate::math::div;
 use core::mem::MaybeUninit;
 
 /// `count` units of `unit` bytes, each a step from the one before.
@@ -130,7 +130,7 @@ impl<'a> Rows<'a> {
         lines: &mut WriteCombining,
     ) {
         let makes_lines = pick.makes_lines(rows);
-        let at_once = if makes_lines { 0 } else { div_rem(lines.takes(), self.units.len()).0 };
+        let at_once = if makes_lines { 0 } else { div(lines.takes(), self.units.len()) };
         for at in 0..rows.count {
             let mut row = pick::Rows { ahead: self.ahead, ..rows.part(at..at + 1) };
             // SAFETY: the caller's promise; the buffer has room for as many.
@@ -191,8 +191,7 @@ impl Axis {
     pub(crate) const NONE: Self = Self { extent: 0, ..Self::ONE };
 
     /// Goes over its steps.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // with loops of their own
+    #[inline(always)] // with loops of their own
     fn each(self, mut source: *const u8, mut target: *mut u8, step: impl Fn(*const u8, *mut u8)) {
         for _ in 0..self.extent {
             step(source, target);
@@ -235,8 +234,7 @@ impl Block {
         }
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
+    #[inline(always)] // as above
     fn each(&self, unit: impl Fn(*const u8, *mut u8)) {
         let [outer, middle, inner] = self.axes;
         let inner = |source, target| inner.each(source, target, &unit);

@@ -2,9 +2,6 @@
 //! input hold as many whole rows as one vector of each target needs. The network (`network.rs`) would
 //! load four. The contract is that of `network.rs`.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::combine::LINE;
 use super::stream::prefetch;
 use super::vector::{load_rows, Vector, LANE};

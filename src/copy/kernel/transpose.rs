@@ -19,15 +19,12 @@
 //! 2. All rows must be readable and all targets writable; they do not overlap.
 //! 3. A fence must follow the last store past the caches.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::combine::LINE;
 use super::generic;
 use super::pick::Register;
 use super::vector::{load_lanes, load_rows, put_together, transposed, Vector, LANE};
 use super::NonTemporal;
-use crate::math::{self, div_rem};
+use crate::math::{self, div, rem};
 use core::arch::asm;
 use core::array::from_fn;
 use core::ops::Range;
@@ -166,7 +163,7 @@ impl Band {
         let &Self { source, step, count, targets, at, ahead, next, .. } = self;
         let (along, apart) = if side > LINE / 8 { (self.along, self.apart) } else { (1, 0) };
         let below = step.wrapping_mul(line * side);
-        let place = |turn: usize| div_rem(turn + line, count).1;
+        let place = |turn: usize| rem(turn + line, count);
         let soon = match (turn + ahead).checked_sub(count) {
             Some(turn) => next.wrapping_add(place(turn) * LINE),
             None => source.wrapping_add(place(turn + ahead) * LINE),
@@ -255,7 +252,7 @@ unsafe fn by_bands(turns: &Turns, matrix: &Transpose<'_>) {
                 row += band;
                 continue;
             };
-            let lines = div_rem(left, side).0.min(MOST_LINES);
+            let lines = div(left, side).min(MOST_LINES);
             if lines == 0 {
                 // What makes no line is taken together with rows that have been taken.
                 let half = side / 2;
@@ -289,10 +286,10 @@ unsafe fn by_lines(
     let side = side(width);
     // What is most of a square is taken as one.
     let more = if past || (conflicts && width > 1) { 0 } else { side / 4 };
-    let whole = div_rem(columns + more, side).0;
+    let whole = div(columns + more, side);
     for band in math::parts(rows.clone(), lines(width, conflicts) * side) {
         let row = |row: usize| source.wrapping_add(step.wrapping_mul(row));
-        let lines = div_rem(band.len(), side).0;
+        let lines = div(band.len(), side);
         let squares = Band {
             source: row(band.start),
             step,
@@ -425,7 +422,7 @@ unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>
             // SAFETY: the caller's promise; the scratch has room for so many columns.
             unsafe {
                 match turns.bands {
-                    Some(loops) if targets.len() == side && div_rem(band, side).1 == 0 => {
+                    Some(loops) if targets.len() == side && rem(band, side) == 0 => {
                         squares(loops, &block, soon, side);
                     }
                     _ => (turns.few)(&block),

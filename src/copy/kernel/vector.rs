@@ -13,9 +13,6 @@
 //! 2. What a function loads must be readable, what it stores writable.
 //! 3. A non-temporal store must be aligned to the vector, and a fence must follow the last one.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 /// Bytes of a lane: what interleavings and shuffles work within.
 pub(super) const LANE: usize = 16;
 

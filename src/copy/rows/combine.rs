@@ -5,7 +5,7 @@ use super::super::kernel::combine::Scratch;
 use super::super::kernel::NonTemporal;
 use super::run::Run;
 use super::{Rows, BLOCK_PAST};
-use crate::math::{div_ceil, div_rem, parts};
+use crate::math::{div, div_ceil, parts};
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -58,7 +58,7 @@ impl Rows {
         let targets = targets.get(..runs.len()).unwrap_or_default();
         let mut lines = scratch.share::<MOST>(targets);
         let longest = runs.iter().map(|run| run.bytes).max().unwrap_or(1);
-        let turn = div_rem(Buffers::room(runs.len()), longest).0;
+        let turn = div(Buffers::room(runs.len()), longest);
         let offset = runs.first().map_or(0, |run| run.offset);
         for rows in parts(rows, turn) {
             let first = rows.start;

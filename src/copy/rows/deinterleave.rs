@@ -5,7 +5,7 @@ use super::super::kernel::strided::Axis;
 use super::super::kernel::{Deinterleave, Gather, MAX_DEINTERLEAVED};
 use super::run::Run;
 use super::{NextRows, Rows, Tuning};
-use crate::math::{div_rem, parts};
+use crate::math::{div, div_rem, parts};
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -153,7 +153,7 @@ impl Rows {
                 return;
             }
         }
-        for rows in parts(rows.clone(), div_rem(BLOCK, self.row).0.max(BLOCK_ROWS)) {
+        for rows in parts(rows.clone(), div(BLOCK, self.row).max(BLOCK_ROWS)) {
             // SAFETY: the caller's promise.
             unsafe { self.gather(runs, &rows) };
         }

@@ -5,7 +5,7 @@ use super::super::kernel::{Gather, Kernels, NonTemporal, Stream};
 use super::group::MAX_GROUP;
 use super::run::Run;
 use super::{Rows, Tuning};
-use crate::math::{div_ceil, div_rem, parts, signed};
+use crate::math::{div, div_ceil, div_rem, parts, rem, signed};
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -30,7 +30,7 @@ impl Rows {
         };
         let mut streams = [nothing; MAX_GROUP];
         let Some(streams) = streams.get_mut(..runs.len()) else { return };
-        let rows_a_turn = div_rem(TURN, self.row).0.max(1);
+        let rows_a_turn = div(TURN, self.row).max(1);
         // SAFETY: the caller's promise.
         unsafe {
             for (stream, run) in streams.iter_mut().zip(runs) {
@@ -52,14 +52,9 @@ impl Rows {
             };
             let ahead =
                 self.source.wrapping_add(rows.start * self.row + offset).wrapping_add(ahead);
-            (past.merge)(
-                streams,
-                div_rem(rows.len(), rows_a_turn).0,
-                ahead,
-                rows_a_turn * self.row,
-            );
+            (past.merge)(streams, div(rows.len(), rows_a_turn), ahead, rows_a_turn * self.row);
             for (stream, run) in streams.iter_mut().zip(runs) {
-                stream.turn = signed(div_rem(rows.len(), rows_a_turn).1 * run.bytes);
+                stream.turn = signed(rem(rows.len(), rows_a_turn) * run.bytes);
             }
             (past.merge)(streams, 1, ahead.wrapping_add(rows.len() * self.row), 0);
             for (stream, run) in streams.iter().zip(runs) {

@@ -29,7 +29,7 @@ use super::kernel::strided::{self, Axis, Row};
 use super::kernel::{Gather, MAX_DEINTERLEAVED};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
-use crate::math::{self, div_rem, signed};
+use crate::math::{self, div, signed};
 use crate::parts::{self, Part, Transfer};
 use crate::shape::usize_of;
 use core::ops::Range;
@@ -131,7 +131,7 @@ impl Rows {
 impl Nest<'_> {
     /// How many rows to cut at: so many that short runs make whole lines.
     pub(super) fn granule(&self) -> usize {
-        div_rem(LINE * LINE, self.block.width).0.clamp(1, LINE)
+        div(LINE * LINE, self.block.width).clamp(1, LINE)
     }
 
     /// The same of rows each for itself.
@@ -352,7 +352,7 @@ impl Rows {
 
     /// How many rows make about so many bytes.
     fn rows_within(&self, bytes: usize) -> usize {
-        div_rem(bytes, self.width).0.max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS
+        div(bytes, self.width).max(BLOCK_ROWS) / BLOCK_ROWS * BLOCK_ROWS
     }
 
     /// What a piece has of each row.

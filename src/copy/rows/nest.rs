@@ -5,7 +5,7 @@ use super::super::kernel::strided;
 use super::run::Run;
 use super::{Rows, Tuning};
 use crate::copy::strided::stride;
-use crate::math::{div_rem, signed, wrapped};
+use crate::math::{div, div_rem, signed, wrapped};
 use crate::parts::{Part, Transfer};
 use crate::shape::usize_of;
 use core::ops::Range;
@@ -88,7 +88,7 @@ impl<'a> Nest<'a> {
             }
         }
         let bytes = nest.block.width * nest.block.count;
-        if nest.rank > 0 && div_rem(bytes, transfer.parts.count()).0 < LEAST_PAST {
+        if nest.rank > 0 && div(bytes, transfer.parts.count()) < LEAST_PAST {
             nest.block.tuning = tuning.through_caches();
         }
         // Rows apart from each other of which pieces have runs are better copied piece by piece, unless they
@@ -230,7 +230,7 @@ impl<'a> Nest<'a> {
 
     /// The blocks of a range of all rows.
     pub(super) fn blocks(&self, rows: Range<usize>) -> Blocks<'_> {
-        let number = div_rem(rows.start, self.block.count).0;
+        let number = div(rows.start, self.block.count);
         let mut blocks =
             Blocks { nest: self, rows, number, is_first: true, index: [0; MOST_AXES], from: 0 };
         let mut number = number;
@@ -292,7 +292,7 @@ impl Blocks<'_> {
         let axis = self.nest.axes().first().copied().unwrap_or_default();
         let index = self.index.first().copied().unwrap_or_default();
         let more = axis.extent.saturating_sub(index + 1);
-        let whole = div_rem(self.rows.len(), self.nest.block.count).0;
+        let whole = div(self.rows.len(), self.nest.block.count);
         strided::Axis { extent: more.min(most).min(whole), from: axis.from, to: 0 }
     }
 

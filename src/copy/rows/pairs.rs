@@ -10,7 +10,7 @@ use super::super::kernel::combine::{Scratch, LINE};
 use super::super::kernel::{Gather, NonTemporal, MAX_DEINTERLEAVED};
 use super::run::Run;
 use super::{Nest, Rows, BLOCK_PAST};
-use crate::math::{div_ceil, div_rem, parts};
+use crate::math::{div, div_ceil, parts};
 use crate::parts::{Iter, Part};
 use core::ops::Range;
 
@@ -42,7 +42,7 @@ impl Nest<'_> {
         let Some(Part { len, .. }) = all.clone().next() else { return false };
         let unit = block.bytes(len);
         let (few, longest, most) = match past {
-            Some(_) => (FEW_PAST, LINE - 1, div_rem(ROOM, unit.max(1)).0),
+            Some(_) => (FEW_PAST, LINE - 1, div(ROOM, unit.max(1))),
             None if unit > LINE / 2 => (FEW, LINE, ROWS),
             None => (MAX_DEINTERLEAVED, LINE, ROWS),
         };
@@ -92,7 +92,7 @@ impl Rows {
     ) {
         let mut scratch = Scratch::<{ 2 * SCRATCH }>::NEW;
         let scratch = scratch.as_mut_ptr();
-        let share = div_rem(some.len() * self.row, div_ceil(all.most(), 2)).0;
+        let share = div(some.len() * self.row, div_ceil(all.most(), 2));
         let mut soon = self.source.wrapping_add(some.end * self.row);
         self.pairs(all.clone(), &mut |runs| {
             (past.prefetch)(soon, share);

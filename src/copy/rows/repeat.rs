@@ -7,7 +7,7 @@
 //! of output 31–41, 80–95, by 48 KiB 45, 107, by 192 KiB 35, 98.
 
 use super::Nest;
-use crate::math::{div_ceil, div_rem};
+use crate::math::{div, div_ceil, rem};
 use crate::parts::Iter;
 use core::ops::Range;
 
@@ -35,7 +35,7 @@ impl Nest<'_> {
             return unsafe { self.copy_rows(parts, rows) };
         };
         let block = self.block.count;
-        let (begin, end) = (div_ceil(rows.start, block), div_rem(rows.end, block).0);
+        let (begin, end) = (div_ceil(rows.start, block), div(rows.end, block));
         // SAFETY: the caller's promise.
         unsafe {
             if begin >= end {
@@ -44,7 +44,7 @@ impl Nest<'_> {
             self.copy_rows(parts, rows.start..begin * block);
             let mut at = begin;
             while at < end {
-                let next = end.min(at + times - div_rem(at, times).1);
+                let next = end.min(at + times - rem(at, times));
                 self.copy_rows(parts, at * block..(at + 1) * block);
                 for part in parts.clone() {
                     let run = self.block.run(&part);

@@ -7,7 +7,7 @@ use super::super::kernel::strided::Axis;
 use super::super::kernel::strided::{self, Again, Row, Slot};
 use super::super::region;
 use super::Nest;
-use crate::math::{div_rem, parts as ranges, signed};
+use crate::math::{div, parts as ranges, signed};
 use crate::parts::Iter;
 use crate::shape::usize_of;
 use core::ops::Range;
@@ -57,7 +57,7 @@ impl Nest<'_> {
         let picked =
             strided::Rows::runs(&mut slot, tuning.kernels, tuning.scattered, units, extent, ahead);
         // The caches have the row for the next piece as well as for this one.
-        let few = div_rem(BLOCK, row.unsigned_abs()).0.max(1);
+        let few = div(BLOCK, row.unsigned_abs()).max(1);
         let few = if tuning.scattered.is_some() { few } else { usize::MAX };
         let mut scratch = Scratch::<{ 4 << 10 }>::NEW;
         let none = [null_mut(); MOST_PIECES];

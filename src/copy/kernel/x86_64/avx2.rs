@@ -1,22 +1,11 @@
 //! AVX2: registers of 32 bytes. Contracts by number are those of `vector.rs`.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::super::interleave::InOrder;
 use super::super::level::level;
 use super::super::pick::{buffered, picks, Picks, Register};
 use super::super::vector::{instructions, Vector, LANE};
 use super::super::Kernels;
-use core::arch::x86_64::{
-    __m256i, _mm256_and_si256, _mm256_blendv_epi8, _mm256_broadcastsi128_si256,
-    _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_loadu2_m128i, _mm256_loadu_si256,
-    _mm256_or_si256, _mm256_permute2x128_si256, _mm256_setzero_si256, _mm256_shuffle_epi8,
-    _mm256_slli_epi16, _mm256_srli_epi16, _mm256_storeu_si256, _mm256_stream_si256,
-    _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpackhi_epi8,
-    _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_unpacklo_epi8,
-    _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_storeu_si128, _MM_HINT_T0,
-};
+use core::arch::x86_64::*;
 use core::ptr::from_ref;
 
 /// For CPUs with AVX2 and BMI2 (which shifts by any number of bits in one step), and only for those.

@@ -1,22 +1,12 @@
 //! AVX-512 F, BW and VL: registers of 64 bytes, a line each, and loads and stores under masks.
 //! Contracts by number are those of `vector.rs`.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::super::combine::LINE;
 use super::super::level::level;
 use super::super::transpose::{Block, Turns};
 use super::super::vector::{instructions, Vector, LANE};
 use super::super::Kernels;
-use core::arch::x86_64::{
-    __m256i, __m512i, _mm512_broadcast_i32x4, _mm512_castsi128_si512, _mm512_inserti32x4,
-    _mm512_loadu_epi8, _mm512_mask_loadu_epi8, _mm512_or_si512, _mm512_setzero_si512,
-    _mm512_shuffle_epi8, _mm512_shuffle_i32x4, _mm512_storeu_epi8, _mm512_stream_si512,
-    _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpackhi_epi8,
-    _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64, _mm512_unpacklo_epi8,
-    _mm_loadu_si128,
-};
+use core::arch::x86_64::*;
 
 /// For CPUs with AVX-512 F, BW and VL, and only for those.
 pub(in super::super) static AVX512: Kernels = TABLE;

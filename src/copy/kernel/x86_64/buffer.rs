@@ -6,9 +6,7 @@
 
 use super::super::combine::LINE;
 use super::permute::first_bytes;
-use core::arch::x86_64::{
-    _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_storeu_epi8, _mm512_stream_si512,
-};
+use core::arch::x86_64::*;
 
 /// Bytes of all buffers.
 pub(super) const BUFFERS: usize = 8 << 10;

@@ -13,7 +13,7 @@ use super::permute::{
     MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
 };
 use super::seams::Seams;
-use crate::math::{div_ceil, div_rem, next_multiple};
+use crate::math::{div, div_ceil, div_rem, next_multiple};
 
 /// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
 pub(super) const TURN: usize = 16 << 10;
@@ -47,9 +47,9 @@ impl<'a> Way<'a> {
         let pieces = (0..layout.pieces).map(|piece| (piece * unit, unit));
         // SAFETY: 1.
         let permute = unsafe { Permute::new(layout, indices, pieces)? };
-        let block = match div_rem(TURN, step).0 {
+        let block = match div(TURN, step) {
             _ if groups == together => usize::MAX,
-            rows => div_rem(rows, layout.rows).0.max(1) * layout.rows,
+            rows => div(rows, layout.rows).max(1) * layout.rows,
         };
         Some(Self { len, groups, together, block, permute })
     }
@@ -271,7 +271,7 @@ unsafe fn combined(
     let mut scratch = Scratch::<BUFFERS>::NEW;
     // An odd number of lines from one to the next: a power of two would have all of them in a few sets
     // of the first-level cache. There is a line for what is carried, and one for what is too much.
-    let lines = div_rem(BUFFERS, targets.len() * LINE).0.min(MOST_BUFFER / LINE + 2);
+    let lines = div(BUFFERS, targets.len() * LINE).min(MOST_BUFFER / LINE + 2);
     let apart = ((lines - 1) | 1) * LINE;
     let mut buffers = [Buffer::NONE; MAX_DEINTERLEAVED];
     let room = scratch.as_mut_ptr();

@@ -14,19 +14,13 @@
 //! 1. The CPU must have AVX-512 F, BW and VL.
 //! 2. Every run must be readable and room for all runs writable at each target; they do not overlap.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::super::combine::LINE;
 use super::super::row_major::RowRun;
 use super::super::vector::Vector;
 use super::equal_pieces::{self, LARGE as LARGE_ROWS, LARGEST};
-use crate::math::{div_ceil, div_rem, parts};
+use crate::math::{div, div_ceil, parts};
 use core::arch::asm;
-use core::arch::x86_64::{
-    __m128i, __m512i, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm_cvtsi128_si64,
-    _mm_cvtsi64_si128,
-};
+use core::arch::x86_64::*;
 
 /// Pieces that take several passes take turns of so many bytes of rows, which stay in the first-level
 /// cache.
@@ -95,7 +89,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     }
     let passes = if is_one_pass { 1 } else { div_ceil(runs.len(), FEW) };
     let each = div_ceil(runs.len(), passes).max(1);
-    let block = if is_one_pass { count } else { div_rem(BLOCK, runs.len() * bytes).0.max(1) };
+    let block = if is_one_pass { count } else { div(BLOCK, runs.len() * bytes).max(1) };
     for rows in parts(0..count, block) {
         let mut source = source.wrapping_add(rows.start.wrapping_mul(step));
         for some in runs.chunks(each) {

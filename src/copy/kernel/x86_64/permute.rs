@@ -23,23 +23,13 @@
 //!    writable for a run of each row. They do not overlap.
 //! 3. A fence must follow the last store past the caches.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::super::combine::LINE;
 use super::super::strided::Axis;
 use super::super::vector::Vector;
 use super::super::{MAX_DEINTERLEAVED, MOST_OF_BLOCKS};
-use crate::math::{div_ceil, div_rem, signed};
+use crate::math::{div, div_ceil, signed};
 use core::arch::asm;
-use core::arch::x86_64::{
-    __m512i, _mm256_loadu_si256, _mm512_add_epi16, _mm512_add_epi64, _mm512_and_si512,
-    _mm512_castsi256_si512, _mm512_cmpeq_epi8_mask, _mm512_inserti64x4, _mm512_loadu_epi64,
-    _mm512_loadu_epi8, _mm512_mask_mov_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
-    _mm512_mulhi_epu16, _mm512_mullo_epi16, _mm512_or_si512, _mm512_permutex2var_epi8,
-    _mm512_set1_epi16, _mm512_set1_epi64, _mm512_set1_epi8, _mm512_set_epi64, _mm512_setzero_si512,
-    _mm512_srli_epi16, _mm512_storeu_epi64, _mm512_storeu_epi8, _mm512_stream_si512,
-};
+use core::arch::x86_64::*;
 use core::mem::transmute;
 use core::ptr::null_mut;
 
@@ -79,7 +69,7 @@ impl Layout {
         step: usize,
         (most, most_lanes): (usize, usize),
     ) -> Option<Self> {
-        let most_rows = div_rem(LINE, longest).0;
+        let most_rows = div(LINE, longest);
         let mut best: Option<Self> = None;
         let mut see = |layout: Self| {
             if best
@@ -92,7 +82,7 @@ impl Layout {
         };
         for registers in 2..=most {
             let Some(rest) = (registers * LINE).checked_sub(width) else { continue };
-            let rows = most_rows.min(div_rem(rest, step).0 + 1);
+            let rows = most_rows.min(div(rest, step) + 1);
             if see(Self { pieces, width, step, rows, registers, lanes: 1, each: 0, apart: LINE }) {
                 break;
             }
@@ -101,8 +91,8 @@ impl Layout {
             if lanes > most_lanes {
                 break;
             }
-            let Some(rest) = (div_rem(LINE, lanes).0).checked_sub(width) else { break };
-            let each = div_rem(rest, step).0 + 1;
+            let Some(rest) = (div(LINE, lanes)).checked_sub(width) else { break };
+            let each = div(rest, step) + 1;
             for registers in 2..=most {
                 let rows = most_rows.min(registers * lanes * each);
                 let apart = each * step;
@@ -121,7 +111,7 @@ impl Layout {
 
     /// Bytes that are loaded from the begin of a group.
     pub(super) fn reach(&self) -> usize {
-        (self.registers * self.lanes - 1) * self.apart + div_rem(LINE, self.lanes).0
+        (self.registers * self.lanes - 1) * self.apart + div(LINE, self.lanes)
     }
 
     /// Tables of a group.
@@ -304,12 +294,12 @@ impl<'a> Permute<'a> {
         let Layout { pieces, step, rows: each, .. } = self.layout;
         let Reach { readable, spare, how } = reach;
         let last = streams.offsets.iter().take(streams.groups).max().copied().unwrap_or(0);
-        let (loads, mut count) = (last + self.layout.reach(), div_rem(rows, each).0);
+        let (loads, mut count) = (last + self.layout.reach(), div(rows, each));
         let unit = self.units.iter().take(pieces).min().copied().unwrap_or(1);
         if readable < rows * step + loads || left * unit + spare < rows * unit + LINE {
             // So often a line may be loaded from all registers, and stored to all targets.
             let times = |bytes: usize, needs: usize, step: usize| {
-                bytes.checked_sub(needs).map_or(0, |rest| div_rem(rest, step).0 + 1)
+                bytes.checked_sub(needs).map_or(0, |rest| div(rest, step) + 1)
             };
             count = count.min(times(readable, loads, each * step)).min(times(
                 left * unit + spare,
@@ -343,7 +333,7 @@ impl<'a> Permute<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn masked(&self, rows: Few, others: Few, streams: &mut Streams, past: bool) {
         let Layout { pieces, width, step, registers: len, lanes, apart, .. } = self.layout;
-        let (size, count) = (div_rem(LINE, lanes).0, rows.count + others.count);
+        let (size, count) = (div(LINE, lanes), rows.count + others.count);
         let end = |count: usize| count.checked_sub(1).map_or(0, |last| last * step + width);
         let (first, behind, all) = (end(rows.count), rows.count * step, end(count));
         let offsets = streams.offsets.iter().take(streams.groups);
@@ -414,7 +404,7 @@ unsafe fn fill(indices: &mut [Indices], offset: usize, unit: usize, layout: &Lay
     // Of numbers below 64.
     let by = |number: __m512i, of: usize| match of {
         1 => number,
-        of => _mm512_mulhi_epu16(number, all(div_rem(0x1_0000, of).0 + 1)),
+        of => _mm512_mulhi_epu16(number, all(div(0x1_0000, of) + 1)),
     };
     let from = |byte: __m512i| {
         let row = by(byte, unit);
@@ -423,7 +413,7 @@ unsafe fn fill(indices: &mut [Indices], offset: usize, unit: usize, layout: &Lay
         if each == 0 {
             return at;
         }
-        let between = (div_rem(LINE, lanes).0).wrapping_sub(apart);
+        let between = (div(LINE, lanes)).wrapping_sub(apart);
         _mm512_add_epi16(at, _mm512_mullo_epi16(by(row, each), all(between)))
     };
     // SAFETY: both are as long as registers.
@@ -540,7 +530,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
     // spare that would remember how far they came.
     let share = match G {
         _ if how.ahead == 0 => 0,
-        1 => div_rem(step, how.share).0,
+        1 => div(step, how.share),
         _ => div_ceil(step, G * LINE) * LINE,
     };
     let mut soon = source.wrapping_add(how.ahead);

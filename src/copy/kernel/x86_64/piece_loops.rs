@@ -15,15 +15,12 @@
 //! 1. The CPU must have AVX-512 F, BW and VL.
 //! 2. Every run must be readable and room for all runs writable at each target; they do not overlap.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::super::combine::LINE;
 use super::super::row_major::RowRun;
 use super::super::vector::Vector;
 use super::super::{Gather, Kernels};
 use super::equal_runs::{self, AHEAD, BLOCK, LEAST};
-use crate::math::{div_ceil, div_rem, parts};
+use crate::math::{div, div_ceil, parts};
 use core::arch::x86_64::{__m512i, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_epi8};
 
 /// The most pieces at a time: what is known of them stays in registers. Eight pieces in two passes over
@@ -114,7 +111,7 @@ impl Ways {
         }
         let is_one = runs.iter().all(|run| way(run) == first);
         let is_one_pass = is_one && (first == Way::Long || runs.len() <= PIECES);
-        let block = if is_one_pass { count } else { div_rem(BLOCK, step).0.max(BLOCK_ROWS) };
+        let block = if is_one_pass { count } else { div(BLOCK, step).max(BLOCK_ROWS) };
         for rows in parts(0..count, block) {
             let mut rest = &mut *runs;
             while let Some(first) = rest.first().map(way) {

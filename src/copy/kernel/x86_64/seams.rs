@@ -15,7 +15,7 @@ use super::super::combine::LINE;
 use super::super::strided::Axis;
 use super::super::{Deinterleave, NextBlock, MOST_OF_BLOCKS};
 use super::permute::{loops, Course, Few, How, Layout, Loop, Permute, Streams};
-use crate::math::{div_ceil, div_rem, next_multiple, signed};
+use crate::math::{div, div_ceil, next_multiple, signed};
 
 /// How blocks are taken.
 pub(super) struct Seams<'a> {
@@ -143,7 +143,7 @@ impl<'a> Seams<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             let [first, ..] = left.streams.targets;
-            let lead = div_rem((first as usize).wrapping_neg() % LINE, unit).0;
+            let lead = div((first as usize).wrapping_neg() % LINE, unit);
             let is_enough = lead <= left.count;
             let lead = lead.min(left.count);
             if lead > 0 {
@@ -188,7 +188,7 @@ impl<'a> Seams<'a> {
         let &Self { permute, read, stored, .. } = self;
         let rows =
             count.min((count + after).saturating_sub(read)).min(count.saturating_sub(stored));
-        div_rem(rows, permute.layout.rows).0
+        div(rows, permute.layout.rows)
     }
 }
 

@@ -15,7 +15,7 @@ use super::equal_pieces::TURN;
 use super::permute::{
     most_registers, How, Indices, Layout, Permute, Reach, Streams, LONGEST, MOST_PIECES,
 };
-use crate::math::{div_rem, next_multiple, parts};
+use crate::math::{div, next_multiple, parts};
 
 /// More tables, or groups, are left to other loops.
 const MOST_TABLES: usize = 40;
@@ -80,7 +80,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     let bytes = (count - 1) * step + (last.source as usize - first.source as usize) + last.bytes;
     let all = Rows { step, count, bytes };
     let is_one = groups.iter().flatten().count() == 1;
-    let block = if is_one { count } else { div_rem(TURN, step).0.max(1) };
+    let block = if is_one { count } else { div(TURN, step).max(1) };
     for rows in parts(0..count, block) {
         for group in groups.iter_mut().flatten() {
             // SAFETY: the caller's promise.
@@ -107,7 +107,7 @@ const LEAST_ROWS: usize = 16;
 pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> bool {
     let [first, .., last] = runs else { return false };
     let width = runs.iter().map(|run| run.bytes).sum();
-    let block = div_rem(BUFFERS.saturating_sub(runs.len() * SPARE), width).0;
+    let block = div(BUFFERS.saturating_sub(runs.len() * SPARE), width);
     if block < LEAST_ROWS || runs.len() > MOST_BUFFERS {
         return false;
     }
@@ -137,7 +137,7 @@ pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: 
                 *slot = buffer.room();
             }
             let begin = rows.start * step + group.offset;
-            let ahead = ahead + div_rem(rows.len() * step * number, share).0;
+            let ahead = ahead + div(rows.len() * step * number, share);
             let how = How { ahead, share, ..How::PLAIN };
             let reach = Reach { spare: LINE, how, ..Reach::reading(bytes - begin) };
             // Whole steps: what is too much is put there once more.
@@ -209,7 +209,7 @@ fn best(runs: &[RowRun], step: usize) -> Option<(Layout, &[RowRun])> {
         let Some(layout) = Layout::quickest(pieces, longest, width, step, most) else { break };
         let bytes = layout.rows * some.iter().map(|run| run.bytes).sum::<usize>();
         // One that is left over goes with one of these once more.
-        let bytes = if runs.len() == pieces + 1 { div_rem(2 * bytes, 3).0 } else { bytes };
+        let bytes = if runs.len() == pieces + 1 { div(2 * bytes, 3) } else { bytes };
         if best.as_ref().is_none_or(|(best, most, _)| layout.cost() * most < best.cost() * bytes) {
             best = Some((layout, bytes, some));
         }

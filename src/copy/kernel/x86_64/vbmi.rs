@@ -1,9 +1,6 @@
 //! AVX-512 VBMI: the loops of AVX-512; equal short runs, and units a step apart, by byte permutes; runs of a
 //! line and more row by row; and the same again with long runs by string instructions.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::super::combine::LINE;
 use super::super::pick::{picks, Few, Pick, Picks, Register, Table};
 use super::super::row_major::{self, Loops, RowRun};
@@ -13,12 +10,7 @@ use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
 use super::{avx2, avx512, equal_pieces, unequal, weave};
 use core::arch::asm;
-use core::arch::x86_64::{
-    __m512i, _mm512_add_epi8, _mm512_and_si512, _mm512_mask_permutexvar_epi8,
-    _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm512_movepi8_mask,
-    _mm512_permutex2var_epi8, _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_slli_epi16,
-    _mm512_srli_epi16,
-};
+use core::arch::x86_64::*;
 
 /// For CPUs with AVX-512 F, BW, VL and VBMI, and only for those.
 pub(in super::super) static VBMI: Kernels = TABLE;

@@ -5,19 +5,12 @@
 //! # Safety
 //! That of `interleave.rs`; the CPU must have AVX-512 F, BW, VL and VBMI.
 
-// As in `generic.rs`.
-#![allow(clippy::inline_always)]
-
 use super::super::combine::LINE;
 use super::super::interleave::{
     blocks, factor, origin, staged, Loop, Shuffle, Turns, MOST_AT_ONCE,
 };
-use crate::math::div_rem;
-use core::arch::x86_64::{
-    __m512i, _mm512_loadu_epi8, _mm512_mask_permutexvar_epi8, _mm512_maskz_permutex2var_epi8,
-    _mm512_or_si512, _mm512_permutex2var_epi8, _mm512_permutexvar_epi8, _mm512_set1_epi8,
-    _mm512_setzero_si512, _mm512_sub_epi8, _mm512_testn_epi8_mask,
-};
+use crate::math::div;
+use core::arch::x86_64::*;
 
 /// Where the bytes of rows come from.
 struct Indices {
@@ -203,7 +196,7 @@ unsafe fn of<const N: usize>(all: &[Turns]) {
 unsafe fn staged_of(all: &[Turns]) {
     let Some(&Turns { mut len, unit, .. }) = all.first() else { return };
     while factor(len) < len {
-        len = div_rem(len, factor(len)).0;
+        len = div(len, factor(len));
     }
     let mut pairs = Pairs::NEW;
     if len > 3 {
