@@ -3,10 +3,10 @@
  * of one byte too many ends the program
  *
  * Every run length from 1 to 300 bytes, few rows and many, 1 to 17 pieces, every element width,
- * transposed, stepped, reversed and repeated inputs, outputs with gaps, sub-byte elements at any
- * offset, tasks, and copies that go past the caches; inputs and outputs at either end of their
- * pages, and askew between them. Every other copy is made by a plan, which lies at the end of a
- * page itself.
+ * transposed, stepped, reversed and repeated inputs, inputs and outputs with gaps, sub-byte
+ * elements at any offset, tasks, and copies that go past the caches; inputs and outputs at either
+ * end of their pages, and askew between them. Every other copy is made by a plan, which lies at the
+ * end of a page itself.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -20,6 +20,7 @@
 
 #define MAX_PIECES 17
 #define MARGIN 64
+#define BLOCKS 40
 #define REGION ((size_t)20 << 20)
 /* Input and outputs of twice that go past the caches of any CPU. */
 #define PAST_THE_CACHES ((int64_t)17 << 20)
@@ -467,6 +468,66 @@ static void test_tasks(void) {
     }
 }
 
+/* Copies blocks of rows, each in a page of its own, with a page between them that must not be
+ * touched. */
+static void check_blocks(unsigned char *first, int64_t pitch, int64_t rows, int pieces, int64_t run,
+                         int64_t last) {
+    int64_t row_bytes = run * (pieces - 1) + last, lengths[MAX_PIECES], shapes[MAX_PIECES][3];
+    int64_t shape[] = {BLOCKS, rows, row_bytes}, strides[] = {pitch, row_bytes, 1}, count = pieces;
+    libsplit_tensor outputs[MAX_PIECES], input = packed(LIBSPLIT_DTYPE_UINT8, first, 3, shape);
+    input.strides = strides;
+    for (int i = 0; i < pieces; i++) {
+        lengths[i] = i < pieces - 1 ? run : last;
+        memcpy(shapes[i], (int64_t[]){BLOCKS, rows, lengths[i]}, sizeof shapes[i]);
+        size_t bytes = (size_t)(BLOCKS * rows * lengths[i]);
+        outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, place(&target_regions[i], bytes, AT_THE_END, 0),
+                            3, shapes[i]);
+    }
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.axis = 2;
+    params.split = &split;
+    CHECK_CASE("blocks %d apart of %d rows, %d pieces of %d and %d", (int)pitch, (int)rows, pieces,
+               (int)run, (int)last);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, (size_t)pieces, NULL, NULL));
+    int64_t wrong = 0, column = 0;
+    for (int i = 0; i < pieces; column += lengths[i], i++)
+        for (int64_t row = 0; row < BLOCKS * rows; row++) {
+            const unsigned char *data = outputs[i].data;
+            wrong += memcmp(data + row * lengths[i],
+                            first + row / rows * pitch + row % rows * row_bytes + column,
+                            (size_t)lengths[i]) != 0;
+        }
+    CHECK_EQ_INT(wrong, 0);
+}
+
+static void test_holes_between_blocks(void) {
+    static const int64_t rows[] = {1, 2, 3, 5, 9, 20, 33, 64, 70, 150, 300};
+    int64_t page = (int64_t)sysconf(_SC_PAGESIZE), pitch = 2 * page;
+    unsigned char *all =
+        mmap(NULL, (size_t)(BLOCKS * pitch + page), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
+        abort();
+    for (int i = 0; i < BLOCKS; i++) {
+        unsigned char *block = all + page + i * pitch;
+        if (mprotect(block, (size_t)page, PROT_READ | PROT_WRITE) != 0)
+            abort();
+        memcpy(block, source_region.begin + i * page, (size_t)page);
+    }
+    for (int64_t run = 1; run <= 1500; run += run < 16 ? 1 : run / 8)
+        for (int pieces = 1; pieces <= MAX_PIECES; pieces += pieces < 6 ? 1 : 11)
+            for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+                int64_t last = (run + pieces + (int64_t)r) % 3 == 0 ? 3 : run;
+                int64_t bytes = rows[r] * (run * (pieces - 1) + last);
+                if (bytes > page)
+                    break;
+                check_blocks(all + page, pitch, rows[r], pieces, run, last);
+                check_blocks(all + pitch - bytes, pitch, rows[r], pieces, run, last);
+                check_blocks(all + BLOCKS * pitch - bytes, -pitch, rows[r], pieces, run, last);
+            }
+    munmap(all, (size_t)(BLOCKS * pitch + page));
+}
+
 int main(void) {
     signal(SIGSEGV, report_touch);
     signal(SIGBUS, report_touch);
@@ -477,6 +538,7 @@ int main(void) {
     test_runs_past_the_caches();
     test_forms_past_the_caches();
     test_strided_inputs();
+    test_holes_between_blocks();
     test_outputs_with_gaps();
     test_sub_byte_elements();
     test_tasks();

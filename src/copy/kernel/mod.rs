@@ -87,6 +87,15 @@ pub(super) const MAX_DEINTERLEAVED: usize = 16;
 /// 7 bytes would reach .89 of the flat copy on Zen 5 for .91.
 pub(super) const MOST_OF_BLOCKS: usize = 4;
 
+/// Whether what lies between rows of so many bytes, `step` bytes apart, is in the pages that they are in: then
+/// it can be read.
+pub(super) fn are_near(step: isize, row: usize) -> bool {
+    step.unsigned_abs() < row + PAGE
+}
+
+/// The smallest of all systems.
+const PAGE: usize = 4096;
+
 /// The loops of one level of CPU features.
 pub(super) struct Kernels {
     pub copy: CopyBytes,

@@ -19,7 +19,7 @@
 
 use super::combine::LINE;
 use super::vector::{Vector, LANE};
-use super::{generic, Kernels};
+use super::{are_near, generic, Kernels};
 use crate::math::{div, div_ceil, rem, signed};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, Range};
@@ -372,6 +372,9 @@ impl How {
         let is_whole = |units: usize| ((units * len) | (units * step)) & (fields - 1) == 0;
         let together = [1, 2, 4].into_iter().find(|units| is_whole(*units))?;
         let (lowest, end) = units.reach();
+        if !are_near(units.step >> shared, (end - lowest).unsigned_abs() >> shared) {
+            return None;
+        }
         // Fields may begin, and end, within a byte.
         let most = (((MOST_REGISTERS * lane + 1) << shared) - 2 * (fields - 1)) - 1;
         let fit = div(most.checked_sub((end - lowest).unsigned_abs())?, step) + 1;
@@ -587,7 +590,9 @@ impl<const F: usize> Pick<F> {
     /// 1, 2; units must make lines, and a fence follow.
     pub(super) unsafe fn copy_lines(&self, row: &mut Rows) -> usize {
         let is_forwards = (row.from > 0) == (self.units.step > 0);
-        let is_read_over = row.after > 0 && is_forwards && row.from.unsigned_abs() >= self.lane;
+        let is_near = are_near(row.from, self.read(row.units));
+        let is_far_enough = row.from.unsigned_abs() >= self.lane;
+        let is_read_over = row.after > 0 && is_forwards && is_near && is_far_enough;
         // All powers of two.
         let vector = (self.lane * self.lanes).trailing_zeros();
         let most = if is_read_over { usize::MAX } else { self.steps(row.units) << vector };
@@ -630,7 +635,8 @@ impl<const F: usize> Pick<F> {
     fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
         let bytes = self.bytes(rows.units);
         let all = rows.count + rows.after;
-        if rows.units == 0 || rows.to != signed(bytes) {
+        let row = self.read(rows.units);
+        if rows.units == 0 || rows.to != signed(bytes) || !are_near(rows.from, row) {
             return (0, 0..0);
         }
         let steps = div_ceil(rows.units, self.each * self.lanes);
@@ -643,7 +649,7 @@ impl<const F: usize> Pick<F> {
             bytes => div_ceil(bytes, row),
         };
         let stored = further(stored - bytes, bytes);
-        let read = further(read - self.read(rows.units), rows.from.unsigned_abs());
+        let read = further(read - row, rows.from.unsigned_abs());
         let is_forwards = (rows.from > 0) == (self.units.step > 0);
         let (first, last) = if is_forwards { (0, read.max(stored)) } else { (read, stored) };
         let last = all.saturating_sub(last).min(rows.count);

@@ -1,7 +1,7 @@
 //! Rows that do not all lie as far from one another: blocks, of which each is what the loops take, and
 //! axes outward of them, over which an odometer goes. Packed tensors are one block.
 
-use super::super::kernel::strided;
+use super::super::kernel::{are_near, strided};
 use super::run::Run;
 use super::{Rows, Tuning};
 use crate::copy::strided::stride;
@@ -174,8 +174,12 @@ impl<'a> Nest<'a> {
                 return Some(());
             }
         } else {
+            // Loops for short runs read on behind them.
+            let mut parts = self.transfer.parts.iter();
+            let can_be_read =
+                are_near(axis.from, width) || parts.all(|part| self.block.bytes(part.len) >= RUN);
             let is_row = if count == 1 {
-                axis.from >= signed(width) || self.apart != 0
+                (axis.from >= signed(width) && can_be_read) || self.apart != 0
             } else {
                 times(signed(row), count) == Some(axis.from)
             };

@@ -13,7 +13,7 @@
 
 use super::super::combine::LINE;
 use super::super::strided::Axis;
-use super::super::{Deinterleave, NextBlock, MOST_OF_BLOCKS};
+use super::super::{are_near, Deinterleave, NextBlock, MOST_OF_BLOCKS};
 use super::permute::{loops, Course, Few, How, Layout, Loop, Permute, Streams};
 use crate::math::{div, div_ceil, next_multiple, signed};
 
@@ -92,7 +92,7 @@ impl<'a> Seams<'a> {
     /// Of a block and those that follow, as many as steps take and touch nothing but blocks.
     fn course(&self, block: &Deinterleave, is_exact: bool) -> Option<Course> {
         let &Self { permute, unit, read, stored, .. } = self;
-        let Layout { pieces, step, rows: each, .. } = permute.layout;
+        let Layout { pieces, width, step, rows: each, .. } = permute.layout;
         let &Deinterleave { count, more: Axis { extent: more, from, to }, .. } = block;
         let taken = next_multiple(count, each);
         let (mut rows, mut first, mut extent) = (taken, each, 1 + more);
@@ -100,8 +100,9 @@ impl<'a> Seams<'a> {
             rows = count;
             first -= taken - count;
         } else {
-            let goes_on =
-                to == signed(count * unit) && signed((taken + read - count) * step) <= from;
+            let is_read = signed((taken + read - count) * step) <= from
+                && are_near(from, (count - 1) * step + width);
+            let goes_on = to == signed(count * unit) && is_read;
             let over = div_ceil(taken + stored - count, count).max(1);
             extent = extent.checked_sub(over).filter(|_| goes_on)?;
         }
