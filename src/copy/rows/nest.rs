@@ -3,7 +3,7 @@
 
 use super::super::kernel::{are_near, strided};
 use super::run::Run;
-use super::{Rows, Tuning};
+use super::{runs, Rows, Tuning};
 use crate::copy::strided::stride;
 use crate::math::{div, div_rem, signed, wrapped};
 use crate::parts::{Part, Transfer};
@@ -174,10 +174,12 @@ impl<'a> Nest<'a> {
                 return Some(());
             }
         } else {
-            // Loops for short runs read on behind them.
+            // Loops for shorter runs read on behind them.
+            let past = self.block.tuning.non_temporal.is_some();
+            let least = if past { runs::LONG } else { RUN };
             let mut parts = self.transfer.parts.iter();
             let can_be_read =
-                are_near(axis.from, width) || parts.all(|part| self.block.bytes(part.len) >= RUN);
+                are_near(axis.from, width) || parts.all(|part| self.block.bytes(part.len) >= least);
             let is_row = if count == 1 {
                 (axis.from >= signed(width) && can_be_read) || self.apart != 0
             } else {
