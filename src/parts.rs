@@ -22,12 +22,12 @@ pub(crate) struct Part {
 /// The most parts that fit on the stack.
 pub(crate) const FEW_PARTS: usize = 16;
 
-/// Smaller builds go without those that are of little use.
-const HAS_ALL_LOOPS: bool = cfg!(feature = "avx512");
-
 /// Room for them.
 pub(crate) const ROOM: [MaybeUninit<Part>; FEW_PARTS] =
     [const { MaybeUninit::uninit() }; FEW_PARTS];
+
+/// Smaller builds go without loops that are of little use.
+const HAS_ALL_LOOPS: bool = cfg!(feature = "avx512");
 
 /// Some field of every structure of an array: a pointer each, `step` bytes apart.
 #[derive(Debug, Clone, Copy)]

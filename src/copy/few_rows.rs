@@ -132,7 +132,7 @@ impl FewRows {
             if run == row {
                 // The only piece: its runs continue each other.
                 (self.copy)(source, target, run * usize_of(count));
-            } else if count >= SEVERAL_ROWS && (1..=SHORT).contains(&run) {
+            } else if (1..=SHORT).contains(&run) {
                 let gather = kernels.gather(run);
                 gather(Gather { source, step: row, target, count: usize_of(count), unit: run });
             } else {
@@ -152,7 +152,7 @@ const SHORT: usize = 128;
 /// # Safety
 /// As [`super::run`].
 #[inline(never)] // off the way of other copies
-pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &Kernels) {
+pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &'static Kernels) {
     let rows = FewRows::with(kernels.copy, &transfer.geometry);
     let count = usize_of(rows.count);
     let (mut all, mut room) = (transfer.parts.iter(), parts::ROOM);
@@ -169,18 +169,12 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &Kernels) 
                 return;
             }
             let rest = FewRows { count: rows.count - number(done), ..rows };
+            let loops = Loops((rest.count >= SEVERAL_ROWS).then_some(kernels));
             for part in parts {
                 let run = rows.run(part.len);
                 let source = transfer.source.wrapping_add(rows.run(part.offset) + done * rows.row);
                 let target = part.target.wrapping_add(done * run);
-                if rows.count < SEVERAL_ROWS {
-                    for at in 0..count - done {
-                        let source = source.wrapping_add(at * rows.row);
-                        rows.copy_run(source, target.wrapping_add(at * run), run);
-                    }
-                } else {
-                    rest.copy_several(kernels, source, target, run);
-                }
+                rest.copy(loops, source, target, run);
             }
         }
         if parts.len() < FEW_PARTS {

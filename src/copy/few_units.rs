@@ -55,6 +55,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
 /// As [`super::run`].
 #[inline(never)] // as above
 pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, tuning: Tuning) -> bool {
+    let is_cached = tuning.scattered.is_none();
     transfer.geometry.shape.len() <= FEW_AXES
         && each(transfer, &mut |layout| {
             let &Layout { source, target, unit, .. } = layout;
@@ -62,12 +63,11 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, tuning: Tuning) -> 
             // SAFETY: the caller's promise.
             unsafe {
                 match layout.axes() {
-                    _ if tuning.scattered.is_some() => {
-                        layout.copy(0..layout.units() * unit, tuning);
-                    }
-                    [] if unit < SHORT => copy(source, target, unit),
-                    [row] if (LINE..SHORT).contains(&unit) && row.extent <= FEW_RUNS => {
-                        region::copy_each(source, target, unit, &[*row], copy);
+                    [] if is_cached && unit < SHORT => copy(source, target, unit),
+                    row @ [Axis { extent: ..=FEW_RUNS, .. }]
+                        if is_cached && (LINE..SHORT).contains(&unit) =>
+                    {
+                        region::copy_each(source, target, unit, row, copy);
                     }
                     _ => layout.copy(0..layout.units() * unit, tuning),
                 }

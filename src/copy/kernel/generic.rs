@@ -181,7 +181,6 @@ unsafe fn pairs_of<T: Copy>(source: *const u8, [even, odd]: [*mut u8; 2], count:
 ///
 /// # Safety
 /// As [`pairs_of`].
-#[inline(always)]
 pub(super) unsafe fn pairs(
     source: *const u8,
     targets: [*mut u8; 2],

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use super::cpu::{Cpu, Level, Vendor};
-use super::{of_level, with_strings, Kernels};
+use super::{of_level, with_strings, Kernels, PAGE};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What to do on a CPU.
@@ -215,7 +215,6 @@ impl Rules {
     }
 }
 
-const PAGE: usize = 4096;
 const PREFETCH_UNIT: usize = 64;
 const LEVELS: [Level; 5] = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
 

@@ -30,7 +30,7 @@ macro_rules! table {
      deinterleave_lines: $lines:expr, interleave: $interleave:expr,
      non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
-            bits::{self, Packed, Runs, SideBySide}, generic as loops, table, Gather, Kernels,
+            bits::{self, Packed, Runs, SideBySide}, generic as loops, Gather, Kernels,
         };
         unsafe fn gather_any(gather: Gather) {
             // SAFETY: that of the loop, and 1.
@@ -48,7 +48,8 @@ macro_rules! table {
         }
         Kernels {
             copy: $copy,
-            pairs: table::pairs,
+            // Most levels have other loops for many rows.
+            pairs: loops::pairs,
             pack,
             join: [join::<2, 4>, join::<4, 2>],
             take: [take::<2>, take::<4>],
@@ -81,20 +82,6 @@ macro_rules! table {
     }};
 }
 pub(super) use table;
-
-/// For most levels, which have other loops for many rows.
-///
-/// # Safety
-/// That of `generic.rs`.
-pub(super) unsafe fn pairs(
-    source: *const u8,
-    targets: [*mut u8; 2],
-    width: usize,
-    count: usize,
-) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { super::generic::pairs(source, targets, width, count) }
-}
 
 const fn by_unit<const W: usize>() -> Turns {
     Turns { bands: None, few: by_units::<W> }

@@ -156,6 +156,14 @@ impl<'a> Nest<'a> {
         is_single || self.to(part, axis).is_none_or(|to| to == packed)
     }
 
+    /// Whether rows so far from one another can be read a little behind, as loops for shorter runs do.
+    fn can_read_behind(&self, from: isize) -> bool {
+        let Rows { width, tuning, .. } = self.block;
+        let least = if tuning.non_temporal.is_some() { runs::LONG } else { RUN };
+        let mut parts = self.transfer.parts.iter();
+        are_near(from, width) || parts.all(|part| self.block.bytes(part.len) >= least)
+    }
+
     /// Adds an axis outside of those there, or lengthens what it continues; `None` if there are too many.
     #[inline(never)]
     fn push(&mut self, axis: Axis) -> Option<()> {
@@ -174,14 +182,8 @@ impl<'a> Nest<'a> {
                 return Some(());
             }
         } else {
-            // Loops for shorter runs read on behind them.
-            let past = self.block.tuning.non_temporal.is_some();
-            let least = if past { runs::LONG } else { RUN };
-            let mut parts = self.transfer.parts.iter();
-            let can_be_read =
-                are_near(axis.from, width) || parts.all(|part| self.block.bytes(part.len) >= least);
             let is_row = if count == 1 {
-                (axis.from >= signed(width) && can_be_read) || self.apart != 0
+                (axis.from >= signed(width) && self.can_read_behind(axis.from)) || self.apart != 0
             } else {
                 times(signed(row), count) == Some(axis.from)
             };
