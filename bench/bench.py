@@ -38,8 +38,9 @@ LINE = 64
 HUGE_PAGE = 2 << 20
 POISON = 0xA5
 TURN_NS = 200_000
+WARM_UP_NS = 5_000_000  # until all threads run, each on a core of its own
 WORTH_THREADS = 256 << 10  # bytes
-IDLE_S = 0.003  # for other libraries' threads to stop looking for work
+IDLE_S = 0.01  # for other libraries' threads to stop looking for work: some do so for 4 ms
 
 
 class Area:
@@ -96,18 +97,17 @@ def _bits(array: np.ndarray) -> np.ndarray:
 def measure(case: Case, runs: dict[str, Run], args: argparse.Namespace,
             order: random.Random) -> list[report.Row]:
     """Verifies and times every competitor."""
-    right, repeats = {}, {}
+    right, durations = {}, {}
     for name, run in runs.items():
-        right[name], duration = verify(case, run)
-        repeats[name] = max(1, math.ceil(TURN_NS / duration))
-    samples = timed(case.threads, runs, repeats, args, order)
+        right[name], durations[name] = verify(case, run)
+    samples = timed(case.threads, runs, durations, args, order)
     return [report.Row(case.workload, case.threads, case.offset, name, right[name], samples[name])
             for name in runs]
 
 
-def timed(threads: int, runs: dict[str, Run], repeats: dict[str, int], args: argparse.Namespace,
-          order: random.Random) -> dict[str, list[float]]:
-    """Nanoseconds per call of each, a round each."""
+def timed(threads: int, runs: dict[str, Run], durations: dict[str, float],
+          args: argparse.Namespace, order: random.Random) -> dict[str, list[float]]:
+    """Nanoseconds per call of each, a round each, by those of a first one."""
     samples: dict[str, list[float]] = {name: [] for name in runs}
     end = time.perf_counter() + args.seconds
     rounds = 0
@@ -116,7 +116,9 @@ def timed(threads: int, runs: dict[str, Run], repeats: dict[str, int], args: arg
         for name in order.sample(list(runs), len(runs)):
             if threads > 1:
                 time.sleep(IDLE_S)
-            samples[name].append(runs[name].per_call(repeats[name]))
+                if args.pool == "spinning":
+                    runs[name].per_call(math.ceil(WARM_UP_NS / durations[name]))
+            samples[name].append(runs[name].per_call(math.ceil(TURN_NS / durations[name])))
     return samples
 
 
@@ -194,7 +196,7 @@ def run(args: argparse.Namespace) -> report.Results:
     everyone = competitors(args, native)
     libraries = [name for name, _ in args.library]
     today = time.strftime("%Y-%m-%d")
-    results = report.Results(f"Measured {today} on {machine()}", libraries,
+    results = report.Results(f"Measured {today} on {machine()}; threads {args.pool}", libraries,
                              {name: one.version for name, one in everyone.items()})
     selected = select(args)
     memory = Memory(selected)
@@ -259,8 +261,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--competitors", type=names, metavar="NAMES",
                         help="beside libsplit, these alone, of flat, memcpy, " + ", ".join(PEERS))
     parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="1,2")
-    parser.add_argument("--pool", choices=POOLS, default="parked",
-                        help="whether its threads sleep between calls that are not close")
+    parser.add_argument("--pool", choices=POOLS, default="spinning",
+                        help="whether threads, the peers' too, are awake or asleep at first")
     parser.add_argument("--offsets", type=numbers, default=[0, 16], metavar="0,16",
                         help="of the outputs, in bytes from a 64-byte line")
     parser.add_argument("--seconds", type=float, help="for the rounds of one case")

@@ -68,7 +68,7 @@ POOLS = {"parked": 4_000, "spinning": 100_000}
 class Native:
     """bench_native.so: copies in C, a pool of threads, and the loop that times them."""
 
-    def __init__(self, path: pathlib.Path, pool: str = "parked"):
+    def __init__(self, path: pathlib.Path, pool: str = "spinning"):
         self.library = ctypes.CDLL(str(path))
         self.library.pool_new.argtypes = [c_uint32, c_long]
         self.library.pool_new.restype = c_void_p
