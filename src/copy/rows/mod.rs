@@ -28,7 +28,7 @@ use super::kernel::row_major::RowRun;
 use super::kernel::strided::{self, Axis, Row};
 use super::kernel::{Gather, MAX_DEINTERLEAVED};
 use super::runs::{self, Ahead};
-use super::tuning::Tuning;
+use super::tuning::{Tuning, LEAST_PAST};
 use crate::math::{self, div, signed};
 use crate::parts::{self, Part, Transfer};
 use crate::shape::usize_of;
@@ -181,39 +181,56 @@ impl Nest<'_> {
         let few = self.block.rows_within(if past || is_deinterleaved { BLOCK_PAST } else { BLOCK });
         // What is one group reads the input in its order, and but once.
         let block = if is_one && (past || is_one_deinterleaved) { rows.len() } else { few };
+        let small = if past && !is_one { self.small(parts) } else { 0 };
         for rows in math::parts(rows, block) {
             if is_one {
                 // SAFETY: as above.
-                unsafe { self.copy_group(&mut group, rows) };
+                unsafe { self.copy_group(&mut group, rows, tuning) };
                 continue;
             }
             let mut all = parts.clone();
             while self.next_group(&mut group, &mut all) {
+                let is_small = group.runs().iter().all(|run| run.bytes <= small);
+                let tuning = if is_small { tuning.through_caches() } else { tuning };
                 // SAFETY: as above.
-                unsafe { self.copy_group(&mut group, rows.clone()) };
+                unsafe { self.copy_group(&mut group, rows.clone(), tuning) };
             }
         }
         self.block.tuning.finish();
+    }
+
+    /// Runs of up to so many bytes stay in the caches, for one piece has all but a little of the rows. Zen 5,
+    /// 20 MiB of 118,784 bytes and 58 of 4 in each row, .6 ms for 1.0.
+    fn small(&self, parts: &parts::Iter<'_>) -> usize {
+        let bytes = |part: Part| self.block.bytes(part.len);
+        let longest = parts.clone().map(bytes).max().unwrap_or(0);
+        let others = self.block.width.saturating_sub(longest);
+        if others.saturating_mul(self.all_rows()) < LEAST_PAST {
+            others
+        } else {
+            0
+        }
     }
 
     /// Copies some rows of a group.
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>) {
+    unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>, tuning: Tuning) {
+        let block = Rows { tuning, ..self.block };
         // SAFETY: the caller's promise.
         unsafe {
             if self.is_one_block() {
                 let mut all = Some(rows);
-                return self.block.copy_group(group, self.is_apart(), &mut |_, _| all.take());
+                return block.copy_group(group, self.is_apart(), &mut |_, _| all.take());
             }
             if self.has_short_lines(group) {
                 return self.copy_lines(group, rows);
             }
-            let is_deinterleaved = group.is_deinterleaved(self.block.tuning);
+            let is_deinterleaved = group.is_deinterleaved(tuning);
             let mut blocks = self.blocks(rows);
             let mut offered = 0;
-            self.block.copy_group(group, true, &mut |block, runs| {
+            block.copy_group(group, true, &mut |block, runs| {
                 blocks.skip(offered - block.more.extent);
                 let rows = blocks.next(block)?;
                 block.more = Axis::NONE;
