@@ -11,7 +11,8 @@
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `singles.rs` | single ones of such elements |
 //! | `turned.rs` | such elements of a transposed matrix: its bytes are turned first |
-//! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
+//! | `region.rs`, `plane.rs` | units of a strided piece that make whole axes: rows that are picked, and planes |
+//! | `odometer.rs` | the places of what lies under axes |
 //! | `runs.rs` | long runs that lie apart |
 //! | `columns.rs` | columns become rows of their own: deinterleaved where they are few, else transposed |
 //! | `planes.rs` | the same of many small matrices |
@@ -34,7 +35,9 @@ mod joined;
 mod kernel;
 mod matrices;
 mod mirrored;
+mod odometer;
 mod parallel;
+mod plane;
 mod planes;
 mod region;
 mod rows;
