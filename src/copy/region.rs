@@ -112,7 +112,7 @@ impl Region<'_> {
     ///
     /// # Safety
     /// As [`Region::copy`].
-    #[inline(never)] // as above
+    #[inline(never)] // which takes much of the stack
     unsafe fn pick(
         &self,
         row: Axis,

@@ -781,9 +781,9 @@ unsafe fn put_each<V: Vector, const P: usize, const N: usize>(
     // SAFETY: the caller's promise.
     unsafe {
         if past {
-            to_each.for_each(|(target, parts)| V::put::<P, true>(parts, target));
+            to_each.for_each(|(target, parts)| V::put(parts, target, true));
         } else {
-            to_each.for_each(|(target, parts)| V::put::<P, false>(parts, target));
+            to_each.for_each(|(target, parts)| V::put(parts, target, false));
         }
     }
 }
@@ -811,7 +811,7 @@ unsafe fn take_lines<V: Vector, const P: usize, const W: usize>(
                     *part = V::load(from.wrapping_add(at));
                 }
                 V::prefetch(square.soon.wrapping_add(offset));
-                V::put::<P, false>(line, to.wrapping_add(place));
+                V::put(line, to.wrapping_add(place), false);
             }
         }
         offset = offset.wrapping_add(step);
