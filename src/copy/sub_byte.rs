@@ -1,9 +1,10 @@
 //! Pieces of 4-bit and 2-bit elements that are not whole bytes, or of inputs with strides of their
 //! own: axes over runs of bits, which begin anywhere in a byte.
 
-use super::kernel::bits::{Packed, Runs, SideBySide};
+use super::kernel::bits::{Packed, Runs};
 use super::kernel::combine::LINE;
 use super::kernel::pick::{Elements, Slot, Units};
+use super::kernel::sub_byte::SideBySide;
 use super::tuning::Tuning;
 use super::turned::Turned;
 use crate::math::{div, div_rem, div_rem_signed, rem};
@@ -182,9 +183,7 @@ impl<'a> Layout<'a> {
                 }
             };
         }
-        if let Some(past) = self.tuning.non_temporal {
-            (past.fence)();
-        }
+        self.tuning.finish();
     }
 
     /// The rows of the output, and bytes of each, that lie side by side in the input, if any do.

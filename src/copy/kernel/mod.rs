@@ -6,6 +6,7 @@
 //! | `rules.rs` | what to do on which CPU |
 //! | `gather.rs` | runs that become one: what loops for short ones are given |
 //! | `generic.rs`, `bits.rs`, `strided.rs` | loops that need no registers of their own: bytes, bits, units a step apart |
+//! | `sub_byte.rs` | elements that share bytes: taken out of them, mixed, put side by side |
 //! | `vector.rs` | the vector type that the other loops are written over |
 //! | `pick.rs` | units a step apart, forwards or backwards, by registers |
 //! | `network.rs`, `three.rs` | equal short runs: rows are deinterleaved |
@@ -42,6 +43,7 @@ pub(super) mod row_major;
 pub(super) mod rules;
 mod stream;
 pub(super) mod strided;
+pub(super) mod sub_byte;
 mod table;
 mod three;
 pub(super) mod transpose;
@@ -50,13 +52,14 @@ mod vector;
 mod x86_64;
 
 use crate::math::signed;
-use bits::{Packed, Runs, SideBySide};
+use bits::{Packed, Runs};
 use cpu::Level;
 pub(super) use gather::Gather;
 pub(super) use merge::Stream;
 use pick::Picks;
 use row_major::RowRun;
 use strided::Axis;
+use sub_byte::SideBySide;
 use transpose::{Transpose, Turns};
 
 /// `count` rows, `step` bytes apart, that begin with an element for each target.

@@ -30,7 +30,7 @@ macro_rules! table {
      deinterleave_lines: $lines:expr, interleave: $interleave:expr,
      non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
-            bits::{self, Packed, Runs, SideBySide}, generic as loops, Gather, Kernels,
+            bits::{self, Packed, Runs}, generic as loops, sub_byte::{self, SideBySide}, Gather, Kernels,
         };
         unsafe fn gather_any(gather: Gather) {
             // SAFETY: that of the loop, and 1.
@@ -42,9 +42,9 @@ macro_rules! table {
             fn gather_parts(gather: Gather) = loops::gather_parts(gather);
             fn pack(packed: &mut Packed, runs: Runs) = bits::pack::<$folds>($copy, packed, runs);
             fn take<const F: usize>(source: *const u8, place: usize, target: *mut u8, bytes: usize) =
-                bits::take::<F>(source, place, target, bytes);
+                sub_byte::take::<F>(source, place, target, bytes);
             fn join<const F: usize, const W: usize>(rows: &SideBySide, target: *mut u8) =
-                bits::join::<F, W>(rows, target);
+                sub_byte::join::<F, W>(rows, target);
         }
         Kernels {
             copy: $copy,
