@@ -5,7 +5,7 @@ use super::columns::{Columns, EachTargets, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{self, Again, Axis, Block, Rows, Slot};
+use super::kernel::strided::{self, Axis, Block, RowCopy, RowSteps, Slot};
 use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
@@ -58,7 +58,7 @@ pub(super) enum Way<'a> {
     /// Turned through registers.
     Turned,
     /// Some units of each row at a time.
-    Rows(Rows<'a>),
+    Rows(RowCopy<'a>),
     /// All units one by one.
     Units,
 }
@@ -125,7 +125,7 @@ impl Plane {
         let count = row.extent.min(BLOCK);
         let is_long = column.extent <= row.extent && row.extent >= LEAST_PICKED;
         if row.to == signed(unit) && is_long {
-            let rows = Rows::runs(slot, tuning.kernels, None, units, count, 0);
+            let rows = RowCopy::runs(slot, tuning.kernels, None, units, count, 0);
             if rows.are_picked() {
                 return Way::Rows(rows);
             }
@@ -163,8 +163,8 @@ impl Plane {
                 Way::Rows(rows) => self.copy_blocks(&|block| {
                     let Block { source, target, axes: [_, column, row], .. } = block;
                     let Axis { extent: count, from, to } = column;
-                    let again = Again { count, after: 0, from, to };
-                    rows.copy_all(row.of(source, target, block.unit), again, None);
+                    let steps = RowSteps { count, after: 0, from, to };
+                    rows.copy_all(row.of(source, target, block.unit), steps, None);
                 }),
                 Way::Units => self.copy_blocks(&|block| block.copy(tuning.kernels.copy)),
             }

@@ -3,7 +3,7 @@
 
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
-use super::kernel::strided::{Again, Axis, Block, Row, Rows, Slot};
+use super::kernel::strided::{Axis, Block, Row, RowCopy, RowSteps, Slot};
 use super::kernel::CopyBytes;
 use super::odometer::Odometer;
 use super::plane::{Plane, LEAST_PICKED, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
@@ -122,7 +122,7 @@ impl Region<'_> {
     ) -> bool {
         for levels in [2, 1, 0] {
             let run = self.run(row, outer, levels);
-            let Run { row, units, outer } = run;
+            let UnitRun { row, units, outer } = run;
             let bytes = row.extent * units.len();
             let goes_on =
                 outer.last().is_some_and(|next| next.to == signed(bytes) && next.from != 0);
@@ -132,8 +132,14 @@ impl Region<'_> {
             }
             let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
             let mut slot = Slot::uninit();
-            let rows =
-                Rows::runs(&mut slot, tuning.kernels, tuning.scattered, units, row.extent, ahead);
+            let rows = RowCopy::runs(
+                &mut slot,
+                tuning.kernels,
+                tuning.scattered,
+                units,
+                row.extent,
+                ahead,
+            );
             if rows.are_picked() {
                 // SAFETY: the caller's promise.
                 unsafe { self.copy_picked(&rows, &run) };
@@ -146,7 +152,7 @@ impl Region<'_> {
 
     /// A row of units, of which as many axes are part as are short and go on behind themselves, but not
     /// more than so many.
-    fn run<'a>(&self, mut row: Axis, mut outer: &'a [Axis], levels: usize) -> Run<'a> {
+    fn run<'a>(&self, mut row: Axis, mut outer: &'a [Axis], levels: usize) -> UnitRun<'a> {
         let mut units = Units::whole(self.unit, row.from);
         for level in units.parts.iter_mut().take(levels) {
             let bytes = signed(row.to.unsigned_abs() * row.extent);
@@ -158,23 +164,23 @@ impl Region<'_> {
             (row, outer) = (*next, others);
         }
         units.step = row.from;
-        Run { row, units, outer }
+        UnitRun { row, units, outer }
     }
 
     /// Copies picked rows.
     ///
     /// # Safety
     /// As [`Region::copy`]; a fence must follow.
-    unsafe fn copy_picked(&self, rows: &Rows<'_>, run: &Run<'_>) {
-        let &Run { row, units, outer } = run;
+    unsafe fn copy_picked(&self, rows: &RowCopy<'_>, run: &UnitRun<'_>) {
+        let &UnitRun { row, units, outer } = run;
         let mut places = Odometer::new(outer, None);
         let Axis { extent: count, from, to } = places.take_inner();
         loop {
             let source = self.source.wrapping_offset(places.from);
             let target = self.target.wrapping_offset(places.to);
-            let again = Again { count, after: 0, from, to };
+            let steps = RowSteps { count, after: 0, from, to };
             // SAFETY: the rows lie within the region.
-            unsafe { rows.copy_all(row.of(source, target, units.len()), again, None) };
+            unsafe { rows.copy_all(row.of(source, target, units.len()), steps, None) };
             if !places.advance() {
                 break;
             }
@@ -183,7 +189,7 @@ impl Region<'_> {
 }
 
 /// A row of units that become a run, and the axes outward of it.
-struct Run<'a> {
+struct UnitRun<'a> {
     row: Axis,
     units: Units,
     outer: &'a [Axis],
@@ -244,7 +250,7 @@ pub(super) unsafe fn copy_each(
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{signed, Again, Row, Rows, Slot, Tuning, Units};
+    use super::{signed, Row, RowCopy, RowSteps, Slot, Tuning, Units};
 
     const ROOM: usize = 64 << 10;
     const MOST: usize = 200;
@@ -302,11 +308,11 @@ mod tests {
                 begin.write_bytes(0xEE, bytes);
                 let past = tuning.non_temporal;
                 let mut slot = Slot::uninit();
-                let rows = Rows::runs(&mut slot, tuning.kernels, past, units, count, 100);
+                let rows = RowCopy::runs(&mut slot, tuning.kernels, past, units, count, 100);
                 if !rows.are_picked() && units.len() > units.part {
                     continue;
                 }
-                rows.copy_all(row, Again { count: 1, after: 0, from: 0, to: 0 }, None);
+                rows.copy_all(row, RowSteps { count: 1, after: 0, from: 0, to: 0 }, None);
                 if let Some(past) = tuning.non_temporal {
                     (past.fence)();
                 }

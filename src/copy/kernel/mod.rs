@@ -60,7 +60,7 @@ use pick::Picks;
 use row_major::RowRun;
 use strided::Axis;
 use sub_byte::SideBySide;
-use transpose::{Transpose, Turns};
+use transpose::{Transpose, WidthLoops};
 
 /// `count` rows, `step` bytes apart, that begin with an element for each target.
 #[derive(Clone, Copy)]
@@ -124,7 +124,7 @@ pub(super) struct Kernels {
     /// Picks units a step apart, where there are registers for it.
     pub picks: Option<&'static Picks>,
     /// By width.
-    transpose: &'static [Turns; WIDTHS.len()],
+    transpose: &'static [WidthLoops; WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.
     pub non_temporal: Option<NonTemporal>,
 }

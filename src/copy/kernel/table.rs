@@ -2,7 +2,7 @@
 //! own. Here is also the one for every CPU.
 
 use super::generic::copy_rare;
-use super::transpose::{by_units, Turns};
+use super::transpose::{by_units, WidthLoops};
 use super::Kernels;
 
 /// Functions with a level's features, if it has any, that loops written once are inlined into.
@@ -83,8 +83,8 @@ macro_rules! table {
 }
 pub(super) use table;
 
-const fn by_unit<const W: usize>() -> Turns {
-    Turns { bands: None, few: by_units::<W> }
+const fn by_unit<const W: usize>() -> WidthLoops {
+    WidthLoops { bands: None, few: by_units::<W> }
 }
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.

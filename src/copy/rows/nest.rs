@@ -20,13 +20,13 @@ pub(in super::super) struct Nest<'a> {
     /// How many there are.
     blocks: usize,
     /// Axes over them, innermost first; neighbours that continue each other are one.
-    axes: [Axis; MOST_AXES],
+    axes: [OuterAxis; MOST_AXES],
     rank: usize,
 }
 
 /// How many steps, and how far each goes in the input.
 #[derive(Clone, Copy, Default)]
-struct Axis {
+struct OuterAxis {
     extent: usize,
     from: isize,
     /// The innermost axis of the tensor that is in it.
@@ -52,7 +52,7 @@ impl<'a> Nest<'a> {
     #[inline(never)]
     pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: Tuning) -> Option<Self> {
         let block = Rows::new(transfer, tuning);
-        let axes = [Axis::default(); MOST_AXES];
+        let axes = [OuterAxis::default(); MOST_AXES];
         let mut nest = Self { transfer, block, apart: 0, blocks: 1, axes, rank: 0 };
         if transfer.is_packed() && transfer.output_strides.are_packed() {
             if nest.is_whole() {
@@ -98,7 +98,7 @@ impl<'a> Nest<'a> {
             let from = self.from(axis, packed);
             packed = packed.wrapping_mul(signed(usize_of(extent)));
             if extent > 1 {
-                self.push(Axis { extent: usize_of(extent), from, innermost: axis })?;
+                self.push(OuterAxis { extent: usize_of(extent), from, innermost: axis })?;
             }
         }
         Some(())
@@ -180,12 +180,12 @@ impl<'a> Nest<'a> {
 
     /// Adds an axis outside of those there, or lengthens what it continues; `None` if there are too many.
     #[inline(never)]
-    fn push(&mut self, axis: Axis) -> Option<()> {
+    fn push(&mut self, axis: OuterAxis) -> Option<()> {
         if self.rank == 0 && self.push_rows(&axis) {
             return Some(());
         }
         self.blocks *= axis.extent;
-        let continues = |last: &&Axis| self.continues(last, &axis);
+        let continues = |last: &&OuterAxis| self.continues(last, &axis);
         if let Some(last) = self.axes().last().filter(continues) {
             let extent = last.extent * axis.extent;
             self.axes.get_mut(self.rank - 1)?.extent = extent;
@@ -197,7 +197,7 @@ impl<'a> Nest<'a> {
     }
 
     /// Makes the steps of an axis rows of the block, if they lie as those do; whether they do.
-    fn push_rows(&mut self, axis: &Axis) -> bool {
+    fn push_rows(&mut self, axis: &OuterAxis) -> bool {
         let Rows { count, row, width, .. } = self.block;
         let is_row = if count == 1 {
             (axis.from >= signed(width) && self.can_read_behind(axis.from)) || self.apart != 0
@@ -223,7 +223,7 @@ impl<'a> Nest<'a> {
     }
 
     /// Whether an axis goes on where the one inside of it ends, in the input and in all outputs.
-    fn continues(&self, last: &Axis, axis: &Axis) -> bool {
+    fn continues(&self, last: &OuterAxis, axis: &OuterAxis) -> bool {
         let goes_on = |nest: &Self, part: &Part| {
             let to = nest.to(part, last.innermost).and_then(|to| times(to, last.extent));
             to == nest.to(part, axis.innermost)
@@ -231,7 +231,7 @@ impl<'a> Nest<'a> {
         times(last.from, last.extent) == Some(axis.from) && self.outputs(&goes_on)
     }
 
-    fn axes(&self) -> &[Axis] {
+    fn axes(&self) -> &[OuterAxis] {
         self.axes.get(..self.rank).unwrap_or_default()
     }
 
