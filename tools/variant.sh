@@ -35,14 +35,9 @@ avx2)
     tests='[.]shared$|[.]static$|needs_nothing'
     sanitizer=
     ;;
-portable)
+portable | low)
     rust_cfg='libsplit_level="portable"'
-    c_flags=
-    tests='(copy|plan|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
-    sanitizer=
-    ;;
-low)
-    rust_cfg=libsplit_low_thresholds
+    [ $variant = portable ] || rust_cfg=libsplit_low_thresholds
     c_flags=
     tests='(copy|plan|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
     sanitizer=

@@ -41,7 +41,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
     each(transfer, &mut |layout| {
         are_few = are_few || layout.units().saturating_mul(count) <= FEW;
         if are_few {
-            let &Layout { source, target, unit, .. } = layout;
+            let &mut Layout { source, target, unit, .. } = layout;
             // SAFETY: the caller's promise.
             unsafe { region::copy_each(source, target, unit, layout.axes(), long) };
         }
@@ -58,7 +58,7 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, tuning: Tuning) -> 
     let is_cached = tuning.scattered.is_none();
     transfer.geometry.shape.len() <= FEW_AXES
         && each(transfer, &mut |layout| {
-            let &Layout { source, target, unit, .. } = layout;
+            let &mut Layout { source, target, unit, .. } = layout;
             let copy = tuning.kernels.copy;
             // SAFETY: the caller's promise.
             unsafe {
@@ -77,7 +77,7 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, tuning: Tuning) -> 
 }
 
 /// Visits the layout of each part, until that is of no more use; whether it was to the end.
-fn each(transfer: &Transfer<'_>, visit: &mut dyn FnMut(&Layout<'_>) -> bool) -> bool {
+fn each(transfer: &Transfer<'_>, visit: &mut dyn FnMut(&mut Layout<'_>) -> bool) -> bool {
     let &Transfer { ref geometry, strides, ref parts, output_strides, .. } = transfer;
     let size = geometry.dtype.bits() as usize / 8;
     let packed = signed(usize_of(geometry.inner) * size);
@@ -103,7 +103,7 @@ fn each(transfer: &Transfer<'_>, visit: &mut dyn FnMut(&Layout<'_>) -> bool) -> 
                 let ahead = target.wrapping_sub(first.target as usize);
                 layout.source = source.wrapping_offset(steps.wrapping_mul(step));
                 layout.target = part.target.wrapping_add(ahead);
-                if !visit(&layout) {
+                if !visit(&mut layout) {
                     return false;
                 }
             }

@@ -11,12 +11,14 @@
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `singles.rs` | single ones of such elements |
 //! | `turned.rs` | such elements of a transposed matrix: its bytes are turned first |
-//! | `region.rs` | units of a strided piece that make whole axes: planes to transpose, and rows |
+//! | `region.rs`, `plane.rs` | units of a strided piece that make whole axes: rows that are picked, and planes |
+//! | `odometer.rs` | the places of what lies under axes |
 //! | `runs.rs` | long runs that lie apart |
 //! | `columns.rs` | columns become rows of their own: deinterleaved where they are few, else transposed |
 //! | `planes.rs` | the same of many small matrices |
 //! | `interleaved.rs` | few rows become columns |
 //! | `mirrored.rs` | single steps of an axis that lies backwards |
+//! | `job.rs` | the bytes of all wanted outputs one after another, for what is cut anywhere |
 //! | `joined.rs` | pieces whose outputs continue each other are one |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
@@ -30,11 +32,14 @@ mod guarded;
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
 mod interleaved;
+mod job;
 mod joined;
 mod kernel;
 mod matrices;
 mod mirrored;
+mod odometer;
 mod parallel;
+mod plane;
 mod planes;
 mod region;
 mod rows;
@@ -53,11 +58,11 @@ use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, WALK};
 
-use crate::error::{number, Fault, Report};
+use crate::error::{Fault, Report};
 use crate::math::div;
-use crate::parts::{self, Part, Parts, Transfer, FEW_PARTS};
-use crate::shape::{packed_bytes, usize_of};
-use core::ops::Range;
+use crate::parts::{self, Parts, Transfer, FEW_PARTS};
+use crate::shape::usize_of;
+use job::{Form, Job};
 use joined::Joined;
 use matrices::Matrices;
 use mirrored::Mirrored;
@@ -174,7 +179,7 @@ unsafe fn run_joined(
 ///
 /// # Safety
 /// As [`run`].
-#[inline(never)] // as above
+#[inline(never)] // which takes some of the stack
 unsafe fn run_mirrored(
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
@@ -249,7 +254,7 @@ unsafe fn run_rows(
 ///
 /// # Safety
 /// As [`run`].
-#[inline(never)] // as above
+#[inline(never)] // which takes some of the stack
 unsafe fn run_matrices(
     transfer: &Transfer<'_>,
     tuning: Tuning,
@@ -337,106 +342,7 @@ const PIECES: usize = LINE / 4;
 /// From this many rows on they are copied row by row, where there are loops for that.
 const ROW_MAJOR: usize = 4;
 
-/// One call's work, seen as the bytes of all wanted outputs one after another.
-struct Job<'a> {
-    transfer: &'a Transfer<'a>,
-    form: Form<'a>,
-}
-
-/// Which kind of copy the pieces of a call are.
-enum Form<'a> {
-    /// Everything from the split axis inward is contiguous, in the input and in the outputs.
-    Rows(&'a Nest<'a>),
-    /// One of them has strides of its own.
-    Strided(Tuning),
-    /// Elements share bytes with those of other pieces; outputs are packed.
-    SubByte(Tuning),
-}
-
 // SAFETY: tasks read the input and write ranges of outputs that do not meet.
-unsafe impl Sync for Job<'_> {}
-// SAFETY: as above.
 unsafe impl Sync for Transfer<'_> {}
 // SAFETY: only read; what they point to is the engine's care.
 unsafe impl Sync for Parts<'_> {}
-
-impl Job<'_> {
-    /// Does all of the work.
-    ///
-    /// # Safety
-    /// As [`run`].
-    unsafe fn run_all(
-        &self,
-        executor: Option<&dyn Executor>,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
-        let &Transfer { bytes, ref parts, .. } = self.transfer;
-        // SAFETY: the caller's promise; ranges of tasks do not meet.
-        let work = |range| unsafe { self.run(range) };
-        let least = parts.count().saturating_mul(WALK);
-        let work_size = Work { bytes, units: bytes, granule: LINE, least };
-        parallel::run(executor, &work_size, &work, report)
-    }
-
-    /// Does the part of the work that falls in `range`.
-    ///
-    /// # Safety
-    /// As [`run`]; ranges of concurrent calls must not meet.
-    #[inline(never)] // or it is in the library twice, as the shims of closures are
-    unsafe fn run(&self, range: Range<usize>) {
-        let mut begin = 0usize;
-        for part in self.transfer.parts.iter() {
-            if begin >= range.end {
-                break;
-            }
-            let end = begin.saturating_add(self.transfer.geometry.piece_bytes(part.len));
-            if end > range.start && end > begin {
-                let bytes = range.start.max(begin) - begin..range.end.min(end) - begin;
-                // SAFETY: the caller's promise.
-                unsafe { self.copy_part(&part, bytes) };
-            }
-            begin = end;
-        }
-    }
-
-    /// Copies what all pieces have in a range of rows (steps outside of the split axis), block by
-    /// block. Its begin and `block` are such that they make whole bytes.
-    ///
-    /// # Safety
-    /// As [`Job::run`].
-    unsafe fn run_rows(&self, rows: Range<usize>, block: usize, singles: Option<singles::Way>) {
-        let geometry = &self.transfer.geometry;
-        let mut first = rows.start;
-        if let (Form::SubByte(tuning), Some(way)) = (&self.form, singles) {
-            // SAFETY: the caller's promise.
-            first = unsafe { singles::copy(self.transfer, *tuning, way, rows.clone()) };
-        }
-        while first < rows.end {
-            let last = rows.end.min(first.saturating_add(block));
-            for part in self.transfer.parts.iter() {
-                let bytes = |rows: usize| {
-                    let elements = number(rows) * part.len * geometry.inner;
-                    usize_of(packed_bytes(elements, geometry.dtype.bits()))
-                };
-                // SAFETY: the caller's promise.
-                unsafe { self.copy_part(&part, bytes(first)..bytes(last)) };
-            }
-            first = last;
-        }
-    }
-
-    /// Copies some bytes of one output, counted as if it were packed.
-    ///
-    /// # Safety
-    /// As [`Job::run`].
-    unsafe fn copy_part(&self, part: &Part, bytes: Range<usize>) {
-        // SAFETY: what is read and written stays within the spans that were checked.
-        unsafe {
-            match &self.form {
-                Form::Rows(rows) => rows.copy(part, bytes),
-                Form::Strided(tuning) => strided::copy(self.transfer, part, *tuning, bytes),
-                Form::SubByte(tuning) => sub_byte::copy(self.transfer, part, *tuning, bytes),
-            }
-        }
-    }
-}

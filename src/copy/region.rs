@@ -1,16 +1,15 @@
-//! Some units of a strided piece that make whole axes: planes to transpose where the input and the
-//! output have different innermost axes, rows of units everywhere else.
+//! Some units of a strided piece that make whole axes: rows that become runs are picked by registers, all
+//! else is copied plane by plane.
 
-use super::columns::{Columns, EachTargets, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
-use super::kernel::row_major::RowRun;
-use super::kernel::strided::{self, Again, Axis, Block, Row, Rows, Slot};
-use super::kernel::{CopyBytes, RowMajor};
-use super::rows::LongColumns;
+use super::kernel::strided::{Axis, Block, Row, RowCopy, RowSteps, Slot};
+use super::kernel::CopyBytes;
+use super::odometer::Odometer;
+use super::plane::{Plane, LEAST_PICKED, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
-use crate::math::{self, div, div_ceil, div_rem, signed, wrapped};
+use crate::math::{div_ceil, signed};
 
 impl Axis {
     /// Whether another one goes on where this one ends, in the input and in the output.
@@ -20,57 +19,25 @@ impl Axis {
             && self.to.checked_mul(extent) == Some(outer.to)
     }
 
-    /// Whether its steps meet in a few sets of the caches.
-    fn conflicts(&self) -> bool {
-        let meets = |step: isize| step != 0 && step.unsigned_abs().is_multiple_of(CONFLICT);
-        self.extent > WAYS && (meets(self.from) || meets(self.to))
-    }
-
     /// A row of units.
-    fn of(self, source: *const u8, target: *mut u8, unit: usize) -> Row {
+    pub(super) fn of(self, source: *const u8, target: *mut u8, unit: usize) -> Row {
         let Self { extent: count, from: source_step, to: target_step } = self;
         Row { source, source_step, target, target_step, count, unit }
     }
 }
 
-/// Units of `unit` contiguous bytes: `count` steps of the first of `axes`, outermost first, and
-/// all of the others.
+/// Units of `unit` contiguous bytes under axes, outermost first.
 pub(super) struct Region<'a> {
     pub source: *const u8,
     pub target: *mut u8,
     pub unit: usize,
     pub axes: &'a [Axis],
-    pub count: usize,
 }
 
-/// The least extents, in units, of a plane that is worth turning through registers; or 16 bytes of long ones.
-const MIN_TURNED: usize = 8;
-/// Fewer units are as quickly copied one by one.
-const LEAST_UNITS: usize = 256;
-/// ... of each of so many planes.
-const LEAST_TURNED: usize = 64;
-const LEAST_AGAIN: usize = 8;
-/// So are fewer of a row, unless the next one continues it.
-const LEAST_PICKED: usize = 32;
 /// No longer units are picked.
 const LONGEST_PICKED: usize = 16;
-/// Units of so many bytes are as quickly copied one by one in the caches, unless rows as well as columns lie in
-/// few sets of these. Zen 5, ps a byte: 300 x 300 of 16 bytes 20 for 38, 1,024 x 512 112 for 51.
-const LONGEST_TURNED: usize = 16;
-/// Past the second-level cache they are not: 7 x 300 x 301 of 16 bytes 60 ps a byte for 42.
+/// More bytes are not in the second-level cache.
 const LARGE: usize = 2 << 20;
-const CONFLICT: usize = 1024;
-const WAYS: usize = 8;
-/// Rows of so many units are walked rather than columns.
-const LEAST_ROW: usize = 16;
-/// Bytes of each row that they take at a time.
-const LANE: usize = 16;
-/// Units of so many bytes are runs.
-const LEAST_RUN: usize = 128;
-/// Columns that loops for runs take at a time.
-const COLUMNS: usize = 4;
-/// Units of a plane's longer side that stay in the first-level cache while the shorter is walked.
-const BLOCK: usize = 128;
 
 impl Region<'_> {
     /// Copies the units.
@@ -78,29 +45,22 @@ impl Region<'_> {
     /// # Safety
     /// The input must be readable and the output writable over them.
     pub(super) unsafe fn copy(&self, tuning: Tuning) {
-        let Self { source, target, unit, axes, count } = *self;
-        let Some((row, outer)) = axes.split_last() else {
+        let Self { source, target, unit, axes } = *self;
+        let Some((&row, outer)) = axes.split_last() else {
             // SAFETY: the caller's promise.
             unsafe {
                 runs::copy(tuning, source, target, unit, Ahead::of_row(unit, source, tuning));
             };
             return tuning.finish();
         };
-        let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
-        let row = Axis { extent: extent_at(outer.len(), row), ..*row };
-        let units = row.extent * outer.iter().map(|axis| axis.extent).product::<usize>();
-        if unit < LEAST_RUN
-            && units < LEAST_UNITS
-            && Some(count) == axes.first().map(|axis| axis.extent)
-        {
+        if unit < LEAST_RUN && self.units() < LEAST_UNITS {
             // SAFETY: the caller's promise.
             unsafe { copy_each(source, target, unit, axes, tuning.kernels.copy) };
             return tuning.finish();
         }
         let is_run = row.to == signed(unit);
-        let column = outer.iter().enumerate().position(|(at, axis)| {
-            let extent = extent_at(at, axis);
-            let is_column = axis.from.unsigned_abs() == unit && extent > 1;
+        let column = outer.iter().position(|axis| {
+            let is_column = axis.from.unsigned_abs() == unit && axis.extent > 1;
             is_column && is_run && (row.from != 0 || row.extent < LEAST_ROW)
         });
         // SAFETY: the caller's promise.
@@ -111,30 +71,28 @@ impl Region<'_> {
         }
     }
 
+    fn units(&self) -> usize {
+        self.axes.iter().map(|axis| axis.extent).product()
+    }
+
     /// Copies planes of a row and a column; where there is no column, of a row and what is next to it.
     ///
     /// # Safety
     /// As [`Region::copy`].
     #[inline(never)] // which takes some of the stack
     unsafe fn copy_planes(&self, row: Axis, column: Option<usize>, outer: &[Axis], tuning: Tuning) {
-        let Self { source, target, unit, axes, count } = *self;
-        let extent_at = |at: usize, axis: &Axis| if at == 0 { count } else { axis.extent };
-        let next = column.or(outer.len().checked_sub(1));
-        let next_axis = next.and_then(|at| Some((at, outer.get(at)?)));
-        let next_axis = next_axis.map(|(at, axis)| Axis { extent: extent_at(at, axis), ..*axis });
-        let next_axis = next_axis.unwrap_or(Axis::ONE);
+        let Self { source, target, unit, .. } = *self;
         let has_column = column.is_some();
-        let mut plane =
-            Plane { source, target, unit, row, column: next_axis, again: Axis::ONE, has_column };
+        let next = column.or(outer.len().checked_sub(1));
+        let column = next.and_then(|at| outer.get(at)).copied().unwrap_or(Axis::ONE);
+        let mut plane = Plane { source, target, unit, row, column, again: Axis::ONE, has_column };
         plane.turn_forwards();
         let Plane { source, target, .. } = plane;
         let mut slot = Slot::uninit();
-        let units = count * axes.iter().skip(1).map(|axis| axis.extent).product::<usize>();
-        let is_large = units * unit >= LARGE;
-        let mut planes = Odometer::new(outer, count, next);
-        let way = plane.way(planes.inner.extent, is_large, &mut slot, tuning);
-        let is_small = row.extent.max(next_axis.extent) <= BLOCK;
-        if matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small) {
+        let is_large = self.units() * unit >= LARGE;
+        let mut planes = Odometer::new(outer, next);
+        let way = plane.way(planes.inner().extent, is_large, &mut slot, tuning);
+        if plane.takes_others(&way) {
             plane.again = planes.take_inner();
         }
         loop {
@@ -154,7 +112,7 @@ impl Region<'_> {
     ///
     /// # Safety
     /// As [`Region::copy`].
-    #[inline(never)] // as above
+    #[inline(never)] // which takes much of the stack
     unsafe fn pick(
         &self,
         row: Axis,
@@ -164,7 +122,7 @@ impl Region<'_> {
     ) -> bool {
         for levels in [2, 1, 0] {
             let run = self.run(row, outer, levels);
-            let Run { row, units, outer } = run;
+            let UnitRun { row, units, outer } = run;
             let bytes = row.extent * units.len();
             let goes_on =
                 outer.last().is_some_and(|next| next.to == signed(bytes) && next.from != 0);
@@ -174,8 +132,14 @@ impl Region<'_> {
             }
             let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
             let mut slot = Slot::uninit();
-            let rows =
-                Rows::runs(&mut slot, tuning.kernels, tuning.scattered, units, row.extent, ahead);
+            let rows = RowCopy::runs(
+                &mut slot,
+                tuning.kernels,
+                tuning.scattered,
+                units,
+                row.extent,
+                ahead,
+            );
             if rows.are_picked() {
                 // SAFETY: the caller's promise.
                 unsafe { self.copy_picked(&rows, &run) };
@@ -188,7 +152,7 @@ impl Region<'_> {
 
     /// A row of units, of which as many axes are part as are short and go on behind themselves, but not
     /// more than so many.
-    fn run<'a>(&self, mut row: Axis, mut outer: &'a [Axis], levels: usize) -> Run<'a> {
+    fn run<'a>(&self, mut row: Axis, mut outer: &'a [Axis], levels: usize) -> UnitRun<'a> {
         let mut units = Units::whole(self.unit, row.from);
         for level in units.parts.iter_mut().take(levels) {
             let bytes = signed(row.to.unsigned_abs() * row.extent);
@@ -197,31 +161,26 @@ impl Region<'_> {
                 break;
             };
             *level = (row.extent, row.from);
-            (row, outer) = (self.axis(next, others), others);
+            (row, outer) = (*next, others);
         }
         units.step = row.from;
-        Run { row, units, outer }
-    }
-
-    /// An axis with so many outward of it.
-    fn axis(&self, axis: &Axis, outer: &[Axis]) -> Axis {
-        Axis { extent: if outer.is_empty() { self.count } else { axis.extent }, ..*axis }
+        UnitRun { row, units, outer }
     }
 
     /// Copies picked rows.
     ///
     /// # Safety
     /// As [`Region::copy`]; a fence must follow.
-    unsafe fn copy_picked(&self, rows: &Rows<'_>, run: &Run<'_>) {
-        let &Run { row, units, outer } = run;
-        let mut places = Odometer::new(outer, self.count, None);
+    unsafe fn copy_picked(&self, rows: &RowCopy<'_>, run: &UnitRun<'_>) {
+        let &UnitRun { row, units, outer } = run;
+        let mut places = Odometer::new(outer, None);
         let Axis { extent: count, from, to } = places.take_inner();
         loop {
             let source = self.source.wrapping_offset(places.from);
             let target = self.target.wrapping_offset(places.to);
-            let again = Again { count, after: 0, from, to };
+            let steps = RowSteps { count, after: 0, from, to };
             // SAFETY: the rows lie within the region.
-            unsafe { rows.copy_all(row.of(source, target, units.len()), again, None) };
+            unsafe { rows.copy_all(row.of(source, target, units.len()), steps, None) };
             if !places.advance() {
                 break;
             }
@@ -230,7 +189,7 @@ impl Region<'_> {
 }
 
 /// A row of units that become a run, and the axes outward of it.
-struct Run<'a> {
+struct UnitRun<'a> {
     row: Axis,
     units: Units,
     outer: &'a [Axis],
@@ -249,347 +208,6 @@ pub(super) fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
         return signed(least).wrapping_mul(row.from.signum());
     }
     step.wrapping_mul(signed(div_ceil(least, step.unsigned_abs())))
-}
-
-/// Copies `row.extent` units.
-///
-/// # Safety
-/// They must be readable and writable.
-#[inline(never)]
-unsafe fn copy_row(source: *const u8, target: *mut u8, unit: usize, row: Axis, tuning: Tuning) {
-    let Axis { extent: count, from: source_step, to: target_step } = row;
-    if unit >= runs::LONG {
-        let (mut source, mut target) = (source, target);
-        for _ in 0..count {
-            let next = source.wrapping_offset(source_step);
-            let ahead = Ahead::of_row(unit, next, tuning);
-            // SAFETY: the caller's promise.
-            unsafe { runs::copy(tuning, source, target, unit, ahead) };
-            (source, target) = (next, target.wrapping_offset(target_step));
-        }
-        return;
-    }
-    if unit >= LINE && target_step == signed(unit) {
-        let run = RowRun { source, bytes: unit, target };
-        let row_major = |loops: RowMajor| {
-            // SAFETY: the caller's promise.
-            unsafe { loops(&mut [run], wrapped(source_step), count) }
-        };
-        if tuning.kernels.row_major.is_some_and(row_major) {
-            return;
-        }
-    }
-    // SAFETY: the caller's promise.
-    unsafe { strided::copy(tuning.kernels, row.of(source, target, unit)) };
-}
-
-/// A row by a column: of contiguous units in the output, and in the input, or of units anywhere.
-struct Plane {
-    source: *const u8,
-    target: *mut u8,
-    unit: usize,
-    row: Axis,
-    column: Axis,
-    /// Planes like it that are copied with it.
-    again: Axis,
-    /// Whether units are contiguous the column's way.
-    has_column: bool,
-}
-
-/// How planes that are alike but for where they are are copied.
-enum Way<'a> {
-    /// Units of many bytes.
-    Runs,
-    /// Turned through registers.
-    Turned,
-    /// Some units of each row at a time.
-    Rows(Rows<'a>),
-    /// All units one by one.
-    Units,
-}
-
-impl Plane {
-    /// Walks a column that runs backwards in the input forwards there.
-    fn turn_forwards(&mut self) {
-        let Self { source, target, column, .. } = self;
-        if column.from < 0 {
-            let last = signed(column.extent - 1);
-            *source = source.wrapping_offset(column.from.wrapping_mul(last));
-            *target = target.wrapping_offset(column.to.wrapping_mul(last));
-            column.from = column.from.wrapping_neg();
-            column.to = column.to.wrapping_neg();
-        }
-    }
-
-    /// How it is copied, and as many like it.
-    #[inline(never)]
-    fn way<'a>(&self, again: usize, is_large: bool, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
-        let &Self { unit, row, column, has_column, .. } = self;
-        let shorter = row.extent.min(column.extent);
-        let is_line = unit >= LINE && row.to == signed(unit);
-        let is_line = is_line && (!has_column || row.extent >= LEAST_ROW);
-        let is_short = has_column && row.extent < LEAST_ROW && tuning.scattered.is_none();
-        if (unit >= LEAST_RUN && !is_short) || is_line {
-            return Way::Runs;
-        }
-        let targets = self.targets();
-        let columns = self.columns(&targets);
-        let is_deinterleaved = columns.are_deinterleaved();
-        let units = row.extent * column.extent;
-        let are_wide = row.extent * unit >= 2 * LANE && column.extent * unit >= LANE;
-        let are_alike = again >= LEAST_AGAIN && (are_wide || is_deinterleaved);
-        let are_many = units >= if are_alike { LEAST_TURNED } else { LEAST_UNITS };
-        if has_column && are_many && Columns::turns(unit) {
-            let are_few = is_deinterleaved || columns.are_interleaved(tuning);
-            let both_conflict = row.conflicts() && column.conflicts();
-            let is_large = is_large && shorter >= MIN_TURNED;
-            let is_quicker =
-                unit < LONGEST_TURNED || both_conflict || tuning.scattered.is_some() || is_large;
-            // Many short targets take longer to be told than to be filled unit by unit.
-            let are_short = row.extent < column.extent;
-            let least = if are_short { MIN_TURNED } else { div(LANE, unit).clamp(2, MIN_TURNED) };
-            if (shorter >= least && is_quicker) || are_few {
-                return Way::Turned;
-            }
-        }
-        let units = Units::whole(unit, row.from);
-        let count = row.extent.min(BLOCK);
-        let is_long = column.extent <= row.extent && row.extent >= LEAST_PICKED;
-        if row.to == signed(unit) && is_long {
-            let rows = Rows::runs(slot, tuning.kernels, None, units, count, 0);
-            if rows.are_picked() {
-                return Way::Rows(rows);
-            }
-        }
-        Way::Units
-    }
-
-    fn targets(&self) -> impl Fn(&mut dyn FnMut(Targets) -> bool) + use<> {
-        let &Self { target, column, .. } = self;
-        Targets { first: Some(target), apart: wrapped(column.to), count: column.extent }.only()
-    }
-
-    fn columns<'a>(&self, targets: &'a EachTargets<'a>) -> Columns<'a> {
-        let &Self { source, unit, row, column, .. } = self;
-        let (step, rows, count) = (wrapped(row.from), row.extent, column.extent);
-        Columns { source, step, rows, unit, count, targets }
-    }
-
-    /// Copies the plane.
-    ///
-    /// # Safety
-    /// The input must be readable and the output writable over it.
-    unsafe fn copy(&self, way: &Way<'_>, tuning: Tuning) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match way {
-                Way::Runs => self.copy_runs(tuning),
-                Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
-                Way::Rows(rows) => self.copy_blocks(&|block| {
-                    let Block { source, target, axes: [_, column, row], .. } = block;
-                    let Axis { extent: count, from, to } = column;
-                    let again = Again { count, after: 0, from, to };
-                    rows.copy_all(row.of(source, target, block.unit), again, None);
-                }),
-                Way::Units => self.copy_blocks(&|block| block.copy(tuning.kernels.copy)),
-            }
-        }
-    }
-
-    /// Copies a plane of units of many bytes.
-    ///
-    /// # Safety
-    /// As [`Plane::copy`].
-    #[inline(never)]
-    unsafe fn copy_runs(&self, tuning: Tuning) {
-        let &Self { source, target, unit, row, column, has_column, .. } = self;
-        // SAFETY: the caller's promise.
-        unsafe {
-            if !has_column {
-                let (mut source, mut target) = (source, target);
-                for _ in 0..column.extent {
-                    copy_row(source, target, unit, row, tuning);
-                    source = source.wrapping_offset(column.from);
-                    target = target.wrapping_offset(column.to);
-                }
-                return;
-            }
-            if let Some(past) = tuning.scattered.filter(|_| self.is_of_rows()) {
-                let columns = LongColumns {
-                    source,
-                    row: wrapped(row.from),
-                    rows: row.extent,
-                    unit,
-                    columns: column.extent,
-                    target,
-                    apart: column.to,
-                };
-                return columns.merge(past, tuning);
-            }
-            let tuning = if self.makes_lines() { tuning } else { tuning.through_caches() };
-            let row_major = tuning.kernels.row_major.filter(|_| tuning.scattered.is_none());
-            if !row_major.is_some_and(|row_major| self.copy_lines(row_major)) {
-                self.copy_rows(tuning);
-            }
-        }
-    }
-
-    /// Takes some units of the longer side, and all of the shorter one, at a time.
-    #[inline(never)] // as above
-    fn copy_blocks(&self, copy: &dyn Fn(Block)) {
-        let &Self { source, target, unit, row, column, again, has_column } = self;
-        let is_wide = if row.conflicts() == column.conflicts() {
-            column.extent <= row.extent || row.extent >= LEAST_ROW
-        } else {
-            column.conflicts()
-        };
-        let (outer, inner) = if is_wide { (column, row) } else { (row, column) };
-        let block = if is_wide && !has_column { inner.extent } else { BLOCK };
-        for units in math::parts(0..inner.extent, block) {
-            let first = signed(units.start);
-            let source = source.wrapping_offset(inner.from.wrapping_mul(first));
-            let target = target.wrapping_offset(inner.to.wrapping_mul(first));
-            let axes = [again, outer, Axis { extent: units.len(), ..inner }];
-            copy(Block { source, target, unit, axes });
-        }
-    }
-
-    /// Whether it has rows one behind the other, of units that are merged to lines rather than copied each
-    /// for itself.
-    fn is_of_rows(&self) -> bool {
-        self.unit < runs::LONG && self.row.from >= signed(self.column.extent * self.unit)
-    }
-
-    /// Whether units are worth going past the caches for: long, or whole lines.
-    fn makes_lines(&self) -> bool {
-        let is_whole = |bytes: usize| bytes.is_multiple_of(LINE);
-        self.unit >= runs::LONG
-            || is_whole(self.unit)
-                && is_whole(self.target as usize)
-                && is_whole(wrapped(self.column.to))
-    }
-
-    /// Copies a plane of long units, some rows of it at a time: in the order of the input, but for so
-    /// much that each output row gets [`runs::LONG`] bytes.
-    ///
-    /// # Safety
-    /// As [`Plane::copy`].
-    unsafe fn copy_rows(&self, tuning: Tuning) {
-        let &Self { source, target, unit, row, column, .. } = self;
-        let block = div_ceil(runs::LONG, unit);
-        let ahead = row.from.wrapping_mul(signed(block));
-        for rows in math::parts(0..row.extent, block) {
-            for at in 0..column.extent {
-                let target = target.wrapping_offset(column.to.wrapping_mul(signed(at)));
-                let source = source.wrapping_add(at * unit);
-                for row_at in rows.clone() {
-                    let source = source.wrapping_offset(row.from.wrapping_mul(signed(row_at)));
-                    let ahead = Ahead { rest: 0, next: source.wrapping_offset(ahead), by: 0 };
-                    let target = target.wrapping_add(row_at * unit);
-                    // SAFETY: the caller's promise.
-                    unsafe { runs::copy(tuning, source, target, unit, ahead) };
-                }
-            }
-        }
-    }
-
-    /// Copies a plane of units of some lines through the caches, a few columns of some rows at a time.
-    ///
-    /// # Safety
-    /// As [`Plane::copy`].
-    unsafe fn copy_lines(&self, row_major: RowMajor) -> bool {
-        let &Self { source, target, unit, row, column, .. } = self;
-        for rows in math::parts(0..row.extent, BLOCK) {
-            let source = source.wrapping_offset(row.from.wrapping_mul(signed(rows.start)));
-            let target = target.wrapping_add(rows.start * unit);
-            for columns in math::parts(0..column.extent, COLUMNS) {
-                let mut all = [RowRun { source, bytes: unit, target }; COLUMNS];
-                for (at, run) in columns.clone().zip(&mut all) {
-                    run.source = source.wrapping_add(at * unit);
-                    run.target = target.wrapping_offset(column.to.wrapping_mul(signed(at)));
-                }
-                let runs = all.get_mut(..columns.len()).unwrap_or_default();
-                // SAFETY: the caller's promise.
-                if !unsafe { row_major(runs, wrapped(row.from), rows.len()) } {
-                    return false;
-                }
-            }
-        }
-        true
-    }
-}
-
-/// Walks over axes in row-major order, but for one of them, without a division a step of the innermost.
-struct Odometer<'a> {
-    axes: &'a [Axis],
-    /// Steps of the first axis.
-    count: usize,
-    skipped: Option<usize>,
-    inner: Axis,
-    /// Steps left of the innermost axis, this one included, and how often it has been gone over.
-    left: usize,
-    turns: usize,
-    from: isize,
-    to: isize,
-}
-
-impl<'a> Odometer<'a> {
-    fn new(axes: &'a [Axis], count: usize, skipped: Option<usize>) -> Self {
-        let inner = Axis { extent: 1, from: 0, to: 0 };
-        let mut odometer = Self { axes, count, skipped, inner, left: 1, turns: 0, from: 0, to: 0 };
-        if let Some(inner) = odometer.walked().next_back() {
-            (odometer.inner, odometer.left) = (inner, inner.extent);
-        }
-        odometer
-    }
-
-    fn walked(&self) -> impl DoubleEndedIterator<Item = Axis> + use<'a> {
-        let (count, skipped) = (self.count, self.skipped);
-        let of = move |(at, axis): (usize, &Axis)| {
-            let extent = if at == 0 { count } else { axis.extent };
-            (skipped != Some(at)).then_some(Axis { extent, ..*axis })
-        };
-        self.axes.iter().enumerate().filter_map(of)
-    }
-
-    /// Leaves out the innermost axis, and gives it.
-    fn take_inner(&mut self) -> Axis {
-        let inner = self.inner;
-        (self.inner.extent, self.left) = (1, 1);
-        inner
-    }
-
-    /// On to the next position, unless this was the last.
-    #[inline(never)] // as above
-    fn advance(&mut self) -> bool {
-        let back = |place: isize, step: isize, steps: usize| {
-            place.wrapping_sub(step.wrapping_mul(signed(steps)))
-        };
-        let Axis { extent, from, to } = self.inner;
-        self.left -= 1;
-        if self.left > 0 {
-            self.from = self.from.wrapping_add(from);
-            self.to = self.to.wrapping_add(to);
-            return true;
-        }
-        self.from = back(self.from, from, extent - 1);
-        self.to = back(self.to, to, extent - 1);
-        self.left = extent;
-        self.turns += 1;
-        let mut turns = self.turns;
-        for Axis { extent, from, to } in self.walked().rev().skip(1) {
-            let index;
-            (turns, index) = div_rem(turns, extent);
-            if index > 0 {
-                self.from = self.from.wrapping_add(from);
-                self.to = self.to.wrapping_add(to);
-                return true;
-            }
-            self.from = back(self.from, from, extent - 1);
-            self.to = back(self.to, to, extent - 1);
-        }
-        false
-    }
 }
 
 /// Copies units one by one, long ones by that.
@@ -632,7 +250,7 @@ pub(super) unsafe fn copy_each(
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{signed, Again, Row, Rows, Slot, Tuning, Units};
+    use super::{signed, Row, RowCopy, RowSteps, Slot, Tuning, Units};
 
     const ROOM: usize = 64 << 10;
     const MOST: usize = 200;
@@ -690,11 +308,11 @@ mod tests {
                 begin.write_bytes(0xEE, bytes);
                 let past = tuning.non_temporal;
                 let mut slot = Slot::uninit();
-                let rows = Rows::runs(&mut slot, tuning.kernels, past, units, count, 100);
+                let rows = RowCopy::runs(&mut slot, tuning.kernels, past, units, count, 100);
                 if !rows.are_picked() && units.len() > units.part {
                     continue;
                 }
-                rows.copy_all(row, Again { count: 1, after: 0, from: 0, to: 0 }, None);
+                rows.copy_all(row, RowSteps { count: 1, after: 0, from: 0, to: 0 }, None);
                 if let Some(past) = tuning.non_temporal {
                     (past.fence)();
                 }

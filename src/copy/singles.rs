@@ -1,8 +1,8 @@
 //! Pieces of single elements that share bytes. The bytes of rows are deinterleaved as such, some of them at a
 //! time, and then each piece has its elements taken out of them. Those of long rows are turned.
 
-use super::kernel::bits::{mix, Place, SideBySide};
 use super::kernel::combine::{Scratch, LINE};
+use super::kernel::sub_byte::{mix, Place, SideBySide};
 use super::kernel::transpose::Transpose;
 use super::rows::Rows;
 use super::sub_byte::GRANULE;

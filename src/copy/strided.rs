@@ -171,20 +171,19 @@ impl<'a> Layout<'a> {
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     #[inline(never)] // as above
-    pub(super) unsafe fn copy(&self, part: Range<usize>, tuning: Tuning) {
+    pub(super) unsafe fn copy(&mut self, part: Range<usize>, tuning: Tuning) {
         if self.unit <= CUT_ABOVE && part == (0..self.units() * self.unit) {
-            let (axes, count) = (self.axes(), self.axes().first().map_or(1, |axis| axis.extent));
-            let Self { source, target, unit, .. } = *self;
+            let (axes, &Self { source, target, unit, .. }) = (self.axes(), &*self);
             // SAFETY: the caller's promise.
-            return unsafe { Region { source, target, unit, axes, count }.copy(tuning) };
+            return unsafe { Region { source, target, unit, axes }.copy(tuning) };
         }
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
-        let copy_within = |unit: usize, bytes: Range<usize>| {
+        let copy_within = |layout: &Self, unit: usize, bytes: Range<usize>| {
             if bytes.is_empty() {
                 return;
             }
-            let (source, target) = self.at(unit);
+            let (source, target) = layout.at(unit);
             // SAFETY: units below the end of the piece lie within it, and so do their bytes.
             unsafe {
                 (tuning.kernels.copy)(
@@ -195,18 +194,18 @@ impl<'a> Layout<'a> {
             }
         };
         if first == last {
-            return copy_within(first, head..tail);
+            return copy_within(self, first, head..tail);
         }
         let mut begin = first;
         if head > 0 {
-            copy_within(first, head..self.unit);
+            copy_within(self, first, head..self.unit);
             begin += 1;
         }
         while begin < last {
             // SAFETY: the caller's promise.
             begin += unsafe { self.copy_region(begin..last, tuning) };
         }
-        copy_within(last, 0..tail);
+        copy_within(self, last, 0..tail);
     }
 
     pub(super) fn axes(&self) -> &[Axis] {
@@ -266,7 +265,7 @@ impl<'a> Layout<'a> {
     ///
     /// # Safety
     /// As [`Layout::copy`].
-    unsafe fn copy_region(&self, units: Range<usize>, tuning: Tuning) -> usize {
+    unsafe fn copy_region(&mut self, units: Range<usize>, tuning: Tuning) -> usize {
         let mut step = 1;
         let mut outermost = self.axes().len().saturating_sub(1);
         // The outermost axis of which whole steps are wanted.
@@ -278,15 +277,16 @@ impl<'a> Layout<'a> {
             (outermost, step) = (at - 1, next);
         }
         let (source, target) = self.at(units.start);
-        let axes = self.axes().get(outermost..).unwrap_or_default();
-        let mut region = Region { source, target, unit: self.unit, axes, count: 1 };
-        if let Some(first) = axes.first() {
-            let index = rem(div(units.start, step), first.extent);
-            region.count = div(units.len(), step).min(first.extent - index);
-        }
+        let first = self.first + outermost;
+        let whole = self.axes.get(first).copied().unwrap_or(Axis::ONE);
+        let index = rem(div(units.start, step), whole.extent);
+        let extent = div(units.len(), step).min(whole.extent - index);
+        self.set(first, Axis { extent, ..whole });
+        let axes = self.axes.get(first..).unwrap_or_default();
         // SAFETY: the caller's promise.
-        unsafe { region.copy(tuning) };
-        region.count * step
+        unsafe { Region { source, target, unit: self.unit, axes }.copy(tuning) };
+        self.set(first, whole);
+        extent * step
     }
 }
 
@@ -420,7 +420,7 @@ mod tests {
                 cuts.sort_unstable();
                 for tuning in Tuning::all() {
                         let mut axes = [Axis::default(); MAX_RANK];
-                        let layout = Layout::new(&transfer, &part, &mut axes);
+                        let mut layout = Layout::new(&transfer, &part, &mut axes);
                         // SAFETY: memory is as large as the strides say.
                         let copied = unsafe {
                             begin.write_bytes(0xEE, out_bytes);

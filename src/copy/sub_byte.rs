@@ -1,9 +1,10 @@
 //! Pieces of 4-bit and 2-bit elements that are not whole bytes, or of inputs with strides of their
 //! own: axes over runs of bits, which begin anywhere in a byte.
 
-use super::kernel::bits::{Packed, Runs, SideBySide};
+use super::kernel::bits::{Packed, Runs};
 use super::kernel::combine::LINE;
 use super::kernel::pick::{Elements, Slot, Units};
+use super::kernel::sub_byte::SideBySide;
 use super::tuning::Tuning;
 use super::turned::Turned;
 use crate::math::{div, div_rem, div_rem_signed, rem};
@@ -42,7 +43,7 @@ pub(super) fn block_of_rows(transfer: &Transfer<'_>, are_singles: bool) -> Optio
 
 /// One axis of the input, outermost first: steps, and bits from one to the next.
 #[derive(Clone, Copy, Default)]
-struct Axis {
+struct BitAxis {
     extent: i64,
     bits: i64,
 }
@@ -58,7 +59,7 @@ pub(super) struct Layout<'a> {
     run: i64,
     /// Bits of the piece.
     total: i64,
-    axes: &'a mut [Axis],
+    axes: &'a mut [BitAxis],
     rank: usize,
     /// As [`Runs::readable`]: a packed input may be read to its end.
     readable: usize,
@@ -81,7 +82,7 @@ pub(super) unsafe fn copy(
     tuning: Tuning,
     bytes: Range<usize>,
 ) {
-    let mut axes = [Axis::default(); MAX_RANK];
+    let mut axes = [BitAxis::default(); MAX_RANK];
     // SAFETY: the caller's promise.
     unsafe { Layout::new(transfer, part, tuning, &mut axes).copy(bytes) };
 }
@@ -96,7 +97,7 @@ fn place(first: *mut u8, bytes: usize, targets: &mut [*mut u8]) {
 
 impl<'a> Layout<'a> {
     /// The layout of a checked piece that has elements, of a sub-byte type.
-    fn new(transfer: &Transfer<'_>, part: &Part, tuning: Tuning, axes: &'a mut [Axis]) -> Self {
+    fn new(transfer: &Transfer<'_>, part: &Part, tuning: Tuning, axes: &'a mut [BitAxis]) -> Self {
         let geometry = &transfer.geometry;
         let bits = i64::from(geometry.dtype.bits());
         let mut layout = Self {
@@ -126,7 +127,7 @@ impl<'a> Layout<'a> {
                 layout.begin = layout.begin.wrapping_add(part.offset.wrapping_mul(step));
             }
             packed = packed.wrapping_mul(input_extent);
-            layout.push(Axis { extent, bits: step });
+            layout.push(BitAxis { extent, bits: step });
             layout.total *= extent;
         }
         if let Some(axes) = layout.axes.get_mut(..layout.rank) {
@@ -136,7 +137,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Adds an axis outside of those there, or lengthens the run or the axis that it continues.
-    fn push(&mut self, axis: Axis) {
+    fn push(&mut self, axis: BitAxis) {
         if axis.extent == 1 {
             return;
         }
@@ -182,13 +183,11 @@ impl<'a> Layout<'a> {
                 }
             };
         }
-        if let Some(past) = self.tuning.non_temporal {
-            (past.fence)();
-        }
+        self.tuning.finish();
     }
 
     /// The rows of the output, and bytes of each, that lie side by side in the input, if any do.
-    fn side_by_side(&self) -> Option<(Axis, Axis, usize)> {
+    fn side_by_side(&self) -> Option<(BitAxis, BitAxis, usize)> {
         let [.., column, row] = self.axes() else { return None };
         let bytes = div_rem_signed(row.extent * self.bits, 8);
         let is_turned = self.run == self.bits && column.bits == self.bits;
@@ -231,7 +230,7 @@ impl<'a> Layout<'a> {
         let (mut elements, mut known) = (None, None);
         let bit_of = |byte: usize| i64::try_from(byte).map_or(self.total, |byte| byte * 8);
         let (mut bit, end) = (bit_of(part.start), bit_of(part.end).min(self.total));
-        let inner = self.axes().last().copied().unwrap_or(Axis { extent: 1, bits: 0 });
+        let inner = self.axes().last().copied().unwrap_or(BitAxis { extent: 1, bits: 0 });
         let mut packed = Packed::new(target, part.len());
         while bit < end {
             let (run, within) = div_rem_signed(bit, self.run);
@@ -294,7 +293,7 @@ impl<'a> Layout<'a> {
         Elements::new(slot, self.tuning.kernels, self.bits, units, first, count)
     }
 
-    fn axes(&self) -> &[Axis] {
+    fn axes(&self) -> &[BitAxis] {
         self.axes.get(..self.rank).unwrap_or_default()
     }
 
@@ -312,7 +311,7 @@ impl<'a> Layout<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Axis, Layout, Part, Transfer, Tuning, MAX_RANK};
+    use super::{BitAxis, Layout, Part, Transfer, Tuning, MAX_RANK};
     use crate::copy::testing::transfer;
     use crate::dtype::DType;
 
@@ -375,7 +374,7 @@ mod tests {
             let mut target = vec![0xEE; expected.len()];
             let data = target.as_mut_ptr().wrapping_add(MARGIN);
             let part = Part { index: 1, offset: before, len, target: data };
-            let mut axes = [Axis::default(); MAX_RANK];
+            let mut axes = [BitAxis::default(); MAX_RANK];
             let layout = Layout::new(&transfer, &part, tuning, &mut axes);
             // SAFETY: source and target are as long as the plan says.
             unsafe {

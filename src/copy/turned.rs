@@ -7,8 +7,8 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 use super::columns::{Columns, Targets};
-use super::kernel::bits::SideBySide;
 use super::kernel::combine::{Scratch, LINE};
+use super::kernel::sub_byte::SideBySide;
 use super::kernel::transpose::Transpose;
 use super::tuning::Tuning;
 use crate::math;

@@ -91,13 +91,13 @@ impl Vector for uint8x16_t {
 
     /// Past the caches by pairs.
     #[inline(always)]
-    unsafe fn put<const P: usize, const STREAM: bool>(parts: [Self; P], target: *mut u8) {
+    unsafe fn put<const P: usize>(parts: [Self; P], target: *mut u8, past: bool) {
         let mut target = target;
         for pair in parts.chunks(2) {
             // SAFETY: 1, 2; the instruction asks for no alignment.
             unsafe {
                 match pair {
-                    [low, high] if STREAM => asm!(
+                    [low, high] if past => asm!(
                         "stnp {low:q}, {high:q}, [{target}]",
                         low = in(vreg) *low,
                         high = in(vreg) *high,

@@ -170,10 +170,8 @@ pub(super) unsafe fn blocks<S: Shuffle, const N: usize>(shuffle: &S, all: &[Turn
                     for source in sources {
                         S::Register::prefetch(source.wrapping_add(at + ahead));
                     }
-                    S::Register::put::<N, true>(rows, target);
-                } else {
-                    S::Register::put::<N, false>(rows, target);
                 }
+                S::Register::put(rows, target, turns.past.is_some());
                 at += S::Register::BYTES;
                 target = target.wrapping_add(N * S::Register::BYTES);
             }
@@ -256,11 +254,7 @@ unsafe fn stage<S: Shuffle>(
     unsafe {
         let load = |at: usize| S::Register::load((*from.add(at)).wrapping_add(offset));
         let mut put = |register| {
-            if past {
-                S::Register::put::<1, true>([register], target);
-            } else {
-                S::Register::put::<1, false>([register], target);
-            }
+            S::Register::put([register], target, past);
             target = target.wrapping_add(S::Register::BYTES);
         };
         for at in 0..len {
@@ -431,11 +425,7 @@ pub(super) unsafe fn lanes<V: Vector>(all: &[Turns]) {
                 // SAFETY: the caller's promise.
                 unsafe {
                     let register = V::load_lanes(first.wrapping_add(at), *apart);
-                    if past.is_some() {
-                        V::put::<1, true>([register], target);
-                    } else {
-                        V::put::<1, false>([register], target);
-                    }
+                    V::put([register], target, past.is_some());
                 }
                 target = target.wrapping_add(V::BYTES);
             }
@@ -448,20 +438,10 @@ macro_rules! interleave {
     (#[$feature:meta] vector: $vector:ty) => {
         use $crate::copy::kernel::interleave::{self as loops, ByLanes, Loop, Turns};
 
-        #[$feature]
-        unsafe fn blocks<const N: usize>(all: &[Turns]) {
-            // SAFETY: the caller's promise.
-            unsafe { loops::blocks::<_, N>(&ByLanes::<$vector>::of(all), all) };
-        }
-        #[$feature]
-        unsafe fn lanes(all: &[Turns]) {
-            // SAFETY: the caller's promise.
-            unsafe { loops::lanes::<$vector>(all) };
-        }
-        #[$feature]
-        unsafe fn staged(all: &[Turns]) {
-            // SAFETY: the caller's promise.
-            unsafe { loops::staged(&ByLanes::<$vector>::of(all), all) };
+        $crate::copy::kernel::table::inlined! { [#[$feature]]
+            fn blocks<const N: usize>(all: &[Turns]) = loops::blocks::<_, N>(&ByLanes::<$vector>::of(all), all);
+            fn lanes(all: &[Turns]) = loops::lanes::<$vector>(all);
+            fn staged(all: &[Turns]) = loops::staged(&ByLanes::<$vector>::of(all), all);
         }
         /// The loop for so many streams of units of so many bytes.
         pub(in $crate::copy::kernel) fn interleave(len: usize, unit: usize) -> Option<Loop> {

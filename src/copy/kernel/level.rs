@@ -12,7 +12,7 @@ macro_rules! level {
         use $crate::copy::kernel::{
             combine::LINE,
             generic, merge, stream, table,
-            transpose::{self, Band, Bands, Block, Turns},
+            transpose::{self, Band, Bands, Block, WidthLoops},
             vector::Vector,
             NonTemporal, Stream,
         };
@@ -35,9 +35,9 @@ macro_rules! level {
             fn few<const W: usize, const N: usize>(block: &Block<'_>) =
                 transpose::by_vectors::<V, W, N>(block);
         }
-        const fn turns<const W: usize, const N: usize>() -> Turns {
+        const fn turns<const W: usize, const N: usize>() -> WidthLoops {
             let bands = Bands { in_order: in_order::<W, N>, by_turns: by_turns::<W, N> };
-            Turns { bands: Some(bands), few: few::<W, N> }
+            WidthLoops { bands: Some(bands), few: few::<W, N> }
         }
         #[$feature]
         #[inline(never)]

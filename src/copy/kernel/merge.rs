@@ -16,7 +16,6 @@
 use super::combine::LINE;
 use super::stream::stream;
 use super::vector::Vector;
-use super::Stream;
 use crate::math::signed;
 
 /// Of runs of so many bytes, most lines lie within one.
@@ -47,7 +46,7 @@ pub(super) unsafe fn merge<V: Vector, const P: usize>(
             while stream.due >= signed(LINE) {
                 V::prefetch(soon);
                 // SAFETY: the caller's promise.
-                unsafe { V::put::<P, true>(next_line::<V, P>(stream), stream.target) };
+                unsafe { V::put(next_line::<V, P>(stream), stream.target, true) };
                 soon = soon.wrapping_add(LINE);
                 stream.target = stream.target.wrapping_add(LINE);
                 stream.due -= signed(LINE);
@@ -73,7 +72,7 @@ unsafe fn long_runs<V: Vector, const P: usize>(to: &mut Stream, soon: *const u8)
         unsafe {
             if whole == 0 {
                 V::prefetch(soon);
-                V::put::<P, true>(next_line::<V, P>(to), target);
+                V::put(next_line::<V, P>(to), target, true);
                 at += LINE;
                 continue;
             }
@@ -85,6 +84,22 @@ unsafe fn long_runs<V: Vector, const P: usize>(to: &mut Stream, soon: *const u8)
     to.target = to.target.wrapping_add(bytes);
     to.due -= signed(bytes);
     bytes
+}
+
+/// A piece on its way past the caches.
+#[derive(Clone, Copy)]
+pub(crate) struct Stream {
+    /// The next byte, and how many its run has left, more than none.
+    pub source: *const u8,
+    pub left: usize,
+    /// Bytes of a run, and those between two.
+    pub unit: usize,
+    pub gap: usize,
+    /// The next line, aligned to one.
+    pub target: *mut u8,
+    /// Bytes of runs in a turn, and those that are due after the turns so far.
+    pub turn: isize,
+    pub due: isize,
 }
 
 impl Stream {

@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `cpu.rs` | what CPUID and XGETBV say of a CPU: its level among others |
 //! | `rules.rs` | what to do on which CPU |
+//! | `gather.rs` | runs that become one: what loops for short ones are given |
 //! | `generic.rs`, `bits.rs`, `strided.rs` | loops that need no registers of their own: bytes, bits, units a step apart |
+//! | `sub_byte.rs` | elements that share bytes: taken out of them, mixed, put side by side |
 //! | `vector.rs` | the vector type that the other loops are written over |
 //! | `pick.rs` | units a step apart, forwards or backwards, by registers |
 //! | `network.rs`, `three.rs` | equal short runs: rows are deinterleaved |
@@ -29,6 +31,7 @@ mod aarch64;
 pub(super) mod bits;
 pub(super) mod combine;
 pub(super) mod cpu;
+mod gather;
 mod generic;
 pub(super) mod interleave;
 mod level;
@@ -40,6 +43,7 @@ pub(super) mod row_major;
 pub(super) mod rules;
 mod stream;
 pub(super) mod strided;
+pub(super) mod sub_byte;
 mod table;
 mod three;
 pub(super) mod transpose;
@@ -48,22 +52,15 @@ mod vector;
 mod x86_64;
 
 use crate::math::signed;
-use bits::{Packed, Runs, SideBySide};
+use bits::{Packed, Runs};
 use cpu::Level;
+pub(super) use gather::Gather;
+pub(super) use merge::Stream;
 use pick::Picks;
 use row_major::RowRun;
 use strided::Axis;
-use transpose::{Transpose, Turns};
-
-/// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
-#[derive(Clone, Copy)]
-pub(super) struct Gather {
-    pub source: *const u8,
-    pub step: usize,
-    pub target: *mut u8,
-    pub count: usize,
-    pub unit: usize,
-}
+use sub_byte::SideBySide;
+use transpose::{Transpose, WidthLoops};
 
 /// `count` rows, `step` bytes apart, that begin with an element for each target.
 #[derive(Clone, Copy)]
@@ -127,7 +124,7 @@ pub(super) struct Kernels {
     /// Picks units a step apart, where there are registers for it.
     pub picks: Option<&'static Picks>,
     /// By width.
-    transpose: &'static [Turns; WIDTHS.len()],
+    transpose: &'static [WidthLoops; WIDTHS.len()],
     /// Stores that go past the caches, where the CPU has them.
     pub non_temporal: Option<NonTemporal>,
 }
@@ -152,22 +149,6 @@ pub(super) type DeinterleaveLines =
 /// Is told how many rows of a block have been deinterleaved, and makes it the next one, alike but for
 /// its addresses and how many rows there are; whether there is one.
 pub(super) type NextBlock<'a> = dyn FnMut(&mut Deinterleave, usize) -> bool + 'a;
-
-/// A piece on its way past the caches.
-#[derive(Clone, Copy)]
-pub(super) struct Stream {
-    /// The next byte, and how many its run has left, more than none.
-    pub source: *const u8,
-    pub left: usize,
-    /// Bytes of a run, and those between two.
-    pub unit: usize,
-    pub gap: usize,
-    /// The next line, aligned to one.
-    pub target: *mut u8,
-    /// Bytes of runs in a turn, and those that are due after the turns so far.
-    pub turn: isize,
-    pub due: isize,
-}
 
 /// Lets streams take turns: in each, every one stores the whole lines that it has due. Prefetches
 /// the input from a place on, which goes ahead by so many bytes a turn.
@@ -195,18 +176,6 @@ const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The longest units of each of the loops that gather.
 const GATHERS: [usize; 12] = [1, 2, 4, 8, 16, 32, 40, 48, 64, 96, 128, 1024];
-
-impl Gather {
-    /// What is left after so many units.
-    fn after(self, units: usize) -> Self {
-        Self {
-            source: self.source.wrapping_add(units * self.step),
-            target: self.target.wrapping_add(units * self.unit),
-            count: self.count - units,
-            ..self
-        }
-    }
-}
 
 impl Deinterleave {
     /// Leaves the first rows out.

@@ -301,11 +301,7 @@ unsafe fn strip_by<V: Vector, const P: usize, const E: usize, const N: usize>(
                             }
                         }
                         let target = target.add(at * LINE + within);
-                        if past.is_some() {
-                            V::put::<P, true>(line, target);
-                        } else {
-                            V::put::<P, false>(line, target);
-                        }
+                        V::put(line, target, past.is_some());
                     }
                 }
                 source = source.add(P * V::LANES * E * step);

@@ -4,8 +4,8 @@
 //! other, its reads are a row apart, and CPUs are ahead of neither those nor the pages they are on.
 //!
 //! The tricks for equal runs of one to eight lines: the last line of a run overlaps the one before it,
-//! and the targets of up to four pieces stay in registers. (More, four at a time over 2 KiB of each, were slower than piece by piece on Zen 4: eight of
-//! 256 bytes .73 of the flat copy for .84.)
+//! and the targets of up to four pieces stay in registers. (More, four at a time over 2 KiB of each, were
+//! slower than piece by piece on Zen 4: eight of 256 bytes .73 of the flat copy for .84.)
 //!
 //! # Safety
 //! 1. The CPU must have the features of the vectors.
@@ -89,6 +89,10 @@ pub(super) unsafe fn lines<V: Vector, const P: usize, const N: usize>(
 ) {
     let unit = runs.first().map_or(0, |run| run.bytes);
     let last = unit - LINE;
+    // SAFETY: the caller's promise.
+    let copy_line = |source: *const u8, target: *mut u8, at: usize| unsafe {
+        V::put(V::get::<P>(source.wrapping_add(at)), target.wrapping_add(at), false);
+    };
     let mut sources = [core::ptr::null::<u8>(); N];
     let mut targets = [core::ptr::null_mut::<u8>(); N];
     for ((source, target), run) in sources.iter_mut().zip(&mut targets).zip(&*runs) {
@@ -96,34 +100,15 @@ pub(super) unsafe fn lines<V: Vector, const P: usize, const N: usize>(
     }
     for _ in 0..count {
         for (source, target) in sources.iter_mut().zip(&mut targets) {
-            // SAFETY: the caller's promise.
-            unsafe {
-                for at in (0..last).step_by(LINE) {
-                    copy_line::<V, P>(*source, *target, at);
-                }
-                copy_line::<V, P>(*source, *target, last);
+            for at in (0..last).step_by(LINE) {
+                copy_line(*source, *target, at);
             }
+            copy_line(*source, *target, last);
             *source = source.wrapping_add(step);
             *target = target.wrapping_add(unit);
         }
     }
     for ((source, target), run) in sources.iter().zip(&targets).zip(runs) {
         (run.source, run.target) = (*source, *target);
-    }
-}
-
-/// # Safety
-/// 1, 2.
-#[inline(always)]
-unsafe fn copy_line<V: Vector, const P: usize>(source: *const u8, target: *mut u8, at: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut line = [V::zero(); P];
-        let mut from = source.wrapping_add(at);
-        for part in &mut line {
-            *part = V::load(from);
-            from = from.wrapping_add(V::BYTES);
-        }
-        V::put::<P, false>(line, target.wrapping_add(at));
     }
 }

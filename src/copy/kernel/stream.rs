@@ -29,16 +29,16 @@ pub(super) unsafe fn stream<V: Vector, const P: usize>(
     }
     // SAFETY: 1, 2, 3; every line lies within `bytes`.
     unsafe {
-        let mut line = load_line::<V, P>(source);
+        let mut line = V::get::<P>(source);
         for at in (0..bytes).step_by(LINE) {
             if let Some(soon) = soon {
                 V::prefetch(soon.wrapping_add(at));
             }
             let last = line;
             if at + LINE < bytes {
-                line = load_line::<V, P>(source.add(at + LINE));
+                line = V::get(source.add(at + LINE));
             }
-            V::put::<P, true>(last, target.add(at));
+            V::put(last, target.add(at), true);
         }
     }
 }
@@ -61,24 +61,8 @@ pub(super) unsafe fn shift<V: Vector, const P: usize>(
         }
         for at in (0..bytes).step_by(LINE) {
             let words = shifted::<{ LINE / 8 }>(source.add(at), by);
-            V::put::<P, true>(load_line::<V, P>(words.as_ptr().cast()), target.add(at));
+            V::put(V::get::<P>(words.as_ptr().cast()), target.add(at), true);
         }
-    }
-}
-
-/// # Safety
-/// 1, 2.
-#[inline(always)]
-unsafe fn load_line<V: Vector, const P: usize>(source: *const u8) -> [V; P] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut line = [V::zero(); P];
-        let mut source = source;
-        for part in &mut line {
-            *part = V::load(source);
-            source = source.wrapping_add(V::BYTES);
-        }
-        line
     }
 }
 

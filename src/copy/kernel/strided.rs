@@ -27,7 +27,7 @@ pub(crate) struct Row {
 /// Rows like one: how many there are, how many more of them are copied later, and bytes from one to the
 /// next.
 #[derive(Clone, Copy)]
-pub(crate) struct Again {
+pub(crate) struct RowSteps {
     pub count: usize,
     pub after: usize,
     pub from: isize,
@@ -36,8 +36,8 @@ pub(crate) struct Again {
 
 impl Row {
     /// The same for loops that pick.
-    fn picked(&self) -> pick::Rows {
-        pick::Rows::one(self.source, self.target, self.count)
+    fn picked(&self) -> pick::UnitRows {
+        pick::UnitRows::one(self.source, self.target, self.count)
     }
 }
 
@@ -45,7 +45,7 @@ impl Row {
 pub(crate) type Slot = MaybeUninit<Pick<1>>;
 
 /// Rows that are alike but for where they are.
-pub(crate) struct Rows<'a> {
+pub(crate) struct RowCopy<'a> {
     kernels: &'static Kernels,
     units: Units,
     pick: Option<&'a Pick<1>>,
@@ -54,7 +54,7 @@ pub(crate) struct Rows<'a> {
     ahead: isize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> RowCopy<'a> {
     /// Rows of so many units, of which each is made of parts, that become one run; `past` the caches
     /// where that is of use.
     pub(crate) fn runs(
@@ -83,14 +83,14 @@ impl<'a> Rows<'a> {
     pub(crate) unsafe fn copy_all(
         &self,
         row: Row,
-        again: Again,
+        steps: RowSteps,
         lines: Option<&mut WriteCombining>,
     ) {
-        let Again { count, after, from, to } = again;
+        let RowSteps { count, after, from, to } = steps;
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(pick) = self.pick {
-                let rows = pick::Rows { count, after, from, to, ..row.picked() };
+                let rows = pick::UnitRows { count, after, from, to, ..row.picked() };
                 return match (self.past, lines) {
                     (Some(past), Some(lines)) => self.stream(pick, past, &rows, lines),
                     _ => self.pick(pick, &rows),
@@ -106,7 +106,7 @@ impl<'a> Rows<'a> {
     /// # Safety
     /// 1, 2; a fence must follow.
     #[inline(never)]
-    unsafe fn pick(&self, pick: &Pick<1>, rows: &pick::Rows) {
+    unsafe fn pick(&self, pick: &Pick<1>, rows: &pick::UnitRows) {
         let bytes = rows.units * self.units.len();
         let least = if bytes.is_multiple_of(LINE) { LEAST_LINES } else { LEAST_PAST };
         let is_long = bytes >= least;
@@ -128,13 +128,13 @@ impl<'a> Rows<'a> {
         &self,
         pick: &Pick<1>,
         past: &NonTemporal,
-        rows: &pick::Rows,
+        rows: &pick::UnitRows,
         lines: &mut WriteCombining,
     ) {
         let makes_lines = pick.makes_lines(rows);
         let at_once = if makes_lines { 0 } else { div(lines.takes(), self.units.len()) };
         for at in 0..rows.count {
-            let mut row = pick::Rows { ahead: self.ahead, ..rows.part(at..at + 1) };
+            let mut row = pick::UnitRows { ahead: self.ahead, ..rows.part(at..at + 1) };
             // SAFETY: the caller's promise; the buffer has room for as many.
             unsafe {
                 if !lines.is_at(row.target) {

@@ -2,7 +2,7 @@
 //! own. Here is also the one for every CPU.
 
 use super::generic::copy_rare;
-use super::transpose::{by_units, Turns};
+use super::transpose::{by_units, WidthLoops};
 use super::Kernels;
 
 /// Functions with a level's features, if it has any, that loops written once are inlined into.
@@ -30,7 +30,7 @@ macro_rules! table {
      deinterleave_lines: $lines:expr, interleave: $interleave:expr,
      non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
-            bits::{self, Packed, Runs, SideBySide}, generic as loops, Gather, Kernels,
+            bits::{self, Packed, Runs}, generic as loops, sub_byte::{self, SideBySide}, Gather, Kernels,
         };
         unsafe fn gather_any(gather: Gather) {
             // SAFETY: that of the loop, and 1.
@@ -42,9 +42,9 @@ macro_rules! table {
             fn gather_parts(gather: Gather) = loops::gather_parts(gather);
             fn pack(packed: &mut Packed, runs: Runs) = bits::pack::<$folds>($copy, packed, runs);
             fn take<const F: usize>(source: *const u8, place: usize, target: *mut u8, bytes: usize) =
-                bits::take::<F>(source, place, target, bytes);
+                sub_byte::take::<F>(source, place, target, bytes);
             fn join<const F: usize, const W: usize>(rows: &SideBySide, target: *mut u8) =
-                bits::join::<F, W>(rows, target);
+                sub_byte::join::<F, W>(rows, target);
         }
         Kernels {
             copy: $copy,
@@ -83,8 +83,8 @@ macro_rules! table {
 }
 pub(super) use table;
 
-const fn by_unit<const W: usize>() -> Turns {
-    Turns { bands: None, few: by_units::<W> }
+const fn by_unit<const W: usize>() -> WidthLoops {
+    WidthLoops { bands: None, few: by_units::<W> }
 }
 
 /// For every CPU: no feature beyond the target's own, no stores past the caches.

@@ -60,7 +60,7 @@ pub(super) unsafe fn deinterleave<V: Vector, const P: usize, const PAST: bool>(
                             *slot = slot.or(bytes.shuffled(V::splat(order)));
                         }
                     }
-                    V::put::<P, PAST>(line, target.add(at * LINE + within));
+                    V::put(line, target.add(at * LINE + within), PAST);
                 }
             }
         }

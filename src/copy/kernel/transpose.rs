@@ -201,7 +201,7 @@ pub(super) struct Block<'a> {
 
 /// The loops of a level for units of a width.
 #[derive(Clone, Copy)]
-pub(super) struct Turns {
+pub(super) struct WidthLoops {
     /// For squares, where there are registers for it.
     pub bands: Option<Bands>,
     /// For fewer rows or columns, straight from the source.
@@ -220,7 +220,7 @@ pub(super) struct Bands {
 
 /// # Safety
 /// 1, 2, 3.
-pub(super) unsafe fn transpose(turns: &Turns, matrix: &Transpose<'_>) {
+pub(super) unsafe fn transpose(turns: &WidthLoops, matrix: &Transpose<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
         match matrix.non_temporal {
@@ -237,7 +237,7 @@ fn side(width: usize) -> usize {
 
 /// # Safety
 /// As [`transpose`].
-unsafe fn by_bands(turns: &Turns, matrix: &Transpose<'_>) {
+unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>) {
     let &Transpose { rows, width, columns, .. } = matrix;
     let (side, past) = (side(width), matrix.non_temporal.is_some());
     let loops = turns.bands.filter(|_| columns >= side && rows >= side);
@@ -275,7 +275,7 @@ const MOST_LINES: usize = 4 * LINES;
 /// # Safety
 /// As [`transpose`].
 unsafe fn by_lines(
-    turns: &Turns,
+    turns: &WidthLoops,
     loops: Bands,
     matrix: &Transpose<'_>,
     rows: Range<usize>,
@@ -338,7 +338,7 @@ pub(crate) const SAME_SET: usize = 4096;
 ///
 /// # Safety
 /// As [`transpose`].
-unsafe fn few(turns: &Turns, matrix: &Transpose<'_>, rows: Range<usize>, from: usize) {
+unsafe fn few(turns: &WidthLoops, matrix: &Transpose<'_>, rows: Range<usize>, from: usize) {
     let &Transpose { source, step, width, columns, .. } = matrix;
     let side = side(width);
     let mut done = from;
@@ -393,7 +393,7 @@ const fn new_lines(width: usize) -> usize {
 /// # Safety
 /// As [`transpose`].
 #[inline(never)] // which takes some of the stack
-unsafe fn by_scratch(turns: &Turns, stores: &NonTemporal, matrix: &Transpose<'_>) {
+unsafe fn by_scratch(turns: &WidthLoops, stores: &NonTemporal, matrix: &Transpose<'_>) {
     let &Transpose { source, step, rows, width, columns, scratch, .. } = matrix;
     let side = side(width);
     let new = new_lines(width);
@@ -781,9 +781,9 @@ unsafe fn put_each<V: Vector, const P: usize, const N: usize>(
     // SAFETY: the caller's promise.
     unsafe {
         if past {
-            to_each.for_each(|(target, parts)| V::put::<P, true>(parts, target));
+            to_each.for_each(|(target, parts)| V::put(parts, target, true));
         } else {
-            to_each.for_each(|(target, parts)| V::put::<P, false>(parts, target));
+            to_each.for_each(|(target, parts)| V::put(parts, target, false));
         }
     }
 }
@@ -811,7 +811,7 @@ unsafe fn take_lines<V: Vector, const P: usize, const W: usize>(
                     *part = V::load(from.wrapping_add(at));
                 }
                 V::prefetch(square.soon.wrapping_add(offset));
-                V::put::<P, false>(line, to.wrapping_add(place));
+                V::put(line, to.wrapping_add(place), false);
             }
         }
         offset = offset.wrapping_add(step);

@@ -92,18 +92,35 @@ pub(super) trait Vector: Copy {
     /// Waits for stores past the caches.
     fn fence();
 
-    /// Stores vectors one behind the other, through the caches or past them. The parts of a line go
+    /// Loads vectors one behind the other.
+    ///
+    /// # Safety
+    /// 1, 2.
+    #[inline(always)]
+    unsafe fn get<const P: usize>(source: *const u8) -> [Self; P] {
+        // SAFETY: 1, 2.
+        unsafe {
+            let (mut source, mut parts) = (source, [Self::zero(); P]);
+            for part in &mut parts {
+                *part = Self::load(source);
+                source = source.wrapping_add(Self::BYTES);
+            }
+            parts
+        }
+    }
+
+    /// Stores vectors one behind the other, past the caches or through them. The parts of a line go
     /// right after each other: several stores to one line take the time of one.
     ///
     /// # Safety
     /// 1, 2; 3 if past the caches.
     #[inline(always)]
-    unsafe fn put<const P: usize, const STREAM: bool>(parts: [Self; P], target: *mut u8) {
+    unsafe fn put<const P: usize>(parts: [Self; P], target: *mut u8, past: bool) {
         let mut target = target;
         for part in parts {
             // SAFETY: 1, 2.
             unsafe {
-                if STREAM {
+                if past {
                     part.stream(target);
                 } else {
                     part.store(target);

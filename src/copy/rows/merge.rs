@@ -1,11 +1,10 @@
 //! Pieces whose runs go past the caches together, in whole lines.
 
-use super::super::kernel::combine::LINE;
-use super::super::kernel::{Gather, Kernels, NonTemporal, Stream};
+use super::super::kernel::{NonTemporal, Stream};
 use super::group::MAX_GROUP;
 use super::run::Run;
 use super::{Rows, Tuning};
-use crate::math::{div, div_ceil, div_rem, parts, rem, signed};
+use crate::math::{div, div_ceil, parts, rem, signed};
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -84,7 +83,7 @@ impl LongColumns {
     ///
     /// # Safety
     /// The columns must be readable, and what lies between them; the targets must be writable.
-    #[inline(never)] // as above
+    #[inline(never)] // which takes much of the stack
     pub(in super::super) unsafe fn merge(&self, past: &NonTemporal, tuning: Tuning) {
         let &Self { source, row, rows: count, unit, columns, target, apart } = self;
         let width = columns * unit;
@@ -97,59 +96,6 @@ impl LongColumns {
             }
             // SAFETY: the caller's promise.
             unsafe { rows.merge(past, runs.get(..some.len()).unwrap_or_default(), &(0..count)) };
-        }
-    }
-}
-
-impl Gather {
-    /// Bytes from the target to the line at or before `byte`, or to the target's end where `byte`
-    /// is that.
-    fn line_before(&self, byte: usize) -> usize {
-        if byte == self.count * self.unit {
-            byte
-        } else {
-            self.line_floor(byte)
-        }
-    }
-
-    pub(super) fn line_floor(&self, byte: usize) -> usize {
-        byte.saturating_sub((self.target as usize).wrapping_add(byte) % LINE)
-    }
-
-    pub(super) fn line_after(&self, byte: usize) -> usize {
-        byte + (self.target as usize).wrapping_add(byte).wrapping_neg() % LINE
-    }
-
-    /// What it gives from a byte on.
-    pub(super) fn stream(&self, byte: usize) -> Stream {
-        let (run, within) = div_rem(byte, self.unit);
-        Stream {
-            source: self.source.wrapping_add(run * self.step + within),
-            left: self.unit - within,
-            unit: self.unit,
-            gap: self.step - self.unit,
-            target: self.target.wrapping_add(byte),
-            turn: 0,
-            due: 0,
-        }
-    }
-
-    /// Copies the bytes `range` of what it gives, run by run.
-    ///
-    /// # Safety
-    /// As [`Kernels::gather`].
-    pub(super) unsafe fn copy_range(&self, kernels: &Kernels, range: Range<usize>) {
-        let Self { source, step, target, unit, .. } = *self;
-        let (first, mut within) = div_rem(range.start, unit);
-        let mut source = source.wrapping_add(first * step);
-        let mut at = range.start;
-        while at < range.end {
-            let bytes = (unit - within).min(range.end - at);
-            // SAFETY: the caller's promise.
-            unsafe { (kernels.copy)(source.add(within), target.add(at), bytes) };
-            source = source.wrapping_add(step);
-            within = 0;
-            at += bytes;
         }
     }
 }

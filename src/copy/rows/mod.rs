@@ -134,7 +134,7 @@ impl Nest<'_> {
         div(LINE * LINE, self.block.width).clamp(1, LINE)
     }
 
-    /// The same of rows each for itself.
+    /// Copies what all pieces have in a range of rows, whether they are repeated or not.
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
@@ -156,7 +156,7 @@ impl Nest<'_> {
         }
     }
 
-    /// The same of rows whose pieces are copied some neighbours at a time.
+    /// Copies rows some neighbouring pieces at a time.
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
@@ -413,7 +413,7 @@ impl Rows {
         self.by_rows(runs, rows, &mut |slots| unsafe { row_major(slots, self.row, rows.len()) })
     }
 
-    /// The same of short runs past the caches.
+    /// Copies short runs of some rows past the caches, if there are loops for that; whether there were.
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
@@ -427,7 +427,7 @@ impl Rows {
     }
 
     /// Gives some rows of pieces to loops that go row after row; what these say.
-    #[inline(never)] // as above
+    #[inline(never)] // for its stack
     fn by_rows(
         &self,
         runs: &[Run],
@@ -492,7 +492,7 @@ impl Rows {
     }
 }
 
-/// The same, from the first that is not short: its reads are foreseen, and bring most of the lines that
+/// The runs, from the first that is not short: its reads are foreseen, and bring most of the lines that
 /// shorter ones read, which alone would be read a row apart.
 fn long_first(runs: &[Run]) -> impl Iterator<Item = &Run> {
     let first = runs.iter().position(|run| run.bytes > SHORT_RUN).unwrap_or(0);

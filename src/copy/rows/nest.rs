@@ -20,16 +20,13 @@ pub(in super::super) struct Nest<'a> {
     /// How many there are.
     blocks: usize,
     /// Axes over them, innermost first; neighbours that continue each other are one.
-    axes: [Axis; MOST_AXES],
+    axes: [OuterAxis; MOST_AXES],
     rank: usize,
 }
 
-// SAFETY: the input is only read.
-unsafe impl Sync for Nest<'_> {}
-
 /// How many steps, and how far each goes in the input.
 #[derive(Clone, Copy, Default)]
-struct Axis {
+struct OuterAxis {
     extent: usize,
     from: isize,
     /// The innermost axis of the tensor that is in it.
@@ -56,7 +53,7 @@ impl<'a> Nest<'a> {
     #[inline(never)]
     pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: Tuning) -> Option<Self> {
         let block = Rows::new(transfer, tuning);
-        let axes = [Axis::default(); MOST_AXES];
+        let axes = [OuterAxis::default(); MOST_AXES];
         let mut nest = Self { transfer, block, apart: 0, blocks: 1, axes, rank: 0 };
         if transfer.is_packed() && transfer.output_strides.are_packed() {
             if nest.is_whole() {
@@ -65,45 +62,62 @@ impl<'a> Nest<'a> {
             }
             return Some(nest);
         }
-        let geometry = &transfer.geometry;
-        let mut packed = signed(nest.size());
-        for (axis, &extent) in geometry.shape.iter().enumerate().skip(geometry.axis).rev() {
-            let from = nest.from(axis, packed);
-            let is_contiguous = extent == 1 || from == packed;
-            if !is_contiguous && axis == geometry.axis && nest.picks(from, packed) {
-                nest.apart = from;
-            } else if !is_contiguous {
-                return None;
-            }
-            if !nest.outputs(&|nest, part| nest.is_contiguous(part, axis, packed)) {
-                return None;
-            }
-            packed = packed.wrapping_mul(signed(usize_of(extent)));
-        }
-        nest.block.count = 1;
-        for (axis, &extent) in geometry.shape.iter().enumerate().take(geometry.axis).rev() {
-            let from = nest.from(axis, packed);
-            packed = packed.wrapping_mul(signed(usize_of(extent)));
-            if extent > 1 {
-                nest.push(Axis { extent: usize_of(extent), from, innermost: axis })?;
-            }
-        }
-        let bytes = nest.block.width * nest.block.count;
+        let row = nest.packed_row()?;
+        nest.push_outward(row)?;
+        let block = nest.block.width * nest.block.count;
         let least = if nest.block.count == 1 { runs::LONG } else { LEAST_PAST };
-        if nest.rank > 0 && div(bytes, transfer.parts.count()) < least {
+        if nest.rank > 0 && div(block, transfer.parts.count()) < least {
             nest.block.tuning = tuning.through_caches();
         }
-        // Rows apart from each other of which pieces have runs are better copied piece by piece, unless they
-        // are repeated.
-        let is_row = nest.block.count == 1 && nest.innermost().is_some_and(|(_, from)| from != 0);
-        let are_runs = is_row && nest.block.width >= RUN * transfer.parts.count();
-        let is_cached = nest.block.tuning.scattered.is_none();
+        nest.is_worth_it(block).then_some(nest)
+    }
+
+    /// Bytes of a row, if everything from the split axis inward is contiguous, but for steps that are picked.
+    fn packed_row(&mut self) -> Option<isize> {
+        let geometry = &self.transfer.geometry;
+        let mut packed = signed(self.size());
+        for (axis, &extent) in geometry.shape.iter().enumerate().skip(geometry.axis).rev() {
+            let from = self.from(axis, packed);
+            if extent != 1 && from != packed {
+                if axis != geometry.axis || !self.picks(from, packed) {
+                    return None;
+                }
+                self.apart = from;
+            }
+            if !self.outputs(&|nest, part| nest.is_contiguous(part, axis, packed)) {
+                return None;
+            }
+            packed = packed.wrapping_mul(signed(usize_of(extent)));
+        }
+        Some(packed)
+    }
+
+    /// Adds the axes outside of rows of so many bytes; `None` if there are too many.
+    fn push_outward(&mut self, mut packed: isize) -> Option<()> {
+        let geometry = &self.transfer.geometry;
+        self.block.count = 1;
+        for (axis, &extent) in geometry.shape.iter().enumerate().take(geometry.axis).rev() {
+            let from = self.from(axis, packed);
+            packed = packed.wrapping_mul(signed(usize_of(extent)));
+            if extent > 1 {
+                self.push(OuterAxis { extent: usize_of(extent), from, innermost: axis })?;
+            }
+        }
+        Some(())
+    }
+
+    /// Whether blocks of so many bytes are worth the way to the loops. Rows apart from each other of which pieces
+    /// have runs are better copied piece by piece, unless they are repeated.
+    fn is_worth_it(&self, block: usize) -> bool {
+        let is_row = self.block.count == 1 && self.innermost().is_some_and(|(_, from)| from != 0);
+        let are_runs = is_row && self.block.width >= RUN * self.transfer.parts.count();
+        let is_cached = self.block.tuning.scattered.is_none();
         let least = if are_runs && is_cached { LEAST_ROW } else { LEAST_BLOCK };
-        (nest.rank == 0 || bytes >= least || nest.is_of_columns()).then_some(nest)
+        self.rank == 0 || block >= least || self.is_of_columns()
     }
 
     /// Whether it is many blocks of few columns that are taken at a time.
-    #[inline(never)] // as below
+    #[inline(never)] // once in the library
     fn is_of_columns(&self) -> bool {
         let Rows { width, count, tuning, .. } = self.block;
         let parts = &self.transfer.parts;
@@ -119,7 +133,7 @@ impl<'a> Nest<'a> {
     }
 
     /// Whether there is one piece, which takes all of each row.
-    #[inline(never)] // as below
+    #[inline(never)] // once in the library
     fn is_whole(&self) -> bool {
         let mut parts = self.transfer.parts.iter();
         let is_all = |part: Part| part.len == self.transfer.geometry.extent;
@@ -144,7 +158,7 @@ impl<'a> Nest<'a> {
     }
 
     /// Whether it is so for all outputs that are not known to be packed.
-    #[inline(never)] // as above
+    #[inline(never)] // once in the library
     fn outputs(&self, is_so: &dyn Fn(&Self, &Part) -> bool) -> bool {
         self.transfer.output_strides.are_packed()
             || self.transfer.parts.iter().all(|part| is_so(self, &part))
@@ -169,50 +183,58 @@ impl<'a> Nest<'a> {
 
     /// Adds an axis outside of those there, or lengthens what it continues; `None` if there are too many.
     #[inline(never)]
-    fn push(&mut self, axis: Axis) -> Option<()> {
-        let Rows { count, row, width, .. } = self.block;
-        let times = |step: isize, extent: usize| step.checked_mul(signed(extent));
-        if let Some(last) = self.rank.checked_sub(1).and_then(|last| self.axes.get(last).copied()) {
-            let continues = times(last.from, last.extent) == Some(axis.from)
-                && self.outputs(&|nest, part| {
-                    let to = nest.to(part, last.innermost).and_then(|to| times(to, last.extent));
-                    to == nest.to(part, axis.innermost)
-                });
-            self.blocks *= axis.extent;
-            if continues {
-                let slot = self.axes.get_mut(self.rank - 1)?;
-                slot.extent *= axis.extent;
-                return Some(());
-            }
-        } else {
-            let is_row = if count == 1 {
-                (axis.from >= signed(width) && self.can_read_behind(axis.from)) || self.apart != 0
-            } else {
-                times(signed(row), count) == Some(axis.from)
-            };
-            let stacks = |nest: &Self, part: &Part| {
-                let to = nest.to(part, axis.innermost);
-                to.is_none_or(|to| to == signed(nest.block.bytes(part.len) * count))
-            };
-            if is_row && self.outputs(&stacks) {
-                if count == 1 && axis.from == signed(width) && self.is_whole() {
-                    self.block.widen(axis.extent);
-                    return Some(());
-                }
-                if count == 1 {
-                    self.block.row = wrapped(axis.from);
-                }
-                self.block.count *= axis.extent;
-                return Some(());
-            }
-            self.blocks *= axis.extent;
+    fn push(&mut self, axis: OuterAxis) -> Option<()> {
+        if self.rank == 0 && self.push_rows(&axis) {
+            return Some(());
+        }
+        self.blocks *= axis.extent;
+        let continues = |last: &&OuterAxis| self.continues(last, &axis);
+        if let Some(last) = self.axes().last().filter(continues) {
+            let extent = last.extent * axis.extent;
+            self.axes.get_mut(self.rank - 1)?.extent = extent;
+            return Some(());
         }
         *self.axes.get_mut(self.rank)? = axis;
         self.rank += 1;
         Some(())
     }
 
-    fn axes(&self) -> &[Axis] {
+    /// Makes the steps of an axis rows of the block, if they lie as those do; whether they do.
+    fn push_rows(&mut self, axis: &OuterAxis) -> bool {
+        let Rows { count, row, width, .. } = self.block;
+        let is_row = if count == 1 {
+            (axis.from >= signed(width) && self.can_read_behind(axis.from)) || self.apart != 0
+        } else {
+            times(signed(row), count) == Some(axis.from)
+        };
+        let stacks = |nest: &Self, part: &Part| {
+            let to = nest.to(part, axis.innermost);
+            to.is_none_or(|to| to == signed(nest.block.bytes(part.len) * count))
+        };
+        if !is_row || !self.outputs(&stacks) {
+            return false;
+        }
+        if count == 1 && axis.from == signed(width) && self.is_whole() {
+            self.block.widen(axis.extent);
+            return true;
+        }
+        if count == 1 {
+            self.block.row = wrapped(axis.from);
+        }
+        self.block.count *= axis.extent;
+        true
+    }
+
+    /// Whether an axis goes on where the one inside of it ends, in the input and in all outputs.
+    fn continues(&self, last: &OuterAxis, axis: &OuterAxis) -> bool {
+        let goes_on = |nest: &Self, part: &Part| {
+            let to = nest.to(part, last.innermost).and_then(|to| times(to, last.extent));
+            to == nest.to(part, axis.innermost)
+        };
+        times(last.from, last.extent) == Some(axis.from) && self.outputs(&goes_on)
+    }
+
+    fn axes(&self) -> &[OuterAxis] {
         self.axes.get(..self.rank).unwrap_or_default()
     }
 
@@ -251,6 +273,11 @@ impl<'a> Nest<'a> {
         }
         blocks
     }
+}
+
+/// So many steps.
+fn times(step: isize, count: usize) -> Option<isize> {
+    step.checked_mul(signed(count))
 }
 
 /// Goes over blocks.

@@ -4,7 +4,7 @@
 use super::super::kernel::combine::Scratch;
 use super::super::kernel::pick::Units;
 use super::super::kernel::strided::Axis;
-use super::super::kernel::strided::{self, Again, Row, Slot};
+use super::super::kernel::strided::{self, Row, RowSteps, Slot};
 use super::super::region;
 use super::Nest;
 use crate::math::{div, parts as ranges, signed};
@@ -59,7 +59,7 @@ impl Nest<'_> {
         let mut slot = Slot::uninit();
         let is_long = div(extent * step, self.transfer.parts.count()) >= LEAST_PAST;
         let past = tuning.scattered.filter(|_| is_long);
-        let picked = strided::Rows::runs(&mut slot, tuning.kernels, past, units, extent, ahead);
+        let picked = strided::RowCopy::runs(&mut slot, tuning.kernels, past, units, extent, ahead);
         // The caches have the row for the next piece as well as for this one.
         let few = div(BLOCK, row.unsigned_abs()).max(1);
         let few = if past.is_some() { few } else { usize::MAX };
@@ -83,9 +83,9 @@ impl Nest<'_> {
                         unit: step,
                     };
                     let (count, after) = (rows.len(), all.end - rows.end);
-                    let again = Again { count, after, from: row, to: signed(run.bytes) };
+                    let steps = RowSteps { count, after, from: row, to: signed(run.bytes) };
                     // SAFETY: the caller's promise.
-                    unsafe { picked.copy_all(row_of, again, Some(lines)) };
+                    unsafe { picked.copy_all(row_of, steps, Some(lines)) };
                 }
             }
         }

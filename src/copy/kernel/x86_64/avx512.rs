@@ -3,7 +3,7 @@
 
 use super::super::combine::LINE;
 use super::super::level::level;
-use super::super::transpose::{Block, Turns};
+use super::super::transpose::{Block, WidthLoops};
 use super::super::vector::{instructions, Vector, LANE};
 use super::super::Kernels;
 use core::arch::x86_64::*;
@@ -20,11 +20,11 @@ pub(super) const TABLE: Kernels = Kernels {
         let [one, two, four, eight, sixteen] = *WIDE.transpose;
         let [_, two_few, four_few, eight_few, sixteen_few] = *NARROW.transpose;
         &[
-            Turns { few, ..one },
-            Turns { few: two_few.few, ..two },
-            Turns { few: four_few.few, ..four },
-            Turns { few: eight_few.few, ..eight },
-            Turns { few: sixteen_few.few, ..sixteen },
+            WidthLoops { few, ..one },
+            WidthLoops { few: two_few.few, ..two },
+            WidthLoops { few: four_few.few, ..four },
+            WidthLoops { few: eight_few.few, ..eight },
+            WidthLoops { few: sixteen_few.few, ..sixteen },
         ]
     },
     ..WIDE

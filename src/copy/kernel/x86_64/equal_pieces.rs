@@ -9,8 +9,8 @@ use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
 use super::buffer::{Buffer, BUFFERS};
 use super::permute::{
-    loops, most_registers, How, Indices, Layout, Permute, Reach, Streams, LONGEST, MOST_INDICES,
-    MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
+    loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
+    MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
 };
 use super::seams::Seams;
 use crate::math::{div, div_ceil, div_rem, next_multiple};
@@ -43,13 +43,13 @@ impl<'a> Way<'a> {
             2 => (MOST_REGISTERS, 2),
             _ => (3, 1),
         };
-        let layout = Layout::quickest(pieces, unit, pieces * unit, step, most)?;
-        let pieces = (0..layout.pieces).map(|piece| (piece * unit, unit));
+        let packing = Packing::quickest(pieces, unit, pieces * unit, step, most)?;
+        let pieces = (0..packing.pieces).map(|piece| (piece * unit, unit));
         // SAFETY: 1.
-        let permute = unsafe { Permute::new(layout, indices, pieces)? };
+        let permute = unsafe { Permute::new(packing, indices, pieces)? };
         let block = match div(TURN, step) {
             _ if groups == together => usize::MAX,
-            rows => div(rows, layout.rows).max(1) * layout.rows,
+            rows => div(rows, packing.rows).max(1) * packing.rows,
         };
         Some(Self { len, groups, together, block, permute })
     }
@@ -70,12 +70,12 @@ impl<'a> Way<'a> {
 
     /// The turns that groups take.
     fn turns(&self, targets: &[*mut u8]) -> [Streams; MOST_TURNS] {
-        let Layout { pieces, .. } = self.permute.layout;
+        let Packing { pieces, .. } = self.permute.packing;
         let unit = self.permute.units.first().copied().unwrap_or(1);
         let mut turns = [const { Streams::NONE }; MOST_TURNS];
         for (first, turn) in (0..self.groups).step_by(self.together.max(1)).zip(&mut turns) {
             turn.groups = self.together.min(self.groups - first);
-            turn.run = loops(&self.permute.layout, turn.groups);
+            turn.run = loops(&self.permute.packing, turn.groups);
             for (group, offset) in turn.offsets.iter_mut().enumerate().take(turn.groups) {
                 *offset = self.begin(first + group, pieces) * unit;
             }
@@ -86,7 +86,7 @@ impl<'a> Way<'a> {
 
     /// Where their pieces go.
     fn aim(&self, turns: &mut [Streams; MOST_TURNS], targets: &[*mut u8]) {
-        let Layout { pieces, .. } = self.permute.layout;
+        let Packing { pieces, .. } = self.permute.packing;
         let mut group = 0;
         for turn in turns {
             for slots in turn.targets.chunks_exact_mut(pieces.max(1)).take(turn.groups) {
@@ -110,7 +110,7 @@ impl<'a> Way<'a> {
         let begin = |target: &*mut u8| *target as usize % LINE;
         let mut targets = block.targets.iter().take(self.len).map(begin);
         let Some(first) = targets.next() else { return true };
-        self.permute.layout.rows * width == LINE
+        self.permute.packing.rows * width == LINE
             && first.is_multiple_of(width)
             && targets.all(|target| target == first)
     }
@@ -126,20 +126,20 @@ impl<'a> Way<'a> {
         source: *const u8,
         count: usize,
         first: usize,
-        mut reach: Reach,
+        mut bounds: Bounds,
     ) {
-        let Layout { step, .. } = self.permute.layout;
+        let Packing { step, .. } = self.permute.packing;
         let (mut rows, mut done) = (first, 0);
         while done < count {
             rows = rows.min(count - done);
             let source = source.wrapping_add(done * step);
-            let mut reached = reach;
+            let mut boundsed = bounds;
             for turn in turns.iter_mut().take_while(|turn| turn.groups > 0) {
                 // SAFETY: the caller's promise.
-                unsafe { self.permute.copy(source, turn, rows, count - done, reached) };
-                reached.how.ahead = 0;
+                unsafe { self.permute.copy(source, turn, rows, count - done, boundsed) };
+                boundsed.access.ahead = 0;
             }
-            reach.readable = reach.readable.saturating_sub(rows * step);
+            bounds.readable = bounds.readable.saturating_sub(rows * step);
             done += rows;
             rows = self.block;
         }
@@ -224,7 +224,7 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
     let &Deinterleave { source, step, ref targets, count, after, prefetch, .. } = block;
     let Some(targets) = targets.get(..way.len).filter(|_| count > 0) else { return };
     let readable = (count + after - 1) * step + way.len * width;
-    let most = if way.permute.layout.rows * width == LINE { LARGEST } else { usize::MAX };
+    let most = if way.permute.packing.rows * width == LINE { LARGEST } else { usize::MAX };
     let is_large = way.groups == 1 && (LARGE..most).contains(&(count * step));
     let ahead = match past {
         true => prefetch,
@@ -232,20 +232,20 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
         false => 0,
     };
     let first = targets.first().map_or(0, |target| *target as usize % LINE);
-    let how = How { ahead, share: 1, past };
-    let reach = Reach { readable, spare: 0, how };
+    let access = Access { ahead, share: 1, past };
+    let bounds = Bounds { readable, spare: 0, access };
     // SAFETY: the caller's promise.
     unsafe {
         // Lines of several groups by turns, one of each piece, are slower than some of each: 16×16 bytes .54 for
         // .86 of the flat copy on Zen 5.
         if past && (way.groups > 1 || !way.is_alike(block, width)) {
-            combined(way, source, targets, count, reach);
+            combined(way, source, targets, count, bounds);
         } else {
             // Stores that cross a line take twice the time of others.
             let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
-            let is_whole = way.permute.layout.rows * width == LINE && rest == 0 && head > 0;
+            let is_whole = way.permute.packing.rows * width == LINE && rest == 0 && head > 0;
             let rows = if is_whole { head } else { way.block };
-            way.copy(&mut way.turns(targets), source, count, rows, reach);
+            way.copy(&mut way.turns(targets), source, count, rows, bounds);
         }
     }
 }
@@ -264,9 +264,9 @@ unsafe fn combined(
     source: *const u8,
     targets: &[*mut u8],
     count: usize,
-    reach: Reach,
+    bounds: Bounds,
 ) {
-    let Layout { step, rows: each, .. } = way.permute.layout;
+    let Packing { step, rows: each, .. } = way.permute.packing;
     let unit = way.permute.units.first().copied().unwrap_or(1);
     let mut scratch = Scratch::<BUFFERS>::NEW;
     // An odd number of lines from one to the next: a power of two would have all of them in a few sets
@@ -280,7 +280,8 @@ unsafe fn combined(
     }
     let block = (apart / LINE - 2) * each;
     let mut turns = way.turns(targets);
-    let mut reach = Reach { spare: LINE, how: How { past: false, ..reach.how }, ..reach };
+    let mut bounds =
+        Bounds { spare: LINE, access: Access { past: false, ..bounds.access }, ..bounds };
     for done in (0..count).step_by(block.max(1)) {
         let rows = block.min(count - done);
         let rooms: [*mut u8; MAX_DEINTERLEAVED] =
@@ -289,12 +290,12 @@ unsafe fn combined(
         unsafe {
             let source = source.wrapping_add(done * step);
             way.aim(&mut turns, &rooms);
-            way.copy(&mut turns, source, rows, way.block, reach);
+            way.copy(&mut turns, source, rows, way.block, bounds);
             for (buffer, _) in buffers.iter_mut().zip(targets) {
                 buffer.filled(rows * unit);
             }
         }
-        reach.readable = reach.readable.saturating_sub(rows * step);
+        bounds.readable = bounds.readable.saturating_sub(rows * step);
     }
     for (buffer, _) in buffers.iter_mut().zip(targets) {
         // SAFETY: as above.

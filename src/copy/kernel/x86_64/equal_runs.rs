@@ -98,7 +98,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
                 let target = run.target.wrapping_add(rows.start * bytes);
                 *slot = _mm_cvtsi64_si128(target as i64);
             }
-            let rows = Rows { source, bytes, len: some.len(), step, count: rows.len() };
+            let rows = PieceRows { source, bytes, len: some.len(), step, count: rows.len() };
             // SAFETY: the caller's promise.
             unsafe {
                 if bytes <= LINE {
@@ -125,7 +125,7 @@ fn is_one_set(runs: &[RowRun]) -> bool {
 }
 
 /// Rows of some pieces.
-struct Rows {
+struct PieceRows {
     source: *const u8,
     /// Of a run.
     bytes: usize,
@@ -135,7 +135,7 @@ struct Rows {
     count: usize,
 }
 
-impl Rows {
+impl PieceRows {
     /// Copies all runs, of more than a line or not.
     ///
     /// # Safety

@@ -44,7 +44,7 @@ pub(super) const MOST_STREAMS: usize = 8;
 
 /// How a group of pieces is taken out of some rows at a time.
 #[derive(Clone, Copy)]
-pub(super) struct Layout {
+pub(super) struct Packing {
     pub pieces: usize,
     /// Bytes from the first piece's begin to the last one's end, and from a row to the next.
     pub width: usize,
@@ -59,7 +59,7 @@ pub(super) struct Layout {
     apart: usize,
 }
 
-impl Layout {
+impl Packing {
     /// The quickest for pieces of so many bytes at the most that lie within `width` bytes of a row, by so
     /// many registers, and lanes, at the most.
     pub(super) fn quickest(
@@ -71,14 +71,14 @@ impl Layout {
     ) -> Option<Self> {
         let most_rows = div(LINE, longest);
         let mut best: Option<Self> = None;
-        let mut see = |layout: Self| {
+        let mut see = |packing: Self| {
             if best
                 .as_ref()
-                .is_none_or(|best| layout.cost() * best.rows < best.cost() * layout.rows)
+                .is_none_or(|best| packing.cost() * best.rows < best.cost() * packing.rows)
             {
-                best = Some(layout);
+                best = Some(packing);
             }
-            layout.rows == most_rows
+            packing.rows == most_rows
         };
         for registers in 2..=most {
             let Some(rest) = (registers * LINE).checked_sub(width) else { continue };
@@ -138,7 +138,7 @@ impl Indices {
 
 /// A layout, and what it takes.
 pub(super) struct Permute<'a> {
-    pub layout: Layout,
+    pub packing: Packing,
     /// Bytes of each piece's runs, and how far each stream advances in a step.
     pub units: [usize; MOST_PIECES],
     by: [usize; MOST_STREAMS],
@@ -157,21 +157,21 @@ pub(super) struct Streams {
     pub targets: [*mut u8; MOST_STREAMS],
 }
 
-impl How {
+impl Access {
     pub const PLAIN: Self = Self { ahead: 0, share: 1, past: false };
 }
 
-impl Reach {
+impl Bounds {
     /// So many bytes may be read, and none written but those that there are.
     pub(super) const fn reading(readable: usize) -> Self {
-        Self { readable, spare: 0, how: How::PLAIN }
+        Self { readable, spare: 0, access: Access::PLAIN }
     }
 }
 
 impl Streams {
     /// Of one group.
-    pub(super) fn of_one(layout: &Layout, targets: impl Iterator<Item = *mut u8>) -> Self {
-        let mut streams = Self { groups: 1, run: loops(layout, 1), ..Self::NONE };
+    pub(super) fn of_one(packing: &Packing, targets: impl Iterator<Item = *mut u8>) -> Self {
+        let mut streams = Self { groups: 1, run: loops(packing, 1), ..Self::NONE };
         for (slot, target) in streams.targets.iter_mut().zip(targets) {
             *slot = target;
         }
@@ -218,7 +218,7 @@ impl Streams {
 }
 
 /// Takes steps: from where, to where, and how.
-pub(super) type Loop = unsafe fn(&Permute<'_>, *const u8, &mut Streams, &Course, How);
+pub(super) type Loop = unsafe fn(&Permute<'_>, *const u8, &mut Streams, &Course, Access);
 
 /// Blocks of rows. Several, and first steps that go on by less, are for one group of [`MOST_OF_BLOCKS`] equal
 /// pieces at the most.
@@ -233,7 +233,7 @@ pub(super) struct Course {
 
 /// How lines are loaded and stored.
 #[derive(Clone, Copy)]
-pub(super) struct How {
+pub(super) struct Access {
     /// So many bytes ahead the input is prefetched; 0 for not at all.
     pub ahead: usize,
     /// By so many groups, each its share of what a step reads.
@@ -244,12 +244,12 @@ pub(super) struct How {
 
 /// How far a copy may reach.
 #[derive(Clone, Copy)]
-pub(super) struct Reach {
+pub(super) struct Bounds {
     /// Bytes that may be read from the source on.
     pub readable: usize,
     /// Bytes that may be written behind the last one that each target gets.
     pub spare: usize,
-    pub how: How,
+    pub access: Access,
 }
 
 impl<'a> Permute<'a> {
@@ -259,22 +259,22 @@ impl<'a> Permute<'a> {
     /// 1.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn new(
-        layout: Layout,
+        packing: Packing,
         indices: &'a mut [Indices],
         pieces: impl Iterator<Item = (usize, usize)>,
     ) -> Option<Self> {
         let mut units = [0; MOST_PIECES];
-        let tables = indices.chunks_exact_mut((layout.registers - 1).max(1));
+        let tables = indices.chunks_exact_mut((packing.registers - 1).max(1));
         for ((slot, (offset, unit)), tables) in units.iter_mut().zip(pieces).zip(tables) {
             *slot = unit;
             // SAFETY: 1.
-            unsafe { fill(tables, offset, unit, &layout) };
+            unsafe { fill(tables, offset, unit, &packing) };
         }
         let mut by = [0; MOST_STREAMS];
-        for (slot, unit) in by.iter_mut().zip(units.iter().take(layout.pieces).cycle()) {
-            *slot = layout.rows * unit;
+        for (slot, unit) in by.iter_mut().zip(units.iter().take(packing.pieces).cycle()) {
+            *slot = packing.rows * unit;
         }
-        (indices.len() >= layout.tables()).then_some(Self { layout, units, by, indices })
+        (indices.len() >= packing.tables()).then_some(Self { packing, units, by, indices })
     }
 
     /// Takes the runs of `rows` rows to their targets, which advance, and those of some rows behind them
@@ -289,12 +289,12 @@ impl<'a> Permute<'a> {
         streams: &mut Streams,
         rows: usize,
         left: usize,
-        reach: Reach,
+        bounds: Bounds,
     ) {
-        let Layout { pieces, step, rows: each, .. } = self.layout;
-        let Reach { readable, spare, how } = reach;
+        let Packing { pieces, step, rows: each, .. } = self.packing;
+        let Bounds { readable, spare, access } = bounds;
         let last = streams.offsets.iter().take(streams.groups).max().copied().unwrap_or(0);
-        let (loads, mut count) = (last + self.layout.reach(), div(rows, each));
+        let (loads, mut count) = (last + self.packing.reach(), div(rows, each));
         let unit = self.units.iter().take(pieces).min().copied().unwrap_or(1);
         if readable < rows * step + loads || left * unit + spare < rows * unit + LINE {
             // So often a line may be loaded from all registers, and stored to all targets.
@@ -313,14 +313,14 @@ impl<'a> Permute<'a> {
             match streams.run {
                 Some(run) => {
                     let course = Course { first: each, rows: count * each, blocks: Axis::ONE };
-                    run(self, source, streams, &course, how);
+                    run(self, source, streams, &course, access);
                 }
                 None => count = 0,
             }
             for first in (count * each..rows).step_by(each.max(1)) {
                 let source = source.wrapping_add(first * step);
-                let few = Few { source, count: each.min(rows - first) };
-                self.masked(few, Few::NONE, streams, false);
+                let few = SomeRows { source, count: each.min(rows - first) };
+                self.masked(few, SomeRows::NONE, streams, false);
             }
         }
     }
@@ -331,8 +331,14 @@ impl<'a> Permute<'a> {
     /// # Safety
     /// 1, 2; 3 if past the caches.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    pub(super) unsafe fn masked(&self, rows: Few, others: Few, streams: &mut Streams, past: bool) {
-        let Layout { pieces, width, step, registers: len, lanes, apart, .. } = self.layout;
+    pub(super) unsafe fn masked(
+        &self,
+        rows: SomeRows,
+        others: SomeRows,
+        streams: &mut Streams,
+        past: bool,
+    ) {
+        let Packing { pieces, width, step, registers: len, lanes, apart, .. } = self.packing;
         let (size, count) = (div(LINE, lanes), rows.count + others.count);
         let end = |count: usize| count.checked_sub(1).map_or(0, |last| last * step + width);
         let (first, behind, all) = (end(rows.count), rows.count * step, end(count));
@@ -381,12 +387,12 @@ impl<'a> Permute<'a> {
 
 /// A few rows.
 #[derive(Clone, Copy)]
-pub(super) struct Few {
+pub(super) struct SomeRows {
     pub source: *const u8,
     pub count: usize,
 }
 
-impl Few {
+impl SomeRows {
     pub(super) const NONE: Self = Self { source: core::ptr::null(), count: 0 };
 }
 
@@ -396,8 +402,8 @@ impl Few {
 /// # Safety
 /// 1.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn fill(indices: &mut [Indices], offset: usize, unit: usize, layout: &Layout) {
-    let &Layout { step, lanes, each, apart, .. } = layout;
+unsafe fn fill(indices: &mut [Indices], offset: usize, unit: usize, packing: &Packing) {
+    let &Packing { step, lanes, each, apart, .. } = packing;
     // Only what lies within a register counts in the end: numbers may wrap.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
     let all = |number: usize| _mm512_set1_epi16(number as u16 as i16);
@@ -453,7 +459,7 @@ pub(super) fn most_registers(pieces: usize) -> usize {
 }
 
 /// The loop for so many pieces and registers, and groups at a time.
-pub(super) fn loops(layout: &Layout, groups: usize) -> Option<Loop> {
+pub(super) fn loops(packing: &Packing, groups: usize) -> Option<Loop> {
     const fn up_to_5<const N: usize, const G: usize>() -> [Loop; 4] {
         [steps::<N, 2, G>, steps::<N, 3, G>, steps::<N, 4, G>, steps::<N, 5, G>]
     }
@@ -464,7 +470,7 @@ pub(super) fn loops(layout: &Layout, groups: usize) -> Option<Loop> {
     static TWO: [[Loop; 4]; 2] = [up_to_5::<3, 2>(), up_to_5::<4, 2>()];
     static THREE: [Loop; 2] = [steps::<2, 2, 3>, steps::<2, 3, 3>];
     static FOUR: [Loop; 2] = [steps::<2, 2, 4>, steps::<2, 3, 4>];
-    let loops: &[Loop] = match (groups, layout.pieces) {
+    let loops: &[Loop] = match (groups, packing.pieces) {
         (1, 2) => &PAIR,
         (1, 3) => &TRIPLE,
         (1, 4) => &QUAD,
@@ -474,7 +480,7 @@ pub(super) fn loops(layout: &Layout, groups: usize) -> Option<Loop> {
         (4, 2) => &FOUR,
         _ => return None,
     };
-    loops.get(layout.registers.checked_sub(2)?).copied()
+    loops.get(packing.registers.checked_sub(2)?).copied()
 }
 
 /// A register of one lane, or two, or four.
@@ -512,9 +518,9 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
     mut source: *const u8,
     streams: &mut Streams,
     course: &Course,
-    how: How,
+    access: Access,
 ) {
-    let Layout { step, rows, lanes, apart, .. } = permute.layout;
+    let Packing { step, rows, lanes, apart, .. } = permute.packing;
     let Some(offsets) = streams.offsets.first_chunk::<G>() else { return };
     // As there are for so many groups.
     let lanes = match G {
@@ -522,18 +528,18 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
         2 => lanes.min(2),
         _ => 1,
     };
-    let past = G == 1 && how.past;
+    let past = G == 1 && access.past;
     let blocks = G == 1 && N <= MOST_OF_BLOCKS;
     let (row, step) = (step, rows * step);
     let unit = permute.units.first().copied().unwrap_or(0);
     // Several groups prefetch their shares in whole lines, and anew in each step: they have no register to
     // spare that would remember how far they came.
     let share = match G {
-        _ if how.ahead == 0 => 0,
-        1 => div(step, how.share),
+        _ if access.ahead == 0 => 0,
+        1 => div(step, access.share),
         _ => div_ceil(step, G * LINE) * LINE,
     };
-    let mut soon = source.wrapping_add(how.ahead);
+    let mut soon = source.wrapping_add(access.ahead);
     let mut until = soon;
     // SAFETY: the caller's promise.
     unsafe {
@@ -558,7 +564,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
             }
             while source != end {
                 let all: [*mut u8; MOST_STREAMS] = transmute(targets);
-                let mut ahead = source.wrapping_add(how.ahead);
+                let mut ahead = source.wrapping_add(access.ahead);
                 for (offset, targets) in offsets.iter().zip(all.chunks_exact(N)) {
                     let (mut from, mut apart) = (source.wrapping_add(*offset), apart);
                     // Or else the compiler keeps every multiple of it.

@@ -14,7 +14,7 @@
 use super::super::combine::LINE;
 use super::super::strided::Axis;
 use super::super::{are_near, Deinterleave, NextBlock, MOST_OF_BLOCKS};
-use super::permute::{loops, Course, Few, How, Layout, Loop, Permute, Streams};
+use super::permute::{loops, Access, Course, Loop, Packing, Permute, SomeRows, Streams};
 use crate::math::{div, div_ceil, next_multiple, signed};
 
 /// How blocks are taken.
@@ -36,18 +36,18 @@ const LONG: usize = 64;
 
 impl<'a> Seams<'a> {
     pub(super) fn new(permute: &'a Permute<'a>) -> Option<Self> {
-        let Layout { width, step, rows: each, .. } = permute.layout;
+        let Packing { width, step, rows: each, .. } = permute.packing;
         let [unit, ..] = permute.units;
         let own = (each - 1) * step + width;
-        let read = div_ceil(permute.layout.reach().saturating_sub(own), step);
+        let read = div_ceil(permute.packing.reach().saturating_sub(own), step);
         let stored = div_ceil(LINE.saturating_sub(each * unit), unit);
-        let run = loops(&permute.layout, 1)?;
+        let run = loops(&permute.packing, 1)?;
         Some(Self { permute, run, unit, read, stored, last: (0, 0), steps: 0 })
     }
 
     /// Whether a block is so short that it had better not begin with a line of its first target.
     pub(super) fn is_short(&self, block: &Deinterleave) -> bool {
-        block.count < LONG * self.permute.layout.rows
+        block.count < LONG * self.permute.packing.rows
     }
 
     /// Takes the rows of a block through the caches.
@@ -57,8 +57,8 @@ impl<'a> Seams<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn through(&mut self, block: &mut Deinterleave) {
         let &mut Self { permute, unit, read, stored, .. } = self;
-        let Layout { step, rows: each, .. } = permute.layout;
-        let how = How::PLAIN;
+        let Packing { step, rows: each, .. } = permute.packing;
+        let access = Access::PLAIN;
         let mut left = Left::new(block);
         let is_exact = read + stored == 0 && block.count >= each;
         if let Some(course) = self.course(block, is_exact) {
@@ -66,7 +66,7 @@ impl<'a> Seams<'a> {
             // SAFETY: the caller's promise; steps touch nothing but what is read, or written later, anyhow.
             return unsafe {
                 left.streams.join();
-                (self.run)(permute, left.source, &mut left.streams, &course, how);
+                (self.run)(permute, left.source, &mut left.streams, &course, access);
             };
         }
         if (block.count, block.after) != self.last {
@@ -75,15 +75,15 @@ impl<'a> Seams<'a> {
         }
         // SAFETY: the caller's promise.
         unsafe {
-            self.take(&mut left, self.steps, how);
+            self.take(&mut left, self.steps, access);
             if left.count > 0 && is_exact {
                 left.back(each - left.count, step, unit);
-                return self.take(&mut left, 1, how);
+                return self.take(&mut left, 1, access);
             }
             while left.count > 0 {
                 let few = each.min(left.count);
                 let some = left.few(few);
-                permute.masked(some, Few::NONE, &mut left.streams, false);
+                permute.masked(some, SomeRows::NONE, &mut left.streams, false);
                 left.skip(few, step);
             }
         }
@@ -92,7 +92,7 @@ impl<'a> Seams<'a> {
     /// Of a block and those that follow, as many as steps take and touch nothing but blocks.
     fn course(&self, block: &Deinterleave, is_exact: bool) -> Option<Course> {
         let &Self { permute, unit, read, stored, .. } = self;
-        let Layout { pieces, width, step, rows: each, .. } = permute.layout;
+        let Packing { pieces, width, step, rows: each, .. } = permute.packing;
         let &Deinterleave { count, more: Axis { extent: more, from, to }, .. } = block;
         let taken = next_multiple(count, each);
         let (mut rows, mut first, mut extent) = (taken, each, 1 + more);
@@ -117,13 +117,13 @@ impl<'a> Seams<'a> {
     /// # Safety
     /// 1, 2; 3 if past the caches.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn take(&self, left: &mut Left, steps: usize, how: How) {
-        let Layout { step, rows: each, .. } = self.permute.layout;
+    unsafe fn take(&self, left: &mut Left, steps: usize, access: Access) {
+        let Packing { step, rows: each, .. } = self.permute.packing;
         // SAFETY: the caller's promise.
         unsafe {
             left.streams.join();
             let course = Course { first: each, rows: steps * each, blocks: Axis::ONE };
-            (self.run)(self.permute, left.source, &mut left.streams, &course, how);
+            (self.run)(self.permute, left.source, &mut left.streams, &course, access);
         }
         left.skip(steps * each, step);
     }
@@ -138,8 +138,8 @@ impl<'a> Seams<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn past(&self, block: &mut Deinterleave, next: &mut NextBlock<'_>) -> bool {
         let &Self { permute, unit, .. } = self;
-        let Layout { pieces, step, rows: each, .. } = permute.layout;
-        let how = How { ahead: block.prefetch, share: 1, past: true };
+        let Packing { pieces, step, rows: each, .. } = permute.packing;
+        let access = Access { ahead: block.prefetch, share: 1, past: true };
         let mut left = Left::new(block);
         // SAFETY: the caller's promise.
         unsafe {
@@ -149,15 +149,15 @@ impl<'a> Seams<'a> {
             let lead = lead.min(left.count);
             if lead > 0 {
                 let some = left.few(lead);
-                permute.masked(some, Few::NONE, &mut left.streams, false);
+                permute.masked(some, SomeRows::NONE, &mut left.streams, false);
                 left.skip(lead, step);
             }
             loop {
                 let steps = self.steps(left.count, block.after);
-                self.take(&mut left, steps, how);
+                self.take(&mut left, steps, access);
                 while left.count >= each {
                     let some = left.few(each);
-                    permute.masked(some, Few::NONE, &mut left.streams, true);
+                    permute.masked(some, SomeRows::NONE, &mut left.streams, true);
                     left.skip(each, step);
                 }
                 let done = block.count;
@@ -169,7 +169,8 @@ impl<'a> Seams<'a> {
                     && is_enough
                     && block.count >= more
                     && ends.zip(&block.targets).take(pieces).all(|(end, target)| end == *target);
-                let others = Few { source: block.source, count: if goes_on { more } else { 0 } };
+                let others =
+                    SomeRows { source: block.source, count: if goes_on { more } else { 0 } };
                 if left.count > 0 {
                     let rest = left.few(left.count);
                     permute.masked(rest, others, &mut left.streams, goes_on);
@@ -189,7 +190,7 @@ impl<'a> Seams<'a> {
         let &Self { permute, read, stored, .. } = self;
         let rows =
             count.min((count + after).saturating_sub(read)).min(count.saturating_sub(stored));
-        div(rows, permute.layout.rows)
+        div(rows, permute.packing.rows)
     }
 }
 
@@ -206,8 +207,8 @@ impl Left {
         Self { source, count, streams: Streams::to(targets) }
     }
 
-    fn few(&self, count: usize) -> Few {
-        Few { source: self.source, count }
+    fn few(&self, count: usize) -> SomeRows {
+        SomeRows { source: self.source, count }
     }
 
     fn skip(&mut self, rows: usize, step: usize) {

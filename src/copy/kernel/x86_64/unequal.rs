@@ -13,7 +13,7 @@ use super::super::row_major::RowRun;
 use super::buffer::{Buffer, BUFFERS};
 use super::equal_pieces::TURN;
 use super::permute::{
-    most_registers, How, Indices, Layout, Permute, Reach, Streams, LONGEST, MOST_PIECES,
+    most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST, MOST_PIECES,
 };
 use crate::math::{div, next_multiple, parts};
 
@@ -38,22 +38,23 @@ impl Group<'_> {
     /// # Safety
     /// 1, 2.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn copy(&mut self, source: *const u8, all: &Rows, end: usize) {
+    unsafe fn copy(&mut self, source: *const u8, all: &RowSpan, end: usize) {
         let left = all.count - self.done;
         if left == 0 {
             return;
         }
-        let rows = next_multiple(end.saturating_sub(self.done), self.permute.layout.rows).min(left);
+        let rows =
+            next_multiple(end.saturating_sub(self.done), self.permute.packing.rows).min(left);
         let begin = self.done * all.step + self.offset;
-        let (source, reach) = (source.wrapping_add(begin), Reach::reading(all.bytes - begin));
+        let (source, bounds) = (source.wrapping_add(begin), Bounds::reading(all.bytes - begin));
         // SAFETY: the caller's promise.
-        unsafe { self.permute.copy(source, &mut self.streams, rows, left, reach) };
+        unsafe { self.permute.copy(source, &mut self.streams, rows, left, bounds) };
         self.done += rows;
     }
 }
 
 /// Rows, and bytes from the first to the end of the last.
-struct Rows {
+struct RowSpan {
     step: usize,
     count: usize,
     bytes: usize,
@@ -78,7 +79,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
         return false;
     }
     let bytes = (count - 1) * step + (last.source as usize - first.source as usize) + last.bytes;
-    let all = Rows { step, count, bytes };
+    let all = RowSpan { step, count, bytes };
     let is_one = groups.iter().flatten().count() == 1;
     let block = if is_one { count } else { div(TURN, step).max(1) };
     for rows in parts(0..count, block) {
@@ -138,14 +139,15 @@ pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: 
             }
             let begin = rows.start * step + group.offset;
             let ahead = ahead + div(rows.len() * step * number, share);
-            let how = How { ahead, share, ..How::PLAIN };
-            let reach = Reach { spare: LINE, how, ..Reach::reading(bytes - begin) };
+            let access = Access { ahead, share, ..Access::PLAIN };
+            let bounds = Bounds { spare: LINE, access, ..Bounds::reading(bytes - begin) };
             // Whole steps: what is too much is put there once more.
-            let some = next_multiple(rows.len(), group.permute.layout.rows).min(count - rows.start);
+            let some =
+                next_multiple(rows.len(), group.permute.packing.rows).min(count - rows.start);
             // SAFETY: the caller's promise; buffers have room for as many bytes.
             unsafe {
                 let source = first.source.wrapping_add(begin);
-                group.permute.copy(source, &mut group.streams, some, some, reach);
+                group.permute.copy(source, &mut group.streams, some, some, bounds);
             }
         }
         for (buffer, run) in buffers.iter_mut().zip(runs) {
@@ -177,18 +179,18 @@ unsafe fn fill<'a>(
     while from < runs.len() {
         // The last one by itself goes with the one before, once more.
         from = from.min(runs.len() - 2);
-        let Some((layout, some)) = runs.get(from..).and_then(|rest| best(rest, step)) else {
+        let Some((packing, some)) = runs.get(from..).and_then(|rest| best(rest, step)) else {
             return false;
         };
-        let Some((own, rest)) = tables.split_at_mut_checked(layout.tables()) else { return false };
+        let Some((own, rest)) = tables.split_at_mut_checked(packing.tables()) else { return false };
         tables = rest;
         let Some(offset) = some.first().map(|run| run.source as usize - begin) else {
             return false;
         };
         let pieces = some.iter().map(|run| ((run.source as usize - begin) - offset, run.bytes));
         // SAFETY: 1.
-        let Some(permute) = (unsafe { Permute::new(layout, own, pieces) }) else { return false };
-        let streams = Streams::of_one(&layout, some.iter().map(|run| run.target));
+        let Some(permute) = (unsafe { Permute::new(packing, own, pieces) }) else { return false };
+        let streams = Streams::of_one(&packing, some.iter().map(|run| run.target));
         let Some(slot) = slots.next() else { return false };
         *slot = Some(Group { first: from, offset, permute, streams, done: 0 });
         from += some.len();
@@ -197,8 +199,8 @@ unsafe fn fill<'a>(
 }
 
 /// The layout that takes the first pieces, two or more, at the least cost for each byte; and these.
-fn best(runs: &[RowRun], step: usize) -> Option<(Layout, &[RowRun])> {
-    let mut best: Option<(Layout, usize, &[RowRun])> = None;
+fn best(runs: &[RowRun], step: usize) -> Option<(Packing, &[RowRun])> {
+    let mut best: Option<(Packing, usize, &[RowRun])> = None;
     for pieces in 2..=MOST_PIECES.min(runs.len()) {
         let some = runs.get(..pieces)?;
         let (first, last) = (some.first()?, some.last()?);
@@ -206,13 +208,13 @@ fn best(runs: &[RowRun], step: usize) -> Option<(Layout, &[RowRun])> {
         let longest =
             some.iter().map(|run| run.bytes).max().filter(|longest| *longest <= LONGEST)?;
         let most = (most_registers(pieces), 4);
-        let Some(layout) = Layout::quickest(pieces, longest, width, step, most) else { break };
-        let bytes = layout.rows * some.iter().map(|run| run.bytes).sum::<usize>();
+        let Some(packing) = Packing::quickest(pieces, longest, width, step, most) else { break };
+        let bytes = packing.rows * some.iter().map(|run| run.bytes).sum::<usize>();
         // One that is left over goes with one of these once more.
         let bytes = if runs.len() == pieces + 1 { div(2 * bytes, 3) } else { bytes };
-        if best.as_ref().is_none_or(|(best, most, _)| layout.cost() * most < best.cost() * bytes) {
-            best = Some((layout, bytes, some));
+        if best.as_ref().is_none_or(|(best, most, _)| packing.cost() * most < best.cost() * bytes) {
+            best = Some((packing, bytes, some));
         }
     }
-    best.map(|(layout, _, some)| (layout, some))
+    best.map(|(packing, _, some)| (packing, some))
 }

@@ -1,0 +1,80 @@
+//! The places of what lies under axes, in row-major order.
+
+#![forbid(unsafe_code)]
+
+use super::kernel::strided::Axis;
+use crate::math::{div_rem, signed};
+
+/// Walks over axes in row-major order, but for one of them, without a division a step of the innermost.
+pub(super) struct Odometer<'a> {
+    axes: &'a [Axis],
+    skipped: Option<usize>,
+    inner: Axis,
+    /// Steps left of the innermost axis, this one included, and how often it has been gone over.
+    left: usize,
+    turns: usize,
+    /// Bytes to the place in the input and the output.
+    pub from: isize,
+    pub to: isize,
+}
+
+impl<'a> Odometer<'a> {
+    pub(super) fn new(axes: &'a [Axis], skipped: Option<usize>) -> Self {
+        let inner = Axis::ONE;
+        let mut odometer = Self { axes, skipped, inner, left: 1, turns: 0, from: 0, to: 0 };
+        if let Some(inner) = odometer.walked().next_back() {
+            (odometer.inner, odometer.left) = (inner, inner.extent);
+        }
+        odometer
+    }
+
+    fn walked(&self) -> impl DoubleEndedIterator<Item = Axis> + use<'a> {
+        let skipped = self.skipped;
+        let walked = self.axes.iter().enumerate().filter(move |(at, _)| skipped != Some(*at));
+        walked.map(|(_, axis)| *axis)
+    }
+
+    /// The innermost axis.
+    pub(super) fn inner(&self) -> Axis {
+        self.inner
+    }
+
+    /// Leaves out the innermost axis, and gives it.
+    pub(super) fn take_inner(&mut self) -> Axis {
+        let inner = self.inner;
+        (self.inner.extent, self.left) = (1, 1);
+        inner
+    }
+
+    /// On to the next position, unless this was the last.
+    #[inline(never)] // its callers have no registers to spare
+    pub(super) fn advance(&mut self) -> bool {
+        let back = |place: isize, step: isize, steps: usize| {
+            place.wrapping_sub(step.wrapping_mul(signed(steps)))
+        };
+        let Axis { extent, from, to } = self.inner;
+        self.left -= 1;
+        if self.left > 0 {
+            self.from = self.from.wrapping_add(from);
+            self.to = self.to.wrapping_add(to);
+            return true;
+        }
+        self.from = back(self.from, from, extent - 1);
+        self.to = back(self.to, to, extent - 1);
+        self.left = extent;
+        self.turns += 1;
+        let mut turns = self.turns;
+        for Axis { extent, from, to } in self.walked().rev().skip(1) {
+            let index;
+            (turns, index) = div_rem(turns, extent);
+            if index > 0 {
+                self.from = self.from.wrapping_add(from);
+                self.to = self.to.wrapping_add(to);
+                return true;
+            }
+            self.from = back(self.from, from, extent - 1);
+            self.to = back(self.to, to, extent - 1);
+        }
+        false
+    }
+}

@@ -1,0 +1,327 @@
+//! Planes of a strided piece: a row by a column of units, turned through registers where the input and the
+//! output have different innermost axes, else copied as runs, row by row, or unit by unit.
+
+use super::columns::{Columns, EachTargets, Targets};
+use super::kernel::combine::LINE;
+use super::kernel::pick::Units;
+use super::kernel::row_major::RowRun;
+use super::kernel::strided::{self, Axis, Block, RowCopy, RowSteps, Slot};
+use super::kernel::RowMajor;
+use super::rows::LongColumns;
+use super::runs::{self, Ahead};
+use super::tuning::Tuning;
+use crate::math::{self, div, div_ceil, signed, wrapped};
+
+/// The least extents, in units, of a plane that is worth turning through registers; or 16 bytes of long ones.
+const MIN_TURNED: usize = 8;
+/// Fewer units are as quickly copied one by one.
+pub(super) const LEAST_UNITS: usize = 256;
+/// ... of each of so many planes.
+const LEAST_TURNED: usize = 64;
+const LEAST_AGAIN: usize = 8;
+/// So are fewer of a row, unless the next one continues it.
+pub(super) const LEAST_PICKED: usize = 32;
+/// Units of so many bytes are as quickly copied one by one in the caches, unless rows as well as columns lie in
+/// few sets of these. Zen 5, ps a byte: 300 x 300 of 16 bytes 20 for 38, 1,024 x 512 112 for 51.
+const LONGEST_TURNED: usize = 16;
+/// Nor are they past the second-level cache: 7 x 300 x 301 of 16 bytes 60 ps a byte for 42.
+const CONFLICT: usize = 1024;
+const WAYS: usize = 8;
+/// Rows of so many units are walked rather than columns.
+pub(super) const LEAST_ROW: usize = 16;
+/// Bytes of each row that they take at a time.
+const LANE: usize = 16;
+/// Units of so many bytes are runs.
+pub(super) const LEAST_RUN: usize = 128;
+/// Columns that loops for runs take at a time.
+const COLUMNS: usize = 4;
+/// Units of a plane's longer side that stay in the first-level cache while the shorter is walked.
+const BLOCK: usize = 128;
+
+/// A row by a column: of contiguous units in the output, and in the input, or of units anywhere.
+pub(super) struct Plane {
+    pub source: *const u8,
+    pub target: *mut u8,
+    pub unit: usize,
+    pub row: Axis,
+    pub column: Axis,
+    /// Planes like it that are copied with it.
+    pub again: Axis,
+    /// Whether units are contiguous the column's way.
+    pub has_column: bool,
+}
+
+/// How planes that are alike but for where they are are copied.
+pub(super) enum Way<'a> {
+    /// Units of many bytes.
+    Runs,
+    /// Turned through registers.
+    Turned,
+    /// Some units of each row at a time.
+    Rows(RowCopy<'a>),
+    /// All units one by one.
+    Units,
+}
+
+impl Axis {
+    /// Whether its steps meet in a few sets of the caches.
+    fn conflicts(&self) -> bool {
+        let meets = |step: isize| step != 0 && step.unsigned_abs().is_multiple_of(CONFLICT);
+        self.extent > WAYS && (meets(self.from) || meets(self.to))
+    }
+}
+
+impl Plane {
+    /// Walks a column that runs backwards in the input forwards there.
+    pub(super) fn turn_forwards(&mut self) {
+        let Self { source, target, column, .. } = self;
+        if column.from < 0 {
+            let last = signed(column.extent - 1);
+            *source = source.wrapping_offset(column.from.wrapping_mul(last));
+            *target = target.wrapping_offset(column.to.wrapping_mul(last));
+            column.from = column.from.wrapping_neg();
+            column.to = column.to.wrapping_neg();
+        }
+    }
+
+    /// How it is copied, and as many like it.
+    #[inline(never)]
+    pub(super) fn way<'a>(
+        &self,
+        again: usize,
+        is_large: bool,
+        slot: &'a mut Slot,
+        tuning: Tuning,
+    ) -> Way<'a> {
+        let &Self { unit, row, column, has_column, .. } = self;
+        let shorter = row.extent.min(column.extent);
+        let is_line = unit >= LINE && row.to == signed(unit);
+        let is_line = is_line && (!has_column || row.extent >= LEAST_ROW);
+        let is_short = has_column && row.extent < LEAST_ROW && tuning.scattered.is_none();
+        if (unit >= LEAST_RUN && !is_short) || is_line {
+            return Way::Runs;
+        }
+        let targets = self.targets();
+        let columns = self.columns(&targets);
+        let is_deinterleaved = columns.are_deinterleaved();
+        let units = row.extent * column.extent;
+        let are_wide = row.extent * unit >= 2 * LANE && column.extent * unit >= LANE;
+        let are_alike = again >= LEAST_AGAIN && (are_wide || is_deinterleaved);
+        let are_many = units >= if are_alike { LEAST_TURNED } else { LEAST_UNITS };
+        if has_column && are_many && Columns::turns(unit) {
+            let are_few = is_deinterleaved || columns.are_interleaved(tuning);
+            let both_conflict = row.conflicts() && column.conflicts();
+            let is_large = is_large && shorter >= MIN_TURNED;
+            let is_quicker =
+                unit < LONGEST_TURNED || both_conflict || tuning.scattered.is_some() || is_large;
+            // Many short targets take longer to be told than to be filled unit by unit.
+            let are_short = row.extent < column.extent;
+            let least = if are_short { MIN_TURNED } else { div(LANE, unit).clamp(2, MIN_TURNED) };
+            if (shorter >= least && is_quicker) || are_few {
+                return Way::Turned;
+            }
+        }
+        let units = Units::whole(unit, row.from);
+        let count = row.extent.min(BLOCK);
+        let is_long = column.extent <= row.extent && row.extent >= LEAST_PICKED;
+        if row.to == signed(unit) && is_long {
+            let rows = RowCopy::runs(slot, tuning.kernels, None, units, count, 0);
+            if rows.are_picked() {
+                return Way::Rows(rows);
+            }
+        }
+        Way::Units
+    }
+
+    /// Whether others like it are copied with it.
+    pub(super) fn takes_others(&self, way: &Way<'_>) -> bool {
+        let is_small = self.row.extent.max(self.column.extent) <= BLOCK;
+        matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small)
+    }
+
+    fn targets(&self) -> impl Fn(&mut dyn FnMut(Targets) -> bool) + use<> {
+        let &Self { target, column, .. } = self;
+        Targets { first: Some(target), apart: wrapped(column.to), count: column.extent }.only()
+    }
+
+    fn columns<'a>(&self, targets: &'a EachTargets<'a>) -> Columns<'a> {
+        let &Self { source, unit, row, column, .. } = self;
+        let (step, rows, count) = (wrapped(row.from), row.extent, column.extent);
+        Columns { source, step, rows, unit, count, targets }
+    }
+
+    /// Copies the plane.
+    ///
+    /// # Safety
+    /// The input must be readable and the output writable over it.
+    pub(super) unsafe fn copy(&self, way: &Way<'_>, tuning: Tuning) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match way {
+                Way::Runs => self.copy_runs(tuning),
+                Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
+                Way::Rows(rows) => self.copy_blocks(&|block| {
+                    let Block { source, target, axes: [_, column, row], .. } = block;
+                    let Axis { extent: count, from, to } = column;
+                    let steps = RowSteps { count, after: 0, from, to };
+                    rows.copy_all(row.of(source, target, block.unit), steps, None);
+                }),
+                Way::Units => self.copy_blocks(&|block| block.copy(tuning.kernels.copy)),
+            }
+        }
+    }
+
+    /// Copies a plane of units of many bytes.
+    ///
+    /// # Safety
+    /// As [`Plane::copy`].
+    #[inline(never)]
+    unsafe fn copy_runs(&self, tuning: Tuning) {
+        let &Self { source, target, unit, row, column, has_column, .. } = self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !has_column {
+                let (mut source, mut target) = (source, target);
+                for _ in 0..column.extent {
+                    copy_row(source, target, unit, row, tuning);
+                    source = source.wrapping_offset(column.from);
+                    target = target.wrapping_offset(column.to);
+                }
+                return;
+            }
+            if let Some(past) = tuning.scattered.filter(|_| self.is_of_rows()) {
+                let columns = LongColumns {
+                    source,
+                    row: wrapped(row.from),
+                    rows: row.extent,
+                    unit,
+                    columns: column.extent,
+                    target,
+                    apart: column.to,
+                };
+                return columns.merge(past, tuning);
+            }
+            let tuning = if self.makes_lines() { tuning } else { tuning.through_caches() };
+            let row_major = tuning.kernels.row_major.filter(|_| tuning.scattered.is_none());
+            if !row_major.is_some_and(|row_major| self.copy_lines(row_major)) {
+                self.copy_rows(tuning);
+            }
+        }
+    }
+
+    /// Takes some units of the longer side, and all of the shorter one, at a time.
+    #[inline(never)] // once in the library
+    fn copy_blocks(&self, copy: &dyn Fn(Block)) {
+        let &Self { source, target, unit, row, column, again, has_column } = self;
+        let is_wide = if row.conflicts() == column.conflicts() {
+            column.extent <= row.extent || row.extent >= LEAST_ROW
+        } else {
+            column.conflicts()
+        };
+        let (outer, inner) = if is_wide { (column, row) } else { (row, column) };
+        let block = if is_wide && !has_column { inner.extent } else { BLOCK };
+        for units in math::parts(0..inner.extent, block) {
+            let first = signed(units.start);
+            let source = source.wrapping_offset(inner.from.wrapping_mul(first));
+            let target = target.wrapping_offset(inner.to.wrapping_mul(first));
+            let axes = [again, outer, Axis { extent: units.len(), ..inner }];
+            copy(Block { source, target, unit, axes });
+        }
+    }
+
+    /// Whether it has rows one behind the other, of units that are merged to lines rather than copied each
+    /// for itself.
+    fn is_of_rows(&self) -> bool {
+        self.unit < runs::LONG && self.row.from >= signed(self.column.extent * self.unit)
+    }
+
+    /// Whether units are worth going past the caches for: long, or whole lines.
+    fn makes_lines(&self) -> bool {
+        let is_whole = |bytes: usize| bytes.is_multiple_of(LINE);
+        self.unit >= runs::LONG
+            || is_whole(self.unit)
+                && is_whole(self.target as usize)
+                && is_whole(wrapped(self.column.to))
+    }
+
+    /// Copies a plane of long units, some rows of it at a time: in the order of the input, but for so
+    /// much that each output row gets [`runs::LONG`] bytes.
+    ///
+    /// # Safety
+    /// As [`Plane::copy`].
+    unsafe fn copy_rows(&self, tuning: Tuning) {
+        let &Self { source, target, unit, row, column, .. } = self;
+        let block = div_ceil(runs::LONG, unit);
+        let ahead = row.from.wrapping_mul(signed(block));
+        for rows in math::parts(0..row.extent, block) {
+            for at in 0..column.extent {
+                let target = target.wrapping_offset(column.to.wrapping_mul(signed(at)));
+                let source = source.wrapping_add(at * unit);
+                for row_at in rows.clone() {
+                    let source = source.wrapping_offset(row.from.wrapping_mul(signed(row_at)));
+                    let ahead = Ahead { rest: 0, next: source.wrapping_offset(ahead), by: 0 };
+                    let target = target.wrapping_add(row_at * unit);
+                    // SAFETY: the caller's promise.
+                    unsafe { runs::copy(tuning, source, target, unit, ahead) };
+                }
+            }
+        }
+    }
+
+    /// Copies a plane of units of some lines through the caches, a few columns of some rows at a time.
+    ///
+    /// # Safety
+    /// As [`Plane::copy`].
+    unsafe fn copy_lines(&self, row_major: RowMajor) -> bool {
+        let &Self { source, target, unit, row, column, .. } = self;
+        for rows in math::parts(0..row.extent, BLOCK) {
+            let source = source.wrapping_offset(row.from.wrapping_mul(signed(rows.start)));
+            let target = target.wrapping_add(rows.start * unit);
+            for columns in math::parts(0..column.extent, COLUMNS) {
+                let mut all = [RowRun { source, bytes: unit, target }; COLUMNS];
+                for (at, run) in columns.clone().zip(&mut all) {
+                    run.source = source.wrapping_add(at * unit);
+                    run.target = target.wrapping_offset(column.to.wrapping_mul(signed(at)));
+                }
+                let runs = all.get_mut(..columns.len()).unwrap_or_default();
+                // SAFETY: the caller's promise.
+                if !unsafe { row_major(runs, wrapped(row.from), rows.len()) } {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Copies `row.extent` units.
+///
+/// # Safety
+/// They must be readable and writable.
+#[inline(never)]
+unsafe fn copy_row(source: *const u8, target: *mut u8, unit: usize, row: Axis, tuning: Tuning) {
+    let Axis { extent: count, from: source_step, to: target_step } = row;
+    if unit >= runs::LONG {
+        let (mut source, mut target) = (source, target);
+        for _ in 0..count {
+            let next = source.wrapping_offset(source_step);
+            let ahead = Ahead::of_row(unit, next, tuning);
+            // SAFETY: the caller's promise.
+            unsafe { runs::copy(tuning, source, target, unit, ahead) };
+            (source, target) = (next, target.wrapping_offset(target_step));
+        }
+        return;
+    }
+    if unit >= LINE && target_step == signed(unit) {
+        let run = RowRun { source, bytes: unit, target };
+        let row_major = |loops: RowMajor| {
+            // SAFETY: the caller's promise.
+            unsafe { loops(&mut [run], wrapped(source_step), count) }
+        };
+        if tuning.kernels.row_major.is_some_and(row_major) {
+            return;
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { strided::copy(tuning.kernels, row.of(source, target, unit)) };
+}
