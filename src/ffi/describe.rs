@@ -122,7 +122,10 @@ unsafe fn fill(
         Strides::PackedWith(extent) => {
             axes.strides = axes::packed(geometry, extent, &mut strides_room);
         }
-        Strides::Packed => axes.room = Some(&mut strides_room),
+        Strides::Packed => {
+            axes.strides = strides_room.as_ptr().cast();
+            axes.room = Some(&mut strides_room);
+        }
     }
     // SAFETY: the caller's promise, and there are as many outputs as lengths.
     unsafe {
@@ -195,11 +198,11 @@ impl Axes<'_> {
         offset
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn pack(&mut self, geometry: &Geometry<'_>, len: i64) {
+        self.packed_with = len;
         if let Some(room) = &mut self.room {
-            self.strides = axes::packed(geometry, len, room);
-            self.packed_with = len;
+            axes::packed(geometry, len, room);
         }
     }
 }
@@ -297,24 +300,31 @@ impl Seen {
     /// The same where each output has arrays above those of the outputs before it, as in most calls.
     #[inline(always)]
     fn all_plain(outputs: &[libsplit_tensor], rank: usize) -> Option<Self> {
-        let (mut shapes, mut strides, size) = (Trail::EMPTY, Trail::EMPTY, rank * size_of::<i64>());
-        let have_strides = outputs.first().is_none_or(|output| !output.strides.is_null());
+        let addresses = |output: &libsplit_tensor| (output.shape as usize, output.strides as usize);
+        let (shape, stride) = outputs.first().map(addresses)?;
+        let all_have_strides = stride != 0;
+        // One at NULL would be below; where there are no strides, all are there.
+        let have = usize::from(all_have_strides);
+        let size = rank * size_of::<i64>();
+        let mut shapes = Span { start: shape, end: 1 };
+        let mut strides = Span { start: stride, end: have };
+        let (mut shape_bits, mut stride_bits) = (0, 0);
         for output in outputs {
-            let [shape, stride] = [output.shape, output.strides].map(|array| array as usize);
-            if !has_room(output, rank)
-                || (stride != 0) != have_strides
-                || shape < shapes.hull.end
-                || stride < strides.hull.end
-            {
+            let (shape, stride) = addresses(output);
+            if output.capacity < rank_number(rank) || shape < shapes.end || stride < strides.end {
                 return None;
             }
-            // The first is the lowest.
-            shapes.hull = Span { start: shapes.hull.start.min(shape), end: shape + size };
-            if have_strides {
-                strides.hull = Span { start: strides.hull.start.min(stride), end: stride + size };
-            }
+            (shapes.end, strides.end) =
+                (shape.wrapping_add(size), stride.wrapping_add(size * have));
+            (shape_bits, stride_bits) = (shape_bits | shape, stride_bits | stride);
         }
-        Some(Self { shapes, strides, all_have_strides: have_strides })
+        let are_aligned = (shape_bits | stride_bits) & (align_of::<i64>() - 1) == 0;
+        if !are_aligned || !all_have_strides && stride_bits != 0 {
+            return None;
+        }
+        let seen = |hull| Trail { hull, is_apart: true };
+        let strides = if all_have_strides { seen(strides) } else { Trail::EMPTY };
+        Some(Self { shapes: seen(shapes), strides, all_have_strides })
     }
 }
 

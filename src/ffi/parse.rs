@@ -19,6 +19,7 @@ use crate::span::Span;
 use crate::tensor::Tensor;
 use core::ffi::c_char;
 use core::mem::{offset_of, MaybeUninit};
+use core::ptr::NonNull;
 
 /// What a call asks for.
 pub(crate) struct Call<'a> {
@@ -216,7 +217,7 @@ impl<'a> Call<'a> {
 }
 
 /// The operator version that governs.
-#[inline(always)]
+#[inline(never)] // or all that follows is told apart by it
 fn operator(params: &libsplit_params, report: &mut Report) -> Result<Operator, Fault> {
     let operator = match params.op {
         op if op == libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
@@ -262,12 +263,12 @@ pub(super) fn check_flags(
 /// Promise 1.
 #[inline(always)]
 unsafe fn plain_lengths<'a>(tensor: &libsplit_tensor) -> Option<(Lengths<'a>, Span)> {
-    let dtype = match tensor.dtype {
-        libsplit_dtype::INT64 => DType::Int64,
-        libsplit_dtype::INT32 => DType::Int32,
+    let (dtype, size) = match tensor.dtype {
+        libsplit_dtype::INT64 => (DType::Int64, size_of::<i64>()),
+        libsplit_dtype::INT32 => (DType::Int32, size_of::<i32>()),
         _ => return None,
     };
-    let (data, size) = (tensor.data as usize, dtype.bits() as usize / 8);
+    let data = tensor.data as usize;
     if tensor.rank != 1
         || tensor.bit_offset != 0
         || !tensor.strides.is_null()
@@ -479,15 +480,15 @@ pub(super) unsafe fn versioned<'a, T: Copy>(
         if stated == size_of::<T>() {
             return Ok(&*pointer);
         }
-        let to = Known { to: room.as_mut_ptr().cast(), size: size_of::<T>(), first_version };
-        other_version(pointer.cast(), stated, argument, to, report)?;
-        Ok(room.assume_init_ref())
+        let to = NonNull::from(room).cast();
+        let to = Known { to, size: size_of::<T>(), first_version };
+        Ok(other_version(pointer.cast(), stated, argument, to, report)?.cast().as_ref())
     }
 }
 
 /// Room for the version of a structure that is known, of so many bytes, and the bytes of its first.
 struct Known {
-    to: *mut u8,
+    to: NonNull<u8>,
     size: usize,
     first_version: usize,
 }
@@ -502,7 +503,7 @@ unsafe fn other_version(
     argument: &'static str,
     Known { to, size: known, first_version }: Known,
     report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<NonNull<u8>, Fault> {
     let actual = stated;
     if actual < first_version {
         let (expected, actual) = (number(first_version), number(actual));
@@ -521,9 +522,9 @@ unsafe fn other_version(
             }
         }
         to.write_bytes(0, known);
-        pointer.copy_to_nonoverlapping(to, known.min(stated));
+        pointer.copy_to_nonoverlapping(to.as_ptr(), known.min(stated));
     }
-    Ok(())
+    Ok(to)
 }
 
 /// Output descriptors.
