@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::plan::{Geometry, Plan};
+use crate::plan::{Geometry, Splitting};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::{self, Request, MAX_OUTPUTS};
 use crate::shape::{usize_of, MAX_RANK};
@@ -24,7 +24,7 @@ use core::ptr::NonNull;
 /// What a call asks for.
 pub(crate) struct Call<'a> {
     pub input: Tensor<'a>,
-    pub plan: Plan<'a>,
+    pub splitting: Splitting<'a>,
     /// Where the elements of the lengths lie.
     pub lengths: Span,
     /// Where descriptors and parameters lie.
@@ -58,11 +58,11 @@ impl<'a> Call<'a> {
         room: &'a mut blocks::Room,
         report: &mut Report,
     ) -> Result<Self, Fault> {
-        let mut plan = Plan::new(request, input.dtype, input.shape, report)?;
-        blocks::write_down(&mut plan.pieces, room);
+        let mut splitting = Splitting::new(request, input.dtype, input.shape, report)?;
+        blocks::write_down(&mut splitting.pieces, room);
         let (lengths, params) = (Span::default(), core::ptr::null());
         let (at, split_at) = (core::ptr::null(), core::ptr::null());
-        Ok(Self { input, plan, lengths, at, params, split_at })
+        Ok(Self { input, splitting, lengths, at, params, split_at })
     }
 
     /// Parses a call into `room`, and plans its split.
@@ -128,7 +128,7 @@ impl<'a> Call<'a> {
                 may_be_unknown,
                 report,
             )?;
-            (&raw mut (*call).plan.geometry).write(geometry);
+            (&raw mut (*call).splitting.geometry).write(geometry);
         }
         Ok(())
     }
@@ -207,8 +207,8 @@ impl<'a> Call<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             (&raw mut (*call).lengths).write(at);
-            let Geometry { dtype, extent, .. } = (*call).plan.geometry;
-            let pieces = &mut *(&raw mut (*call).plan.pieces).cast::<MaybeUninit<_>>();
+            let Geometry { dtype, extent, .. } = (*call).splitting.geometry;
+            let pieces = &mut *(&raw mut (*call).splitting.pieces).cast::<MaybeUninit<_>>();
             let pieces = rules::find_pieces(request, dtype, extent, pieces, report)?;
             blocks::write_down(pieces, room);
             Ok(())
@@ -548,6 +548,17 @@ pub(super) unsafe fn descriptors<'a>(
     }
     // SAFETY: not NULL, aligned, and `len` long by promise 1.
     Ok(unsafe { core::slice::from_raw_parts(outputs, len) })
+}
+
+/// Where an array of outputs lies, of which each has a shape and strides; nowhere if it is not wanted.
+pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
+    match outputs.get(array / 2) {
+        Some(output) if !is_unwanted(output) => Span::of_array(
+            if array.is_multiple_of(2) { output.shape } else { output.strides },
+            rank,
+        ),
+        _ => Span::default(),
+    }
 }
 
 /// Whether a descriptor is all zero: an output that the caller does not want.
