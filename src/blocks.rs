@@ -72,12 +72,9 @@ fn write<'b>(pieces: &Pieces<'_>, first: usize, slots: &'b mut [MaybeUninit<i64>
 }
 
 #[inline(always)]
-fn write_ints(mut ints: &[i32], rest: i64, slots: &mut [MaybeUninit<i64>]) {
-    // Not zipped, or the compiler makes more of it.
-    for slot in slots {
-        let Some((length, others)) = ints.split_first() else { return };
+fn write_ints(ints: &[i32], rest: i64, slots: &mut [MaybeUninit<i64>]) {
+    for (slot, length) in slots.iter_mut().zip(ints) {
         slot.write(if *length < 0 { rest } else { (*length).into() });
-        ints = others;
     }
 }
 

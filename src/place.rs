@@ -28,7 +28,7 @@ pub(crate) struct Place<'a> {
 
 /// A piece where it lies in the input.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct View {
+pub(crate) struct Placed {
     /// Bytes from the input's data to the piece's.
     pub ahead: isize,
     /// Bits from there to its first element, below 8.
@@ -98,19 +98,19 @@ impl<'a> Place<'a> {
     /// Where a piece lies, of so many steps from one on.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the input's reach
-    pub(crate) fn of(&self, offset: i64, len: i64) -> View {
+    pub(crate) fn of(&self, offset: i64, len: i64) -> Placed {
         if self.shift > 0 {
             return self.of_bits(offset, len);
         }
         let bytes = if len > 0 { self.more.wrapping_add(len.wrapping_mul(self.apart)) } else { 0 };
         let ahead = offset.wrapping_mul(self.step) as isize;
-        View { ahead, bit_offset: 0, bytes: bytes as usize }
+        Placed { ahead, bit_offset: 0, bytes: bytes as usize }
     }
 
     #[cold]
     #[inline(never)]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as above
-    fn of_bits(&self, offset: i64, len: i64) -> View {
+    fn of_bits(&self, offset: i64, len: i64) -> Placed {
         let begin = offset.wrapping_mul(self.step).wrapping_add(self.begin);
         let mask = (1 << self.shift) - 1;
         let bit_offset = begin & mask;
@@ -121,7 +121,7 @@ impl<'a> Place<'a> {
             let bytes_to = |units: i64| units.wrapping_add(bit_offset) >> self.shift;
             bytes = bytes_to(end.wrapping_add(mask)).wrapping_sub(bytes_to(low));
         }
-        View {
+        Placed {
             ahead: (begin >> self.shift) as isize,
             bit_offset: bit_offset as u32,
             bytes: bytes as usize,

@@ -40,12 +40,12 @@ pub(crate) struct Piece {
 
 /// A split of one input shape by one request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct Splitting<'a> {
     pub geometry: Geometry<'a>,
     pub pieces: Pieces<'a>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> Splitting<'a> {
     /// Checks input and request. Where pieces may be unknown, so may extents of the shape.
     #[cfg_attr(not(feature = "alloc"), allow(dead_code))] // for Rust
     #[inline(always)]

@@ -11,8 +11,8 @@ use crate::ffi::parse::Call;
 use crate::ffi::reads::Reads;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::plan::{Geometry, Piece, Plan};
-use crate::prepared::Plan as Prepared;
+use crate::plan::{Geometry, Piece, Splitting};
+use crate::prepared::Plan;
 use crate::rules::Request;
 use crate::shape::usize_of;
 use crate::tensor::Tensor;
@@ -118,7 +118,7 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_count`: whatever the operator's rules refuse.
     pub fn count<T: Element>(&self, shape: &[i64]) -> Result<usize, Error> {
-        let count = self.rules(T::DTYPE, shape, true, |plan| plan.pieces.count())?;
+        let count = self.rules(T::DTYPE, shape, true, |splitting| splitting.pieces.count())?;
         usize::try_from(count).map_err(|_| Error::TooManyElements { which: Which::Input })
     }
 
@@ -145,8 +145,11 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As [`Split::shapes`].
     pub fn shapes_of(&self, dtype: DType, shape: &[i64]) -> Result<Vec<Vec<i64>>, Error> {
-        self.rules(dtype, shape, true, |plan| {
-            plan.pieces().map(|piece| plan.geometry.output_shape(piece.len).collect()).collect()
+        self.rules(dtype, shape, true, |splitting| {
+            splitting
+                .pieces()
+                .map(|piece| splitting.geometry.output_shape(piece.len).collect())
+                .collect()
         })
     }
 
@@ -155,8 +158,8 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_view`: whatever the operator's rules refuse.
     pub fn views<'d, T: Element>(&self, input: &View<'d, T>) -> Result<Vec<View<'d, T>>, Error> {
-        self.rules(T::DTYPE, input.shape(), false, |plan| {
-            let layouts = plan.pieces().map(|piece| layout(plan, piece, input));
+        self.rules(T::DTYPE, input.shape(), false, |splitting| {
+            let layouts = splitting.pieces().map(|piece| layout(splitting, piece, input));
             layouts.map(|layout| View::over(input.data(), layout)).collect()
         })
     }
@@ -185,12 +188,12 @@ impl<'a> Split<'a> {
         shape: &[i64],
     ) -> Result<Vec<Vec<&'d mut [T]>>, Error> {
         View::packed(data, shape)?;
-        self.rules(T::DTYPE, shape, false, |plan| {
-            let Geometry { elements, outer, inner, .. } = plan.geometry;
-            let mut pieces: Vec<Vec<_>> = plan.pieces().map(|_| Vec::new()).collect();
+        self.rules(T::DTYPE, shape, false, |splitting| {
+            let Geometry { elements, outer, inner, .. } = splitting.geometry;
+            let mut pieces: Vec<Vec<_>> = splitting.pieces().map(|_| Vec::new()).collect();
             let mut rest = data;
             for _ in 0..if elements == 0 { 0 } else { outer } {
-                for (slices, piece) in pieces.iter_mut().zip(plan.pieces()) {
+                for (slices, piece) in pieces.iter_mut().zip(splitting.pieces()) {
                     let len = usize_of(piece.len * inner);
                     if let Some(slice) = rest.split_off_mut(..len).filter(|_| len > 0) {
                         slices.push(slice);
@@ -205,14 +208,14 @@ impl<'a> Split<'a> {
     ///
     /// # Errors
     /// As `libsplit_plan_init`: whatever the operator's rules refuse.
-    pub fn plan<T: Element>(&self, input: &View<'_, T>) -> Result<Prepared<T>, Error> {
-        let pieces: Box<[Layout]> = self.rules(T::DTYPE, input.shape(), false, |plan| {
-            plan.pieces().map(|piece| layout(plan, piece, input)).collect()
+    pub fn plan<T: Element>(&self, input: &View<'_, T>) -> Result<Plan<T>, Error> {
+        let pieces: Box<[Layout]> = self.rules(T::DTYPE, input.shape(), false, |splitting| {
+            splitting.pieces().map(|piece| layout(splitting, piece, input)).collect()
         })?;
         let mut report = Report::default();
         let request = Request { outputs: Some(pieces.len()), ..self.0 };
         match Call::new(input.tensor(), &request, &mut blocks::room(), &mut report) {
-            Ok(call) => Prepared::new(&call, input, pieces),
+            Ok(call) => Plan::new(&call, input, pieces),
             Err(fault) => Err(report.error(fault)),
         }
     }
@@ -402,18 +405,18 @@ impl<'a> Split<'a> {
         unsafe { self.run(&input.tensor(), &outputs, executor) }
     }
 
-    /// What `body` makes of the plan for an input of this shape.
+    /// What `body` makes of the split of an input of this shape.
     fn rules<R>(
         &self,
         dtype: DType,
         shape: &[i64],
         may_be_unknown: bool,
-        body: impl FnOnce(&Plan<'_>) -> R,
+        body: impl FnOnce(&Splitting<'_>) -> R,
     ) -> Result<R, Error> {
         let mut report = Report::default();
         let request = Request { may_be_unknown, ..self.0 };
-        match Plan::new(&request, dtype, shape, &mut report) {
-            Ok(plan) => Ok(body(&plan)),
+        match Splitting::new(&request, dtype, shape, &mut report) {
+            Ok(splitting) => Ok(body(&splitting)),
             Err(fault) => Err(report.error(fault)),
         }
     }
@@ -447,11 +450,11 @@ impl<'a> Split<'a> {
 }
 
 /// Where a piece of a view lies.
-fn layout<T: Element>(plan: &Plan<'_>, piece: Piece, input: &View<'_, T>) -> Layout {
-    let stride = input.strides().get(plan.geometry.axis).copied().unwrap_or(0);
-    let shape: Box<[i64]> = plan.geometry.output_shape(piece.len).collect();
+fn layout<T: Element>(splitting: &Splitting<'_>, piece: Piece, input: &View<'_, T>) -> Layout {
+    let stride = input.strides().get(splitting.geometry.axis).copied().unwrap_or(0);
+    let shape: Box<[i64]> = splitting.geometry.output_shape(piece.len).collect();
     // A view without elements may begin anywhere, so it begins where the input does.
     let ahead = if shape.contains(&0) { 0 } else { piece.offset.wrapping_mul(stride) };
     let offset = input.offset().wrapping_add_signed(isize::try_from(ahead).unwrap_or(0));
-    Layout { offset, shape, strides: plan.geometry.output_strides(input.strides()).collect() }
+    Layout { offset, shape, strides: splitting.geometry.output_strides(input.strides()).collect() }
 }

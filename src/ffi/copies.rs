@@ -8,7 +8,7 @@ use crate::blocks::{self, Blocks};
 use crate::copy::{self, Executor, FewRows};
 use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
-use crate::plan::{Geometry, Piece, Plan};
+use crate::plan::{Geometry, Piece, Splitting};
 use crate::rules::Pieces;
 use crate::shape::{self, rank_number};
 use crate::span::Span;
@@ -34,12 +34,8 @@ pub(super) unsafe fn copy(
         let mut room = parse::room();
         let call =
             Call::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room, report)?;
-        let (given, mut pool);
-        pool = None::<&dyn Executor>;
-        if !executor.is_null() {
-            given = Pool::parse(executor, report)?;
-            pool = Some(&given);
-        }
+        let mut given = None;
+        let pool = Pool::parse_any(executor, &mut given, report)?;
         let outputs = parse::descriptors(outputs, num_outputs, report)?;
         let reads = Reads::new(call, error, executor);
         copy_parsed(call, outputs, executor.is_null(), pool, reads, report)
@@ -59,7 +55,7 @@ pub(crate) unsafe fn copy_parsed(
     reads: Reads<'_>,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    let geometry = &call.plan.geometry;
+    let geometry = &call.splitting.geometry;
     // SAFETY: promises 1 and 2.
     unsafe {
         let input = call.input.span(geometry.elements, Which::Input, report)?;
@@ -78,7 +74,7 @@ pub(crate) unsafe fn copy_parsed(
             return Ok(());
         }
         if are_plain && geometry.dtype.is_sub_byte() {
-            bytes = whole_bytes(&call.plan);
+            bytes = whole_bytes(&call.splitting);
         }
         run(call, outputs, bytes, are_packed, pool, report)
     }
@@ -87,8 +83,8 @@ pub(crate) unsafe fn copy_parsed(
 /// Bytes of all pieces, of which the last of each may be partly used.
 #[cold]
 #[inline(never)]
-fn whole_bytes(plan: &Plan<'_>) -> usize {
-    let bytes = plan.pieces().map(|piece| plan.geometry.piece_bytes(piece.len));
+fn whole_bytes(splitting: &Splitting<'_>) -> usize {
+    let bytes = splitting.pieces().map(|piece| splitting.geometry.piece_bytes(piece.len));
     bytes.fold(0, usize::wrapping_add)
 }
 
@@ -113,14 +109,14 @@ impl Plain {
         reads: Reads<'_>,
     ) -> bool {
         let Some(first) = outputs.first() else { return false };
-        let plan = &call.plan;
+        let splitting = &call.splitting;
         let start = first.data as usize;
         let mut seen = Self { written: Span { start, end: start }, arrays: Span::NOWHERE };
         // SAFETY: promises 1 and 2; there are as many outputs as lengths.
         let are_plain = unsafe {
-            match plan.pieces.words() {
-                Some(lengths) => seen.see(&plan.geometry, lengths, first),
-                None => seen.see_in_blocks(plan, first),
+            match splitting.pieces.words() {
+                Some(lengths) => seen.see(&splitting.geometry, lengths, first),
+                None => seen.see_in_blocks(splitting, first),
             }
         };
         let written = seen.written;
@@ -138,17 +134,17 @@ impl Plain {
     #[inline(never)]
     unsafe fn see_in_blocks(
         &mut self,
-        plan: &Plan<'_>,
+        splitting: &Splitting<'_>,
         mut outputs: *const libsplit_tensor,
     ) -> bool {
-        let (mut all, mut room) = (Blocks::new(&plan.pieces), blocks::room());
+        let (mut all, mut room) = (Blocks::new(&splitting.pieces), blocks::room());
         loop {
             let lengths = all.next(&mut room);
             if lengths.is_empty() {
                 return true;
             }
             // SAFETY: the caller's promise.
-            if !unsafe { self.see(&plan.geometry, lengths, outputs) } {
+            if !unsafe { self.see(&splitting.geometry, lengths, outputs) } {
                 return false;
             }
             outputs = outputs.wrapping_add(lengths.len());
@@ -206,7 +202,7 @@ unsafe fn see_all(
     reads: Reads<'_>,
     report: &mut Report,
 ) -> Result<(usize, bool), Fault> {
-    let Plan { geometry, pieces } = &call.plan;
+    let Splitting { geometry, pieces } = &call.splitting;
     let (mut seen, mut arrays) = (Outputs::new(input), Span::NOWHERE);
     for (index, output) in outputs.iter().enumerate() {
         let piece = Piece { index, offset: 0, len: blocks::length(pieces, index) };
@@ -378,10 +374,10 @@ pub(super) unsafe fn check<'a>(
 /// As [`copy::run`]; see [`copy::is_small`].
 #[inline(always)]
 unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
-    let rows = FewRows::new(&call.plan.geometry, bytes);
+    let rows = FewRows::new(&call.splitting.geometry, bytes);
     // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
     unsafe {
-        match call.plan.pieces.words() {
+        match call.splitting.pieces.words() {
             Some(lengths) if rows.is_one() => run_row(&rows, call.input.data, lengths, outputs),
             _ => run_several(call, outputs, bytes),
         }
@@ -394,7 +390,7 @@ unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) 
 /// As [`run_small`].
 #[inline(never)] // for its rows lie in memory
 unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
-    let Plan { geometry, pieces } = &call.plan;
+    let Splitting { geometry, pieces } = &call.splitting;
     let rows = FewRows::new(geometry, bytes);
     let (source, first) = (call.input.data, outputs.as_ptr());
     // SAFETY: the caller's promise.
@@ -416,7 +412,7 @@ fn transfer<'a>(
     bytes: usize,
     are_packed: bool,
 ) -> Transfer<'a> {
-    let Plan { geometry, pieces } = call.plan;
+    let Splitting { geometry, pieces } = call.splitting;
     Transfer {
         geometry,
         source: call.input.data,
@@ -558,16 +554,10 @@ fn check_arrays(
     report: &mut Report,
 ) -> Result<(), Fault> {
     let (count, rank) = (transfer.parts.count(), transfer.geometry.output_rank());
-    let array = |at: usize| {
-        let Some(output) = outputs.get(at / 2).filter(|output| !is_unwanted(output)) else {
-            return Span::default();
-        };
-        Span::of_array(if at.is_multiple_of(2) { output.shape } else { output.strides }, rank)
-    };
     // They follow the outputs in number.
     let of = |at: usize| match at.checked_sub(count) {
         None => transfer.span(at),
-        Some(at) => array(at),
+        Some(array) => parse::array_span(outputs, array, rank),
     };
     let all = count.saturating_add(outputs.len().saturating_mul(2));
     match spans::crossing(count, &Numbered(all, &of)) {

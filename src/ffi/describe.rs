@@ -7,7 +7,7 @@ use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_ten
 use crate::blocks::{self, Blocks};
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::place::Place;
-use crate::plan::{Geometry, Piece, Plan};
+use crate::plan::{Geometry, Piece, Splitting};
 use crate::shape::{bytes_of_bits, rank_number, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::spans::{self, Numbered, Trail};
@@ -30,14 +30,14 @@ pub(super) unsafe fn infer(
     unsafe {
         let mut room = parse::room();
         let call = Call::parse(input, params, Some(num_outputs), Look::AtShape, &mut room, report)?;
-        let geometry = &call.plan.geometry;
+        let geometry = &call.splitting.geometry;
         check_outputs(call, None, outputs, num_outputs, error, report)?;
         if geometry.extent == DIM_UNKNOWN {
-            check_sizes(&call.plan, report)?;
+            check_sizes(&call.splitting, report)?;
         }
         // Bytes of a packed output, 0 while an extent is unknown.
         let step_bits = geometry.step_bits().max(0);
-        fill(&call.plan, Strides::Packed, outputs, move |_, len, output| {
+        fill(&call.splitting, Strides::Packed, outputs, move |_, len, output| {
             let bytes = if len > 0 { bytes_of_bits(step_bits.wrapping_mul(len)) } else { 0 };
             (*output).data_bytes = usize::try_from(bytes).unwrap_or(0);
             (*output).bit_offset = 0;
@@ -64,7 +64,7 @@ pub(super) unsafe fn view(
         let mut room = parse::room();
         let call =
             Call::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room, report)?;
-        let geometry = &call.plan.geometry;
+        let geometry = &call.splitting.geometry;
         call.input.span(geometry.elements, Which::Input, report)?;
         let place = Place::new(geometry, &call.input);
         check_outputs(call, Some(&place), outputs, num_outputs, error, report)?;
@@ -74,7 +74,7 @@ pub(super) unsafe fn view(
             None => Strides::Packed,
         };
         let (data, place) = (call.input.data, &place); // for it is large to move
-        fill(&call.plan, strides, outputs, move |offset, len, output| {
+        fill(&call.splitting, strides, outputs, move |offset, len, output| {
             let view = place.of(offset, len);
             (*output).data = data.wrapping_offset(view.ahead).cast();
             (*output).data_bytes = view.bytes;
@@ -102,12 +102,12 @@ enum Strides<'a> {
 /// Promise 1; the outputs must have been checked.
 #[inline(always)]
 unsafe fn fill(
-    plan: &Plan<'_>,
+    splitting: &Splitting<'_>,
     strides: Strides<'_>,
     outputs: *mut libsplit_tensor,
     describe: impl Fn(i64, i64, *mut libsplit_tensor),
 ) {
-    let geometry = &plan.geometry;
+    let geometry = &splitting.geometry;
     let (mut shape_room, mut strides_room) = (axes::room(), axes::room());
     let mut axes = Axes {
         shape: axes::kept(geometry, geometry.shape, &mut shape_room),
@@ -122,16 +122,19 @@ unsafe fn fill(
         Strides::PackedWith(extent) => {
             axes.strides = axes::packed(geometry, extent, &mut strides_room);
         }
-        Strides::Packed => axes.room = Some(&mut strides_room),
+        Strides::Packed => {
+            axes.strides = strides_room.as_ptr().cast();
+            axes.room = Some(&mut strides_room);
+        }
     }
     // SAFETY: the caller's promise, and there are as many outputs as lengths.
     unsafe {
-        if let Some(lengths) = plan.pieces.words() {
+        if let Some(lengths) = splitting.pieces.words() {
             axes.fill(geometry, lengths, 0, outputs, &describe);
             return;
         }
         let mut room = blocks::room();
-        let (mut blocks, mut offset, mut output) = (Blocks::new(&plan.pieces), 0, outputs);
+        let (mut blocks, mut offset, mut output) = (Blocks::new(&splitting.pieces), 0, outputs);
         loop {
             let lengths = blocks.next(&mut room);
             if lengths.is_empty() {
@@ -195,11 +198,11 @@ impl Axes<'_> {
         offset
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn pack(&mut self, geometry: &Geometry<'_>, len: i64) {
+        self.packed_with = len;
         if let Some(room) = &mut self.room {
-            self.strides = axes::packed(geometry, len, room);
-            self.packed_with = len;
+            axes::packed(geometry, len, room);
         }
     }
 }
@@ -238,13 +241,13 @@ unsafe fn check_outputs(
 ) -> Result<(), Fault> {
     // SAFETY: borrowed until they are written.
     let outputs = unsafe { parse::descriptors(outputs, num_outputs, report) }?;
-    let rank = call.plan.geometry.output_rank();
+    let rank = call.splitting.geometry.output_rank();
     let seen = match Seen::all_plain(outputs, rank) {
         Some(seen) => seen,
         None => Seen::all(outputs, rank, report)?,
     };
     if let (false, Some(views)) = (seen.all_have_strides, views) {
-        check_unstrided(views, &call.plan, outputs, report)?;
+        check_unstrided(views, &call.splitting, outputs, report)?;
     }
     // Most callers keep all shapes side by side, and all strides.
     let reads = Reads::new(call, error, null());
@@ -297,24 +300,31 @@ impl Seen {
     /// The same where each output has arrays above those of the outputs before it, as in most calls.
     #[inline(always)]
     fn all_plain(outputs: &[libsplit_tensor], rank: usize) -> Option<Self> {
-        let (mut shapes, mut strides, size) = (Trail::EMPTY, Trail::EMPTY, rank * size_of::<i64>());
-        let have_strides = outputs.first().is_none_or(|output| !output.strides.is_null());
+        let addresses = |output: &libsplit_tensor| (output.shape as usize, output.strides as usize);
+        let (shape, stride) = outputs.first().map(addresses)?;
+        let all_have_strides = stride != 0;
+        // One at NULL would be below; where there are no strides, all are there.
+        let have = usize::from(all_have_strides);
+        let size = rank * size_of::<i64>();
+        let mut shapes = Span { start: shape, end: 1 };
+        let mut strides = Span { start: stride, end: have };
+        let (mut shape_bits, mut stride_bits) = (0, 0);
         for output in outputs {
-            let [shape, stride] = [output.shape, output.strides].map(|array| array as usize);
-            if !has_room(output, rank)
-                || (stride != 0) != have_strides
-                || shape < shapes.hull.end
-                || stride < strides.hull.end
-            {
+            let (shape, stride) = addresses(output);
+            if output.capacity < rank_number(rank) || shape < shapes.end || stride < strides.end {
                 return None;
             }
-            // The first is the lowest.
-            shapes.hull = Span { start: shapes.hull.start.min(shape), end: shape + size };
-            if have_strides {
-                strides.hull = Span { start: strides.hull.start.min(stride), end: stride + size };
-            }
+            shapes.end = shape.wrapping_add(size);
+            strides.end = stride.wrapping_add(size * have);
+            (shape_bits, stride_bits) = (shape_bits | shape, stride_bits | stride);
         }
-        Some(Self { shapes, strides, all_have_strides: have_strides })
+        let misaligned = (shape_bits | stride_bits) & (align_of::<i64>() - 1) != 0;
+        if misaligned || !all_have_strides && stride_bits != 0 {
+            return None;
+        }
+        let seen = |hull| Trail { hull, is_apart: true };
+        let strides = if all_have_strides { seen(strides) } else { Trail::EMPTY };
+        Some(Self { shapes: seen(shapes), strides, all_have_strides })
     }
 }
 
@@ -323,14 +333,14 @@ impl Seen {
 #[inline(never)]
 fn check_unstrided(
     views: &Place<'_>,
-    plan: &Plan<'_>,
+    splitting: &Splitting<'_>,
     outputs: &[libsplit_tensor],
     report: &mut Report,
 ) -> Result<(), Fault> {
     for (output, given) in outputs.iter().enumerate() {
         if given.strides.is_null()
             && !is_unwanted(given)
-            && !views.is_packed(&plan.geometry, plan.pieces.length(output))
+            && !views.is_packed(&splitting.geometry, splitting.pieces.length(output))
         {
             return report.refuse(Error::ViewNotPacked { output });
         }
@@ -397,12 +407,7 @@ fn check_arrays(
         return Ok(());
     }
     let field = |at: usize| if at.is_multiple_of(2) { "shape" } else { "strides" };
-    let span = |at: usize| {
-        let Some(output) = outputs.get(at / 2).filter(|output| !is_unwanted(output)) else {
-            return Span::default();
-        };
-        Span::of_array(if at.is_multiple_of(2) { output.shape } else { output.strides }, rank)
-    };
+    let span = |at: usize| parse::array_span(outputs, at, rank);
     for (index, output) in outputs.iter().enumerate() {
         if is_unwanted(output) {
             continue;
@@ -431,13 +436,13 @@ fn check_arrays(
 /// That the sizes fit, of pieces that may have more steps than the input is known to have.
 #[cold]
 #[inline(never)]
-fn check_sizes(plan: &Plan<'_>, report: &mut Report) -> Result<(), Fault> {
-    let Geometry { dtype, shape, .. } = plan.geometry;
+fn check_sizes(splitting: &Splitting<'_>, report: &mut Report) -> Result<(), Fault> {
+    let Geometry { dtype, shape, .. } = splitting.geometry;
     // Those of known extents above 0 fit.
     let bits = shape
         .iter()
         .fold(i64::from(dtype.bits()), |all, extent| all.wrapping_mul((*extent).max(1)));
-    match plan.pieces().find(|piece| bits.checked_mul(piece.len).is_none()) {
+    match splitting.pieces().find(|piece| bits.checked_mul(piece.len).is_none()) {
         None => Ok(()),
         Some(Piece { index, .. }) => {
             report.refuse(Error::TooManyElements { which: Which::Output(index) })
@@ -459,9 +464,9 @@ pub(super) unsafe fn count(
     unsafe {
         let mut room = parse::room();
         let call = Call::parse(input, params, None, Look::AtShape, &mut room, report)?;
-        let plan = &call.plan;
+        let splitting = &call.splitting;
         parse::checked(count, "count", report)?;
-        match usize::try_from(plan.count()) {
+        match usize::try_from(splitting.count()) {
             Ok(number) => count.write(number),
             Err(_) => return report.refuse(Error::TooManyElements { which: Which::Input }),
         }

@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::plan::{Geometry, Plan};
+use crate::plan::{Geometry, Splitting};
 use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::{self, Request, MAX_OUTPUTS};
 use crate::shape::{usize_of, MAX_RANK};
@@ -19,11 +19,12 @@ use crate::span::Span;
 use crate::tensor::Tensor;
 use core::ffi::c_char;
 use core::mem::{offset_of, MaybeUninit};
+use core::ptr::NonNull;
 
 /// What a call asks for.
 pub(crate) struct Call<'a> {
     pub input: Tensor<'a>,
-    pub plan: Plan<'a>,
+    pub splitting: Splitting<'a>,
     /// Where the elements of the lengths lie.
     pub lengths: Span,
     /// Where descriptors and parameters lie.
@@ -57,11 +58,11 @@ impl<'a> Call<'a> {
         room: &'a mut blocks::Room,
         report: &mut Report,
     ) -> Result<Self, Fault> {
-        let mut plan = Plan::new(request, input.dtype, input.shape, report)?;
-        blocks::write_down(&mut plan.pieces, room);
+        let mut splitting = Splitting::new(request, input.dtype, input.shape, report)?;
+        blocks::write_down(&mut splitting.pieces, room);
         let (lengths, params) = (Span::default(), core::ptr::null());
         let (at, split_at) = (core::ptr::null(), core::ptr::null());
-        Ok(Self { input, plan, lengths, at, params, split_at })
+        Ok(Self { input, splitting, lengths, at, params, split_at })
     }
 
     /// Parses a call into `room`, and plans its split.
@@ -127,7 +128,7 @@ impl<'a> Call<'a> {
                 may_be_unknown,
                 report,
             )?;
-            (&raw mut (*call).plan.geometry).write(geometry);
+            (&raw mut (*call).splitting.geometry).write(geometry);
         }
         Ok(())
     }
@@ -206,8 +207,8 @@ impl<'a> Call<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             (&raw mut (*call).lengths).write(at);
-            let Geometry { dtype, extent, .. } = (*call).plan.geometry;
-            let pieces = &mut *(&raw mut (*call).plan.pieces).cast::<MaybeUninit<_>>();
+            let Geometry { dtype, extent, .. } = (*call).splitting.geometry;
+            let pieces = &mut *(&raw mut (*call).splitting.pieces).cast::<MaybeUninit<_>>();
             let pieces = rules::find_pieces(request, dtype, extent, pieces, report)?;
             blocks::write_down(pieces, room);
             Ok(())
@@ -216,7 +217,7 @@ impl<'a> Call<'a> {
 }
 
 /// The operator version that governs.
-#[inline(always)]
+#[inline(never)] // or all that follows is told apart by it
 fn operator(params: &libsplit_params, report: &mut Report) -> Result<Operator, Fault> {
     let operator = match params.op {
         op if op == libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
@@ -262,12 +263,12 @@ pub(super) fn check_flags(
 /// Promise 1.
 #[inline(always)]
 unsafe fn plain_lengths<'a>(tensor: &libsplit_tensor) -> Option<(Lengths<'a>, Span)> {
-    let dtype = match tensor.dtype {
-        libsplit_dtype::INT64 => DType::Int64,
-        libsplit_dtype::INT32 => DType::Int32,
+    let (dtype, size) = match tensor.dtype {
+        libsplit_dtype::INT64 => (DType::Int64, size_of::<i64>()),
+        libsplit_dtype::INT32 => (DType::Int32, size_of::<i32>()),
         _ => return None,
     };
-    let (data, size) = (tensor.data as usize, dtype.bits() as usize / 8);
+    let data = tensor.data as usize;
     if tensor.rank != 1
         || tensor.bit_offset != 0
         || !tensor.strides.is_null()
@@ -479,15 +480,15 @@ pub(super) unsafe fn versioned<'a, T: Copy>(
         if stated == size_of::<T>() {
             return Ok(&*pointer);
         }
-        let to = Known { to: room.as_mut_ptr().cast(), size: size_of::<T>(), first_version };
-        other_version(pointer.cast(), stated, argument, to, report)?;
-        Ok(room.assume_init_ref())
+        let to = NonNull::from(room).cast();
+        let to = Known { to, size: size_of::<T>(), first_version };
+        Ok(other_version(pointer.cast(), stated, argument, to, report)?.cast().as_ref())
     }
 }
 
 /// Room for the version of a structure that is known, of so many bytes, and the bytes of its first.
 struct Known {
-    to: *mut u8,
+    to: NonNull<u8>,
     size: usize,
     first_version: usize,
 }
@@ -502,7 +503,7 @@ unsafe fn other_version(
     argument: &'static str,
     Known { to, size: known, first_version }: Known,
     report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<NonNull<u8>, Fault> {
     let actual = stated;
     if actual < first_version {
         let (expected, actual) = (number(first_version), number(actual));
@@ -521,9 +522,9 @@ unsafe fn other_version(
             }
         }
         to.write_bytes(0, known);
-        pointer.copy_to_nonoverlapping(to, known.min(stated));
+        pointer.copy_to_nonoverlapping(to.as_ptr(), known.min(stated));
     }
-    Ok(())
+    Ok(to)
 }
 
 /// Output descriptors.
@@ -547,6 +548,17 @@ pub(super) unsafe fn descriptors<'a>(
     }
     // SAFETY: not NULL, aligned, and `len` long by promise 1.
     Ok(unsafe { core::slice::from_raw_parts(outputs, len) })
+}
+
+/// Where an array of outputs lies, of which each has a shape and strides; nowhere if it is not wanted.
+pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
+    match outputs.get(array / 2) {
+        Some(output) if !is_unwanted(output) => Span::of_array(
+            if array.is_multiple_of(2) { output.shape } else { output.strides },
+            rank,
+        ),
+        _ => Span::default(),
+    }
 }
 
 /// Whether a descriptor is all zero: an output that the caller does not want.

@@ -27,11 +27,11 @@ use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, PlannedPart, Pointers, Transfer};
 use crate::place::Place;
-use crate::plan::{Geometry, Plan};
+use crate::plan::{Geometry, Piece, Splitting};
 use crate::shape::{self, usize_of, MAX_RANK};
 use crate::span::Span;
 use crate::targets::Outputs;
-use crate::tensor::{self, Reach, Tensor};
+use crate::tensor::{Reach, Tensor};
 use core::ptr::null;
 
 /// What a plan of this version of the library begins with: "split" and the version.
@@ -151,8 +151,8 @@ pub(crate) unsafe fn make(
 ) -> Result<(), Fault> {
     // SAFETY: promises 1 and 2.
     unsafe {
-        let split = &call.plan;
-        let geometry = split.geometry;
+        let splitting = &call.splitting;
+        let geometry = splitting.geometry;
         let place = checked(plan.cast::<u64>(), "plan", report)?.cast_mut().cast::<u8>();
         let given = outputs.unwrap_or_default();
         let Some(arrays) = Arrays::new(geometry.shape.len(), num_outputs) else {
@@ -173,7 +173,7 @@ pub(crate) unsafe fn make(
             elements => call.input.reach(elements, Which::Input, report)?,
         };
         let mut are_packed = true;
-        for piece in split.pieces() {
+        for piece in splitting.pieces() {
             let Some(output) = given.get(piece.index).filter(|output| !is_unwanted(output)) else {
                 continue;
             };
@@ -182,13 +182,9 @@ pub(crate) unsafe fn make(
         }
         let memory = Span { start: place as usize, end: (place as usize).wrapping_add(arrays.end) };
         check_apart(memory, reads, given, geometry.output_rank(), report)?;
-        Writer { place, arrays, outputs, has_strided_outputs: !are_packed }.write(
-            &call.input,
-            split,
-            reach,
-        );
+        let writer = Writer { place, arrays, outputs, has_strided_outputs: !are_packed };
+        writer.write(&call.input, splitting, reach, report)
     }
-    Ok(())
 }
 
 /// That the plan lies over nothing that is read while it is written.
@@ -232,40 +228,20 @@ impl Writer<'_> {
     }
 
     /// # Safety
-    /// There must be room for the plan, which lies over nothing else.
-    unsafe fn write(&self, input: &Tensor<'_>, plan: &Plan<'_>, reach: Reach) {
-        let geometry = &plan.geometry;
+    /// Promises 1 and 2; there must be room for the plan, which lies over nothing else.
+    unsafe fn write(
+        &self,
+        input: &Tensor<'_>,
+        splitting: &Splitting<'_>,
+        reach: Reach,
+        report: &mut Report,
+    ) -> Result<(), Fault> {
+        let geometry = &splitting.geometry;
         let view = Place::new(geometry, input);
         let is_strided = view.strides.is_some() && !input.is_packed();
-        let (mut num_outputs, mut num_parts, mut bytes) = (0, 0, 0);
-        // SAFETY: there is room for as many entries as there are outputs and axes.
+        // SAFETY: the caller's promise; there is room for a head, and for as many entries as there are axes.
         unsafe {
-            for piece in plan.pieces() {
-                let index = piece.index;
-                num_outputs += 1;
-                let output = self.outputs.and_then(|outputs| outputs.get(index));
-                let ahead = match output {
-                    Some(output) if is_unwanted(output) => UNWANTED,
-                    _ => view.of(piece.offset, piece.len).ahead as i64,
-                };
-                self.entry::<i64>(self.arrays.views, index).write(ahead);
-                if ahead == UNWANTED || geometry.piece_elements(piece.len) == 0 {
-                    continue;
-                }
-                let (offset, len) = (piece.offset, piece.len);
-                self.entry::<PlannedPart>(self.arrays.parts, num_parts).write(PlannedPart {
-                    index,
-                    offset,
-                    len,
-                });
-                if let Some(output) = output.filter(|_| self.has_strided_outputs) {
-                    self.write_strides(geometry, index, len, output);
-                    let reach = self.reach(geometry, index, len);
-                    self.entry::<Reach>(self.arrays.reaches, num_parts).write(reach);
-                }
-                num_parts += 1;
-                bytes += geometry.piece_bytes(len);
-            }
+            let (num_outputs, num_parts, bytes) = self.write_outputs(splitting, &view, report)?;
             if num_outputs > 0 {
                 for (axis, extent) in geometry.shape.iter().enumerate() {
                     self.entry::<i64>(self.arrays.shape, axis).write(*extent);
@@ -299,22 +275,48 @@ impl Writer<'_> {
                 arrays: self.arrays,
             });
         }
+        Ok(())
     }
 
-    /// What an output with elements reaches over, whose strides have been written.
+    /// Writes views, parts, and what there is of strided outputs. Gives how many outputs and parts there are, and
+    /// the bytes of all parts.
     ///
     /// # Safety
     /// As [`Writer::write`].
-    unsafe fn reach(&self, geometry: &Geometry<'_>, index: usize, len: i64) -> Reach {
-        let rank = geometry.output_rank();
-        let strides = self.entry::<i64>(self.arrays.output_strides, index * rank);
-        // SAFETY: as many have been written.
-        let strides = unsafe { core::slice::from_raw_parts(strides, rank) };
-        let elements = shape::reach(geometry.output_shape(len).zip(strides.iter().copied()));
-        // Both have been checked, and sub-byte outputs are packed, from a whole byte on.
-        let reach = elements
-            .and_then(|(low, high)| tensor::byte_reach(low, high, geometry.dtype.bits(), 0));
-        reach.unwrap_or_default()
+    unsafe fn write_outputs(
+        &self,
+        splitting: &Splitting<'_>,
+        view: &Place<'_>,
+        report: &mut Report,
+    ) -> Result<(usize, usize, usize), Fault> {
+        let geometry = &splitting.geometry;
+        let (mut num_outputs, mut num_parts, mut bytes) = (0, 0, 0);
+        for piece in splitting.pieces() {
+            let Piece { index, offset, len } = piece;
+            num_outputs += 1;
+            let output = self.outputs.and_then(|outputs| outputs.get(index));
+            let ahead = match output {
+                Some(output) if is_unwanted(output) => UNWANTED,
+                _ => view.of(offset, len).ahead as i64,
+            };
+            // SAFETY: there is room for as many entries as there are outputs and axes; promises 1 and 2.
+            unsafe {
+                self.entry::<i64>(self.arrays.views, index).write(ahead);
+                if ahead == UNWANTED || geometry.piece_elements(len) == 0 {
+                    continue;
+                }
+                let part = PlannedPart { index, offset, len };
+                self.entry::<PlannedPart>(self.arrays.parts, num_parts).write(part);
+                if let Some(output) = output.filter(|_| self.has_strided_outputs) {
+                    let (_, reach, _) = check(geometry, piece, output, report)?;
+                    self.entry::<Reach>(self.arrays.reaches, num_parts).write(reach);
+                    self.write_strides(geometry, index, len, output);
+                }
+            }
+            num_parts += 1;
+            bytes += geometry.piece_bytes(len);
+        }
+        Ok((num_outputs, num_parts, bytes))
     }
 
     /// Writes the strides of an output: its own, or the packed ones.
@@ -540,12 +542,8 @@ pub(super) unsafe fn copy(
 ) -> Result<(), Fault> {
     // SAFETY: promise 1.
     unsafe {
-        let (given, mut pool);
-        pool = None::<&dyn Executor>;
-        if !executor.is_null() {
-            given = Pool::parse(executor, report)?;
-            pool = Some(&given);
-        }
+        let mut given = None;
+        let pool = Pool::parse_any(executor, &mut given, report)?;
         let others = [
             (Which::Output(0), Span::of_array(outputs, num_outputs)),
             (Which::Executor, Span::of(executor)),

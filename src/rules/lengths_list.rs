@@ -51,18 +51,18 @@ pub(super) fn find_pieces<'a, 'p>(
         return report.refuse(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
     }
     request.expect_count(count, report)?;
-    if !lengths.is_known() {
-        return Ok(pieces.write(request.unknown(count, report)?));
-    }
     let sum = if let Some(words) = lengths.words() {
         // What most lists are like.
         if add_up_to(words, extent) {
             return Ok(pieces.write(Pieces::Words(words)));
         }
         plain_sum(words.iter().copied(), minus_one)
+    } else if let Some(ints) = lengths.ints(0) {
+        plain_sum(ints.iter().copied().map(i64::from), minus_one)
+    } else if lengths.is_known() {
+        None
     } else {
-        let ints = lengths.ints(0);
-        ints.and_then(|ints| plain_sum(ints.iter().copied().map(i64::from), minus_one))
+        return Ok(pieces.write(request.unknown(count, report)?));
     };
     let rest = match sum {
         // An extent that is not known is below any sum.
