@@ -281,15 +281,9 @@ unsafe fn run_pieces(
 ) -> Result<(), Fault> {
     let bytes = transfer.bytes;
     if !transfer.geometry.dtype.is_sub_byte() {
-        // SAFETY: the caller's promise.
-        unsafe {
-            // Smaller builds go without.
-            let is_alone = cfg!(feature = "avx512") && !parallel::is_of_use(executor, bytes);
-            if is_alone && few_units::copy_each_part(transfer, tuning) {
-                return Ok(());
-            }
-            return Job { transfer, form: Form::Strided(tuning) }.run_all(executor, report);
-        }
+        // SAFETY: the caller's promise; ranges of tasks do not meet.
+        let work = |range| unsafe { strided::copy(transfer, tuning, range) };
+        return run_bytes(transfer, &work, executor, report);
     }
     let tuning = if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() };
     let job = Job { transfer, form: Form::SubByte(tuning) };
@@ -304,6 +298,19 @@ unsafe fn run_pieces(
     let least = transfer.parts.count().saturating_mul(WALK);
     let work_size = Work { bytes, units, granule: sub_byte::GRANULE, least };
     parallel::run(executor, &work_size, &work, report)
+}
+
+/// Runs `work` over the bytes of all outputs, one after another.
+fn run_bytes(
+    transfer: &Transfer<'_>,
+    work: &(dyn Fn(Range<usize>) + Sync),
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let bytes = transfer.bytes;
+    let least = transfer.parts.count().saturating_mul(WALK);
+    let work_size = Work { bytes, units: bytes, granule: LINE, least };
+    parallel::run(executor, &work_size, work, report)
 }
 
 /// Bytes of input: those that are repeated count once, and of elements that are apart lines are read.
@@ -347,8 +354,6 @@ struct Job<'a> {
 enum Form<'a> {
     /// Everything from the split axis inward is contiguous, in the input and in the outputs.
     Rows(&'a Nest<'a>),
-    /// One of them has strides of its own.
-    Strided(Tuning),
     /// Elements share bytes with those of other pieces; outputs are packed.
     SubByte(Tuning),
 }
@@ -370,12 +375,9 @@ impl Job<'_> {
         executor: Option<&dyn Executor>,
         report: &mut Report,
     ) -> Result<(), Fault> {
-        let &Transfer { bytes, ref parts, .. } = self.transfer;
         // SAFETY: the caller's promise; ranges of tasks do not meet.
         let work = |range| unsafe { self.run(range) };
-        let least = parts.count().saturating_mul(WALK);
-        let work_size = Work { bytes, units: bytes, granule: LINE, least };
-        parallel::run(executor, &work_size, &work, report)
+        run_bytes(self.transfer, &work, executor, report)
     }
 
     /// Does the part of the work that falls in `range`.
@@ -434,7 +436,6 @@ impl Job<'_> {
         unsafe {
             match &self.form {
                 Form::Rows(rows) => rows.copy(part, bytes),
-                Form::Strided(tuning) => strided::copy(self.transfer, part, *tuning, bytes),
                 Form::SubByte(tuning) => sub_byte::copy(self.transfer, part, *tuning, bytes),
             }
         }
