@@ -1,25 +1,15 @@
-//! Few units of pieces with strides, copied one by one: what is small is not worth asking what else it is. And the
-//! layouts of many pieces, which is one where they are alike but for where they are.
+//! Few units of pieces with strides, copied one by one: what is small is not worth asking what else it is.
 
-use super::kernel::combine::LINE;
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::Axis;
-use super::region;
-use super::strided::{stride, Layout, FEW_AXES};
-use super::tuning::{self, Tuning};
-use crate::math::signed;
-use crate::parts::{self, Part, Transfer, FEW_PARTS};
-use crate::shape::usize_of;
+use super::strided::{self, FEW_AXES};
+use super::{region, tuning};
+use crate::parts::{Part, Transfer};
 
 /// As many units of all pieces are few.
 const FEW: usize = if LOW_THRESHOLDS { 4 } else { 768 };
 /// More bytes than this have more of them, for the most part.
 const MOST: usize = 8 << 10;
-/// In the caches, a unit of fewer bytes is copied at once, and so are so few of a line and more. Zen 5, ns a piece:
-/// of 32 bytes 20 before, 5; of five units of 182 bytes 52, 29.
-const SHORT: usize = 1 << 10;
-const FEW_RUNS: usize = 8;
-
 /// Copies all parts unit by unit, if they have few; whether they have.
 ///
 /// # Safety
@@ -38,86 +28,24 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
         return false;
     }
     let (long, count) = (tuning::contiguous(bytes), parts.count());
-    each(transfer, &mut |layout| {
+    let mut axes = [Axis::default(); FEW_AXES];
+    strided::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
         are_few = are_few || layout.units().saturating_mul(count) <= FEW;
         if are_few {
-            let &mut Layout { source, target, unit, .. } = layout;
-            // SAFETY: the caller's promise.
-            unsafe { region::copy_each(source, target, unit, layout.axes(), long) };
+            for place in places {
+                // SAFETY: the caller's promise.
+                unsafe { region::copy_each(place, layout.unit, layout.axes(), long) };
+            }
         }
         are_few
     })
 }
 
-/// Copies all parts, each for itself; whether they have few axes.
-///
-/// # Safety
-/// As [`super::run`].
-#[inline(never)] // as above
-pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, tuning: Tuning) -> bool {
-    let is_cached = tuning.scattered.is_none();
-    transfer.geometry.shape.len() <= FEW_AXES
-        && each(transfer, &mut |layout| {
-            let &mut Layout { source, target, unit, .. } = layout;
-            let copy = tuning.kernels.copy;
-            // SAFETY: the caller's promise.
-            unsafe {
-                match layout.axes() {
-                    [] if is_cached && unit < SHORT => copy(source, target, unit),
-                    row @ [Axis { extent: ..=FEW_RUNS, .. }]
-                        if is_cached && (LINE..SHORT).contains(&unit) =>
-                    {
-                        region::copy_each(source, target, unit, row, copy);
-                    }
-                    _ => layout.copy(0..layout.units() * unit, tuning),
-                }
-            }
-            true
-        })
-}
-
-/// Visits the layout of each part, until that is of no more use; whether it was to the end.
-fn each(transfer: &Transfer<'_>, visit: &mut dyn FnMut(&mut Layout<'_>) -> bool) -> bool {
-    let &Transfer { ref geometry, strides, ref parts, output_strides, .. } = transfer;
-    let size = geometry.dtype.bits() as usize / 8;
-    let packed = signed(usize_of(geometry.inner) * size);
-    let step = stride(strides, geometry.axis, size).unwrap_or(packed);
-    let mut axes = [Axis::default(); FEW_AXES];
-    let (mut all, mut room) = (parts.iter(), parts::ROOM);
-    loop {
-        let list = all.list(&mut room);
-        let mut rest = list;
-        while let Some(first) = rest.first() {
-            let is_like = |part: &&Part| {
-                let strides = |part: &Part| output_strides.get(part.index);
-                let are_alike = output_strides.are_packed() || strides(part) == strides(first);
-                part.len == first.len && are_alike
-            };
-            let count = rest.iter().take_while(is_like).count();
-            let some = rest.iter().take(count);
-            rest = rest.get(count..).unwrap_or_default();
-            let mut layout = Layout::new(transfer, first, &mut axes);
-            let (source, target) = (layout.source, layout.target as usize);
-            for part in some {
-                let steps = signed(usize_of(part.offset - first.offset));
-                let ahead = target.wrapping_sub(first.target as usize);
-                layout.source = source.wrapping_offset(steps.wrapping_mul(step));
-                layout.target = part.target.wrapping_add(ahead);
-                if !visit(&mut layout) {
-                    return false;
-                }
-            }
-        }
-        if list.len() < FEW_PARTS {
-            return true;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{parts, transfer};
-    use super::{copy, copy_each_part, Tuning};
+    use super::super::tuning::Tuning;
+    use super::{copy, strided};
     use crate::dtype::DType;
     use crate::parts::{OutputStrides, Part, Transfer};
     use proptest::prelude::*;
@@ -195,7 +123,10 @@ mod tests {
                     }
                     // SAFETY: memory is as large as the strides say.
                     let is_done = unsafe {
-                        if is_few { copy(&transfer) } else { copy_each_part(&transfer, tuning) }
+                        is_few && copy(&transfer) || {
+                            strided::copy(&transfer, tuning, 0..transfer.bytes);
+                            true
+                        }
                     };
                     prop_assert!(is_few || is_done);
                     prop_assert!(!is_done || copied == expected);

@@ -4,7 +4,7 @@ use super::kernel::combine::LINE;
 use super::parallel::{self, Executor, Work, WALK};
 use super::rows::Nest;
 use super::tuning::Tuning;
-use super::{singles, strided, sub_byte};
+use super::{singles, sub_byte};
 use crate::error::{number, Fault, Report};
 use crate::parts::{Part, Transfer};
 use crate::shape::{packed_bytes, usize_of};
@@ -20,10 +20,21 @@ pub(super) struct Job<'a> {
 pub(super) enum Form<'a> {
     /// Everything from the split axis inward is contiguous, in the input and in the outputs.
     Rows(&'a Nest<'a>),
-    /// One of them has strides of its own.
-    Strided(Tuning),
     /// Elements share bytes with those of other pieces; outputs are packed.
     SubByte(Tuning),
+}
+
+/// Runs `work` over the bytes of all outputs, one after another.
+pub(super) fn run_bytes(
+    transfer: &Transfer<'_>,
+    work: &(dyn Fn(Range<usize>) + Sync),
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let bytes = transfer.bytes;
+    let least = transfer.parts.count().saturating_mul(WALK);
+    let work_size = Work { bytes, units: bytes, granule: LINE, least };
+    parallel::run(executor, &work_size, work, report)
 }
 
 impl Job<'_> {
@@ -36,12 +47,9 @@ impl Job<'_> {
         executor: Option<&dyn Executor>,
         report: &mut Report,
     ) -> Result<(), Fault> {
-        let &Transfer { bytes, ref parts, .. } = self.transfer;
         // SAFETY: the caller's promise; ranges of tasks do not meet.
         let work = |range| unsafe { self.run(range) };
-        let least = parts.count().saturating_mul(WALK);
-        let work_size = Work { bytes, units: bytes, granule: LINE, least };
-        parallel::run(executor, &work_size, &work, report)
+        run_bytes(self.transfer, &work, executor, report)
     }
 
     /// Does the part of the work that falls in `range`.
@@ -105,7 +113,6 @@ impl Job<'_> {
         unsafe {
             match &self.form {
                 Form::Rows(rows) => rows.copy(part, bytes),
-                Form::Strided(tuning) => strided::copy(self.transfer, part, *tuning, bytes),
                 Form::SubByte(tuning) => sub_byte::copy(self.transfer, part, *tuning, bytes),
             }
         }

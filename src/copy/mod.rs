@@ -286,15 +286,9 @@ unsafe fn run_pieces(
 ) -> Result<(), Fault> {
     let bytes = transfer.bytes;
     if !transfer.geometry.dtype.is_sub_byte() {
-        // SAFETY: the caller's promise.
-        unsafe {
-            // Smaller builds go without.
-            let is_alone = cfg!(feature = "avx512") && !parallel::is_of_use(executor, bytes);
-            if is_alone && few_units::copy_each_part(transfer, tuning) {
-                return Ok(());
-            }
-            return Job { transfer, form: Form::Strided(tuning) }.run_all(executor, report);
-        }
+        // SAFETY: the caller's promise; ranges of tasks do not meet.
+        let work = |range| unsafe { strided::copy(transfer, tuning, range) };
+        return job::run_bytes(transfer, &work, executor, report);
     }
     let tuning = if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() };
     let job = Job { transfer, form: Form::SubByte(tuning) };

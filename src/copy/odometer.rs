@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::kernel::strided::Axis;
+use super::region::Place;
 use crate::math::{div_rem, signed};
 
 /// Walks over axes in row-major order, but for one of them, without a division a step of the innermost.
@@ -16,12 +17,15 @@ pub(super) struct Odometer<'a> {
     /// Bytes to the place in the input and the output.
     pub from: isize,
     pub to: isize,
+    /// Whether there is but one position.
+    is_one: bool,
 }
 
 impl<'a> Odometer<'a> {
     pub(super) fn new(axes: &'a [Axis], skipped: Option<usize>) -> Self {
         let inner = Axis::ONE;
-        let mut odometer = Self { axes, skipped, inner, left: 1, turns: 0, from: 0, to: 0 };
+        let (left, turns, from, to, is_one) = (1, 0, 0, 0, false);
+        let mut odometer = Self { axes, skipped, inner, left, turns, from, to, is_one };
         if let Some(inner) = odometer.walked().next_back() {
             (odometer.inner, odometer.left) = (inner, inner.extent);
         }
@@ -43,15 +47,24 @@ impl<'a> Odometer<'a> {
     pub(super) fn take_inner(&mut self) -> Axis {
         let inner = self.inner;
         (self.inner.extent, self.left) = (1, 1);
+        self.is_one = self.walked().nth(1).is_none();
         inner
     }
 
-    /// On to the next position, unless this was the last.
+    /// The position from such a place on.
+    pub(super) fn of(&self, (source, target): Place) -> Place {
+        (source.wrapping_offset(self.from), target.wrapping_offset(self.to))
+    }
+
+    /// On to the next position; after the last one to the first again, and false.
     #[inline(never)] // its callers have no registers to spare
     pub(super) fn advance(&mut self) -> bool {
         let back = |place: isize, step: isize, steps: usize| {
             place.wrapping_sub(step.wrapping_mul(signed(steps)))
         };
+        if self.is_one {
+            return false;
+        }
         let Axis { extent, from, to } = self.inner;
         self.left -= 1;
         if self.left > 0 {

@@ -72,16 +72,15 @@ impl Axis {
 }
 
 impl Plane {
-    /// Walks a column that runs backwards in the input forwards there.
-    pub(super) fn turn_forwards(&mut self) {
-        let Self { source, target, column, .. } = self;
-        if column.from < 0 {
-            let last = signed(column.extent - 1);
-            *source = source.wrapping_offset(column.from.wrapping_mul(last));
-            *target = target.wrapping_offset(column.to.wrapping_mul(last));
-            column.from = column.from.wrapping_neg();
-            column.to = column.to.wrapping_neg();
+    /// Walks a column that runs backwards in the input forwards there; how far ahead it begins then.
+    pub(super) fn turn_forwards(&mut self) -> (isize, isize) {
+        let Axis { extent, from, to } = self.column;
+        if from >= 0 {
+            return (0, 0);
         }
+        self.column = Axis { extent, from: from.wrapping_neg(), to: to.wrapping_neg() };
+        let last = signed(extent - 1);
+        (from.wrapping_mul(last), to.wrapping_mul(last))
     }
 
     /// How it is copied, and as many like it.

@@ -2,18 +2,19 @@
 
 use super::kernel::combine::LINE;
 use super::kernel::strided::Axis;
-use super::region::Region;
+use super::region::{Place, Places, Region};
 use super::tuning::Tuning;
 use crate::math::{div, div_rem, rem, signed};
-use crate::parts::{Part, Transfer};
+use crate::parts::{self, Iter, Part, Transfer, FEW_PARTS};
 use crate::shape::{usize_of, MAX_RANK};
+use core::iter::once;
 use core::ops::Range;
 
 /// A piece as axes over units of `unit` contiguous bytes. The output's steps are positive
 /// and the axes sorted by them, outermost first; neighbours that continue each other are one.
 pub(super) struct Layout<'a> {
-    pub source: *const u8,
-    pub target: *mut u8,
+    /// Where the first unit lies.
+    place: Place,
     pub unit: usize,
     /// From `first` on.
     axes: &'a mut [Axis],
@@ -28,41 +29,98 @@ const MIN_GRANULES: usize = 32;
 /// Most tensors have no more axes of more than one step.
 pub(super) const FEW_AXES: usize = 8;
 
-/// Copies some bytes of a checked piece that has elements, counted as if it were packed.
+/// Copies some bytes of all pieces, counted as if they were packed and lay one behind the other.
 ///
 /// # Safety
-/// As [`Layout::copy`].
-pub(super) unsafe fn copy(
-    transfer: &Transfer<'_>,
-    part: &Part,
-    tuning: Tuning,
-    bytes: Range<usize>,
-) {
-    let several = transfer.geometry.shape.iter().filter(|extent| **extent > 1).count();
-    // SAFETY: the caller's promise.
-    unsafe {
-        if several <= FEW_AXES {
-            copy_with::<FEW_AXES>(transfer, part, tuning, bytes);
-        } else {
-            copy_with::<MAX_RANK>(transfer, part, tuning, bytes);
+/// As [`super::run`].
+pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, bytes: Range<usize>) {
+    let mut parts = transfer.parts.iter();
+    let (mut begin, mut after) = (0usize, parts.clone());
+    while let Some(part) = after.next() {
+        let end = begin.saturating_add(transfer.geometry.piece_bytes(part.len));
+        if end > bytes.start {
+            break;
         }
+        (begin, parts) = (end, after.clone());
     }
+    let count = transfer.parts.count();
+    let visit: &mut Visit<'_> = &mut |layout, places| {
+        if bytes == (0..transfer.bytes) {
+            // SAFETY: the caller's promise.
+            unsafe { layout.region().copy(places, count, tuning) };
+            return true;
+        }
+        let len = layout.units() * layout.unit;
+        for place in places {
+            if begin >= bytes.end {
+                return false;
+            }
+            let part = bytes.start.max(begin) - begin..bytes.end.min(begin + len) - begin;
+            // SAFETY: the caller's promise.
+            unsafe { layout.copy(place, part, tuning) };
+            begin += len;
+        }
+        true
+    };
+    let several = transfer.geometry.shape.iter().filter(|extent| **extent > 1).count();
+    if several <= FEW_AXES {
+        each_with::<FEW_AXES>(transfer, parts, visit);
+    } else {
+        each_with::<MAX_RANK>(transfer, parts, visit);
+    }
+    tuning.finish();
 }
 
-/// The same, with as much of the stack as so many axes need.
-///
-/// # Safety
-/// As [`Layout::copy`].
+/// [`each`] with as much of the stack as so many axes need.
 #[inline(never)]
-unsafe fn copy_with<const AXES: usize>(
+fn each_with<const AXES: usize>(transfer: &Transfer<'_>, parts: Iter<'_>, visit: &mut Visit<'_>) {
+    each(transfer, parts, &mut [Axis::default(); AXES], visit);
+}
+
+/// Is given a layout, and the places of some parts that have it; says whether more are wanted.
+type Visit<'a> = dyn FnMut(&mut Layout<'_>, &mut Places<'_>) -> bool + 'a;
+
+/// Visits parts, as long as more are wanted; whether these were all. There must be axes enough.
+#[inline(never)] // once in the library
+pub(super) fn each(
     transfer: &Transfer<'_>,
-    part: &Part,
-    tuning: Tuning,
-    bytes: Range<usize>,
-) {
-    let mut axes = [Axis::default(); AXES];
-    // SAFETY: the caller's promise.
-    unsafe { Layout::new(transfer, part, &mut axes).copy(bytes, tuning) };
+    mut parts: Iter<'_>,
+    axes: &mut [Axis],
+    visit: &mut Visit<'_>,
+) -> bool {
+    let &Transfer { ref geometry, strides, output_strides, .. } = transfer;
+    let size = geometry.dtype.bits() as usize / 8;
+    let packed = signed(usize_of(geometry.inner) * size);
+    let step = stride(strides, geometry.axis, size).unwrap_or(packed);
+    let mut room = parts::ROOM;
+    loop {
+        let list = parts.list(&mut room);
+        let mut rest = list;
+        while let Some(first) = rest.first() {
+            let strides = |part: &Part| output_strides.get(part.index);
+            let is_like = |part: &&Part| {
+                let are_alike = output_strides.are_packed() || strides(part) == strides(first);
+                part.len == first.len && are_alike
+            };
+            let count = rest.iter().take_while(is_like).count();
+            let alike = rest.iter().take(count);
+            rest = rest.get(count..).unwrap_or_default();
+            let mut layout = Layout::new(transfer, first, axes);
+            let (source, target) = layout.place;
+            let ahead = (target as usize).wrapping_sub(first.target as usize);
+            let mut places = alike.map(|part| {
+                let steps = signed(usize_of(part.offset - first.offset));
+                let source = source.wrapping_offset(steps.wrapping_mul(step));
+                (source, part.target.wrapping_add(ahead))
+            });
+            if !visit(&mut layout, &mut places) {
+                return false;
+            }
+        }
+        if list.len() < FEW_PARTS {
+            return true;
+        }
+    }
 }
 
 impl<'a> Layout<'a> {
@@ -71,8 +129,8 @@ impl<'a> Layout<'a> {
     #[inline(never)] // once in the library
     pub(super) fn new(transfer: &Transfer<'_>, part: &Part, axes: &'a mut [Axis]) -> Self {
         let unit = transfer.geometry.dtype.bits() as usize / 8;
-        let (source, target, first) = (transfer.source, part.target, axes.len());
-        let mut layout = Self { source, target, unit, axes, first };
+        let (place, first) = ((transfer.source, part.target), axes.len());
+        let mut layout = Self { place, unit, axes, first };
         layout.fill(transfer, part);
         layout
     }
@@ -97,7 +155,7 @@ impl<'a> Layout<'a> {
             }
             if is_split {
                 let ahead = signed(usize_of(part.offset)).wrapping_mul(from);
-                self.source = self.source.wrapping_offset(ahead);
+                self.place.0 = self.place.0.wrapping_offset(ahead);
             }
             packed_from = packed_from.wrapping_mul(signed(usize_of(input_extent)));
             packed_to = packed_to.wrapping_mul(signed(extent));
@@ -116,8 +174,7 @@ impl<'a> Layout<'a> {
         if axis.to < 0 {
             // Walk it from the other end.
             let last = signed(axis.extent - 1);
-            self.source = self.source.wrapping_offset(axis.from.wrapping_mul(last));
-            self.target = self.target.wrapping_offset(axis.to.wrapping_mul(last));
+            self.place = moved(self.place, axis, last);
             axis.from = axis.from.wrapping_neg();
             axis.to = axis.to.wrapping_neg();
         }
@@ -165,25 +222,25 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Copies the bytes `part` of the piece, counted as if it were packed. Parts that share an
-    /// end share no byte, whatever the end.
+    /// All of its units.
+    fn region(&self) -> Region<'_> {
+        Region { unit: self.unit, axes: self.axes() }
+    }
+
+    /// Copies the bytes `part` of a piece, counted as if it were packed. Parts that share an end share no
+    /// byte, whatever the end. Does not wait for stores past the caches.
     ///
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     #[inline(never)] // as above
-    pub(super) unsafe fn copy(&mut self, part: Range<usize>, tuning: Tuning) {
-        if self.unit <= CUT_ABOVE && part == (0..self.units() * self.unit) {
-            let (axes, &Self { source, target, unit, .. }) = (self.axes(), &*self);
-            // SAFETY: the caller's promise.
-            return unsafe { Region { source, target, unit, axes }.copy(tuning) };
-        }
+    unsafe fn copy(&mut self, place: Place, part: Range<usize>, tuning: Tuning) {
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
         let copy_within = |layout: &Self, unit: usize, bytes: Range<usize>| {
             if bytes.is_empty() {
                 return;
             }
-            let (source, target) = layout.at(unit);
+            let (source, target) = layout.at(place, unit);
             // SAFETY: units below the end of the piece lie within it, and so do their bytes.
             unsafe {
                 (tuning.kernels.copy)(
@@ -203,7 +260,7 @@ impl<'a> Layout<'a> {
         }
         while begin < last {
             // SAFETY: the caller's promise.
-            begin += unsafe { self.copy_region(begin..last, tuning) };
+            begin += unsafe { self.copy_region(place, begin..last, tuning) };
         }
         copy_within(self, last, 0..tail);
     }
@@ -217,21 +274,18 @@ impl<'a> Layout<'a> {
         self.axes().iter().map(|axis| axis.extent).product()
     }
 
-    /// Where a unit lies in the input and the output.
+    /// Where a unit of a piece lies.
     #[inline(never)] // as above
-    fn at(&self, mut unit: usize) -> (*const u8, *mut u8) {
-        let (mut source, mut target) = (self.source, self.target);
+    fn at(&self, mut place: Place, mut unit: usize) -> Place {
         for axis in self.axes().iter().rev() {
             if unit == 0 {
                 break;
             }
             let (rest, index) = div_rem(unit, axis.extent);
-            let index = signed(index);
             unit = rest;
-            source = source.wrapping_offset(axis.from.wrapping_mul(index));
-            target = target.wrapping_offset(axis.to.wrapping_mul(index));
+            place = moved(place, *axis, signed(index));
         }
-        (source, target)
+        place
     }
 
     /// The unit and the byte in it where a part ends. Small units are not cut, and of an axis so
@@ -265,7 +319,7 @@ impl<'a> Layout<'a> {
     ///
     /// # Safety
     /// As [`Layout::copy`].
-    unsafe fn copy_region(&mut self, units: Range<usize>, tuning: Tuning) -> usize {
+    unsafe fn copy_region(&mut self, place: Place, units: Range<usize>, tuning: Tuning) -> usize {
         let mut step = 1;
         let mut outermost = self.axes().len().saturating_sub(1);
         // The outermost axis of which whole steps are wanted.
@@ -276,7 +330,7 @@ impl<'a> Layout<'a> {
             }
             (outermost, step) = (at - 1, next);
         }
-        let (source, target) = self.at(units.start);
+        let place = self.at(place, units.start);
         let first = self.first + outermost;
         let whole = self.axes.get(first).copied().unwrap_or(Axis::ONE);
         let index = rem(div(units.start, step), whole.extent);
@@ -284,10 +338,16 @@ impl<'a> Layout<'a> {
         self.set(first, Axis { extent, ..whole });
         let axes = self.axes.get(first..).unwrap_or_default();
         // SAFETY: the caller's promise.
-        unsafe { Region { source, target, unit: self.unit, axes }.copy(tuning) };
+        unsafe { Region { unit: self.unit, axes }.copy(&mut once(place), 1, tuning) };
         self.set(first, whole);
         extent * step
     }
+}
+
+/// So many steps of an axis further.
+fn moved((source, target): Place, axis: Axis, steps: isize) -> Place {
+    let ahead = |step: isize| step.wrapping_mul(steps);
+    (source.wrapping_offset(ahead(axis.from)), target.wrapping_offset(ahead(axis.to)))
 }
 
 /// A tensor's own stride on an axis, in bytes.
@@ -300,7 +360,7 @@ pub(super) fn stride(strides: Option<&[i64]>, axis: usize, size: usize) -> Optio
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Axis, Layout, Part, Transfer, Tuning, MAX_RANK};
+    use super::{copy, Part, Transfer, Tuning};
     use crate::copy::testing::transfer;
     use crate::dtype::DType;
     use crate::parts::OutputStrides;
@@ -392,10 +452,11 @@ mod tests {
                 let data = begin.wrapping_add(elements(out_before, dtype));
                 let part = Part { index: 0, offset, len, target: data };
                 let rank = shape.len();
+                let parts = [part];
                 let transfer = Transfer {
                     strides: Some(&strides),
                     output_strides: OutputStrides::Planned { strides: &out_strides, rank },
-                    ..transfer(dtype, input_shape, axis, source.0, &[])
+                    ..transfer(dtype, input_shape, axis, source.0, &parts)
                 };
                 let size = elements(1, dtype);
                 // What each byte of the output's span is to be.
@@ -419,14 +480,12 @@ mod tests {
                 let mut cuts = cuts.map(|cut| cut.index(bytes));
                 cuts.sort_unstable();
                 for tuning in Tuning::all() {
-                        let mut axes = [Axis::default(); MAX_RANK];
-                        let mut layout = Layout::new(&transfer, &part, &mut axes);
                         // SAFETY: memory is as large as the strides say.
                         let copied = unsafe {
                             begin.write_bytes(0xEE, out_bytes);
-                            layout.copy(cuts[0]..cuts[1], tuning);
-                            layout.copy(cuts[1]..bytes, tuning);
-                            layout.copy(0..cuts[0], tuning);
+                            copy(&transfer, tuning, cuts[0]..cuts[1]);
+                            copy(&transfer, tuning, cuts[1]..bytes);
+                            copy(&transfer, tuning, 0..cuts[0]);
                             std::slice::from_raw_parts(begin, out_bytes)
                         };
                         prop_assert!(copied == expected, "from {}, past {}", offset, tuning.non_temporal.is_some());
