@@ -198,12 +198,11 @@ pub(super) unsafe fn staged<S: Shuffle>(shuffle: &S, all: &[Turns]) {
     let mut scratch = [const { Scratch::<{ MAX_INTERLEAVED * LINE }>::NEW }; 2];
     let rooms = scratch.each_mut().map(Scratch::as_mut_ptr);
     let lines = rooms.map(|room| {
-        let at: [_; MAX_INTERLEAVED] =
-            core::array::from_fn(|at| room.wrapping_add(at * S::Register::BYTES).cast_const());
-        at
+        core::array::from_fn::<_, MAX_INTERLEAVED, _>(|at| {
+            room.wrapping_add(at * S::Register::BYTES).cast_const()
+        })
     });
-    let [(first, first_lines), (second, second_lines)] =
-        [(rooms[0], lines[0].as_ptr()), (rooms[1], lines[1].as_ptr())];
+    let [first, second] = [(rooms[0], lines[0].as_ptr()), (rooms[1], lines[1].as_ptr())];
     // SAFETY: the caller's promise.
     unsafe {
         for turns in all {
@@ -216,8 +215,7 @@ pub(super) unsafe fn staged<S: Shuffle>(shuffle: &S, all: &[Turns]) {
                 }
                 let (mut from, mut offset) = (turns.sources.as_ptr(), at);
                 for (number, &stage_of) in stages.iter().enumerate().take(count) {
-                    let (room, lines) =
-                        if number % 2 == 0 { (first, first_lines) } else { (second, second_lines) };
+                    let (room, lines) = if number % 2 == 0 { first } else { second };
                     if number + 1 < count {
                         stage(shuffle, stage_of, from, offset, room, false);
                     } else {

@@ -35,7 +35,7 @@ macro_rules! level {
             fn few<const W: usize, const N: usize>(block: &Block<'_>) =
                 transpose::by_vectors::<V, W, N>(block);
         }
-        const fn turns<const W: usize, const N: usize>() -> WidthLoops {
+        const fn width_loops<const W: usize, const N: usize>() -> WidthLoops {
             let bands = Bands { in_order: in_order::<W, N>, by_turns: by_turns::<W, N> };
             WidthLoops { bands: Some(bands), few: few::<W, N> }
         }
@@ -49,11 +49,11 @@ macro_rules! level {
             #[$feature]
             copy: copy,
             transpose: &[
-                turns::<1, 16>(),
-                turns::<2, 8>(),
-                turns::<4, 4>(),
-                turns::<8, 2>(),
-                turns::<16, 1>(),
+                width_loops::<1, 16>(),
+                width_loops::<2, 8>(),
+                width_loops::<4, 4>(),
+                width_loops::<8, 2>(),
+                width_loops::<16, 1>(),
             ],
             // Their runs are picked.
             folds: false,

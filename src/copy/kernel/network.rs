@@ -19,7 +19,7 @@ use super::combine::LINE;
 use super::stream::prefetch;
 use super::three::Orders;
 use super::vector::{load_rows, transposed, Vector, LANE};
-use super::{Deinterleave, NextBlock};
+use super::{Deinterleave, NextBlock, WIDTHS};
 use crate::math::{div, div_ceil, div_rem, rem};
 
 /// The most lines of each target that are made of some columns before the next.
@@ -45,11 +45,8 @@ impl Tile {
         }
         let mut order = [0; LANE];
         for (at, slot) in order.iter_mut().enumerate() {
-            let (column, row, byte) = {
-                let (unit, byte) = div_rem(at, width);
-                let (column, row) = div_rem(unit, rows);
-                (column, row, byte)
-            };
+            let (unit, byte) = div_rem(at, width);
+            let (column, row) = div_rem(unit, rows);
             let from = row * rows_of.step + column * width + byte;
             *slot = u8::try_from(from).unwrap_or(0);
         }
@@ -136,7 +133,7 @@ struct Tables {
 
 impl Tables {
     fn new(rows_of: &Deinterleave, len: usize, width: usize) -> Option<Self> {
-        if len < 2 || !matches!(width, 1 | 2 | 4 | 8 | 16) {
+        if len < 2 || !WIDTHS.contains(&width) {
             return None;
         }
         let is_three = len == 3 && rows_of.step == 3 * width && width < 8;

@@ -103,7 +103,7 @@ const MOST_REACH: usize = MOST_REGISTERS * LINE;
 
 /// Rows of as many units, so many bytes from one to the next.
 #[derive(Clone, Copy)]
-pub(crate) struct UnitRows {
+pub(crate) struct Rows {
     pub source: *const u8,
     pub target: *mut u8,
     /// Of a row, which must be whole bytes in the source and the target.
@@ -119,7 +119,7 @@ pub(crate) struct UnitRows {
     pub past: bool,
 }
 
-impl UnitRows {
+impl Rows {
     /// A row.
     pub(super) fn one(source: *const u8, target: *mut u8, units: usize) -> Self {
         let (count, after, from, to) = (1, 0, 0, 0);
@@ -150,7 +150,7 @@ pub(super) struct Few {
 }
 
 /// Picks so many steps of each row.
-pub(super) type Steps<const F: usize> = unsafe fn(&Pick<F>, &UnitRows, usize);
+pub(super) type Steps<const F: usize> = unsafe fn(&Pick<F>, &Rows, usize);
 /// Picks few units, and touches no more than those.
 type PickFew<const F: usize> = unsafe fn(&Pick<F>, &Few, *const u8, *mut u8);
 
@@ -172,15 +172,9 @@ pub(crate) struct Picks {
 /// Makes them, inlined into functions with the level's features.
 macro_rules! picks {
     (#[$feature:meta] register: $register:ty, few: $few:path) => {{
-        use $crate::copy::kernel::pick::{
-            self, Few, Loops, Pick, Picks, Register, Steps, UnitRows,
-        };
+        use $crate::copy::kernel::pick::{self, Few, Loops, Pick, Picks, Register, Rows, Steps};
         #[$feature]
-        unsafe fn steps<const F: usize, const R: usize>(
-            pick: &Pick<F>,
-            rows: &UnitRows,
-            count: usize,
-        ) {
+        unsafe fn steps<const F: usize, const R: usize>(pick: &Pick<F>, rows: &Rows, count: usize) {
             // SAFETY: the caller's promise.
             unsafe { pick::steps::<$register, F, R>(pick, rows, count) };
         }
@@ -219,7 +213,7 @@ pub(super) use picks;
 #[inline(always)]
 pub(super) unsafe fn steps<V: Register, const F: usize, const R: usize>(
     pick: &Pick<F>,
-    rows: &UnitRows,
+    rows: &Rows,
     count: usize,
 ) {
     let (from, to) = (pick.from.cast_unsigned().wrapping_mul(V::OWN_LANES), pick.to * V::OWN_LANES);
@@ -534,7 +528,7 @@ impl<const F: usize> Pick<F> {
     }
 
     /// Whether units fill the lines of such targets, so that these may go past the caches.
-    pub(super) fn makes_lines(&self, rows: &UnitRows) -> bool {
+    pub(super) fn makes_lines(&self, rows: &Rows) -> bool {
         let places = rows.target as usize | rows.to.cast_unsigned();
         // If they fill a lane, their bytes are a power of two.
         F == 1 && self.to == self.lane && places & (self.units.len() - 1) == 0
@@ -549,7 +543,7 @@ impl<const F: usize> Pick<F> {
     ///
     /// # Safety
     /// 1, 2.
-    pub(super) unsafe fn copy(&self, rows: &UnitRows) {
+    pub(super) unsafe fn copy(&self, rows: &Rows) {
         // SAFETY: the caller's promise, which holds for what the steps of some rows touch beyond them.
         unsafe {
             if rows.count + rows.after < 2 {
@@ -566,7 +560,7 @@ impl<const F: usize> Pick<F> {
     ///
     /// # Safety
     /// As [`Pick::copy`].
-    unsafe fn copy_each(&self, rows: &UnitRows) {
+    unsafe fn copy_each(&self, rows: &Rows) {
         for at in 0..rows.count {
             // SAFETY: the caller's promise.
             unsafe { self.copy_row(&mut rows.part(at..at + 1)) };
@@ -577,7 +571,7 @@ impl<const F: usize> Pick<F> {
     ///
     /// # Safety
     /// As [`Pick::copy`].
-    pub(super) unsafe fn copy_row(&self, row: &mut UnitRows) {
+    pub(super) unsafe fn copy_row(&self, row: &mut Rows) {
         let steps = self.steps(row.units);
         // SAFETY: the caller's promise.
         unsafe {
@@ -594,7 +588,7 @@ impl<const F: usize> Pick<F> {
     ///
     /// # Safety
     /// 1, 2; units must make lines, and a fence follow.
-    pub(super) unsafe fn copy_lines(&self, row: &mut UnitRows) -> usize {
+    pub(super) unsafe fn copy_lines(&self, row: &mut Rows) -> usize {
         let is_forwards = (row.from > 0) == (self.units.step > 0);
         let is_near = are_near(row.from, self.read(row.units));
         let is_far_enough = row.from.unsigned_abs() >= self.lane;
@@ -615,12 +609,7 @@ impl<const F: usize> Pick<F> {
     /// # Safety
     /// 1, 2; there must be room for them at the target, which need not be the row's.
     #[inline(never)] // once a row
-    pub(super) unsafe fn copy_few(
-        &self,
-        row: &mut UnitRows,
-        target: *mut u8,
-        most: usize,
-    ) -> usize {
+    pub(super) unsafe fn copy_few(&self, row: &mut Rows, target: *mut u8, most: usize) -> usize {
         let count = self.each * self.lanes;
         let count = count.min(row.units).min(most >> self.units.len().trailing_zeros());
         let read = self.read(count);
@@ -635,7 +624,7 @@ impl<const F: usize> Pick<F> {
     }
 
     /// Leaves out the first units of a row.
-    pub(super) fn skip(&self, row: &mut UnitRows, count: usize) {
+    pub(super) fn skip(&self, row: &mut Rows, count: usize) {
         row.source = self.behind(row.source, count);
         row.target = row.target.wrapping_add(self.bytes(count));
         row.units -= count;
@@ -643,7 +632,7 @@ impl<const F: usize> Pick<F> {
 
     /// Of rows that become one run: how many steps take all of a row, and for which rows what these touch
     /// beyond it is read anyhow, or written later.
-    fn over(&self, rows: &UnitRows) -> (usize, Range<usize>) {
+    fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
         let bytes = self.bytes(rows.units);
         let all = rows.count + rows.after;
         let row = self.read(rows.units);
@@ -786,7 +775,7 @@ impl<'a> Elements<'a> {
     /// As [`Pick::copy`]; the first must be as far into its byte as was said.
     pub(crate) unsafe fn copy(&self, source: *const u8, target: *mut u8, count: usize) -> usize {
         let units = count & !3;
-        let mut row = UnitRows::one(source, target, units);
+        let mut row = Rows::one(source, target, units);
         // SAFETY: the caller's promise.
         unsafe {
             match self {

@@ -36,8 +36,8 @@ pub(crate) struct RowSteps {
 
 impl Row {
     /// The same for loops that pick.
-    fn picked(&self) -> pick::UnitRows {
-        pick::UnitRows::one(self.source, self.target, self.count)
+    fn picked(&self) -> pick::Rows {
+        pick::Rows::one(self.source, self.target, self.count)
     }
 }
 
@@ -90,7 +90,7 @@ impl<'a> RowCopy<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(pick) = self.pick {
-                let rows = pick::UnitRows { count, after, from, to, ..row.picked() };
+                let rows = pick::Rows { count, after, from, to, ..row.picked() };
                 return match (self.past, lines) {
                     (Some(past), Some(lines)) => self.stream(pick, past, &rows, lines),
                     _ => self.pick(pick, &rows),
@@ -106,7 +106,7 @@ impl<'a> RowCopy<'a> {
     /// # Safety
     /// 1, 2; a fence must follow.
     #[inline(never)]
-    unsafe fn pick(&self, pick: &Pick<1>, rows: &pick::UnitRows) {
+    unsafe fn pick(&self, pick: &Pick<1>, rows: &pick::Rows) {
         let bytes = rows.units * self.units.len();
         let least = if bytes.is_multiple_of(LINE) { LEAST_LINES } else { LEAST_PAST };
         let is_long = bytes >= least;
@@ -128,13 +128,13 @@ impl<'a> RowCopy<'a> {
         &self,
         pick: &Pick<1>,
         past: &NonTemporal,
-        rows: &pick::UnitRows,
+        rows: &pick::Rows,
         lines: &mut WriteCombining,
     ) {
         let makes_lines = pick.makes_lines(rows);
         let at_once = if makes_lines { 0 } else { div(lines.takes(), self.units.len()) };
         for at in 0..rows.count {
-            let mut row = pick::UnitRows { ahead: self.ahead, ..rows.part(at..at + 1) };
+            let mut row = pick::Rows { ahead: self.ahead, ..rows.part(at..at + 1) };
             // SAFETY: the caller's promise; the buffer has room for as many.
             unsafe {
                 if !lines.is_at(row.target) {

@@ -101,7 +101,7 @@ impl<'a> Seams<'a> {
             first -= taken - count;
         } else {
             let is_read = signed((taken + read - count) * step) <= from
-                && are_near(from, (count - 1) * step + width);
+                && are_near(from, count.saturating_sub(1) * step + width);
             let goes_on = to == signed(count * unit) && is_read;
             let over = div_ceil(taken + stored - count, count).max(1);
             extent = extent.checked_sub(over).filter(|_| goes_on)?;
