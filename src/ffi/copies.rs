@@ -34,8 +34,12 @@ pub(super) unsafe fn copy(
         let mut room = parse::room();
         let call =
             Call::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room, report)?;
-        let mut given = None;
-        let pool = Pool::parse_any(executor, &mut given, report)?;
+        let (given, mut pool);
+        pool = None::<&dyn Executor>;
+        if !executor.is_null() {
+            given = Pool::parse(executor, report)?;
+            pool = Some(&given);
+        }
         let outputs = parse::descriptors(outputs, num_outputs, report)?;
         let reads = Reads::new(call, error, executor);
         copy_parsed(call, outputs, executor.is_null(), pool, reads, report)

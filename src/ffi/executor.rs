@@ -16,29 +16,12 @@ pub(super) struct Pool(libsplit_executor);
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    /// [`Pool::parse`] if there is an executor.
-    ///
-    /// # Safety
-    /// As that.
-    #[inline(always)] // so that calls of it are direct
-    pub(super) unsafe fn parse_any<'a>(
-        executor: *const libsplit_executor,
-        room: &'a mut Option<Self>,
-        report: &mut Report,
-    ) -> Result<Option<&'a dyn Executor>, Fault> {
-        if executor.is_null() {
-            return Ok(None);
-        }
-        // SAFETY: the caller's promise.
-        Ok(Some(room.insert(unsafe { Self::parse(executor, report) }?)))
-    }
-
     /// The executor.
     ///
     /// # Safety
     /// Promise 1, also of its `parallel_for`: that it does what its type says.
     #[inline(never)] // most calls have none
-    unsafe fn parse(
+    pub(super) unsafe fn parse(
         executor: *const libsplit_executor,
         report: &mut Report,
     ) -> Result<Self, Fault> {

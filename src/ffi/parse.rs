@@ -217,7 +217,7 @@ impl<'a> Call<'a> {
 }
 
 /// The operator version that governs.
-#[inline(never)] // or all that follows is told apart by it
+#[inline(always)]
 fn operator(params: &libsplit_params, report: &mut Report) -> Result<Operator, Fault> {
     let operator = match params.op {
         op if op == libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),

@@ -308,9 +308,9 @@ impl Writer<'_> {
                 let part = PlannedPart { index, offset, len };
                 self.entry::<PlannedPart>(self.arrays.parts, num_parts).write(part);
                 if let Some(output) = output.filter(|_| self.has_strided_outputs) {
-                    let (_, reach, _) = check(geometry, piece, output, report)?;
+                    let (output, reach, _) = check(geometry, piece, output, report)?;
                     self.entry::<Reach>(self.arrays.reaches, num_parts).write(reach);
-                    self.write_strides(geometry, index, len, output);
+                    self.write_strides(index, &output);
                 }
             }
             num_parts += 1;
@@ -323,23 +323,15 @@ impl Writer<'_> {
     ///
     /// # Safety
     /// As [`Writer::write`].
-    unsafe fn write_strides(
-        &self,
-        geometry: &Geometry<'_>,
-        index: usize,
-        len: i64,
-        output: &libsplit_tensor,
-    ) {
-        let rank = geometry.output_rank();
-        let mut packed = 1i64;
-        for (axis, extent) in geometry.output_shape(len).enumerate().rev() {
-            // SAFETY: promise 5, and there is room for as many in the plan.
+    unsafe fn write_strides(&self, index: usize, output: &Tensor<'_>) {
+        let (rank, mut packed) = (output.shape.len(), 1i64);
+        for (axis, extent) in output.shape.iter().enumerate().rev() {
+            let stride = output.strides.and_then(|own| own.get(axis)).copied().unwrap_or(packed);
+            // SAFETY: there is room for as many in the plan.
             unsafe {
-                let is_own = !output.strides.is_null();
-                let stride = if is_own { output.strides.add(axis).read() } else { packed };
                 self.entry::<i64>(self.arrays.output_strides, index * rank + axis).write(stride);
             }
-            packed = packed.wrapping_mul(extent);
+            packed = packed.wrapping_mul(*extent);
         }
     }
 }
@@ -542,8 +534,12 @@ pub(super) unsafe fn copy(
 ) -> Result<(), Fault> {
     // SAFETY: promise 1.
     unsafe {
-        let mut given = None;
-        let pool = Pool::parse_any(executor, &mut given, report)?;
+        let (given, mut pool);
+        pool = None::<&dyn Executor>;
+        if !executor.is_null() {
+            given = Pool::parse(executor, report)?;
+            pool = Some(&given);
+        }
         let others = [
             (Which::Output(0), Span::of_array(outputs, num_outputs)),
             (Which::Executor, Span::of(executor)),
