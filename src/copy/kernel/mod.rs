@@ -53,7 +53,7 @@ use cpu::Level;
 use pick::Picks;
 use row_major::RowRun;
 use strided::Axis;
-use transpose::{Transpose, Turns};
+use transpose::{Carry, Transpose, Turns};
 
 /// `count` units of `unit` bytes, each `step` from the one before, to be put one behind the other.
 #[derive(Clone, Copy)]
@@ -128,6 +128,7 @@ pub(super) struct Kernels {
     pub picks: Option<&'static Picks>,
     /// By width.
     transpose: &'static [Turns; WIDTHS.len()],
+    carry: Option<Carry>,
     /// Stores that go past the caches, where the CPU has them.
     pub non_temporal: Option<NonTemporal>,
 }
@@ -242,11 +243,12 @@ impl Kernels {
     ///
     /// # Safety
     /// That of `transpose.rs`.
+    #[inline(never)] // once in the library
     pub(super) unsafe fn transpose(&self, matrix: &Transpose<'_>) {
         let width = WIDTHS.iter().position(|width| *width == matrix.width);
         if let Some(turns) = width.and_then(|at| self.transpose.get(at)) {
             // SAFETY: the caller's promise.
-            unsafe { transpose::transpose(turns, matrix) };
+            unsafe { transpose::transpose(turns, self.carry, matrix) };
         }
     }
 
