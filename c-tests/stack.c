@@ -18,7 +18,7 @@
  * The most bytes that a call may take, what the program itself takes on the way included: most
  * calls, any, and those of more than so many outputs in no order.
  */
-enum { MOST = 9 * 1024, LIMIT = 27 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 1024 };
+enum { MOST = 9 * 1024, LIMIT = 25 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 1024 };
 
 enum { STACK = 1 << 20, OWN = 512, MAX_RANK = 64 };
 #define ROOM ((size_t)160 << 20)

@@ -60,7 +60,7 @@ use pick::Picks;
 use row_major::RowRun;
 use strided::Axis;
 use sub_byte::SideBySide;
-use transpose::{Transpose, WidthLoops};
+use transpose::{Carry, Transpose, WidthLoops};
 
 /// `count` rows, `step` bytes apart, that begin with an element for each target.
 #[derive(Clone, Copy)]
@@ -125,6 +125,7 @@ pub(super) struct Kernels {
     pub picks: Option<&'static Picks>,
     /// By width.
     transpose: &'static [WidthLoops; WIDTHS.len()],
+    carry: Option<Carry>,
     /// Stores that go past the caches, where the CPU has them.
     pub non_temporal: Option<NonTemporal>,
 }
@@ -211,11 +212,12 @@ impl Kernels {
     ///
     /// # Safety
     /// That of `transpose.rs`.
+    #[inline(never)] // once in the library
     pub(super) unsafe fn transpose(&self, matrix: &Transpose<'_>) {
         let width = WIDTHS.iter().position(|width| *width == matrix.width);
         if let Some(turns) = width.and_then(|at| self.transpose.get(at)) {
             // SAFETY: the caller's promise.
-            unsafe { transpose::transpose(turns, matrix) };
+            unsafe { transpose::transpose(turns, self.carry, matrix) };
         }
     }
 

@@ -71,6 +71,7 @@ macro_rules! table {
             gather_any,
             picks: None,
             transpose: $transpose,
+            carry: None,
             longest: 0,
             permutes: |_, _| false,
             row_major: None,

@@ -12,7 +12,8 @@
 //!
 //! Targets that begin within a line, each elsewhere, and go past the caches get their blocks by way of
 //! the scratch too: the rows before a block's own are transposed once more, so that what a target's line
-//! still lacks is there, in front.
+//! still lacks is there, in front. Bytes have a way of their own where registers permute them
+//! (`x86_64/carry.rs`).
 //!
 //! # Safety
 //! 1. The CPU must have the features of the level.
@@ -57,7 +58,7 @@ pub(crate) struct Transpose<'a> {
 impl Transpose<'_> {
     /// The targets from a column on, and where in them it begins.
     #[inline(always)]
-    fn targets_from(&self, column: usize) -> (&[*mut u8], usize) {
+    pub(super) fn targets_from(&self, column: usize) -> (&[*mut u8], usize) {
         let &Self { targets, apart, at, .. } = self;
         match apart {
             0 => (targets.get(column..).unwrap_or_default(), at),
@@ -208,6 +209,9 @@ pub(super) struct WidthLoops {
     pub few: unsafe fn(&Block<'_>),
 }
 
+/// Bytes of a square, or more, past the caches to targets that begin anywhere in a line.
+pub(super) type Carry = unsafe fn(&Transpose<'_>);
+
 /// Takes a square; what it is told by number is in [`Square`] and [`Band`].
 type InOrder = unsafe fn(*const u8, *const u8, *const *mut u8, usize, usize, bool);
 
@@ -220,12 +224,15 @@ pub(super) struct Bands {
 
 /// # Safety
 /// 1, 2, 3.
-pub(super) unsafe fn transpose(turns: &WidthLoops, matrix: &Transpose<'_>) {
+pub(super) unsafe fn transpose(turns: &WidthLoops, carry: Option<Carry>, matrix: &Transpose<'_>) {
+    let carry = carry.filter(|_| matrix.width == 1 && matrix.rows.min(matrix.columns) >= LINE);
     // SAFETY: the caller's promise.
     unsafe {
-        match matrix.non_temporal {
-            Some(stores) if !matrix.are_on_lines() => by_scratch(turns, stores, matrix),
-            _ => by_bands(turns, matrix),
+        match (matrix.non_temporal, carry) {
+            (None, _) => by_bands(turns, matrix),
+            (Some(_), _) if matrix.are_on_lines() => by_bands(turns, matrix),
+            (Some(_), Some(carry)) => carry(matrix),
+            (Some(stores), None) => by_scratch(turns, stores, matrix),
         }
     }
 }
@@ -398,8 +405,11 @@ unsafe fn by_scratch(turns: &WidthLoops, stores: &NonTemporal, matrix: &Transpos
     let side = side(width);
     let new = new_lines(width);
     let mut lines = [null_mut(); LINE];
-    for (column, line) in lines.iter_mut().enumerate().take(side) {
-        *line = scratch.wrapping_add(column * (1 + new) * LINE);
+    let mut place = scratch;
+    for line in lines.iter_mut().take(side) {
+        *line = place;
+        // Or compilers write it out for all there ever are.
+        place = place.wrapping_add(opaque((1 + new) * LINE));
     }
     let (mut row, mut first) = (0, source);
     while row < rows {
@@ -557,7 +567,7 @@ pub(super) unsafe fn by_turns<V: Vector, const P: usize, const W: usize, const N
 }
 
 /// Rows of bytes that make 8 of each column, and how often there are so many in a square.
-const EIGHT: usize = 8;
+pub(super) const EIGHT: usize = 8;
 
 /// The same for bytes by registers of a line each, in two stages: eight rows make 8 bytes of each column, and
 /// eight times as many a line of it. Zen 5, u8 2,048² transposed, share of the flat copy: .52 for .48; 4,100 rows
@@ -593,7 +603,7 @@ unsafe fn in_eighths<V: Vector>(squares: &[Square; LINES], step: usize, scratch:
 /// # Safety
 /// 1, 2.
 #[inline(always)]
-unsafe fn take_eight<V: Vector>(source: *const u8, step: usize, to: *mut u8) {
+pub(super) unsafe fn take_eight<V: Vector>(source: *const u8, step: usize, to: *mut u8) {
     let (mut source, mut to) = (source, to);
     // SAFETY: the caller's promise.
     unsafe {
@@ -617,18 +627,30 @@ unsafe fn take_eight<V: Vector>(source: *const u8, step: usize, to: *mut u8) {
 unsafe fn put_eight<V: Vector>(taken: *const u8, targets: *const *mut u8, at: usize) {
     // SAFETY: the caller's promise.
     unsafe {
+        for (second, lines) in lines_of_eight::<V>(taken).into_iter().enumerate() {
+            for (lane, line) in lines.into_iter().enumerate() {
+                line.store((*targets.add(lane * LANE + second)).wrapping_add(at));
+            }
+        }
+    }
+}
+
+/// The lines of the first column of each lane, and of the second one.
+///
+/// # Safety
+/// 1, 2.
+#[inline(always)]
+pub(super) unsafe fn lines_of_eight<V: Vector>(taken: *const u8) -> [[V; 4]; 2] {
+    let mut taken = taken;
+    // SAFETY: the caller's promise.
+    unsafe {
         let [mut even, mut odd] = [[V::zero(); 4]; 2];
-        let mut taken = taken;
         for (even, odd) in even.iter_mut().zip(&mut odd) {
             let next = V::load(taken.wrapping_add(LINE));
             [*even, *odd] = V::load(taken).interleaved::<2>(next);
             taken = taken.wrapping_add(2 * LINE);
         }
-        for (second, lanes) in [even, odd].into_iter().enumerate() {
-            for (lane, line) in V::lanes_turned(lanes).into_iter().enumerate() {
-                line.store((*targets.add(lane * LANE + second)).wrapping_add(at));
-            }
-        }
+        [V::lanes_turned(even), V::lanes_turned(odd)]
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `permute.rs` | short runs by byte permutes |
 //! | `equal_pieces.rs`, `unequal.rs`, `seams.rs` | groups of them: equal ones, any, rows of many blocks |
 //! | `weave.rs` | the way back: streams interleaved by permutes |
+//! | `carry.rs` | transposes past the caches to targets off their lines |
 //! | `buffer.rs` | write-combining buffers, by this level's vectors |
 
 pub(super) mod avx2;
@@ -15,6 +16,8 @@ pub(super) mod avx2;
 pub(super) mod avx512;
 #[cfg(feature = "avx512")]
 mod buffer;
+#[cfg(feature = "avx512")]
+mod carry;
 #[cfg(feature = "avx512")]
 mod equal_pieces;
 #[cfg(feature = "avx512")]

@@ -8,7 +8,7 @@ use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
-use super::{avx2, avx512, equal_pieces, unequal, weave};
+use super::{avx2, avx512, carry, equal_pieces, unequal, weave};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -33,6 +33,7 @@ const TABLE: Kernels = Kernels {
     interleave: weave::interleave,
     row_major: Some(row_major),
     picks: Some(&PICKS),
+    carry: Some(carry::bytes),
     ..avx512::TABLE
 };
 
