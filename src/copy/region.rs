@@ -39,12 +39,10 @@ pub(super) type Place = (*const u8, *mut u8);
 /// Gives the places of regions that are alike, one after the other.
 pub(super) type Places<'a> = dyn Iterator<Item = Place> + 'a;
 
-/// Units of `unit` contiguous bytes: `count` steps of the first of `axes`, outermost first, and
-/// all of the others.
+/// Units of `unit` contiguous bytes, and axes over them, outermost first.
 pub(super) struct Region<'a> {
     pub unit: usize,
     pub axes: &'a [Axis],
-    pub count: usize,
 }
 
 /// The least extents, in units, of a plane that is worth turning through registers; or 16 bytes of long ones.
@@ -86,8 +84,8 @@ impl Region<'_> {
     /// The input must be readable and the output writable over them.
     #[inline(never)] // once in the library
     pub(super) unsafe fn copy(&self, places: &mut Places<'_>, many: usize, tuning: Tuning) {
-        let Self { unit, axes, count } = *self;
-        let Some((row, outer)) = axes.split_last() else {
+        let Self { unit, axes } = *self;
+        let Some((&row, outer)) = axes.split_last() else {
             for (source, target) in places {
                 // SAFETY: the caller's promise.
                 unsafe {
@@ -96,11 +94,9 @@ impl Region<'_> {
             }
             return;
         };
-        let row = self.axis(row, outer);
-        let units = row.extent * outer.iter().map(|axis| axis.extent).product::<usize>();
-        let is_all = Some(count) == axes.first().map(|axis| axis.extent);
+        let units = axes.iter().map(|axis| axis.extent).product::<usize>();
         let is_run = row.to == signed(unit);
-        let are_few = unit < LEAST_RUN && units < LEAST_UNITS && is_all;
+        let are_few = unit < LEAST_RUN && units < LEAST_UNITS;
         let is_picked = is_run && unit <= LONGEST_PICKED;
         let is_quicker = is_picked && row.extent >= LEAST_ALIKE && units * many >= LEAST_UNITS;
         if are_few && !is_quicker {
@@ -110,9 +106,8 @@ impl Region<'_> {
             }
             return;
         }
-        let column = outer.iter().enumerate().position(|(at, axis)| {
-            let extent = if at == 0 { count } else { axis.extent };
-            let is_column = axis.from.unsigned_abs() == unit && extent > 1;
+        let column = outer.iter().position(|axis| {
+            let is_column = axis.from.unsigned_abs() == unit && axis.extent > 1;
             is_column && is_run && (row.from != 0 || row.extent < LEAST_ROW)
         });
         // SAFETY: the caller's promise.
@@ -136,31 +131,28 @@ impl Region<'_> {
         places: &mut Places<'_>,
         tuning: Tuning,
     ) {
-        let Self { unit, axes, count } = *self;
+        let Self { unit, axes } = *self;
         let next = column.or(outer.len().checked_sub(1));
-        let next_axis = next.and_then(|at| Some((at, outer.get(at)?)));
-        let next_axis =
-            next_axis.map(|(at, axis)| self.axis(axis, outer.get(..at).unwrap_or_default()));
-        let next_axis = next_axis.unwrap_or(Axis::ONE);
+        let next_axis = next.and_then(|at| outer.get(at)).copied().unwrap_or(Axis::ONE);
         let (has_column, again) = (column.is_some(), Axis::ONE);
         let (source, target) = (null(), null_mut());
         let mut plane = Plane { source, target, unit, row, column: next_axis, again, has_column };
         let mut slot = Slot::uninit();
-        let units = count * axes.iter().skip(1).map(|axis| axis.extent).product::<usize>();
+        let units = axes.iter().map(|axis| axis.extent).product::<usize>();
         let is_large = units * unit >= LARGE;
-        let mut planes = Odometer::new(outer, count, next);
-        (planes.from, planes.to) = plane.turn_forwards();
-        let way = plane.way(planes.inner.extent, is_large, &mut slot, tuning);
+        let mut all = Odometer::new(outer, next);
+        (all.from, all.to) = plane.turn_forwards();
+        let way = plane.way(all.inner.extent, is_large, &mut slot, tuning);
         let is_small = row.extent.max(next_axis.extent) <= BLOCK;
         if matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small) {
-            plane.again = planes.take_inner();
+            plane.again = all.take_inner();
         }
         for place in places {
             loop {
-                (plane.source, plane.target) = planes.of(place);
+                (plane.source, plane.target) = all.of(place);
                 // SAFETY: the plane lies within the region.
                 unsafe { plane.copy(&way, tuning) };
-                if !planes.advance() {
+                if !all.advance() {
                     break;
                 }
             }
@@ -183,7 +175,7 @@ impl Region<'_> {
     ) -> bool {
         for levels in [2, 1, 0] {
             let run = self.run(row, outer, levels);
-            let Run { row, units, outer } = run;
+            let &Run { row, units, outer } = &run;
             let bytes = row.extent * units.len();
             let goes_on =
                 outer.last().is_some_and(|next| next.to == signed(bytes) && next.from != 0);
@@ -197,7 +189,7 @@ impl Region<'_> {
                 Rows::runs(&mut slot, tuning.kernels, tuning.scattered, units, row.extent, ahead);
             if rows.are_picked() {
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_picked(&rows, &run, places) };
+                unsafe { run.copy(&rows, places) };
                 return true;
             }
         }
@@ -215,24 +207,28 @@ impl Region<'_> {
                 break;
             };
             *level = (row.extent, row.from);
-            (row, outer) = (self.axis(next, others), others);
+            (row, outer) = (*next, others);
         }
         units.step = row.from;
         Run { row, units, outer }
     }
+}
 
-    /// An axis with so many outward of it.
-    fn axis(&self, axis: &Axis, outer: &[Axis]) -> Axis {
-        Axis { extent: if outer.is_empty() { self.count } else { axis.extent }, ..*axis }
-    }
+/// A row of units that become a run, and the axes outward of it.
+struct Run<'a> {
+    row: Axis,
+    units: Units,
+    outer: &'a [Axis],
+}
 
-    /// Copies picked rows.
+impl Run<'_> {
+    /// Copies them, picked.
     ///
     /// # Safety
     /// As [`Region::copy`].
-    unsafe fn copy_picked(&self, rows: &Rows<'_>, run: &Run<'_>, places: &mut Places<'_>) {
-        let &Run { row, units, outer } = run;
-        let mut all = Odometer::new(outer, self.count, None);
+    unsafe fn copy(&self, rows: &Rows<'_>, places: &mut Places<'_>) {
+        let &Self { row, units, outer } = self;
+        let mut all = Odometer::new(outer, None);
         let Axis { extent: count, from, to } = all.take_inner();
         for place in places {
             loop {
@@ -246,13 +242,6 @@ impl Region<'_> {
             }
         }
     }
-}
-
-/// A row of units that become a run, and the axes outward of it.
-struct Run<'a> {
-    row: Axis,
-    units: Units,
-    outer: &'a [Axis],
 }
 
 /// So much further ahead than long runs. Zen 5, share of the flat copy: columns reversed, u8 1.0 → 1.7,
@@ -540,8 +529,6 @@ impl Plane {
 /// Walks over axes in row-major order, but for one of them, without a division a step of the innermost.
 struct Odometer<'a> {
     axes: &'a [Axis],
-    /// Steps of the first axis.
-    count: usize,
     skipped: Option<usize>,
     inner: Axis,
     /// Steps left of the innermost axis, this one included, and how often it has been gone over.
@@ -554,10 +541,9 @@ struct Odometer<'a> {
 }
 
 impl<'a> Odometer<'a> {
-    fn new(axes: &'a [Axis], count: usize, skipped: Option<usize>) -> Self {
-        let inner = Axis { extent: 1, from: 0, to: 0 };
-        let (left, turns, from, to, is_one) = (1, 0, 0, 0, false);
-        let mut odometer = Self { axes, count, skipped, inner, left, turns, from, to, is_one };
+    fn new(axes: &'a [Axis], skipped: Option<usize>) -> Self {
+        let (inner, left, turns, from, to) = (Axis::ONE, 1, 0, 0, 0);
+        let mut odometer = Self { axes, skipped, inner, left, turns, from, to, is_one: false };
         if let Some(inner) = odometer.walked().next_back() {
             (odometer.inner, odometer.left) = (inner, inner.extent);
         }
@@ -565,12 +551,9 @@ impl<'a> Odometer<'a> {
     }
 
     fn walked(&self) -> impl DoubleEndedIterator<Item = Axis> + use<'a> {
-        let (count, skipped) = (self.count, self.skipped);
-        let of = move |(at, axis): (usize, &Axis)| {
-            let extent = if at == 0 { count } else { axis.extent };
-            (skipped != Some(at)).then_some(Axis { extent, ..*axis })
-        };
-        self.axes.iter().enumerate().filter_map(of)
+        let skipped = self.skipped;
+        let is_walked = move |(at, axis): (usize, &Axis)| (skipped != Some(at)).then_some(*axis);
+        self.axes.iter().enumerate().filter_map(is_walked)
     }
 
     /// The position of a region at such a place.

@@ -78,7 +78,7 @@ fn each_with<const AXES: usize>(transfer: &Transfer<'_>, parts: Iter<'_>, visit:
 }
 
 /// Is given a layout, and the places of some parts that have it; says whether more are wanted.
-type Visit<'a> = dyn FnMut(&Layout<'_>, &mut Places<'_>) -> bool + 'a;
+type Visit<'a> = dyn FnMut(&mut Layout<'_>, &mut Places<'_>) -> bool + 'a;
 
 /// Visits parts, as long as more are wanted; whether these were all. There must be axes enough.
 #[inline(never)] // once in the library
@@ -105,7 +105,7 @@ pub(super) fn each(
             let count = rest.iter().take_while(is_like).count();
             let alike = rest.iter().take(count);
             rest = rest.get(count..).unwrap_or_default();
-            let layout = Layout::new(transfer, first, axes);
+            let mut layout = Layout::new(transfer, first, axes);
             let (source, target) = layout.place;
             let ahead = (target as usize).wrapping_sub(first.target as usize);
             let mut places = alike.map(|part| {
@@ -113,7 +113,7 @@ pub(super) fn each(
                 let source = source.wrapping_offset(steps.wrapping_mul(step));
                 (source, part.target.wrapping_add(ahead))
             });
-            if !visit(&layout, &mut places) {
+            if !visit(&mut layout, &mut places) {
                 return false;
             }
         }
@@ -224,8 +224,7 @@ impl<'a> Layout<'a> {
 
     /// All of its units.
     fn region(&self) -> Region<'_> {
-        let (unit, axes) = (self.unit, self.axes());
-        Region { unit, axes, count: axes.first().map_or(1, |axis| axis.extent) }
+        Region { unit: self.unit, axes: self.axes() }
     }
 
     /// Copies the bytes `part` of a piece, counted as if it were packed. Parts that share an end share no
@@ -234,36 +233,38 @@ impl<'a> Layout<'a> {
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     #[inline(never)] // as above
-    unsafe fn copy(&self, place: Place, part: Range<usize>, tuning: Tuning) {
+    unsafe fn copy(&mut self, place: Place, part: Range<usize>, tuning: Tuning) {
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
-        let copy_within = |unit: usize, bytes: Range<usize>| {
-            if bytes.is_empty() {
-                return;
+        // SAFETY: the caller's promise; units below the end of the piece lie within it, and so do their bytes.
+        unsafe {
+            if first == last {
+                return self.copy_within(place, first, head..tail, tuning);
             }
+            let mut begin = first;
+            if head > 0 {
+                self.copy_within(place, first, head..self.unit, tuning);
+                begin += 1;
+            }
+            while begin < last {
+                begin += self.copy_region(place, begin..last, tuning);
+            }
+            self.copy_within(place, last, 0..tail, tuning);
+        }
+    }
+
+    /// Copies some bytes of a unit.
+    ///
+    /// # Safety
+    /// As [`Layout::copy`].
+    unsafe fn copy_within(&self, place: Place, unit: usize, bytes: Range<usize>, tuning: Tuning) {
+        if !bytes.is_empty() {
             let (source, target) = self.at(place, unit);
-            // SAFETY: units below the end of the piece lie within it, and so do their bytes.
-            unsafe {
-                (tuning.kernels.copy)(
-                    source.add(bytes.start),
-                    target.add(bytes.start),
-                    bytes.len(),
-                );
-            }
-        };
-        if first == last {
-            return copy_within(first, head..tail);
-        }
-        let mut begin = first;
-        if head > 0 {
-            copy_within(first, head..self.unit);
-            begin += 1;
-        }
-        while begin < last {
+            let (source, target) =
+                (source.wrapping_add(bytes.start), target.wrapping_add(bytes.start));
             // SAFETY: the caller's promise.
-            begin += unsafe { self.copy_region(place, begin..last, tuning) };
+            unsafe { (tuning.kernels.copy)(source, target, bytes.len()) };
         }
-        copy_within(last, 0..tail);
     }
 
     pub(super) fn axes(&self) -> &[Axis] {
@@ -320,7 +321,7 @@ impl<'a> Layout<'a> {
     ///
     /// # Safety
     /// As [`Layout::copy`].
-    unsafe fn copy_region(&self, place: Place, units: Range<usize>, tuning: Tuning) -> usize {
+    unsafe fn copy_region(&mut self, place: Place, units: Range<usize>, tuning: Tuning) -> usize {
         let mut step = 1;
         let mut outermost = self.axes().len().saturating_sub(1);
         // The outermost axis of which whole steps are wanted.
@@ -331,16 +332,23 @@ impl<'a> Layout<'a> {
             }
             (outermost, step) = (at - 1, next);
         }
-        let axes = self.axes().get(outermost..).unwrap_or_default();
-        let mut region = Region { unit: self.unit, axes, count: 1 };
-        if let Some(first) = axes.first() {
-            let index = rem(div(units.start, step), first.extent);
-            region.count = div(units.len(), step).min(first.extent - index);
-        }
         let place = self.at(place, units.start);
+        let at = self.first + outermost;
+        let extent = self.axes.get(at).map_or(1, |axis| axis.extent);
+        let count = div(units.len(), step).min(extent - rem(div(units.start, step), extent));
+        // So many, for now.
+        self.set_extent(at, count);
+        let axes = self.axes().get(outermost..).unwrap_or_default();
         // SAFETY: the caller's promise.
-        unsafe { region.copy(&mut once(place), 1, tuning) };
-        region.count * step
+        unsafe { Region { unit: self.unit, axes }.copy(&mut once(place), 1, tuning) };
+        self.set_extent(at, extent);
+        count * step
+    }
+
+    fn set_extent(&mut self, at: usize, extent: usize) {
+        if let Some(axis) = self.axes.get_mut(at) {
+            axis.extent = extent;
+        }
     }
 }
 
@@ -421,7 +429,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
 
-        /// Two pieces of a tensor that lies anyhow, in three parts each, at every level, past the
+        /// Two pieces of a tensor that lies anyhow, in three parts and at once, at every level, past the
         /// caches or not, at the end or the begin of what may be touched.
         #[test]
         fn any_layout_in_any_parts(
@@ -440,35 +448,30 @@ mod tests {
             let bytes = elements(before + after, dtype);
             let source = Guarded::filled(round(bytes));
             let source = (source.place(bytes, at_end).wrapping_add(elements(before, dtype)), source);
-            let pieces = [(0, first), (first, shape[axis] - first)];
-            for (offset, len) in pieces.into_iter().filter(|(_, len)| *len > 0) {
-                let input_shape = &shape;
+            let size = elements(1, dtype);
+            // Of each piece: its memory, where it begins, its part, and what each byte of its span is to be.
+            let mut pieces = vec![];
+            let mut all_strides = vec![];
+            for (index, offset, len) in [(0, 0, first), (1, first, shape[axis] - first)] {
                 let mut shape = shape.clone();
                 shape[axis] = len;
                 let (out_strides, out_before, out_after) = to.strides(&shape);
+                all_strides.extend(&out_strides);
+                if len == 0 {
+                    continue;
+                }
                 let out_bytes = elements(out_before + out_after, dtype);
                 let memory = Guarded::filled(round(out_bytes));
                 let begin = memory.place(out_bytes, at_end);
-                let data = begin.wrapping_add(elements(out_before, dtype));
-                let part = Part { index: 0, offset, len, target: data };
-                let rank = shape.len();
-                let parts = [part];
-                let transfer = Transfer {
-                    strides: Some(&strides),
-                    output_strides: OutputStrides::Planned { strides: &out_strides, rank },
-                    ..transfer(dtype, input_shape, axis, source.0, &parts)
-                };
-                let size = elements(1, dtype);
-                // What each byte of the output's span is to be.
+                let target = begin.wrapping_add(elements(out_before, dtype));
                 let mut expected = vec![0xEE; out_bytes];
-                let count: i64 = shape.iter().product();
-                for element in 0..count {
-                    let (mut rest, mut get, mut put) = (element, 0, out_before);
+                for element in 0..shape.iter().product() {
+                    let (mut rest, mut get, mut put): (i64, _, _) = (element, 0, out_before);
                     for d in (0..shape.len()).rev() {
-                        let index = rest % shape[d];
+                        let at = rest % shape[d];
                         rest /= shape[d];
-                        get += (index + if d == axis { offset } else { 0 }) * strides[d];
-                        put += index * out_strides[d];
+                        get += (at + if d == axis { offset } else { 0 }) * strides[d];
+                        put += at * out_strides[d];
                     }
                     for byte in 0..size {
                         let at = isize::try_from(get * i64::from(dtype.bits() / 8)).unwrap();
@@ -476,19 +479,33 @@ mod tests {
                         expected[elements(put, dtype) + byte] = unsafe { source.0.offset(at).add(byte).read() };
                     }
                 }
-                let bytes = elements(count, dtype);
-                let mut cuts = cuts.map(|cut| cut.index(bytes));
-                cuts.sort_unstable();
-                for tuning in Tuning::all() {
-                        // SAFETY: memory is as large as the strides say.
-                        let copied = unsafe {
-                            begin.write_bytes(0xEE, out_bytes);
-                            copy(&transfer, tuning, cuts[0]..cuts[1]);
-                            copy(&transfer, tuning, cuts[1]..bytes);
-                            copy(&transfer, tuning, 0..cuts[0]);
-                            std::slice::from_raw_parts(begin, out_bytes)
-                        };
-                        prop_assert!(copied == expected, "from {}, past {}", offset, tuning.non_temporal.is_some());
+                let part = Part { index, offset, len, target };
+                pieces.push((memory, begin, part, expected));
+            }
+            let parts: Vec<_> = pieces.iter().map(|(_, _, part, _)| *part).collect();
+            let transfer = Transfer {
+                strides: Some(&strides),
+                output_strides: OutputStrides::Planned { strides: &all_strides, rank: shape.len() },
+                ..transfer(dtype, &shape, axis, source.0, &parts)
+            };
+            let mut cuts = cuts.map(|cut| cut.index(transfer.bytes));
+            cuts.sort_unstable();
+            let [low, high] = cuts;
+            for tuning in Tuning::all() {
+                for ranges in [vec![low..high, high..transfer.bytes, 0..low], vec![0..transfer.bytes]] {
+                    // SAFETY: memory is as large as the strides say.
+                    unsafe {
+                        for (_, begin, _, expected) in &pieces {
+                            begin.write_bytes(0xEE, expected.len());
+                        }
+                        for range in ranges {
+                            copy(&transfer, tuning, range);
+                        }
+                        for (_, begin, part, expected) in &pieces {
+                            let copied = std::slice::from_raw_parts(*begin, expected.len());
+                            prop_assert!(copied == expected, "from {}, past {}", part.offset, tuning.non_temporal.is_some());
+                        }
+                    }
                 }
             }
         }
