@@ -5,9 +5,10 @@ use super::kernel::strided::Axis;
 use super::region::{Place, Places, Region};
 use super::tuning::Tuning;
 use crate::math::{div, div_rem, rem, signed};
-use crate::parts::{self, Iter, Part, Transfer, FEW_PARTS};
+use crate::parts::{Iter, Part, Transfer};
 use crate::shape::{usize_of, MAX_RANK};
 use core::iter::once;
+use core::mem::MaybeUninit;
 use core::ops::Range;
 
 /// A piece as axes over units of `unit` contiguous bytes. The output's steps are positive
@@ -34,15 +35,7 @@ pub(super) const FEW_AXES: usize = 8;
 /// # Safety
 /// As [`super::run`].
 pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, bytes: Range<usize>) {
-    let mut parts = transfer.parts.iter();
-    let (mut begin, mut after) = (0usize, parts.clone());
-    while let Some(part) = after.next() {
-        let end = begin.saturating_add(transfer.geometry.piece_bytes(part.len));
-        if end > bytes.start {
-            break;
-        }
-        (begin, parts) = (end, after.clone());
-    }
+    let (parts, mut begin) = parts_from(transfer, bytes.start);
     let count = transfer.parts.count();
     let visit: &mut Visit<'_> = &mut |layout, places| {
         if bytes == (0..transfer.bytes) {
@@ -71,11 +64,29 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, bytes: Range<
     tuning.finish();
 }
 
+/// The parts from the one on that has such a byte, and the first byte of that.
+#[inline(never)] // for its stack
+fn parts_from<'a>(transfer: &Transfer<'a>, byte: usize) -> (Iter<'a>, usize) {
+    let mut parts = transfer.parts.iter();
+    let (mut begin, mut after) = (0usize, parts.clone());
+    while let Some(part) = after.next() {
+        let end = begin.saturating_add(transfer.geometry.piece_bytes(part.len));
+        if end > byte {
+            break;
+        }
+        (begin, parts) = (end, after.clone());
+    }
+    (parts, begin)
+}
+
 /// [`each`] with as much of the stack as so many axes need.
 #[inline(never)]
 fn each_with<const AXES: usize>(transfer: &Transfer<'_>, parts: Iter<'_>, visit: &mut Visit<'_>) {
     each(transfer, parts, &mut [Axis::default(); AXES], visit);
 }
+
+/// Parts that are looked at together.
+const AT_ONCE: usize = 12;
 
 /// Is given a layout, and the places of some parts that have it; says whether more are wanted.
 type Visit<'a> = dyn FnMut(&mut Layout<'_>, &mut Places<'_>) -> bool + 'a;
@@ -92,7 +103,7 @@ pub(super) fn each(
     let size = geometry.dtype.bits() as usize / 8;
     let packed = signed(usize_of(geometry.inner) * size);
     let step = stride(strides, geometry.axis, size).unwrap_or(packed);
-    let mut room = parts::ROOM;
+    let mut room = [const { MaybeUninit::uninit() }; AT_ONCE];
     loop {
         let list = parts.list(&mut room);
         let mut rest = list;
@@ -117,7 +128,7 @@ pub(super) fn each(
                 return false;
             }
         }
-        if list.len() < FEW_PARTS {
+        if list.len() < AT_ONCE {
             return true;
         }
     }
