@@ -146,7 +146,7 @@ impl Region<'_> {
     ) -> bool {
         for levels in [2, 1, 0] {
             let run = self.run(row, outer, levels);
-            let UnitRun { row, units, outer } = run;
+            let &UnitRun { row, units, outer } = &run;
             let bytes = row.extent * units.len();
             let goes_on =
                 outer.last().is_some_and(|next| next.to == signed(bytes) && next.from != 0);
@@ -166,7 +166,7 @@ impl Region<'_> {
             );
             if rows.are_picked() {
                 // SAFETY: the caller's promise.
-                unsafe { copy_picked(&rows, &run, places) };
+                unsafe { run.copy(&rows, places) };
                 return true;
             }
         }
@@ -191,32 +191,34 @@ impl Region<'_> {
     }
 }
 
-/// Copies picked rows.
-///
-/// # Safety
-/// As [`Region::copy`].
-unsafe fn copy_picked(rows: &RowCopy<'_>, run: &UnitRun<'_>, places: &mut Places<'_>) {
-    let &UnitRun { row, units, outer } = run;
-    let mut all = Odometer::new(outer, None);
-    let Axis { extent: count, from, to } = all.take_inner();
-    for place in places {
-        loop {
-            let (source, target) = all.of(place);
-            let steps = RowSteps { count, after: 0, from, to };
-            // SAFETY: the rows lie within the regions.
-            unsafe { rows.copy_all(row.of(source, target, units.len()), steps, None) };
-            if !all.advance() {
-                break;
-            }
-        }
-    }
-}
-
 /// A row of units that become a run, and the axes outward of it.
 struct UnitRun<'a> {
     row: Axis,
     units: Units,
     outer: &'a [Axis],
+}
+
+impl UnitRun<'_> {
+    /// Copies them, picked.
+    ///
+    /// # Safety
+    /// As [`Region::copy`].
+    unsafe fn copy(&self, rows: &RowCopy<'_>, places: &mut Places<'_>) {
+        let &Self { row, units, outer } = self;
+        let mut all = Odometer::new(outer, None);
+        let Axis { extent: count, from, to } = all.take_inner();
+        for place in places {
+            loop {
+                let (source, target) = all.of(place);
+                let steps = RowSteps { count, after: 0, from, to };
+                // SAFETY: the rows lie within the region.
+                unsafe { rows.copy_all(row.of(source, target, units.len()), steps, None) };
+                if !all.advance() {
+                    break;
+                }
+            }
+        }
+    }
 }
 
 /// So much further ahead than long runs. Zen 5, share of the flat copy: columns reversed, u8 1.0 → 1.7,

@@ -5,9 +5,10 @@ use super::kernel::strided::Axis;
 use super::region::{Place, Places, Region};
 use super::tuning::Tuning;
 use crate::math::{div, div_rem, rem, signed};
-use crate::parts::{self, Iter, Part, Transfer, FEW_PARTS};
+use crate::parts::{Iter, Part, Transfer};
 use crate::shape::{usize_of, MAX_RANK};
 use core::iter::once;
+use core::mem::MaybeUninit;
 use core::ops::Range;
 
 /// A piece as axes over units of `unit` contiguous bytes. The output's steps are positive
@@ -34,15 +35,7 @@ pub(super) const FEW_AXES: usize = 8;
 /// # Safety
 /// As [`super::run`].
 pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, bytes: Range<usize>) {
-    let mut parts = transfer.parts.iter();
-    let (mut begin, mut after) = (0usize, parts.clone());
-    while let Some(part) = after.next() {
-        let end = begin.saturating_add(transfer.geometry.piece_bytes(part.len));
-        if end > bytes.start {
-            break;
-        }
-        (begin, parts) = (end, after.clone());
-    }
+    let (parts, mut begin) = parts_from(transfer, bytes.start);
     let count = transfer.parts.count();
     let visit: &mut Visit<'_> = &mut |layout, places| {
         if bytes == (0..transfer.bytes) {
@@ -71,11 +64,29 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, bytes: Range<
     tuning.finish();
 }
 
+/// The parts from the one on that has such a byte, and the first byte of that.
+#[inline(never)] // for its stack
+fn parts_from<'a>(transfer: &Transfer<'a>, byte: usize) -> (Iter<'a>, usize) {
+    let mut parts = transfer.parts.iter();
+    let (mut begin, mut after) = (0usize, parts.clone());
+    while let Some(part) = after.next() {
+        let end = begin.saturating_add(transfer.geometry.piece_bytes(part.len));
+        if end > byte {
+            break;
+        }
+        (begin, parts) = (end, after.clone());
+    }
+    (parts, begin)
+}
+
 /// [`each`] with as much of the stack as so many axes need.
 #[inline(never)]
 fn each_with<const AXES: usize>(transfer: &Transfer<'_>, parts: Iter<'_>, visit: &mut Visit<'_>) {
     each(transfer, parts, &mut [Axis::default(); AXES], visit);
 }
+
+/// Parts that are looked at together.
+const AT_ONCE: usize = 12;
 
 /// Is given a layout, and the places of some parts that have it; says whether more are wanted.
 type Visit<'a> = dyn FnMut(&mut Layout<'_>, &mut Places<'_>) -> bool + 'a;
@@ -92,7 +103,7 @@ pub(super) fn each(
     let size = geometry.dtype.bits() as usize / 8;
     let packed = signed(usize_of(geometry.inner) * size);
     let step = stride(strides, geometry.axis, size).unwrap_or(packed);
-    let mut room = parts::ROOM;
+    let mut room = [const { MaybeUninit::uninit() }; AT_ONCE];
     loop {
         let list = parts.list(&mut room);
         let mut rest = list;
@@ -117,7 +128,7 @@ pub(super) fn each(
                 return false;
             }
         }
-        if list.len() < FEW_PARTS {
+        if list.len() < AT_ONCE {
             return true;
         }
     }
@@ -236,33 +247,35 @@ impl<'a> Layout<'a> {
     unsafe fn copy(&mut self, place: Place, part: Range<usize>, tuning: Tuning) {
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
-        let copy_within = |layout: &Self, unit: usize, bytes: Range<usize>| {
-            if bytes.is_empty() {
-                return;
+        // SAFETY: the caller's promise; units below the end of the piece lie within it, and so do their bytes.
+        unsafe {
+            if first == last {
+                return self.copy_within(place, first, head..tail, tuning);
             }
-            let (source, target) = layout.at(place, unit);
-            // SAFETY: units below the end of the piece lie within it, and so do their bytes.
-            unsafe {
-                (tuning.kernels.copy)(
-                    source.add(bytes.start),
-                    target.add(bytes.start),
-                    bytes.len(),
-                );
+            let mut begin = first;
+            if head > 0 {
+                self.copy_within(place, first, head..self.unit, tuning);
+                begin += 1;
             }
-        };
-        if first == last {
-            return copy_within(self, first, head..tail);
+            while begin < last {
+                begin += self.copy_region(place, begin..last, tuning);
+            }
+            self.copy_within(place, last, 0..tail, tuning);
         }
-        let mut begin = first;
-        if head > 0 {
-            copy_within(self, first, head..self.unit);
-            begin += 1;
-        }
-        while begin < last {
+    }
+
+    /// Copies some bytes of a unit.
+    ///
+    /// # Safety
+    /// As [`Layout::copy`].
+    unsafe fn copy_within(&self, place: Place, unit: usize, bytes: Range<usize>, tuning: Tuning) {
+        if !bytes.is_empty() {
+            let (source, target) = self.at(place, unit);
+            let (source, target) =
+                (source.wrapping_add(bytes.start), target.wrapping_add(bytes.start));
             // SAFETY: the caller's promise.
-            begin += unsafe { self.copy_region(place, begin..last, tuning) };
+            unsafe { (tuning.kernels.copy)(source, target, bytes.len()) };
         }
-        copy_within(self, last, 0..tail);
     }
 
     pub(super) fn axes(&self) -> &[Axis] {
@@ -331,16 +344,22 @@ impl<'a> Layout<'a> {
             (outermost, step) = (at - 1, next);
         }
         let place = self.at(place, units.start);
-        let first = self.first + outermost;
-        let whole = self.axes.get(first).copied().unwrap_or(Axis::ONE);
-        let index = rem(div(units.start, step), whole.extent);
-        let extent = div(units.len(), step).min(whole.extent - index);
-        self.set(first, Axis { extent, ..whole });
-        let axes = self.axes.get(first..).unwrap_or_default();
+        let at = self.first + outermost;
+        let extent = self.axes.get(at).map_or(1, |axis| axis.extent);
+        let count = div(units.len(), step).min(extent - rem(div(units.start, step), extent));
+        // So many, for now.
+        self.set_extent(at, count);
+        let axes = self.axes().get(outermost..).unwrap_or_default();
         // SAFETY: the caller's promise.
         unsafe { Region { unit: self.unit, axes }.copy(&mut once(place), 1, tuning) };
-        self.set(first, whole);
-        extent * step
+        self.set_extent(at, extent);
+        count * step
+    }
+
+    fn set_extent(&mut self, at: usize, extent: usize) {
+        if let Some(axis) = self.axes.get_mut(at) {
+            axis.extent = extent;
+        }
     }
 }
 
@@ -421,7 +440,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..Default::default() })]
 
-        /// Two pieces of a tensor that lies anyhow, in three parts each, at every level, past the
+        /// Two pieces of a tensor that lies anyhow, in three parts and at once, at every level, past the
         /// caches or not, at the end or the begin of what may be touched.
         #[test]
         fn any_layout_in_any_parts(
@@ -440,35 +459,30 @@ mod tests {
             let bytes = elements(before + after, dtype);
             let source = Guarded::filled(round(bytes));
             let source = (source.place(bytes, at_end).wrapping_add(elements(before, dtype)), source);
-            let pieces = [(0, first), (first, shape[axis] - first)];
-            for (offset, len) in pieces.into_iter().filter(|(_, len)| *len > 0) {
-                let input_shape = &shape;
+            let size = elements(1, dtype);
+            // Of each piece: its memory, where it begins, its part, and what each byte of its span is to be.
+            let mut pieces = vec![];
+            let mut all_strides = vec![];
+            for (index, offset, len) in [(0, 0, first), (1, first, shape[axis] - first)] {
                 let mut shape = shape.clone();
                 shape[axis] = len;
                 let (out_strides, out_before, out_after) = to.strides(&shape);
+                all_strides.extend(&out_strides);
+                if len == 0 {
+                    continue;
+                }
                 let out_bytes = elements(out_before + out_after, dtype);
                 let memory = Guarded::filled(round(out_bytes));
                 let begin = memory.place(out_bytes, at_end);
-                let data = begin.wrapping_add(elements(out_before, dtype));
-                let part = Part { index: 0, offset, len, target: data };
-                let rank = shape.len();
-                let parts = [part];
-                let transfer = Transfer {
-                    strides: Some(&strides),
-                    output_strides: OutputStrides::Planned { strides: &out_strides, rank },
-                    ..transfer(dtype, input_shape, axis, source.0, &parts)
-                };
-                let size = elements(1, dtype);
-                // What each byte of the output's span is to be.
+                let target = begin.wrapping_add(elements(out_before, dtype));
                 let mut expected = vec![0xEE; out_bytes];
-                let count: i64 = shape.iter().product();
-                for element in 0..count {
-                    let (mut rest, mut get, mut put) = (element, 0, out_before);
+                for element in 0..shape.iter().product() {
+                    let (mut rest, mut get, mut put): (i64, _, _) = (element, 0, out_before);
                     for d in (0..shape.len()).rev() {
-                        let index = rest % shape[d];
+                        let at = rest % shape[d];
                         rest /= shape[d];
-                        get += (index + if d == axis { offset } else { 0 }) * strides[d];
-                        put += index * out_strides[d];
+                        get += (at + if d == axis { offset } else { 0 }) * strides[d];
+                        put += at * out_strides[d];
                     }
                     for byte in 0..size {
                         let at = isize::try_from(get * i64::from(dtype.bits() / 8)).unwrap();
@@ -476,19 +490,33 @@ mod tests {
                         expected[elements(put, dtype) + byte] = unsafe { source.0.offset(at).add(byte).read() };
                     }
                 }
-                let bytes = elements(count, dtype);
-                let mut cuts = cuts.map(|cut| cut.index(bytes));
-                cuts.sort_unstable();
-                for tuning in Tuning::all() {
-                        // SAFETY: memory is as large as the strides say.
-                        let copied = unsafe {
-                            begin.write_bytes(0xEE, out_bytes);
-                            copy(&transfer, tuning, cuts[0]..cuts[1]);
-                            copy(&transfer, tuning, cuts[1]..bytes);
-                            copy(&transfer, tuning, 0..cuts[0]);
-                            std::slice::from_raw_parts(begin, out_bytes)
-                        };
-                        prop_assert!(copied == expected, "from {}, past {}", offset, tuning.non_temporal.is_some());
+                let part = Part { index, offset, len, target };
+                pieces.push((memory, begin, part, expected));
+            }
+            let parts: Vec<_> = pieces.iter().map(|(_, _, part, _)| *part).collect();
+            let transfer = Transfer {
+                strides: Some(&strides),
+                output_strides: OutputStrides::Planned { strides: &all_strides, rank: shape.len() },
+                ..transfer(dtype, &shape, axis, source.0, &parts)
+            };
+            let mut cuts = cuts.map(|cut| cut.index(transfer.bytes));
+            cuts.sort_unstable();
+            let [low, high] = cuts;
+            for tuning in Tuning::all() {
+                for ranges in [vec![low..high, high..transfer.bytes, 0..low], vec![0..transfer.bytes]] {
+                    // SAFETY: memory is as large as the strides say.
+                    unsafe {
+                        for (_, begin, _, expected) in &pieces {
+                            begin.write_bytes(0xEE, expected.len());
+                        }
+                        for range in ranges {
+                            copy(&transfer, tuning, range);
+                        }
+                        for (_, begin, part, expected) in &pieces {
+                            let copied = std::slice::from_raw_parts(*begin, expected.len());
+                            prop_assert!(copied == expected, "from {}, past {}", part.offset, tuning.non_temporal.is_some());
+                        }
+                    }
                 }
             }
         }
