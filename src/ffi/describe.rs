@@ -122,10 +122,7 @@ unsafe fn fill(
         Strides::PackedWith(extent) => {
             axes.strides = axes::packed(geometry, extent, &mut strides_room);
         }
-        Strides::Packed => {
-            axes.strides = strides_room.as_ptr().cast();
-            axes.room = Some(&mut strides_room);
-        }
+        Strides::Packed => axes.room = Some(&mut strides_room),
     }
     // SAFETY: the caller's promise, and there are as many outputs as lengths.
     unsafe {
@@ -198,11 +195,11 @@ impl Axes<'_> {
         offset
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn pack(&mut self, geometry: &Geometry<'_>, len: i64) {
-        self.packed_with = len;
         if let Some(room) = &mut self.room {
-            axes::packed(geometry, len, room);
+            self.strides = axes::packed(geometry, len, room);
+            self.packed_with = len;
         }
     }
 }
