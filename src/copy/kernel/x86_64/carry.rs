@@ -179,7 +179,7 @@ unsafe fn put_ends(square: &Square, rest: usize) {
                 continue;
             }
             // The rows that are left, behind others.
-            let last = V::load(above.wrapping_add(2 * LINE * LINE));
+            let last = V::load(if rest > 0 { above.wrapping_add(2 * LINE * LINE) } else { above });
             let behind = line_at(rest, last, last, &numbers);
             let mut left = own + rest;
             for before in [before, behind] {
@@ -194,15 +194,15 @@ unsafe fn put_ends(square: &Square, rest: usize) {
     }
 }
 
-/// What a square's rows are, and how many are left.
+/// What is done with a square, which so many rows follow.
 type Step = unsafe fn(&Square, usize);
 
-/// The same loop, of which the compiler knows nothing, or it writes it out for each use.
+/// The same one, of which the compiler knows nothing, or it writes it out for each use.
 #[inline(always)]
 fn once(mut step: Step) -> Step {
     // SAFETY: no instruction at all.
     unsafe {
-        asm!("/* {0} */", inout(reg) step, options(nomem, nostack, preserves_flags));
+        asm!("/* {0} */", inout(reg) step, options(nostack, preserves_flags));
     }
     step
 }
@@ -219,7 +219,7 @@ fn begin_of_line(place: *mut u8) -> *mut u8 {
 unsafe fn line_at(owed: usize, before: V, behind: V, numbers: &[u8; LINE]) -> V {
     // SAFETY: 1.
     unsafe {
-        #[allow(clippy::cast_possible_wrap)] // of a number below 64
+        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // it is below 64
         let owed = _mm512_set1_epi8(owed as i8);
         let order = _mm512_sub_epi8(V::load(numbers.as_ptr()), owed);
         _mm512_permutex2var_epi8(before, order, behind)
