@@ -37,7 +37,7 @@ impl Axis {
 /// Where the first unit of a region lies, in the input and in the output.
 pub(super) type Place = (*const u8, *mut u8);
 /// Gives the places of regions that are alike, one after the other.
-pub(super) type Places<'a> = dyn Iterator<Item = Place> + 'a;
+pub(super) type Places<'a> = dyn FnMut() -> Option<Place> + 'a;
 
 /// Units of `unit` contiguous bytes, and axes over them, outermost first.
 pub(super) struct Region<'a> {
@@ -86,7 +86,7 @@ impl Region<'_> {
     pub(super) unsafe fn copy(&self, places: &mut Places<'_>, many: usize, tuning: Tuning) {
         let Self { unit, axes } = *self;
         let Some((&row, outer)) = axes.split_last() else {
-            for (source, target) in places {
+            while let Some((source, target)) = places() {
                 // SAFETY: the caller's promise.
                 unsafe {
                     runs::copy(tuning, source, target, unit, Ahead::of_row(unit, source, tuning));
@@ -100,7 +100,7 @@ impl Region<'_> {
         let is_picked = is_run && unit <= LONGEST_PICKED;
         let is_quicker = is_picked && row.extent >= LEAST_ALIKE && units * many >= LEAST_UNITS;
         if are_few && !is_quicker {
-            for place in places {
+            while let Some(place) = places() {
                 // SAFETY: the caller's promise.
                 unsafe { copy_each(place, unit, axes, tuning.kernels.copy) };
             }
@@ -147,7 +147,7 @@ impl Region<'_> {
         if matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small) {
             plane.again = all.take_inner();
         }
-        for place in places {
+        while let Some(place) = places() {
             loop {
                 (plane.source, plane.target) = all.of(place);
                 // SAFETY: the plane lies within the region.
@@ -230,7 +230,7 @@ impl Run<'_> {
         let &Self { row, units, outer } = self;
         let mut all = Odometer::new(outer, None);
         let Axis { extent: count, from, to } = all.take_inner();
-        for place in places {
+        while let Some(place) = places() {
             loop {
                 let (source, target) = all.of(place);
                 let again = Again { count, after: 0, from, to };
