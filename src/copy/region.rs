@@ -49,7 +49,7 @@ pub(super) struct Region<'a> {
 const MIN_TURNED: usize = 8;
 /// Fewer units are as quickly copied one by one.
 const LEAST_UNITS: usize = 256;
-/// ... unless a row has so many, and there are more like it: 32 pieces of 128 bytes backwards 44 ns each for 31.
+/// ... unless a row has so many, and there are more like it: 32 pieces of 128 bytes backwards 44 to 31 ns each for 44.
 const LEAST_ALIKE: usize = 96;
 /// ... of each of so many planes.
 const LEAST_TURNED: usize = 64;
