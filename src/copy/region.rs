@@ -30,7 +30,7 @@ impl Axis {
 /// Where the first unit of a region lies, in the input and in the output.
 pub(super) type Place = (*const u8, *mut u8);
 /// Gives the places of regions that are alike, one after the other.
-pub(super) type Places<'a> = dyn Iterator<Item = Place> + 'a;
+pub(super) type Places<'a> = dyn FnMut() -> Option<Place> + 'a;
 
 /// Units of `unit` contiguous bytes under axes, outermost first.
 pub(super) struct Region<'a> {
@@ -38,8 +38,8 @@ pub(super) struct Region<'a> {
     pub axes: &'a [Axis],
 }
 
-/// Few units are copied one by one, unless a row has so many, and there are more like it: 32 pieces of 128 bytes
-/// backwards 44 ns each for 31.
+/// Few units are copied one by one, unless a row has so many, and there are more like it: 4 pieces of
+/// 1 KiB, floats backwards, 380 ns for 705.
 const LEAST_ALIKE: usize = 96;
 /// No longer units are picked.
 const LONGEST_PICKED: usize = 16;
@@ -56,7 +56,7 @@ impl Region<'_> {
     pub(super) unsafe fn copy(&self, places: &mut Places<'_>, many: usize, tuning: Tuning) {
         let Self { unit, axes } = *self;
         let Some((&row, outer)) = axes.split_last() else {
-            for (source, target) in places {
+            while let Some((source, target)) = places() {
                 // SAFETY: the caller's promise.
                 unsafe {
                     runs::copy(tuning, source, target, unit, Ahead::of_row(unit, source, tuning));
@@ -69,7 +69,7 @@ impl Region<'_> {
         let is_picked = is_run && unit <= LONGEST_PICKED;
         let is_quicker = is_picked && row.extent >= LEAST_ALIKE && units * many >= LEAST_UNITS;
         if unit < LEAST_RUN && units < LEAST_UNITS && !is_quicker {
-            for place in places {
+            while let Some(place) = places() {
                 // SAFETY: the caller's promise.
                 unsafe { copy_each(place, unit, axes, tuning.kernels.copy) };
             }
@@ -118,7 +118,7 @@ impl Region<'_> {
         if plane.takes_others(&way) {
             plane.again = others.take_inner();
         }
-        for place in places {
+        while let Some(place) = places() {
             loop {
                 (plane.source, plane.target) = others.of(place);
                 // SAFETY: the plane lies within the region.
@@ -207,7 +207,7 @@ impl UnitRun<'_> {
         let &Self { row, units, outer } = self;
         let mut all = Odometer::new(outer, None);
         let Axis { extent: count, from, to } = all.take_inner();
-        for place in places {
+        while let Some(place) = places() {
             loop {
                 let (source, target) = all.of(place);
                 let steps = RowSteps { count, after: 0, from, to };

@@ -7,7 +7,6 @@ use super::tuning::Tuning;
 use crate::math::{div, div_rem, rem, signed};
 use crate::parts::{Iter, Part, Transfer};
 use crate::shape::{usize_of, MAX_RANK};
-use core::iter::once;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 
@@ -34,6 +33,7 @@ pub(super) const FEW_AXES: usize = 8;
 ///
 /// # Safety
 /// As [`super::run`].
+#[inline(never)] // or it is in the library twice, as the shims of closures are
 pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, bytes: Range<usize>) {
     let (parts, mut begin) = parts_from(transfer, bytes.start);
     let count = transfer.parts.count();
@@ -44,7 +44,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, bytes: Range<
             return true;
         }
         let len = layout.units() * layout.unit;
-        for place in places {
+        while let Some(place) = places() {
             if begin >= bytes.end {
                 return false;
             }
@@ -86,7 +86,7 @@ fn each_with<const AXES: usize>(transfer: &Transfer<'_>, parts: Iter<'_>, visit:
 }
 
 /// Parts that are looked at together.
-const AT_ONCE: usize = 12;
+const AT_ONCE: usize = 8;
 
 /// Is given a layout, and the places of some parts that have it; says whether more are wanted.
 type Visit<'a> = dyn FnMut(&mut Layout<'_>, &mut Places<'_>) -> bool + 'a;
@@ -114,16 +114,17 @@ pub(super) fn each(
                 part.len == first.len && are_alike
             };
             let count = rest.iter().take_while(is_like).count();
-            let alike = rest.iter().take(count);
+            let mut alike = rest.iter().take(count);
             rest = rest.get(count..).unwrap_or_default();
             let mut layout = Layout::new(transfer, first, axes);
             let (source, target) = layout.place;
             let ahead = (target as usize).wrapping_sub(first.target as usize);
-            let mut places = alike.map(|part| {
+            let mut places = || {
+                let part = alike.next()?;
                 let steps = signed(usize_of(part.offset - first.offset));
                 let source = source.wrapping_offset(steps.wrapping_mul(step));
-                (source, part.target.wrapping_add(ahead))
-            });
+                Some((source, part.target.wrapping_add(ahead)))
+            };
             if !visit(&mut layout, &mut places) {
                 return false;
             }
@@ -343,7 +344,7 @@ impl<'a> Layout<'a> {
             }
             (outermost, step) = (at - 1, next);
         }
-        let place = self.at(place, units.start);
+        let mut place = Some(self.at(place, units.start));
         let at = self.first + outermost;
         let extent = self.axes.get(at).map_or(1, |axis| axis.extent);
         let count = div(units.len(), step).min(extent - rem(div(units.start, step), extent));
@@ -351,7 +352,7 @@ impl<'a> Layout<'a> {
         self.set_extent(at, count);
         let axes = self.axes().get(outermost..).unwrap_or_default();
         // SAFETY: the caller's promise.
-        unsafe { Region { unit: self.unit, axes }.copy(&mut once(place), 1, tuning) };
+        unsafe { Region { unit: self.unit, axes }.copy(&mut || place.take(), 1, tuning) };
         self.set_extent(at, extent);
         count * step
     }
