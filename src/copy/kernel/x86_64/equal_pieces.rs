@@ -5,12 +5,13 @@
 //! As `permute.rs`.
 
 use super::super::combine::{Scratch, LINE};
+use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
 use super::buffer::{Buffer, BUFFERS};
 use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
-    MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
+    MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS, OWNING,
 };
 use super::seams::Seams;
 use crate::math::{div, div_ceil, div_rem, next_multiple};
@@ -58,6 +59,11 @@ impl<'a> Way<'a> {
     fn groups(len: usize, unit: usize) -> (usize, usize, usize) {
         if len <= MOST_PIECES {
             return (len, 1, 1);
+        }
+        // Zen 5, share of the flat copy for four groups of three: 9×6 bytes .60 for .51, 10×3 .56 for .40, 9×12 .59
+        // for .52; but 9×7 .47 for .53, 9×15 .53 for .62.
+        if matches!((len, unit), (9 | 10, 1 | 3 | 5 | 6 | 11 | 12)) {
+            return (MOST_PIECES, 2, 1);
         }
         if unit > LANE {
             // A line takes bytes of two or three rows.
@@ -208,12 +214,18 @@ pub(super) unsafe fn deinterleave(
     }
 }
 
-/// Of so many bytes, input is prefetched so many ahead; but where lines are whole, not of more. Zen 5, share
-/// of the flat copy for without: 4×4 bytes 1.5 MiB .88 for .84, 2.5 .89 for .83, 2×8 3 MiB .91 for .80, 4×1 3
-/// MiB .92 for .88, but 2×4 7.6 MiB .83 for .91, 2×8 9 MiB .75 for .88.
+/// Of so many bytes, input is prefetched so many ahead, but not of more, of fewer where lines are whole. Zen 5,
+/// share of the flat copy for without: 4×4 bytes 1.5 MiB .88 for .84, 2.5 .89 for .83, 2×8 3 MiB .91 for .80,
+/// 4×1 3 MiB .92 for .88, but 2×4 7.6 MiB .83 for .91, 2×8 9 MiB .75 for .88; 3×7 6 MiB .93 for .84, but 8 .75
+/// for .88, 9 .68 for .75, 4×24 9 .66 for .81.
 pub(super) const LARGE: usize = 768 << 10;
 pub(super) const LARGEST: usize = 4 << 20;
+const LARGEST_ACROSS: usize = 7 << 20;
 pub(super) const AHEAD: usize = 1536;
+
+/// Of so many bytes, targets that take turns are prefetched too. Zen 5, share of the flat copy: 16×6 bytes 9.2
+/// MiB .58 for .49, 8.5 MiB .61 for .56, 14×6 9 MiB .52 for .46, 16×12 .62 for .53, but 16×6 6 MiB .63 for .66.
+const OWNED: usize = if LOW_THRESHOLDS { 0 } else { 17 << 19 };
 
 /// Deinterleaves all rows of a block.
 ///
@@ -224,7 +236,7 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
     let &Deinterleave { source, step, ref targets, count, after, prefetch, .. } = block;
     let Some(targets) = targets.get(..way.len).filter(|_| count > 0) else { return };
     let readable = (count + after - 1) * step + way.len * width;
-    let most = if way.permute.packing.rows * width == LINE { LARGEST } else { usize::MAX };
+    let most = if way.permute.packing.rows * width == LINE { LARGEST } else { LARGEST_ACROSS };
     let is_large = way.groups == 1 && (LARGE..most).contains(&(count * step));
     let ahead = match past {
         true => prefetch,
@@ -245,7 +257,14 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
             let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
             let is_whole = way.permute.packing.rows * width == LINE && rest == 0 && head > 0;
             let rows = if is_whole { head } else { way.block };
-            way.copy(&mut way.turns(targets), source, count, rows, bounds);
+            let mut turns = way.turns(targets);
+            let Packing { pieces, registers, .. } = way.permute.packing;
+            if count * step >= OWNED && (pieces, registers, way.groups) == (4, 5, 4) {
+                for turn in &mut turns {
+                    turn.run = Some(OWNING);
+                }
+            }
+            way.copy(&mut turns, source, count, rows, bounds);
         }
     }
 }

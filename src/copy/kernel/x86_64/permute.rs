@@ -461,15 +461,21 @@ pub(super) fn most_registers(pieces: usize) -> usize {
 /// The loop for so many pieces and registers, and groups at a time.
 pub(super) fn loops(packing: &Packing, groups: usize) -> Option<Loop> {
     const fn up_to_5<const N: usize, const G: usize>() -> [Loop; 4] {
-        [steps::<N, 2, G>, steps::<N, 3, G>, steps::<N, 4, G>, steps::<N, 5, G>]
+        [
+            steps::<N, 2, G, false>,
+            steps::<N, 3, G, false>,
+            steps::<N, 4, G, false>,
+            steps::<N, 5, G, false>,
+        ]
     }
-    static PAIR: [Loop; 2] = [steps::<2, 2, 1>, steps::<2, 3, 1>];
-    static TRIPLE: [Loop; 2] = [steps::<3, 2, 1>, steps::<3, 3, 1>];
-    static QUAD: [Loop; 3] = [steps::<4, 2, 1>, steps::<4, 3, 1>, steps::<4, 4, 1>];
+    static PAIR: [Loop; 2] = [steps::<2, 2, 1, false>, steps::<2, 3, 1, false>];
+    static TRIPLE: [Loop; 2] = [steps::<3, 2, 1, false>, steps::<3, 3, 1, false>];
+    static QUAD: [Loop; 3] =
+        [steps::<4, 2, 1, false>, steps::<4, 3, 1, false>, steps::<4, 4, 1, false>];
     static FIVE: [Loop; 4] = up_to_5::<5, 1>();
     static TWO: [[Loop; 4]; 2] = [up_to_5::<3, 2>(), up_to_5::<4, 2>()];
-    static THREE: [Loop; 2] = [steps::<2, 2, 3>, steps::<2, 3, 3>];
-    static FOUR: [Loop; 2] = [steps::<2, 2, 4>, steps::<2, 3, 4>];
+    static THREE: [Loop; 2] = [steps::<2, 2, 3, false>, steps::<2, 3, 3, false>];
+    static FOUR: [Loop; 2] = [steps::<2, 2, 4, false>, steps::<2, 3, 4, false>];
     let loops: &[Loop] = match (groups, packing.pieces) {
         (1, 2) => &PAIR,
         (1, 3) => &TRIPLE,
@@ -482,6 +488,9 @@ pub(super) fn loops(packing: &Packing, groups: usize) -> Option<Loop> {
     };
     loops.get(packing.registers.checked_sub(2)?).copied()
 }
+
+/// The loop for two groups of four pieces and five registers that prefetches where lines go, eight of them ahead.
+pub(super) const OWNING: Loop = steps::<4, 5, 2, true>;
 
 /// A register of one lane, or two, or four.
 ///
@@ -513,7 +522,7 @@ unsafe fn load(from: *const u8, lanes: usize, apart: usize) -> __m512i {
 /// # Safety
 /// 1; all registers must be readable, and whole lines writable in every step; 3 if past the caches.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn steps<const N: usize, const R: usize, const G: usize>(
+unsafe fn steps<const N: usize, const R: usize, const G: usize, const OWNS: bool>(
     permute: &Permute<'_>,
     mut source: *const u8,
     streams: &mut Streams,
@@ -604,6 +613,13 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize>(
                             _mm512_stream_si512(target.cast(), line);
                         } else {
                             _mm512_storeu_epi8(target.cast(), line);
+                        }
+                        if OWNS {
+                            asm!(
+                                "prefetchw [{0} + 512]",
+                                in(reg) *target,
+                                options(nostack, preserves_flags)
+                            );
                         }
                     }
                 }
