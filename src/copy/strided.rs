@@ -504,7 +504,8 @@ mod tests {
             cuts.sort_unstable();
             let [low, high] = cuts;
             for tuning in Tuning::all() {
-                for ranges in [vec![low..high, high..transfer.bytes, 0..low], vec![0..transfer.bytes]] {
+                let all = transfer.bytes;
+                for ranges in [[low..high, high..all, 0..low], [0..all, 0..0, 0..0]] {
                     // SAFETY: memory is as large as the strides say.
                     unsafe {
                         for (_, begin, _, expected) in &pieces {
@@ -515,7 +516,8 @@ mod tests {
                         }
                         for (_, begin, part, expected) in &pieces {
                             let copied = std::slice::from_raw_parts(*begin, expected.len());
-                            prop_assert!(copied == expected, "from {}, past {}", part.offset, tuning.non_temporal.is_some());
+                            let past = tuning.non_temporal.is_some();
+                            prop_assert!(copied == expected, "from {}, past {past}", part.offset);
                         }
                     }
                 }
