@@ -588,6 +588,8 @@ static const struct bad lengths_cases[] = {
      NUMBERS(6, INT64_MAX)},
     {"two of -1", two_rests, ALL, ERROR(SPLIT_SIZES), "params.split[1]", OUTPUT(1)},
     {"-2", minus_2, ALL, ERROR(SPLIT_SIZES), "params.split[0]", OUTPUT(0)},
+    {"-2 where one -1 may be", minus_2, ALL, ERROR(SPLIT_SIZES), "in VariadicSplit may one be -1",
+     OUTPUT(0)},
     {"7, -1 of 6", rest_below_0, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT, NUMBERS(6, 7)},
     {"INT64_MAX, -1 of 6", rest_wraps, ALL, ERROR(SPLIT_SIZES), "params.split", NO_OUTPUT},
     {"UINT64_MAX is not -1", uint64_max, ALL, ERROR(SPLIT_SIZES), "params.split[0]", OUTPUT(0)},

@@ -539,7 +539,51 @@ static void test_many_axes_with_gaps(void) {
     free(target);
 }
 
+/* [height, width / 2, 4] into Y, U and V of one YUYV picture, whose rows may have a gap behind. */
+static void check_yuyv(int64_t height, int64_t width, int64_t gap) {
+    int64_t shape[3] = {height, width / 2, 4}, lengths[3] = {2, 1, 1}, pieces = 3;
+    int64_t luma[3] = {height, width / 2, 2}, chroma[3] = {height, width / 2, 1};
+    int64_t pitch = 2 * width + gap, strides[3] = {pitch, 4, 2};
+    size_t size = (size_t)(height * width * 2), target_size = (size_t)(height * pitch);
+    unsigned char *source = allocate(size), *target = allocate(target_size);
+    for (size_t i = 0; i < size; i++)
+        source[i] = (unsigned char)(i * 7 + i / 256);
+    memset(target, 0xA5, target_size);
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, 3, shape);
+    libsplit_tensor outputs[3] = {packed(LIBSPLIT_DTYPE_UINT8, target, 3, luma),
+                                  packed(LIBSPLIT_DTYPE_UINT8, target + 1, 3, chroma),
+                                  packed(LIBSPLIT_DTYPE_UINT8, target + 3, 3, chroma)};
+    for (int i = 0; i < 3; i++)
+        outputs[i].strides = strides;
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &pieces);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1);
+    params.axis = 2;
+    params.split = &split;
+    CHECK_CASE("YUYV, %d x %d and %d", (int)height, (int)width, (int)gap);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 3, NULL, NULL));
+    size_t wrong = 0;
+    for (int64_t row = 0; row < height; row++) {
+        const unsigned char *from = source + row * width * 2, *to = target + row * pitch;
+        for (int64_t x = 0; x < width * 2; x += 4)
+            wrong += to[x] != from[x] || to[x + 2] != from[x + 1] || to[x + 1] != from[x + 2] ||
+                     to[x + 3] != from[x + 3];
+        for (int64_t x = width * 2; x < pitch; x++)
+            wrong += to[x] != 0xA5;
+    }
+    CHECK(wrong == 0);
+    free(source);
+    free(target);
+}
+
+static void test_packing_yuyv(void) {
+    check_yuyv(64, 64, 0);
+    check_yuyv(480, 640, 0);
+    check_yuyv(480, 640, 5);
+    check_yuyv(1080, 1920, 0);
+}
+
 int main(void) {
+    test_packing_yuyv();
     test_many_axes_with_gaps();
     test_transposed_and_reversed_by_hand();
     test_garbage_strides_of_empty_tensors();

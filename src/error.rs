@@ -232,7 +232,7 @@ rules! {
     }
     /// Lengths or a number of parts that do not fit the extent of the axis.
     SplitSizes = 12 c"LIBSPLIT_STATUS_ERROR_SPLIT_SIZES" {
-        ("params.split[{output}] is {actual}, at least {expected} is needed: only VariadicSplit takes a -1, for the rest")
+        ("params.split[{output}] is {actual}, at least {expected} is needed: only in VariadicSplit may one be -1, for the rest")
         LengthNegative { output: i64; expected, actual },
         ("params.split[{output}] ({dtype}) is not a whole number within int64: lengths count elements")
         LengthNotInteger { output: i64, dtype: DType },

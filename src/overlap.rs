@@ -59,14 +59,16 @@ impl Lattice {
             }
             let steps = Steps { stride: stride.saturating_mul(size.into()), count };
             if !lattice.insert(steps) {
-                // Those that continue each other are one.
-                lattice.merge();
+                // Those that continue each other are one. With room they stay, for the axes of another
+                // tensor nest with them.
+                lattice.extend_run();
+                lattice.join();
                 if !lattice.insert(steps) {
                     return Self { is_exact: false, ..Self::whole(span) };
                 }
             }
         }
-        lattice.merge();
+        lattice.extend_run();
         lattice
     }
 
@@ -86,12 +88,18 @@ impl Lattice {
         true
     }
 
-    /// Joins axes that continue the run, and each other.
-    fn merge(&mut self) {
+    /// Joins axes that continue the run to it.
+    #[inline(never)]
+    fn extend_run(&mut self) {
         while let Some(axis) = self.axes().last().filter(|axis| axis.stride <= self.run).copied() {
             self.run = self.run.saturating_add(axis.stride.saturating_mul(axis.count - 1));
             self.rank -= 1;
         }
+    }
+
+    /// Joins axes that continue each other.
+    #[inline(never)]
+    fn join(&mut self) {
         let (mut rank, mut joined) = (0usize, [Steps::default(); MAX_AXES]);
         for axis in self.axes().iter().rev() {
             let last = joined
@@ -156,6 +164,8 @@ struct Difference {
     /// What the shorter strides add at the least and at the most.
     least: i64,
     most: i64,
+    /// The greatest divisor of this stride and the shorter ones: distances change by multiples of it.
+    divisor: i64,
     /// Where the search stands: the next number of steps, the last, and the distance before.
     next: i64,
     last: i64,
@@ -205,11 +215,13 @@ fn differences_of(a: &Lattice, b: &Lattice, into: &mut [Difference; 2 * MAX_AXES
             len += 1;
         }
     }
-    let (mut least, mut most) = (0, 0);
+    let (mut least, mut most, mut divisor) = (0, 0, 0);
     for difference in into.iter_mut().take(len).rev() {
         (difference.least, difference.most) = (least, most);
         least += difference.low * difference.stride;
         most += difference.high * difference.stride;
+        divisor = gcd(usize::try_from(difference.stride).unwrap_or(1), divisor);
+        difference.divisor = divisor.cast_signed() as i64;
     }
     len
 }
@@ -220,6 +232,9 @@ impl Difference {
         self.from = distance;
         self.next = ceil(low - distance - self.most, self.stride).max(self.low);
         self.last = floor(high - distance - self.least, self.stride).min(self.high);
+        if distance + ceil(low - distance, self.divisor) * self.divisor > high {
+            self.last = i64::MIN;
+        }
     }
 
     /// Where the next number of steps leads, if one is left.
@@ -508,6 +523,58 @@ mod tests {
             tensors.0.push((address, shape, strides));
             prop_assert!(!accepted(&tensors));
         }
+    }
+
+    /// Some channels of the pixels of a picture: from `first` on, every `step`-th.
+    type Channels = (i64, i64, i64);
+
+    fn channels((first, step, count): Channels) -> impl Iterator<Item = i64> {
+        (0..count).map(move |at| first + at * step)
+    }
+
+    const PIXEL: i64 = 12;
+
+    /// Outputs that interleave in one picture, with `pad` elements behind each row.
+    fn interleaved(of: &[Channels], [height, width, pad]: [i64; 3]) -> Tensors {
+        let strides = |step| vec![width * PIXEL + pad, PIXEL, step];
+        let output = |&(first, step, count): &Channels| {
+            (
+                4096 + usize::try_from(first * SIZE).unwrap(),
+                vec![height, width, count],
+                strides(step),
+            )
+        };
+        Tensors(of.iter().map(output).collect())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..Default::default() })]
+
+        /// Of pictures of any size: the work does not grow with it.
+        #[test]
+        fn channels_that_interleave_are_apart(
+            wanted in prop::collection::vec((0..PIXEL, 1i64..6, 1i64..6), 2..20),
+            size in (1i64..3000, 1i64..3000, 0i64..3),
+        ) {
+            let mut taken = HashSet::new();
+            let mut of = wanted.into_iter().filter(|one| {
+                let fits = channels(*one).all(|at| at < PIXEL && !taken.contains(&at));
+                taken.extend(channels(*one).filter(|_| fits));
+                fits
+            }).collect::<Vec<_>>();
+            let size = [size.0, size.1, size.2];
+            prop_assert!(accepted(&interleaved(&of, size)));
+            of.extend(taken.into_iter().next().map(|one| (one, 1, 1)));
+            prop_assert!(of.is_empty() || clash(&interleaved(&of, size)).is_some_and(|found| found.is_sure));
+        }
+    }
+
+    /// Every second element beside every fourth: no extents that the strides nest by.
+    #[test]
+    fn steps_that_have_a_divisor_in_common() {
+        let every = |first: usize, step, count| (4096 + 2 * first, vec![count], vec![step]);
+        assert!(accepted(&Tensors(vec![every(0, 2, 99_999), every(1, 4, 49_999)])));
+        assert!(!accepted(&Tensors(vec![every(0, 2, 99_999), every(2, 4, 49_999)])));
     }
 
     /// Would take minutes if all were compared with all.
