@@ -303,8 +303,8 @@ def measure(case: Case, args: argparse.Namespace, library: Libsplit, native: Nat
     for kind in KINDS:
         fastest = sorted((key for key in tried if key[0] == kind), key=took.get)
         runs |= {key: tried[key] for key in fastest[:BEST]}
-    repeats = {key: max(1, math.ceil(bench.TURN_NS / run.per_call(1))) for key, run in runs.items()}
-    samples = bench.timed(1, runs, repeats, args, random.Random(1))
+    durations = {key: run.per_call(1) for key, run in runs.items()}
+    samples = bench.timed(1, runs, durations, args, random.Random(1))
     rows = {key: report.Row(case.workload, 1, 0, str(key), True, of) for key, of in samples.items()}
     flat = report.ceiling(rows)
     shares = {key: report.ratio(flat, row) for key, row in rows.items()}
