@@ -5,7 +5,7 @@
 #   thread     ThreadSanitizer
 #   avx2       LIBSPLIT_AVX512=OFF, as it is delivered: the size of that, and its stack, are tested too
 #   portable   the loops for CPUs without AVX2
-#   low        thresholds so low that small cases cross them all
+#   low        thresholds so low that small cases cross them all; the engine's own tests as well
 #
 # The stable compiler takes the sanitizers' flag under RUSTC_BOOTSTRAP; their runtimes are gcc's. The
 # parts of Rust's standard library that come compiled are not instrumented; the library calls next
@@ -65,6 +65,10 @@ cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=$build_type $flags -DCMAKE_C_FLAGS="$c
     -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF
 cmake --build "$build" --parallel "$(getconf _NPROCESSORS_ONLN)"
 ctest --test-dir "$build" --output-on-failure --tests-regex "$tests"
+
+if [ "$variant" = low ]; then
+    CARGO_TARGET_DIR=target/low cargo test --locked --lib copy::
+fi
 
 # The Rust side: the package alone is instrumented, so that its dependencies need not be built again.
 if [ "$variant" = address ]; then
