@@ -34,9 +34,9 @@ GOALS = {
     # A pitch: .9 of what the packed case's share should be.
     **dict.fromkeys(["L1", "L1a", "L3p", "L4u", "L2s"], 0.79),
     **dict.fromkeys(["L1r", "L1f", "L2r", "L2c", "L2b", "L3"], 0.87),
-    **dict.fromkeys(["L2k", "L2z", "L4s", "L4r", "L4q", "L4h"], 0.85),
+    **dict.fromkeys(["L2k", "L2z", "L4s", "L4r", "L4q", "L4v", "L4h"], 0.85),
     "L4o": 1.80,
-    **dict.fromkeys(["L5", "L5u"], 0.50), **dict.fromkeys(["L5r", "L5b", "L5c"], 0.80),
+    **dict.fromkeys(["L5", "L5u", "L5s"], 0.50), **dict.fromkeys(["L5r", "L5b", "L5c"], 0.80),
     **dict.fromkeys(["L6n", "L6c", "L6r", "L6h", "L6u"], 0.55),
     **dict.fromkeys(["L7u", "L7a", "L7f", "L7s", "L7m"], 0.75),
     **dict.fromkeys(["L8u", "L8a", "L8f", "L8s", "L8i", "L8m"], 0.75),
