@@ -38,22 +38,18 @@ pub(super) struct Region<'a> {
     pub axes: &'a [Axis],
 }
 
-/// Few units are copied one by one, unless a row has so many, and there are more like it: 4 pieces of
-/// 1 KiB, floats backwards, 380 ns for 705.
-const LEAST_ALIKE: usize = 96;
 /// No longer units are picked.
 const LONGEST_PICKED: usize = 16;
 /// More bytes are not in the second-level cache.
 const LARGE: usize = 2 << 20;
 
 impl Region<'_> {
-    /// Copies the units of as many regions as there are places, which may be so many. Does not wait for stores past
-    /// the caches.
+    /// Copies the units of as many regions as there are places. Does not wait for stores past the caches.
     ///
     /// # Safety
     /// The input must be readable and the output writable over them.
     #[inline(never)] // once in the library
-    pub(super) unsafe fn copy(&self, places: &mut Places<'_>, many: usize, tuning: Tuning) {
+    pub(super) unsafe fn copy(&self, places: &mut Places<'_>, tuning: Tuning) {
         let Self { unit, axes } = *self;
         let Some((&row, outer)) = axes.split_last() else {
             while let Some((source, target)) = places() {
@@ -64,24 +60,21 @@ impl Region<'_> {
             }
             return;
         };
-        let units = self.units();
-        let is_run = row.to == signed(unit);
-        let is_picked = is_run && unit <= LONGEST_PICKED;
-        let is_quicker = is_picked && row.extent >= LEAST_ALIKE && units * many >= LEAST_UNITS;
-        if unit < LEAST_RUN && units < LEAST_UNITS && !is_quicker {
+        if unit < LEAST_RUN && self.units() < LEAST_UNITS {
             while let Some(place) = places() {
                 // SAFETY: the caller's promise.
                 unsafe { copy_each(place, unit, axes, tuning.kernels.copy) };
             }
             return;
         }
+        let is_run = row.to == signed(unit);
         let column = outer.iter().position(|axis| {
             let is_column = axis.from.unsigned_abs() == unit && axis.extent > 1;
             is_column && is_run && (row.from != 0 || row.extent < LEAST_ROW)
         });
         // SAFETY: the caller's promise.
         unsafe {
-            if !is_picked || !self.pick(row, outer, column, places, tuning) {
+            if !is_run || unit > LONGEST_PICKED || !self.pick(row, outer, column, places, tuning) {
                 self.copy_planes(row, column, outer, places, tuning);
             }
         }

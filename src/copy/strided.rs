@@ -36,11 +36,10 @@ pub(super) const FEW_AXES: usize = 8;
 #[inline(never)] // or it is in the library twice, as the shims of closures are
 pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, bytes: Range<usize>) {
     let (parts, mut begin) = parts_from(transfer, bytes.start);
-    let count = transfer.parts.count();
     let visit: &mut Visit<'_> = &mut |layout, places| {
         if bytes == (0..transfer.bytes) {
             // SAFETY: the caller's promise.
-            unsafe { layout.region().copy(places, count, tuning) };
+            unsafe { layout.region().copy(places, tuning) };
             return true;
         }
         let len = layout.units() * layout.unit;
@@ -352,7 +351,7 @@ impl<'a> Layout<'a> {
         self.set_extent(at, count);
         let axes = self.axes().get(outermost..).unwrap_or_default();
         // SAFETY: the caller's promise.
-        unsafe { Region { unit: self.unit, axes }.copy(&mut || place.take(), 1, tuning) };
+        unsafe { Region { unit: self.unit, axes }.copy(&mut || place.take(), tuning) };
         self.set_extent(at, extent);
         count * step
     }

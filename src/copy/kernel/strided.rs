@@ -164,7 +164,7 @@ impl<'a> RowCopy<'a> {
 
 /// Shorter rows go through the caches, for they have partial lines at both ends, but whole lines. Zen 5, floats
 /// backwards, 12 MiB, ms past the caches and through them: 516 bytes 1.5, .9, 512 .8, 1.5, 1,024 .7, 1.5.
-const LEAST_PAST: usize = 1536;
+pub(crate) const LEAST_PAST: usize = 1536;
 const LEAST_LINES: usize = 512;
 /// Shorter rows are as quickly copied one by one.
 const LEAST_PICKED: usize = 16;

@@ -4,7 +4,7 @@
 use super::super::kernel::combine::Scratch;
 use super::super::kernel::pick::Units;
 use super::super::kernel::strided::Axis;
-use super::super::kernel::strided::{self, Row, RowSteps, Slot};
+use super::super::kernel::strided::{self, Row, RowSteps, Slot, LEAST_PAST};
 use super::super::region;
 use super::Nest;
 use crate::math::{div, parts as ranges, signed};
@@ -22,9 +22,6 @@ const MOST_APART: usize = 32;
 /// ... and so are shorter runs, in bytes, and in steps.
 const LEAST_RUN: usize = 16;
 const LEAST_STEPS: i64 = 4;
-/// Of fewer bytes a run goes through the caches. Zen 5, every second byte, 12 MiB of outputs, ms past the caches
-/// and through them: two runs of 35 bytes 14, 1.4, of 100 15, 1.2, of 1,024 1.6, .9, of 2,048 .7, 1.4.
-const LEAST_PAST: usize = 1536;
 
 impl Nest<'_> {
     /// Whether steps so many bytes apart, each of so many, are picked.
@@ -57,6 +54,8 @@ impl Nest<'_> {
         let ahead = region::ahead(whole, Some(&next), region::AHEAD * tuning.prefetch);
         let units = Units::whole(step, self.apart);
         let mut slot = Slot::uninit();
+        // Whole lines too are worth it only then. Zen 5, every second byte, 12 MiB of outputs, ms past the caches and
+        // through them: two runs of 35 bytes 14, 1.4, of 100 15, 1.2, of 1,024 1.6, .9, of 2,048 .7, 1.4.
         let is_long = div(extent * step, self.transfer.parts.count()) >= LEAST_PAST;
         let past = tuning.scattered.filter(|_| is_long);
         let picked = strided::RowCopy::runs(&mut slot, tuning.kernels, past, units, extent, ahead);

@@ -48,9 +48,10 @@ pub(super) struct Ways {
 
 /// Runs of so many bytes are long, where rows have so many in all. Zen 5, share of the flat copy by string
 /// instructions for by these loops, three pieces, targets on lines, and off them. 144 KiB, runs of 3 KiB .72 for
-/// .66, .81 for .85, of 4 .75 for .67, .86 for .88. 256 KiB, runs of 4 KiB .72 for .83, .71 for .75; of 6 .77 for .85, .74 for .79. 512 KiB of 3 KiB .83 for .72, .77 for .66, of 5 .79 for .70,
-/// .71 for .61; 1 MiB of 4 .87 for .82, .88 for .83. 3 MiB of 4 .87 for .92, .92 for .84, of 5 .89 for .92, .92
-/// for .88; 6 MiB of 4 .89 for .92, .79 for .83, of 6 .91 for .83, .93 for .85.
+/// .66, .81 for .85, of 4 .75 for .67, .86 for .88. 256 KiB, runs of 4 KiB .72 for .83, .71 for .75; of 6 .77 for
+/// .85, .74 for .79. 512 KiB of 3 KiB .83 for .72, .77 for .66, of 5 .79 for .70, .71 for .61; 1 MiB of 4 .87 for
+/// .82, .88 for .83. 3 MiB of 4 .87 for .92, .92 for .84, of 5 .89 for .92, .92 for .88; 6 MiB of 4 .89 for .92,
+/// .79 for .83, of 6 .91 for .83, .93 for .85.
 fn least_long(all: usize, are_on_lines: bool) -> usize {
     match all {
         ..LITTLE if are_on_lines => 5 << 9,
