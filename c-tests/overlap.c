@@ -1,0 +1,548 @@
+/*
+ * overlap.c - whether outputs lie over one another: many of them, in any order, and such as lie in
+ * each other's gaps
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+#include "check.h"
+
+/* Many outputs of one row of 8 bytes each, in one buffer in which they lie in any order. */
+struct rows {
+    size_t count;
+    unsigned char *source, *target, *before;
+    libsplit_tensor *outputs;
+    size_t *place; /* where in the buffer each output lies */
+};
+
+enum { ROW = 8 };
+static int64_t row_shape[2] = {1, ROW};
+
+static struct rows make_rows(size_t count) {
+    struct rows rows = {.count = count};
+    rows.source = allocate(count * ROW);
+    rows.target = allocate(count * ROW + 1);
+    rows.before = allocate(count * ROW + 1);
+    rows.outputs = allocate(count * sizeof *rows.outputs);
+    rows.place = allocate(count * sizeof *rows.place);
+    for (size_t i = 0; i < count * ROW; i++)
+        rows.source[i] = (unsigned char)(i * 31 + i / 256);
+    return rows;
+}
+
+static void free_rows(struct rows *rows) {
+    free(rows->source);
+    free(rows->target);
+    free(rows->before);
+    free(rows->outputs);
+    free(rows->place);
+}
+
+static void shuffle_rows(struct rows *rows, uint64_t seed) {
+    for (size_t i = 0; i < rows->count; i++)
+        rows->place[i] = i;
+    for (size_t i = rows->count - 1; i > 0; i--) {
+        size_t other = (size_t)random_in(&seed, 0, (int64_t)i), swapped = rows->place[i];
+        rows->place[i] = rows->place[other];
+        rows->place[other] = swapped;
+    }
+}
+
+static void reset_rows(struct rows *rows) {
+    memset(rows->target, 0xA5, rows->count * ROW + 1);
+    memset(rows->before, 0xA5, rows->count * ROW + 1);
+    for (size_t i = 0; i < rows->count; i++)
+        rows->outputs[i] =
+            packed(LIBSPLIT_DTYPE_UINT8, rows->target + rows->place[i] * ROW, 2, row_shape);
+}
+
+static libsplit_status copy_rows(const struct rows *rows, libsplit_error *error) {
+    int64_t shape[2] = {(int64_t)rows->count, ROW};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, rows->source, 2, shape);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE, 11);
+    return libsplit_copy(&input, &params, rows->outputs, rows->count, NULL, error);
+}
+
+static void check_rows_arrive(struct rows *rows) {
+    reset_rows(rows);
+    CHECK_OK(copy_rows(rows, NULL));
+    int wrong = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        wrong += memcmp(rows->outputs[i].data, rows->source + i * ROW, ROW) != 0;
+    CHECK_EQ_INT(wrong, 0);
+}
+
+/* Moves an output up by one byte, into the one that lies behind it. */
+static void check_overlap_is_found(struct rows *rows, size_t moved) {
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    reset_rows(rows);
+    rows->outputs[moved].data = (char *)rows->outputs[moved].data + 1;
+    size_t behind = 0;
+    while (rows->place[behind] != rows->place[moved] + 1)
+        behind++;
+    CHECK_STATUS(copy_rows(rows, &error), LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(error.output_index == (int32_t)moved || error.output_index == (int32_t)behind);
+    CHECK(memcmp(rows->target, rows->before, rows->count * ROW + 1) == 0);
+}
+
+static void test_one_overlap_among_many_outputs(void) {
+    static const size_t counts[] = {2, 3, 15, 16, 17, 18, 511, 512, 513, 1023, 1024, 1025, 5000};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        struct rows rows = make_rows(counts[c]);
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            uint64_t state = seed;
+            CHECK_CASE("%zu shuffled outputs, seed %" PRIu64, rows.count, seed);
+            shuffle_rows(&rows, seed);
+            check_rows_arrive(&rows);
+            size_t moved;
+            do
+                moved = (size_t)random_in(&state, 0, (int64_t)rows.count - 1);
+            while (rows.place[moved] == rows.count - 1);
+            CHECK_CASE("%zu shuffled outputs, seed %" PRIu64 ", %zu moved", rows.count, seed,
+                       moved);
+            check_overlap_is_found(&rows, moved);
+        }
+        free_rows(&rows);
+    }
+}
+
+static void test_many_outputs_in_address_order(void) {
+    enum { OUTPUTS = 100000 };
+    struct rows rows = make_rows(OUTPUTS);
+    CHECK_CASE("%d outputs in order", OUTPUTS);
+    for (size_t i = 0; i < OUTPUTS; i++)
+        rows.place[i] = i;
+    check_rows_arrive(&rows);
+    CHECK_CASE("%d outputs in reverse order", OUTPUTS);
+    for (size_t i = 0; i < OUTPUTS; i++)
+        rows.place[i] = OUTPUTS - 1 - i;
+    check_rows_arrive(&rows);
+    free_rows(&rows);
+}
+
+/* Columns of one matrix for outputs: their spans meet, their bytes do not. */
+struct columns {
+    size_t count, bytes;
+    unsigned char *source, *target, *before;
+    libsplit_tensor *outputs;
+    int64_t shape[2], out_shape[2], strides[2];
+};
+
+enum { ROWS = 5, WIDTH = 3 };
+
+/* 'pitch' is how far the matrix's rows are apart; its columns come in the order of 'place'. */
+static struct columns *make_columns(size_t count, int64_t pitch, size_t (*place)(size_t, size_t)) {
+    struct columns *columns = allocate(sizeof *columns);
+    columns->count = count;
+    columns->bytes = ROWS * (count * WIDTH + 2);
+    columns->source = allocate(columns->bytes);
+    columns->target = allocate(columns->bytes);
+    columns->before = allocate(columns->bytes);
+    columns->outputs = allocate(count * sizeof *columns->outputs);
+    columns->shape[0] = columns->out_shape[0] = ROWS;
+    columns->shape[1] = (int64_t)count * WIDTH;
+    columns->out_shape[1] = WIDTH;
+    columns->strides[0] = pitch;
+    columns->strides[1] = 1;
+    for (size_t i = 0; i < columns->bytes; i++)
+        columns->source[i] = (unsigned char)(i * 7);
+    memset(columns->target, 0xA5, columns->bytes);
+    memset(columns->before, 0xA5, columns->bytes);
+    for (size_t i = 0; i < count; i++) {
+        columns->outputs[i] = packed(
+            LIBSPLIT_DTYPE_UINT8, columns->target + place(i, count) * WIDTH, 2, columns->out_shape);
+        columns->outputs[i].strides = columns->strides;
+    }
+    return columns;
+}
+
+static void free_columns(struct columns *columns) {
+    free(columns->source);
+    free(columns->target);
+    free(columns->before);
+    free(columns->outputs);
+    free(columns);
+}
+
+static libsplit_status copy_columns(struct columns *columns, libsplit_error *error) {
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, columns->source, 2, columns->shape);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_SPLIT, 1);
+    params.axis = 1;
+    params.num_outputs = (int64_t)columns->count;
+    return libsplit_copy(&input, &params, columns->outputs, columns->count, NULL, error);
+}
+
+static void check_columns_arrive(struct columns *columns) {
+    CHECK_OK(copy_columns(columns, NULL));
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t i = 0; i < columns->count; i++) {
+            size_t column = (size_t)((unsigned char *)columns->outputs[i].data - columns->target);
+            memcpy(columns->before + row * (size_t)columns->strides[0] + column,
+                   columns->source + (row * columns->count + i) * WIDTH, WIDTH);
+        }
+    CHECK(memcmp(columns->target, columns->before, columns->bytes) == 0);
+}
+
+static void check_columns_overlap(struct columns *columns) {
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    CHECK_STATUS(copy_columns(columns, &error), LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(error.output_index >= 0 && error.output_index < (int32_t)columns->count);
+    CHECK(memcmp(columns->target, columns->before, columns->bytes) == 0);
+}
+
+static size_t in_order(size_t i, size_t count) {
+    (void)count;
+    return i;
+}
+static size_t from_the_last(size_t i, size_t count) { return count - 1 - i; }
+/* 7919 is prime and divides none of the counts. */
+static size_t out_of_order(size_t i, size_t count) { return i * 7919 % count; }
+
+static void test_columns_of_one_matrix(void) {
+    static const size_t counts[] = {2, 3, 16, 17, 600};
+    static const struct {
+        const char *name;
+        size_t (*place)(size_t, size_t);
+    } orders[] = {
+        {"in order", in_order}, {"from the last", from_the_last}, {"shuffled", out_of_order}};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
+            for (int64_t gap = -1; gap <= 2; gap++) {
+                int64_t pitch = WIDTH * (int64_t)counts[c] + gap;
+                struct columns *columns = make_columns(counts[c], pitch, orders[o].place);
+                CHECK_CASE("%zu columns %s, %d bytes apart", counts[c], orders[o].name, (int)gap);
+                if (gap < 0)
+                    check_columns_overlap(columns);
+                else
+                    check_columns_arrive(columns);
+                free_columns(columns);
+            }
+}
+
+/* However many outputs there are, they are not compared all with all: that would take minutes. */
+enum { MANY = 30000 };
+
+static void test_many_shuffled_outputs(void) {
+    struct rows rows = make_rows(MANY);
+    shuffle_rows(&rows, 1);
+    CHECK_CASE("%d shuffled outputs", MANY);
+    check_rows_arrive(&rows);
+    free_rows(&rows);
+}
+
+static void test_many_shuffled_columns(void) {
+    struct columns *columns = make_columns(MANY, WIDTH * MANY, out_of_order);
+    CHECK_CASE("%d shuffled columns", MANY);
+    check_columns_arrive(columns);
+
+    CHECK_CASE("%d shuffled columns, two of them one", MANY);
+    columns->outputs[MANY / 2].data = columns->outputs[MANY / 3].data;
+    memcpy(columns->before, columns->target, columns->bytes);
+    check_columns_overlap(columns);
+    free_columns(columns);
+}
+
+/* As when each output is allocated with all that belongs to it. */
+static void test_many_outputs_beside_their_arrays(void) {
+    struct own {
+        int64_t shape[2], strides[2];
+        unsigned char bytes[16];
+    } *own = allocate(MANY * sizeof *own);
+    struct columns *columns = make_columns(MANY, WIDTH * MANY, in_order);
+    for (size_t i = 0; i < MANY; i++) {
+        own[i] = (struct own){.shape = {ROWS, WIDTH}, .strides = {WIDTH, 1}};
+        columns->outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, own[i].bytes, 2, own[i].shape);
+        columns->outputs[i].strides = own[i].strides;
+    }
+    /* One that is not packed: now the strides of all are looked at. */
+    unsigned char apart[ROWS * (WIDTH + 1)];
+    own[0].strides[0] = WIDTH + 1;
+    columns->outputs[0].data = apart;
+    CHECK_CASE("%d outputs beside their arrays", MANY);
+    CHECK_OK(copy_columns(columns, NULL));
+    CHECK(memcmp(own[MANY - 1].bytes, columns->source + WIDTH * (MANY - 1), WIDTH) == 0);
+    free_columns(columns);
+    free(own);
+}
+
+/* All but one share their strides, which lie before the data; those of the last lie behind it. */
+static void test_many_outputs_with_shared_strides(void) {
+    struct around {
+        int64_t shared[2];
+        unsigned char bytes[ROWS * WIDTH * MANY];
+        int64_t last[2];
+    } *around = allocate(sizeof *around);
+    struct columns *columns = make_columns(MANY, WIDTH * MANY, in_order);
+    memcpy(around->shared, columns->strides, sizeof around->shared);
+    memcpy(around->last, columns->strides, sizeof around->last);
+    for (size_t i = 0; i < MANY; i++) {
+        columns->outputs[i].data = around->bytes + i * WIDTH;
+        columns->outputs[i].strides = i < MANY - 1 ? around->shared : around->last;
+    }
+    CHECK_CASE("%d outputs with shared strides", MANY);
+    CHECK_OK(copy_columns(columns, NULL));
+    CHECK(memcmp(around->bytes, columns->source, sizeof around->bytes) == 0);
+    free_columns(columns);
+    free(around);
+}
+
+/* A million, so that a look at all of them for each, or a few, would take minutes. */
+static void test_a_million_shuffled_outputs(void) {
+    struct rows rows = make_rows(1000000);
+    shuffle_rows(&rows, 7);
+    CHECK_CASE("1,000,000 shuffled outputs");
+    check_rows_arrive(&rows);
+    free_rows(&rows);
+}
+
+/* Matrices of two columns each, which are outputs: every other byte of a matrix is one's. */
+static void check_interleaved_pairs(size_t matrices, size_t (*place)(size_t, size_t)) {
+    size_t count = 2 * matrices;
+    struct columns *columns = make_columns(count, 2, place);
+    /* The places were those of columns as wide as a row is here. */
+    columns->shape[1] = (int64_t)count;
+    columns->out_shape[1] = 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = place(i, count);
+        columns->outputs[i].data = columns->target + at / 2 * (2 * ROWS + 1) + at % 2;
+    }
+    CHECK_OK(copy_columns(columns, NULL));
+    int wrong = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t row = 0; row < ROWS; row++)
+            wrong += ((unsigned char *)columns->outputs[i].data)[2 * row] !=
+                     columns->source[row * count + i];
+    CHECK_EQ_INT(wrong, 0);
+
+    unsigned char *moved = columns->outputs[count / 3].data;
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    columns->outputs[count / 3].data = moved - 1 + 2 * ((moved - columns->target) % 11 == 0);
+    CHECK_STATUS(copy_columns(columns, &error), LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(strstr(error.message, " overlaps ") != NULL);
+    free_columns(columns);
+}
+
+static void test_interleaved_outputs_of_many_matrices(void) {
+    CHECK_CASE("100,000 interleaved outputs in order");
+    check_interleaved_pairs(50000, in_order);
+    CHECK_CASE("100,000 interleaved outputs out of order");
+    check_interleaved_pairs(50000, out_of_order);
+}
+
+/* Two columns with elements, and very many without. Whoever looks at each for each matrix is busy
+ * for minutes. */
+static void test_many_empty_pieces_of_many_matrices(void) {
+    enum { MATRICES = 100000, WIDE = 8, EMPTY = 600000 };
+    int64_t shape[3] = {MATRICES, 2, WIDE}, strides[3] = {2 * WIDE, 1, 2}, count = EMPTY + 2;
+    int64_t full[3] = {MATRICES, 1, WIDE}, empty[3] = {MATRICES, 0, WIDE};
+    unsigned char *source = allocate(2 * MATRICES * WIDE);
+    unsigned char *target = allocate(2 * MATRICES * WIDE);
+    int64_t *lengths = calloc(EMPTY + 2, sizeof *lengths);
+    libsplit_tensor *outputs = allocate((EMPTY + 2) * sizeof *outputs);
+    if (lengths == NULL)
+        abort();
+    for (size_t i = 0; i < 2 * MATRICES * WIDE; i++)
+        source[i] = (unsigned char)(i * 7 + i / 256);
+    for (size_t i = 0; i < EMPTY + 2; i++)
+        outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, NULL, 3, empty);
+    const size_t wanted[2] = {EMPTY / 3, EMPTY + 1};
+    for (size_t i = 0; i < 2; i++) {
+        lengths[wanted[i]] = 1;
+        outputs[wanted[i]] = packed(LIBSPLIT_DTYPE_UINT8, target + i * MATRICES * WIDE, 3, full);
+    }
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, 3, shape);
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1);
+    input.strides = strides;
+    params.split = &split;
+    params.axis = 1;
+    CHECK_CASE("%d empty pieces of %d matrices", EMPTY, MATRICES);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, EMPTY + 2, NULL, NULL));
+    int wrong = 0;
+    for (size_t i = 0; i < 2 * MATRICES * WIDE; i++)
+        wrong += target[i % 2 * MATRICES * WIDE + i / 2] != source[i];
+    CHECK_EQ_INT(wrong, 0);
+
+    size_t size = libsplit_plan_size(3, EMPTY + 2);
+    libsplit_plan *plan = allocate(size);
+    void **addresses = calloc(EMPTY + 2, sizeof *addresses);
+    if (addresses == NULL)
+        abort();
+    memset(target, 0, 2 * MATRICES * WIDE);
+    for (size_t i = 0; i < 2; i++)
+        addresses[wanted[i]] = target + i * MATRICES * WIDE;
+    CHECK_OK(libsplit_plan_init(plan, size, &input, &params, NULL, EMPTY + 2, NULL));
+    CHECK_OK(libsplit_plan_copy(plan, source, addresses, EMPTY + 2, NULL, NULL));
+    for (size_t i = 0; i < 2 * MATRICES * WIDE; i++)
+        wrong += target[i % 2 * MATRICES * WIDE + i / 2] != source[i];
+    CHECK_EQ_INT(wrong, 0);
+    free(addresses);
+    free(plan);
+    free(source);
+    free(target);
+    free(lengths);
+    free(outputs);
+}
+
+/* Tiles of a picture of 3 planes, side by side, with padding between rows and planes. */
+static void check_tiles(int64_t rows, int64_t columns, int64_t tiles, int64_t padding) {
+    int64_t pitch = columns * tiles + 5, plane = rows * pitch + padding;
+    int64_t shape[3] = {3, rows, columns * tiles}, tile[3] = {3, rows, columns};
+    int64_t strides[3] = {plane, pitch, 1};
+    size_t bytes = (size_t)(3 * plane) * sizeof(float);
+    float *source = allocate(bytes), *canvas = allocate(bytes), *expected = allocate(bytes);
+    libsplit_tensor *outputs = allocate((size_t)tiles * sizeof *outputs);
+    for (int64_t i = 0; i < 3 * plane; i++) {
+        source[i] = (float)i;
+        canvas[i] = expected[i] = -1;
+    }
+    for (int64_t row = 0; row < 3 * rows; row++)
+        memcpy(expected + row / rows * plane + row % rows * pitch, source + row * columns * tiles,
+               (size_t)(columns * tiles) * sizeof(float));
+    for (int64_t i = 0; i < tiles; i++) {
+        outputs[i] = packed(LIBSPLIT_DTYPE_FLOAT, canvas + i * columns, 3, tile);
+        outputs[i].strides = strides;
+    }
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_FLOAT, source, 3, shape);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_SPLIT, 1);
+    params.axis = 2;
+    params.num_outputs = tiles;
+    CHECK_CASE("%d tiles of [3, %d, %d], padding %d", (int)tiles, (int)rows, (int)columns,
+               (int)padding);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, (size_t)tiles, NULL, NULL));
+    CHECK(memcmp(canvas, expected, bytes) == 0);
+
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    outputs[tiles - 1].data = canvas + (tiles - 1) * columns - 1;
+    CHECK_STATUS(libsplit_copy(&input, &params, outputs, (size_t)tiles, NULL, &error),
+                 LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(strstr(error.message, " overlaps ") != NULL);
+    free(source);
+    free(canvas);
+    free(expected);
+    free(outputs);
+}
+
+static void test_tiles_of_a_picture(void) {
+    for (int64_t padding = 0; padding <= 24; padding += 8) {
+        check_tiles(480, 320, 2, padding);
+        check_tiles(48, 33, 4, padding);
+        check_tiles(5, 7, 40, padding);
+        check_tiles(5, 7, 41, padding + 1);
+    }
+}
+
+/* Strides in which nobody finds out whether the outputs meet: then the message does not say that
+ * they do, and one call an output copies them. */
+static void test_outputs_that_cannot_be_shown_apart(void) {
+    enum { AXES = 14, ELEMENTS = 1 << AXES };
+    int64_t shape[AXES + 1], out_shape[AXES + 1], strides[AXES + 1], step = 3;
+    for (int d = AXES; d >= 1; d--, step *= 3) {
+        shape[d] = out_shape[d] = 2;
+        strides[d] = step;
+    }
+    shape[0] = 2;
+    out_shape[0] = strides[0] = 1;
+    unsigned char *source = allocate(2 * ELEMENTS), *target = allocate((size_t)step);
+    for (int i = 0; i < 2 * ELEMENTS; i++)
+        source[i] = (unsigned char)(i * 7 + i / 256);
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, AXES + 1, shape), outputs[2];
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_SPLIT, 1);
+    params.num_outputs = 2;
+    for (int i = 0; i < 2; i++) {
+        outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, target + i, AXES + 1, out_shape);
+        outputs[i].strides = strides;
+    }
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    CHECK_CASE("outputs that cannot be shown apart");
+    CHECK_STATUS(libsplit_copy(&input, &params, outputs, 2, NULL, &error),
+                 LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(strstr(error.message, "could not be shown apart") != NULL);
+    for (int i = 0; i < 2; i++) {
+        libsplit_tensor one[2] = {{0}};
+        one[i] = outputs[i];
+        CHECK_OK(libsplit_copy(&input, &params, one, 2, NULL, NULL));
+    }
+    int wrong = 0;
+    for (int i = 0; i < 2 * ELEMENTS; i++) {
+        int64_t at = i / ELEMENTS;
+        for (int d = 0; d < AXES; d++)
+            at += (i >> d & 1) * strides[AXES - d];
+        wrong += target[at] != source[i];
+    }
+    CHECK_EQ_INT(wrong, 0);
+    free(source);
+    free(target);
+}
+
+/* Columns 0 and 1 of one buffer are split into its columns 2 and 3. */
+static void test_outputs_in_the_gaps_of_the_input(void) {
+    char matrix[] = "ab..cd..ef..", overlapped[] = "ab..cd..ef..";
+    int64_t shape[2] = {3, 2}, strides[2] = {4, 1}, out_shape[2] = {3, 1};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, matrix, 2, shape), outputs[2];
+    input.strides = strides;
+    for (int i = 0; i < 2; i++) {
+        outputs[i] = packed(LIBSPLIT_DTYPE_UINT8, matrix + 2 + i, 2, out_shape);
+        outputs[i].strides = strides;
+    }
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 13);
+    params.axis = 1;
+    CHECK_CASE("outputs in the input's gaps");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 2, NULL, NULL));
+    CHECK_EQ_STR(matrix, "ababcdcdefef");
+
+    CHECK_CASE("output in a column of the input");
+    input.data = overlapped;
+    outputs[0].data = overlapped + 1;
+    outputs[1].data = overlapped + 2;
+    CHECK_STATUS(libsplit_copy(&input, &params, outputs, 2, NULL, NULL),
+                 LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK_EQ_STR(overlapped, "ab..cd..ef..");
+}
+
+/* Outputs that are not written overlap nothing. */
+static void test_empty_and_unwanted_outputs_overlap_nothing(void) {
+    char source[] = "abcdef", target[] = "......";
+    int64_t extent = 6, lengths[4] = {0, 3, 0, 3}, count = 4;
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &count);
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT8, source, 1, &extent);
+    libsplit_tensor outputs[4] = {packed(LIBSPLIT_DTYPE_UINT8, source + 1, 1, &lengths[0]),
+                                  packed(LIBSPLIT_DTYPE_UINT8, target, 1, &lengths[1]),
+                                  packed(LIBSPLIT_DTYPE_UINT8, target + 1, 1, &lengths[2]),
+                                  {0}};
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.split = &split;
+    CHECK_CASE("empty outputs");
+    CHECK_OK(libsplit_copy(&input, &params, outputs, 4, NULL, NULL));
+    CHECK_EQ_STR(target, "abc...");
+}
+
+static void test_all_outputs_at_one_place(void) {
+    struct rows rows = make_rows(1000);
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    CHECK_CASE("1000 outputs at one place");
+    memset(rows.place, 0, rows.count * sizeof *rows.place);
+    reset_rows(&rows);
+    CHECK_STATUS(copy_rows(&rows, &error), LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(error.output_index >= 0 && error.output_index < 1000);
+    CHECK(memcmp(rows.target, rows.before, rows.count * ROW + 1) == 0);
+    free_rows(&rows);
+}
+
+int main(void) {
+    test_one_overlap_among_many_outputs();
+    test_many_outputs_in_address_order();
+    test_columns_of_one_matrix();
+    test_many_shuffled_outputs();
+    test_many_shuffled_columns();
+    test_many_outputs_beside_their_arrays();
+    test_many_outputs_with_shared_strides();
+    test_a_million_shuffled_outputs();
+    test_interleaved_outputs_of_many_matrices();
+    test_many_empty_pieces_of_many_matrices();
+    test_tiles_of_a_picture();
+    test_outputs_that_cannot_be_shown_apart();
+    test_outputs_in_the_gaps_of_the_input();
+    test_empty_and_unwanted_outputs_overlap_nothing();
+    test_all_outputs_at_one_place();
+    CHECK_DONE();
+}
