@@ -5,7 +5,7 @@ use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::strided::{Axis, Block, Row, RowCopy, RowSteps, Slot};
 use super::kernel::CopyBytes;
-use super::odometer::Odometer;
+use super::odometer::{Odometer, Place};
 use super::plane::{Plane, LEAST_PICKED, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
@@ -27,8 +27,6 @@ impl Axis {
     }
 }
 
-/// Where the first unit of a region lies, in the input and in the output.
-pub(super) type Place = (*const u8, *mut u8);
 /// Gives the places of regions that are alike, one after the other.
 pub(super) type Places<'a> = dyn FnMut() -> Option<Place> + 'a;
 

@@ -2,7 +2,8 @@
 
 use super::kernel::combine::LINE;
 use super::kernel::strided::Axis;
-use super::region::{Place, Places, Region};
+use super::odometer::Place;
+use super::region::{Places, Region};
 use super::tuning::Tuning;
 use crate::math::{div, div_rem, rem, signed};
 use crate::parts::{Iter, Part, Transfer};
