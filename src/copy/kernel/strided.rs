@@ -10,7 +10,7 @@ use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::pick::{self, Pick, Units};
 use super::transpose::opaque;
 use super::{generic, CopyBytes, Kernels, NonTemporal};
-use crate::math::div;
+use crate::math::{div, signed};
 use core::mem::MaybeUninit;
 
 /// `count` units of `unit` bytes, each a step from the one before.
@@ -252,7 +252,7 @@ impl Block {
     unsafe fn elements<T: Copy>(&self) {
         debug_assert_eq!(self.unit, size_of::<T>());
         let [outer, middle, inner] = self.axes;
-        let repeats = inner.from == 0 && inner.to == super::signed(size_of::<T>());
+        let repeats = inner.from == 0 && inner.to == signed(size_of::<T>());
         // SAFETY: the caller's promise; no alignment is assumed.
         let row = |source: *const u8, target: *mut u8| unsafe {
             if repeats {
