@@ -53,35 +53,61 @@ pub(crate) fn write_down<'a>(pieces: &mut Pieces<'a>, room: &'a mut Room) {
 #[inline(never)]
 fn write<'b>(pieces: &Pieces<'_>, first: usize, slots: &'b mut [MaybeUninit<i64>]) -> &'b [i64] {
     match *pieces {
-        Pieces::Even { size, extent, .. } => {
-            let mut left = if first == 0 { extent } else { pieces.left(first) };
-            for slot in slots.iter_mut() {
-                let len = size.min(left);
-                left -= len;
-                slot.write(len);
-            }
-        }
+        Pieces::Even { size, extent, .. } if first == 0 => write_even(size, extent, slots),
+        Pieces::Even { size, .. } => write_even(size, pieces.left(first), slots),
         Pieces::Listed { lengths, rest, .. } => match lengths.ints(first) {
             Some(ints) => write_ints(ints, rest, slots),
             None => write_each(pieces, first, slots),
         },
         _ => write_each(pieces, first, slots),
     }
-    // SAFETY: so many have been written.
-    unsafe { core::slice::from_raw_parts(slots.as_ptr().cast(), slots.len()) }
 }
 
-#[inline(always)]
-fn write_ints(ints: &[i32], rest: i64, slots: &mut [MaybeUninit<i64>]) {
-    for (slot, length) in slots.iter_mut().zip(ints) {
-        slot.write(if *length < 0 { rest } else { (*length).into() });
-    }
+#[inline(never)] // as are those below, so that this one needs no memory
+fn write_even(size: i64, mut left: i64, slots: &mut [MaybeUninit<i64>]) -> &[i64] {
+    write_all(slots, |_| {
+        let len = size.min(left);
+        left -= len;
+        len
+    })
 }
 
 #[inline(never)]
-fn write_each(pieces: &Pieces<'_>, first: usize, slots: &mut [MaybeUninit<i64>]) {
-    for (slot, index) in slots.iter_mut().zip(first..) {
-        slot.write(length(pieces, index));
+fn write_ints<'b>(ints: &[i32], rest: i64, slots: &'b mut [MaybeUninit<i64>]) -> &'b [i64] {
+    let first = ints.as_ptr();
+    write_all(slots, |at| {
+        // SAFETY: there are at least as many.
+        let length = unsafe { *first.add(at) };
+        if length < 0 {
+            rest
+        } else {
+            length.into()
+        }
+    })
+}
+
+#[inline(never)]
+fn write_each<'b>(
+    pieces: &Pieces<'_>,
+    first: usize,
+    slots: &'b mut [MaybeUninit<i64>],
+) -> &'b [i64] {
+    write_all(slots, |at| length(pieces, first + at))
+}
+
+/// Writes each length.
+#[inline(always)]
+fn write_all(slots: &mut [MaybeUninit<i64>], mut length: impl FnMut(usize) -> i64) -> &[i64] {
+    let (first, count) = (slots.as_mut_ptr().cast::<i64>(), slots.len());
+    let mut at = 0;
+    // SAFETY: so many are written. The count is read again each time, or the compiler makes more of these few
+    // words than they are.
+    unsafe {
+        while at < (&raw const count).read_volatile() {
+            first.add(at).write(length(at));
+            at += 1;
+        }
+        core::slice::from_raw_parts(first, count)
     }
 }
 

@@ -101,6 +101,12 @@ struct Plain {
 }
 
 impl Plain {
+    #[inline(always)]
+    fn new(first: &libsplit_tensor) -> Self {
+        let start = first.data as usize;
+        Self { written: Span { start, end: start }, arrays: Span::NOWHERE }
+    }
+
     /// Whether all outputs of a copy are such, and lie apart from everything that is read.
     ///
     /// # Safety
@@ -114,8 +120,7 @@ impl Plain {
     ) -> bool {
         let Some(first) = outputs.first() else { return false };
         let splitting = &call.splitting;
-        let start = first.data as usize;
-        let mut seen = Self { written: Span { start, end: start }, arrays: Span::NOWHERE };
+        let mut seen = Self::new(first);
         // SAFETY: promises 1 and 2; there are as many outputs as lengths.
         let are_plain = unsafe {
             match splitting.pieces.words() {
@@ -155,13 +160,33 @@ impl Plain {
         }
     }
 
-    /// Looks at outputs until one is not plain or lies among others. Nothing is done here that goes on
-    /// after what is rare, so that all of it is in registers.
+    /// Looks at outputs until one is not plain or lies among others.
     ///
     /// # Safety
     /// Promises 1 and 2, for as many outputs as lengths.
-    #[inline(never)]
+    #[inline(always)]
     unsafe fn see(
+        &mut self,
+        geometry: &Geometry<'_>,
+        lengths: &[i64],
+        first: *const libsplit_tensor,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if geometry.keeps_axis {
+                self.see_axes::<true>(geometry, lengths, first)
+            } else {
+                self.see_axes::<false>(geometry, lengths, first)
+            }
+        }
+    }
+
+    /// Nothing is done here that goes on after what is rare, so that all of it is in registers.
+    ///
+    /// # Safety
+    /// As [`Self::see`].
+    #[inline(never)]
+    unsafe fn see_axes<const KEEPS_AXIS: bool>(
         &mut self,
         geometry: &Geometry<'_>,
         lengths: &[i64],
@@ -173,7 +198,8 @@ impl Plain {
             // SAFETY: promises 1 and 2.
             let given = unsafe { &*output };
             // SAFETY: promises 1 and 2.
-            let Some(span) = (unsafe { plain(geometry, step_bits, *len, given, &mut arrays) })
+            let Some(span) =
+                (unsafe { plain::<KEEPS_AXIS>(geometry, step_bits, *len, given, &mut arrays) })
             else {
                 return false;
             };
@@ -210,12 +236,15 @@ unsafe fn see_all(
     let (mut seen, mut arrays) = (Outputs::new(input), Span::NOWHERE);
     for (index, output) in outputs.iter().enumerate() {
         let piece = Piece { index, offset: 0, len: blocks::length(pieces, index) };
+        let mut plain = Plain::new(output);
         // SAFETY: promises 1 and 2.
         unsafe {
-            match plain(geometry, geometry.step_bits(), piece.len, output, &mut { Span::NOWHERE }) {
-                Some(span) if span.start != 0 => seen.push(span, true, span.len()),
-                _ if is_unwanted(output) => continue,
-                _ => see_closely(&mut seen, geometry, piece, output, report)?,
+            if plain.see(geometry, &[piece.len], output) && plain.written.start != 0 {
+                seen.push(plain.written, true, plain.written.len());
+            } else if is_unwanted(output) {
+                continue;
+            } else {
+                see_closely(&mut seen, geometry, piece, output, report)?;
             }
         }
         for array in [output.shape, output.strides] {
@@ -274,42 +303,37 @@ unsafe fn see_closely(
 /// # Safety
 /// Promises 1 and 2.
 #[inline(always)]
-unsafe fn plain(
+unsafe fn plain<const KEEPS_AXIS: bool>(
     geometry: &Geometry<'_>,
     step_bits: i64,
     len: i64,
     output: &libsplit_tensor,
     arrays: &mut Span,
 ) -> Option<Span> {
-    let mut see_array = |array: *const i64| {
-        let start = array as usize;
-        *arrays = arrays.hull(Span { start, end: start });
-    };
-    let rank = geometry.output_rank();
-    if output.rank != rank_number(rank)
-        || output.dtype.0 != geometry.dtype as i32
-        || output.bit_offset != 0
-    {
+    let rank = geometry.shape.len() - usize::from(!KEEPS_AXIS);
+    // Both in one comparison.
+    let type_and_offset =
+        u64::from(output.dtype.0.cast_unsigned()) | u64::from(output.bit_offset) << 32;
+    if output.rank != rank_number(rank) || type_and_offset != geometry.dtype as u64 {
         return None;
     }
-    if output.shape.is_null() || !output.shape.is_aligned() {
+    let (shape, strides) = (output.shape, output.strides);
+    if shape.is_null() || !shape.is_aligned() {
         return None;
     }
-    see_array(output.shape);
+    let begin = |array: *mut i64| Span { start: array as usize, end: array as usize };
+    *arrays = arrays.hull(begin(shape));
     // SAFETY: its rank is right, and there is an array for the shape.
-    if !unsafe { has_shape(geometry, len, output.shape) } {
+    let has_axes = unsafe {
+        if strides.is_null() {
+            has_axes::<KEEPS_AXIS, false>(geometry, len, shape, strides)
+        } else {
+            *arrays = arrays.hull(begin(strides));
+            strides.is_aligned() && has_axes::<KEEPS_AXIS, true>(geometry, len, shape, strides)
+        }
+    };
+    if !has_axes {
         return None;
-    }
-    if !output.strides.is_null() {
-        // SAFETY: as above.
-        see_array(output.strides);
-        if !output.strides.is_aligned() {
-            return None;
-        }
-        // SAFETY: as above.
-        if !unsafe { are_packed(output, rank) } {
-            return None;
-        }
     }
     let bytes = usize::try_from(shape::bytes_of_bits(step_bits.wrapping_mul(len))).ok()?;
     // None stated is the most.
@@ -321,34 +345,47 @@ unsafe fn plain(
 }
 
 /// Whether these are the input's extents but on the split axis, where they are `len`, unless outputs have
-/// none.
+/// none; and packed strides, if there are any.
 ///
 /// # Safety
-/// An array of as many entries as an output has axes.
+/// Arrays of as many entries as an output has axes.
 #[inline(always)]
-unsafe fn has_shape(geometry: &Geometry<'_>, len: i64, shape: *const i64) -> bool {
-    let (input, rank, axis) = (geometry.shape.as_ptr(), geometry.shape.len(), geometry.axis);
+unsafe fn has_axes<const KEEPS_AXIS: bool, const STRIDED: bool>(
+    geometry: &Geometry<'_>,
+    len: i64,
+    shape: *const i64,
+    strides: *const i64,
+) -> bool {
+    let (input, axis) = (geometry.shape.as_ptr(), geometry.axis);
     // Outputs that have lost the axis have what is inward of it one place further out.
-    let inner = if geometry.keeps_axis { shape } else { shape.wrapping_sub(1) };
-    // SAFETY: within both.
-    let are_equal =
-        |shape: *const i64, at: usize| unsafe { *shape.wrapping_add(at) == *input.add(at) };
-    // SAFETY: as above.
-    (0..axis).all(|at| are_equal(shape, at))
-        && (!geometry.keeps_axis || unsafe { *shape.add(axis) == len })
-        && (axis + 1..rank).all(|at| are_equal(inner, at))
-}
-
-/// Whether an output's strides are packed ones.
-///
-/// # Safety
-/// Both arrays must be there.
-#[inline(always)]
-unsafe fn are_packed(output: &libsplit_tensor, rank: usize) -> bool {
-    // SAFETY: promise 1, for the rank is right.
-    let [shape, strides] = [output.shape, output.strides]
-        .map(|array| unsafe { core::slice::from_raw_parts(array, rank) });
-    shape::is_packed(shape.iter().copied().zip(strides.iter().copied()).rev())
+    let lost = usize::from(!KEEPS_AXIS);
+    let (mut at, mut packed) = (geometry.shape.len() - lost, 1i64);
+    // SAFETY: within the arrays.
+    let mut has = |at: usize, expected: i64| unsafe {
+        let extent = *shape.add(at);
+        let is = extent == expected && (!STRIDED || *strides.add(at) == packed || extent == 1);
+        packed = packed.wrapping_mul(extent);
+        is
+    };
+    while at > axis + usize::from(KEEPS_AXIS) {
+        at -= 1;
+        // SAFETY: as above.
+        if !has(at, unsafe { *input.add(at + lost) }) {
+            return false;
+        }
+    }
+    if KEEPS_AXIS && !has(axis, len) {
+        return false;
+    }
+    at = axis;
+    while at > 0 {
+        at -= 1;
+        // SAFETY: as above.
+        if !has(at, unsafe { *input.add(at) }) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Checks everything about an output but its address: what it reaches over, nothing if it has no
