@@ -11,23 +11,24 @@ use crate::plan::Geometry;
 use crate::shape::usize_of;
 use core::ptr::null_mut;
 
-/// Fewer bytes than this are neither for threads nor for going past the caches.
+/// Fewer bytes than this are neither for threads nor for going past the caches; of one row, which has no other way.
 const SMALL: usize = 128 << 10;
+const SMALL_ROW: usize = if LOW_THRESHOLDS { SMALL } else { 511 << 10 };
 /// From this many rows on, blocks of them are deinterleaved to all pieces.
 pub(super) const MANY_ROWS: usize = 64;
 
 /// Whether a copy of packed tensors is so small that runs one after another are the quickest.
 #[inline(always)]
 pub(crate) fn is_small(geometry: &Geometry<'_>, bytes: usize) -> bool {
-    bytes <= SMALL && usize_of(geometry.outer) < MANY_ROWS && !geometry.dtype.is_sub_byte()
+    let most = if geometry.outer == 1 { SMALL_ROW } else { SMALL };
+    bytes <= most && usize_of(geometry.outer) < MANY_ROWS && !geometry.dtype.is_sub_byte()
 }
 
-/// Whether so many pieces of one row are short, all of them within the caches: then nothing else is to be asked.
-/// Zen 5, ns a piece before and after: 10,000 of 16 bytes 9.7, 4.0; of 64 bytes 10.1, 4.2.
+/// Whether it is one row within the caches: then, on one thread, nothing else is to be asked. Zen 5, ns a piece
+/// before and after: 10,000 of 16 bytes 9.7, 4.0; of 64 bytes 10.1, 4.2.
 #[inline(always)]
-pub(crate) fn are_short(geometry: &Geometry<'_>, count: usize, bytes: usize) -> bool {
-    let is_one = geometry.outer == 1 && !geometry.dtype.is_sub_byte();
-    is_one && bytes < tuning::LEAST_PAST && bytes <= count.saturating_mul(SHORT)
+pub(crate) fn is_row(geometry: &Geometry<'_>, bytes: usize) -> bool {
+    geometry.outer == 1 && !geometry.dtype.is_sub_byte() && bytes < tuning::LEAST_PAST
 }
 
 /// Few rows of a packed input, which are copied into packed outputs run by run.

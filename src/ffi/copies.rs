@@ -71,9 +71,8 @@ pub(crate) unsafe fn copy_parsed(
         } else {
             see_all(call, input, outputs, reads, report)?
         };
-        let are_short = || is_alone && copy::are_short(geometry, outputs.len(), bytes);
-        if is_packed && are_packed && bytes > 0 && (copy::is_small(geometry, bytes) || are_short())
-        {
+        let is_small = copy::is_small(geometry, bytes) || (is_alone && copy::is_row(geometry, bytes));
+        if is_packed && are_packed && bytes > 0 && is_small {
             run_small(call, outputs, bytes);
             return Ok(());
         }
