@@ -79,8 +79,15 @@ impl FewRows {
     /// # Safety
     /// As [`super::run`].
     #[inline(always)]
-    pub(crate) unsafe fn copy_run(&self, row: usize, source: *const u8, target: *mut u8, run: usize) {
-        let (source, target) = (source.wrapping_add(row * self.row), target.wrapping_add(row * run));
+    pub(crate) unsafe fn copy_run(
+        &self,
+        row: usize,
+        source: *const u8,
+        target: *mut u8,
+        run: usize,
+    ) {
+        let (source, target) =
+            (source.wrapping_add(row * self.row), target.wrapping_add(row * run));
         // SAFETY: the caller's promise.
         unsafe { (self.copy)(source, target, run) }
     }

@@ -71,7 +71,8 @@ pub(crate) unsafe fn copy_parsed(
         } else {
             see_all(call, input, outputs, reads, report)?
         };
-        let is_small = copy::is_small(geometry, bytes) || (is_alone && copy::are_cached(geometry, bytes));
+        let is_small =
+            copy::is_small(geometry, bytes) || (is_alone && copy::are_cached(geometry, bytes));
         if is_packed && are_packed && bytes > 0 && is_small {
             run_small(call, outputs, bytes);
             return Ok(());
