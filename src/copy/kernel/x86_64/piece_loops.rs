@@ -56,7 +56,7 @@ pub(super) struct Ways {
 fn least_long(all: usize) -> usize {
     match all {
         ..LITTLE => LEAST_STRING,
-        ..FEW => 8 << 10,
+        LITTLE..FEW => 8 << 10,
         FEW..SOME => 3 << 10,
         _ => 5 << 10,
     }
