@@ -126,6 +126,12 @@ pub(crate) struct Iter<'a> {
 }
 
 impl Iter<'_> {
+    /// Steps of the longest.
+    #[inline(never)] // once in the library
+    pub(crate) fn longest(self) -> i64 {
+        self.map(|part| part.len).max().unwrap_or(0)
+    }
+
     /// The next ones, as many as there is room for.
     #[inline(never)] // once in the library
     pub(crate) fn list<'l>(&mut self, room: &'l mut [MaybeUninit<Part>]) -> &'l [Part] {
