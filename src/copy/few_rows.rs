@@ -275,10 +275,10 @@ pub(super) fn has_short_runs(transfer: &Transfer<'_>) -> bool {
     if rows < MANY_ROWS && bytes <= runs.saturating_mul(SHORT) {
         return true;
     }
-    if pieces <= 2 || bytes > NEAR {
+    if pieces <= 2 || bytes > NEAR || bytes < rows * HEAD {
         return false;
     }
-    let longest = geometry.piece_bytes(parts.iter().longest());
+    let longest = geometry.piece_bytes(parts.iter().longest(geometry.extent));
     let others = bytes.saturating_sub(longest);
     longest >= others.max(rows * HEAD) && others <= runs * TAIL
 }
