@@ -2,6 +2,7 @@
 //! the place that it goes to.
 
 use crate::blocks;
+use crate::error::number;
 use crate::plan::{Geometry, Piece};
 use crate::rules::Pieces;
 use core::marker::PhantomData;
@@ -126,6 +127,20 @@ pub(crate) struct Iter<'a> {
 }
 
 impl Iter<'_> {
+    /// Steps of the longest, where all have so many together.
+    #[inline(never)] // once in the library
+    pub(crate) fn longest(self, extent: i64) -> i64 {
+        let (count, mut longest) = (number(self.most()), 0);
+        for part in self {
+            longest = part.len.max(longest);
+            // Even ones are known by the first.
+            if longest.saturating_mul(count) == extent {
+                break;
+            }
+        }
+        longest
+    }
+
     /// The next ones, as many as there is room for.
     #[inline(never)] // once in the library
     pub(crate) fn list<'l>(&mut self, room: &'l mut [MaybeUninit<Part>]) -> &'l [Part] {

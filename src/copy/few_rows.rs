@@ -4,30 +4,31 @@
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::Axis;
 use super::kernel::{CopyBytes, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};
-use super::tuning;
-use crate::error::number;
+use super::{tuning, ROW_MAJOR};
 use crate::parts::{self, Part, Transfer, FEW_PARTS};
 use crate::plan::Geometry;
 use crate::shape::usize_of;
 use core::ptr::null_mut;
 
-/// Fewer bytes than this are neither for threads nor for going past the caches.
+/// Fewer bytes than this are neither for threads nor for going past the caches; of rows that have no other way.
 const SMALL: usize = 128 << 10;
+const SMALL_ROWS: usize = if LOW_THRESHOLDS { SMALL } else { 511 << 10 };
 /// From this many rows on, blocks of them are deinterleaved to all pieces.
 pub(super) const MANY_ROWS: usize = 64;
 
 /// Whether a copy of packed tensors is so small that runs one after another are the quickest.
 #[inline(always)]
 pub(crate) fn is_small(geometry: &Geometry<'_>, bytes: usize) -> bool {
-    bytes <= SMALL && usize_of(geometry.outer) < MANY_ROWS && !geometry.dtype.is_sub_byte()
+    let most = if usize_of(geometry.outer) < ROW_MAJOR { SMALL_ROWS } else { SMALL };
+    bytes <= most && usize_of(geometry.outer) < MANY_ROWS && !geometry.dtype.is_sub_byte()
 }
 
-/// Whether so many pieces of one row are short, all of them within the caches: then nothing else is to be asked.
-/// Zen 5, ns a piece before and after: 10,000 of 16 bytes 9.7, 4.0; of 64 bytes 10.1, 4.2.
+/// Whether such rows are within the caches: then, on one thread, nothing else is to be asked. Zen 5, ns a piece
+/// before and after: 10,000 of 16 bytes 9.7, 4.0; of 64 bytes 10.1, 4.2.
 #[inline(always)]
-pub(crate) fn are_short(geometry: &Geometry<'_>, count: usize, bytes: usize) -> bool {
-    let is_one = geometry.outer == 1 && !geometry.dtype.is_sub_byte();
-    is_one && bytes < tuning::LEAST_PAST && bytes <= count.saturating_mul(SHORT)
+pub(crate) fn are_cached(geometry: &Geometry<'_>, bytes: usize) -> bool {
+    let are_few = usize_of(geometry.outer) < ROW_MAJOR && !geometry.dtype.is_sub_byte();
+    are_few && bytes < tuning::LEAST_PAST
 }
 
 /// Few rows of a packed input, which are copied into packed outputs run by run.
@@ -36,7 +37,7 @@ pub(crate) struct FewRows {
     /// Bytes of one step on the split axis, and of a row.
     step: usize,
     row: usize,
-    count: i64,
+    pub(crate) count: usize,
 }
 
 /// Loops for several rows, if there are such.
@@ -53,7 +54,7 @@ impl FewRows {
     fn with(copy: CopyBytes, geometry: &Geometry<'_>) -> Self {
         let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
         let row = usize_of(geometry.extent) * step;
-        Self { copy, step, row, count: geometry.outer }
+        Self { copy, step, row, count: usize_of(geometry.outer) }
     }
 
     /// Bytes that a piece has of a row.
@@ -67,12 +68,26 @@ impl FewRows {
         self.count == 1
     }
 
-    /// Copies a run of one row.
+    /// Whether so many pieces have runs that are better copied row by row.
+    #[inline(always)]
+    pub(crate) fn are_long(&self, pieces: usize) -> bool {
+        self.row >= pieces.saturating_mul(LONG_RUN)
+    }
+
+    /// Copies a run of a row; the first ones are at `source` and `target`.
     ///
     /// # Safety
     /// As [`super::run`].
     #[inline(always)]
-    pub(crate) unsafe fn copy_run(&self, source: *const u8, target: *mut u8, run: usize) {
+    pub(crate) unsafe fn copy_run(
+        &self,
+        row: usize,
+        source: *const u8,
+        target: *mut u8,
+        run: usize,
+    ) {
+        let (source, target) =
+            (source.wrapping_add(row * self.row), target.wrapping_add(row * run));
         // SAFETY: the caller's promise.
         unsafe { (self.copy)(source, target, run) }
     }
@@ -80,7 +95,7 @@ impl FewRows {
     /// Those for several rows, asked for once a call.
     #[inline(always)]
     pub(crate) fn loops(&self) -> Loops {
-        let bytes = || self.row * usize_of(self.count);
+        let bytes = || self.row * self.count;
         Loops((self.count >= SEVERAL_ROWS).then(|| tuning::kernels(bytes())))
     }
 
@@ -102,17 +117,12 @@ impl FewRows {
     /// # Safety
     /// As [`FewRows::copy`].
     #[inline(always)]
-    unsafe fn copy_each(&self, mut source: *const u8, mut target: *mut u8, run: usize) {
-        let mut left = self.count;
-        loop {
+    unsafe fn copy_each(&self, source: *const u8, target: *mut u8, run: usize) {
+        let mut row = 0;
+        while row < self.count {
             // SAFETY: the caller's promise.
-            unsafe { (self.copy)(source, target, run) };
-            left -= 1;
-            if left <= 0 {
-                return;
-            }
-            source = source.wrapping_add(self.row);
-            target = target.wrapping_add(run);
+            unsafe { self.copy_run(row, source, target, run) };
+            row += 1;
         }
     }
 
@@ -126,17 +136,16 @@ impl FewRows {
         target: *mut u8,
         run: usize,
     ) {
-        let &Self { row, count, .. } = self;
+        let &Self { copy, row, count, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
-            if run == row {
+            match run {
                 // The only piece: its runs continue each other.
-                (self.copy)(source, target, run * usize_of(count));
-            } else if (1..=SHORT).contains(&run) {
-                let gather = kernels.gather(run);
-                gather(Gather { source, step: row, target, count: usize_of(count), unit: run });
-            } else {
-                self.copy_each(source, target, run);
+                _ if run == row => copy(source, target, run * count),
+                1..=SHORT => {
+                    (kernels.gather(run))(Gather { source, step: row, target, count, unit: run });
+                }
+                _ => self.copy_each(source, target, run),
             }
         }
     }
@@ -144,8 +153,11 @@ impl FewRows {
 
 /// As many runs of so few bytes are worth the way to a loop for them. Zen 5, ns before and after: 63 rows of 4
 /// and 4 bytes 279, 62; 16 of 64 and 64 100, 52; 8 of 40 and 100 57, 56; 3 of 16, 20 and 9 50, 56.
-const SEVERAL_ROWS: i64 = 4;
+const SEVERAL_ROWS: usize = 4;
 const SHORT: usize = 128;
+/// Runs of so many bytes on average go row by row: Zen 5, 10 rows of three of 4 KiB, median of 31 turns, 1,220 ns for
+/// 1,430; 4 of 16 of 4 KiB 2,630 for 3,350.
+const LONG_RUN: usize = 3 << 10;
 
 /// Copies each part by itself, run by run, or deinterleaves few that are alike.
 ///
@@ -154,7 +166,7 @@ const SHORT: usize = 128;
 #[inline(never)] // off the way of other copies
 pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &'static Kernels) {
     let rows = FewRows::with(kernels.copy, &transfer.geometry);
-    let count = usize_of(rows.count);
+    let count = rows.count;
     let (mut all, mut room) = (transfer.parts.iter(), parts::ROOM);
     loop {
         let parts = all.list(&mut room);
@@ -168,7 +180,7 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &'static K
             if done == count {
                 return;
             }
-            let rest = FewRows { count: rows.count - number(done), ..rows };
+            let rest = FewRows { count: rows.count - done, ..rows };
             let loops = Loops((rest.count >= SEVERAL_ROWS).then_some(kernels));
             for part in parts {
                 let run = rows.run(part.len);
@@ -201,7 +213,7 @@ impl FewRows {
         if !parts.iter().all(follows) {
             return 0;
         }
-        let (source, count) = (source.wrapping_add(self.run(first.offset)), usize_of(self.count));
+        let (source, count) = (source.wrapping_add(self.run(first.offset)), self.count);
         // SAFETY: the caller's promise.
         unsafe {
             let targets = [first.target, second.target];
@@ -251,14 +263,30 @@ const LITTLE: usize = if LOW_THRESHOLDS { 64 } else { 24 << 10 };
 const LONG: usize = 16;
 const FEW: usize = 450;
 
-/// Whether pieces have few runs each, and short ones: then they are the quickest one after another, as those
-/// of small copies. Zen 5, µs before and after: 10,000 pieces of 4 rows of 16 bytes 312, 117, of 16 rows 577,
-/// 150; 2,000 of 8 rows of 64 bytes 57, 36; 63 rows of 20 bytes 145, 71, of 4 bytes 43, 44.
+/// Whether pieces are the quickest one after another, as those of small copies: they have few runs each, and short
+/// ones, or all have but one, in the second-level cache. Zen 5, µs before and after: 10,000 pieces of 4 rows of
+/// 16 bytes 312, 117, of 16 rows 577, 150; 2,000 of 8 rows of 64 bytes 57, 36; 63 rows of 20 bytes 145, 71, of
+/// 4 bytes 43, 44. 236 rows of 3,072 bytes and 12 of 16 16.1, 13.0; 506 of 1,120 and 35 of 8 23.2, 15.2; 99 of 160
+/// and 20 of 8 2.0, 1.0; but 1,691 of 1,000 and 8 of 3, 1.6 MiB, 47, 69.
 pub(super) fn has_short_runs(transfer: &Transfer<'_>) -> bool {
-    let rows = usize_of(transfer.geometry.outer);
-    let runs = transfer.parts.count().saturating_mul(rows);
-    rows < MANY_ROWS && transfer.bytes <= runs.saturating_mul(SHORT)
+    let &Transfer { ref geometry, bytes, ref parts, .. } = transfer;
+    let (rows, pieces) = (usize_of(geometry.outer), parts.count());
+    let runs = pieces.saturating_mul(rows);
+    if rows < MANY_ROWS && bytes <= runs.saturating_mul(SHORT) {
+        return true;
+    }
+    if pieces <= 2 || bytes > NEAR || bytes < rows * HEAD {
+        return false;
+    }
+    let longest = geometry.piece_bytes(parts.iter().longest(geometry.extent));
+    let others = bytes.saturating_sub(longest);
+    longest >= others.max(rows * HEAD) && others <= runs * TAIL
 }
+
+const NEAR: usize = 1 << 20;
+/// Bytes of a run of the one, at the least, and of the others, on average.
+const HEAD: usize = 256;
+const TAIL: usize = 32;
 
 #[cfg(all(test, unix))]
 mod tests {

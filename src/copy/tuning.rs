@@ -154,7 +154,7 @@ fn find_contiguous(bytes: usize) -> CopyBytes {
 }
 
 /// The loops of this CPU for so many bytes in all.
-#[inline]
+#[inline(never)] // once in the library
 pub(super) fn kernels(bytes: usize) -> &'static Kernels {
     Rules::here().kernels_for(bytes)
 }

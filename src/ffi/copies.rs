@@ -71,9 +71,9 @@ pub(crate) unsafe fn copy_parsed(
         } else {
             see_all(call, input, outputs, reads, report)?
         };
-        let are_short = || is_alone && copy::are_short(geometry, outputs.len(), bytes);
-        if is_packed && are_packed && bytes > 0 && (copy::is_small(geometry, bytes) || are_short())
-        {
+        let is_small =
+            copy::is_small(geometry, bytes) || (is_alone && copy::are_cached(geometry, bytes));
+        if is_packed && are_packed && bytes > 0 && is_small {
             run_small(call, outputs, bytes);
             return Ok(());
         }
@@ -419,7 +419,7 @@ unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) 
     // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
     unsafe {
         match call.splitting.pieces.words() {
-            Some(lengths) if rows.is_one() => run_row(&rows, call.input.data, lengths, outputs),
+            Some(lengths) if rows.is_one() => run_row(&rows, 0, call.input.data, lengths, outputs),
             _ => run_several(call, outputs, bytes),
         }
     }
@@ -437,6 +437,9 @@ unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize
     // SAFETY: the caller's promise.
     unsafe {
         match pieces.words() {
+            Some(lengths) if rows.are_long(lengths.len()) => {
+                (0..rows.count).for_each(|row| run_row(&rows, row, source, lengths, outputs));
+            }
             Some(lengths) => {
                 run_rows(&rows, source, lengths, first);
             }
@@ -506,13 +509,14 @@ unsafe fn run_rows_in_blocks(
     }
 }
 
-/// Copies pieces of one row.
+/// Copies what pieces have of a row.
 ///
 /// # Safety
 /// As [`run_rows`].
 #[inline(always)]
 unsafe fn run_row(
     rows: &FewRows,
+    row: usize,
     mut source: *const u8,
     lengths: &[i64],
     outputs: &[libsplit_tensor],
@@ -521,7 +525,7 @@ unsafe fn run_row(
         let run = rows.run(*len);
         if !is_unwanted(output) {
             // SAFETY: the caller's promise.
-            unsafe { rows.copy_run(source, output.data.cast(), run) };
+            unsafe { rows.copy_run(row, source, output.data.cast(), run) };
         }
         source = source.wrapping_add(run);
     }

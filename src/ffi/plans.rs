@@ -489,18 +489,51 @@ impl<'a> Planned<'a> {
     #[inline(always)]
     unsafe fn run_small(&self, source: *const u8, targets: Pointers<'a, u8>) {
         let rows = FewRows::new(&self.geometry(), self.head.bytes);
-        let parts = self.parts().iter().map(|part| {
-            let source = source.wrapping_add(rows.run(part.offset));
-            (source, targets.get(part.index), rows.run(part.len))
-        });
         // SAFETY: promises 3 and 5.
         unsafe {
             if rows.is_one() {
-                parts.for_each(|(source, target, run)| rows.copy_run(source, target, run));
+                self.run_row(&rows, 0, source, targets);
             } else {
-                let loops = rows.loops();
-                parts.for_each(|(source, target, run)| rows.copy(loops, source, target, run));
+                self.run_several(&rows, source, targets);
             }
+        }
+    }
+
+    /// # Safety
+    /// As [`Planned::run_small`].
+    #[inline(never)] // off the way of smaller ones
+    unsafe fn run_several(&self, rows: &FewRows, source: *const u8, targets: Pointers<'a, u8>) {
+        let parts = self.parts();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if rows.are_long(parts.len()) {
+                (0..rows.count).for_each(|row| self.run_row(rows, row, source, targets));
+                return;
+            }
+            let loops = rows.loops();
+            for part in parts {
+                let source = source.wrapping_add(rows.run(part.offset));
+                rows.copy(loops, source, targets.get(part.index), rows.run(part.len));
+            }
+        }
+    }
+
+    /// Copies what pieces have of a row.
+    ///
+    /// # Safety
+    /// As [`Planned::run_small`].
+    #[inline(always)]
+    unsafe fn run_row(
+        &self,
+        rows: &FewRows,
+        row: usize,
+        source: *const u8,
+        targets: Pointers<'a, u8>,
+    ) {
+        for part in self.parts() {
+            let source = source.wrapping_add(rows.run(part.offset));
+            // SAFETY: the caller's promise.
+            unsafe { rows.copy_run(row, source, targets.get(part.index), rows.run(part.len)) };
         }
     }
 

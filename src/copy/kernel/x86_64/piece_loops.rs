@@ -20,6 +20,7 @@ use super::super::row_major::RowRun;
 use super::super::vector::Vector;
 use super::super::{Gather, Kernels};
 use super::equal_runs::{self, AHEAD, BLOCK, LEAST};
+use super::vbmi::LEAST_STRING;
 use crate::math::{div, div_ceil, parts};
 use core::arch::x86_64::{__m512i, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_epi8};
 
@@ -47,21 +48,21 @@ pub(super) struct Ways {
 }
 
 /// Runs of so many bytes are long, where rows have so many in all. Zen 5, share of the flat copy by string
-/// instructions for by these loops, three pieces, targets on lines, and off them. 144 KiB, runs of 3 KiB .72 for
-/// .66, .81 for .85, of 4 .75 for .67, .86 for .88. 256 KiB, runs of 4 KiB .72 for .83, .71 for .75; of 6 .77 for
-/// .85, .74 for .79. 512 KiB of 3 KiB .83 for .72, .77 for .66, of 5 .79 for .70, .71 for .61; 1 MiB of 4 .87 for
-/// .82, .88 for .83. 3 MiB of 4 .87 for .92, .92 for .84, of 5 .89 for .92, .92 for .88; 6 MiB of 4 .89 for .92,
-/// .79 for .83, of 6 .91 for .83, .93 for .85.
-fn least_long(all: usize, are_on_lines: bool) -> usize {
+/// instructions for by these loops, three pieces, targets on lines, and off them. 256 KiB, runs of 4 KiB .72 for
+/// .83, .71 for .75; of 6 .77 for .85, .74 for .79. 512 KiB of 3 KiB .83 for .72, .77 for .66, of 5 .79 for .70,
+/// .71 for .61; 1 MiB of 4 .87 for .82, .88 for .83. 3 MiB of 4 .87 for .92, .92 for .84, of 5 .89 for .92, .92 for
+/// .88; 6 MiB of 4 .89 for .92, .79 for .83, of 6 .91 for .83, .93 for .85. Time, runs of 2.4 to 7 KB to 2 to 16
+/// pieces: 160 KiB .82, 200 .88, 240 .92; but 489 KiB of 2,504 bytes 14.2 us for 7.3.
+fn least_long(all: usize) -> usize {
     match all {
-        ..LITTLE if are_on_lines => 5 << 9,
-        ..FEW => 8 << 10,
+        ..LITTLE => LEAST_STRING,
+        LITTLE..FEW => 8 << 10,
         FEW..SOME => 3 << 10,
         _ => 5 << 10,
     }
 }
 
-const LITTLE: usize = 160 << 10;
+const LITTLE: usize = 240 << 10;
 const FEW: usize = 384 << 10;
 const SOME: usize = 3 << 19;
 
@@ -94,8 +95,7 @@ impl Ways {
             // SAFETY: the caller's promise.
             return runs.is_empty() || unsafe { (self.short)(runs, step, count) };
         }
-        let is_on_line = |run: &RowRun| (run.target as usize | run.bytes).is_multiple_of(LINE);
-        let long = least_long(all, runs.iter().all(is_on_line));
+        let long = least_long(all);
         let is_mixed = runs.len() <= PIECES && step >= runs.len() * LEAST && step < long;
         let least = if is_mixed { 0 } else { LEAST + 1 };
         let way = |run: &RowRun| match run.bytes {

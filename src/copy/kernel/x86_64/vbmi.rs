@@ -165,7 +165,7 @@ unsafe fn row_major_strings(runs: &mut [RowRun], step: usize, count: usize) -> b
 
 /// Runs of so many bytes go by one instruction. Zen 5, ns for a loop's: three runs of 2,400 bytes, 4 rows 282
 /// for 357, 8 705 for 718, 16 1,569 for 1,435; share of the flat copy: runs of 4 KiB .86 for .60 in 32 KiB.
-const LEAST_STRING: usize = 5 << 9;
+pub(super) const LEAST_STRING: usize = 9 << 8;
 
 /// Copies contiguous bytes, long ones by `rep movsb`.
 ///
