@@ -19,7 +19,7 @@
 
 use super::combine::LINE;
 use super::vector::{Vector, LANE};
-use super::{are_near, generic, Kernels};
+use super::{are_near, generic, Kernels, PAGE};
 use crate::math::{div, div_ceil, rem, signed};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, Range};
@@ -447,6 +447,11 @@ impl How {
         (before * self.from.unsigned_abs() + self.reach, lanes * self.to + self.lane)
     }
 
+    /// Whether a window is one register.
+    pub(super) fn has_one_register(&self) -> bool {
+        self.registers == 1
+    }
+
     /// Whole bytes that so many units become.
     pub(super) fn bytes(&self, count: usize) -> usize {
         (count * self.units.len()) >> self.shared
@@ -492,23 +497,29 @@ impl<const F: usize> Pick<F> {
     }
 
     fn fill(&mut self) {
-        let Units { step, part, parts: [(parts, part_step), (groups, group_step)] } = self.units;
+        let Units { part, parts: [(parts, part_step), (groups, group_step)], .. } = self.units;
         let places = self.window * signed(F) - signed(self.first);
         let lane = self.lane.trailing_zeros();
-        let mut to = 0;
-        for unit in 0..self.each {
-            for group in 0..groups {
-                for at in 0..parts {
-                    let from = step.wrapping_mul(signed(unit))
-                        + group_step.wrapping_mul(signed(group))
-                        + part_step.wrapping_mul(signed(at));
-                    let from = (from - places).cast_unsigned();
-                    for from in from..from + part {
-                        self.set(from, to, lane);
-                        to += 1;
-                    }
+        let mut first = 0;
+        for group in 0..groups {
+            for at in 0..parts {
+                let from = group_step.wrapping_mul(signed(group)) + part_step.wrapping_mul(signed(at));
+                let from = (from - places).cast_unsigned();
+                for from in from..from + part {
+                    self.set_each(from, first, lane);
+                    first += 1;
                 }
             }
+        }
+    }
+
+    /// A field of each unit, the first of which goes from one place to another.
+    #[inline(always)]
+    fn set_each(&mut self, mut from: usize, mut to: usize, lane: u32) {
+        let (step, len) = (self.units.step.cast_unsigned(), self.units.len());
+        for _ in 0..self.each {
+            self.set(from, to, lane);
+            (from, to) = (from.wrapping_add(step), to + len);
         }
     }
 
@@ -522,7 +533,7 @@ impl<const F: usize> Pick<F> {
             *slot = number.to_le_bytes()[0];
         }
         let mask = self.masks.get_mut(to % F).and_then(|masks| masks.get_mut(from % F));
-        if let Some(slot) = mask.and_then(|mask| mask.0.get_mut(at)) {
+        if let Some(slot) = mask.filter(|_| F > 1).and_then(|mask| mask.0.get_mut(at)) {
             *slot = (u8::MAX >> (8 - 8 / F)) << (to % F * (8 / F));
         }
     }
@@ -551,9 +562,29 @@ impl<const F: usize> Pick<F> {
             }
             let (steps, over) = self.over(rows);
             self.copy_each(&rows.part(0..over.start));
-            (self.by_steps)(self, &rows.part(over.clone()), steps);
+            let mut first = over.start;
+            if !are_near(rows.from, self.read(rows.units)) {
+                for row in over.clone().filter(|row| self.leaves_page(&rows.part(*row..*row + 1), steps)) {
+                    (self.by_steps)(self, &rows.part(first..row), steps);
+                    self.copy_each(&rows.part(row..row + 1));
+                    first = row + 1;
+                }
+            }
+            (self.by_steps)(self, &rows.part(first..over.end), steps);
             self.copy_each(&rows.part(over.end..rows.count));
         }
+    }
+
+    /// Whether so many steps read in a page that a row has nothing in.
+    fn leaves_page(&self, row: &Rows, steps: usize) -> bool {
+        let (units, touched) = (self.read(row.units), self.touched(steps).0);
+        let begin = row.source.wrapping_offset(self.begin) as usize;
+        // Of units that go backwards the row, and what is touched, end at the end of the first step.
+        let [last, end] = [units, touched].map(|bytes| match self.units.step {
+            ..0 => begin + self.reach - bytes,
+            _ => begin + bytes - 1,
+        });
+        last / PAGE != end / PAGE
     }
 
     /// Picks rows one by one, and touches nothing else.
@@ -636,7 +667,7 @@ impl<const F: usize> Pick<F> {
         let bytes = self.bytes(rows.units);
         let all = rows.count + rows.after;
         let row = self.read(rows.units);
-        if rows.units == 0 || rows.to != signed(bytes) || !are_near(rows.from, row) {
+        if rows.units == 0 || rows.to != signed(bytes) {
             return (0, 0..0);
         }
         let steps = div_ceil(rows.units, self.each * self.lanes);
