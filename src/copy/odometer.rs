@@ -2,8 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::kernel::strided::Axis;
-use super::region::Place;
+use super::kernel::strided::{Axis, Place};
 use crate::math::{div_rem, signed};
 
 /// Walks over axes in row-major order, but for one of them, without a division a step of the innermost.

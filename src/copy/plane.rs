@@ -5,7 +5,7 @@ use super::columns::{Columns, EachTargets, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{self, Axis, Block, RowCopy, RowSteps, Slot};
+use super::kernel::strided::{self, Axis, Block, Place, RowCopy, RowSteps, Slot};
 use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
@@ -159,13 +159,15 @@ impl Plane {
             match way {
                 Way::Runs => self.copy_runs(tuning),
                 Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
-                Way::Rows(rows) => self.copy_blocks(&|block| {
-                    let Block { source, target, axes: [_, column, row], .. } = block;
+                Way::Rows(rows) => self.copy_blocks(&|(source, target), block| {
+                    let Block { axes: [column, row], .. } = block;
                     let Axis { extent: count, from, to } = column;
                     let steps = RowSteps { count, after: 0, from, to };
                     rows.copy_all(row.of(source, target, block.unit), steps, None);
                 }),
-                Way::Units => self.copy_blocks(&|block| block.copy(tuning.kernels.copy)),
+                Way::Units => self.copy_blocks(&|place, block| {
+                    block.copy(place, self.again, tuning.kernels.copy);
+                }),
             }
         }
     }
@@ -210,8 +212,8 @@ impl Plane {
 
     /// Takes some units of the longer side, and all of the shorter one, at a time.
     #[inline(never)] // once in the library
-    fn copy_blocks(&self, copy: &dyn Fn(Block)) {
-        let &Self { source, target, unit, row, column, again, has_column } = self;
+    fn copy_blocks(&self, copy: &dyn Fn(Place, Block)) {
+        let &Self { source, target, unit, row, column, has_column, .. } = self;
         let is_wide = if row.conflicts() == column.conflicts() {
             column.extent <= row.extent || row.extent >= LEAST_ROW
         } else {
@@ -223,8 +225,8 @@ impl Plane {
             let first = signed(units.start);
             let source = source.wrapping_offset(inner.from.wrapping_mul(first));
             let target = target.wrapping_offset(inner.to.wrapping_mul(first));
-            let axes = [again, outer, Axis { extent: units.len(), ..inner }];
-            copy(Block { source, target, unit, axes });
+            let axes = [outer, Axis { extent: units.len(), ..inner }];
+            copy((source, target), Block { unit, axes });
         }
     }
 

@@ -1,8 +1,8 @@
 //! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
 use super::kernel::combine::LINE;
-use super::kernel::strided::Axis;
-use super::region::{Place, Places, Region};
+use super::kernel::strided::{Axis, Place, Places};
+use super::region::Region;
 use super::tuning::Tuning;
 use crate::math::{div, div_rem, rem, signed};
 use crate::parts::{Iter, Part, Transfer};
