@@ -161,6 +161,7 @@ impl Region<'_> {
 
     /// A row of units, of which as many axes are part as are short and go on behind themselves, but not
     /// more than so many.
+    #[inline(never)]
     fn run<'a>(&self, mut row: Axis, mut outer: &'a [Axis], levels: usize) -> UnitRun<'a> {
         let mut units = Units::whole(self.unit, row.from);
         for level in units.parts.iter_mut().take(levels) {

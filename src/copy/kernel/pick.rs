@@ -464,6 +464,46 @@ impl How {
         let bytes = self.byte(end - 1 + last.max(0)) + 1 - self.byte(lowest + last.min(0));
         bytes.cast_unsigned()
     }
+
+    /// Of rows that become one run: how many steps take all of a row, and for which rows what these touch
+    /// beyond it is read anyhow, or written later.
+    #[inline(never)] // once in the library
+    fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
+        let bytes = self.bytes(rows.units);
+        let all = rows.count + rows.after;
+        let row = self.read(rows.units);
+        if rows.units == 0 || rows.to != signed(bytes) {
+            return (0, 0..0);
+        }
+        let steps = div_ceil(rows.units, self.each * self.lanes);
+        let (read, stored) = self.touched(steps);
+        // How many rows further on they reach.
+        let further = |bytes: usize, row: usize| match bytes {
+            0 => 0,
+            bytes if bytes <= row => 1,
+            _ if row == 0 => all,
+            bytes => div_ceil(bytes, row),
+        };
+        let stored = further(stored - bytes, bytes);
+        let read = further(read - row, rows.from.unsigned_abs());
+        let is_forwards = (rows.from > 0) == (self.units.step > 0);
+        let (first, last) = if is_forwards { (0, read.max(stored)) } else { (read, stored) };
+        let last = all.saturating_sub(last).min(rows.count);
+        (steps, first.min(last)..last)
+    }
+
+    /// Whether so many steps read in a page that a row has nothing in.
+    #[inline(never)] // as above
+    fn leaves_page(&self, row: &Rows, steps: usize) -> bool {
+        let (units, touched) = (self.read(row.units), self.touched(steps).0);
+        let begin = row.source.wrapping_offset(self.begin) as usize;
+        // Of units that go backwards the row, and what is touched, end at the end of the first step.
+        let [last, end] = [units, touched].map(|bytes| match self.units.step {
+            ..0 => begin + self.reach - bytes,
+            _ => begin + bytes - 1,
+        });
+        last / PAGE != end / PAGE
+    }
 }
 
 impl<const F: usize> Pick<F> {
@@ -575,22 +615,11 @@ impl<const F: usize> Pick<F> {
         }
     }
 
-    /// Whether so many steps read in a page that a row has nothing in.
-    fn leaves_page(&self, row: &Rows, steps: usize) -> bool {
-        let (units, touched) = (self.read(row.units), self.touched(steps).0);
-        let begin = row.source.wrapping_offset(self.begin) as usize;
-        // Of units that go backwards the row, and what is touched, end at the end of the first step.
-        let [last, end] = [units, touched].map(|bytes| match self.units.step {
-            ..0 => begin + self.reach - bytes,
-            _ => begin + bytes - 1,
-        });
-        last / PAGE != end / PAGE
-    }
-
     /// Picks rows one by one, and touches nothing else.
     ///
     /// # Safety
     /// As [`Pick::copy`].
+    #[inline(never)] // once in the library
     unsafe fn copy_each(&self, rows: &Rows) {
         for at in 0..rows.count {
             // SAFETY: the caller's promise.
@@ -659,32 +688,6 @@ impl<const F: usize> Pick<F> {
         row.source = self.behind(row.source, count);
         row.target = row.target.wrapping_add(self.bytes(count));
         row.units -= count;
-    }
-
-    /// Of rows that become one run: how many steps take all of a row, and for which rows what these touch
-    /// beyond it is read anyhow, or written later.
-    fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
-        let bytes = self.bytes(rows.units);
-        let all = rows.count + rows.after;
-        let row = self.read(rows.units);
-        if rows.units == 0 || rows.to != signed(bytes) {
-            return (0, 0..0);
-        }
-        let steps = div_ceil(rows.units, self.each * self.lanes);
-        let (read, stored) = self.touched(steps);
-        // How many rows further on they reach.
-        let further = |bytes: usize, row: usize| match bytes {
-            0 => 0,
-            bytes if bytes <= row => 1,
-            _ if row == 0 => all,
-            bytes => div_ceil(bytes, row),
-        };
-        let stored = further(stored - bytes, bytes);
-        let read = further(read - row, rows.from.unsigned_abs());
-        let is_forwards = (rows.from > 0) == (self.units.step > 0);
-        let (first, last) = if is_forwards { (0, read.max(stored)) } else { (read, stored) };
-        let last = all.saturating_sub(last).min(rows.count);
-        (steps, first.min(last)..last)
     }
 
     /// The tables, in registers.
