@@ -10,7 +10,8 @@ use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
-use crate::math::{self, div, div_ceil, signed, wrapped};
+use super::strided::moved;
+use crate::math::{self, div, div_ceil, div_rem, signed, wrapped};
 
 /// The least extents, in units, of a plane that is worth turning through registers; or 16 bytes of long ones.
 const MIN_TURNED: usize = 8;
@@ -159,14 +160,16 @@ impl Plane {
             match way {
                 Way::Runs => self.copy_runs(tuning),
                 Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
-                Way::Rows(rows) => self.copy_blocks(&|(source, target), block| {
-                    let Block { axes: [column, row], .. } = block;
-                    let Axis { extent: count, from, to } = column;
-                    let steps = RowSteps { count, after: 0, from, to };
-                    rows.copy_all(row.of(source, target, block.unit), steps, None);
+                Way::Rows(rows) => self.copy_blocks(&|place, blocks, Block { unit, axes }| {
+                    let [Axis { extent: count, from, to }, row] = axes;
+                    let mut places = blocks.places(place);
+                    while let Some((source, target)) = places() {
+                        let steps = RowSteps { count, after: 0, from, to };
+                        rows.copy_all(row.of(source, target, unit), steps, None);
+                    }
                 }),
-                Way::Units => self.copy_blocks(&|place, block| {
-                    block.copy(place, self.again, tuning.kernels.copy);
+                Way::Units => self.copy_blocks(&|place, blocks, block| {
+                    block.copy(place, blocks, tuning.kernels.copy);
                 }),
             }
         }
@@ -210,23 +213,28 @@ impl Plane {
         }
     }
 
-    /// Takes some units of the longer side, and all of the shorter one, at a time.
+    /// Takes some units of the longer side, and all of the shorter one, at a time: blocks that are alike, then
+    /// what is left.
     #[inline(never)] // once in the library
-    fn copy_blocks(&self, copy: &dyn Fn(Place, Block)) {
-        let &Self { source, target, unit, row, column, has_column, .. } = self;
+    fn copy_blocks(&self, copy: &dyn Fn(Place, Axis, Block)) {
+        let &Self { source, target, unit, row, column, again, has_column } = self;
         let is_wide = if row.conflicts() == column.conflicts() {
             column.extent <= row.extent || row.extent >= LEAST_ROW
         } else {
             column.conflicts()
         };
         let (outer, inner) = if is_wide { (column, row) } else { (row, column) };
-        let block = if is_wide && !has_column { inner.extent } else { BLOCK };
-        for units in math::parts(0..inner.extent, block) {
-            let first = signed(units.start);
-            let source = source.wrapping_offset(inner.from.wrapping_mul(first));
-            let target = target.wrapping_offset(inner.to.wrapping_mul(first));
-            let axes = [outer, Axis { extent: units.len(), ..inner }];
-            copy((source, target), Block { unit, axes });
+        let of = |extent| Block { unit, axes: [outer, Axis { extent, ..inner }] };
+        let (blocks, rest) = div_rem(inner.extent, BLOCK);
+        if inner.extent <= BLOCK || (is_wide && !has_column) {
+            return copy((source, target), again, of(inner.extent));
+        }
+        // There are no others like it.
+        let step = |step: isize| step.wrapping_mul(signed(BLOCK));
+        let all = Axis { extent: blocks, from: step(inner.from), to: step(inner.to) };
+        copy((source, target), all, of(BLOCK));
+        if rest > 0 {
+            copy(moved((source, target), all, signed(blocks)), Axis::ONE, of(rest));
         }
     }
 

@@ -364,7 +364,7 @@ impl<'a> Layout<'a> {
 }
 
 /// So many steps of an axis further.
-fn moved((source, target): Place, axis: Axis, steps: isize) -> Place {
+pub(super) fn moved((source, target): Place, axis: Axis, steps: isize) -> Place {
     let ahead = |step: isize| step.wrapping_mul(steps);
     (source.wrapping_offset(ahead(axis.from)), target.wrapping_offset(ahead(axis.to)))
 }

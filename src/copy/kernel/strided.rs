@@ -195,6 +195,18 @@ impl Axis {
     pub(crate) const ONE: Self = Self { extent: 1, from: 0, to: 0 };
     pub(crate) const NONE: Self = Self { extent: 0, ..Self::ONE };
 
+    /// The places of its steps, one after the other.
+    pub(crate) fn places(self, (mut source, mut target): Place) -> impl FnMut() -> Option<Place> {
+        let mut left = self.extent;
+        move || {
+            left = left.checked_sub(1)?;
+            let place = (source, target);
+            source = source.wrapping_offset(self.from);
+            target = target.wrapping_offset(self.to);
+            Some(place)
+        }
+    }
+
     /// Goes over its steps.
     #[inline(always)] // with loops of their own
     fn each(self, mut source: *const u8, mut target: *mut u8, step: impl Fn(*const u8, *mut u8)) {
@@ -225,16 +237,8 @@ impl Block {
     /// # Safety
     /// 1.
     pub(crate) unsafe fn copy(&self, place: Place, again: Axis, long: CopyBytes) {
-        let ((mut source, mut target), mut left) = (place, again.extent);
-        let mut places = || {
-            left = left.checked_sub(1)?;
-            let place = (source, target);
-            source = source.wrapping_offset(again.from);
-            target = target.wrapping_offset(again.to);
-            Some(place)
-        };
         // SAFETY: the caller's promise.
-        unsafe { self.copy_all(black_box(&mut places), long) };
+        unsafe { self.copy_all(black_box(&mut again.places(place)), long) };
     }
 
     /// The same of as many as there are places, of which the compiler is to know nothing: there would be a
