@@ -43,6 +43,10 @@ struct Cluster {
 #[cold]
 #[inline(never)]
 pub(crate) fn clash(places: &dyn Places) -> Option<Clash> {
+    let count = places.len();
+    if count <= CLUSTER && are_folded(places, &mut (0..count)) {
+        return None;
+    }
     let mut cluster = Cluster { reach: Span::default(), members: [0; CLUSTER], len: 0 };
     let mut found = None;
     in_order_if_any_meet(places, &mut |index| {
@@ -68,29 +72,32 @@ pub(crate) fn clash(places: &dyn Places) -> Option<Clash> {
 impl Cluster {
     fn clash(&self, places: &dyn Places) -> Option<Clash> {
         match self.members.get(..self.len) {
-            Some(members) if self.are_folded(places, members) => None,
+            Some(members) if are_folded(places, &mut members.iter().copied()) => None,
             Some(members) => clash_of(places, members),
             None => many(places, self.reach),
         }
     }
+}
 
-    /// Whether several are plainly apart: modulo a period common to all, as columns of one matrix are.
-    fn are_folded(&self, places: &dyn Places, members: &[usize]) -> bool {
-        let (mut runs, mut period) = ([Span::default(); CLUSTER], 0);
-        for (run, index) in runs.iter_mut().zip(members) {
-            let lattice = places.lattice(*index);
-            period = gcd(lattice.period(), period);
-            *run = lattice.first_run();
+/// Whether a few are plainly apart: modulo a period common to all, as columns of one matrix are.
+#[inline(never)]
+fn are_folded(places: &dyn Places, members: &mut dyn Iterator<Item = usize>) -> bool {
+    let (mut runs, mut from, mut period, mut len) = ([Span::default(); CLUSTER], usize::MAX, 0, 0);
+    for (run, index) in runs.iter_mut().zip(members) {
+        let lattice = places.lattice(index);
+        period = gcd(lattice.period(), period);
+        *run = lattice.first_run();
+        if !run.is_empty() {
+            from = from.min(run.start);
         }
-        let runs = runs.get_mut(..members.len()).unwrap_or_default();
-        for run in &mut *runs {
-            *run = folded(*run, self.reach.start, period);
-        }
-        let of = |at: usize| runs.get(at).copied().unwrap_or_default();
-        members.len() > 2
-            && runs.iter().all(|run| run.end <= period)
-            && meeting(&Numbered(runs.len(), &of)).is_none()
+        len += 1;
     }
+    let runs = runs.get_mut(..len).unwrap_or_default();
+    for run in runs.iter_mut().filter(|run| !run.is_empty()) {
+        *run = folded(*run, from, period);
+    }
+    let of = |at: usize| runs.get(at).copied().unwrap_or_default();
+    runs.iter().all(|run| run.end <= period) && meeting(&Numbered(len, &of)).is_none()
 }
 
 fn clash_of(places: &dyn Places, members: &[usize]) -> Option<Clash> {

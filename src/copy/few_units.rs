@@ -33,10 +33,8 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
     strided::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
         are_few = are_few || layout.units().saturating_mul(count) <= FEW;
         if are_few {
-            while let Some(place) = places() {
-                // SAFETY: the caller's promise.
-                unsafe { region::copy_each(place, layout.unit, layout.axes(), long) };
-            }
+            // SAFETY: the caller's promise.
+            unsafe { region::copy_each(places, layout.unit, layout.axes(), long) };
         }
         are_few
     })

@@ -2,11 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::kernel::strided::Axis;
+use super::kernel::strided::{Axis, Place};
 use crate::math::{div_rem, signed};
-
-/// An address in the input, and the one in the output that it is copied to.
-pub(super) type Place = (*const u8, *mut u8);
 
 /// Walks over axes in row-major order, but for one of them, without a division a step of the innermost.
 pub(super) struct Odometer<'a> {

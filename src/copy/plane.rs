@@ -5,12 +5,13 @@ use super::columns::{Columns, EachTargets, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{self, Axis, Block, RowCopy, RowSteps, Slot};
+use super::kernel::strided::{self, Axis, Block, Place, RowCopy, RowSteps, Slot};
 use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
-use crate::math::{self, div, div_ceil, signed, wrapped};
+use super::strided::moved;
+use crate::math::{self, div, div_ceil, div_rem, signed, wrapped};
 
 /// The least extents of a plane, in units, that is worth turning through registers; of long units, those that
 /// make 16 bytes will do.
@@ -162,13 +163,17 @@ impl Plane {
             match way {
                 Way::Runs => self.copy_runs(tuning),
                 Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
-                Way::Rows(rows) => self.copy_blocks(&|block| {
-                    let Block { source, target, axes: [_, column, row], .. } = block;
-                    let Axis { extent: count, from, to } = column;
-                    let steps = RowSteps { count, after: 0, from, to };
-                    rows.copy_all(row.of(source, target, block.unit), steps, None);
+                Way::Rows(rows) => self.copy_blocks(&|place, blocks, Block { unit, axes }| {
+                    let [Axis { extent: count, from, to }, row] = axes;
+                    let mut places = blocks.places(place);
+                    while let Some((source, target)) = places() {
+                        let steps = RowSteps { count, after: 0, from, to };
+                        rows.copy_all(row.of(source, target, unit), steps, None);
+                    }
                 }),
-                Way::Units => self.copy_blocks(&|block| block.copy(tuning.kernels.copy)),
+                Way::Units => self.copy_blocks(&|place, blocks, block| {
+                    block.copy(place, blocks, tuning.kernels.copy);
+                }),
             }
         }
     }
@@ -211,9 +216,10 @@ impl Plane {
         }
     }
 
-    /// Takes some units of the longer side, and all of the shorter one, at a time.
+    /// Takes some units of the longer side, and all of the shorter one, at a time: blocks that are alike, then
+    /// what is left.
     #[inline(never)] // once in the library
-    fn copy_blocks(&self, copy: &dyn Fn(Block)) {
+    fn copy_blocks(&self, copy: &dyn Fn(Place, Axis, Block)) {
         let &Self { source, target, unit, row, column, again, has_column } = self;
         let is_wide = if row.conflicts() == column.conflicts() {
             column.extent <= row.extent || row.extent >= LEAST_ROW
@@ -221,13 +227,17 @@ impl Plane {
             column.conflicts()
         };
         let (outer, inner) = if is_wide { (column, row) } else { (row, column) };
-        let block = if is_wide && !has_column { inner.extent } else { BLOCK };
-        for units in math::parts(0..inner.extent, block) {
-            let first = signed(units.start);
-            let source = source.wrapping_offset(inner.from.wrapping_mul(first));
-            let target = target.wrapping_offset(inner.to.wrapping_mul(first));
-            let axes = [again, outer, Axis { extent: units.len(), ..inner }];
-            copy(Block { source, target, unit, axes });
+        let of = |extent| Block { unit, axes: [outer, Axis { extent, ..inner }] };
+        let (blocks, rest) = div_rem(inner.extent, BLOCK);
+        if inner.extent <= BLOCK || (is_wide && !has_column) {
+            return copy((source, target), again, of(inner.extent));
+        }
+        // There are no others like it.
+        let step = |step: isize| step.wrapping_mul(signed(BLOCK));
+        let all = Axis { extent: blocks, from: step(inner.from), to: step(inner.to) };
+        copy((source, target), all, of(BLOCK));
+        if rest > 0 {
+            copy(moved((source, target), all, signed(blocks)), Axis::ONE, of(rest));
         }
     }
 

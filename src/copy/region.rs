@@ -3,13 +3,14 @@
 
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
-use super::kernel::strided::{Axis, Block, Row, RowCopy, RowSteps, Slot};
+use super::kernel::strided::{Axis, Block, Places, Row, RowCopy, RowSteps, Slot};
 use super::kernel::CopyBytes;
-use super::odometer::{Odometer, Place};
+use super::odometer::Odometer;
 use super::plane::{Plane, LEAST_PICKED, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use crate::math::{div_ceil, signed};
+use core::hint::black_box;
 use core::ptr::{null, null_mut};
 
 impl Axis {
@@ -26,9 +27,6 @@ impl Axis {
         Row { source, source_step, target, target_step, count, unit }
     }
 }
-
-/// Gives the places of regions that are alike, one after the other.
-pub(super) type Places<'a> = dyn FnMut() -> Option<Place> + 'a;
 
 /// Units of `unit` contiguous bytes under axes, outermost first.
 pub(super) struct Region<'a> {
@@ -59,11 +57,8 @@ impl Region<'_> {
             return;
         };
         if unit < LEAST_RUN && self.units() < LEAST_UNITS {
-            while let Some(place) = places() {
-                // SAFETY: the caller's promise.
-                unsafe { copy_each(place, unit, axes, tuning.kernels.copy) };
-            }
-            return;
+            // SAFETY: the caller's promise.
+            return unsafe { copy_each(places, unit, axes, tuning.kernels.copy) };
         }
         let is_run = row.to == signed(unit);
         let column = outer.iter().position(|axis| {
@@ -166,6 +161,7 @@ impl Region<'_> {
 
     /// A row of units, of which as many axes are part as are short and go on behind themselves, but not
     /// more than so many.
+    #[inline(never)]
     fn run<'a>(&self, mut row: Axis, mut outer: &'a [Axis], levels: usize) -> UnitRun<'a> {
         let mut units = Units::whole(self.unit, row.from);
         for level in units.parts.iter_mut().take(levels) {
@@ -227,40 +223,44 @@ pub(super) fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
     step.wrapping_mul(signed(div_ceil(least, step.unsigned_abs())))
 }
 
-/// Copies units one by one, long ones by that.
+/// Copies units one by one, long ones by that, of as many regions as there are places.
 ///
 /// # Safety
 /// They must be readable and writable.
 pub(super) unsafe fn copy_each(
-    (mut source, mut target): Place,
+    places: &mut Places<'_>,
     unit: usize,
     axes: &[Axis],
     long: CopyBytes,
 ) {
-    let mut block = [Axis::ONE; 3];
-    if let [outer, inner @ ..] = axes {
-        if inner.len() >= block.len() {
-            for _ in 0..outer.extent {
-                // SAFETY: the caller's promise.
-                unsafe { copy_each((source, target), unit, inner, long) };
-                source = source.wrapping_offset(outer.from);
-                target = target.wrapping_offset(outer.to);
-            }
-            return;
-        }
-    }
-    for (slot, axis) in block.iter_mut().rev().zip(axes.iter().rev()) {
+    let mut block = Block { unit, axes: [Axis::ONE; 2] };
+    let mut inner = axes.iter().rev();
+    for (slot, axis) in block.axes.iter_mut().rev().zip(&mut inner) {
         *slot = *axis;
     }
-    let [outer, middle, inner] = &mut block;
-    for axis in [outer, middle] {
-        // The longest way without a turn.
-        if axis.extent > inner.extent {
-            core::mem::swap(axis, inner);
-        }
+    let [outer, innermost] = &mut block.axes;
+    // The longest way without a turn.
+    if outer.extent > innermost.extent {
+        core::mem::swap(outer, innermost);
     }
+    let outward = axes.get(..inner.len()).unwrap_or_default();
+    let mut others = Odometer::new(outward, None);
+    let mut place = None;
     // SAFETY: the caller's promise.
-    unsafe { Block { source, target, unit, axes: block }.copy(long) };
+    unsafe {
+        if outward.is_empty() {
+            return block.copy_all(places, long);
+        }
+        let mut next = || {
+            place = place.or_else(&mut *places);
+            let here = others.of(place?);
+            if !others.advance() {
+                place = None;
+            }
+            Some(here)
+        };
+        block.copy_all(black_box(&mut next), long);
+    }
 }
 
 #[cfg(all(test, unix))]

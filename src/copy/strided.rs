@@ -1,9 +1,8 @@
 //! The canonical form of any piece of whole bytes: units of contiguous bytes, and axes over them.
 
 use super::kernel::combine::LINE;
-use super::kernel::strided::Axis;
-use super::odometer::Place;
-use super::region::{Places, Region};
+use super::kernel::strided::{Axis, Place, Places};
+use super::region::Region;
 use super::tuning::Tuning;
 use crate::math::{div, div_rem, rem, signed};
 use crate::parts::{Iter, Part, Transfer};
@@ -365,7 +364,7 @@ impl<'a> Layout<'a> {
 }
 
 /// So many steps of an axis further.
-fn moved((source, target): Place, axis: Axis, steps: isize) -> Place {
+pub(super) fn moved((source, target): Place, axis: Axis, steps: isize) -> Place {
     let ahead = |step: isize| step.wrapping_mul(steps);
     (source.wrapping_offset(ahead(axis.from)), target.wrapping_offset(ahead(axis.to)))
 }

@@ -19,7 +19,7 @@
 
 use super::combine::LINE;
 use super::vector::{Vector, LANE};
-use super::{are_near, generic, Kernels};
+use super::{are_near, generic, Kernels, PAGE};
 use crate::math::{div, div_ceil, rem, signed};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, Range};
@@ -447,6 +447,11 @@ impl How {
         (before * self.from.unsigned_abs() + self.reach, lanes * self.to + self.lane)
     }
 
+    /// Whether a window is one register.
+    pub(super) fn has_one_register(&self) -> bool {
+        self.registers == 1
+    }
+
     /// Whole bytes that so many units become.
     pub(super) fn bytes(&self, count: usize) -> usize {
         (count * self.units.len()) >> self.shared
@@ -458,6 +463,46 @@ impl How {
         let last = self.units.step.wrapping_mul(signed(count.saturating_sub(1)));
         let bytes = self.byte(end - 1 + last.max(0)) + 1 - self.byte(lowest + last.min(0));
         bytes.cast_unsigned()
+    }
+
+    /// Of rows that become one run: how many steps take all of a row, and for which rows what these touch
+    /// beyond it is read anyhow, or written later.
+    #[inline(never)] // once in the library
+    fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
+        let bytes = self.bytes(rows.units);
+        let all = rows.count + rows.after;
+        let row = self.read(rows.units);
+        if rows.units == 0 || rows.to != signed(bytes) {
+            return (0, 0..0);
+        }
+        let steps = div_ceil(rows.units, self.each * self.lanes);
+        let (read, stored) = self.touched(steps);
+        // How many rows further on they reach.
+        let further = |bytes: usize, row: usize| match bytes {
+            0 => 0,
+            bytes if bytes <= row => 1,
+            _ if row == 0 => all,
+            bytes => div_ceil(bytes, row),
+        };
+        let stored = further(stored - bytes, bytes);
+        let read = further(read - row, rows.from.unsigned_abs());
+        let is_forwards = (rows.from > 0) == (self.units.step > 0);
+        let (first, last) = if is_forwards { (0, read.max(stored)) } else { (read, stored) };
+        let last = all.saturating_sub(last).min(rows.count);
+        (steps, first.min(last)..last)
+    }
+
+    /// Whether so many steps read in a page that a row has nothing in.
+    #[inline(never)] // as above
+    fn leaves_page(&self, row: &Rows, steps: usize) -> bool {
+        let (units, touched) = (self.read(row.units), self.touched(steps).0);
+        let begin = row.source.wrapping_offset(self.begin) as usize;
+        // Of units that go backwards the row, and what is touched, end at the end of the first step.
+        let [last, end] = [units, touched].map(|bytes| match self.units.step {
+            ..0 => begin + self.reach - bytes,
+            _ => begin + bytes - 1,
+        });
+        last / PAGE != end / PAGE
     }
 }
 
@@ -492,23 +537,29 @@ impl<const F: usize> Pick<F> {
     }
 
     fn fill(&mut self) {
-        let Units { step, part, parts: [(parts, part_step), (groups, group_step)] } = self.units;
+        let Units { part, parts: [(parts, part_step), (groups, group_step)], .. } = self.units;
         let places = self.window * signed(F) - signed(self.first);
         let lane = self.lane.trailing_zeros();
-        let mut to = 0;
-        for unit in 0..self.each {
-            for group in 0..groups {
-                for at in 0..parts {
-                    let from = step.wrapping_mul(signed(unit))
-                        + group_step.wrapping_mul(signed(group))
-                        + part_step.wrapping_mul(signed(at));
-                    let from = (from - places).cast_unsigned();
-                    for from in from..from + part {
-                        self.set(from, to, lane);
-                        to += 1;
-                    }
+        let mut first = 0;
+        for group in 0..groups {
+            for at in 0..parts {
+                let from = group_step.wrapping_mul(signed(group)) + part_step.wrapping_mul(signed(at));
+                let from = (from - places).cast_unsigned();
+                for from in from..from + part {
+                    self.set_each(from, first, lane);
+                    first += 1;
                 }
             }
+        }
+    }
+
+    /// A field of each unit, the first of which goes from one place to another.
+    #[inline(always)]
+    fn set_each(&mut self, mut from: usize, mut to: usize, lane: u32) {
+        let (step, len) = (self.units.step.cast_unsigned(), self.units.len());
+        for _ in 0..self.each {
+            self.set(from, to, lane);
+            (from, to) = (from.wrapping_add(step), to + len);
         }
     }
 
@@ -522,7 +573,7 @@ impl<const F: usize> Pick<F> {
             *slot = number.to_le_bytes()[0];
         }
         let mask = self.masks.get_mut(to % F).and_then(|masks| masks.get_mut(from % F));
-        if let Some(slot) = mask.and_then(|mask| mask.0.get_mut(at)) {
+        if let Some(slot) = mask.filter(|_| F > 1).and_then(|mask| mask.0.get_mut(at)) {
             *slot = (u8::MAX >> (8 - 8 / F)) << (to % F * (8 / F));
         }
     }
@@ -551,7 +602,15 @@ impl<const F: usize> Pick<F> {
             }
             let (steps, over) = self.over(rows);
             self.copy_each(&rows.part(0..over.start));
-            (self.by_steps)(self, &rows.part(over.clone()), steps);
+            let mut first = over.start;
+            if !are_near(rows.from, self.read(rows.units)) {
+                for row in over.clone().filter(|row| self.leaves_page(&rows.part(*row..*row + 1), steps)) {
+                    (self.by_steps)(self, &rows.part(first..row), steps);
+                    self.copy_each(&rows.part(row..row + 1));
+                    first = row + 1;
+                }
+            }
+            (self.by_steps)(self, &rows.part(first..over.end), steps);
             self.copy_each(&rows.part(over.end..rows.count));
         }
     }
@@ -560,6 +619,7 @@ impl<const F: usize> Pick<F> {
     ///
     /// # Safety
     /// As [`Pick::copy`].
+    #[inline(never)] // once in the library
     unsafe fn copy_each(&self, rows: &Rows) {
         for at in 0..rows.count {
             // SAFETY: the caller's promise.
@@ -628,32 +688,6 @@ impl<const F: usize> Pick<F> {
         row.source = self.behind(row.source, count);
         row.target = row.target.wrapping_add(self.bytes(count));
         row.units -= count;
-    }
-
-    /// Of rows that become one run: how many steps take all of a row, and for which rows what these touch
-    /// beyond it is read anyhow, or written later.
-    fn over(&self, rows: &Rows) -> (usize, Range<usize>) {
-        let bytes = self.bytes(rows.units);
-        let all = rows.count + rows.after;
-        let row = self.read(rows.units);
-        if rows.units == 0 || rows.to != signed(bytes) || !are_near(rows.from, row) {
-            return (0, 0..0);
-        }
-        let steps = div_ceil(rows.units, self.each * self.lanes);
-        let (read, stored) = self.touched(steps);
-        // How many rows further on they reach.
-        let further = |bytes: usize, row: usize| match bytes {
-            0 => 0,
-            bytes if bytes <= row => 1,
-            _ if row == 0 => all,
-            bytes => div_ceil(bytes, row),
-        };
-        let stored = further(stored - bytes, bytes);
-        let read = further(read - row, rows.from.unsigned_abs());
-        let is_forwards = (rows.from > 0) == (self.units.step > 0);
-        let (first, last) = if is_forwards { (0, read.max(stored)) } else { (read, stored) };
-        let last = all.saturating_sub(last).min(rows.count);
-        (steps, first.min(last)..last)
     }
 
     /// The tables, in registers.

@@ -11,6 +11,7 @@ use super::pick::{self, Pick, Units};
 use super::transpose::opaque;
 use super::{generic, CopyBytes, Kernels, NonTemporal};
 use crate::math::{div, signed};
+use core::hint::black_box;
 use core::mem::MaybeUninit;
 
 /// `count` units of `unit` bytes, each a step from the one before.
@@ -98,8 +99,8 @@ impl<'a> RowCopy<'a> {
             }
             let Row { source, source_step, target, target_step, count: extent, unit } = row;
             let inner = Axis { extent, from: source_step, to: target_step };
-            let axes = [Axis::ONE, Axis { extent: count, from, to }, inner];
-            Block { source, target, unit, axes }.copy(self.kernels.copy);
+            let axes = [Axis { extent: count, from, to }, inner];
+            Block { unit, axes }.copy((source, target), Axis::ONE, self.kernels.copy);
         }
     }
 
@@ -178,7 +179,7 @@ pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
     let axis = Axis { extent: count, from: source_step, to: target_step };
     // SAFETY: the caller's promise.
     unsafe {
-        Block { source, target, unit, axes: [Axis::ONE, Axis::ONE, axis] }.copy(kernels.copy);
+        Block { unit, axes: [Axis::ONE, axis] }.copy((source, target), Axis::ONE, kernels.copy);
     };
 }
 
@@ -194,10 +195,23 @@ impl Axis {
     pub(crate) const ONE: Self = Self { extent: 1, from: 0, to: 0 };
     pub(crate) const NONE: Self = Self { extent: 0, ..Self::ONE };
 
+    /// The places of its steps, one after the other.
+    pub(crate) fn places(self, (mut source, mut target): Place) -> impl FnMut() -> Option<Place> {
+        let mut left = self.extent;
+        move || {
+            left = left.checked_sub(1)?;
+            let place = (source, target);
+            source = source.wrapping_offset(self.from);
+            target = target.wrapping_offset(self.to);
+            Some(place)
+        }
+    }
+
     /// Goes over its steps.
     #[inline(always)] // with loops of their own
     fn each(self, mut source: *const u8, mut target: *mut u8, step: impl Fn(*const u8, *mut u8)) {
-        for _ in 0..self.extent {
+        // Or they have loops of their own for extents of 0.
+        for _ in 0..opaque(self.extent) {
             step(source, target);
             // Or compilers write several steps out, with a pointer to each, most of them in memory.
             source = source.wrapping_add(opaque(self.from.cast_unsigned()));
@@ -206,55 +220,76 @@ impl Axis {
     }
 }
 
+/// Where something lies in the source and in the target.
+pub(crate) type Place = (*const u8, *mut u8);
+/// Gives the places of what is alike, one after the other.
+pub(crate) type Places<'a> = dyn FnMut() -> Option<Place> + 'a;
+
 /// Units of so many bytes, and axes over them, outermost first.
 pub(crate) struct Block {
-    pub source: *const u8,
-    pub target: *mut u8,
     pub unit: usize,
-    pub axes: [Axis; 3],
+    pub axes: [Axis; 2],
 }
 
 impl Block {
-    /// Copies unit by unit, long ones by that.
+    /// Copies unit by unit, long ones by that, from a place on again and again.
     ///
     /// # Safety
     /// 1.
-    pub(crate) unsafe fn copy(&self, long: CopyBytes) {
+    pub(crate) unsafe fn copy(&self, place: Place, again: Axis, long: CopyBytes) {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_all(black_box(&mut again.places(place)), long) };
+    }
+
+    /// The same of as many as there are places, of which the compiler is to know nothing: there would be a
+    /// copy of all loops for each kind of them.
+    ///
+    /// # Safety
+    /// 1.
+    #[inline(never)] // once in the library
+    pub(crate) unsafe fn copy_all(&self, places: &mut Places<'_>, long: CopyBytes) {
         // SAFETY: the caller's promise.
         unsafe {
             match self.unit {
-                1 => self.elements::<u8>(),
-                2 => self.elements::<u16>(),
-                4 => self.elements::<u32>(),
-                8 => self.elements::<u64>(),
-                16 => self.elements::<u128>(),
-                3 => self.ends::<2>(),
-                5..=7 => self.ends::<4>(),
-                9..=15 => self.ends::<8>(),
-                17..=32 => self.ends::<16>(),
-                33..=64 => self.ends::<32>(),
-                _ => self.each(|source, target| long(source, target, self.unit)),
+                1 => self.elements::<u8>(places),
+                2 => self.elements::<u16>(places),
+                4 => self.elements::<u32>(places),
+                8 => self.elements::<u64>(places),
+                16 => self.elements::<u128>(places),
+                3 => self.ends::<2>(places),
+                5..=7 => self.ends::<4>(places),
+                9..=15 => self.ends::<8>(places),
+                17..=32 => self.ends::<16>(places),
+                33..=64 => self.ends::<32>(places),
+                _ => self.each(places, |source, target| long(source, target, self.unit)),
             }
         }
     }
 
     #[inline(always)] // as above
-    fn each(&self, unit: impl Fn(*const u8, *mut u8)) {
-        let [outer, middle, inner] = self.axes;
-        let inner = |source, target| inner.each(source, target, &unit);
-        outer.each(self.source, self.target, |source, target| middle.each(source, target, inner));
+    fn each(&self, places: &mut Places<'_>, unit: impl Fn(*const u8, *mut u8)) {
+        let [_, inner] = self.axes;
+        self.each_row(places, |source, target| inner.each(source, target, &unit));
+    }
+
+    #[inline(always)] // as above
+    fn each_row(&self, places: &mut Places<'_>, row: impl Fn(*const u8, *mut u8)) {
+        let [outer, _] = self.axes;
+        while let Some((source, target)) = places() {
+            outer.each(source, target, &row);
+        }
     }
 
     /// Units that a register holds: `T`'s size.
     ///
     /// # Safety
     /// 1.
-    unsafe fn elements<T: Copy>(&self) {
+    unsafe fn elements<T: Copy>(&self, places: &mut Places<'_>) {
         debug_assert_eq!(self.unit, size_of::<T>());
-        let [outer, middle, inner] = self.axes;
+        let [_, inner] = self.axes;
         let repeats = inner.from == 0 && inner.to == signed(size_of::<T>());
         // SAFETY: the caller's promise; no alignment is assumed.
-        let row = |source: *const u8, target: *mut u8| unsafe {
+        self.each_row(places, |source, target| unsafe {
             if repeats {
                 let element = source.cast::<MaybeUninit<T>>().read_unaligned();
                 for at in 0..inner.extent {
@@ -269,17 +304,16 @@ impl Block {
                 source = source.wrapping_offset(inner.from);
                 target = target.wrapping_offset(inner.to);
             }
-        };
-        outer.each(self.source, self.target, |source, target| middle.each(source, target, row));
+        });
     }
 
     /// Units of `N` to `2 * N` bytes.
     ///
     /// # Safety
     /// 1.
-    unsafe fn ends<const N: usize>(&self) {
+    unsafe fn ends<const N: usize>(&self, places: &mut Places<'_>) {
         let unit = self.unit; // once, whatever is stored
-                              // SAFETY: the caller's promise.
-        self.each(|source, target| unsafe { generic::ends::<N>(source, target, unit) });
+        // SAFETY: the caller's promise.
+        self.each(places, |source, target| unsafe { generic::ends::<N>(source, target, unit) });
     }
 }
