@@ -3,7 +3,7 @@
 
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::strided::Axis;
-use super::kernel::transpose::{opaque, scratch, Transpose, SAME_SET};
+use super::kernel::transpose::{opaque, scratch, Transpose, NEAR, SAME_SET};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
@@ -83,7 +83,8 @@ const CONFLICT: usize = 512;
 /// u8 4,100 apart .19 for .25, but 4,108 .43 for .33; u16 4,100 .16 for .43, 4,112 .50 for .50, 2,052 .26 for .48;
 /// f32 4,100 .15 for .46, 4,120 .55 for .59, 4,124 .62 for .57; f64 4,104 .19 for .60, 4,128 .74 for .73.
 const NEAR_UNITS: usize = 8;
-const NEAR: usize = 24;
+/// The same of rows of short units.
+const CLOSE: usize = 4;
 /// Matrices of so many bytes stay in the second-level cache.
 const SMALL: usize = 256 << 10;
 /// Columns of so many bytes, but of bytes, are worth it where they begin elsewhere in their lines. Zen 5, 11 to 15
@@ -204,7 +205,7 @@ impl Columns<'_> {
         let through = tuning.through_caches();
         // Short units have registers take part of a line of each row at a time. Zen 5, share of the flat copy straight
         // from rows a multiple of 4,096 bytes apart for by turns: u8 .16 for .38, u16 .35 for .53.
-        let meet = self.conflicts() || (unit <= 2 && self.step.is_multiple_of(SAME_SET));
+        let meet = self.conflicts() || (unit <= 2 && is_near(self.step, CLOSE));
         let head = if meet || tuning.scattered.is_some() { self.rows_to_line() } else { Some(0) };
         // Where targets begin elsewhere in their lines, and the caches would do, short columns are no gain.
         let is_short = head.is_none() && unit > 1 && rows * unit < SHORT;
@@ -250,9 +251,7 @@ impl Columns<'_> {
             };
             before.replace(first).is_none() && count == 1
         });
-        let near = NEAR.min(NEAR_UNITS * self.unit);
-        let is_near = |pitch: usize| pitch.wrapping_add(near) % SAME_SET <= 2 * near;
-        pitch.is_multiple_of(CONFLICT) || is_near(pitch) || is_near(pitch.wrapping_mul(2))
+        pitch.is_multiple_of(CONFLICT) || is_near(pitch, NEAR.min(NEAR_UNITS * self.unit))
     }
 
     /// Transposes some rows, and of as many matrices like it, with as much of the stack as their units need.
@@ -447,6 +446,12 @@ impl Columns<'_> {
         });
         visit(run, column, len);
     }
+}
+
+/// Whether lines so far apart, or every other one of them, are in one set of the caches, or no more bytes from it.
+fn is_near(pitch: usize, near: usize) -> bool {
+    let is_near = |pitch: usize| pitch.wrapping_add(near) % SAME_SET <= 2 * near;
+    is_near(pitch) || is_near(pitch.wrapping_mul(2))
 }
 
 /// Transposes as many matrices like it.
