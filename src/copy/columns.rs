@@ -3,7 +3,7 @@
 
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::strided::Axis;
-use super::kernel::transpose::{opaque, scratch, Transpose, SAME_SET};
+use super::kernel::transpose::{opaque, scratch, Transpose, NEAR, SAME_SET};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
@@ -83,13 +83,16 @@ const CONFLICT: usize = 512;
 /// u8 4,100 apart .19 for .25, but 4,108 .43 for .33; u16 4,100 .16 for .43, 4,112 .50 for .50, 2,052 .26 for .48;
 /// f32 4,100 .15 for .46, 4,120 .55 for .59, 4,124 .62 for .57; f64 4,104 .19 for .60, 4,128 .74 for .73.
 const NEAR_UNITS: usize = 8;
-const NEAR: usize = 24;
+/// The same of rows of short units.
+const CLOSE: usize = 4;
 /// Matrices of so many bytes stay in the second-level cache.
 const SMALL: usize = 256 << 10;
 /// Columns of so many bytes, but of bytes, are worth it where they begin elsewhere in their lines. Zen 5, 11 to 15
 /// MiB, share of the flat copy past the caches for through them: f32 of 280 bytes .28 for .46, 1,200 .42 for .42,
 /// 8,016 .55 for .38; u16 600 .28 for .37, 2,000 .36 for .38, 5,000 .42 for .35; u8 300 .38 for .32.
 const SHORT: usize = 2 << 10;
+/// Rows of fewer lines than this are read as they lie.
+const LEAST_ALIGNED: usize = 8;
 /// Targets of fewer lines than this are not worth going past the caches for: transposed, and deinterleaved.
 const MIN_STREAMED: usize = 4;
 const MIN_DEINTERLEAVED: usize = 64;
@@ -141,7 +144,7 @@ impl Columns<'_> {
     #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn deinterleave(&self, planes: Axis, tuning: Tuning) {
         let &Self { step, rows, unit, .. } = self;
-        self.each_run::<MAX_DEINTERLEAVED>(|first, targets| {
+        self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
             let mut left = planes.extent;
             let mut place = self.source.wrapping_add(first * unit);
             let mut next = || {
@@ -202,7 +205,7 @@ impl Columns<'_> {
         let through = tuning.through_caches();
         // Short units have registers take part of a line of each row at a time. Zen 5, share of the flat copy straight
         // from rows a multiple of 4,096 bytes apart for by turns: u8 .16 for .38, u16 .35 for .53.
-        let meet = self.conflicts() || (unit <= 2 && self.step.is_multiple_of(SAME_SET));
+        let meet = self.conflicts() || (unit <= 2 && is_near(self.step, CLOSE));
         let head = if meet || tuning.scattered.is_some() { self.rows_to_line() } else { Some(0) };
         // Where targets begin elsewhere in their lines, and the caches would do, short columns are no gain.
         let is_short = head.is_none() && unit > 1 && rows * unit < SHORT;
@@ -248,9 +251,7 @@ impl Columns<'_> {
             };
             before.replace(first).is_none() && count == 1
         });
-        let near = NEAR.min(NEAR_UNITS * self.unit);
-        let is_near = |pitch: usize| pitch.wrapping_add(near) % SAME_SET <= 2 * near;
-        pitch.is_multiple_of(CONFLICT) || is_near(pitch) || is_near(pitch.wrapping_mul(2))
+        pitch.is_multiple_of(CONFLICT) || is_near(pitch, NEAR.min(NEAR_UNITS * self.unit))
     }
 
     /// Transposes some rows, and of as many matrices like it, with as much of the stack as their units need.
@@ -314,9 +315,10 @@ impl Columns<'_> {
         };
         // Long units that conflict have their turns with all targets told.
         let told = if conflicts && width >= 8 { None } else { self.are_apart() };
+        let head = self.columns_to_line();
         let Some((first, apart)) = told else {
             return self
-                .each_run::<MOST>(|column, targets| turn(column, targets.len(), targets, 0));
+                .each_run::<MOST>(head, |column, targets| turn(column, targets.len(), targets, 0));
         };
         let mut targets = [null_mut(); LINE];
         let len = self.count.min(div(LINE, width));
@@ -327,10 +329,22 @@ impl Columns<'_> {
             // Or compilers write it out for more than there ever are.
             further = opaque(further.wrapping_add(apart));
         }
+        if head > 0 {
+            turn(0, len, targets, apart); // some of them twice
+        }
         let most = if tuning.scattered.is_some() { MOST } else { self.count };
-        for columns in math::parts(0..self.count, most) {
+        for columns in math::parts(head..self.count, most) {
             turn(columns.start, columns.len(), targets, apart);
         }
+    }
+
+    /// The first column whose units begin a line in all rows.
+    fn columns_to_line(&self) -> usize {
+        let &Self { source, step, unit, count, .. } = self;
+        let missing = (source as usize).wrapping_neg() % LINE;
+        let (columns, rest) = div_rem(missing, unit);
+        let is_worth = step.is_multiple_of(LINE) && count * unit >= LEAST_ALIGNED * LINE;
+        if is_worth && rest == 0 { columns } else { 0 }
     }
 
     /// The first target and how far it is to the next one, if all are given at once.
@@ -385,14 +399,24 @@ impl Columns<'_> {
         (rest == 0).then_some(rows)
     }
 
-    /// Visits the wanted targets, up to `N` neighbours at a time, with the number of the first.
+    /// Visits the wanted targets, up to `N` neighbours at a time, with the number of the first; those before
+    /// a column for themselves.
     #[inline(never)] // which takes some of the stack
-    pub(super) fn each_run<const N: usize>(&self, mut visit: impl FnMut(usize, &mut [*mut u8])) {
-        self.each_run_in(&mut [null_mut(); N], &mut visit);
+    pub(super) fn each_run<const N: usize>(
+        &self,
+        head: usize,
+        mut visit: impl FnMut(usize, &mut [*mut u8]),
+    ) {
+        self.each_run_in(head, &mut [null_mut(); N], &mut visit);
     }
 
     #[inline(never)] // once in the library
-    fn each_run_in(&self, run: &mut [*mut u8], visit: &mut dyn FnMut(usize, &mut [*mut u8])) {
+    fn each_run_in(
+        &self,
+        head: usize,
+        run: &mut [*mut u8],
+        visit: &mut dyn FnMut(usize, &mut [*mut u8]),
+    ) {
         let (mut column, mut len) = (0, 0);
         let mut visit = |run: &mut [*mut u8], end: usize, len: usize| match run.get_mut(..len) {
             None | Some([]) => {}
@@ -407,12 +431,13 @@ impl Columns<'_> {
             let end = column + count;
             while column < end {
                 let room = run.get_mut(len..).unwrap_or_default().iter_mut();
-                for slot in room.take(end - column) {
+                let most = if column < head { head.min(end) } else { end };
+                for slot in room.take(most - column) {
                     *slot = target;
                     target = target.wrapping_add(apart);
                     (column, len) = (column + 1, len + 1);
                 }
-                if len == run.len() {
+                if len == run.len() || column == head {
                     visit(run, column, len);
                     len = 0;
                 }
@@ -421,6 +446,12 @@ impl Columns<'_> {
         });
         visit(run, column, len);
     }
+}
+
+/// Whether lines so far apart, or every other one of them, are in one set of the caches, or no more bytes from it.
+fn is_near(pitch: usize, near: usize) -> bool {
+    let is_near = |pitch: usize| pitch.wrapping_add(near) % SAME_SET <= 2 * near;
+    is_near(pitch) || is_near(pitch.wrapping_mul(2))
 }
 
 /// Transposes as many matrices like it.

@@ -66,6 +66,18 @@ impl Transpose<'_> {
         }
     }
 
+    /// Whether targets, or the rows where those do not meet, are each a little less than so many sets of the caches
+    /// behind the one before.
+    fn drifts_back(&self) -> bool {
+        let apart = match *self.targets {
+            [first, second, ..] if self.apart == 0 => (second as usize).wrapping_sub(first as usize),
+            _ => self.apart,
+        };
+        let beyond = apart.wrapping_add(NEAR) % (SAME_SET / 2);
+        let drift = if beyond <= 2 * NEAR && beyond != NEAR { apart } else { self.step };
+        drift % (SAME_SET / 2) > SAME_SET / 4
+    }
+
     /// Whether all targets begin a line of theirs.
     fn are_on_lines(&self) -> bool {
         let &Self { width, targets, apart, at, .. } = self;
@@ -114,6 +126,8 @@ pub(super) struct Band {
     apart: usize,
     /// The column that the last square begins with: part of it may lie over the one before.
     last: usize,
+    /// How many squares further along, and round again, those of the line below are that have their turn.
+    slant: usize,
     /// How many squares ahead of each a line of each row is prefetched, and where behind the last one: any
     /// addresses.
     ahead: usize,
@@ -147,13 +161,13 @@ impl Band {
         }
     }
 
-    /// Those that have their turn together: each line's is one further along than that of the line above.
+    /// Those that have their turn together.
     #[inline(never)] // once in the library
     fn diagonal(&self, side: usize, turn: usize) -> [Square; LINES] {
         let mut place = turn;
         from_fn(|line| {
             let square = self.square(side, place, self.soon(place), line);
-            place = if place + 1 < self.count { place + 1 } else { 0 };
+            place = rem(place + self.slant, self.count);
             square
         })
     }
@@ -161,10 +175,10 @@ impl Band {
     /// One of them; of long units only where all targets are told. Calls take their time: f32 4,096 bytes apart .43 for .49.
     #[inline(always)]
     fn one_of_diagonal(&self, side: usize, turn: usize, line: usize) -> Square {
-        let &Self { source, step, count, targets, at, ahead, next, .. } = self;
+        let &Self { source, step, count, targets, at, slant, ahead, next, .. } = self;
         let (along, apart) = if side > LINE / 8 { (self.along, self.apart) } else { (1, 0) };
         let below = step.wrapping_mul(line * side);
-        let place = |turn: usize| rem(turn + line, count);
+        let place = |turn: usize| rem(turn + slant * line, count);
         let soon = match (turn + ahead).checked_sub(count) {
             Some(turn) => next.wrapping_add(place(turn) * LINE),
             None => source.wrapping_add(place(turn + ahead) * LINE),
@@ -245,9 +259,10 @@ fn side(width: usize) -> usize {
 /// # Safety
 /// As [`transpose`].
 unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>) {
-    let &Transpose { rows, width, columns, .. } = matrix;
+    let &Transpose { step, rows, width, columns, conflicts, .. } = matrix;
     let (side, past) = (side(width), matrix.non_temporal.is_some());
     let loops = turns.bands.filter(|_| columns >= side && rows >= side);
+    let takes_turns = conflicts && rows >= LINES * side && takes_turns(width, step, past);
     let mut row = 0;
     while row < rows {
         let left = rows - row;
@@ -259,14 +274,17 @@ unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>) {
                 row += band;
                 continue;
             };
-            let lines = div(left, side).min(MOST_LINES);
-            if lines == 0 {
-                // What makes no line is taken together with rows that have been taken.
+            let mut lines = div(left, side).min(MOST_LINES);
+            // What makes fewer lines than take turns, or none, is taken together with rows that have been taken.
+            if takes_turns && lines >= LINES {
+                lines -= rem(lines, LINES);
+            } else if lines == 0 || takes_turns {
                 let half = side / 2;
                 if cfg!(feature = "avx512") && left <= half {
                     return few(turns, matrix, rows - half..rows, 0);
                 }
-                return by_lines(turns, loops, matrix, rows - side..rows, false);
+                let last = if takes_turns { LINES * side } else { side };
+                return by_lines(turns, loops, matrix, rows - last..rows, false);
             }
             by_lines(turns, loops, matrix, row..row + lines * side, past);
             row += lines * side;
@@ -307,6 +325,7 @@ unsafe fn by_lines(
             along: usize::from(apart == 0),
             apart,
             last: columns - side,
+            slant: if matrix.drifts_back() { SLANT * whole.saturating_sub(1) } else { SLANT },
             ahead: if past { AHEAD_PAST } else { AHEAD },
             next: if band.end < matrix.rows { row(band.end) } else { follows },
             past,
@@ -338,6 +357,12 @@ fn takes_turns(width: usize, step: usize, past: bool) -> bool {
     !past || (width <= 2 && step.is_multiple_of(SAME_SET))
 }
 
+/// Squares by turns are so many further along than those above: one is in the sets of the other where targets drift
+/// by a line each time, and so do two where the rows drift the other way. Zen 5, us, by 1 and by 3: u8 2,049 × 2,047
+/// 255, 186, 2,049² 191, 190; f32 1,023 × 1,025 290, 182.
+const SLANT: usize = 3;
+/// Those are near to it that are no more than so many bytes further, or less.
+pub(crate) const NEAR: usize = 24;
 /// Lines so far apart are in one set of the first-level cache.
 pub(crate) const SAME_SET: usize = 4096;
 
