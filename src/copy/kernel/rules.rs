@@ -278,6 +278,26 @@ mod tests {
         is(ALDER_LAKE, Level::Avx2, 9 * MIB, 2, 2048, 0);
     }
 
+    /// What follows from the rules for outputs of a kind, on CPUs where thresholds are as measured.
+    #[cfg(all(target_arch = "x86_64", feature = "avx512", not(libsplit_low_thresholds)))]
+    #[test]
+    fn budgets_are_those_that_were_measured() {
+        use super::super::cpu::recorded::{cpu, ALDER_LAKE, ALL, SAPPHIRE_RAPIDS, ZEN3, ZEN5};
+        // With one thread and two, and of the first those of short runs and of scattered ones.
+        let is = |words, budgets: [usize; 4], is_row_major| {
+            let rules = Rules::of(&cpu(words, ALL));
+            let [one, two] = [1, 2].map(|threads| rules.held_by(threads));
+            let found = [one, two, rules.of_short(one, 1), rules.of_scattered(one)];
+            assert_eq!(found, budgets.map(|eighths| eighths * (MIB / 8)));
+            assert_eq!(rules.of_short(two, 2), two);
+            assert_eq!(rules.is_row_major_past(), is_row_major);
+        };
+        is(ZEN3, [128, 256, 128, 128], false);
+        is(ZEN5, [256, 256, 192, 160], true);
+        is(SAPPHIRE_RAPIDS, [24, 48, 24, 24], false);
+        is(ALDER_LAKE, [72, 144, 72, 72], false);
+    }
+
     #[test]
     fn what_nobody_has_measured_gets_the_safe_choice() {
         let vendor = Vendor::Other;
