@@ -6,11 +6,11 @@
 
 mod common;
 
-use common::{count, params, view, Failure, Tensor};
+use common::{copy, count, params, view, Failure, Tensor};
 use half::{bf16, f16};
 use libsplit::ffi::{
-    libsplit_copy, libsplit_dtype, libsplit_dtype_bits, libsplit_dtype_name, libsplit_infer,
-    libsplit_op, libsplit_params, libsplit_status, libsplit_status_name, libsplit_tensor,
+    libsplit_dtype, libsplit_dtype_bits, libsplit_dtype_name, libsplit_infer, libsplit_op,
+    libsplit_params, libsplit_status, libsplit_status_name, libsplit_tensor,
     LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use serde::Deserialize;
@@ -213,9 +213,7 @@ fn run(case: &Case) -> Result<(), Failure> {
             output.data = buffer.as_mut_ptr().cast();
         }
     }
-    common::call(|error| unsafe {
-        libsplit_copy(&described, &params, ready.as_ptr(), outputs, null(), error)
-    })?;
+    copy(&input, &params, &ready, None)?;
     if case.unwanted.is_empty() {
         check_views(case, &input, &params, &buffers);
     }

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{call, count, infer, params, view, Tensor};
+use common::{call, copy, count, infer, params, view, Tensor};
 use libsplit::ffi::{
     libsplit_copy, libsplit_infer, libsplit_op, libsplit_params, libsplit_plan_copy,
     libsplit_plan_init, libsplit_plan_size, libsplit_status, libsplit_tensor, libsplit_view,
@@ -38,9 +38,7 @@ fn data_of_an_output_may_not_lie_over_the_strides_of_another_between_its_rows() 
         dtype: input.descriptor().dtype,
         ..Tensor::unwanted()
     });
-    let failure = call(|error| unsafe {
-        libsplit_copy(&input.descriptor(), &halves(), outputs.as_ptr(), 2, null(), error)
-    });
+    let failure = copy(&input, &halves(), &outputs, None);
     assert_eq!(failure.unwrap_err().status, OVERLAP);
     assert_eq!(memory, before);
 }
@@ -197,10 +195,7 @@ fn a_tensor_of_the_highest_rank_is_split() {
     let described = infer(&input, &params, 2, 64).unwrap();
     let mut outputs = [Tensor::unwanted(), described.descriptors[1]];
     outputs[1].data = bytes.as_mut_ptr().cast();
-    call(|error| unsafe {
-        libsplit_copy(&input.descriptor(), &params, outputs.as_ptr(), 2, null(), error)
-    })
-    .unwrap();
+    copy(&input, &params, &outputs, None).unwrap();
     let expected: Vec<u8> = data.chunks(16).flat_map(|row| row[8..].to_vec()).collect();
     assert_eq!(bytes.as_slice(), expected);
 }
@@ -260,9 +255,7 @@ fn an_output_is_unwanted_only_if_all_of_it_is_zero() {
     for spoil in spoils {
         let mut outputs = [Tensor::unwanted(), Tensor::unwanted()];
         spoil(&mut outputs[1]);
-        let result = call(|error| unsafe {
-            libsplit_copy(&input.descriptor(), &halves(), outputs.as_ptr(), 2, null(), error)
-        });
+        let result = copy(&input, &halves(), &outputs, None);
         assert!(result.is_err());
         let mut memory = vec![7u64; libsplit_plan_size(2, 2) / 8];
         let (plan, size) = (memory.as_mut_ptr().cast(), memory.len() * 8);
@@ -286,9 +279,7 @@ fn two_of_three_columns_of_many_rows_are_copied() {
         (output.data, output.strides) = (column.as_mut_ptr().cast(), std::ptr::null_mut());
     }
     described.descriptors[2] = Tensor::unwanted();
-    let outputs = described.descriptors.as_ptr();
-    call(|error| unsafe { libsplit_copy(&input.descriptor(), &params, outputs, 3, null(), error) })
-        .unwrap();
+    copy(&input, &params, &described.descriptors, None).unwrap();
     for (first, column) in columns.iter().enumerate() {
         assert!(column.iter().eq(data[first..].iter().step_by(3)));
     }

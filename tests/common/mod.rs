@@ -2,11 +2,11 @@
 #![allow(dead_code)] // each test uses a part
 
 use libsplit::ffi::{
-    libsplit_count, libsplit_dtype, libsplit_error, libsplit_infer, libsplit_op, libsplit_params,
-    libsplit_status, libsplit_tensor, libsplit_view,
+    libsplit_copy, libsplit_count, libsplit_dtype, libsplit_error, libsplit_executor,
+    libsplit_infer, libsplit_op, libsplit_params, libsplit_status, libsplit_tensor, libsplit_view,
 };
 use std::ffi::CStr;
-use std::ptr::{null, null_mut};
+use std::ptr::{from_ref, null, null_mut};
 
 /// A descriptor and the arrays that it points to. The data, if any, is somebody else's.
 #[derive(Clone)]
@@ -96,6 +96,19 @@ pub fn count(input: &Tensor, params: &libsplit_params) -> Result<usize, Failure>
     let mut count = usize::MAX;
     call(|error| unsafe { libsplit_count(&input.descriptor(), params, &mut count, error) })?;
     Ok(count)
+}
+
+pub fn copy(
+    input: &Tensor,
+    params: &libsplit_params,
+    outputs: &[libsplit_tensor],
+    executor: Option<&libsplit_executor>,
+) -> Result<(), Failure> {
+    call(|error| unsafe {
+        let (outputs, count) = (outputs.as_ptr(), outputs.len());
+        let executor = executor.map_or(null(), from_ref);
+        libsplit_copy(&input.descriptor(), params, outputs, count, executor, error)
+    })
 }
 
 /// What infer or view writes, in arrays with a canary past their end.
