@@ -108,38 +108,19 @@ pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
     gather.after(whole)
 }
 
-/// Gathers units of more than `HALVES` times 32 bytes (half lines), and no more than one time more: so many,
-/// and the last 32.
+/// Gathers units by half lines (32 bytes) from their begin up to `end`, and the last one, which overlaps. Known
+/// ends are quicker; where units have more halves, each takes the branches of the one before.
 ///
 /// # Safety
-/// 1, 3; units must be of 32 bytes and more.
+/// 1, 3; units must be of 32 bytes and more, and `end` be their length less 32, or that rounded up to halves.
 #[inline(always)]
-pub(super) unsafe fn gather_halves<const HALVES: usize>(gather: Gather) {
+pub(super) unsafe fn gather_halves(end: usize, gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
         let (from, to) = (source.wrapping_add(at * step), target.wrapping_add(at * unit));
         // SAFETY: 1, 3.
         unsafe {
-            for half in 0..HALVES {
-                chunk::<32>(from, to, half * 32);
-            }
-            chunk::<32>(from, to, unit - 32);
-        }
-    }
-}
-
-/// The same for any number of halves. Units are alike, so each takes the branches of the one before.
-///
-/// # Safety
-/// 1, 3; units must be of 32 bytes and more.
-#[inline(always)]
-pub(super) unsafe fn gather_parts(gather: Gather) {
-    let Gather { source, step, target, count, unit } = gather;
-    for at in 0..count {
-        let (from, to) = (source.wrapping_add(at * step), target.wrapping_add(at * unit));
-        // SAFETY: 1, 3.
-        unsafe {
-            for half in (0..unit - 32).step_by(32) {
+            for half in (0..end).step_by(32) {
                 chunk::<32>(from, to, half);
             }
             chunk::<32>(from, to, unit - 32);

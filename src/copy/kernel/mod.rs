@@ -257,10 +257,9 @@ pub(super) fn with_strings(level: Level) -> &'static Kernels {
 /// The loops of every level that this CPU has.
 #[cfg(test)]
 pub(super) fn levels() -> Vec<&'static Kernels> {
-    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
     let highest = cpu::Cpu::this().level;
     let mut levels: Vec<&'static Kernels> = Vec::new();
-    for level in all.into_iter().filter(|level| *level <= highest) {
+    for level in rules::LEVELS.into_iter().filter(|level| *level <= highest) {
         for kernels in [of_level(level), with_strings(level)] {
             if !levels.iter().any(|other| std::ptr::eq(*other, kernels)) {
                 levels.push(kernels);

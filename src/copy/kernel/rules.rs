@@ -216,7 +216,8 @@ impl Rules {
 }
 
 const PREFETCH_UNIT: usize = 64;
-const LEVELS: [Level; 5] = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
+pub(super) const LEVELS: [Level; 5] =
+    [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
 
 /// The highest level of this build.
 const FORCED: Level = if cfg!(libsplit_level = "portable") {
