@@ -38,7 +38,7 @@
 //! | `targets.rs`, `parts.rs` | outputs checked, and what the engine is given to copy |
 //! | `lengths.rs`, `blocks.rs` | lengths as they are given, and as slices |
 //! | `tensor.rs`, `shape.rs`, `span.rs`, `math.rs` | tensors in memory, and checked arithmetic on them |
-//! | `overlap.rs` | whether strided tensors lie over one another |
+//! | `lattice.rs`, `overlap.rs` | whether two strided tensors lie over one another, and whether any of many do |
 //! | `spans.rs`, `windows.rs`, `order.rs` | whether many spans do, whatever their order, without a heap |
 //! | `error.rs` | what is wrong with a call, and how it is said |
 //! | `copy/` | bytes moved |
@@ -64,6 +64,7 @@ mod dtype;
 mod element;
 mod error;
 pub mod ffi;
+mod lattice;
 mod lengths;
 mod math;
 #[cfg(all(feature = "ndarray", not(feature = "capi")))]

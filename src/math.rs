@@ -42,6 +42,15 @@ pub(crate) fn next_multiple(a: usize, of: usize) -> usize {
     div_ceil(a, of).saturating_mul(of)
 }
 
+/// The greatest common divisor; of 0 and another number that one.
+#[inline(never)]
+pub(crate) fn gcd(mut a: usize, mut b: usize) -> usize {
+    while let Some(rest) = a.checked_rem(b) {
+        (a, b) = (b, rest);
+    }
+    a
+}
+
 /// A count as a signed one: no object in memory has more than `isize::MAX` bytes.
 #[inline]
 #[allow(clippy::cast_possible_wrap)]

@@ -3,7 +3,8 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{number, Error, Fault, Report, Which};
-use crate::overlap::{self, Answer, Clash, Lattice, Places};
+use crate::lattice::{self, Answer, Lattice};
+use crate::overlap::{self, Clash, Places};
 use crate::parts::{Part, Parts, Transfer};
 use crate::plan::{Geometry, Piece};
 use crate::shape;
@@ -147,7 +148,7 @@ fn check_input(transfer: &Transfer<'_>, input: Span, report: &mut Report) -> Res
         if !transfer.span(at).intersects(input) {
             continue;
         }
-        let answer = overlap::meet(&transfer.lattice(at), &lattice);
+        let answer = lattice::meet(&transfer.lattice(at), &lattice);
         if answer != Answer::Apart {
             let (output, is_sure) = (transfer.index(at), answer == Answer::Meet);
             return report.refuse(overlapping(output, Which::Input, is_sure));
