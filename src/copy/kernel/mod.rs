@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `cpu.rs` | what CPUID and XGETBV say of a CPU: its level among others |
 //! | `rules.rs` | what to do on which CPU |
-//! | `gather.rs` | runs that become one: what loops for short ones are given |
+//! | `gather.rs`, `deinterleave.rs` | what loops are given: runs that become one, rows that come apart |
 //! | `generic.rs`, `bits.rs`, `strided.rs` | loops that need no registers of their own: bytes, bits, units a step apart |
 //! | `sub_byte.rs` | elements that share bytes: taken out of them, mixed, put side by side |
 //! | `vector.rs` | the vector type that the other loops are written over |
@@ -31,6 +31,7 @@ mod aarch64;
 pub(super) mod bits;
 pub(super) mod combine;
 pub(super) mod cpu;
+mod deinterleave;
 mod gather;
 mod generic;
 pub(super) mod interleave;
@@ -54,35 +55,14 @@ mod x86_64;
 use crate::math::signed;
 use bits::{Packed, Runs};
 use cpu::Level;
+pub(super) use deinterleave::{Deinterleave, MAX_DEINTERLEAVED};
+use deinterleave::{DeinterleaveLines, NextBlock, MOST_OF_BLOCKS};
 pub(super) use gather::Gather;
 pub(super) use merge::Stream;
 use pick::Picks;
 use row_major::RowRun;
-use strided::Axis;
 use sub_byte::SideBySide;
 use transpose::{Carry, Transpose, WidthLoops};
-
-/// `count` rows, `step` bytes apart, that begin with an element for each target.
-#[derive(Clone, Copy)]
-pub(super) struct Deinterleave {
-    pub source: *const u8,
-    pub step: usize,
-    pub targets: [*mut u8; MAX_DEINTERLEAVED],
-    pub count: usize,
-    /// As many more rows follow, which can be read.
-    pub after: usize,
-    /// So many bytes ahead the input is prefetched, where targets go past the caches.
-    pub prefetch: usize,
-    /// Blocks of such rows that follow, and how far each is from the one before, like its targets. Loops
-    /// may take all of them as well, and then make their number 0.
-    pub more: Axis,
-}
-
-/// The most targets that rows are deinterleaved to at a time.
-pub(super) const MAX_DEINTERLEAVED: usize = 16;
-/// The most of which many blocks are taken at a time, by byte permutes: more leave no register for it, and 5 of
-/// 7 bytes would reach .89 of the flat copy on Zen 5 for .91.
-pub(super) const MOST_OF_BLOCKS: usize = 4;
 
 /// Whether what lies between rows of so many bytes, `step` bytes apart, is in the pages that they are in: then
 /// it can be read.
@@ -142,15 +122,6 @@ pub(super) type RowMajor = unsafe fn(&mut [RowRun], usize, usize) -> bool;
 /// The same of short runs past the caches; input is prefetched so many bytes ahead.
 pub(super) type Combine = unsafe fn(&[RowRun], usize, usize, usize) -> bool;
 
-/// Deinterleaves elements to so many targets, of so many bytes, past the caches or not, a line of
-/// each at a time; as many rows of each block as it can.
-pub(super) type DeinterleaveLines =
-    unsafe fn(&mut Deinterleave, usize, usize, bool, &mut NextBlock<'_>);
-
-/// Is told how many rows of a block have been deinterleaved, and makes it the next one, alike but for
-/// its addresses and how many rows there are; whether there is one.
-pub(super) type NextBlock<'a> = dyn FnMut(&mut Deinterleave, usize) -> bool + 'a;
-
 /// Lets streams take turns: in each, every one stores the whole lines that it has due. Prefetches
 /// the input from a place on, which goes ahead by so many bytes a turn.
 ///
@@ -177,15 +148,6 @@ const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The longest units of each of the loops that gather.
 const GATHERS: [usize; 12] = [1, 2, 4, 8, 16, 32, 40, 48, 64, 96, 128, 1024];
-
-impl Deinterleave {
-    /// Leaves the first rows out.
-    pub(super) fn skip(&mut self, rows: usize, width: usize) {
-        self.source = self.source.wrapping_add(rows * self.step);
-        self.targets = self.targets.map(|target| target.wrapping_add(rows * width));
-        self.count -= rows;
-    }
-}
 
 impl Kernels {
     /// Whether some elements of `width` bytes may be deinterleaved.
