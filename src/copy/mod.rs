@@ -23,6 +23,20 @@
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
 //! | `guarded.rs`, `testing.rs` | for tests: memory that ends where nothing may be touched, and transfers |
+//!
+//! In all of them:
+//!
+//! | word | means |
+//! |---|---|
+//! | piece, part | what the split gives; a piece that is wanted and has elements, with its target |
+//! | row, run | the whole split axis and what is inward of it; what a piece has of a row |
+//! | unit | bytes that lie together in the input and in the output: an element or more |
+//! | line, lane | 64 bytes of the caches; 16 bytes of a register |
+//! | deinterleave, interleave | take rows of a few short units apart by registers; put them together |
+//! | turn | transpose by registers |
+//! | pick | put units a step apart together by registers |
+//! | merge, combine | put short runs together to lines: in registers; in a buffer |
+//! | past the caches | by non-temporal stores, of whole lines; a fence must follow the last one |
 
 mod columns;
 mod few_rows;

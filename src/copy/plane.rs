@@ -12,28 +12,31 @@ use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use crate::math::{self, div, div_ceil, signed, wrapped};
 
-/// The least extents, in units, of a plane that is worth turning through registers; or 16 bytes of long ones.
+/// The least extents of a plane, in units, that is worth turning through registers; of long units, those that
+/// make 16 bytes will do.
 const MIN_TURNED: usize = 8;
-/// Fewer units are as quickly copied one by one.
+/// Planes, or regions, of fewer units are as quickly copied unit by unit.
 pub(super) const LEAST_UNITS: usize = 256;
-/// ... of each of so many planes.
+/// Where at least [`LEAST_AGAIN`] planes are alike, so are those of fewer than this: what they have in common is
+/// found out once for all.
 const LEAST_TURNED: usize = 64;
 const LEAST_AGAIN: usize = 8;
-/// So are fewer of a row, unless the next one continues it.
+/// Rows of fewer units are as quickly copied unit by unit as picked, unless the next row continues them.
 pub(super) const LEAST_PICKED: usize = 32;
-/// Units of so many bytes are as quickly copied one by one in the caches, unless rows as well as columns lie in
-/// few sets of these. Zen 5, ps a byte: 300 x 300 of 16 bytes 20 for 38, 1,024 x 512 112 for 51.
+/// In the second-level cache, units of so many bytes and more are as quickly copied one by one as turned, unless
+/// rows as well as columns lie in few sets of the caches (as those [`CONFLICT`] bytes apart do, from more than
+/// [`WAYS`] on). Zen 5, ps a byte, one by one and turned: 300 x 300 of 16 bytes 20, 38; 1,024 x 512 112, 51; but
+/// past that cache 7 x 300 x 301 60, 42.
 const LONGEST_TURNED: usize = 16;
-/// Nor are they past the second-level cache: 7 x 300 x 301 of 16 bytes 60 ps a byte for 42.
 const CONFLICT: usize = 1024;
 const WAYS: usize = 8;
-/// Rows of so many units are walked rather than columns.
+/// Shorter rows, in units, have their columns walked instead.
 pub(super) const LEAST_ROW: usize = 16;
-/// Bytes of each row that they take at a time.
+/// Bytes of a register's lane, by which planes are turned.
 const LANE: usize = 16;
-/// Units of so many bytes are runs.
+/// Units of so many bytes are copied as runs.
 pub(super) const LEAST_RUN: usize = 128;
-/// Columns that loops for runs take at a time.
+/// Columns of such units that are copied row by row at a time.
 const COLUMNS: usize = 4;
 /// Units of a plane's longer side that stay in the first-level cache while the shorter is walked.
 const BLOCK: usize = 128;

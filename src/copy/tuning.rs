@@ -70,13 +70,6 @@ impl Tuning {
         Self { non_temporal: None, scattered: None, ..self }
     }
 
-    /// What must follow the last store past the caches, if there are any.
-    pub(super) fn finish(&self) {
-        if let Some(stores) = self.non_temporal.or(self.scattered) {
-            (stores.fence)();
-        }
-    }
-
     /// The same, with no other rule for short runs than for long ones.
     pub(super) fn for_long_runs(self) -> Self {
         Self { scattered: self.non_temporal, ..self }
@@ -85,6 +78,13 @@ impl Tuning {
     /// The same for pieces that have few bytes of each row.
     pub(super) fn for_short_runs(self) -> Self {
         Self { non_temporal: self.scattered, ..self }
+    }
+
+    /// What must follow the last store past the caches, if there are any.
+    pub(super) fn finish(&self) {
+        if let Some(stores) = self.non_temporal.or(self.scattered) {
+            (stores.fence)();
+        }
     }
 
     /// Whether `len` elements of `width` bytes are deinterleaved.
