@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -130,9 +131,9 @@ class Workload:
                 + (f" into slices{self.into}" if self.into else ""))
 
 
-def _workload(name, group, dtype, shape, axis, lengths, **options) -> Workload:
+def _workload(group, name, dtype, shape, axis, lengths, layout=None, **options) -> Workload:
     return Workload(name, group, np.dtype(dtype), tuple(shape), axis % len(shape), tuple(lengths),
-                    **options)
+                    layout, **options)
 
 
 def _turned(rows: int, columns: int) -> Layout:
@@ -141,8 +142,7 @@ def _turned(rows: int, columns: int) -> Layout:
 
 
 def _models() -> list[Workload]:
-    def w(*args, **options):
-        return _workload(args[0], "models", *args[1:], **options)
+    w = functools.partial(_workload, "models")
 
     return [
         w("W1", "f4", (16, 1024, 3072), -1, [1024] * 3),
@@ -176,8 +176,7 @@ def _models() -> list[Workload]:
 def _reports() -> list[Workload]:
     """From threads of users of other runtimes."""
 
-    def w(*args, **options):
-        return _workload(args[0], "reports", *args[1:], **options)
+    w = functools.partial(_workload, "reports")
 
     return [
         w("U96", "f4", (256, 279, 81), 1, ([1] * 13 + [30]) * 6 + [1] * 11 + [10]),
@@ -199,7 +198,7 @@ def _equal_runs() -> list[Workload]:
             for pieces in [2, 3, 4, 5, 8, 12, 16] if size == 1 else [2, 3, 8, 16]:
                 rows = size * MIB // (run * pieces)
                 quick = pieces in [3, 8] if size == 1 else pieces == 3 and run in [12, 48]
-                workloads.append(_workload(f"R{run}x{pieces}{suffix}", "equal runs", "f4",
+                workloads.append(_workload("equal runs", f"R{run}x{pieces}{suffix}", "f4",
                                            (rows, run // 4 * pieces), 1, [run // 4] * pieces,
                                            quick=quick))
     return workloads
@@ -208,8 +207,7 @@ def _equal_runs() -> list[Workload]:
 def _odd() -> list[Workload]:
     """What a stranger might try."""
 
-    def w(*args, **options):
-        return _workload(args[0], "odd", *args[1:], **options)
+    w = functools.partial(_workload, "odd")
 
     return [
         w("X5x7", "u1", (150_000, 35), 1, [7] * 5),
@@ -228,8 +226,7 @@ def _odd() -> list[Workload]:
 def _layouts() -> list[Workload]:
     """Views, as tensors of C++ runtimes often are: in, and out."""
 
-    def w(name, dtype, shape, axis, lengths, layout=None, **options):
-        return _workload(name, "layouts", dtype, shape, axis, lengths, layout=layout, **options)
+    w = functools.partial(_workload, "layouts")
 
     s = np.s_
     picture = Layout((1080, 1920, 3), s[10:1070, 10:1910])
