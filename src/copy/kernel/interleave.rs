@@ -88,10 +88,13 @@ impl Interleave {
     fn turns(&self, first: usize) -> Turns {
         let &Self { source, apart, len, unit, target, .. } = self;
         let (row, begin) = div_rem(first, len);
+        let row = source.wrapping_add(row * unit);
+        let (mut next, below) =
+            (row.wrapping_add(apart.wrapping_mul(begin)), row.wrapping_add(unit));
         let mut sources = [null(); MAX_INTERLEAVED];
-        for (slot, at) in sources.iter_mut().zip(begin..begin + len) {
-            let (at, row) = if at < len { (at, row) } else { (at - len, row + 1) };
-            *slot = source.wrapping_add(apart.wrapping_mul(at)).wrapping_add(row * unit);
+        for (slot, at) in sources.iter_mut().take(len).zip(begin + 1..) {
+            *slot = next;
+            next = if at == len { below } else { next.wrapping_add(apart) };
         }
         let target = target.wrapping_add(first * unit);
         Turns { sources, len, unit, target, blocks: 0, past: None }
