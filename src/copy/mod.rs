@@ -18,7 +18,7 @@
 //! | `planes.rs` | the same of many small matrices |
 //! | `interleaved.rs` | few rows become columns |
 //! | `mirrored.rs` | single steps of an axis that lies backwards |
-//! | `job.rs` | the bytes of all wanted outputs one after another, for what is cut anywhere |
+//! | `cuts.rs` | what a range of all outputs' bytes, or of rows, has of each piece |
 //! | `joined.rs` | pieces whose outputs continue each other are one |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
@@ -39,6 +39,7 @@
 //! | past the caches | by non-temporal stores, of whole lines; a fence must follow the last one |
 
 mod columns;
+mod cuts;
 mod few_rows;
 mod few_units;
 #[cfg(all(test, unix))]
@@ -46,7 +47,6 @@ mod guarded;
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
 mod interleaved;
-mod job;
 mod joined;
 mod kernel;
 mod matrices;
@@ -74,9 +74,9 @@ use parallel::{Work, OF_EACH, SET_UP, WALK};
 
 use crate::error::{Fault, Report};
 use crate::math::div;
-use crate::parts::{self, Parts, Transfer, FEW_PARTS};
+use crate::parts::{self, Part, Parts, Transfer, FEW_PARTS};
 use crate::shape::usize_of;
-use job::{Form, Job};
+use core::ops::Range;
 use joined::Joined;
 use matrices::Matrices;
 use mirrored::Mirrored;
@@ -259,9 +259,9 @@ unsafe fn run_rows(
         unsafe { nest.copy_all(&parts.iter(), 0..rows) };
         return Some(Ok(()));
     }
-    let job = Job { transfer, form: Form::Rows(nest) };
-    // SAFETY: as above.
-    Some(unsafe { job.run_all(executor, report) })
+    // SAFETY: as above; what is read and written stays within the spans that were checked.
+    let copy = |part: &Part, bytes| unsafe { nest.copy(part, bytes) };
+    Some(cuts::run_parts(transfer, &copy, executor, report))
 }
 
 /// Copies matrices whose columns are the steps on the split axis.
@@ -302,17 +302,21 @@ unsafe fn run_pieces(
     if !transfer.geometry.dtype.is_sub_byte() {
         // SAFETY: the caller's promise; ranges of tasks do not meet.
         let work = |range| unsafe { strided::copy(transfer, tuning, range) };
-        return job::run_bytes(transfer, &work, executor, report);
+        return cuts::run_bytes(transfer, &work, executor, report);
     }
     let tuning = if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() };
-    let job = Job { transfer, form: Form::SubByte(tuning) };
+    // SAFETY: as above; what is read and written stays within the spans that were checked.
+    let copy = |part: &Part, bytes| unsafe { sub_byte::copy(transfer, part, tuning, bytes) };
     let singles = singles::way(transfer);
     let Some(block) = sub_byte::block_of_rows(transfer, singles.is_some()) else {
-        // SAFETY: as above.
-        return unsafe { job.run_all(executor, report) };
+        return cuts::run_parts(transfer, &copy, executor, report);
     };
-    // SAFETY: as above; ranges of tasks do not meet.
-    let work = |rows| unsafe { job.run_rows(rows, block, singles) };
+    let work = |rows: Range<usize>| {
+        // SAFETY: as above; ranges of tasks do not meet.
+        let taken = |way| unsafe { singles::copy(transfer, tuning, way, rows.clone()) };
+        let rest = singles.map_or(rows.start, taken)..rows.end;
+        cuts::copy_rows(transfer, &copy, rest, block);
+    };
     let units = usize_of(transfer.geometry.outer);
     let least = transfer.parts.count().saturating_mul(WALK);
     let work_size = Work { bytes, units, granule: sub_byte::GRANULE, least };
