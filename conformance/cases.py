@@ -24,6 +24,10 @@ DTYPES = {
 }
 
 
+class NotThere(Exception):
+    """An implementation has nothing that a case could be put to."""
+
+
 @dataclass
 class Case:
     name: str

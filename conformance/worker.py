@@ -16,10 +16,6 @@ import sys
 import cases
 
 
-class NotThere(Exception):
-    """The implementation has nothing that the case could be put to."""
-
-
 def main():
     # What implementations print is not for the one that asks.
     answers = os.fdopen(os.dup(1), "w")
@@ -30,7 +26,7 @@ def main():
     for line in sys.stdin:
         try:
             result = runner.run(every[line.strip()])
-        except NotThere as reason:
+        except cases.NotThere as reason:
             result = {"none": str(reason)}
         except Exception as error:  # whatever an implementation throws is its answer
             status = getattr(error, "status_name", None)
@@ -39,6 +35,4 @@ def main():
 
 
 if __name__ == "__main__":
-    # runners import NotThere from here, so this module must be found under its own name too.
-    sys.modules["worker"] = sys.modules["__main__"]
     main()

@@ -4,14 +4,13 @@ import numpy as np
 from onnx import TensorProto, helper
 
 import cases
-from worker import NotThere
 
 
 def onnx_only(case):
     if case.op.startswith("openvino."):
-        raise NotThere("an operator of OpenVINO")
+        raise cases.NotThere("an operator of OpenVINO")
     if case.flags:
-        raise NotThere("a flag of libsplit")
+        raise cases.NotThere("a flag of libsplit")
 
 
 def number(dtype):
@@ -72,7 +71,7 @@ def numpy_array(case):
     if case.dtype == "string":
         return elements
     if cases.DTYPES[case.dtype][1] < 8:
-        raise NotThere("4 and 2 bits")
+        raise cases.NotThere("4 and 2 bits")
     return elements.view(numpy_dtype(case.dtype)).reshape(case.input_shape)
 
 

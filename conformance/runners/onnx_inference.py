@@ -2,8 +2,8 @@
 
 import onnx
 
+from cases import NotThere
 from runners import models
-from worker import NotThere
 
 
 def version():

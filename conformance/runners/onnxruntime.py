@@ -3,8 +3,8 @@
 import numpy as np
 import onnxruntime as ort
 
+from cases import NotThere
 from runners import models
-from worker import NotThere
 
 ort.set_default_logger_severity(4)
 

@@ -8,7 +8,6 @@ from openvino import opset1
 
 import cases
 from runners import models
-from worker import NotThere
 
 # float8_e4m3fnuz and the like have no type of OpenVINO's.
 TYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16",
@@ -26,15 +25,15 @@ def version():
 
 def element_type(name):
     if name not in TYPES or not hasattr(ov.Type, TYPES[name]):
-        raise NotThere(f"no type {name}")
+        raise cases.NotThere(f"no type {name}")
     return getattr(ov.Type, TYPES[name])
 
 
 def run(case):
     if case.flags:
-        raise NotThere("a flag of libsplit")
+        raise cases.NotThere("a flag of libsplit")
     if case.op == "SplitToSequence":
-        raise NotThere("no sequences as outputs")
+        raise cases.NotThere("no sequences as outputs")
     model = own_model(case) if case.op.startswith("openvino.") else onnx_model(case)
     if case.kind == "shape":
         return {"shapes": [extents(output.partial_shape) for output in model.outputs]}

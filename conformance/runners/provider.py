@@ -5,8 +5,8 @@ import pathlib
 
 import onnxruntime as ort
 
+from cases import NotThere
 from runners import onnxruntime as own
-from worker import NotThere
 
 LIBRARY = pathlib.Path(os.environ.get("BUILD_DIR", "build/release")) / "lib"
 ort.register_execution_provider_library(
