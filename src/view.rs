@@ -94,7 +94,8 @@ impl Layout {
 /// The number of elements, where rank, extents and their product are in bounds.
 fn check_shape<T: Element>(shape: &[i64]) -> Result<i64, Error> {
     if shape.len() > MAX_RANK {
-        return Err(Error::Rank { which: Which::Input, expected: 64, actual: number(shape.len()) });
+        let (expected, actual) = (number(MAX_RANK), number(shape.len()));
+        return Err(Error::Rank { which: Which::Input, expected, actual });
     }
     for (axis, &actual) in shape.iter().enumerate() {
         if actual < 0 {

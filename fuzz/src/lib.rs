@@ -6,7 +6,7 @@
 //! | `call.rs` | the memory of a call: descriptors, arrays and buffers, each of its exact size |
 //! | `rules.rs` | the model of the operators: parameters to lengths |
 //! | `tensor.rs` | the model of tensors in memory: spans, strides, elements bit by bit |
-//! | `check.rs` | the four functions, each compared with the model |
+//! | `check/` | the functions, each compared with the model |
 //!
 //! The model shares no code with the library. It counts in `i128` and moves single bits.
 

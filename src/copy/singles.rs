@@ -2,7 +2,7 @@
 //! time, and then each piece has its elements taken out of them. Those of long rows are turned.
 
 use super::kernel::combine::{Scratch, LINE};
-use super::kernel::sub_byte::{mix, Place, SideBySide};
+use super::kernel::sub_byte::{mix, BitPlace, SideBySide};
 use super::kernel::transpose::Transpose;
 use super::rows::Rows;
 use super::sub_byte::GRANULE;
@@ -262,7 +262,7 @@ impl Singles<'_> {
     /// # Safety
     /// As [`Singles::finish`]; all columns must be there.
     unsafe fn mix(&self, first: *const u8, apart: usize, rows: &Range<usize>) {
-        let mut places = [Place { bytes: first, bit: 0 }; 4];
+        let mut places = [BitPlace { bytes: first, bit: 0 }; 4];
         let places = places.get_mut(..self.together).unwrap_or_default();
         for (element, target) in self.targets.iter().enumerate() {
             let mut element = element;
@@ -271,7 +271,7 @@ impl Singles<'_> {
                 // What lies behind the last column is the next row's first one.
                 let is_next = bit / 8 == self.row;
                 let ahead = if is_next { 1 } else { (bit / 8 * apart).wrapping_neg() };
-                *place = Place { bytes: first.wrapping_add(ahead), bit: bit % 8 };
+                *place = BitPlace { bytes: first.wrapping_add(ahead), bit: bit % 8 };
                 element += self.targets.len();
             }
             if !target.is_null() {

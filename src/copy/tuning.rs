@@ -3,7 +3,7 @@
 
 use super::kernel::rules::{Rules, LONGEST_COMBINED, LOW_THRESHOLDS};
 use super::kernel::{CopyBytes, Kernels, NonTemporal};
-use super::{parallel, Executor, Streaming};
+use super::parallel::{self, Executor, Streaming};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// How to go about a copy on this machine.

@@ -40,7 +40,7 @@ pub(super) unsafe fn take<const F: usize>(
 
 /// Where an element is in each of some bytes: the first of them, and the bit of each.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct BitPlace {
     pub bytes: *const u8,
     pub bit: usize,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Place {
 /// # Safety
 /// They must be readable, and the target writable.
 #[inline(never)] // once in the library
-pub(crate) unsafe fn mix(places: &[Place], target: *mut u8, bytes: usize) {
+pub(crate) unsafe fn mix(places: &[BitPlace], target: *mut u8, bytes: usize) {
     let whole = bytes - bytes % LINE;
     // SAFETY: the caller's promise.
     unsafe {
@@ -66,7 +66,7 @@ pub(crate) unsafe fn mix(places: &[Place], target: *mut u8, bytes: usize) {
 /// # Safety
 /// As [`mix`], of `N` words.
 #[inline(always)]
-unsafe fn mix_words<const N: usize>(places: &[Place], at: usize, target: *mut u8) {
+unsafe fn mix_words<const N: usize>(places: &[BitPlace], at: usize, target: *mut u8) {
     let each = if places.len() == 2 { 4 } else { 2 };
     let mask = u64::MAX / 255 * ones(each);
     let (mut mixed, mut to) = ([0; N], 0);
