@@ -104,10 +104,9 @@ int main(int argc, char **argv) {
         return 1;
 
     long calls = atol(argv[5]);
-    double start = 0;
-    /* The first finds out what the CPU can do, which takes as long as 2,000 others. */
-    for (long call = -WARM_UP; call < calls; call++) {
-        if (call == 0)
+    double start = now();
+    for (long left = WARM_UP + calls; left > 0; left--) {
+        if (left == calls) /* The first finds out what the CPU can do: as long as 2,000 others. */
             start = now();
         libsplit_status status;
         if (form == PLAN_COPY)

@@ -24,9 +24,23 @@ impl<'a> Blocks<'a> {
         Self { pieces, count: usize_of(pieces.count()), next: 0 }
     }
 
+    /// The first ones, all of those that lie in memory as a slice has them.
+    #[inline(always)]
+    pub(crate) fn first<'b>(&mut self, room: &'b mut Room) -> &'b [i64]
+    where
+        'a: 'b,
+    {
+        let Some(words) = self.pieces.words() else { return self.next(room) };
+        self.next = self.count;
+        words
+    }
+
     /// The next ones, none at the end.
     #[inline]
     pub(crate) fn next<'b>(&mut self, room: &'b mut Room) -> &'b [i64] {
+        if self.next == self.count {
+            return &[];
+        }
         let (first, len) = (self.next, LEN.min(self.count - self.next));
         self.next += len;
         write(self.pieces, first, room.get_mut(..len).unwrap_or_default())

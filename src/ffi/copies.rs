@@ -9,7 +9,6 @@ use crate::copy::{self, Executor, FewRows};
 use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Splitting};
-use crate::rules::Pieces;
 use crate::shape::{self, rank_number};
 use crate::span::Span;
 use crate::spans::{self, Numbered};
@@ -433,18 +432,22 @@ unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) 
 unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
     let Splitting { geometry, pieces } = &call.splitting;
     let rows = FewRows::new(geometry, bytes);
-    let (source, first) = (call.input.data, outputs.as_ptr());
-    // SAFETY: the caller's promise.
-    unsafe {
-        match pieces.words() {
-            Some(lengths) if rows.are_long(lengths.len()) => {
-                (0..rows.count).for_each(|row| run_row(&rows, row, source, lengths, outputs));
-            }
-            Some(lengths) => {
-                run_rows(&rows, source, lengths, first);
-            }
-            None => run_rows_in_blocks(&rows, source, pieces, first),
+    let source = call.input.data.cast_const();
+    if let Some(lengths) = pieces.words().filter(|lengths| rows.are_long(lengths.len())) {
+        for row in 0..rows.count {
+            // SAFETY: the caller's promise.
+            unsafe { run_row(&rows, row, source, lengths, outputs) };
         }
+        return;
+    }
+    let (mut source, mut output) = (source, outputs.as_ptr());
+    let (mut blocks, mut room) = (Blocks::new(pieces), blocks::room());
+    let mut lengths = blocks.first(&mut room);
+    while !lengths.is_empty() {
+        // SAFETY: the caller's promise.
+        source = unsafe { run_rows(&rows, source, lengths, output) };
+        output = output.wrapping_add(lengths.len());
+        lengths = blocks.next(&mut room);
     }
 }
 
@@ -486,27 +489,6 @@ unsafe fn run(
     let transfer = transfer(call, outputs, bytes, are_packed);
     // SAFETY: promise 5.
     unsafe { copy::run(&transfer, transfer.parts.iter().count(), pool, report) }
-}
-
-/// # Safety
-/// As [`run_rows`].
-#[inline(never)]
-unsafe fn run_rows_in_blocks(
-    rows: &FewRows,
-    mut source: *const u8,
-    pieces: &Pieces<'_>,
-    mut outputs: *const libsplit_tensor,
-) {
-    let (mut all, mut room) = (Blocks::new(pieces), blocks::room());
-    loop {
-        let lengths = all.next(&mut room);
-        if lengths.is_empty() {
-            return;
-        }
-        // SAFETY: the caller's promise.
-        source = unsafe { run_rows(rows, source, lengths, outputs) };
-        outputs = outputs.wrapping_add(lengths.len());
-    }
 }
 
 /// Copies what pieces have of a row.

@@ -126,19 +126,13 @@ unsafe fn fill(
     }
     // SAFETY: the caller's promise, and there are as many outputs as lengths.
     unsafe {
-        if let Some(lengths) = splitting.pieces.words() {
-            axes.fill(geometry, lengths, 0, outputs, &describe);
-            return;
-        }
         let mut room = blocks::room();
         let (mut blocks, mut offset, mut output) = (Blocks::new(&splitting.pieces), 0, outputs);
-        loop {
-            let lengths = blocks.next(&mut room);
-            if lengths.is_empty() {
-                return;
-            }
+        let mut lengths = blocks.first(&mut room);
+        while !lengths.is_empty() {
             offset = axes.fill(geometry, lengths, offset, output, &describe);
             output = output.wrapping_add(lengths.len());
+            lengths = blocks.next(&mut room);
         }
     }
 }
@@ -160,7 +154,7 @@ impl Axes<'_> {
     ///
     /// # Safety
     /// As [`fill`].
-    #[inline(never)] // with all registers to itself
+    #[inline(always)] // on the way of every call
     unsafe fn fill(
         &mut self,
         geometry: &Geometry<'_>,
@@ -239,15 +233,40 @@ unsafe fn check_outputs(
     // SAFETY: borrowed until they are written.
     let outputs = unsafe { parse::descriptors(outputs, num_outputs, report) }?;
     let rank = call.splitting.geometry.output_rank();
-    let seen = match Seen::all_plain(outputs, rank) {
-        Some(seen) => seen,
-        None => Seen::all(outputs, rank, report)?,
-    };
+    let reads = Reads::new(call, error, null());
+    // Most callers keep all shapes side by side, and all strides.
+    if let Some(seen) = Seen::all_plain(outputs, rank) {
+        let (shapes, strides) = (seen.shapes.hull, seen.strides.hull);
+        let descriptors = Span::of_slice(outputs);
+        if let (false, Some(views)) = (seen.all_have_strides, views) {
+            check_unstrided(views, &call.splitting, outputs, report)?;
+        }
+        if shapes.is_apart(strides)
+            && descriptors.is_apart(shapes)
+            && descriptors.is_apart(strides)
+            && reads.are_apart(descriptors.hull(shapes).hull(strides))
+        {
+            return Ok(());
+        }
+    }
+    check_closely(call, views, outputs, reads, report)
+}
+
+/// The same whatever the outputs are like.
+#[cold]
+#[inline(never)]
+fn check_closely(
+    call: &Call<'_>,
+    views: Option<&Place<'_>>,
+    outputs: &[libsplit_tensor],
+    reads: Reads<'_>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let rank = call.splitting.geometry.output_rank();
+    let seen = Seen::all(outputs, rank, report)?;
     if let (false, Some(views)) = (seen.all_have_strides, views) {
         check_unstrided(views, &call.splitting, outputs, report)?;
     }
-    // Most callers keep all shapes side by side, and all strides.
-    let reads = Reads::new(call, error, null());
     let (shapes, strides) = (seen.shapes.hull, seen.strides.hull);
     let descriptors = Span::of_slice(outputs);
     if seen.shapes.is_apart
@@ -255,8 +274,7 @@ unsafe fn check_outputs(
         && shapes.is_apart(strides)
         && descriptors.is_apart(shapes)
         && descriptors.is_apart(strides)
-        && (reads.are_apart(descriptors.hull(shapes).hull(strides))
-            || [shapes, strides, descriptors].into_iter().all(|span| reads.are_apart(span)))
+        && [shapes, strides, descriptors].into_iter().all(|span| reads.are_apart(span))
     {
         return Ok(());
     }
