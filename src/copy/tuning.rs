@@ -66,7 +66,7 @@ impl Tuning {
         // f32×9 .36 for .55, blocks of 128 KiB .47 for .94, every second row of 12 KiB .39 for .55, i64×2
         // interleaved .45 for .71, runs of 4 KiB in rows of 12 .46 for .42; where it gives more: .81 for .98, .71 for
         // .62, .77 for 1.14, .71 for .76, .45 for .71, .94 for .95. Transposes .88 for .31.
-        let apart = if threads > 1 { non_temporal } else { scattered };
+        let apart = if threads > 1 && rules.has_strings() { non_temporal } else { scattered };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
         let again = if rules.strings > 0 { AGAIN_BY_STRINGS } else { AGAIN };
         let (prefetch, is_row_major_past) = (rules.prefetch, rules.is_row_major_past());
@@ -175,6 +175,12 @@ fn find_contiguous(bytes: usize) -> CopyBytes {
 #[inline(never)] // once in the library
 pub(super) fn kernels(bytes: usize) -> &'static Kernels {
     Rules::here().kernels_for(bytes)
+}
+
+/// Whether long runs are copied by string instructions.
+#[inline]
+pub(super) fn has_strings() -> bool {
+    Rules::here().has_strings()
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.
