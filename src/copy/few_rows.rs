@@ -71,7 +71,7 @@ impl FewRows {
     /// Whether so many pieces have runs that are better copied row by row.
     #[inline(always)]
     pub(crate) fn are_long(&self, pieces: usize) -> bool {
-        self.row >= pieces.saturating_mul(LONG_RUN)
+        self.row >= pieces.saturating_mul(LONG_RUN) && tuning::has_strings()
     }
 
     /// Copies a run of a row; the first ones are at `source` and `target`.
@@ -268,14 +268,15 @@ const FEW: usize = 450;
 /// 16 bytes 312, 117, of 16 rows 577, 150; 2,000 of 8 rows of 64 bytes 57, 36; 63 rows of 20 bytes 145, 71, of
 /// 4 bytes 43, 44. 236 rows of 3,072 bytes and 12 of 16 16.1, 13.0; 506 of 1,120 and 35 of 8 23.2, 15.2; 99 of 160
 /// and 20 of 8 2.0, 1.0; but 1,691 of 1,000 and 8 of 3, 1.6 MiB, 47, 69.
-pub(super) fn has_short_runs(transfer: &Transfer<'_>) -> bool {
+pub(super) fn has_short_runs(transfer: &Transfer<'_>, kernels: &Kernels) -> bool {
     let &Transfer { ref geometry, bytes, ref parts, .. } = transfer;
     let (rows, pieces) = (usize_of(geometry.outer), parts.count());
     let runs = pieces.saturating_mul(rows);
     if rows < MANY_ROWS && bytes <= runs.saturating_mul(SHORT) {
         return true;
     }
-    if pieces <= 2 || bytes > NEAR || bytes < rows * HEAD {
+    let may_be = cfg!(feature = "avx512") && kernels.pair.is_some() && pieces > 2;
+    if !may_be || bytes > NEAR || bytes < rows * HEAD {
         return false;
     }
     let longest = geometry.piece_bytes(parts.iter().longest(geometry.extent));

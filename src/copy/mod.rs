@@ -224,7 +224,7 @@ unsafe fn run_rows(
     }
     let has_threads = parallel::is_of_use(executor, bytes);
     let is_cached = tuning.non_temporal.is_none() && !has_threads;
-    if is_packed && !sub_byte && is_cached && few_rows::has_short_runs(transfer) {
+    if is_packed && !sub_byte && is_cached && few_rows::has_short_runs(transfer, tuning.kernels) {
         // SAFETY: the caller's promise.
         unsafe { few_rows::copy_each_part(transfer, tuning.kernels) };
         return Some(Ok(()));

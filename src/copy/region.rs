@@ -142,14 +142,8 @@ impl Region<'_> {
             }
             let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
             let mut slot = Slot::uninit();
-            let rows = RowCopy::runs(
-                &mut slot,
-                tuning.kernels,
-                tuning.scattered,
-                units,
-                row.extent,
-                ahead,
-            );
+            let rows =
+                RowCopy::runs(&mut slot, tuning.kernels, tuning.apart, units, row.extent, ahead);
             if rows.are_picked() {
                 // SAFETY: the caller's promise.
                 unsafe { run.copy(&rows, places) };

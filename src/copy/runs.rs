@@ -51,11 +51,11 @@ pub(super) unsafe fn copy(
     bytes: usize,
     ahead: Ahead,
 ) {
-    let Tuning { kernels, scattered, .. } = tuning;
+    let Tuning { kernels, apart, .. } = tuning;
     let head = (target as usize).wrapping_neg() % LINE;
     // SAFETY: the caller's promise; no part is longer than the run.
     unsafe {
-        let Some(stores) = scattered.filter(|_| bytes >= head + LINE) else {
+        let Some(stores) = apart.filter(|_| bytes >= head + LINE) else {
             return (kernels.copy)(source, target, bytes);
         };
         (kernels.copy)(source, target, head);

@@ -12,7 +12,9 @@ pub(super) struct Tuning {
     pub kernels: &'static Kernels,
     /// The stores for outputs that are to go to memory past the caches.
     pub non_temporal: Option<&'static NonTemporal>,
-    /// The same for those of runs that are short, or lie apart: deinterleaved, transposed, interleaved.
+    /// The same for those of runs that are short, or lie apart: deinterleaved, interleaved.
+    pub apart: Option<&'static NonTemporal>,
+    /// The same for those that are transposed.
     pub scattered: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
     pub prefetch: usize,
@@ -59,15 +61,30 @@ impl Tuning {
         let non_temporal = stores.filter(|(_, held)| plain(*held)).map(|(stores, _)| stores);
         let scattered = |held| past(held) || read.saturating_mul(2) > rules.of_scattered(held);
         let scattered = stores.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
+        // Two threads fill memory with runs that lie apart, not the caches. Zen 5, 10 to 16 MiB, share of the flat
+        // copy past the caches for through them, where memory gives two threads no more than one: i64×2 .46 for .62,
+        // f32×9 .36 for .55, blocks of 128 KiB .47 for .94, every second row of 12 KiB .39 for .55, i64×2
+        // interleaved .45 for .71, runs of 4 KiB in rows of 12 .46 for .42; where it gives more: .81 for .98, .71 for
+        // .62, .77 for 1.14, .71 for .76, .45 for .71, .94 for .95. Transposes .88 for .31.
+        let apart = if threads > 1 && rules.has_strings() { non_temporal } else { scattered };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
         let again = if rules.strings > 0 { AGAIN_BY_STRINGS } else { AGAIN };
         let (prefetch, is_row_major_past) = (rules.prefetch, rules.is_row_major_past());
-        Self { kernels, non_temporal, scattered, prefetch, longest, again, is_row_major_past }
+        Self {
+            kernels,
+            non_temporal,
+            apart,
+            scattered,
+            prefetch,
+            longest,
+            again,
+            is_row_major_past,
+        }
     }
 
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        Self { non_temporal: None, scattered: None, ..self }
+        Self { non_temporal: None, apart: None, scattered: None, ..self }
     }
 
     /// The same, with no other rule for short runs than for long ones.
@@ -77,7 +94,7 @@ impl Tuning {
 
     /// The same for pieces that have few bytes of each row.
     pub(super) fn for_short_runs(self) -> Self {
-        Self { non_temporal: self.scattered, ..self }
+        Self { non_temporal: self.apart, ..self }
     }
 
     /// What must follow the last store past the caches, if there are any.
@@ -108,6 +125,7 @@ impl Tuning {
             ways.map(|(stores, longest, again)| Self {
                 kernels,
                 non_temporal: stores,
+                apart: stores,
                 scattered: stores,
                 prefetch: 2048,
                 longest,
@@ -157,6 +175,12 @@ fn find_contiguous(bytes: usize) -> CopyBytes {
 #[inline(never)] // once in the library
 pub(super) fn kernels(bytes: usize) -> &'static Kernels {
     Rules::here().kernels_for(bytes)
+}
+
+/// Whether long runs are copied by string instructions.
+#[inline]
+pub(super) fn has_strings() -> bool {
+    Rules::here().has_strings()
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.

@@ -149,11 +149,16 @@ impl Rules {
     /// But on lines, of 64 KiB 14 .78 for .85, 16 .87 for .87, of 1 MiB 15 .77 for .88; and two threads, 2 KiB,
     /// 12 .42 or .84, as the memory is, for .80.
     pub(in super::super) fn of_short(&self, held: usize, threads: usize) -> usize {
-        if cfg!(feature = "avx512") && self.strings > 0 && threads == 1 && !LOW_THRESHOLDS {
+        if self.has_strings() && threads == 1 && !LOW_THRESHOLDS {
             held - held / 4
         } else {
             held
         }
+    }
+
+    /// Whether there are such loops.
+    pub(in super::super) fn has_strings(&self) -> bool {
+        cfg!(feature = "avx512") && self.strings > 0
     }
 
     /// Whether few long rows go past the caches one by one too. Zen 5: 8 rows of 4 MB .86 of the flat copy to

@@ -111,7 +111,7 @@ impl<'a> Nest<'a> {
     fn is_worth_it(&self, block: usize) -> bool {
         let is_row = self.block.count == 1 && self.innermost().is_some_and(|(_, from)| from != 0);
         let are_runs = is_row && self.block.width >= RUN * self.transfer.parts.count();
-        let is_cached = self.block.tuning.scattered.is_none();
+        let is_cached = self.block.tuning.apart.is_none();
         let least = if are_runs && is_cached { LEAST_ROW } else { LEAST_BLOCK };
         self.rank == 0 || block >= least || self.is_of_columns()
     }

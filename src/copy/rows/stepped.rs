@@ -57,7 +57,7 @@ impl Nest<'_> {
         // Whole lines too are worth it only then. Zen 5, every second byte, 12 MiB of outputs, ms past the caches and
         // through them: two runs of 35 bytes 14, 1.4, of 100 15, 1.2, of 1,024 1.6, .9, of 2,048 .7, 1.4.
         let is_long = div(extent * step, self.transfer.parts.count()) >= LEAST_PAST;
-        let past = tuning.scattered.filter(|_| is_long);
+        let past = tuning.apart.filter(|_| is_long);
         let picked = strided::RowCopy::runs(&mut slot, tuning.kernels, past, units, extent, ahead);
         // The caches have the row for the next piece as well as for this one.
         let few = div(BLOCK, row.unsigned_abs()).max(1);
