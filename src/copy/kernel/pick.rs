@@ -543,7 +543,8 @@ impl<const F: usize> Pick<F> {
         let mut first = 0;
         for group in 0..groups {
             for at in 0..parts {
-                let from = group_step.wrapping_mul(signed(group)) + part_step.wrapping_mul(signed(at));
+                let from =
+                    group_step.wrapping_mul(signed(group)) + part_step.wrapping_mul(signed(at));
                 let from = (from - places).cast_unsigned();
                 for from in from..from + part {
                     self.set_each(from, first, lane);
@@ -604,7 +605,9 @@ impl<const F: usize> Pick<F> {
             self.copy_each(&rows.part(0..over.start));
             let mut first = over.start;
             if !are_near(rows.from, self.read(rows.units)) {
-                for row in over.clone().filter(|row| self.leaves_page(&rows.part(*row..*row + 1), steps)) {
+                for row in
+                    over.clone().filter(|row| self.leaves_page(&rows.part(*row..*row + 1), steps))
+                {
                     (self.by_steps)(self, &rows.part(first..row), steps);
                     self.copy_each(&rows.part(row..row + 1));
                     first = row + 1;

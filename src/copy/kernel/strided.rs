@@ -313,7 +313,7 @@ impl Block {
     /// 1.
     unsafe fn ends<const N: usize>(&self, places: &mut Places<'_>) {
         let unit = self.unit; // once, whatever is stored
-        // SAFETY: the caller's promise.
+                              // SAFETY: the caller's promise.
         self.each(places, |source, target| unsafe { generic::ends::<N>(source, target, unit) });
     }
 }

@@ -70,7 +70,9 @@ impl Transpose<'_> {
     /// behind the one before.
     fn drifts_back(&self) -> bool {
         let apart = match *self.targets {
-            [first, second, ..] if self.apart == 0 => (second as usize).wrapping_sub(first as usize),
+            [first, second, ..] if self.apart == 0 => {
+                (second as usize).wrapping_sub(first as usize)
+            }
             _ => self.apart,
         };
         let beyond = apart.wrapping_add(NEAR) % (SAME_SET / 2);
