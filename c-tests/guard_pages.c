@@ -501,6 +501,46 @@ static void check_blocks(unsigned char *first, int64_t pitch, int64_t rows, int 
     CHECK_EQ_INT(wrong, 0);
 }
 
+/* Copies rows of elements that are steps apart, each row in a page of its own, as above: the lowest
+ * element of the first row is at `lowest`. */
+static void check_rows_of_steps(unsigned char *lowest, int64_t pitch, int64_t columns, int width,
+                                int64_t step) {
+    static const int64_t sizes[] = {1, 2, 4, 8};
+    int64_t size = sizes[width], shape[] = {BLOCKS, columns}, strides[] = {pitch / size, step};
+    unsigned char *first = step < 0 ? lowest - step * size * (columns - 1) : lowest;
+    libsplit_tensor input = packed(widths[width], first, 2, shape);
+    input.strides = strides;
+    unsigned char *data = place(&target_regions[0], (size_t)(BLOCKS * columns * size), AT_THE_END, 0);
+    libsplit_tensor output = packed(widths[width], data, 2, shape);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    params.num_outputs = 1;
+    CHECK_CASE("rows %d apart of %d elements of %d bytes, %d apart", (int)pitch, (int)columns,
+               (int)size, (int)step);
+    CHECK_OK(libsplit_copy(&input, &params, &output, 1, NULL, NULL));
+    int64_t wrong = 0;
+    for (int64_t row = 0; row < BLOCKS; row++)
+        for (int64_t at = 0; at < columns; at++)
+            wrong += memcmp(data + (row * columns + at) * size,
+                            first + row * pitch + at * step * size, (size_t)size) != 0;
+    CHECK_EQ_INT(wrong, 0);
+}
+
+/* Such rows anywhere in their pages, both ways. */
+static void check_steps_in_pages(unsigned char *all, int64_t page, int64_t pitch) {
+    for (int width = 0; width < WIDTHS - 1; width++)
+        for (int64_t step = -4; step <= 4; step += step == -1 ? 3 : 1)
+            for (int64_t columns = 20; columns < 300; columns += columns < 40 ? 1 : 29) {
+                int64_t size = (int64_t)1 << width;
+                int64_t bytes = ((columns - 1) * (step < 0 ? -step : step) + 1) * size;
+                for (int64_t after = 0; bytes + after <= page && after < 96; after += 24) {
+                    check_rows_of_steps(all + page + after, pitch, columns, width, step);
+                    check_rows_of_steps(all + pitch - bytes - after, pitch, columns, width, step);
+                    check_rows_of_steps(all + BLOCKS * pitch - bytes - after, -pitch, columns,
+                                        width, step);
+                }
+            }
+}
+
 static void test_holes_between_blocks(void) {
     static const int64_t rows[] = {1, 2, 3, 5, 9, 20, 33, 64, 70, 150, 300};
     int64_t page = (int64_t)sysconf(_SC_PAGESIZE), pitch = 2 * page;
@@ -525,6 +565,7 @@ static void test_holes_between_blocks(void) {
                 check_blocks(all + pitch - bytes, pitch, rows[r], pieces, run, last);
                 check_blocks(all + BLOCKS * pitch - bytes, -pitch, rows[r], pieces, run, last);
             }
+    check_steps_in_pages(all, page, pitch);
     munmap(all, (size_t)(BLOCKS * pitch + page));
 }
 

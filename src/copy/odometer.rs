@@ -21,6 +21,7 @@ pub(super) struct Odometer<'a> {
 }
 
 impl<'a> Odometer<'a> {
+    #[inline(never)] // once in the library
     pub(super) fn new(axes: &'a [Axis], skipped: Option<usize>) -> Self {
         let inner = Axis::ONE;
         let (left, turns, from, to, is_one) = (1, 0, 0, 0, false);
@@ -43,6 +44,7 @@ impl<'a> Odometer<'a> {
     }
 
     /// Leaves out the innermost axis, and gives it.
+    #[inline(never)] // as above
     pub(super) fn take_inner(&mut self) -> Axis {
         let inner = self.inner;
         (self.inner.extent, self.left) = (1, 1);

@@ -6,7 +6,7 @@ use super::kernel::pick::Units;
 use super::kernel::strided::{Axis, Block, Places, Row, RowCopy, RowSteps, Slot};
 use super::kernel::CopyBytes;
 use super::odometer::Odometer;
-use super::plane::{Plane, LEAST_PICKED, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
+use super::plane::{Plane, Way, LEAST_PICKED, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use crate::math::{div_ceil, signed};
@@ -36,6 +36,8 @@ pub(super) struct Region<'a> {
 
 /// No longer units are picked.
 const LONGEST_PICKED: usize = 16;
+/// So few bytes are as quickly copied in any order.
+const SMALL: usize = 16 << 10;
 /// More bytes are not in the second-level cache.
 const LARGE: usize = 2 << 20;
 
@@ -101,6 +103,10 @@ impl Region<'_> {
         let mut others = Odometer::new(outer, next);
         (others.from, others.to) = plane.turn_forwards();
         let way = plane.way(others.inner().extent, is_large, &mut slot, tuning);
+        if matches!(way, Way::Units) && self.units() * unit <= SMALL {
+            // SAFETY: the caller's promise.
+            return unsafe { copy_each(places, unit, self.axes, tuning.kernels.copy) };
+        }
         if plane.takes_others(&way) {
             plane.again = others.take_inner();
         }
@@ -155,7 +161,7 @@ impl Region<'_> {
 
     /// A row of units, of which as many axes are part as are short and go on behind themselves, but not
     /// more than so many.
-    #[inline(never)]
+    #[inline(never)] // or it is there for each number of levels
     fn run<'a>(&self, mut row: Axis, mut outer: &'a [Axis], levels: usize) -> UnitRun<'a> {
         let mut units = Units::whole(self.unit, row.from);
         for level in units.parts.iter_mut().take(levels) {
@@ -227,24 +233,25 @@ pub(super) unsafe fn copy_each(
     axes: &[Axis],
     long: CopyBytes,
 ) {
-    let mut block = Block { unit, axes: [Axis::ONE; 2] };
-    let mut inner = axes.iter().rev();
-    for (slot, axis) in block.axes.iter_mut().rev().zip(&mut inner) {
-        *slot = *axis;
-    }
-    let [outer, innermost] = &mut block.axes;
     // The longest way without a turn.
-    if outer.extent > innermost.extent {
-        core::mem::swap(outer, innermost);
+    let few = match *axes {
+        [] => Some([Axis::ONE; 2]),
+        [inner] => Some([Axis::ONE, inner]),
+        [outer, inner] if outer.extent > inner.extent => Some([inner, outer]),
+        [outer, inner] => Some([outer, inner]),
+        _ => None,
+    };
+    if let Some(axes) = few {
+        // SAFETY: the caller's promise.
+        return unsafe { Block { unit, axes }.copy_all(places, long) };
     }
-    let outward = axes.get(..inner.len()).unwrap_or_default();
-    let mut others = Odometer::new(outward, None);
+    let longest = (axes.iter().enumerate()).max_by_key(|(_, axis)| axis.extent);
+    let inner = longest.map_or(Axis::ONE, |(_, axis)| *axis);
+    let mut others = Odometer::new(axes, longest.map(|(at, _)| at));
+    let block = Block { unit, axes: [others.take_inner(), inner] };
     let mut place = None;
     // SAFETY: the caller's promise.
     unsafe {
-        if outward.is_empty() {
-            return block.copy_all(places, long);
-        }
         let mut next = || {
             place = place.or_else(&mut *places);
             let here = others.of(place?);

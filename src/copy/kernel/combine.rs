@@ -139,6 +139,7 @@ impl WriteCombining {
     ///
     /// # Safety
     /// As [`WriteCombining::filled`].
+    #[inline(never)] // once at the end of an output
     pub(crate) unsafe fn finish(&mut self) {
         let scratch = self.scratch;
         // SAFETY: as above.

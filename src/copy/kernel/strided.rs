@@ -241,79 +241,105 @@ impl Block {
         unsafe { self.copy_all(black_box(&mut again.places(place)), long) };
     }
 
-    /// The same of as many as there are places, of which the compiler is to know nothing: there would be a
-    /// copy of all loops for each kind of them.
+    /// The same of as many as there are places.
     ///
     /// # Safety
     /// 1.
     #[inline(never)] // once in the library
     pub(crate) unsafe fn copy_all(&self, places: &mut Places<'_>, long: CopyBytes) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self.unit {
-                1 => self.elements::<u8>(places),
-                2 => self.elements::<u16>(places),
-                4 => self.elements::<u32>(places),
-                8 => self.elements::<u64>(places),
-                16 => self.elements::<u128>(places),
-                3 => self.ends::<2>(places),
-                5..=7 => self.ends::<4>(places),
-                9..=15 => self.ends::<8>(places),
-                17..=32 => self.ends::<16>(places),
-                33..=64 => self.ends::<32>(places),
-                _ => self.each(places, |source, target| long(source, target, self.unit)),
-            }
-        }
-    }
-
-    #[inline(always)] // as above
-    fn each(&self, places: &mut Places<'_>, unit: impl Fn(*const u8, *mut u8)) {
-        let [_, inner] = self.axes;
-        self.each_row(places, |source, target| inner.each(source, target, &unit));
-    }
-
-    #[inline(always)] // as above
-    fn each_row(&self, places: &mut Places<'_>, row: impl Fn(*const u8, *mut u8)) {
-        let [outer, _] = self.axes;
+        let &Self { unit, axes: [outer, inner] } = self;
+        let repeats = inner.from == 0 && inner.to == signed(unit);
+        let row: CopyRow = match unit {
+            1 | 2 | 4 | 8 if repeats => repeat,
+            1 => elements::<u8>,
+            2 => elements::<u16>,
+            4 => elements::<u32>,
+            8 => elements::<u64>,
+            16 => elements::<u128>,
+            3 => ends::<2>,
+            5..=7 => ends::<4>,
+            9..=15 => ends::<8>,
+            17..=32 => ends::<16>,
+            33..=64 => ends::<32>,
+            _ => each,
+        };
         while let Some((source, target)) = places() {
-            outer.each(source, target, &row);
+            // SAFETY: the caller's promise.
+            outer.each(source, target, |source, target| unsafe {
+                row(source, target, self, long);
+            });
         }
     }
+}
 
-    /// Units that a register holds: `T`'s size.
-    ///
-    /// # Safety
-    /// 1.
-    unsafe fn elements<T: Copy>(&self, places: &mut Places<'_>) {
-        debug_assert_eq!(self.unit, size_of::<T>());
-        let [_, inner] = self.axes;
-        let repeats = inner.from == 0 && inner.to == signed(size_of::<T>());
+/// Copies a row of units of so many bytes, long ones by that.
+type CopyRow = unsafe fn(*const u8, *mut u8, &Block, CopyBytes);
+
+/// Units that a register holds: `T`'s size.
+///
+/// # Safety
+/// 1.
+unsafe fn elements<T: Copy>(
+    mut source: *const u8,
+    mut target: *mut u8,
+    &Block { axes: [_, row], .. }: &Block,
+    _: CopyBytes,
+) {
+    for _ in 0..row.extent {
         // SAFETY: the caller's promise; no alignment is assumed.
-        self.each_row(places, |source, target| unsafe {
-            if repeats {
-                let element = source.cast::<MaybeUninit<T>>().read_unaligned();
-                for at in 0..inner.extent {
-                    target.cast::<MaybeUninit<T>>().wrapping_add(at).write_unaligned(element);
-                }
-                return;
-            }
-            let (mut source, mut target) = (source, target);
-            for _ in 0..inner.extent {
-                let element = source.cast::<MaybeUninit<T>>().read_unaligned();
-                target.cast::<MaybeUninit<T>>().write_unaligned(element);
-                source = source.wrapping_offset(inner.from);
-                target = target.wrapping_offset(inner.to);
-            }
-        });
+        unsafe {
+            let element = source.cast::<MaybeUninit<T>>().read_unaligned();
+            target.cast::<MaybeUninit<T>>().write_unaligned(element);
+        }
+        source = source.wrapping_offset(row.from);
+        target = target.wrapping_offset(row.to);
     }
+}
 
-    /// Units of `N` to `2 * N` bytes.
-    ///
-    /// # Safety
-    /// 1.
-    unsafe fn ends<const N: usize>(&self, places: &mut Places<'_>) {
-        let unit = self.unit; // once, whatever is stored
-                              // SAFETY: the caller's promise.
-        self.each(places, |source, target| unsafe { generic::ends::<N>(source, target, unit) });
+/// One unit of 1, 2, 4 or 8 bytes again and again.
+///
+/// # Safety
+/// 1.
+unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, copy: CopyBytes) {
+    let &Block { unit, axes: [_, row] } = block;
+    // SAFETY: the caller's promise; the last ones overlap others.
+    unsafe {
+        let Some(last) = (row.extent * unit).checked_sub(size_of::<u64>()) else {
+            return each(source, target, block, copy);
+        };
+        let units = match unit {
+            1 => return target.write_bytes(source.read(), row.extent),
+            2 => u64::from(source.cast::<u16>().read_unaligned()) * (u64::MAX / 0xFFFF),
+            4 => u64::from(source.cast::<u32>().read_unaligned()) * (u64::MAX / 0xFFFF_FFFF),
+            _ => source.cast::<u64>().read_unaligned(),
+        };
+        for at in 0..last.div_ceil(size_of::<u64>()) {
+            target.cast::<u64>().wrapping_add(at).write_unaligned(units);
+        }
+        target.wrapping_add(last).cast::<u64>().write_unaligned(units);
     }
+}
+
+/// Units of `N` to `2 * N` bytes.
+///
+/// # Safety
+/// 1.
+unsafe fn ends<const N: usize>(
+    source: *const u8,
+    target: *mut u8,
+    &Block { unit, axes: [_, row] }: &Block,
+    _: CopyBytes,
+) {
+    // SAFETY: the caller's promise.
+    row.each(source, target, |source, target| unsafe { generic::ends::<N>(source, target, unit) });
+}
+
+/// Units of any size.
+///
+/// # Safety
+/// 1.
+unsafe fn each(source: *const u8, target: *mut u8, block: &Block, copy: CopyBytes) {
+    let &Block { unit, axes: [_, row] } = block;
+    // SAFETY: the caller's promise.
+    row.each(source, target, |source, target| unsafe { copy(source, target, unit) });
 }
