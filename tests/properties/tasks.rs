@@ -97,6 +97,33 @@ proptest! {
     }
 }
 
+/// What the pieces of rows must hold, or of the same memory's columns: none for one of each `unwanted`.
+fn pieces(
+    bytes: &[u8],
+    lengths: &[i64],
+    size: usize,
+    is_turned: bool,
+    unwanted: Option<usize>,
+) -> Vec<Option<Vec<u8>>> {
+    let row = usize_of(lengths.iter().sum()) * size;
+    let mut begin = 0;
+    let piece = |(index, len): (usize, &i64)| {
+        let steps = begin..begin + usize_of(*len) * size;
+        begin = steps.end;
+        let is_wanted = unwanted.is_none_or(|each| index % each != 1);
+        let rows = || bytes.chunks(row).map(|row| &row[steps.clone()]);
+        let column = |at: usize| rows().flat_map(move |row| &row[at..at + size]).copied();
+        is_wanted.then(|| {
+            if is_turned {
+                (0..steps.len()).step_by(size).flat_map(column).collect()
+            } else {
+                rows().flatten().copied().collect()
+            }
+        })
+    };
+    lengths.iter().enumerate().map(piece).collect()
+}
+
 proptest! {
     #![proptest_config(config(60))]
 
@@ -137,20 +164,7 @@ proptest! {
             libsplit_params { axis, split: &given, ..params(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1) }
         };
 
-        let mut begin = 0;
-        let expected: Vec<Option<Vec<u8>>> = lengths.iter().enumerate().map(|(index, len)| {
-            let steps = begin..begin + usize_of(*len) * size;
-            begin = steps.end;
-            let is_wanted = unwanted.is_none_or(|each| index % each != 1);
-            let rows = || bytes.chunks(row).map(|row| &row[steps.clone()]);
-            is_wanted.then(|| {
-                if !is_turned {
-                    return rows().flatten().copied().collect();
-                }
-                let column = |at: usize| rows().flat_map(move |row| &row[at..at + size]).copied();
-                (0..steps.len()).step_by(size).flat_map(column).collect()
-            })
-        }).collect();
+        let expected = pieces(&bytes, &lengths, size, is_turned, unwanted);
         let mut tasks = 0usize;
         for max_tasks in [1, 2, 7] {
             let executor = backwards_on(&mut tasks, max_tasks);
