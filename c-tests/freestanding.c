@@ -11,7 +11,6 @@ void *memcpy(void *restrict to, const void *restrict from, size_t size);
 void *memmove(void *to, const void *from, size_t size);
 void *memset(void *to, int value, size_t size);
 int memcmp(const void *a, const void *b, size_t size);
-int bcmp(const void *a, const void *b, size_t size);
 
 /* By volatile bytes, or compilers would make these loops into calls of themselves. */
 typedef volatile unsigned char byte;
@@ -44,8 +43,6 @@ int memcmp(const void *a, const void *b, size_t size) {
     }
     return 0;
 }
-
-int bcmp(const void *a, const void *b, size_t size) { return memcmp(a, b, size); }
 
 /* 24 rows of 1000 into 2 and 998 columns, and an error with its message. */
 static int works(void) {

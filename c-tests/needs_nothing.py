@@ -14,7 +14,7 @@ import sys
 with_symbols, shared, static, budget, nm, readelf = sys.argv[1:]
 # Compilers may call any of these. They are in every libc since its first version, and where there
 # is none, a dozen lines.
-ALLOWED = {"memcpy", "memmove", "memset", "memcmp", "bcmp"}
+ALLOWED = {"memcpy", "memmove", "memset", "memcmp"}
 GLIBC = (2, 17)
 # As in Rust's names of functions, whichever way they are mangled.
 FORBIDDEN = re.compile(r"panic|unwrap_failed|expect_failed|index_fail|slice_error|begin_unwind|"

@@ -107,9 +107,10 @@ pub(super) fn each(
         let list = parts.list(&mut room);
         let mut rest = list;
         while let Some(first) = rest.first() {
-            let strides = |part: &Part| output_strides.get(part.index);
+            // Not as slices: bcmp would have to be imported.
+            let strides = |part: &Part| output_strides.get(part.index).into_iter().flatten();
             let is_like = |part: &&Part| {
-                let are_alike = output_strides.are_packed() || strides(part) == strides(first);
+                let are_alike = output_strides.are_packed() || strides(part).eq(strides(first));
                 part.len == first.len && are_alike
             };
             let count = rest.iter().take_while(is_like).count();

@@ -34,14 +34,14 @@ use crate::targets::Outputs;
 use crate::tensor::{Reach, Tensor};
 use core::ptr::null;
 
-/// What a plan of this version of the library begins with: "split" and the version.
+/// What a plan of this version of the library begins with, and of a build that lays plans out like it.
 const MAGIC: u64 = {
     let version = crate::ffi::LIBSPLIT_VERSION_MAJOR << 16
         | crate::ffi::LIBSPLIT_VERSION_MINOR << 8
         | crate::ffi::LIBSPLIT_VERSION_PATCH;
-    u64::from_be_bytes(*b"\0split\0\0") << 8
-        | (version as u64) << 8 & 0xFF_FF00
-        | size_of::<Head>() as u64
+    (u32::from_be_bytes(*b"splt") as u64) << 32
+        | (version as u64) << 8
+        | size_of::<Head>() as u64 & 0xFF
 };
 
 /// In place of a view: the output is not wanted.
