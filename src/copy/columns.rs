@@ -344,7 +344,11 @@ impl Columns<'_> {
         let missing = (source as usize).wrapping_neg() % LINE;
         let (columns, rest) = div_rem(missing, unit);
         let is_worth = step.is_multiple_of(LINE) && count * unit >= LEAST_ALIGNED * LINE;
-        if is_worth && rest == 0 { columns } else { 0 }
+        if is_worth && rest == 0 {
+            columns
+        } else {
+            0
+        }
     }
 
     /// The first target and how far it is to the next one, if all are given at once.
