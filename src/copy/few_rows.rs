@@ -266,8 +266,8 @@ const FEW: usize = 450;
 /// Whether pieces are the quickest one after another, as those of small copies: they have few runs each, and short
 /// ones, or all have but one, in the second-level cache. Zen 5, µs before and after: 10,000 pieces of 4 rows of
 /// 16 bytes 312, 117, of 16 rows 577, 150; 2,000 of 8 rows of 64 bytes 57, 36; 63 rows of 20 bytes 145, 71, of
-/// 4 bytes 43, 44. 236 rows of 3,072 bytes and 12 of 16 16.1, 13.0; 506 of 1,120 and 35 of 8 23.2, 15.2; 99 of 160
-/// and 20 of 8 2.0, 1.0; but 1,691 of 1,000 and 8 of 3, 1.6 MiB, 47, 69.
+/// 4 bytes 43, 44. 236 rows of 3,072 bytes and 12 of 16 16.1, 13.0; 506 of 1,120 and 35 of 8 23.2, 15.2; 300 of 256
+/// and four of 8 2.4, 1.3; but 1,691 of 1,000 and eight of 3, 1.6 MiB, 47, 69.
 pub(super) fn has_short_runs(transfer: &Transfer<'_>, kernels: &Kernels) -> bool {
     let &Transfer { ref geometry, bytes, ref parts, .. } = transfer;
     let (rows, pieces) = (usize_of(geometry.outer), parts.count());
