@@ -6,7 +6,7 @@
 //!
 //! The trick: rows, and targets, are often a power of two apart, and then all lines of a column are in a
 //! few sets of each cache and on one channel of the memory. So targets get some lines at a time; and
-//! squares, one below the other, are taken by turns, each a line further along than the one above:
+//! squares, one below the other, are taken by turns, each three further along than the one above:
 //! neighbours in time are in other sets, and yet targets get their lines in order. Those go by way of a
 //! scratch, for the first-level cache does not hold a line until all of its columns are taken.
 //!
