@@ -5,9 +5,9 @@
  *
  *     one_call LIBRARY FORM PIECES COLUMNS CALLS
  *
- * Prints nanoseconds per call, but for the first few. For counting instructions: what twice as
- * many calls take more is what the calls take. Descriptors and arrays lie side by side on the
- * stack, as in most programs.
+ * Prints nanoseconds per call, but for the first few. For counting instructions: what twice as many
+ * calls take more is what the calls take. Descriptors and arrays lie side by side on the stack, as
+ * in most programs.
  */
 #define _DEFAULT_SOURCE 1
 

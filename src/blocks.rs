@@ -79,25 +79,30 @@ fn write<'b>(pieces: &Pieces<'_>, first: usize, slots: &'b mut [MaybeUninit<i64>
 
 #[inline(never)] // as are those below, so that this one needs no memory
 fn write_even(size: i64, mut left: i64, slots: &mut [MaybeUninit<i64>]) -> &[i64] {
-    write_all(slots, |_| {
+    for slot in slots.iter_mut() {
         let len = size.min(left);
         left -= len;
-        len
-    })
+        slot.write(len);
+    }
+    // SAFETY: each has been written.
+    unsafe { written(slots) }
 }
 
 #[inline(never)]
 fn write_ints<'b>(ints: &[i32], rest: i64, slots: &'b mut [MaybeUninit<i64>]) -> &'b [i64] {
-    let first = ints.as_ptr();
-    write_all(slots, |at| {
-        // SAFETY: there are at least as many.
-        let length = unsafe { *first.add(at) };
-        if length < 0 {
-            rest
-        } else {
-            length.into()
+    let (mut at, count) = (0, slots.len());
+    let Some(ints) = ints.get(..count) else { return &[] }; // there are as many
+                                                            // SAFETY: within both, and each is written. The count is read again each time, or the compiler makes more
+                                                            // of these few words than they are.
+    unsafe {
+        while at < (&raw const count).read_volatile() {
+            let length = *ints.as_ptr().add(at);
+            let length = if length < 0 { rest } else { length.into() };
+            slots.as_mut_ptr().add(at).cast::<i64>().write(length);
+            at += 1;
         }
-    })
+        written(slots)
+    }
 }
 
 #[inline(never)]
@@ -106,23 +111,18 @@ fn write_each<'b>(
     first: usize,
     slots: &'b mut [MaybeUninit<i64>],
 ) -> &'b [i64] {
-    write_all(slots, |at| length(pieces, first + at))
+    for (slot, index) in slots.iter_mut().zip(first..) {
+        slot.write(length(pieces, index));
+    }
+    // SAFETY: as above.
+    unsafe { written(slots) }
 }
 
-/// Writes each length.
-#[inline(always)]
-fn write_all(slots: &mut [MaybeUninit<i64>], mut length: impl FnMut(usize) -> i64) -> &[i64] {
-    let (first, count) = (slots.as_mut_ptr().cast::<i64>(), slots.len());
-    let mut at = 0;
-    // SAFETY: so many are written. The count is read again each time, or the compiler makes more of these few
-    // words than they are.
-    unsafe {
-        while at < (&raw const count).read_volatile() {
-            first.add(at).write(length(at));
-            at += 1;
-        }
-        core::slice::from_raw_parts(first, count)
-    }
+/// # Safety
+/// Each must have been written.
+unsafe fn written(slots: &[MaybeUninit<i64>]) -> &[i64] {
+    // SAFETY: the caller's.
+    unsafe { core::slice::from_raw_parts(slots.as_ptr().cast(), slots.len()) }
 }
 
 /// [`Pieces::length`] off the way of others.

@@ -308,6 +308,7 @@ impl Writer<'_> {
                 let part = PlannedPart { index, offset, len };
                 self.entry::<PlannedPart>(self.arrays.parts, num_parts).write(part);
                 if let Some(output) = output.filter(|_| self.has_strided_outputs) {
+                    // Once more: nothing may be written before all of them are right.
                     let (output, reach, _) = check(geometry, piece, output, report)?;
                     self.entry::<Reach>(self.arrays.reaches, num_parts).write(reach);
                     self.write_strides(index, &output);
