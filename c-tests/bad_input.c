@@ -568,7 +568,8 @@ static const struct bad lengths_cases[] = {
     {"lengths of rank -1", lengths_of_rank_minus_1, ALL, ERROR(SPLIT), "params.split", NO_OUTPUT},
     {"lengths of rank INT32_MIN", lengths_of_rank_min, ALL, ERROR(SPLIT), "params.split",
      NO_OUTPUT},
-    {"INT32 lengths for Split", int32_lengths, ALL, ERROR(SPLIT), "INT32", NO_OUTPUT},
+    {"INT32 lengths for Split", int32_lengths, ALL, ERROR(SPLIT),
+     "INT32: ONNX Split-18 takes INT64; convert the lengths", NO_OUTPUT},
     {"FLOAT lengths for VariadicSplit", float_lengths, ALL, ERROR(SPLIT), "FLOAT", NO_OUTPUT},
     {"STRING lengths", string_lengths, ALL, ERROR(SPLIT), "STRING", NO_OUTPUT},
 
@@ -846,7 +847,7 @@ static const struct bad layout_cases[] = {
      NO_OUTPUT, NUMBERS(16, 15)},
     {"output.data_bytes one short", output_bytes_short, COPY, ERROR(DATA_BYTES),
      "outputs[1].data_bytes", OUTPUT(1), NUMBERS(8, 7)},
-    {"output.data_bytes 1", output_bytes_1, COPY, ERROR(DATA_BYTES), "outputs[0].data_bytes",
+    {"output.data_bytes 1", output_bytes_1, COPY, ERROR(DATA_BYTES), "or set it to 0 (not stated)",
      OUTPUT(0), NUMBERS(4, 1)},
 };
 
@@ -1000,10 +1001,10 @@ static const struct bad output_cases[] = {
      OUTPUT(1)},
     {"strides in the input's shape", strides_in_input_shape, FILLED, ERROR(OVERLAP),
      "outputs[1].strides", OUTPUT(1)},
-    {"shape in the descriptors", shape_in_descriptors, FILLED, ERROR(OVERLAP), "outputs[1].shape",
-     OUTPUT(1)},
+    {"shape in the descriptors", shape_in_descriptors, FILLED, ERROR(OVERLAP),
+     "outputs[1].shape lies in memory of outputs[0] ", OUTPUT(1)},
     {"strides in the descriptors", strides_in_descriptors, FILLED, ERROR(OVERLAP),
-     "outputs[1].strides", OUTPUT(1)},
+     "outputs[1].strides lies in memory of outputs[1] ", OUTPUT(1)},
     {"output over the input's shape", output_over_input_shape, COPY, ERROR(OVERLAP), "outputs[1]",
      OUTPUT(1)},
     {"output over the input's strides", output_over_input_strides, COPY, ERROR(OVERLAP),

@@ -49,6 +49,8 @@ def install():
     shutil.rmtree(first, ignore_errors=True)
     shutil.rmtree(moved, ignore_errors=True)
     run(args.cmake, "--install", args.build, "--prefix", first, "--config", args.config)
+    empty = [str(path) for path in first.rglob("*") if path.is_dir() and not any(path.iterdir())]
+    assert not empty, f"empty directories were installed: {empty}"
     first.rename(moved)
 
 

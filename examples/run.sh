@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the examples on a photograph and on a checkpoint, into out/. The last part of 'make run',
 # which sets
-#   BUILD_DIR  where CMake has built the library, examples/planes and cli/libsplit
+#   BUILD_DIR  where CMake has built the library, examples/planes and cli/bin/libsplit
 #   PYTHON     a Python that has numpy, Pillow, safetensors and silero-vad
 set -eu
 
@@ -15,7 +15,7 @@ pictures() {
 }
 
 libsplit() {
-    "$BUILD_DIR/cli/libsplit" "$@"
+    "$BUILD_DIR/cli/bin/libsplit" "$@"
 }
 
 mkdir -p out/planes
@@ -32,7 +32,7 @@ pictures image out/rows/photo_0.npy out/rows_0.png
 pictures image out/rows/photo_1.npy out/rows_1.png
 
 echo "== libsplit shard and join: a checkpoint for 4 ranks, for 2, and back"
-"$PYTHON" examples/checkpoint.py "$BUILD_DIR/cli/libsplit" out/checkpoint
+"$PYTHON" examples/checkpoint.py "$BUILD_DIR/cli/bin/libsplit" out/checkpoint
 
 cat <<'END'
 

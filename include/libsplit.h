@@ -38,6 +38,8 @@
  *         outputs[i].data = malloc(outputs[i].data_bytes);
  *     libsplit_copy(&input, &params, outputs, n, NULL, NULL);
  *
+ * For C99 and later, and C++11 and later; not for C90, which has no <stdint.h>.
+ *
  * Sizes are in elements where not said otherwise (shape, strides, lengths), and in bytes where
  * the name says so (data_bytes).
  *
@@ -365,7 +367,8 @@ typedef struct libsplit_tensor {
   void *data;
   /**
    * Bytes usable from the lowest address that the tensor touches (which negative strides put
-   * below data); 0 = not stated, and not checked.
+   * below data); 0 = not stated, and not checked. libsplit_infer() states those of a packed
+   * output: after strides of your own, set it anew, or to 0.
    */
   size_t data_bytes;
   /**
@@ -486,8 +489,9 @@ typedef struct libsplit_params {
  */
 typedef struct libsplit_error {
   /**
-   * sizeof(libsplit_error). The caller sets it; a smaller one than the first version's is
-   * refused, and nothing is written.
+   * sizeof(libsplit_error). The caller sets it; a smaller one than the first version's, 0 of a
+   * structure filled with zeros too, is refused by STRUCT_SIZE, and nothing is written: there is
+   * no message then.
    */
   size_t struct_size;
   /**

@@ -221,7 +221,7 @@ rules! {
         LengthsAndNumOutputs { ; expected, actual },
         ("neither params.split nor num_outputs is given: Split-18 needs one of them")
         NeitherLengthsNorNumOutputs,
-        ("params.split has dtype {actual}: {operator} takes {expected}")
+        ("params.split has dtype {actual}: {operator} takes {expected}; convert the lengths")
         LengthsDType { operator: Operator, actual: DType, expected: Text },
         ("params.split is a scalar (rank {actual}): {operator} takes a list; use rank {expected}")
         LengthsScalar { operator: Operator; expected, actual },
@@ -298,7 +298,7 @@ rules! {
     }
     /// Fewer bytes than the tensor reaches over.
     DataBytes = 17 c"LIBSPLIT_STATUS_ERROR_DATA_BYTES" {
-        ("{which}.data_bytes is {actual}, the tensor reaches over {expected} bytes: correct the size, shape or strides")
+        ("{which}.data_bytes is {actual}, the tensor reaches over {expected} bytes: correct size, shape or strides, or set it to 0 (not stated)")
         DataBytes { which: Which; expected, actual },
         ("the slice has {actual} elements, the shape needs {expected}: pass that many")
         SliceLen { ; expected, actual },

@@ -39,7 +39,7 @@ portable | low)
     rust_cfg='libsplit_level="portable"'
     [ $variant = portable ] || rust_cfg=libsplit_low_thresholds
     c_flags=
-    tests='(copy|plan|strides|strings|sub_byte|parallel|guard_pages)[.]shared$'
+    tests='(copy|plan|strides|strings|sub_byte|parallel|neighbour|guard_pages)[.]shared$'
     sanitizer=
     ;;
 *)

@@ -1,6 +1,6 @@
 """What the tests of the command-line tool share.
 
-Environment: BUILD_DIR, where CMake has built cli/libsplit.
+Environment: BUILD_DIR, where CMake has built cli/bin/libsplit.
 """
 
 import json
@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIBSPLIT = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build/release")) / "cli/libsplit"
+LIBSPLIT = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build/release")) / "cli/bin/libsplit"
 
 # Exit codes.
 FAILED, USAGE, INVALID, REFUSED, EXISTS, STOPPED = 1, 2, 3, 4, 5, 130

@@ -76,17 +76,33 @@ fn integer(value: &Bound<'_, PyAny>) -> Option<PyResult<i64>> {
 
 /// A list of lengths, of anything that can be counted with.
 fn list(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<SmallVec<[i64; 8]>> {
+    let length = |(index, item): (usize, Bound<'_, PyAny>)| length(&item, argument, index);
     if let Ok(list) = value.cast::<PyList>() {
-        return list.iter().map(|item| item.extract()).collect();
+        return list.iter().enumerate().map(length).collect();
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
-        return tuple.iter().map(|item| item.extract()).collect();
+        return tuple.iter().enumerate().map(length).collect();
     }
     let items = value.try_iter().map_err(|_| {
         let kind = value.get_type();
-        PyTypeError::new_err(format!("{argument} is of {kind}: pass a number or a list of lengths"))
+        PyTypeError::new_err(format!(
+            "{argument} is of {kind}: pass a whole number or a list of lengths"
+        ))
     })?;
-    items.map(|item| item?.extract()).collect()
+    items.enumerate().map(|(index, item)| length((index, item?))).collect()
+}
+
+fn length(item: &Bound<'_, PyAny>, argument: &str, index: usize) -> PyResult<i64> {
+    item.extract().map_err(|error: PyErr| {
+        if !error.is_instance_of::<PyTypeError>(item.py()) {
+            return error;
+        }
+        let kind = item.get_type();
+        PyTypeError::new_err(format!(
+            "{argument}[{index}] is of {kind}, which cannot be interpreted as an integer: lengths \
+             are counts of elements, pass int"
+        ))
+    })
 }
 
 fn equal_parts(shape: &[i64], parts: i64, axis: i64, uneven: Uneven) -> PyResult<Rule> {

@@ -253,13 +253,18 @@ fn in_python(message: &str, rule: &Rule) -> String {
     } else {
         ("sections", "uneven='even_out'")
     };
+    // A list of lengths alone is VariadicSplit to the library, but not to its caller.
+    let rest = "only in VariadicSplit may one be -1";
     let words = [
+        (rest, if rule.typed { rest } else { "one may be -1" }),
         ("params.split", rule.argument),
         ("params.num_outputs", parts),
         ("LIBSPLIT_FLAG_CLAMP_UNEVEN", clamp),
         ("params.", ""),
         ("outputs[", "out["),
         ("input.", "x."),
+        (" input ", " x "),
+        (" input:", " x:"),
         ("->", "."),
         ("NULL", "None"),
         ("fill it by libsplit_infer", "see libsplit.infer"),

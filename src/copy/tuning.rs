@@ -2,6 +2,8 @@
 //! far ahead to prefetch. The rules are those of `kernel/rules.rs`.
 
 use super::kernel::rules::{Rules, LONGEST_COMBINED, LOW_THRESHOLDS};
+#[cfg(test)]
+use super::kernel::rules::{AGAIN, AGAIN_BY_STRINGS};
 use super::kernel::{CopyBytes, Kernels, NonTemporal};
 use super::parallel::{self, Executor, Streaming};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -48,10 +50,7 @@ impl Tuning {
         };
         let held = if bytes > LEAST_PAST { held() } else { None };
         let stores = kernels.non_temporal.as_ref().zip(held);
-        // Where there are no string instructions, what is read again and again is no cheaper to store: 24 MiB
-        // of one row by AVX2 on Zen 5, done for the second time, .85 of the flat copy for 1.18 past the
-        // caches.
-        let read = if rules.strings > 0 { read } else { read.max(bytes) };
+        let read = rules.of_read(read, bytes);
         let past = |held: usize| bytes.saturating_add(read) > held;
         let plain = |held| {
             // What is repeated is read from the first-level cache.
@@ -61,15 +60,10 @@ impl Tuning {
         let non_temporal = stores.filter(|(_, held)| plain(*held)).map(|(stores, _)| stores);
         let scattered = |held| past(held) || read.saturating_mul(2) > rules.of_scattered(held);
         let scattered = stores.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
-        // Two threads fill memory with runs that lie apart, not the caches. Zen 5, 10 to 16 MiB, share of the flat
-        // copy past the caches for through them, where memory gives two threads no more than one: i64×2 .46 for .62,
-        // f32×9 .36 for .55, blocks of 128 KiB .47 for .94, every second row of 12 KiB .39 for .55, i64×2
-        // interleaved .45 for .71, runs of 4 KiB in rows of 12 .46 for .42; where it gives more: .81 for .98, .71 for
-        // .62, .77 for 1.14, .71 for .76, .45 for .71, .94 for .95. Transposes .88 for .31.
-        let apart = if threads > 1 && rules.has_strings() { non_temporal } else { scattered };
+        let apart = if threads > 1 && rules.keeps_apart { non_temporal } else { scattered };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
-        let again = if rules.strings > 0 { AGAIN_BY_STRINGS } else { AGAIN };
-        let (prefetch, is_row_major_past) = (rules.prefetch, rules.is_row_major_past());
+        let (prefetch, again, is_row_major_past) =
+            (rules.prefetch, rules.again(), rules.is_row_major_past);
         Self {
             kernels,
             non_temporal,
@@ -136,12 +130,6 @@ impl Tuning {
         levels.flat_map(ways).collect()
     }
 }
-
-/// Bytes that outputs of repeated rows go on with. Zen 5, 1 to 12 MiB into two outputs, GB/s, row by row and this
-/// way: by string instructions, rows of 12 KiB 47, 121, 3 KiB 84, 123, 1 KiB 27, 122; by AVX2 with 32 KiB
-/// 106, 66; 74, 67; 34, 70, with 4 KiB 106, 108; 73, 108; 34, 103.
-const AGAIN_BY_STRINGS: usize = 32 << 10;
-const AGAIN: usize = 4 << 10;
 
 /// The loop of this CPU that copies contiguous bytes, so many in all.
 #[inline]

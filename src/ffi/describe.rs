@@ -11,7 +11,7 @@ use crate::plan::{Geometry, Piece, Splitting};
 use crate::shape::{bytes_of_bits, rank_number, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::spans::{self, Numbered, Trail};
-use core::ptr::null;
+use core::{ptr::null, slice};
 
 /// Fills shapes, packed strides and sizes.
 ///
@@ -432,8 +432,9 @@ fn check_arrays(
             if reads.are_apart(span) && span.is_apart(descriptors) || span.is_empty() {
                 continue;
             }
-            let own = span.intersects(descriptors).then_some(Which::Output(index));
-            if let Some(other) = reads.under(span).or(own) {
+            let lies_over = |one| Span::of_slice(slice::from_ref(one)).intersects(span);
+            let descriptor = || outputs.iter().position(lies_over).map(Which::Output);
+            if let Some(other) = reads.under(span).or_else(descriptor) {
                 let field = field(at);
                 return report.refuse(Error::DescriptorOverlap { output: index, field, other });
             }

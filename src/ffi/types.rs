@@ -219,7 +219,8 @@ pub struct libsplit_tensor {
     /// libsplit_infer() and libsplit_count(), and for lengths that are not known yet.
     pub data: *mut c_void,
     /// Bytes usable from the lowest address that the tensor touches (which negative strides put
-    /// below data); 0 = not stated, and not checked.
+    /// below data); 0 = not stated, and not checked. libsplit_infer() states those of a packed
+    /// output: after strides of your own, set it anew, or to 0.
     pub data_bytes: usize,
     /// 'rank' extents, outermost first, in elements, each >= 0. May be NULL when rank is 0.
     pub shape: *mut i64,
@@ -289,8 +290,9 @@ pub struct libsplit_params {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_error {
-    /// sizeof(libsplit_error). The caller sets it; a smaller one than the first version's is
-    /// refused, and nothing is written.
+    /// sizeof(libsplit_error). The caller sets it; a smaller one than the first version's, 0 of a
+    /// structure filled with zeros too, is refused by STRUCT_SIZE, and nothing is written: there is
+    /// no message then.
     pub struct_size: usize,
     /// What the function returned.
     pub status: libsplit_status,

@@ -22,6 +22,12 @@ pub(in super::super) struct Rules {
     pub threads: usize,
     /// Eighths of that, five to all, that hold outputs of runs that are short, or lie apart.
     pub scattered: usize,
+    /// Eighths of one thread's, five to all, that hold outputs of runs that are short, or off their lines.
+    pub short: usize,
+    /// Whether few long rows go past the caches one by one too.
+    pub is_row_major_past: bool,
+    /// Whether several threads keep runs that lie apart in the caches while these hold them.
+    pub keeps_apart: bool,
     /// Whether all short elements go past the caches by way of write-combining buffers, or only those of
     /// [`LONGEST_COMBINED`] bytes.
     pub combines: bool,
@@ -30,6 +36,8 @@ pub(in super::super) struct Rules {
     /// Outputs of so many bytes in all have their long runs copied by string instructions: whole
     /// pages, 0 for none.
     pub strings: usize,
+    /// Whether they copy what is read again and again too, which is then cheaper to store.
+    pub repeats_by_strings: bool,
 }
 
 const MIB: usize = 1 << 20;
@@ -55,9 +63,19 @@ impl Rules {
             (_, level) => level.min(Level::Avx2),
         };
         let (budget, threads) = Self::budget(cpu);
-        let (scattered, combines) = (Self::scattered(cpu), Self::combines(cpu));
-        let (prefetch, strings) = (Self::prefetch(cpu), Self::strings(cpu));
-        Self { level, budget, threads, scattered, combines, prefetch, strings }
+        Self {
+            level,
+            budget,
+            threads,
+            scattered: Self::scattered(cpu),
+            short: Self::short(cpu),
+            is_row_major_past: Self::is_row_major_past(cpu),
+            keeps_apart: Self::keeps_apart(cpu),
+            combines: Self::combines(cpu),
+            prefetch: Self::prefetch(cpu),
+            strings: Self::strings(cpu),
+            repeats_by_strings: Self::repeats_by_strings(cpu),
+        }
     }
 
     fn budget(cpu: &Cpu) -> (usize, usize) {
@@ -93,6 +111,32 @@ impl Rules {
         }
     }
 
+    fn short(cpu: &Cpu) -> usize {
+        match (cpu.vendor, cpu.family) {
+            // Zen 5, share of the flat copy past the caches for through them, MiB of outputs: three runs of
+            // 2 KiB 11 .70 for .79, 12 .72 for .72, 14 .75 for .66; 16 bytes off, of 256 bytes 11 .93 for
+            // .90, 12 1.00 for .85, of 64 KiB 12 .98 for .95, 14 .97 for .81, of 1 MiB 15 .96 for .81; 32 of
+            // 512 bytes 12 .72 for .47. But on lines, of 64 KiB 14 .78 for .85, 16 .87 for .87, of 1 MiB 15
+            // .77 for .88; and two threads, 2 KiB, 12 .42 or .84, as the memory is, for .80.
+            (Vendor::Amd, 0x1A) if cfg!(feature = "avx512") => 6,
+            _ => 8,
+        }
+    }
+
+    fn is_row_major_past(cpu: &Cpu) -> bool {
+        // Zen 5: 8 rows of 4 MB .86 of the flat copy to 1.04.
+        matches!((cpu.vendor, cpu.family), (Vendor::Amd, 0x1A))
+    }
+
+    fn keeps_apart(cpu: &Cpu) -> bool {
+        // Two threads fill memory with runs that lie apart, not the caches. Zen 5, 10 to 16 MiB, share of the
+        // flat copy past the caches for through them, where memory gives two threads no more than one: i64×2
+        // .46 for .62, f32×9 .36 for .55, blocks of 128 KiB .47 for .94, every second row of 12 KiB .39 for .55,
+        // i64×2 interleaved .45 for .71, runs of 4 KiB in rows of 12 .46 for .42; where it gives more: .81 for
+        // .98, .71 for .62, .77 for 1.14, .71 for .76, .45 for .71, .94 for .95. Transposes .88 for .31.
+        matches!((cpu.vendor, cpu.family), (Vendor::Amd, 0x1A)) && cfg!(feature = "avx512")
+    }
+
     fn combines(cpu: &Cpu) -> bool {
         // Zen 5, 96 MiB, share of the flat copy: 3×12 bytes .88 by buffers for .42 by merging lines,
         // 8×12 .74 for .51, 2×24 .91 for .56, 3×24 .88 for .64, 8×24 .71 for .64, but 16×24 .62 for .65.
@@ -124,6 +168,12 @@ impl Rules {
         }
     }
 
+    fn repeats_by_strings(cpu: &Cpu) -> bool {
+        // Zen 5, 24 MiB of one row by AVX2, done for the second time: .85 of the flat copy for 1.18 past the
+        // caches, so without string instructions what is read again and again is no cheaper to store.
+        matches!((cpu.vendor, cpu.family), (Vendor::Amd, 0x1A))
+    }
+
     /// The loops for so many bytes of outputs.
     #[inline]
     pub(in super::super) fn kernels_for(&self, bytes: usize) -> &'static Kernels {
@@ -142,15 +192,10 @@ impl Rules {
         self.budget.saturating_mul(threads.min(self.threads).max(1))
     }
 
-    /// Of so many bytes that are held, those of one thread's outputs of runs that are short, or off their lines.
-    /// Zen 5, share of the flat copy past the caches for through them, MiB of outputs: three runs of 2 KiB 11
-    /// .70 for .79, 12 .72 for .72, 14 .75 for .66; 16 bytes off, of 256 bytes 11 .93 for .90, 12 1.00 for
-    /// .85, of 64 KiB 12 .98 for .95, 14 .97 for .81, of 1 MiB 15 .96 for .81; 32 of 512 bytes 12 .72 for .47.
-    /// But on lines, of 64 KiB 14 .78 for .85, 16 .87 for .87, of 1 MiB 15 .77 for .88; and two threads, 2 KiB,
-    /// 12 .42 or .84, as the memory is, for .80.
+    /// Of so many bytes that are held, those of outputs of runs that are short, or off their lines.
     pub(in super::super) fn of_short(&self, held: usize, threads: usize) -> usize {
-        if self.has_strings() && threads == 1 && !LOW_THRESHOLDS {
-            held - held / 4
+        if threads == 1 && !LOW_THRESHOLDS {
+            (held / 8).saturating_mul(self.short)
         } else {
             held
         }
@@ -161,15 +206,27 @@ impl Rules {
         cfg!(feature = "avx512") && self.strings > 0
     }
 
-    /// Whether few long rows go past the caches one by one too. Zen 5: 8 rows of 4 MB .86 of the flat copy to
-    /// 1.04.
-    pub(in super::super) fn is_row_major_past(&self) -> bool {
-        self.strings > 0
-    }
-
     /// Of so many bytes that are held, those of outputs of scattered runs.
     pub(in super::super) fn of_scattered(&self, held: usize) -> usize {
         (held / 8).saturating_mul(self.scattered)
+    }
+
+    /// Bytes read, as they weigh against those written.
+    pub(in super::super) fn of_read(&self, read: usize, written: usize) -> usize {
+        if self.repeats_by_strings {
+            read
+        } else {
+            read.max(written)
+        }
+    }
+
+    /// Bytes that outputs of repeated rows go on with, or up to twice as many.
+    pub(in super::super) fn again(&self) -> usize {
+        if self.repeats_by_strings {
+            AGAIN_BY_STRINGS
+        } else {
+            AGAIN
+        }
     }
 
     /// The rules for this CPU; in a build with `--cfg libsplit_level="avx2"`, or another one, with loops
@@ -187,21 +244,39 @@ impl Rules {
     fn find() -> Self {
         let mut rules = Self::of(&Cpu::this());
         if FORCED < rules.level {
-            (rules.level, rules.strings) = (FORCED, 0);
+            rules = Self { level: FORCED, ..rules.without_strings() };
         }
         HERE.store(rules.packed(), Relaxed);
         rules
     }
 
+    /// The same for lower levels, for which these rules were not measured.
+    fn without_strings(self) -> Self {
+        Self {
+            strings: 0,
+            repeats_by_strings: false,
+            is_row_major_past: false,
+            keeps_apart: false,
+            short: 8,
+            ..self
+        }
+    }
+
     /// All of it in one word, which is not 0.
     fn packed(self) -> u64 {
-        let Self { level, budget, threads, scattered, combines, prefetch, strings } = self;
-        let place = LEVELS.iter().position(|other| *other == level).unwrap_or(0) as u64;
-        let (budget, prefetch) = ((budget / PAGE) as u64, (prefetch / PREFETCH_UNIT) as u64);
-        let (strings, threads) = ((strings / PAGE) as u64, threads as u64);
-        let scattered = 8u64.saturating_sub(scattered as u64);
-        let flags = scattered << 14 | u64::from(combines) << 7;
-        budget << 32 | prefetch << 24 | strings << 16 | threads << 8 | flags | place
+        let place = LEVELS.iter().position(|level| *level == self.level).unwrap_or(0) as u64;
+        let eighths = |of: usize| 8u64.saturating_sub(of as u64);
+        u64::from(self.keeps_apart) << 63
+            | ((self.budget / PAGE) as u64) << 32
+            | ((self.prefetch / PREFETCH_UNIT) as u64) << 24
+            | ((self.strings / PAGE) as u64) << 16
+            | eighths(self.scattered) << 14
+            | (self.threads as u64) << 8
+            | u64::from(self.combines) << 7
+            | eighths(self.short) << 5
+            | u64::from(self.repeats_by_strings) << 4
+            | u64::from(self.is_row_major_past) << 3
+            | place
     }
 
     #[inline]
@@ -209,16 +284,26 @@ impl Rules {
     fn unpacked(word: u64) -> Self {
         let field = |shift: u32, bits: u32| (word >> shift & ((1 << bits) - 1)) as usize;
         Self {
-            level: LEVELS.get(field(0, 7)).copied().unwrap_or(Level::Portable),
-            budget: field(32, 32).saturating_mul(PAGE),
+            level: LEVELS.get(field(0, 3)).copied().unwrap_or(Level::Portable),
+            budget: field(32, 31).saturating_mul(PAGE),
             threads: field(8, 6),
             scattered: 8 - field(14, 2),
+            short: 8 - field(5, 2),
+            is_row_major_past: field(3, 1) > 0,
+            keeps_apart: field(63, 1) > 0,
             combines: field(7, 1) > 0,
             prefetch: field(24, 8) * PREFETCH_UNIT,
             strings: field(16, 8) * PAGE,
+            repeats_by_strings: field(4, 1) > 0,
         }
     }
 }
+
+/// Zen 5, 1 to 12 MiB into two outputs, GB/s, row by row and for [`Rules::again`]: by string instructions, rows
+/// of 12 KiB 47, 121, 3 KiB 84, 123, 1 KiB 27, 122; by AVX2 with 32 KiB 106, 66; 74, 67; 34, 70, with 4 KiB
+/// 106, 108; 73, 108; 34, 103.
+pub(in super::super) const AGAIN_BY_STRINGS: usize = 32 << 10;
+pub(in super::super) const AGAIN: usize = 4 << 10;
 
 const PREFETCH_UNIT: usize = 64;
 pub(super) const LEVELS: [Level; 5] =
@@ -268,9 +353,20 @@ mod tests {
             cpu, ALDER_LAKE, ALL, AVX, SAPPHIRE_RAPIDS, SSE, ZEN3, ZEN4, ZEN5,
         };
         let is = |words, level, budget, threads, prefetch, strings| {
-            let combines = words == ZEN5;
-            let scattered = if combines { 5 } else { 8 };
-            let rules = Rules { level, budget, threads, scattered, combines, prefetch, strings };
+            let is_zen5 = words == ZEN5;
+            let rules = Rules {
+                level,
+                budget,
+                threads,
+                scattered: if is_zen5 { 5 } else { 8 },
+                short: if is_zen5 && cfg!(feature = "avx512") { 6 } else { 8 },
+                is_row_major_past: is_zen5,
+                keeps_apart: is_zen5 && cfg!(feature = "avx512"),
+                combines: is_zen5,
+                prefetch,
+                strings,
+                repeats_by_strings: is_zen5,
+            };
             assert_eq!(Rules::of(&cpu(words, ALL)), rules);
             // And registers that the operating system does not keep are never used.
             assert!(Rules::of(&cpu(words, AVX)).level <= Level::Avx2);
@@ -295,7 +391,7 @@ mod tests {
             let found = [one, two, rules.of_short(one, 1), rules.of_scattered(one)];
             assert_eq!(found, budgets.map(|eighths| eighths * (MIB / 8)));
             assert_eq!(rules.of_short(two, 2), two);
-            assert_eq!(rules.is_row_major_past(), is_row_major);
+            assert_eq!(rules.is_row_major_past, is_row_major);
         };
         is(ZEN3, [128, 256, 128, 128], false);
         is(ZEN5, [256, 256, 192, 160], true);
@@ -307,9 +403,19 @@ mod tests {
     fn what_nobody_has_measured_gets_the_safe_choice() {
         let vendor = Vendor::Other;
         let unknown = Cpu { vendor, family: 99, level: Level::Vbmi, second: 0, third: 0 };
-        let (level, budget) = (Level::Avx2, 16 * MIB);
-        let (scattered, combines, prefetch, strings) = (8, false, 2048, 0);
-        let safe = Rules { level, budget, threads: 2, scattered, combines, prefetch, strings };
+        let safe = Rules {
+            level: Level::Avx2,
+            budget: 16 * MIB,
+            threads: 2,
+            scattered: 8,
+            short: 8,
+            is_row_major_past: false,
+            keeps_apart: false,
+            combines: false,
+            prefetch: 2048,
+            strings: 0,
+            repeats_by_strings: false,
+        };
         assert_eq!(Rules::of(&unknown), safe);
     }
 
@@ -319,16 +425,18 @@ mod tests {
             for prefetch in [64, 2048, 8192] {
                 for (budget, threads) in [(4096, 1), (3 * MIB, 63), (64 * MIB, 2)] {
                     for strings in [0, 24 << 10] {
-                        let scattered = if threads == 1 { 5 } else { 8 };
-                        let combines = strings == 0;
                         let rules = Rules {
                             level,
                             budget,
                             threads,
-                            scattered,
-                            combines,
+                            scattered: if threads == 1 { 5 } else { 8 },
+                            short: if threads == 2 { 6 } else { 8 },
+                            is_row_major_past: prefetch == 64,
+                            keeps_apart: threads == 2,
+                            combines: strings == 0,
                             prefetch,
                             strings,
+                            repeats_by_strings: prefetch == 2048,
                         };
                         assert_eq!(Rules::unpacked(rules.packed()), rules);
                         assert_ne!(rules.packed(), 0);
