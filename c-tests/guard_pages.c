@@ -510,7 +510,8 @@ static void check_rows_of_steps(unsigned char *lowest, int64_t pitch, int64_t co
     unsigned char *first = step < 0 ? lowest - step * size * (columns - 1) : lowest;
     libsplit_tensor input = packed(widths[width], first, 2, shape);
     input.strides = strides;
-    unsigned char *data = place(&target_regions[0], (size_t)(BLOCKS * columns * size), AT_THE_END, 0);
+    unsigned char *data =
+        place(&target_regions[0], (size_t)(BLOCKS * columns * size), AT_THE_END, 0);
     libsplit_tensor output = packed(widths[width], data, 2, shape);
     libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
     params.num_outputs = 1;

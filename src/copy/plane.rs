@@ -9,8 +9,8 @@ use super::kernel::strided::{self, Axis, Block, Place, RowCopy, RowSteps, Slot};
 use super::kernel::RowMajor;
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
-use super::tuning::Tuning;
 use super::strided::moved;
+use super::tuning::Tuning;
 use crate::math::{self, div, div_ceil, div_rem, signed, wrapped};
 
 /// The least extents, in units, of a plane that is worth turning through registers; or 16 bytes of long ones.

@@ -542,7 +542,8 @@ impl<const F: usize> Pick<F> {
         let mut first = 0;
         for group in 0..groups {
             for at in 0..parts {
-                let from = group_step.wrapping_mul(signed(group)) + part_step.wrapping_mul(signed(at));
+                let from =
+                    group_step.wrapping_mul(signed(group)) + part_step.wrapping_mul(signed(at));
                 let from = (from - places).cast_unsigned();
                 for from in from..from + part {
                     self.set_each(from, first, lane);
