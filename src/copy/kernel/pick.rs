@@ -492,17 +492,16 @@ impl How {
         (steps, first.min(last)..last)
     }
 
-    /// Whether so many steps read in a page that a row has nothing in.
+    /// Bytes from the source to the last one that so many units reach over, and to the last one that so many
+    /// steps read.
     #[inline(never)] // as above
-    fn leaves_page(&self, row: &Rows, steps: usize) -> bool {
-        let (units, touched) = (self.read(row.units), self.touched(steps).0);
-        let begin = row.source.wrapping_offset(self.begin) as usize;
-        // Of units that go backwards the row, and what is touched, end at the end of the first step.
-        let [last, end] = [units, touched].map(|bytes| match self.units.step {
-            ..0 => begin + self.reach - bytes,
-            _ => begin + bytes - 1,
-        });
-        last / PAGE != end / PAGE
+    fn ends(&self, units: usize, steps: usize) -> [isize; 2] {
+        let bytes = [self.read(units), self.touched(steps).0];
+        // Units that go backwards, and what is read, begin at the end of the first step.
+        bytes.map(|bytes| match self.units.step {
+            ..0 => self.begin + signed(self.reach) - signed(bytes),
+            _ => self.begin + signed(bytes) - 1,
+        })
     }
 }
 
@@ -605,9 +604,14 @@ impl<const F: usize> Pick<F> {
             self.copy_each(&rows.part(0..over.start));
             let mut first = over.start;
             if !are_near(rows.from, self.read(rows.units)) {
-                for row in
-                    over.clone().filter(|row| self.leaves_page(&rows.part(*row..*row + 1), steps))
-                {
+                // Rows of which what is read beyond them is in another page are copied each for itself.
+                let ends = self.ends(rows.units, steps);
+                let leaves_page = |row: &usize| {
+                    let source = rows.source.wrapping_offset(rows.from.wrapping_mul(signed(*row)));
+                    let [last, end] = ends.map(|at| source.wrapping_offset(at) as usize / PAGE);
+                    last != end
+                };
+                for row in over.clone().filter(leaves_page) {
                     (self.by_steps)(self, &rows.part(first..row), steps);
                     self.copy_each(&rows.part(row..row + 1));
                     first = row + 1;

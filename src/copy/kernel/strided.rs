@@ -314,7 +314,7 @@ unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, copy: CopyBy
             _ => source.cast::<u64>().read_unaligned(),
         };
         for at in 0..last.div_ceil(size_of::<u64>()) {
-            target.cast::<u64>().wrapping_add(at).write_unaligned(units);
+            target.cast::<[u8; 8]>().wrapping_add(at).write(units.to_ne_bytes());
         }
         target.wrapping_add(last).cast::<u64>().write_unaligned(units);
     }
