@@ -157,7 +157,7 @@ const SEVERAL_ROWS: usize = 4;
 const SHORT: usize = 128;
 /// Runs of so many bytes on average go row by row: Zen 5, 10 rows of three of 4 KiB, median of 31 turns, 1,220 ns for
 /// 1,430; 4 of 16 of 4 KiB 2,630 for 3,350.
-const LONG_RUN: usize = 3 << 10;
+const LONG_RUN: usize = if LOW_THRESHOLDS { 32 } else { 3 << 10 };
 
 /// Copies each part by itself, run by run, or deinterleaves few that are alike.
 ///
