@@ -35,7 +35,8 @@ pub(super) const LEAST: usize = LINE / 2;
 pub(super) const AHEAD: usize = 4;
 /// And so are, as elements are, large inputs of runs of so many bytes to so many pieces. Zen 5, share of the flat
 /// copy for without: 3×96 .88 for .82, 2×100 .90 for .80, 4×65 .83 for .76, 3×256 .89 for .84, but 8×96 .79 for
-/// .81, 4×64 .84 for .88, 4×512 .82 for .83.
+/// .81, 4×64 .84 for .88, 4×512 .82 for .83. Larger ones do it for runs of up to a line: 9 MiB, 5×33 .65 for .42, 5×40 .74
+/// for .47, 5×64 .86 for .58, 8×40 .64 for .36, 2×40 .75 for .63, but 3×300 .81 for .89.
 const AHEAD_LONGEST: usize = LINE * 5;
 const AHEAD_PIECES: usize = 4;
 
@@ -150,14 +151,14 @@ impl PieceRows {
         let mut targets = *targets;
         let ahead = if gap != 0 && step != 0 {
             step.wrapping_mul(AHEAD)
-        } else if LONG
-            && bytes <= AHEAD_LONGEST
-            && len <= AHEAD_PIECES
-            && (LARGE_ROWS..LARGEST).contains(&count.saturating_mul(step))
-        {
-            equal_pieces::AHEAD
         } else {
-            0
+            match count.saturating_mul(step) {
+                LARGE_ROWS..LARGEST if LONG && bytes <= AHEAD_LONGEST && len <= AHEAD_PIECES => {
+                    equal_pieces::AHEAD
+                }
+                LARGEST.. if !LONG => equal_pieces::AHEAD,
+                _ => 0,
+            }
         };
         let mut at = 0;
         for _ in 0..count {

@@ -458,35 +458,36 @@ pub(super) fn most_registers(pieces: usize) -> usize {
     pieces.clamp(3, MOST_PIECES)
 }
 
-/// The loop for so many pieces and registers, and groups at a time.
+/// The loop for so many pieces and registers, and groups at a time. No two groups of three or four pieces take
+/// fewer registers.
 pub(super) fn loops(packing: &Packing, groups: usize) -> Option<Loop> {
-    const fn up_to_5<const N: usize, const G: usize>() -> [Loop; 4] {
-        [
-            steps::<N, 2, G, false>,
-            steps::<N, 3, G, false>,
-            steps::<N, 4, G, false>,
-            steps::<N, 5, G, false>,
-        ]
-    }
     static PAIR: [Loop; 2] = [steps::<2, 2, 1, false>, steps::<2, 3, 1, false>];
     static TRIPLE: [Loop; 2] = [steps::<3, 2, 1, false>, steps::<3, 3, 1, false>];
     static QUAD: [Loop; 3] =
         [steps::<4, 2, 1, false>, steps::<4, 3, 1, false>, steps::<4, 4, 1, false>];
-    static FIVE: [Loop; 4] = up_to_5::<5, 1>();
-    static TWO: [[Loop; 4]; 2] = [up_to_5::<3, 2>(), up_to_5::<4, 2>()];
+    static FIVE: [Loop; 4] = [
+        steps::<5, 2, 1, false>,
+        steps::<5, 3, 1, false>,
+        steps::<5, 4, 1, false>,
+        steps::<5, 5, 1, false>,
+    ];
+    static TRIPLES: [Loop; 3] =
+        [steps::<3, 3, 2, false>, steps::<3, 4, 2, false>, steps::<3, 5, 2, false>];
+    static QUADS: [Loop; 2] = [steps::<4, 4, 2, false>, steps::<4, 5, 2, false>];
     static THREE: [Loop; 2] = [steps::<2, 2, 3, false>, steps::<2, 3, 3, false>];
     static FOUR: [Loop; 2] = [steps::<2, 2, 4, false>, steps::<2, 3, 4, false>];
-    let loops: &[Loop] = match (groups, packing.pieces) {
-        (1, 2) => &PAIR,
-        (1, 3) => &TRIPLE,
-        (1, 4) => &QUAD,
-        (1, 5) => &FIVE,
-        (2, pieces) => TWO.get(pieces.checked_sub(3)?)?,
-        (3, 2) => &THREE,
-        (4, 2) => &FOUR,
+    let (least, loops): (usize, &[Loop]) = match (groups, packing.pieces) {
+        (1, 2) => (2, &PAIR),
+        (1, 3) => (2, &TRIPLE),
+        (1, 4) => (2, &QUAD),
+        (1, 5) => (2, &FIVE),
+        (2, 3) => (3, &TRIPLES),
+        (2, 4) => (4, &QUADS),
+        (3, 2) => (2, &THREE),
+        (4, 2) => (2, &FOUR),
         _ => return None,
     };
-    loops.get(packing.registers.checked_sub(2)?).copied()
+    loops.get(packing.registers.checked_sub(least)?).copied()
 }
 
 /// The loop for two groups of four pieces and five registers that prefetches where lines go, eight of them ahead.
