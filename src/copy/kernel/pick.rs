@@ -603,7 +603,7 @@ impl<const F: usize> Pick<F> {
             let (steps, over) = self.over(rows);
             self.copy_each(&rows.part(0..over.start));
             let mut first = over.start;
-            if !are_near(rows.from, self.read(rows.units)) {
+            if !over.is_empty() && !are_near(rows.from, self.read(rows.units)) {
                 // Rows of which what is read beyond them is in another page are copied each for itself.
                 let ends = self.ends(rows.units, steps);
                 let leaves_page = |row: &usize| {

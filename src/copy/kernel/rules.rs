@@ -11,6 +11,7 @@ use super::{of_level, with_strings, Kernels, PAGE};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What to do on a CPU.
+#[allow(clippy::struct_excessive_bools)] // rules that have nothing to do with each other
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Rules {
     /// The level of the loops: the highest that has been seen to win, not the highest there is.
