@@ -3,8 +3,8 @@
 
 All competitors work in this one process on the same memory, in rounds: in each of them every
 competitor takes its turn, in an order drawn anew. A turn is one call that is not timed and as many
-as fill a fifth of a millisecond that are. What is reported are medians over the rounds, and ratios
-as medians of the rounds' ratios. Before it is timed, each competitor fills poisoned outputs, which
+as fill a fifth of a millisecond that are. What is reported are medians over the rounds, and the
+ratios of these. Before it is timed, each competitor fills poisoned outputs, which
 are compared with NumPy's slices byte by byte.
 """
 

@@ -4,6 +4,7 @@ Environment: BUILD_DIR, where CMake has built libsplit and what the benchmark lo
 """
 
 import csv
+import math
 import os
 import pathlib
 import re
@@ -184,6 +185,34 @@ class Program(unittest.TestCase):
         self.assertIn("| libsplit | copy, lengths int64 ", tables)
         self.assertIn("## Losses", tables)
         self.assertIn(tables, done.stdout)
+
+    def test_tables_say_what_the_csv_says(self):
+        for path in sorted((HERE / "results").glob("*/results.csv")):
+            with open(path, newline="", encoding="utf-8") as file:
+                times = {(row["workload"], row["threads"], row["offset"], row["competitor"]):
+                         float(row["median_ns"]) for row in csv.DictReader(file)}
+            text = path.with_suffix(".md").read_text(encoding="utf-8")
+            sections = re.findall(r"^## (\d) threads?, outputs (on|16).*\n\n((?:\|.*\n)+)", text,
+                                  re.MULTILINE)
+            self.assertGreaterEqual(len(sections), 3)
+            for threads, offset, table in sections:
+                head, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")]
+                                   for line in table.splitlines()]
+                offset = "0" if offset == "on" else offset
+                for line in lines:
+                    key = line[0], threads, offset
+                    flat = min(times.get((*key, name), math.inf)
+                               for name in ("plain", "stream", "wide", "strings"))
+                    libsplit = times[*key, "libsplit"]
+                    cells = dict(zip(head, line))
+                    if flat < math.inf:
+                        self.assertAlmostEqual(float(cells["libsplit of flat"]), flat / libsplit,
+                                               delta=.0051, msg=key)
+                    for name in head:
+                        if name.startswith("× ") and cells[name] != "–":
+                            found = float(cells[name].removeprefix("wrong "))
+                            self.assertAlmostEqual(found, times[*key, name[2:]] / libsplit,
+                                                   delta=.051, msg=(*key, name))
 
     def test_bounds_are_a_table_or_a_message(self):
         with tempfile.TemporaryDirectory() as directory:

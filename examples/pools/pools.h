@@ -5,7 +5,8 @@
  *
  * Copy one of pool_openmp.c, pool_pthread.c, pool_std_thread.cpp and pool_tbb.cpp into your
  * program. All of them keep their threads from call to call, and take calls from several threads
- * at a time and from within their own tasks.
+ * at a time and from within their own tasks. pool_onnxruntime.c is for operators in ONNX Runtime,
+ * whose sessions have threads: it opens nothing.
  */
 #ifndef POOLS_H
 #define POOLS_H
