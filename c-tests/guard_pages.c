@@ -542,6 +542,42 @@ static void check_steps_in_pages(unsigned char *all, int64_t page, int64_t pitch
             }
 }
 
+/* Copies columns of 4-bit elements, of each block some side by side, half a byte further along in
+ * each, which become rows. */
+static void check_far_columns(unsigned char *first, int64_t pitch, int64_t columns,
+                              int bit_offset) {
+    int64_t shape[] = {columns, BLOCKS}, strides[] = {1, 2 * pitch + 1};
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_UINT4, first, 2, shape);
+    input.strides = strides;
+    input.bit_offset = (uint32_t)bit_offset;
+    unsigned char *data = place(&target_regions[0], (size_t)(columns * BLOCKS / 2), AT_THE_END, 0);
+    libsplit_tensor output = packed(LIBSPLIT_DTYPE_UINT4, data, 2, shape);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_SPLIT, 1);
+    params.num_outputs = 1;
+    CHECK_CASE("%d columns of 4 bits, rows %d apart", (int)columns, (int)pitch);
+    CHECK_OK(libsplit_copy(&input, &params, &output, 1, NULL, NULL));
+    int64_t wrong = 0;
+    for (int64_t at = 0; at < columns * BLOCKS; at++) {
+        int64_t row = at % BLOCKS, within = row + at / BLOCKS + bit_offset / 4;
+        int expected = first[row * pitch + within / 2] >> within % 2 * 4 & 15;
+        wrong += (data[at / 2] >> at % 2 * 4 & 15) != expected;
+    }
+    CHECK_EQ_INT(wrong, 0);
+}
+
+/* Such columns at both ends of their pages, both ways. */
+static void check_far_columns_in_pages(unsigned char *all, int64_t page, int64_t pitch) {
+    for (int64_t columns = 1; columns < 150; columns++)
+        for (int bit_offset = 0; bit_offset < 8; bit_offset += 4)
+            for (int64_t after = 0; after < 40; after += after < 4 ? 1 : 9) {
+                int64_t end = pitch - (columns + BLOCKS + 1) / 2 - after;
+                int64_t last = (BLOCKS - 1) * pitch;
+                check_far_columns(all + page + after, pitch, columns, bit_offset);
+                check_far_columns(all + end, pitch, columns, bit_offset);
+                check_far_columns(all + last + end, -pitch, columns, bit_offset);
+            }
+}
+
 static void test_holes_between_blocks(void) {
     static const int64_t rows[] = {1, 2, 3, 5, 9, 20, 33, 64, 70, 150, 300};
     int64_t page = (int64_t)sysconf(_SC_PAGESIZE), pitch = 2 * page;
@@ -567,6 +603,7 @@ static void test_holes_between_blocks(void) {
                 check_blocks(all + BLOCKS * pitch - bytes, -pitch, rows[r], pieces, run, last);
             }
     check_steps_in_pages(all, page, pitch);
+    check_far_columns_in_pages(all, page, pitch);
     munmap(all, (size_t)(BLOCKS * pitch + page));
 }
 
