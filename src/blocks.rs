@@ -91,9 +91,10 @@ fn write_even(size: i64, mut left: i64, slots: &mut [MaybeUninit<i64>]) -> &[i64
 #[inline(never)]
 fn write_ints<'b>(ints: &[i32], rest: i64, slots: &'b mut [MaybeUninit<i64>]) -> &'b [i64] {
     let (mut at, count) = (0, slots.len());
-    let Some(ints) = ints.get(..count) else { return &[] }; // there are as many
-                                                            // SAFETY: within both, and each is written. The count is read again each time, or the compiler makes more
-                                                            // of these few words than they are.
+    // There are as many.
+    let Some(ints) = ints.get(..count) else { return &[] };
+    // The count is read again each time, or compilers write the loop out for more than these few.
+    // SAFETY: within both, and each is written.
     unsafe {
         while at < (&raw const count).read_volatile() {
             let length = *ints.as_ptr().add(at);
