@@ -241,9 +241,7 @@ unsafe fn check_outputs(
         if let (false, Some(views)) = (seen.all_have_strides, views) {
             check_unstrided(views, &call.splitting, outputs, report)?;
         }
-        if shapes.is_apart(strides)
-            && descriptors.is_apart(shapes)
-            && descriptors.is_apart(strides)
+        if seen.hulls_are_apart(descriptors)
             && reads.are_apart(descriptors.hull(shapes).hull(strides))
         {
             return Ok(());
@@ -271,9 +269,7 @@ fn check_closely(
     let descriptors = Span::of_slice(outputs);
     if seen.shapes.is_apart
         && seen.strides.is_apart
-        && shapes.is_apart(strides)
-        && descriptors.is_apart(shapes)
-        && descriptors.is_apart(strides)
+        && seen.hulls_are_apart(descriptors)
         && [shapes, strides, descriptors].into_iter().all(|span| reads.are_apart(span))
     {
         return Ok(());
@@ -289,6 +285,13 @@ struct Seen {
 }
 
 impl Seen {
+    /// Whether all shapes together, all strides and the descriptors lie apart from one another.
+    #[inline(always)]
+    fn hulls_are_apart(&self, descriptors: Span) -> bool {
+        let (shapes, strides) = (self.shapes.hull, self.strides.hull);
+        shapes.is_apart(strides) && descriptors.is_apart(shapes) && descriptors.is_apart(strides)
+    }
+
     /// Checks every output.
     #[cold]
     #[inline(never)]

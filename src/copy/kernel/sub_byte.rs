@@ -114,14 +114,14 @@ pub(super) unsafe fn join<const F: usize, const W: usize>(rows: &SideBySide, tar
     let each = 8 / F;
     let mask = u64::MAX / 255 * ones(each as u32);
     // What follows a row may be read up to the last one's end; of rows that are far apart, in its page.
-    let end = |at: i64| byte(source, at.wrapping_add(bits as i64 + 7)) as usize;
-    let last = end(begin.wrapping_add(step.wrapping_mul(rows.rows as i64 - 1)).max(begin));
+    let end_of = |at: i64| byte(source, at.wrapping_add(bits as i64 + 7)) as usize;
+    let last = end_of(begin.wrapping_add(step.wrapping_mul(rows.rows as i64 - 1)).max(begin));
     let is_near = are_near((step / 8) as isize, bits / 8);
     for group in 0..rows.rows / F {
         let mut line = [[0; W]; F];
         for row in 0..F {
             let at = begin.wrapping_add(step.wrapping_mul((group * F + row) as i64));
-            let end = if is_near { last } else { last.min(end(at).next_multiple_of(PAGE)) };
+            let end = if is_near { last } else { last.min(end_of(at).next_multiple_of(PAGE)) };
             // SAFETY: the caller's promise.
             let words: [u64; W] = unsafe { row_words(byte(source, at), at & 7, end) };
             for (place, part) in line.iter_mut().enumerate() {
