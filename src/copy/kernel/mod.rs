@@ -215,13 +215,22 @@ pub(super) fn with_strings(level: Level) -> &'static Kernels {
     }
 }
 
+/// The loops of a level for CPUs that load and store registers of a line as two halves.
+pub(super) fn in_halves(level: Level) -> &'static Kernels {
+    match level {
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+        Level::Vbmi => &x86_64::vbmi::VBMI_HALVES,
+        level => of_level(level),
+    }
+}
+
 /// The loops of every level that this CPU has.
 #[cfg(test)]
 pub(super) fn levels() -> Vec<&'static Kernels> {
     let highest = cpu::Cpu::this().level;
     let mut levels: Vec<&'static Kernels> = Vec::new();
     for level in rules::LEVELS.into_iter().filter(|level| *level <= highest) {
-        for kernels in [of_level(level), with_strings(level)] {
+        for kernels in [of_level(level), in_halves(level), with_strings(level)] {
             if !levels.iter().any(|other| std::ptr::eq(*other, kernels)) {
                 levels.push(kernels);
             }

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use super::cpu::{Cpu, Level, Vendor};
-use super::{of_level, with_strings, Kernels, PAGE};
+use super::{in_halves, of_level, with_strings, Kernels, PAGE};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What to do on a CPU.
@@ -39,6 +39,8 @@ pub(in super::super) struct Rules {
     pub strings: usize,
     /// Whether they copy what is read again and again too, which is then cheaper to store.
     pub repeats_by_strings: bool,
+    /// Whether registers of 64 bytes are loaded and stored as two halves: some loops are then others.
+    pub is_halved: bool,
 }
 
 const MIB: usize = 1 << 20;
@@ -76,7 +78,13 @@ impl Rules {
             prefetch: Self::prefetch(cpu),
             strings: Self::strings(cpu),
             repeats_by_strings: Self::repeats_by_strings(cpu),
+            is_halved: Self::is_zen4(cpu),
         }
+    }
+
+    /// Zen 4 has the family of Zen 3, which has no AVX-512.
+    fn is_zen4(cpu: &Cpu) -> bool {
+        (cpu.vendor, cpu.family) == (Vendor::Amd, 0x19) && cpu.level >= Level::Avx512
     }
 
     fn budget(cpu: &Cpu) -> (usize, usize) {
@@ -180,6 +188,8 @@ impl Rules {
     pub(in super::super) fn kernels_for(&self, bytes: usize) -> &'static Kernels {
         if self.strings > 0 && bytes >= self.strings {
             with_strings(self.level)
+        } else if self.is_halved {
+            in_halves(self.level)
         } else {
             of_level(self.level)
         }
@@ -258,6 +268,7 @@ impl Rules {
             repeats_by_strings: false,
             is_row_major_past: false,
             keeps_apart: false,
+            is_halved: false,
             short: 8,
             ..self
         }
@@ -268,6 +279,7 @@ impl Rules {
         let place = LEVELS.iter().position(|level| *level == self.level).unwrap_or(0) as u64;
         let eighths = |of: usize| 8u64.saturating_sub(of as u64);
         u64::from(self.keeps_apart) << 63
+            | u64::from(self.is_halved) << 62
             | ((self.budget / PAGE) as u64) << 32
             | ((self.prefetch / PREFETCH_UNIT) as u64) << 24
             | ((self.strings / PAGE) as u64) << 16
@@ -286,7 +298,7 @@ impl Rules {
         let field = |shift: u32, bits: u32| (word >> shift & ((1 << bits) - 1)) as usize;
         Self {
             level: LEVELS.get(field(0, 3)).copied().unwrap_or(Level::Portable),
-            budget: field(32, 31).saturating_mul(PAGE),
+            budget: field(32, 16).saturating_mul(PAGE),
             threads: field(8, 6),
             scattered: 8 - field(14, 2),
             short: 8 - field(5, 2),
@@ -296,6 +308,7 @@ impl Rules {
             prefetch: field(24, 8) * PREFETCH_UNIT,
             strings: field(16, 8) * PAGE,
             repeats_by_strings: field(4, 1) > 0,
+            is_halved: field(62, 1) > 0,
         }
     }
 }
@@ -367,6 +380,7 @@ mod tests {
                 prefetch,
                 strings,
                 repeats_by_strings: is_zen5,
+                is_halved: words == ZEN4,
             };
             assert_eq!(Rules::of(&cpu(words, ALL)), rules);
             // And registers that the operating system does not keep are never used.
@@ -416,6 +430,7 @@ mod tests {
             prefetch: 2048,
             strings: 0,
             repeats_by_strings: false,
+            is_halved: false,
         };
         assert_eq!(Rules::of(&unknown), safe);
     }
@@ -438,6 +453,7 @@ mod tests {
                             prefetch,
                             strings,
                             repeats_by_strings: prefetch == 2048,
+                            is_halved: strings == 0,
                         };
                         assert_eq!(Rules::unpacked(rules.packed()), rules);
                         assert_ne!(rules.packed(), 0);

@@ -25,6 +25,9 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
     ..TABLE
 };
 
+/// The same, for CPUs that load and store registers of a line as two halves.
+pub(in super::super) static VBMI_HALVES: Kernels = Kernels { copy: avx2::TABLE.copy, ..TABLE };
+
 const TABLE: Kernels = Kernels {
     pairs,
     deinterleave_lines: Some(deinterleave),
