@@ -39,6 +39,7 @@ pub(super) enum Way {
 }
 
 /// How pieces are copied that are single elements, if all are.
+#[inline(never)] // for its stack
 pub(super) fn way(transfer: &Transfer<'_>) -> Option<Way> {
     let geometry = &transfer.geometry;
     let (extent, bits) = (usize_of(geometry.extent), geometry.dtype.bits() as usize);

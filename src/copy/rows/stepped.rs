@@ -129,7 +129,7 @@ mod tests {
                     let source = input.as_ptr().wrapping_add(first * size);
                     let all = transfer(dtype, &shape, 1, source, &parts);
                     let transfer = Transfer { strides: Some(&strides), ..all };
-                    let Some(nest) = Nest::new(&transfer, tuning) else { continue };
+                    let Some(nest) = Nest::new(&transfer, &tuning) else { continue };
                     assert_eq!(nest.apart, isize::try_from(apart).unwrap() * size.cast_signed());
                     // SAFETY: the input and the outputs are as large as the shape says.
                     unsafe {
