@@ -162,14 +162,14 @@ unsafe fn run_form(
             return Ok(());
         }
         let are_long = || are_long_on_lines(transfer);
-        let tuning = Tuning::new(transfer.bytes, bytes_read(transfer), executor, &are_long);
+        let mut tuning = Tuning::new(transfer.bytes, bytes_read(transfer), executor, &are_long);
         if let Some(result) = run_rows(transfer, &tuning, executor, report) {
             return result;
         }
         if let Some(result) = run_matrices(transfer, &tuning, executor, report) {
             return result;
         }
-        run_pieces(transfer, &tuning, executor, report)
+        run_pieces(transfer, &mut tuning, executor, report)
     }
 }
 
@@ -294,17 +294,20 @@ unsafe fn run_matrices(
 /// As [`run`].
 unsafe fn run_pieces(
     transfer: &Transfer<'_>,
-    tuning: &Tuning,
+    tuning: &mut Tuning,
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
     let bytes = transfer.bytes;
     if !transfer.geometry.dtype.is_sub_byte() {
         // SAFETY: the caller's promise; ranges of tasks do not meet.
-        let work = |range| unsafe { strided::copy(transfer, *tuning, range) };
+        let work = |range| unsafe { strided::copy(transfer, tuning, range) };
         return cuts::run_bytes(transfer, &work, executor, report);
     }
-    let tuning = if bytes > SUB_BYTE_PAST { *tuning } else { tuning.through_caches() };
+    if bytes <= SUB_BYTE_PAST {
+        *tuning = tuning.through_caches();
+    }
+    let tuning = &*tuning;
     // SAFETY: as above; what is read and written stays within the spans that were checked.
     let copy = |part: &Part, bytes| unsafe { sub_byte::copy(transfer, part, tuning, bytes) };
     let singles = singles::way(transfer);

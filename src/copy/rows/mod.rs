@@ -318,12 +318,7 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    unsafe fn copy_group(
-        &mut self,
-        group: &mut Group,
-        is_apart: bool,
-        next: &mut NextRows<'_>,
-    ) {
+    unsafe fn copy_group(&mut self, group: &mut Group, is_apart: bool, next: &mut NextRows<'_>) {
         // SAFETY: the caller's promise.
         unsafe {
             if group.is_deinterleaved(&self.tuning) {
