@@ -18,7 +18,7 @@
  * The most bytes that a call may take, what the program itself takes on the way included: most
  * calls, any, and those of more than so many outputs in no order.
  */
-enum { MOST = 9 * 1024, LIMIT = 25 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 1024 };
+enum { MOST = 8 * 1024, LIMIT = 25 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 1024 };
 
 enum { STACK = 1 << 20, OWN = 512, MAX_RANK = 64 };
 #define ROOM ((size_t)160 << 20)
@@ -66,14 +66,15 @@ static const struct job jobs[] = {
     {"planes backwards, transposed", U8, 3, {600, 4, 1024}, 1, 4, PLANES, INTERLEAVED, 0, DEEP},
     {"transposed, 2 bytes", U16, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 4 bytes", F32, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
-    {"transposed, 8 bytes", F64, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
-    {"transposed, 16 bytes", C128, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
+    {"transposed, 8 bytes", F64, 2, {300, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
+    {"transposed, 16 bytes", C128, 2, {150, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 3 axes", F32, 3, {40, 50, 60}, 1, 5, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, into columns", F32, 2, {500, 600}, 1, 300, TRANSPOSED, INTERLEAVED, 0, 0},
     {"into 15 columns", U8, 2, {20000, 15}, 1, 15, TRANSPOSED, INTERLEAVED, 0, DEEP},
-    {"transposed, on tasks", F32, 2, {2000, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, TASKS},
+    {"transposed, on tasks", F32, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, TASKS},
     {"reversed", F32, 2, {500, 600}, 1, 3, REVERSED, IN_ORDER, 0, 0},
-    {"every other element", F32, 2, {500, 600}, 1, 3, STEPPED, IN_ORDER, 0, DEEP},
+    {"every other element", F32, 2, {500, 600}, 1, 3, STEPPED, IN_ORDER, 0, 0},
+    {"past the caches, every other element", F32, 2, {3000, 3000}, 1, 3, STEPPED, IN_ORDER, 0, DEEP},
     {"deinterleaved, 3 of 1 byte", U8, 2, {100000, 3}, 1, 3, PACKED, IN_ORDER, 0, 0},
     {"deinterleaved, 4 of 4 bytes", F32, 2, {100000, 4}, 1, 4, PACKED, IN_ORDER, 0, 0},
     {"deinterleaved, 16 of 2 bytes", U16, 2, {20000, 16}, 1, 16, PACKED, IN_ORDER, 0, 0},

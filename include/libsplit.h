@@ -18,7 +18,7 @@
  *   - No heap allocation, no I/O, no threads of its own, no pointer kept after return, and no
  *     global or thread-local state but what the CPU has once said of itself.
  *   - A call takes less than 25 KiB of the stack, or 36 KiB where more than 16,384 outputs are in
- *     no order. Most take less than 9 KiB: docs/realtime.md says which do not.
+ *     no order. Most take less than 8 KiB: docs/realtime.md says which do not.
  *   - Thread-safe and reentrant. Concurrent calls may share inputs, not outputs.
  *   - No alignment is required of any data pointer.
  *   - Counts, byte spans and sums of lengths are 64-bit and checked for overflow.

@@ -106,6 +106,7 @@ fn clash_of(places: &dyn Places, members: &[usize]) -> Option<Clash> {
     })
 }
 
+#[inline(never)] // for its stack
 fn compare(places: &dyn Places, index: usize, other: usize) -> Option<Clash> {
     let (output, other) = (index.max(other), index.min(other));
     if !places.span(output).intersects(places.span(other)) {

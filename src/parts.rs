@@ -97,6 +97,12 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// As many as there are.
+    #[inline(never)] // for its stack
+    pub(crate) fn wanted(&self) -> usize {
+        self.iter().count()
+    }
+
     #[inline]
     pub(crate) fn iter(&self) -> Iter<'a> {
         Iter { parts: *self, next: 0, offset: 0 }

@@ -123,7 +123,7 @@ mod tests {
                     // SAFETY: memory is as large as the strides say.
                     unsafe {
                         if !is_few || !copy(&transfer) {
-                            strided::copy(&transfer, tuning, 0..transfer.bytes);
+                            strided::copy(&transfer, &tuning, 0..transfer.bytes);
                         }
                     }
                     prop_assert!(copied == expected);

@@ -162,14 +162,14 @@ unsafe fn run_form(
             return Ok(());
         }
         let are_long = || are_long_on_lines(transfer);
-        let tuning = Tuning::new(transfer.bytes, bytes_read(transfer), executor, &are_long);
-        if let Some(result) = run_rows(transfer, tuning, executor, report) {
+        let mut tuning = Tuning::new(transfer.bytes, bytes_read(transfer), executor, &are_long);
+        if let Some(result) = run_rows(transfer, &tuning, executor, report) {
             return result;
         }
-        if let Some(result) = run_matrices(transfer, tuning, executor, report) {
+        if let Some(result) = run_matrices(transfer, &tuning, executor, report) {
             return result;
         }
-        run_pieces(transfer, tuning, executor, report)
+        run_pieces(transfer, &mut tuning, executor, report)
     }
 }
 
@@ -212,7 +212,7 @@ unsafe fn run_mirrored(
 #[inline(never)] // which takes some of the stack
 unsafe fn run_rows(
     transfer: &Transfer<'_>,
-    tuning: Tuning,
+    tuning: &Tuning,
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Option<Result<(), Fault>> {
@@ -271,14 +271,14 @@ unsafe fn run_rows(
 #[inline(never)] // which takes some of the stack
 unsafe fn run_matrices(
     transfer: &Transfer<'_>,
-    tuning: Tuning,
+    tuning: &Tuning,
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Option<Result<(), Fault>> {
     let are_some = transfer.output_strides.are_packed()
         && !transfer.is_packed()
         && !transfer.geometry.dtype.is_sub_byte();
-    let matrices = if are_some { Matrices::new(transfer, tuning) } else { None };
+    let matrices = if are_some { Matrices::new(transfer, *tuning) } else { None };
     let matrices = matrices.as_ref()?;
     // SAFETY: the caller's promise; ranges of tasks do not meet.
     let work = |range| unsafe { matrices.copy(range) };
@@ -294,7 +294,7 @@ unsafe fn run_matrices(
 /// As [`run`].
 unsafe fn run_pieces(
     transfer: &Transfer<'_>,
-    tuning: Tuning,
+    tuning: &mut Tuning,
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
@@ -304,7 +304,10 @@ unsafe fn run_pieces(
         let work = |range| unsafe { strided::copy(transfer, tuning, range) };
         return cuts::run_bytes(transfer, &work, executor, report);
     }
-    let tuning = if bytes > SUB_BYTE_PAST { tuning } else { tuning.through_caches() };
+    if bytes <= SUB_BYTE_PAST {
+        *tuning = tuning.through_caches();
+    }
+    let tuning = &*tuning;
     // SAFETY: as above; what is read and written stays within the spans that were checked.
     let copy = |part: &Part, bytes| unsafe { sub_byte::copy(transfer, part, tuning, bytes) };
     let singles = singles::way(transfer);

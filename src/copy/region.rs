@@ -47,13 +47,14 @@ impl Region<'_> {
     /// # Safety
     /// The input must be readable and the output writable over them.
     #[inline(never)] // once in the library
-    pub(super) unsafe fn copy(&self, places: &mut Places<'_>, tuning: Tuning) {
+    pub(super) unsafe fn copy(&self, places: &mut Places<'_>, tuning: &Tuning) {
         let Self { unit, axes } = *self;
         let Some((&row, outer)) = axes.split_last() else {
             while let Some((source, target)) = places() {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    runs::copy(tuning, source, target, unit, Ahead::of_row(unit, source, tuning));
+                    let ahead = Ahead::of_row(unit, source, *tuning);
+                    runs::copy(*tuning, source, target, unit, ahead);
                 }
             }
             return;
@@ -90,7 +91,7 @@ impl Region<'_> {
         column: Option<usize>,
         outer: &[Axis],
         places: &mut Places<'_>,
-        tuning: Tuning,
+        tuning: &Tuning,
     ) {
         let unit = self.unit;
         let has_column = column.is_some();
@@ -102,7 +103,7 @@ impl Region<'_> {
         let is_large = self.units() * unit >= LARGE;
         let mut others = Odometer::new(outer, next);
         (others.from, others.to) = plane.turn_forwards();
-        let way = plane.way(others.inner().extent, is_large, &mut slot, tuning);
+        let way = plane.way(others.inner().extent, is_large, &mut slot, *tuning);
         if matches!(way, Way::Units) && self.units() * unit <= SMALL {
             // SAFETY: the caller's promise.
             return unsafe { copy_each(places, unit, self.axes, tuning.kernels.copy) };
@@ -114,7 +115,7 @@ impl Region<'_> {
             loop {
                 (plane.source, plane.target) = others.of(place);
                 // SAFETY: the plane lies within the region.
-                unsafe { plane.copy(&way, tuning) };
+                unsafe { plane.copy(&way, *tuning) };
                 if !others.advance() {
                     break;
                 }
@@ -134,7 +135,7 @@ impl Region<'_> {
         outer: &[Axis],
         column: Option<usize>,
         places: &mut Places<'_>,
-        tuning: Tuning,
+        tuning: &Tuning,
     ) -> bool {
         for levels in [2, 1, 0] {
             let run = self.run(row, outer, levels);

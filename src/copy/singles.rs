@@ -39,6 +39,7 @@ pub(super) enum Way {
 }
 
 /// How pieces are copied that are single elements, if all are.
+#[inline(never)] // for its stack
 pub(super) fn way(transfer: &Transfer<'_>) -> Option<Way> {
     let geometry = &transfer.geometry;
     let (extent, bits) = (usize_of(geometry.extent), geometry.dtype.bits() as usize);
@@ -61,7 +62,7 @@ pub(super) fn way(transfer: &Transfer<'_>) -> Option<Way> {
 /// The input must be readable and the outputs writable over the rows.
 pub(super) unsafe fn copy(
     transfer: &Transfer<'_>,
-    tuning: Tuning,
+    tuning: &Tuning,
     way: Way,
     rows: Range<usize>,
 ) -> usize {
@@ -86,7 +87,8 @@ pub(super) unsafe fn copy(
 ///
 /// # Safety
 /// As [`copy`].
-unsafe fn turn(transfer: &Transfer<'_>, tuning: Tuning, rows: &Range<usize>) {
+#[inline(never)] // which takes some of the stack
+unsafe fn turn(transfer: &Transfer<'_>, tuning: &Tuning, rows: &Range<usize>) {
     let bits = transfer.geometry.dtype.bits() as usize;
     let row = usize_of(transfer.geometry.extent) * bits;
     let at_once = div(8 * TURNED, row).next_multiple_of(GRANULE);
@@ -115,7 +117,7 @@ unsafe fn turn(transfer: &Transfer<'_>, tuning: Tuning, rows: &Range<usize>) {
 /// # Safety
 /// As [`copy`]; there must be a row more.
 #[inline(never)] // which takes much of the stack
-unsafe fn take_out(transfer: &Transfer<'_>, tuning: Tuning, together: usize, all: Range<usize>) {
+unsafe fn take_out(transfer: &Transfer<'_>, tuning: &Tuning, together: usize, all: Range<usize>) {
     let geometry = &transfer.geometry;
     let (bits, extent) = (geometry.dtype.bits() as usize, usize_of(geometry.extent));
     let mut targets = [null_mut(); MOST];
@@ -166,19 +168,22 @@ struct Singles<'a> {
 }
 
 impl Singles<'_> {
-    /// Columns of so many bytes on the scratch, the first of them last.
-    fn columns<const N: usize>(&self, count: usize, bytes: usize) -> [*mut u8; N] {
-        let first = self.scratch.wrapping_add((count - 1) * bytes);
-        core::array::from_fn(|at| first.wrapping_sub(at.min(count - 1) * bytes))
+    /// Lays out columns of so many bytes on the scratch, the first of them last.
+    fn lay_out(&self, columns: &mut [*mut u8], bytes: usize) {
+        for (at, column) in columns.iter_mut().rev().enumerate() {
+            *column = self.scratch.wrapping_add(at * bytes);
+        }
     }
 
     /// # Safety
     /// As [`take_out`].
+    #[inline(never)] // for its stack
     unsafe fn deinterleave(&self, all: Range<usize>) {
         // As many rows as make whole registers of each piece.
         let at_once = div(BYTES, self.row) & !(LINE - 1);
-        let columns = self.columns::<DEINTERLEAVED>(self.row, at_once);
-        let columns = columns.get(..self.row).unwrap_or_default();
+        let mut columns = [null_mut(); DEINTERLEAVED];
+        let columns = columns.get_mut(..self.row).unwrap_or_default();
+        self.lay_out(columns, at_once);
         let (mut some, mut last) = (parts(all, at_once), None);
         let next = &mut || {
             if let (Some(rows), Some(first)) = (&last, columns.first()) {
@@ -194,12 +199,14 @@ impl Singles<'_> {
 
     /// # Safety
     /// As [`take_out`].
+    #[inline(never)] // for its stack
     unsafe fn transpose(&self, all: Range<usize>) {
         // What is mixed is of columns anywhere.
         let most = if self.together > 1 { self.row.max(COLUMNS) } else { COLUMNS };
         let at_once = div(BYTES, most) & !(LINE - 1);
-        let columns = self.columns::<MOST_ODD>(most, at_once);
-        let columns = columns.get(..most).unwrap_or_default();
+        let mut columns = [null_mut(); MOST_ODD];
+        let columns = columns.get_mut(..most).unwrap_or_default();
+        self.lay_out(columns, at_once);
         for rows in parts(all, at_once) {
             for column in (0..self.row).step_by(most.max(1)) {
                 // The last ones lie partly over those before.
@@ -345,7 +352,7 @@ mod tests {
             let transfer = Transfer { bit_offset, ..transfer };
             let way = way(&transfer).unwrap();
             // SAFETY: the input and the outputs are as large as their shapes.
-            let end = unsafe { copy(&transfer, tuning, way, first..rows) };
+            let end = unsafe { copy(&transfer, &tuning, way, first..rows) };
             assert!(end <= rows && rows - end < 40);
             for (column, output) in outputs.iter().enumerate() {
                 let is_wanted = column % 5 != 3;

@@ -34,7 +34,7 @@ pub(super) const FEW_AXES: usize = 8;
 /// # Safety
 /// As [`super::run`].
 #[inline(never)] // or it is in the library twice, as the shims of closures are
-pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: Tuning, bytes: Range<usize>) {
+pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: &Tuning, bytes: Range<usize>) {
     let (parts, mut begin) = parts_from(transfer, bytes.start);
     let visit: &mut Visit<'_> = &mut |layout, places| {
         if bytes == (0..transfer.bytes) {
@@ -245,7 +245,7 @@ impl<'a> Layout<'a> {
     /// # Safety
     /// The input must be readable and the output writable over the piece.
     #[inline(never)] // as above
-    unsafe fn copy(&mut self, place: Place, part: Range<usize>, tuning: Tuning) {
+    unsafe fn copy(&mut self, place: Place, part: Range<usize>, tuning: &Tuning) {
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
         // SAFETY: the caller's promise; units below the end of the piece lie within it, and so do their bytes.
@@ -269,7 +269,7 @@ impl<'a> Layout<'a> {
     ///
     /// # Safety
     /// As [`Layout::copy`].
-    unsafe fn copy_within(&self, place: Place, unit: usize, bytes: Range<usize>, tuning: Tuning) {
+    unsafe fn copy_within(&self, place: Place, unit: usize, bytes: Range<usize>, tuning: &Tuning) {
         if !bytes.is_empty() {
             let (source, target) = self.at(place, unit);
             let (source, target) =
@@ -333,7 +333,7 @@ impl<'a> Layout<'a> {
     ///
     /// # Safety
     /// As [`Layout::copy`].
-    unsafe fn copy_region(&mut self, place: Place, units: Range<usize>, tuning: Tuning) -> usize {
+    unsafe fn copy_region(&mut self, place: Place, units: Range<usize>, tuning: &Tuning) -> usize {
         let mut step = 1;
         let mut outermost = self.axes().len().saturating_sub(1);
         // The outermost axis of which whole steps are wanted.
@@ -512,7 +512,7 @@ mod tests {
                             begin.write_bytes(0xEE, expected.len());
                         }
                         for range in ranges {
-                            copy(&transfer, tuning, range);
+                            copy(&transfer, &tuning, range);
                         }
                         for (_, begin, part, expected) in &pieces {
                             let copied = std::slice::from_raw_parts(*begin, expected.len());

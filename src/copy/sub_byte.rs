@@ -79,7 +79,7 @@ const MANY_RUNS: i64 = 16;
 pub(super) unsafe fn copy(
     transfer: &Transfer<'_>,
     part: &Part,
-    tuning: Tuning,
+    tuning: &Tuning,
     bytes: Range<usize>,
 ) {
     let mut axes = [BitAxis::default(); MAX_RANK];
@@ -97,7 +97,7 @@ fn place(first: *mut u8, bytes: usize, targets: &mut [*mut u8]) {
 
 impl<'a> Layout<'a> {
     /// The layout of a checked piece that has elements, of a sub-byte type.
-    fn new(transfer: &Transfer<'_>, part: &Part, tuning: Tuning, axes: &'a mut [BitAxis]) -> Self {
+    fn new(transfer: &Transfer<'_>, part: &Part, tuning: &Tuning, axes: &'a mut [BitAxis]) -> Self {
         let geometry = &transfer.geometry;
         let bits = i64::from(geometry.dtype.bits());
         let mut layout = Self {
@@ -110,7 +110,7 @@ impl<'a> Layout<'a> {
             axes,
             rank: 0,
             readable: 0,
-            tuning,
+            tuning: *tuning,
         };
         if transfer.is_packed() {
             let bytes = usize_of((layout.begin + geometry.elements * bits + 7) / 8);
@@ -174,7 +174,7 @@ impl<'a> Layout<'a> {
                         place(target.wrapping_add(columns.start * column), column, targets);
                     };
                     let shared = if self.bits == 4 { 1 } else { 2 };
-                    Turned { shared, rows, targets: &mut targets }.copy(self.tuning);
+                    Turned { shared, rows, targets: &mut targets }.copy(&self.tuning);
                     bytes
                 } else {
                     let bytes = self.up_to_turned(at..part.end);
@@ -375,7 +375,7 @@ mod tests {
             let data = target.as_mut_ptr().wrapping_add(MARGIN);
             let part = Part { index: 1, offset: before, len, target: data };
             let mut axes = [BitAxis::default(); MAX_RANK];
-            let layout = Layout::new(&transfer, &part, tuning, &mut axes);
+            let layout = Layout::new(&transfer, &part, &tuning, &mut axes);
             // SAFETY: source and target are as long as the plan says.
             unsafe {
                 layout.copy(cut.0..cut.1);

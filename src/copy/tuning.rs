@@ -31,6 +31,7 @@ pub(super) struct Tuning {
 impl Tuning {
     /// For so many bytes of outputs, and so many of input, fewer where some are repeated; `are_long` says
     /// whether runs are long, and each is on its lines.
+    #[inline(never)] // for its stack
     pub(super) fn new(
         bytes: usize,
         read: usize,

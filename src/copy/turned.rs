@@ -41,7 +41,7 @@ impl Turned<'_> {
     ///
     /// # Safety
     /// The bytes with elements of it must be readable, and its columns writable, all of them.
-    pub(super) unsafe fn copy(&mut self, tuning: Tuning) {
+    pub(super) unsafe fn copy(&mut self, tuning: &Tuning) {
         let SideBySide { step, rows, bits, .. } = self.rows;
         let is_short = rows < LINE << self.shared || bits < SHORT;
         // SAFETY: the caller's promise.
@@ -59,7 +59,7 @@ impl Turned<'_> {
     /// # Safety
     /// As [`Turned::copy`].
     #[inline(never)] // which takes much of the stack
-    pub(super) unsafe fn by_rows(&mut self, tuning: Tuning) {
+    pub(super) unsafe fn by_rows(&mut self, tuning: &Tuning) {
         let (mut lines, mut nowhere) = (Scratch::<{ LINES * LINE }>::NEW, Scratch::<LINE>::NEW);
         let (lines, nowhere) = (lines.as_mut_ptr(), nowhere.as_mut_ptr());
         let shared = self.shared;
@@ -91,8 +91,7 @@ impl Turned<'_> {
                     let count =
                         if places == 1 { LINE } else { (some + places - 1 - place) >> shared };
                     let begins = begins.iter().skip(place * of_place);
-                    let mut targets = [null_mut(); LINE];
-                    let targets = targets.get_mut(..count).unwrap_or_default();
+                    let targets = columns.get_mut(..count).unwrap_or_default();
                     for (target, begin) in targets.iter_mut().zip(begins) {
                         *target = if begin.is_null() { nowhere } else { begin.wrapping_add(done) };
                     }
@@ -123,7 +122,7 @@ impl Turned<'_> {
     /// # Safety
     /// As [`Turned::copy`]; rows must begin as far within a byte, and all columns must go somewhere.
     #[inline(never)] // which takes much of the stack
-    unsafe fn by_bytes(&mut self, tuning: Tuning) {
+    unsafe fn by_bytes(&mut self, tuning: &Tuning) {
         let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
         let bytes = bytes.as_mut_ptr().cast::<u8>();
         let shared = self.shared;
@@ -207,7 +206,7 @@ mod tests {
             // SAFETY: source and target are as large as they need be.
             unsafe {
                 target.write_bytes(0xEE, columns * rows * bits / 8);
-                turned.copy(tuning);
+                turned.copy(&tuning);
             }
             for column in 0..columns {
                 for at in 0..rows {

@@ -488,7 +488,7 @@ unsafe fn run(
 ) -> Result<(), Fault> {
     let transfer = transfer(call, outputs, bytes, are_packed);
     // SAFETY: promise 5.
-    unsafe { copy::run(&transfer, transfer.parts.iter().count(), pool, report) }
+    unsafe { copy::run(&transfer, transfer.parts.wanted(), pool, report) }
 }
 
 /// Copies what pieces have of a row.

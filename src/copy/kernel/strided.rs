@@ -92,9 +92,12 @@ impl<'a> RowCopy<'a> {
         unsafe {
             if let Some(pick) = self.pick {
                 let rows = pick::Rows { count, after, from, to, ..row.picked() };
+                let bytes = rows.units * self.units.len();
+                let least = if bytes.is_multiple_of(LINE) { LEAST_LINES } else { LEAST_PAST };
                 return match (self.past, lines) {
                     (Some(past), Some(lines)) => self.stream(pick, past, &rows, lines),
-                    _ => self.pick(pick, &rows),
+                    (Some(past), None) if bytes >= least => self.stream_alone(pick, past, &rows),
+                    _ => pick.copy(&rows),
                 };
             }
             let Row { source, source_step, target, target_step, count: extent, unit } = row;
@@ -104,18 +107,16 @@ impl<'a> RowCopy<'a> {
         }
     }
 
+    /// Picks rows past the caches by way of lines of its own.
+    ///
     /// # Safety
     /// 1, 2; a fence must follow.
-    #[inline(never)]
-    unsafe fn pick(&self, pick: &Pick<1>, rows: &pick::Rows) {
-        let bytes = rows.units * self.units.len();
-        let least = if bytes.is_multiple_of(LINE) { LEAST_LINES } else { LEAST_PAST };
-        let is_long = bytes >= least;
+    #[inline(never)] // which takes some of the stack
+    unsafe fn stream_alone(&self, pick: &Pick<1>, past: &NonTemporal, rows: &pick::Rows) {
+        let mut scratch = Scratch::<MOST>::NEW;
+        let [mut lines]: [WriteCombining; 1] = scratch.share(&[rows.target]);
         // SAFETY: the caller's promise.
         unsafe {
-            let Some(past) = self.past.filter(|_| is_long) else { return pick.copy(rows) };
-            let mut scratch = Scratch::<MOST>::NEW;
-            let [mut lines]: [WriteCombining; 1] = scratch.share(&[rows.target]);
             self.stream(pick, past, rows, &mut lines);
             lines.finish();
         }

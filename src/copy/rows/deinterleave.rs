@@ -30,7 +30,7 @@ impl Rows {
         tuning: Tuning,
         next: &mut dyn FnMut() -> Option<(*const u8, usize)>,
     ) {
-        let rows = Self::of_units(width, row, tuning);
+        let mut rows = Self::of_units(width, row, tuning);
         let mut runs = [Run { bytes: width, ..Run::NONE }; MAX_DEINTERLEAVED];
         for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
             let target = target.wrapping_sub(to);
@@ -53,25 +53,26 @@ impl Rows {
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`].
-    pub(super) unsafe fn deinterleave(mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
+    pub(super) unsafe fn deinterleave(&mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
         let (len, width) = (runs.len(), runs.first().map_or(0, |run| run.bytes));
         let mut next = |block: &mut Self, runs: &mut [Run]| {
             let rows = next(block, runs)?;
             Some(block.whole_lines(runs, &rows))
         };
-        let Some(mut rows) = next(&mut self, runs) else { return };
+        let Some(mut rows) = next(self, runs) else { return };
         let Tuning { kernels, non_temporal, .. } = self.tuning;
         let Some(deinterleave_lines) = kernels.deinterleave_lines else {
             loop {
                 // SAFETY: the caller's promise.
                 unsafe { self.deinterleave_rest(runs, &rows) };
-                match next(&mut self, runs) {
+                match next(self, runs) {
                     Some(others) => rows = others,
                     None => return,
                 }
             }
         };
-        let mut rows_of = self.rows_of(runs, &rows);
+        let mut rows_of = self.no_rows();
+        self.place(&mut rows_of, runs, &rows);
         let mut next_block = |rows_of: &mut Deinterleave, done| {
             rows.start += done;
             if !rows.is_empty() {
@@ -79,7 +80,7 @@ impl Rows {
                 unsafe { self.deinterleave_rest(runs, &rows) };
             }
             self.more = rows_of.more;
-            let Some(others) = next(&mut self, runs) else { return false };
+            let Some(others) = next(self, runs) else { return false };
             rows = others;
             self.place(rows_of, runs, &rows);
             true
@@ -128,7 +129,9 @@ impl Rows {
         unsafe {
             if let Some(deinterleave_lines) = self.tuning.kernels.deinterleave_lines {
                 // Buffers have no room for the blocks that follow.
-                let mut all = Deinterleave { more: Axis::NONE, ..self.rows_of(runs, &rows) };
+                let mut all = self.no_rows();
+                self.place(&mut all, runs, &rows);
+                all.more = Axis::NONE;
                 deinterleave_lines(&mut all, runs.len(), width, false, &mut |_, done| {
                     rows.start += done;
                     false
@@ -159,22 +162,20 @@ impl Rows {
         }
     }
 
-    /// Rows as they are deinterleaved.
-    fn rows_of(&self, runs: &[Run], rows: &Range<usize>) -> Deinterleave {
-        let mut rows_of = Deinterleave {
+    /// None yet of the rows that are deinterleaved.
+    fn no_rows(&self) -> Deinterleave {
+        Deinterleave {
             source: self.source,
             step: self.row,
             targets: [null_mut(); MAX_DEINTERLEAVED],
             count: 0,
             after: 0,
             prefetch: self.tuning.prefetch,
-            more: self.more,
-        };
-        self.place(&mut rows_of, runs, rows);
-        rows_of
+            more: Axis::NONE,
+        }
     }
 
-    /// Makes them other ones.
+    /// Makes them some of these.
     fn place(&self, rows_of: &mut Deinterleave, runs: &[Run], rows: &Range<usize>) {
         let offset = runs.first().map_or(0, |run| run.offset);
         for (slot, run) in rows_of.targets.iter_mut().zip(runs) {

@@ -35,7 +35,7 @@ impl Group {
     }
 
     /// Whether its runs are elements of one width, which are deinterleaved.
-    pub(super) fn is_deinterleaved(&self, tuning: Tuning) -> bool {
+    pub(super) fn is_deinterleaved(&self, tuning: &Tuning) -> bool {
         let width = self.runs().first().map_or(0, |run| run.bytes);
         self.is_equal(tuning.kernels) && tuning.deinterleaves(self.len, width)
     }

@@ -162,7 +162,7 @@ impl Nest<'_> {
     /// As [`Nest::copy_all`].
     #[inline(never)] // which takes some of the stack
     unsafe fn copy_groups(&self, parts: &parts::Iter<'_>, rows: Range<usize>) {
-        let tuning = self.block.tuning;
+        let tuning = &self.block.tuning;
         let mut group = Group::NONE;
         let mut all = parts.clone();
         self.next_group(&mut group, &mut all);
@@ -188,10 +188,11 @@ impl Nest<'_> {
                 unsafe { self.copy_group(&mut group, rows, tuning) };
                 continue;
             }
-            let mut all = parts.clone();
+            all = parts.clone();
             while self.next_group(&mut group, &mut all) {
                 let is_small = group.runs().iter().all(|run| run.bytes <= small);
-                let tuning = if is_small { tuning.through_caches() } else { tuning };
+                let small = tuning.through_caches();
+                let tuning = if is_small { &small } else { tuning };
                 // SAFETY: as above.
                 unsafe { self.copy_group(&mut group, rows.clone(), tuning) };
             }
@@ -201,6 +202,7 @@ impl Nest<'_> {
 
     /// Runs of up to so many bytes stay in the caches, for one piece has all but a little of the rows. Zen 5,
     /// 20 MiB of 118,784 bytes and 58 of 4 in each row, .6 ms for 1.0.
+    #[inline(never)] // for its stack
     fn small(&self, parts: &parts::Iter<'_>) -> usize {
         let longest = self.block.bytes(parts.clone().longest(self.transfer.geometry.extent));
         let others = self.block.width.saturating_sub(longest);
@@ -215,8 +217,8 @@ impl Nest<'_> {
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>, tuning: Tuning) {
-        let block = Rows { tuning, ..self.block };
+    unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>, tuning: &Tuning) {
+        let mut block = Rows { tuning: *tuning, ..self.block };
         // SAFETY: the caller's promise.
         unsafe {
             if self.is_one_block() {
@@ -316,10 +318,10 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    unsafe fn copy_group(mut self, group: &mut Group, is_apart: bool, next: &mut NextRows<'_>) {
+    unsafe fn copy_group(&mut self, group: &mut Group, is_apart: bool, next: &mut NextRows<'_>) {
         // SAFETY: the caller's promise.
         unsafe {
-            if group.is_deinterleaved(self.tuning) {
+            if group.is_deinterleaved(&self.tuning) {
                 return self.deinterleave(group.runs_mut(), next);
             }
             if is_apart && group.runs().iter().all(|run| run.bytes >= runs::LONG) {
@@ -327,7 +329,7 @@ impl Rows {
             }
             let is_short = group.is_short();
             let is_all_short = group.runs().iter().all(|run| run.bytes <= SHORT_RUN);
-            while let Some(rows) = next(&mut self, group.runs_mut()) {
+            while let Some(rows) = next(self, group.runs_mut()) {
                 match self.tuning.non_temporal {
                     Some(_) if is_all_short && self.combine_short(group.runs(), &rows) => {}
                     Some(past) if is_short => self.combine(past, group.runs(), &rows, Self::gather),
@@ -346,9 +348,9 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    unsafe fn copy_runs(mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
+    unsafe fn copy_runs(&mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
         let mut last = None;
-        while let Some(rows) = next(&mut self, runs) {
+        while let Some(rows) = next(self, runs) {
             for row in rows {
                 let begin = self.source.wrapping_add(row * self.row);
                 // As far as this row is from the one before.
@@ -523,7 +525,7 @@ mod tests {
             (0..bytes).map(|i| (i * 31 % 229 + i / 229 % 7).to_le_bytes()[0]).collect();
         let shape = [rows, row];
         let matrix = transfer(DType::Uint8, &shape, 1, source.as_ptr(), &[]);
-        let form = Nest::new(&matrix, tuning).unwrap();
+        let form = Nest::new(&matrix, &tuning).unwrap();
         let size = |len: i64| usize::try_from(rows * len).unwrap();
         let mut buffers: Vec<Vec<u8>> =
             lengths.iter().map(|len| vec![0; size(*len) + 2 * MARGIN + ahead]).collect();
@@ -641,7 +643,7 @@ mod tests {
                     part.target.write_bytes(UNTOUCHED, size(part.len));
                 }
                 let matrix = transfer(DType::Uint8, &shape, 1, source, &[]);
-                let form = Nest::new(&matrix, tuning).unwrap();
+                let form = Nest::new(&matrix, &tuning).unwrap();
                 form.copy_all(&Parts::Listed(&parts).iter(), 0..rows);
             }
             for part in &parts {

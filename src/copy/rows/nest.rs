@@ -51,8 +51,8 @@ impl<'a> Nest<'a> {
     /// The form of a checked split of whole bytes, if it is one: if in the input and in the outputs
     /// everything from the split axis inward is contiguous.
     #[inline(never)]
-    pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: Tuning) -> Option<Self> {
-        let block = Rows::new(transfer, tuning);
+    pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: &Tuning) -> Option<Self> {
+        let block = Rows::new(transfer, *tuning);
         let axes = [OuterAxis::default(); MOST_AXES];
         let mut nest = Self { transfer, block, apart: 0, blocks: 1, axes, rank: 0 };
         if transfer.is_packed() && transfer.output_strides.are_packed() {
@@ -504,7 +504,7 @@ mod tests {
                 let wanted = parts(&vec![1; pieces], targets);
                 let packed = transfer(dtype, &shape, 2, source.as_ptr(), &wanted);
                 let transfer = Transfer { strides: Some(&strides), ..packed };
-                let nest = Nest::new(&transfer, tuning).unwrap();
+                let nest = Nest::new(&transfer, &tuning).unwrap();
                 // SAFETY: memory is as large as the strides say.
                 unsafe {
                     nest.copy_all(&Parts::Listed(&wanted).iter(), 0..CUT);
@@ -598,7 +598,7 @@ mod tests {
                 ..transfer(case.dtype, &shape, axis, first, &wanted)
             };
             for tuning in Tuning::all() {
-                let Some(nest) = Nest::new(&transfer, tuning) else {
+                let Some(nest) = Nest::new(&transfer, &tuning) else {
                     return Err(TestCaseError::reject("no blocks"));
                 };
                 let cut = cut.index(nest.all_rows() + 1);

@@ -105,7 +105,7 @@ mod tests {
                     let wanted = parts(lengths, targets);
                     let packed = transfer(DType::Uint8, &shape, 2, source.as_ptr(), &wanted);
                     let repeated = Transfer { strides: Some(&strides), ..packed };
-                    let nest = Nest::new(&repeated, tuning).unwrap();
+                    let nest = Nest::new(&repeated, &tuning).unwrap();
                     let range = usize::try_from(first).unwrap()..usize::try_from(end).unwrap();
                     // SAFETY: source and buffers are as large as the shape says.
                     unsafe { nest.copy_all(&Parts::Listed(&wanted).iter(), range) };

@@ -1,10 +1,11 @@
 //! Rows of which every second or third step is there: picked by registers, row by row, so that the input
 //! is read in its order. (Where all steps are there, but backwards, piece by piece is as good.)
 
-use super::super::kernel::combine::Scratch;
+use super::super::kernel::combine::{Scratch, WriteCombining};
 use super::super::kernel::pick::Units;
 use super::super::kernel::strided::Axis;
 use super::super::kernel::strided::{self, Row, RowSteps, Slot, LEAST_PAST};
+use super::super::kernel::NonTemporal;
 use super::super::region;
 use super::Nest;
 use crate::math::{div, parts as ranges, signed};
@@ -22,6 +23,9 @@ const MOST_APART: usize = 32;
 /// ... and so are shorter runs, in bytes, and in steps.
 const LEAST_RUN: usize = 16;
 const LEAST_STEPS: i64 = 4;
+
+/// The stores for outputs past the caches.
+type Past = Option<&'static NonTemporal>;
 
 impl Nest<'_> {
     /// Whether steps so many bytes apart, each of so many, are picked.
@@ -44,32 +48,70 @@ impl Nest<'_> {
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn copy_stepped(&self, parts: &Iter<'_>, rows: Range<usize>) {
+        let tuning = &self.block.tuning;
+        // Whole lines too are worth it only then. Zen 5, every second byte, 12 MiB of outputs, ms past the caches and
+        // through them: two runs of 35 bytes 14, 1.4, of 100 15, 1.2, of 1,024 1.6, .9, of 2,048 .7, 1.4.
+        let bytes = usize_of(self.transfer.geometry.extent) * self.block.step;
+        let is_long = div(bytes, self.transfer.parts.count()) >= LEAST_PAST;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match tuning.apart.filter(|_| is_long) {
+                None => self.pick_steps(parts, rows, None, &mut []),
+                past => self.pick_past(parts, rows, past),
+            }
+        }
+        tuning.finish();
+    }
+
+    /// Picks them past the caches, by way of a buffer for each piece.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`]; a fence must follow.
+    #[inline(never)] // which takes much of the stack
+    unsafe fn pick_past(&self, parts: &Iter<'_>, rows: Range<usize>, past: Past) {
+        let mut scratch = Scratch::<{ 4 << 10 }>::NEW;
+        let none = [null_mut(); MOST_PIECES];
+        let pieces = parts.most().min(MOST_PIECES);
+        let mut lines = scratch.share::<MOST_PIECES>(none.get(..pieces).unwrap_or_default());
+        let lines = lines.get_mut(..pieces).unwrap_or_default();
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.pick_steps(parts, rows, past, lines);
+            for lines in lines {
+                lines.finish();
+            }
+        }
+    }
+
+    /// Picks them row by row.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`]; what is in the buffers must be sent off, and a fence follow.
+    #[inline(never)] // once in the library
+    unsafe fn pick_steps(
+        &self,
+        parts: &Iter<'_>,
+        rows: Range<usize>,
+        past: Past,
+        lines: &mut [WriteCombining],
+    ) {
         let mut block = self.block;
-        let (tuning, step) = (block.tuning, block.step);
+        let (tuning, step) = (&self.block.tuning, block.step);
         let (row, extent) = (signed(block.row), usize_of(self.transfer.geometry.extent));
         let whole = Axis { extent, from: self.apart, to: signed(step) };
         let next = Axis { extent: block.count, from: row, to: 0 };
         let ahead = region::ahead(whole, Some(&next), region::AHEAD * tuning.prefetch);
         let units = Units::whole(step, self.apart);
         let mut slot = Slot::uninit();
-        // Whole lines too are worth it only then. Zen 5, every second byte, 12 MiB of outputs, ms past the caches and
-        // through them: two runs of 35 bytes 14, 1.4, of 100 15, 1.2, of 1,024 1.6, .9, of 2,048 .7, 1.4.
-        let is_long = div(extent * step, self.transfer.parts.count()) >= LEAST_PAST;
-        let past = tuning.apart.filter(|_| is_long);
         let picked = strided::RowCopy::runs(&mut slot, tuning.kernels, past, units, extent, ahead);
         // The caches have the row for the next piece as well as for this one.
         let few = div(BLOCK, row.unsigned_abs()).max(1);
         let few = if past.is_some() { few } else { usize::MAX };
-        let mut scratch = Scratch::<{ 4 << 10 }>::NEW;
-        let none = [null_mut(); MOST_PIECES];
-        let pieces = parts.most().min(MOST_PIECES);
-        let mut lines = scratch.share::<MOST_PIECES>(none.get(..pieces).unwrap_or_default());
         let mut blocks = self.blocks(rows);
         while let Some(all) = blocks.next(&mut block) {
             for rows in ranges(all.clone(), few) {
-                for (part, lines) in parts.clone().zip(&mut lines) {
+                for (at, part) in parts.clone().enumerate() {
                     let run = block.run(&part);
                     let from = self.apart.wrapping_mul(signed(usize_of(part.offset)));
                     let from = from.wrapping_add(row.wrapping_mul(signed(rows.start)));
@@ -84,15 +126,10 @@ impl Nest<'_> {
                     let (count, after) = (rows.len(), all.end - rows.end);
                     let steps = RowSteps { count, after, from: row, to: signed(run.bytes) };
                     // SAFETY: the caller's promise.
-                    unsafe { picked.copy_all(row_of, steps, Some(lines)) };
+                    unsafe { picked.copy_all(row_of, steps, lines.get_mut(at)) };
                 }
             }
         }
-        for lines in lines.iter_mut().take(pieces) {
-            // SAFETY: as above.
-            unsafe { lines.finish() };
-        }
-        tuning.finish();
     }
 }
 
@@ -129,7 +166,7 @@ mod tests {
                     let source = input.as_ptr().wrapping_add(first * size);
                     let all = transfer(dtype, &shape, 1, source, &parts);
                     let transfer = Transfer { strides: Some(&strides), ..all };
-                    let Some(nest) = Nest::new(&transfer, tuning) else { continue };
+                    let Some(nest) = Nest::new(&transfer, &tuning) else { continue };
                     assert_eq!(nest.apart, isize::try_from(apart).unwrap() * size.cast_signed());
                     // SAFETY: the input and the outputs are as large as the shape says.
                     unsafe {

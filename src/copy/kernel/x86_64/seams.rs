@@ -54,6 +54,7 @@ impl<'a> Seams<'a> {
     ///
     /// # Safety
     /// 1, 2.
+    #[inline(never)] // for its stack
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn through(&mut self, block: &mut Deinterleave) {
         let &mut Self { permute, unit, read, stored, .. } = self;
