@@ -5,8 +5,8 @@ use super::columns::{Columns, EachTargets, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{self, Axis, Block, Place, RowCopy, RowSteps, Slot};
-use super::kernel::RowMajor;
+use super::kernel::strided::{self, Axis, Block, Place, Row, RowCopy, RowSteps, Slot};
+use super::kernel::{RowMajor, TURNS};
 use super::rows::LongColumns;
 use super::runs::{self, Ahead};
 use super::strided::moved;
@@ -196,6 +196,9 @@ impl Plane {
                 }
                 return;
             }
+            if let Some(by_turns) = tuning.by_turns(unit) {
+                return self.copy_by_turns(by_turns);
+            }
             if let Some(past) = tuning.scattered.filter(|_| self.is_of_rows()) {
                 let columns = LongColumns {
                     source,
@@ -280,6 +283,23 @@ impl Plane {
         }
     }
 
+    /// Copies a plane of units of whole lines past the caches, a few rows at a time.
+    ///
+    /// # Safety
+    /// As [`Plane::copy`].
+    unsafe fn copy_by_turns(&self, by_turns: unsafe fn(Row)) {
+        let &Self { source, target, unit, row, column, .. } = self;
+        for rows in math::parts(0..row.extent, TURNS) {
+            let (mut source, mut target) = moved((source, target), row, signed(rows.start));
+            for _ in 0..column.extent {
+                let row = Axis { extent: rows.len(), ..row }.of(source, target, unit);
+                // SAFETY: the caller's promise.
+                unsafe { by_turns(row) };
+                (source, target) = moved((source, target), column, 1);
+            }
+        }
+    }
+
     /// Copies a plane of units of some lines through the caches, a few columns of some rows at a time.
     ///
     /// # Safety
@@ -313,6 +333,10 @@ impl Plane {
 #[inline(never)]
 unsafe fn copy_row(source: *const u8, target: *mut u8, unit: usize, row: Axis, tuning: Tuning) {
     let Axis { extent: count, from: source_step, to: target_step } = row;
+    if let Some(by_turns) = tuning.by_turns(unit) {
+        // SAFETY: the caller's promise.
+        return unsafe { by_turns(row.of(source, target, unit)) };
+    }
     if unit >= runs::LONG {
         let (mut source, mut target) = (source, target);
         for _ in 0..count {

@@ -4,7 +4,8 @@
 use super::kernel::rules::{Rules, LONGEST_COMBINED, LOW_THRESHOLDS};
 #[cfg(test)]
 use super::kernel::rules::{AGAIN, AGAIN_BY_STRINGS};
-use super::kernel::{CopyBytes, Kernels, NonTemporal};
+use super::kernel::strided::Row;
+use super::kernel::{CopyBytes, Kernels, NonTemporal, LEAST_TURN};
 use super::parallel::{self, Executor, Streaming};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
@@ -90,6 +91,11 @@ impl Tuning {
     /// The same for pieces that have few bytes of each row.
     pub(super) fn for_short_runs(self) -> Self {
         Self { non_temporal: self.apart, ..self }
+    }
+
+    /// The loop for runs of so many bytes and more that lie apart and go past the caches by turns.
+    pub(super) fn by_turns(&self, least: usize) -> Option<unsafe fn(Row)> {
+        self.apart.and(self.kernels.by_turns).filter(|_| least >= LEAST_TURN)
     }
 
     /// What must follow the last store past the caches, if there are any.

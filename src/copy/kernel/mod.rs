@@ -100,6 +100,8 @@ pub(super) struct Kernels {
     pub row_major: Option<RowMajor>,
     /// The same of short runs past the caches.
     pub combine: Option<Combine>,
+    /// Copies long runs past the caches by turns, [`TURNS`] at a time, where that is known to win.
+    pub by_turns: Option<unsafe fn(strided::Row)>,
     /// Picks units a step apart, where there are registers for it.
     pub picks: Option<&'static Picks>,
     /// By width.
@@ -141,6 +143,10 @@ pub(super) struct NonTemporal {
     pub fence: fn(),
     pub merge: Merge,
 }
+
+/// Runs that take turns at the most, and the bytes that each must have.
+pub(super) const TURNS: usize = 16;
+pub(super) const LEAST_TURN: usize = 256;
 
 /// Bytes of the elements that are deinterleaved.
 const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];

@@ -9,7 +9,7 @@
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::pick::{self, Pick, Units};
 use super::transpose::opaque;
-use super::{generic, CopyBytes, Kernels, NonTemporal};
+use super::{generic, CopyBytes, Gather, Kernels, NonTemporal};
 use crate::math::{div, signed};
 use core::hint::black_box;
 use core::mem::MaybeUninit;
@@ -33,6 +33,13 @@ pub(crate) struct RowSteps {
     pub after: usize,
     pub from: isize,
     pub to: isize,
+}
+
+impl From<Gather> for Row {
+    fn from(gather: Gather) -> Self {
+        let Gather { source, step, target, count, unit } = gather;
+        Self { source, source_step: signed(step), target, target_step: signed(unit), count, unit }
+    }
 }
 
 impl Row {

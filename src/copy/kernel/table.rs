@@ -76,6 +76,7 @@ macro_rules! table {
             permutes: |_, _| false,
             row_major: None,
             combine: None,
+            by_turns: None,
             deinterleave_lines: $lines,
             interleave: $interleave,
             non_temporal: $non_temporal,

@@ -40,6 +40,10 @@ impl Group {
         self.is_equal(tuning.kernels) && tuning.deinterleaves(self.len, width)
     }
 
+    pub(super) fn shortest(&self) -> usize {
+        self.runs().iter().map(|run| run.bytes).min().unwrap_or(0)
+    }
+
     fn is_equal(&self, kernels: &Kernels) -> bool {
         match self.runs() {
             [first, second, ..] => Self::are_alike(first, second, kernels),

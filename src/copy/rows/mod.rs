@@ -26,7 +26,7 @@ mod transpose;
 use super::kernel::combine::LINE;
 use super::kernel::row_major::RowRun;
 use super::kernel::strided::{self, Axis, Row};
-use super::kernel::{Gather, MAX_DEINTERLEAVED};
+use super::kernel::{Gather, MAX_DEINTERLEAVED, TURNS};
 use super::runs::{self, Ahead};
 use super::tuning::{Tuning, LEAST_PAST};
 use crate::math::{self, div, signed};
@@ -80,6 +80,11 @@ const BLOCK_ROWS: usize = 64;
 /// Of more pieces each is taken by itself. Zen 5, through the caches, share of the flat copy for row by row: 33 of
 /// 65 bytes .75 for .61, of 128 .80 for .68, of 2,000 .84 for .78; 40 of 100 to 129 bytes .79 for .62.
 const MOST_BY_ROW: usize = 24;
+
+/// Runs of so many bytes take turns rather than being merged. Zen 4, 24 MiB of rows of two that have as many bytes
+/// as one between them, share of the flat copy by turns and merged: 256 bytes .47, .58, 384 .46, .54, 512 .58, .37,
+/// 768 .65, .41; 16 bytes off .53, .79; .60, .68; .62, .39; .66, .43.
+const LEAST_MERGED: usize = 512;
 
 /// Runs of so many bytes on average, or fewer, are short.
 const SHORT_RUN: usize = 32;
@@ -250,8 +255,12 @@ impl Nest<'_> {
     /// Whether blocks are single rows, and the runs of a group too short to be worth a call each.
     fn has_short_lines(&self, group: &Group) -> bool {
         let is_short = |run: &Run| run.bytes < runs::LONG;
-        let is_cached = self.block.tuning.non_temporal.is_none();
-        self.block.count == 1 && is_cached && group.runs().iter().all(is_short)
+        let tuning = self.block.tuning;
+        let are_lines = match tuning.non_temporal {
+            None => group.runs().iter().all(is_short),
+            Some(_) => tuning.by_turns(group.shortest()).is_some(),
+        };
+        self.block.count == 1 && are_lines
     }
 
     /// Copies single rows: of some of them, one piece after the other.
@@ -262,7 +271,8 @@ impl Nest<'_> {
     unsafe fn copy_lines(&self, group: &Group, rows: Range<usize>) {
         let mut blocks = self.blocks(rows);
         let mut block = self.block;
-        let most = block.rows_within(BLOCK);
+        let by_turns = block.tuning.by_turns(group.shortest());
+        let most = if by_turns.is_some() { TURNS - 1 } else { block.rows_within(BLOCK) };
         while blocks.next(&mut block).is_some() {
             let Axis { extent: more, from: source_step, .. } = blocks.along(most);
             for run in group.runs() {
@@ -275,7 +285,12 @@ impl Nest<'_> {
                     unit: run.bytes,
                 };
                 // SAFETY: the caller's promise.
-                unsafe { strided::copy(block.tuning.kernels, row) };
+                unsafe {
+                    match by_turns {
+                        Some(by_turns) => by_turns(row),
+                        None => strided::copy(block.tuning.kernels, row),
+                    }
+                }
             }
             blocks.skip(more);
         }
@@ -324,7 +339,9 @@ impl Rows {
             if group.is_deinterleaved(&self.tuning) {
                 return self.deinterleave(group.runs_mut(), next);
             }
-            if is_apart && group.runs().iter().all(|run| run.bytes >= runs::LONG) {
+            let shortest = group.shortest();
+            let take_turns = shortest >= LEAST_MERGED && self.tuning.by_turns(shortest).is_some();
+            if is_apart && (shortest >= runs::LONG || take_turns) {
                 return self.copy_runs(group.runs_mut(), next);
             }
             let is_short = group.is_short();
@@ -350,7 +367,18 @@ impl Rows {
     /// As [`Nest::copy_all`].
     unsafe fn copy_runs(&mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
         let mut last = None;
+        let shortest = runs.iter().map(|run| run.bytes).min().unwrap_or(0);
+        let by_turns = self.tuning.by_turns(shortest);
         while let Some(rows) = next(self, runs) {
+            if let Some(by_turns) = by_turns {
+                for rows in math::parts(rows, TURNS) {
+                    for run in &*runs {
+                        // SAFETY: the caller's promise.
+                        unsafe { by_turns(self.some_runs(run, &rows).into()) };
+                    }
+                }
+                continue;
+            }
             for row in rows {
                 let begin = self.source.wrapping_add(row * self.row);
                 // As far as this row is from the one before.

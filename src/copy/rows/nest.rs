@@ -1,7 +1,7 @@
 //! Rows that do not all lie as far from one another: blocks, of which each is what the loops take, and
 //! axes outward of them, over which an odometer goes. Packed tensors are one block.
 
-use super::super::kernel::{are_near, strided};
+use super::super::kernel::{are_near, strided, LEAST_TURN};
 use super::run::Run;
 use super::{runs, Rows, Tuning};
 use crate::copy::strided::stride;
@@ -44,7 +44,7 @@ const LEAST_COLUMNS: usize = 512;
 /// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 128;
 /// Nor are those of which a piece has less than this worth going past the caches; of single rows, runs that are
-/// not long ([`runs::LONG`]). Zen 5, 24 MiB of rows backwards, two runs of 512 bytes past them 6.7 ms, through them 1.3.
+/// not long ([`runs::LONG`]), unless they take turns. Zen 5, 24 MiB of rows backwards, two runs of 512 bytes past them 6.7 ms, through them 1.3.
 const LEAST_PAST: usize = 512;
 
 impl<'a> Nest<'a> {
@@ -65,7 +65,11 @@ impl<'a> Nest<'a> {
         let row = nest.packed_row()?;
         nest.push_outward(row)?;
         let block = nest.block.width * nest.block.count;
-        let least = if nest.block.count == 1 { runs::LONG } else { LEAST_PAST };
+        let least = match tuning.by_turns(LEAST_TURN) {
+            _ if nest.block.count > 1 => LEAST_PAST,
+            Some(_) => LEAST_TURN,
+            None => runs::LONG,
+        };
         if nest.rank > 0 && div(block, transfer.parts.count()) < least {
             nest.block.tuning = tuning.through_caches();
         }

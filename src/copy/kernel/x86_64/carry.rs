@@ -216,7 +216,7 @@ fn begin_of_line(place: *mut u8) -> *mut u8 {
 /// # Safety
 /// 1.
 #[inline(always)]
-unsafe fn line_at(owed: usize, before: V, behind: V, numbers: &[u8; LINE]) -> V {
+pub(super) unsafe fn line_at(owed: usize, before: V, behind: V, numbers: &[u8; LINE]) -> V {
     // SAFETY: 1.
     unsafe {
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // it is below 64
@@ -228,7 +228,7 @@ unsafe fn line_at(owed: usize, before: V, behind: V, numbers: &[u8; LINE]) -> V 
 
 /// Of the bytes of the second register, for a permute of two.
 #[inline(always)]
-fn numbers() -> [u8; LINE] {
+pub(super) fn numbers() -> [u8; LINE] {
     let mut numbers = [0; LINE];
     for (number, slot) in (64..).zip(&mut numbers) {
         *slot = number;

@@ -9,6 +9,7 @@
 //! | `equal_pieces.rs`, `unequal.rs`, `seams.rs` | groups of them: equal ones, any, rows of many blocks |
 //! | `weave.rs` | the way back: streams interleaved by permutes |
 //! | `carry.rs` | transposes past the caches to targets off their lines |
+//! | `turns.rs` | past the caches: long runs that lie apart, by turns |
 //! | `buffer.rs` | write-combining buffers, by this level's vectors |
 
 pub(super) mod avx2;
@@ -28,6 +29,8 @@ mod permute;
 mod piece_loops;
 #[cfg(feature = "avx512")]
 mod seams;
+#[cfg(feature = "avx512")]
+mod turns;
 #[cfg(feature = "avx512")]
 mod unequal;
 #[cfg(feature = "avx512")]

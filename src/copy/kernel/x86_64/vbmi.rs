@@ -8,7 +8,7 @@ use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
-use super::{avx2, avx512, carry, equal_pieces, unequal, weave};
+use super::{avx2, avx512, carry, equal_pieces, turns, unequal, weave};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -26,7 +26,8 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 };
 
 /// The same, for CPUs that load and store registers of a line as two halves.
-pub(in super::super) static VBMI_HALVES: Kernels = Kernels { copy: avx2::TABLE.copy, ..TABLE };
+pub(in super::super) static VBMI_HALVES: Kernels =
+    Kernels { copy: avx2::TABLE.copy, by_turns: Some(turns::by_turns), ..TABLE };
 
 const TABLE: Kernels = Kernels {
     pairs,
