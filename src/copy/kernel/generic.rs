@@ -19,20 +19,33 @@ use core::mem::MaybeUninit;
 /// 1, 2.
 #[inline(always)]
 pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+    if bytes <= 128 {
+        // SAFETY: 1, 2.
+        return unsafe { copy_short(source, target, bytes) };
+    }
+    // SAFETY: 1, 2; both ends of every move lie within `bytes`.
+    unsafe {
+        // On to the target's next line: stores across two lines take twice the time.
+        chunk::<64>(source, target, 0);
+        let mut at = LINE - target as usize % LINE;
+        let last = bytes - 128;
+        while at < last {
+            chunk::<128>(source, target, at);
+            at += 128;
+        }
+        chunk::<128>(source, target, last);
+    }
+}
+
+/// The same of up to 128 bytes.
+///
+/// # Safety
+/// 1, 2.
+#[inline(always)]
+pub(super) unsafe fn copy_short(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: 1, 2; both ends of every move lie within `bytes`.
     unsafe {
         match bytes {
-            129.. => {
-                // On to the target's next line: stores across two lines take twice the time.
-                chunk::<64>(source, target, 0);
-                let mut at = LINE - target as usize % LINE;
-                let last = bytes - 128;
-                while at < last {
-                    chunk::<128>(source, target, at);
-                    at += 128;
-                }
-                chunk::<128>(source, target, last);
-            }
             65.. => ends::<64>(source, target, bytes),
             33.. => ends::<32>(source, target, bytes),
             16.. => ends::<16>(source, target, bytes),

@@ -13,6 +13,7 @@
 
 use super::combine::LINE;
 use super::vector::Vector;
+use super::PAGE;
 
 /// A piece: where its run begins in each row, and where runs go, one behind the other.
 #[derive(Clone, Copy)]
@@ -23,7 +24,7 @@ pub(in super::super) struct RowRun {
 }
 
 /// The most pieces of equal runs, and lines of these.
-const PIECES: usize = 4;
+pub(super) const PIECES: usize = 4;
 const LINES: usize = 8;
 
 /// The loops of a level: by pieces.
@@ -58,10 +59,12 @@ pub(super) unsafe fn row_major(
     true
 }
 
+/// Copies each run by itself, row by row.
+///
 /// # Safety
-/// 2.
+/// That of `copy`, 2.
 #[inline(always)]
-unsafe fn long_runs(
+pub(super) unsafe fn long_runs(
     copy: unsafe fn(*const u8, *mut u8, usize),
     runs: &mut [RowRun],
     step: usize,
@@ -111,4 +114,17 @@ pub(super) unsafe fn lines<V: Vector, const P: usize, const N: usize>(
     for ((source, target), run) in sources.iter().zip(&targets).zip(runs) {
         (run.source, run.target) = (*source, *target);
     }
+}
+
+/// Whether more than so many of the targets have the same place within pages.
+#[cfg_attr(not(feature = "avx512"), allow(dead_code))]
+pub(super) fn are_in_one_set(runs: &[RowRun], most: usize) -> bool {
+    let mut sets = [0u8; PAGE / LINE];
+    runs.iter().any(|run| {
+        let set = sets.get_mut(run.target as usize % PAGE / LINE);
+        set.is_some_and(|set| {
+            *set += 1;
+            usize::from(*set) > most
+        })
+    })
 }

@@ -15,7 +15,7 @@
 //! 2. Every run must be readable and room for all runs writable at each target; they do not overlap.
 
 use super::super::combine::LINE;
-use super::super::row_major::RowRun;
+use super::super::row_major::{are_in_one_set, RowRun};
 use super::super::vector::Vector;
 use super::equal_pieces::{self, LARGE as LARGE_ROWS, LARGEST};
 use crate::math::{div, div_ceil, parts};
@@ -72,7 +72,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
         _ => LEAST,
     };
     let most = match bytes {
-        ..=LONG if is_one_set(runs) => {
+        ..=LONG if are_in_one_set(runs, FEW) => {
             if bytes < LONG_PASSES {
                 FEW
             } else {
@@ -112,17 +112,6 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
         }
     }
     true
-}
-
-/// Whether most of the targets have the same place within pages.
-fn is_one_set(runs: &[RowRun]) -> bool {
-    let mut sets = [0; 4096 / LINE];
-    for run in runs {
-        if let Some(set) = sets.get_mut(run.target as usize % 4096 / LINE) {
-            *set += 1;
-        }
-    }
-    sets.iter().any(|set| *set > FEW)
 }
 
 /// Rows of some pieces.

@@ -8,7 +8,7 @@ use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
-use super::{avx2, avx512, carry, equal_pieces, turns, unequal, weave};
+use super::{avx512, carry, equal_pieces, halves, turns, unequal, weave};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -26,8 +26,12 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 };
 
 /// The same, for CPUs that load and store registers of a line as two halves.
-pub(in super::super) static VBMI_HALVES: Kernels =
-    Kernels { copy: avx2::TABLE.copy, by_turns: Some(turns::by_turns), ..TABLE };
+pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
+    copy: halves::copy,
+    row_major: Some(row_major_halves),
+    by_turns: Some(turns::by_turns),
+    ..TABLE
+};
 
 const TABLE: Kernels = Kernels {
     pairs,
@@ -151,6 +155,22 @@ static LOOPS: Loops = [lines::<1>, lines::<2>, lines::<3>, lines::<4>];
 unsafe fn row_major(runs: &mut [RowRun], step: usize, count: usize) -> bool {
     // SAFETY: the caller's promise.
     unsafe { row_major::row_major(&LOOPS, VBMI.copy, runs, step, count) }
+}
+
+/// # Safety
+/// As [`row_major::row_major`].
+unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if halves::equal_runs(runs, step, count) {
+            return true;
+        }
+        if runs.iter().all(|run| run.bytes >= halves::LONG) {
+            row_major::long_runs(halves::copy, runs, step, count);
+            return true;
+        }
+        row_major::row_major(&LOOPS, halves::copy, runs, step, count)
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
