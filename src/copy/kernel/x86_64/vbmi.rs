@@ -8,7 +8,7 @@ use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
-use super::{avx2, avx512, carry, equal_pieces, unequal, weave};
+use super::{avx2, avx512, carry, equal_pieces, few, unequal, weave};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -26,7 +26,8 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 };
 
 /// The same, for CPUs that load and store registers of a line as two halves.
-pub(in super::super) static VBMI_HALVES: Kernels = Kernels { copy: avx2::TABLE.copy, ..TABLE };
+pub(in super::super) static VBMI_HALVES: Kernels =
+    Kernels { copy: avx2::TABLE.copy, deinterleave_lines: Some(deinterleave_halves), ..TABLE };
 
 const TABLE: Kernels = Kernels {
     pairs,
@@ -133,6 +134,25 @@ unsafe fn deinterleave(
     unsafe {
         if !equal_pieces::deinterleave(block, len, width, past, next) {
             avx2::network::deinterleave(block, len, width, past, next);
+        }
+    }
+}
+
+/// The same, but for few units.
+///
+/// # Safety
+/// As both.
+unsafe fn deinterleave_halves(
+    block: &mut Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    next: &mut NextBlock<'_>,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if past || !few::deinterleave(block, len, width, next) {
+            deinterleave(block, len, width, past, next);
         }
     }
 }
