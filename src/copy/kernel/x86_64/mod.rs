@@ -6,6 +6,7 @@
 //! | `avx2.rs`, `avx512.rs`, `vbmi.rs` | the levels |
 //! | `equal_runs.rs`, `piece_loops.rs` | runs of half a line and more, row by row: equal ones, any |
 //! | `halves.rs` | the same by registers of half a line: equal ones, long ones |
+//! | `few.rs` | rows of few units, where registers of a line are loaded and stored as two halves |
 //! | `permute.rs` | short runs by byte permutes |
 //! | `equal_pieces.rs`, `unequal.rs`, `seams.rs` | groups of them: equal ones, any, rows of many blocks |
 //! | `weave.rs` | the way back: streams interleaved by permutes |
@@ -24,6 +25,8 @@ mod carry;
 mod equal_pieces;
 #[cfg(feature = "avx512")]
 mod equal_runs;
+#[cfg(feature = "avx512")]
+mod few;
 #[cfg(feature = "avx512")]
 mod halves;
 #[cfg(feature = "avx512")]

@@ -8,7 +8,7 @@ use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
-use super::{avx512, carry, equal_pieces, halves, turns, unequal, weave};
+use super::{avx2, avx512, carry, equal_pieces, few, halves, turns, unequal, weave};
 use core::arch::asm;
 use core::arch::x86_64::*;
 
@@ -29,6 +29,7 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     copy: halves::copy,
     row_major: Some(row_major_halves),
+    deinterleave_lines: Some(deinterleave_halves),
     by_turns: Some(turns::by_turns),
     ..TABLE
 };
@@ -138,6 +139,25 @@ unsafe fn deinterleave(
     unsafe {
         if !equal_pieces::deinterleave(block, len, width, past, next) {
             avx2::network::deinterleave(block, len, width, past, next);
+        }
+    }
+}
+
+/// The same, but for few units.
+///
+/// # Safety
+/// As both.
+unsafe fn deinterleave_halves(
+    block: &mut Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    next: &mut NextBlock<'_>,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if past || !few::deinterleave(block, len, width, next) {
+            deinterleave(block, len, width, past, next);
         }
     }
 }
