@@ -100,7 +100,11 @@ impl<'a> Parts<'a> {
     /// As many as there are.
     #[inline(never)] // for its stack
     pub(crate) fn wanted(&self) -> usize {
-        self.iter().count()
+        let Self::Ruled { pieces: Pieces::Words(lengths), targets } = self else {
+            return self.iter().count();
+        };
+        let lengths = lengths.iter().enumerate();
+        lengths.filter(|(at, len)| **len > 0 && !targets.get(*at).is_null()).count()
     }
 
     #[inline]
