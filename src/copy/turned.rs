@@ -110,6 +110,7 @@ impl Turned<'_> {
                             follows: lines,
                             non_temporal: None,
                             conflicts: false,
+                            by_second: false,
                             scratch: null_mut(), // for conflicts
                         });
                     }
