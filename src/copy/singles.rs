@@ -226,6 +226,7 @@ impl Singles<'_> {
                         follows: source.wrapping_add(rows.len() * self.row),
                         non_temporal: None,
                         conflicts: false,
+                        by_second: false,
                         scratch: null_mut(), // for conflicts
                     });
                     let first = columns.first().copied().unwrap_or(self.scratch);

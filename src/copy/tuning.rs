@@ -19,6 +19,8 @@ pub(super) struct Tuning {
     pub apart: Option<&'static NonTemporal>,
     /// The same for those that are transposed.
     pub scattered: Option<&'static NonTemporal>,
+    /// The same where their rows begin elsewhere in their lines, and are no gain until all are past the caches.
+    off_lines: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
     pub prefetch: usize,
     /// The longest elements that are deinterleaved then.
@@ -42,7 +44,7 @@ impl Tuning {
         let rules = Rules::here();
         let kernels = rules.kernels_for(bytes);
         let threads = parallel::threads(executor, bytes);
-        let held = || {
+        let held = |threads| {
             let held = rules.held_by(threads);
             match executor.map_or(Streaming::Auto, Executor::streaming) {
                 Streaming::Auto => Some(held),
@@ -50,8 +52,10 @@ impl Tuning {
                 Streaming::Never => None,
             }
         };
-        let held = if bytes > LEAST_PAST { held() } else { None };
-        let stores = kernels.non_temporal.as_ref().zip(held);
+        let stores = |threads| {
+            let stores = kernels.non_temporal.as_ref().filter(|_| bytes > LEAST_PAST);
+            stores.zip(held(threads))
+        };
         let read = rules.of_read(read, bytes);
         let past = |held: usize| bytes.saturating_add(read) > held;
         let plain = |held| {
@@ -59,10 +63,20 @@ impl Tuning {
             let short = if read < bytes { held } else { rules.of_short(held, threads) };
             past(held) || (short < held && past(short) && !are_long())
         };
-        let non_temporal = stores.filter(|(_, held)| plain(*held)).map(|(stores, _)| stores);
+        let all = stores(threads);
+        let non_temporal = all.filter(|(_, held)| plain(*held)).map(|(stores, _)| stores);
         let scattered = |held| past(held) || read.saturating_mul(2) > rules.of_scattered(held);
-        let scattered = stores.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
+        let scattered = all.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
         let apart = if threads > 1 && rules.keeps_apart { non_temporal } else { scattered };
+        let (scattered, off_lines) = if rules.turned < 8 {
+            let of_one = |eighths| {
+                let is_past = |held: usize| past((held / 8).saturating_mul(eighths));
+                stores(1).filter(|(_, held)| is_past(*held)).map(|(stores, _)| stores)
+            };
+            (of_one(rules.turned), of_one(8))
+        } else {
+            (scattered, non_temporal)
+        };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
         let (prefetch, again, is_row_major_past) =
             (rules.prefetch, rules.again(), rules.is_row_major_past);
@@ -71,6 +85,7 @@ impl Tuning {
             non_temporal,
             apart,
             scattered,
+            off_lines,
             prefetch,
             longest,
             again,
@@ -80,12 +95,12 @@ impl Tuning {
 
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        Self { non_temporal: None, apart: None, scattered: None, ..self }
+        Self { non_temporal: None, apart: None, scattered: None, off_lines: None, ..self }
     }
 
-    /// The same, with no other rule for short runs than for long ones.
-    pub(super) fn for_long_runs(self) -> Self {
-        Self { scattered: self.non_temporal, ..self }
+    /// The same for outputs whose rows begin elsewhere in their lines.
+    pub(super) fn for_others(self) -> Self {
+        Self { scattered: self.off_lines, ..self }
     }
 
     /// The same for pieces that have few bytes of each row.
@@ -128,6 +143,7 @@ impl Tuning {
                 non_temporal: stores,
                 apart: stores,
                 scattered: stores,
+                off_lines: stores,
                 prefetch: 2048,
                 longest,
                 again,

@@ -109,6 +109,7 @@ impl Turned<'_> {
                             follows: lines,
                             non_temporal: None,
                             conflicts: false,
+                            by_second: false,
                             scratch: null_mut(), // for conflicts
                         });
                     }

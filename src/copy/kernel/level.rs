@@ -28,8 +28,11 @@ macro_rules! level {
             fn merge(streams: &mut [Stream], turns: usize, soon: *const u8, turn: usize) =
                 merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn);
             fn in_order<const W: usize, const N: usize>(
-                source: *const u8, soon: *const u8, targets: *const *mut u8, at: usize, step: usize, past: bool
-            ) = transpose::in_order::<V, LINE_PARTS, W, N>(source, soon, targets, at, step, past);
+                source: *const u8, soon: *const u8, targets: *const *mut u8, at: usize, step: usize, past: bool,
+                by_second: bool
+            ) = transpose::in_order::<V, LINE_PARTS, W, N>(
+                source, soon, targets, at, step, past, by_second
+            );
             fn by_turns<const W: usize, const N: usize>(band: &Band, scratch: *mut u8) =
                 transpose::by_turns::<V, LINE_PARTS, W, N>(band, scratch);
             fn few<const W: usize, const N: usize>(block: &Block<'_>) =

@@ -23,6 +23,9 @@ pub(in super::super) struct Rules {
     pub threads: usize,
     /// Eighths of that, five to all, that hold outputs of runs that are short, or lie apart.
     pub scattered: usize,
+    /// Eighths of what one thread brings, five to all but one, that hold outputs that are transposed, whatever the
+    /// threads; 8: they are scattered ones.
+    pub turned: usize,
     /// Eighths of one thread's, five to all, that hold outputs of runs that are short, or off their lines.
     pub short: usize,
     /// Whether few long rows go past the caches one by one too.
@@ -71,6 +74,7 @@ impl Rules {
             budget,
             threads,
             scattered: Self::scattered(cpu),
+            turned: Self::turned(cpu),
             short: Self::short(cpu),
             is_row_major_past: Self::is_row_major_past(cpu),
             keeps_apart: Self::keeps_apart(cpu),
@@ -118,6 +122,17 @@ impl Rules {
             (Vendor::Amd, 0x1A) => 5,
             _ => 8,
         }
+    }
+
+    fn turned(cpu: &Cpu) -> usize {
+        if Self::is_zen4(cpu) {
+            // Share of the flat copy past the caches for through them, MiB of outputs on lines: f32 [1024,1792] 7
+            // .59 for .36, 1,344² 6.9 .73 for .65, u16 [1792,2048] 7 .62 for .37, u8 2,688² 6.9 .64 for .50, f32
+            // [1024,1536] 6 .48 for .44. Two threads, of f32 2,048² 16 .58 for .34, of others .39 to 1.9 times as
+            // quick from one minute to the next through them, slower than one thread then, .75 to 1.8 past them.
+            return 6;
+        }
+        8
     }
 
     fn short(cpu: &Cpu) -> usize {
@@ -270,6 +285,7 @@ impl Rules {
             keeps_apart: false,
             is_halved: false,
             short: 8,
+            turned: 8,
             ..self
         }
     }
@@ -284,6 +300,7 @@ impl Rules {
             | ((self.prefetch / PREFETCH_UNIT) as u64) << 24
             | ((self.strings / PAGE) as u64) << 16
             | eighths(self.scattered) << 14
+            | eighths(self.turned) << 55
             | (self.threads as u64) << 8
             | u64::from(self.combines) << 7
             | eighths(self.short) << 5
@@ -301,6 +318,7 @@ impl Rules {
             budget: field(32, 16).saturating_mul(PAGE),
             threads: field(8, 6),
             scattered: 8 - field(14, 2),
+            turned: 8 - field(55, 2),
             short: 8 - field(5, 2),
             is_row_major_past: field(3, 1) > 0,
             keeps_apart: field(63, 1) > 0,
@@ -373,6 +391,7 @@ mod tests {
                 budget,
                 threads,
                 scattered: if is_zen5 { 5 } else { 8 },
+                turned: if words == ZEN4 { 6 } else { 8 },
                 short: if is_zen5 && cfg!(feature = "avx512") { 6 } else { 8 },
                 is_row_major_past: is_zen5,
                 keeps_apart: is_zen5 && cfg!(feature = "avx512"),
@@ -423,6 +442,7 @@ mod tests {
             budget: 16 * MIB,
             threads: 2,
             scattered: 8,
+            turned: 8,
             short: 8,
             is_row_major_past: false,
             keeps_apart: false,
@@ -446,6 +466,7 @@ mod tests {
                             budget,
                             threads,
                             scattered: if threads == 1 { 5 } else { 8 },
+                            turned: if threads == 1 { 6 } else { 7 },
                             short: if threads == 2 { 6 } else { 8 },
                             is_row_major_past: prefetch == 64,
                             keeps_apart: threads == 2,

@@ -72,6 +72,7 @@ macro_rules! table {
             picks: None,
             transpose: $transpose,
             carry: None,
+            by_second: false,
             longest: 0,
             permutes: |_, _| false,
             row_major: None,

@@ -20,7 +20,7 @@
 //! 2. All rows must be readable and all targets writable; they do not overlap.
 //! 3. A fence must follow the last store past the caches.
 
-use super::combine::LINE;
+use super::combine::{Scratch, LINE};
 use super::generic;
 use super::pick::Register;
 use super::vector::{load_lanes, load_rows, put_together, transposed, Vector, LANE};
@@ -51,6 +51,8 @@ pub(crate) struct Transpose<'a> {
     pub non_temporal: Option<&'a NonTemporal>,
     /// Whether lines of targets, or of the rows, meet in a few sets of the caches: always past them.
     pub conflicts: bool,
+    /// [`super::Kernels::by_second`].
+    pub by_second: bool,
     /// Room for as many bytes as [`scratch`] says, which begins a line.
     pub scratch: *mut u8,
 }
@@ -136,6 +138,7 @@ pub(super) struct Band {
     next: *const u8,
     /// Whether lines go past the caches: targets are aligned to one.
     past: bool,
+    by_second: bool,
 }
 
 impl Band {
@@ -233,7 +236,7 @@ pub(super) struct WidthLoops {
 pub(super) type Carry = unsafe fn(&Transpose<'_>);
 
 /// Takes a square; what it is told by number is in [`Square`] and [`Band`].
-type InOrder = unsafe fn(*const u8, *const u8, *const *mut u8, usize, usize, bool);
+type InOrder = unsafe fn(*const u8, *const u8, *const *mut u8, usize, usize, bool, bool);
 
 /// Squares in the order of their columns; or all lines of a band by turns, by way of the scratch.
 #[derive(Clone, Copy)]
@@ -265,10 +268,10 @@ fn side(width: usize) -> usize {
 /// # Safety
 /// As [`transpose`].
 unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>) {
-    let &Transpose { step, rows, width, columns, conflicts, .. } = matrix;
+    let &Transpose { rows, width, columns, conflicts, .. } = matrix;
     let (side, past) = (side(width), matrix.non_temporal.is_some());
     let loops = turns.bands.filter(|_| columns >= side && rows >= side);
-    let takes_turns = conflicts && rows >= LINES * side && takes_turns(width, step, past);
+    let takes_turns = conflicts && rows >= LINES * side && takes_turns(matrix, past);
     let mut row = 0;
     while row < rows {
         let left = rows - row;
@@ -313,7 +316,7 @@ unsafe fn by_lines(
     past: bool,
 ) {
     let &Transpose { source, step, width, columns, targets, at, .. } = matrix;
-    let &Transpose { apart, conflicts, scratch, follows, .. } = matrix;
+    let &Transpose { apart, conflicts, by_second, scratch, follows, .. } = matrix;
     let side = side(width);
     // What is most of a square is taken as one.
     let more = if past || (conflicts && width > 1) { 0 } else { side / 4 };
@@ -335,17 +338,18 @@ unsafe fn by_lines(
             ahead: if past { AHEAD_PAST } else { AHEAD },
             next: if band.end < matrix.rows { row(band.end) } else { follows },
             past,
+            by_second,
         };
         // SAFETY: the caller's promise; there is room for so many.
         unsafe {
-            if lines == LINES && conflicts && takes_turns(width, step, past) {
+            if lines == LINES && conflicts && takes_turns(matrix, past) {
                 (loops.by_turns)(&squares, scratch);
             } else {
                 for turn in 0..whole {
                     for line in 0..lines {
                         let square = squares.square(side, turn, squares.soon(turn), line);
                         let Square { source, soon, targets, at } = square;
-                        (loops.in_order)(source, soon, targets, at, step, past);
+                        (loops.in_order)(source, soon, targets, at, step, past, past && by_second);
                     }
                 }
             }
@@ -359,8 +363,11 @@ unsafe fn by_lines(
 /// the caches only short units in rows that are all in one set of the first-level cache. Zen 5, share of the flat
 /// copy by turns for in order: u8 8 KiB apart .44 for .27; f16 8 KiB .50 for .48, 6 KiB .61 for .66; f32 .68
 /// for .76. Through them: u8 2 KiB .50 for .23, f32 4 KiB .50 for .34.
-fn takes_turns(width: usize, step: usize, past: bool) -> bool {
-    !past || (width <= 2 && step.is_multiple_of(SAME_SET))
+/// Zen 4, whose first-level cache has fewer ways, u16 6 KiB apart .70 by turns for .50.
+fn takes_turns(matrix: &Transpose<'_>, past: bool) -> bool {
+    let &Transpose { step, width, by_second, .. } = matrix;
+    let few_sets = if by_second { FEW_SETS } else { SAME_SET };
+    !past || (width <= 2 && step.is_multiple_of(few_sets))
 }
 
 /// Squares by turns are so many further along than those above: one is in the sets of the other where targets drift
@@ -371,6 +378,8 @@ const SLANT: usize = 3;
 pub(crate) const NEAR: usize = 24;
 /// Lines so far apart are in one set of the first-level cache.
 pub(crate) const SAME_SET: usize = 4096;
+/// The same of every other one.
+const FEW_SETS: usize = SAME_SET / 2;
 
 /// Some rows of all columns from one on.
 ///
@@ -464,7 +473,7 @@ unsafe fn by_scratch(turns: &WidthLoops, stores: &NonTemporal, matrix: &Transpos
             unsafe {
                 match turns.bands {
                     Some(loops) if targets.len() == side && rem(band, side) == 0 => {
-                        squares(loops, &block, soon, side);
+                        squares(loops, &block, soon, matrix);
                     }
                     _ => (turns.few)(&block),
                 }
@@ -488,14 +497,16 @@ unsafe fn by_scratch(turns: &WidthLoops, stores: &NonTemporal, matrix: &Transpos
 ///
 /// # Safety
 /// As [`transpose`].
-unsafe fn squares(loops: Bands, block: &Block<'_>, soon: *const u8, side: usize) {
+unsafe fn squares(loops: Bands, block: &Block<'_>, soon: *const u8, matrix: &Transpose<'_>) {
+    let &Transpose { width, by_second, .. } = matrix;
+    let side = side(width);
     let &Block { source, step, rows, targets, mut at, .. } = block;
     let mut row = 0;
     while row < rows {
         let below = step.wrapping_mul(row);
         let (source, soon) = (source.wrapping_add(below), soon.wrapping_add(below));
         // SAFETY: the caller's promise.
-        unsafe { (loops.in_order)(source, soon, targets.as_ptr(), at, step, false) };
+        unsafe { (loops.in_order)(source, soon, targets.as_ptr(), at, step, false, by_second) };
         row += side;
         at += LINE;
     }
@@ -547,14 +558,22 @@ pub(super) unsafe fn in_order<V: Vector, const P: usize, const W: usize, const N
     at: usize,
     step: usize,
     past: bool,
+    by_second: bool,
 ) {
-    let square = Square { source, soon, targets, at };
-    // SAFETY: the caller's promise.
+    let (mut square, mut step) = (Square { source, soon, targets, at }, step);
+    let mut lines = Scratch::<{ LINE * LINE / 2 }>::NEW;
+    // SAFETY: the caller's promise; there is room for so many lines.
     unsafe {
         if V::LANES == 4 && N <= 4 {
-            put_whole::<V, N>(&square, step, past);
+            put_whole::<V, N>(&square, step, past, by_second);
         } else {
-            put_square::<V, P, W, N>(&square, step, past);
+            // Zen 4, u16 2,056 × 2,048, share of the flat copy: .36 for .18.
+            if V::LANES == 4 && W == 2 && by_second && step.is_multiple_of(FEW_SETS) {
+                let lines = lines.as_mut_ptr();
+                take_line_by_line::<V>(&square, step, lines, LINE / W);
+                (square.source, square.soon, step) = (lines, lines, LINE);
+            }
+            put_square::<V, P, W, N>(&square, step, past, by_second);
         }
     }
 }
@@ -568,7 +587,7 @@ pub(super) unsafe fn by_turns<V: Vector, const P: usize, const W: usize, const N
     band: &Band,
     scratch: *mut u8,
 ) {
-    let &Band { step, count, .. } = band;
+    let &Band { step, count, by_second, .. } = band;
     // As `takes_turns` says.
     let past = W <= 2 && band.past;
     for at in 0..count {
@@ -579,11 +598,11 @@ pub(super) unsafe fn by_turns<V: Vector, const P: usize, const W: usize, const N
         };
         // SAFETY: the caller's promise; a square has a line of targets.
         unsafe {
-            if V::LANES == 4 && W == 1 && !past {
-                in_eighths::<V>(&squares, step, scratch);
+            if V::LANES == 4 && W == 1 && (!past || by_second) {
+                in_eighths::<V>(&squares, step, scratch, past, by_second);
                 continue;
             }
-            take_lines::<V, P, W>(&squares, step, scratch);
+            take_lines::<V, P, W>(&squares, step, scratch, by_second);
             // Some columns of each: what targets get side by side is then not far apart in time.
             for group in 0..opaque(LINE / LANE) {
                 let mut taken = scratch.wrapping_add(group * LANE);
@@ -607,13 +626,20 @@ pub(super) const EIGHT: usize = 8;
 /// # Safety
 /// As [`by_turns`].
 #[inline(always)]
-unsafe fn in_eighths<V: Vector>(squares: &[Square; LINES], step: usize, scratch: *mut u8) {
+unsafe fn in_eighths<V: Vector>(
+    squares: &[Square; LINES],
+    step: usize,
+    scratch: *mut u8,
+    past: bool,
+    by_second: bool,
+) {
     for eighth in 0..opaque(EIGHT) {
         let below = step.wrapping_mul(eighth * EIGHT);
         let mut to = scratch.wrapping_add(eighth * LINE);
         for square in squares {
+            let soon = by_second.then_some(square.soon.wrapping_add(below));
             // SAFETY: the caller's promise.
-            unsafe { take_eight::<V>(square.source.wrapping_add(below), step, to) };
+            unsafe { take_eight::<V>(square.source.wrapping_add(below), step, to, soon) };
             to = to.wrapping_add(LINE * LINE);
         }
     }
@@ -623,21 +649,30 @@ unsafe fn in_eighths<V: Vector>(squares: &[Square; LINES], step: usize, scratch:
         for square in squares {
             let targets = square.targets.wrapping_add(2 * group);
             // SAFETY: the caller's promise; a square has a line of targets.
-            unsafe { put_eight::<V>(taken, targets, square.at) };
+            unsafe { put_eight::<V>(taken, targets, square.at, past) };
             taken = taken.wrapping_add(LINE * LINE);
         }
     }
 }
 
-/// Puts eight rows of a line together: a register has 8 bytes of two columns for each lane.
+/// Puts eight rows of a line together: a register has 8 bytes of two columns for each lane. Asks for as many
+/// lines in the second-level cache.
 ///
 /// # Safety
 /// 1, 2.
 #[inline(always)]
-pub(super) unsafe fn take_eight<V: Vector>(source: *const u8, step: usize, to: *mut u8) {
+pub(super) unsafe fn take_eight<V: Vector>(
+    source: *const u8,
+    step: usize,
+    to: *mut u8,
+    soon: Option<*const u8>,
+) {
     let (mut source, mut to) = (source, to);
     // SAFETY: the caller's promise.
     unsafe {
+        if let Some(soon) = soon {
+            ask::<V>(soon, step, EIGHT, true);
+        }
         let mut rows = [V::zero(); EIGHT];
         for row in &mut rows {
             *row = V::load(source);
@@ -655,12 +690,12 @@ pub(super) unsafe fn take_eight<V: Vector>(source: *const u8, step: usize, to: *
 /// # Safety
 /// 1, 2.
 #[inline(always)]
-unsafe fn put_eight<V: Vector>(taken: *const u8, targets: *const *mut u8, at: usize) {
+unsafe fn put_eight<V: Vector>(taken: *const u8, targets: *const *mut u8, at: usize, past: bool) {
     // SAFETY: the caller's promise.
     unsafe {
         for (second, lines) in lines_of_eight::<V>(taken).into_iter().enumerate() {
             for (lane, line) in lines.into_iter().enumerate() {
-                line.store((*targets.add(lane * LANE + second)).wrapping_add(at));
+                V::put([line], (*targets.add(lane * LANE + second)).wrapping_add(at), past);
             }
         }
     }
@@ -694,6 +729,7 @@ unsafe fn put_square<V: Vector, const P: usize, const W: usize, const N: usize>(
     square: &Square,
     step: usize,
     past: bool,
+    by_second: bool,
 ) {
     let (mut source, mut soon) = (square.source, square.soon);
     let mut targets = square.targets;
@@ -706,10 +742,7 @@ unsafe fn put_square<V: Vector, const P: usize, const W: usize, const N: usize>(
         }
         targets = targets.wrapping_add(N);
         source = source.wrapping_add(LANE);
-        for _ in 0..N {
-            V::prefetch(soon);
-            soon = soon.wrapping_add(step);
-        }
+        soon = ask::<V>(soon, step, N, by_second);
     }
 }
 
@@ -719,9 +752,19 @@ unsafe fn put_square<V: Vector, const P: usize, const W: usize, const N: usize>(
 /// # Safety
 /// 1, 2; 3 if past the caches.
 #[inline(always)]
-unsafe fn put_whole<V: Vector, const N: usize>(square: &Square, step: usize, past: bool) {
+unsafe fn put_whole<V: Vector, const N: usize>(
+    square: &Square,
+    step: usize,
+    past: bool,
+    by_second: bool,
+) {
     let step = opaque(step);
     let (mut source, mut soon) = (square.source, square.soon);
+    if by_second {
+        ask::<V>(soon, step, 4 * N, true);
+        // Branches take their time: what is loaded is asked for.
+        soon = source;
+    }
     // SAFETY: the caller's promise; a square has a line of targets.
     unsafe {
         let mut lanes = [[V::zero(); 4]; N];
@@ -841,6 +884,25 @@ unsafe fn put_each<V: Vector, const P: usize, const N: usize>(
     }
 }
 
+/// Puts the lines of a square on the scratch, by registers of as many bytes, and prefetches as many in the
+/// second-level cache.
+///
+/// # Safety
+/// 1, 2; there must be room for them.
+#[inline(always)]
+unsafe fn take_line_by_line<V: Vector>(square: &Square, step: usize, to: *mut u8, rows: usize) {
+    let (mut source, mut soon, mut to) = (square.source, square.soon, to);
+    let mut left = rows;
+    while left > 0 {
+        V::prefetch_second(soon);
+        // SAFETY: the caller's promise.
+        unsafe { V::load(source).store(to) };
+        (source, soon) = (source.wrapping_add(step), soon.wrapping_add(step));
+        to = to.wrapping_add(LINE);
+        left = opaque(left - 1);
+    }
+}
+
 /// Puts the lines of squares on the scratch, a row of each by turns, and prefetches as many.
 ///
 /// # Safety
@@ -850,11 +912,21 @@ unsafe fn take_lines<V: Vector, const P: usize, const W: usize>(
     squares: &[Square; LINES],
     step: usize,
     scratch: *mut u8,
+    by_second: bool,
 ) {
     // Or compilers write all of it out.
     let rows = opaque(LINE / W);
     let (mut offset, mut to) = (0usize, scratch);
     for _ in 0..rows {
+        if V::LANES == 4 && by_second {
+            for square in squares {
+                V::prefetch_second(square.soon.wrapping_add(offset));
+            }
+        } else {
+            for square in squares {
+                V::prefetch(square.soon.wrapping_add(offset));
+            }
+        }
         for (square, place) in squares.iter().zip((0..).step_by(LINE / W * LINE)) {
             let from = square.source.wrapping_add(offset);
             // SAFETY: the caller's promise.
@@ -863,13 +935,38 @@ unsafe fn take_lines<V: Vector, const P: usize, const W: usize>(
                 for (part, at) in line.iter_mut().zip((0..).step_by(V::BYTES)) {
                     *part = V::load(from.wrapping_add(at));
                 }
-                V::prefetch(square.soon.wrapping_add(offset));
                 V::put(line, to.wrapping_add(place), false);
             }
         }
         offset = offset.wrapping_add(step);
         to = to.wrapping_add(LINE);
     }
+}
+
+/// Asks for a line of each of so many rows, in the second-level cache if so; the row behind them.
+#[inline(always)]
+pub(super) fn ask<V: Vector>(
+    soon: *const u8,
+    step: usize,
+    rows: usize,
+    by_second: bool,
+) -> *const u8 {
+    let mut soon = soon;
+    if V::LANES == 4 && by_second {
+        let mut left = rows;
+        while left > 0 {
+            V::prefetch_second(soon);
+            soon = soon.wrapping_add(step);
+            // Or compilers write out several.
+            left = opaque(left - 1);
+        }
+    } else {
+        for _ in 0..rows {
+            V::prefetch(soon);
+            soon = soon.wrapping_add(step);
+        }
+    }
+    soon
 }
 
 /// The same number, of which the compiler knows nothing.

@@ -89,6 +89,12 @@ pub(super) trait Vector: Copy {
     /// Asks for the line at an address, any address, to be read soon.
     fn prefetch(at: *const u8);
 
+    /// The same, but not into the first-level cache, where the level can tell.
+    #[inline(always)]
+    fn prefetch_second(at: *const u8) {
+        Self::prefetch(at);
+    }
+
     /// Waits for stores past the caches.
     fn fence();
 

@@ -125,6 +125,12 @@ impl Vector for __m512i {
     }
 
     #[inline(always)]
+    fn prefetch_second(at: *const u8) {
+        // SAFETY: SSE is part of x86-64; prefetching never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
+    }
+
+    #[inline(always)]
     fn fence() {
         __m256i::fence();
     }

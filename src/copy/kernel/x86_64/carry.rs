@@ -10,7 +10,7 @@
 //! That of `transpose.rs`, and that of `vector.rs`.
 
 use super::super::combine::LINE;
-use super::super::transpose::{lines_of_eight, opaque, take_eight, Transpose, EIGHT};
+use super::super::transpose::{ask, lines_of_eight, opaque, take_eight, Transpose, EIGHT};
 use super::super::vector::{Vector, LANE};
 use super::permute::first_bytes;
 use crate::math::{div_ceil, rem};
@@ -28,6 +28,7 @@ struct Square {
     source: *const u8,
     /// Where a line of each row is prefetched: any address.
     soon: *const u8,
+    by_second: bool,
     step: usize,
     /// Where in the targets its rows go to.
     targets: *const *mut u8,
@@ -43,7 +44,7 @@ struct Square {
 /// That of the transpose; there must be a square, and a scratch of three.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 pub(super) unsafe fn bytes(matrix: &Transpose<'_>) {
-    let &Transpose { source, step, rows, columns, scratch, follows, .. } = matrix;
+    let &Transpose { source, step, rows, columns, scratch, follows, by_second, .. } = matrix;
     let mut row = 0;
     while row < rows {
         let count = if rows - row < 2 * ROWS { rows - row } else { ROWS };
@@ -58,6 +59,7 @@ pub(super) unsafe fn bytes(matrix: &Transpose<'_>) {
             let mut square = Square {
                 source: source.wrapping_add(first),
                 soon: next,
+                by_second,
                 step,
                 targets: targets.as_ptr(),
                 at: at.wrapping_add(row),
@@ -121,17 +123,14 @@ impl Square {
 /// 1, 2, 3.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn take(square: &Square, _: usize) {
-    let &Square { mut source, mut soon, step, mut targets, at, mut above, is_first, scratch } =
-        square;
+    let &Square { mut source, mut soon, step, mut targets, at, mut above, .. } = square;
+    let &Square { is_first, by_second, scratch, .. } = square;
     let numbers = numbers();
     // SAFETY: the caller's promise.
     unsafe {
         for eighth in 0..opaque(EIGHT) {
-            for _ in 0..EIGHT {
-                V::prefetch(soon);
-                soon = soon.wrapping_add(step);
-            }
-            take_eight::<V>(source, step, scratch.wrapping_add(eighth * LINE));
+            soon = ask::<V>(soon, step, EIGHT, by_second);
+            take_eight::<V>(source, step, scratch.wrapping_add(eighth * LINE), None);
             source = source.wrapping_add(step.wrapping_mul(EIGHT));
         }
         for group in 0..opaque(EIGHT) {

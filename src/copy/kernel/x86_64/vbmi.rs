@@ -31,6 +31,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     row_major: Some(row_major_halves),
     deinterleave_lines: Some(deinterleave_halves),
     by_turns: Some(turns::by_turns),
+    by_second: true,
     ..TABLE
 };
 
