@@ -59,9 +59,14 @@ impl Tuning {
             past(held) || (short < held && past(short) && !are_long())
         };
         let non_temporal = stores.filter(|(_, held)| plain(*held)).map(|(stores, _)| stores);
-        let scattered = |held| past(held) || read.saturating_mul(2) > rules.of_scattered(held);
-        let scattered = stores.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
-        let apart = if threads > 1 && rules.keeps_apart { non_temporal } else { scattered };
+        let beyond = |of: &dyn Fn(usize) -> usize| {
+            let is = |held| past(held) || read.saturating_mul(2) > of(held);
+            stores.filter(|(_, held)| is(*held)).map(|(stores, _)| stores)
+        };
+        let scattered = beyond(&|held| rules.of_transposed(held, threads));
+        let keeps_apart = threads > 1 && rules.keeps_apart;
+        let apart =
+            if keeps_apart { non_temporal } else { beyond(&|held| rules.of_scattered(held)) };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
         let (prefetch, again, is_row_major_past) =
             (rules.prefetch, rules.again(), rules.is_row_major_past);
@@ -90,6 +95,12 @@ impl Tuning {
     /// The same for pieces that have few bytes of each row.
     pub(super) fn for_short_runs(self) -> Self {
         Self { non_temporal: self.apart, ..self }
+    }
+
+    /// The same for runs of strided pieces, which are not transposed.
+    pub(super) fn for_runs(self) -> Self {
+        let scattered = if self.kernels.by_turns.is_some() { self.apart } else { self.scattered };
+        Self { scattered, ..self }
     }
 
     /// The loop for runs of so many bytes and more that lie apart and go past the caches by turns.

@@ -8,6 +8,7 @@
 
 use super::cpu::{Cpu, Level, Vendor};
 use super::{in_halves, of_level, with_strings, Kernels, PAGE};
+use crate::math::div;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What to do on a CPU.
@@ -23,6 +24,9 @@ pub(in super::super) struct Rules {
     pub threads: usize,
     /// Eighths of that, five to all, that hold outputs of runs that are short, or lie apart.
     pub scattered: usize,
+    /// Eighths of one thread's, five to seven, that hold outputs that are transposed by any number of threads;
+    /// 8: as those of scattered runs.
+    pub transposed: usize,
     /// Eighths of one thread's, five to all, that hold outputs of runs that are short, or off their lines.
     pub short: usize,
     /// Whether few long rows go past the caches one by one too.
@@ -71,6 +75,7 @@ impl Rules {
             budget,
             threads,
             scattered: Self::scattered(cpu),
+            transposed: Self::transposed(cpu),
             short: Self::short(cpu),
             is_row_major_past: Self::is_row_major_past(cpu),
             keeps_apart: Self::keeps_apart(cpu),
@@ -101,6 +106,15 @@ impl Rules {
             // i64×2 of 10 to 13 MiB copied at 31 GB/s instead of 37 to 39.
             return (third & !(PAGE - 1), 1);
         }
+        if Self::is_zen4(cpu) {
+            // Share of the flat copy through the caches and past them, MiB of outputs, first on lines, then 16
+            // bytes off. Three runs of 4 KiB 8 1.06, .85; 1.09, .94, 9 1.06, .91; .89, 1.00, 10 .96, .95; .85, 1.10;
+            // four of 2 MiB and more 9 1.12, .96; 1.01, .99, 10 .93, 1.00; .91, .99; three of 128 bytes 9 .93, .83;
+            // .88, .83, 10 .88, .92; .77, .84. Two threads, which memory gives little more than one: four long runs
+            // 14 1.11, .63; .95, .65, 16 .74, .73; 1.00, .70; three of 4 KiB 16 1.18, .87; of 128 bytes 14 .80, .61;
+            // .83, .78, 16 .72, .82; .80, 1.00.
+            return ((third / 16 * 9) & !(PAGE - 1), 2);
+        }
         // Zen 3: the two are equal at L3 / 2 with one thread, at 1.3 × L3 with two; in the caches the
         // stores past them cost 20–55 %.
         ((third / 2) & !(PAGE - 1), 2)
@@ -116,7 +130,26 @@ impl Rules {
             // of 15 .87 for .71, 9×4 bytes of 10 .65 for .45. Long runs that lie apart: 12 of 6 KiB each .80
             // for .51, 16 of 4 KiB .88 for .50.
             (Vendor::Amd, 0x1A) => 5,
+            // Zen 4, the same, first on lines, then 16 bytes off. Deinterleaved: i64×2 8 .86 for .99, .96 for .97, 9
+            // .94 for .98, 1.01 for .94; f32×3 7 .71 for .95, 8 .87 for .87, 1.01 for .78; u8×4 7.9 .89 for .83, .92
+            // for 1.04. Interleaved: i64×2 7 .66 for .86, 1.01 for .81, 8 .72 for .78, 1.11 for .68; u8×4 7.9 .85
+            // for .67, .92 for .66. Rows with a pitch 7 .78 for .85, .88 for .66, 8 .77 for .80, .88 for .42. Two
+            // threads: i64×2 14 .61 for .76, 16 .74 for .83, .99 for .85; interleaved 14 .71 for .83, 16 .81 for .81;
+            // rows with a pitch 12 .56 for .52, .69 for .52, 16 .64 for .69, .95 for .76.
+            _ if Self::is_zen4(cpu) => 7,
             _ => 8,
+        }
+    }
+
+    fn transposed(cpu: &Cpu) -> usize {
+        // Zen 4, f32 [1024,n] transposed, share of the flat copy past the caches for through them, MiB of outputs:
+        // 4 .38 for .31, 5 .49 for .27, 6 .53 for .19, 7 .48 for .20, 8 .49 for .16, 14 .49 for .18; u8 [2048,2048]
+        // .14 for .16, [3000,3000] .41 for .18. Two threads 4 .25 for .42, 5 .29 for .44, 6 .34 for .30, 7 .40 for
+        // .26, 8 .58 for .22, 14 .83 for .28, 16 .76 for .21.
+        if Self::is_zen4(cpu) {
+            5
+        } else {
+            8
         }
     }
 
@@ -222,6 +255,14 @@ impl Rules {
         (held / 8).saturating_mul(self.scattered)
     }
 
+    /// The same of outputs that are transposed by so many threads.
+    pub(in super::super) fn of_transposed(&self, held: usize, threads: usize) -> usize {
+        if self.transposed == 8 {
+            return self.of_scattered(held);
+        }
+        div(held / 8, threads.clamp(1, self.threads.max(1))).saturating_mul(self.transposed)
+    }
+
     /// Bytes read, as they weigh against those written.
     pub(in super::super) fn of_read(&self, read: usize, written: usize) -> usize {
         if self.repeats_by_strings {
@@ -269,6 +310,7 @@ impl Rules {
             is_row_major_past: false,
             keeps_apart: false,
             is_halved: false,
+            transposed: 8,
             short: 8,
             ..self
         }
@@ -285,6 +327,7 @@ impl Rules {
             | ((self.strings / PAGE) as u64) << 16
             | eighths(self.scattered) << 14
             | (self.threads as u64) << 8
+            | eighths(self.transposed) << 48
             | u64::from(self.combines) << 7
             | eighths(self.short) << 5
             | u64::from(self.repeats_by_strings) << 4
@@ -301,6 +344,7 @@ impl Rules {
             budget: field(32, 16).saturating_mul(PAGE),
             threads: field(8, 6),
             scattered: 8 - field(14, 2),
+            transposed: 8 - field(48, 2),
             short: 8 - field(5, 2),
             is_row_major_past: field(3, 1) > 0,
             keeps_apart: field(63, 1) > 0,
@@ -372,7 +416,14 @@ mod tests {
                 level,
                 budget,
                 threads,
-                scattered: if is_zen5 { 5 } else { 8 },
+                scattered: if is_zen5 {
+                    5
+                } else if words == ZEN4 {
+                    7
+                } else {
+                    8
+                },
+                transposed: if words == ZEN4 { 5 } else { 8 },
                 short: if is_zen5 && cfg!(feature = "avx512") { 6 } else { 8 },
                 is_row_major_past: is_zen5,
                 keeps_apart: is_zen5 && cfg!(feature = "avx512"),
@@ -388,7 +439,7 @@ mod tests {
             assert_eq!(Rules::of(&cpu(words, SSE)).level, Level::Portable);
         };
         is(ZEN3, Level::Avx2, 16 * MIB, 2, 2048, 0);
-        is(ZEN4, Level::Vbmi, 8 * MIB, 2, 2048, 0);
+        is(ZEN4, Level::Vbmi, 9 * MIB, 2, 2048, 0);
         is(ZEN5, Level::Vbmi, 32 * MIB, 1, 8192, 24 << 10);
         is(SAPPHIRE_RAPIDS, Level::Avx2, 3 * MIB, 63, 2048, 0);
         is(ALDER_LAKE, Level::Avx2, 9 * MIB, 2, 2048, 0);
@@ -398,7 +449,9 @@ mod tests {
     #[cfg(all(target_arch = "x86_64", feature = "avx512", not(libsplit_low_thresholds)))]
     #[test]
     fn budgets_are_those_that_were_measured() {
-        use super::super::cpu::recorded::{cpu, ALDER_LAKE, ALL, SAPPHIRE_RAPIDS, ZEN3, ZEN5};
+        use super::super::cpu::recorded::{
+            cpu, ALDER_LAKE, ALL, SAPPHIRE_RAPIDS, ZEN3, ZEN4, ZEN5,
+        };
         // With one thread and two, and of the first those of short runs and of scattered ones.
         let is = |words, budgets: [usize; 4], is_row_major| {
             let rules = Rules::of(&cpu(words, ALL));
@@ -409,6 +462,7 @@ mod tests {
             assert_eq!(rules.is_row_major_past, is_row_major);
         };
         is(ZEN3, [128, 256, 128, 128], false);
+        is(ZEN4, [72, 144, 72, 63], false);
         is(ZEN5, [256, 256, 192, 160], true);
         is(SAPPHIRE_RAPIDS, [24, 48, 24, 24], false);
         is(ALDER_LAKE, [72, 144, 72, 72], false);
@@ -423,6 +477,7 @@ mod tests {
             budget: 16 * MIB,
             threads: 2,
             scattered: 8,
+            transposed: 8,
             short: 8,
             is_row_major_past: false,
             keeps_apart: false,
@@ -446,6 +501,7 @@ mod tests {
                             budget,
                             threads,
                             scattered: if threads == 1 { 5 } else { 8 },
+                            transposed: if threads == 63 { 5 } else { 8 },
                             short: if threads == 2 { 6 } else { 8 },
                             is_row_major_past: prefetch == 64,
                             keeps_apart: threads == 2,
