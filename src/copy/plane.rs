@@ -161,7 +161,7 @@ impl Plane {
         // SAFETY: the caller's promise.
         unsafe {
             match way {
-                Way::Runs => self.copy_runs(tuning),
+                Way::Runs => self.copy_runs(tuning.for_runs()),
                 Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
                 Way::Rows(rows) => self.copy_blocks(&|place, blocks, Block { unit, axes }| {
                     let [Axis { extent: count, from, to }, row] = axes;

@@ -67,3 +67,60 @@ pub(super) unsafe fn copy(
         (kernels.copy)(source.add(end), target.add(end), bytes - end);
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::super::kernel::levels;
+    use super::super::kernel::strided::Row;
+    use crate::math::signed;
+
+    #[test]
+    fn runs_are_copied_and_nothing_else_is_touched() {
+        for by_turns in levels().iter().filter_map(|kernels| kernels.by_turns) {
+            check(by_turns);
+        }
+    }
+
+    fn check(by_turns: unsafe fn(Row)) {
+        let memory = [Guarded::filled(256 << 10), Guarded::filled(256 << 10)];
+        let to = memory[1].place(256 << 10, false);
+        for (unit, count) in [(128, 1), (256, 17), (333, 33), (2048, 9), (2100, 16), (5000, 3)] {
+            for apart in [0, 64, 100, 3000] {
+                for gap in [0, 1, 64] {
+                    for offset in [0, 16, 37] {
+                        let step = signed(unit + apart);
+                        let (all, put) = (count * (unit + apart), count * (unit + gap));
+                        // Backwards from the end of what is readable, or forwards up to it.
+                        for (first, step) in [(all - unit - apart, -step), (apart, step)] {
+                            let base = memory[0].place(all, apart < 100);
+                            let source = base.wrapping_add(first);
+                            let target = to.wrapping_add(offset);
+                            // SAFETY: all of it lies within the mappings.
+                            unsafe { to.write_bytes(0xEE, put + 200) };
+                            let (target_step, source_step) = (signed(unit + gap), step);
+                            let row = Row { source, source_step, target, target_step, count, unit };
+                            // SAFETY: as above.
+                            unsafe { by_turns(row) };
+                            for at in 0..offset + put + 64 {
+                                let (run, byte) = match at.checked_sub(offset) {
+                                    Some(at) => (at / (unit + gap), at % (unit + gap)),
+                                    None => (count, 0),
+                                };
+                                let source = source.wrapping_offset(source_step * signed(run));
+                                // SAFETY: as above.
+                                unsafe {
+                                    let is = to.add(at).read();
+                                    match run < count && byte < unit {
+                                        true => assert_eq!(is, source.wrapping_add(byte).read()),
+                                        false => assert_eq!(is, 0xEE),
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -108,6 +108,12 @@ impl Tuning {
         Self { non_temporal: self.apart, ..self }
     }
 
+    /// The same for runs of strided pieces, which are not transposed.
+    pub(super) fn for_runs(self) -> Self {
+        let scattered = if self.kernels.by_turns.is_some() { self.apart } else { self.scattered };
+        Self { scattered, ..self }
+    }
+
     /// The loop for runs of so many bytes and more that lie apart and go past the caches by turns.
     pub(super) fn by_turns(&self, least: usize) -> Option<unsafe fn(Row)> {
         self.apart.and(self.kernels.by_turns).filter(|_| least >= LEAST_TURN)

@@ -105,6 +105,15 @@ impl Rules {
             // i64×2 of 10 to 13 MiB copied at 31 GB/s instead of 37 to 39.
             return (third & !(PAGE - 1), 1);
         }
+        if Self::is_zen4(cpu) {
+            // Share of the flat copy through the caches and past them, MiB of outputs, first on lines, then 16
+            // bytes off. Three runs of 4 KiB 8 1.06, .85; 1.09, .94, 9 1.06, .91; .89, 1.00, 10 .96, .95; .85, 1.10;
+            // four of 2 MiB and more 9 1.12, .96; 1.01, .99, 10 .93, 1.00; .91, .99; three of 128 bytes 9 .93, .83;
+            // .88, .83, 10 .88, .92; .77, .84. Two threads, which memory gives little more than one: four long runs
+            // 14 1.11, .63; .95, .65, 16 .74, .73; 1.00, .70; three of 4 KiB 16 1.18, .87; of 128 bytes 14 .80, .61;
+            // .83, .78, 16 .72, .82; .80, 1.00.
+            return ((third / 16 * 9) & !(PAGE - 1), 2);
+        }
         // Zen 3: the two are equal at L3 / 2 with one thread, at 1.3 × L3 with two; in the caches the
         // stores past them cost 20–55 %.
         ((third / 2) & !(PAGE - 1), 2)
@@ -120,6 +129,13 @@ impl Rules {
             // of 15 .87 for .71, 9×4 bytes of 10 .65 for .45. Long runs that lie apart: 12 of 6 KiB each .80
             // for .51, 16 of 4 KiB .88 for .50.
             (Vendor::Amd, 0x1A) => 5,
+            // Zen 4, the same, first on lines, then 16 bytes off. Deinterleaved: i64×2 8 .86 for .99, .96 for .97, 9
+            // .94 for .98, 1.01 for .94; f32×3 7 .71 for .95, 8 .87 for .87, 1.01 for .78; u8×4 7.9 .89 for .83, .92
+            // for 1.04. Interleaved: i64×2 7 .66 for .86, 1.01 for .81, 8 .72 for .78, 1.11 for .68; u8×4 7.9 .85
+            // for .67, .92 for .66. Rows with a pitch 7 .78 for .85, .88 for .66, 8 .77 for .80, .88 for .42. Two
+            // threads: i64×2 14 .61 for .76, 16 .74 for .83, .99 for .85; interleaved 14 .71 for .83, 16 .81 for .81;
+            // rows with a pitch 12 .56 for .52, .69 for .52, 16 .64 for .69, .95 for .76.
+            _ if Self::is_zen4(cpu) => 7,
             _ => 8,
         }
     }
@@ -130,7 +146,7 @@ impl Rules {
             // .59 for .36, 1,344² 6.9 .73 for .65, u16 [1792,2048] 7 .62 for .37, u8 2,688² 6.9 .64 for .50, f32
             // [1024,1536] 6 .48 for .44. Two threads, of f32 2,048² 16 .58 for .34, of others .39 to 1.9 times as
             // quick from one minute to the next through them, slower than one thread then, .75 to 1.8 past them.
-            return 6;
+            return 5;
         }
         8
     }
@@ -390,8 +406,14 @@ mod tests {
                 level,
                 budget,
                 threads,
-                scattered: if is_zen5 { 5 } else { 8 },
-                turned: if words == ZEN4 { 6 } else { 8 },
+                scattered: if is_zen5 {
+                    5
+                } else if words == ZEN4 {
+                    7
+                } else {
+                    8
+                },
+                turned: if words == ZEN4 { 5 } else { 8 },
                 short: if is_zen5 && cfg!(feature = "avx512") { 6 } else { 8 },
                 is_row_major_past: is_zen5,
                 keeps_apart: is_zen5 && cfg!(feature = "avx512"),
@@ -407,7 +429,7 @@ mod tests {
             assert_eq!(Rules::of(&cpu(words, SSE)).level, Level::Portable);
         };
         is(ZEN3, Level::Avx2, 16 * MIB, 2, 2048, 0);
-        is(ZEN4, Level::Vbmi, 8 * MIB, 2, 2048, 0);
+        is(ZEN4, Level::Vbmi, 9 * MIB, 2, 2048, 0);
         is(ZEN5, Level::Vbmi, 32 * MIB, 1, 8192, 24 << 10);
         is(SAPPHIRE_RAPIDS, Level::Avx2, 3 * MIB, 63, 2048, 0);
         is(ALDER_LAKE, Level::Avx2, 9 * MIB, 2, 2048, 0);
@@ -417,7 +439,9 @@ mod tests {
     #[cfg(all(target_arch = "x86_64", feature = "avx512", not(libsplit_low_thresholds)))]
     #[test]
     fn budgets_are_those_that_were_measured() {
-        use super::super::cpu::recorded::{cpu, ALDER_LAKE, ALL, SAPPHIRE_RAPIDS, ZEN3, ZEN5};
+        use super::super::cpu::recorded::{
+            cpu, ALDER_LAKE, ALL, SAPPHIRE_RAPIDS, ZEN3, ZEN4, ZEN5,
+        };
         // With one thread and two, and of the first those of short runs and of scattered ones.
         let is = |words, budgets: [usize; 4], is_row_major| {
             let rules = Rules::of(&cpu(words, ALL));
@@ -428,6 +452,7 @@ mod tests {
             assert_eq!(rules.is_row_major_past, is_row_major);
         };
         is(ZEN3, [128, 256, 128, 128], false);
+        is(ZEN4, [72, 144, 72, 63], false);
         is(ZEN5, [256, 256, 192, 160], true);
         is(SAPPHIRE_RAPIDS, [24, 48, 24, 24], false);
         is(ALDER_LAKE, [72, 144, 72, 72], false);
