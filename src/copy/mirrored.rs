@@ -24,16 +24,25 @@ impl Mirrored {
         count: 0,
     };
 
-    /// Makes it that of a checked transfer, if its pieces have a step each, which lie backwards: in place,
+    /// The split axis' stride.
+    fn stride(transfer: &Transfer<'_>) -> Option<i64> {
+        transfer.strides?.get(transfer.geometry.axis).copied()
+    }
+
+    /// Whether that is worth a closer look: the axis lies backwards, and pieces are few.
+    pub(super) fn is_backwards(transfer: &Transfer<'_>) -> bool {
+        Self::stride(transfer).is_some_and(|stride| stride < 0)
+            && transfer.geometry.extent > 1
+            && transfer.parts.count() <= MOST
+            && !transfer.geometry.dtype.is_sub_byte()
+    }
+
+    /// Makes it that of a checked transfer whose axis lies backwards, if its pieces have a step each: in place,
     /// for it takes some of the stack.
     pub(super) fn mirror(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let Transfer { geometry, strides, .. } = transfer;
         self.strides.get(..geometry.shape.len())?;
-        let stride = strides.and_then(|strides| strides.get(geometry.axis)).copied()?;
-        let count = transfer.parts.count();
-        if stride >= 0 || geometry.extent < 2 || count > MOST || geometry.dtype.is_sub_byte() {
-            return None;
-        }
+        let stride = Self::stride(transfer)?;
         let last = geometry.extent - 1;
         let ahead = stride.checked_mul(last)?.checked_mul(i64::from(geometry.dtype.bits() / 8))?;
         self.source = transfer.source.wrapping_offset(isize::try_from(ahead).ok()?);

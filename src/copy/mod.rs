@@ -183,6 +183,9 @@ unsafe fn run_joined(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Option<Result<(), Fault>> {
+    if transfer.output_strides.are_packed() {
+        return None;
+    }
     let mut joined = Joined::NONE;
     joined.join(transfer)?;
     // SAFETY: the caller's promise.
@@ -199,6 +202,9 @@ unsafe fn run_mirrored(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Option<Result<(), Fault>> {
+    if !Mirrored::is_backwards(transfer) {
+        return None;
+    }
     let mut mirrored = Mirrored::NONE;
     mirrored.mirror(transfer)?;
     // SAFETY: the caller's promise.
