@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `avx2.rs`, `avx512.rs`, `vbmi.rs` | the levels |
 //! | `equal_runs.rs`, `piece_loops.rs` | runs of half a line and more, row by row: equal ones, any |
+//! | `halves.rs` | equal ones of less than a line where registers of a line are stored as two halves |
 //! | `permute.rs` | short runs by byte permutes |
 //! | `equal_pieces.rs`, `unequal.rs`, `seams.rs` | groups of them: equal ones, any, rows of many blocks |
 //! | `weave.rs` | the way back: streams interleaved by permutes |
@@ -22,6 +23,8 @@ mod carry;
 mod equal_pieces;
 #[cfg(feature = "avx512")]
 mod equal_runs;
+#[cfg(feature = "avx512")]
+mod halves;
 #[cfg(feature = "avx512")]
 mod permute;
 #[cfg(feature = "avx512")]
