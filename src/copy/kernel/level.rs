@@ -60,6 +60,7 @@ macro_rules! level {
             ],
             // Their runs are picked.
             folds: false,
+            is_small: false,
             deinterleave_lines: Some($deinterleave),
             interleave: $interleave,
             non_temporal: Some(NonTemporal {

@@ -27,6 +27,7 @@ pub(super) use inlined;
 /// Makes a table of the loops written once for a level of CPU features.
 macro_rules! table {
     ($(#[$feature:meta])? copy: $copy:expr, transpose: $transpose:expr, folds: $folds:expr,
+     is_small: $is_small:expr,
      deinterleave_lines: $lines:expr, interleave: $interleave:expr,
      non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
@@ -60,11 +61,11 @@ macro_rules! table {
                 gather_over::<8>,
                 gather_over::<16>,
                 gather_over::<32>,
-                gather_over::<40>,
-                gather_over::<48>,
-                gather_halves::<1>,
-                gather_halves::<2>,
-                gather_halves::<3>,
+                if $is_small { gather_parts } else { gather_over::<40> },
+                if $is_small { gather_parts } else { gather_over::<48> },
+                if $is_small { gather_parts } else { gather_halves::<1> },
+                if $is_small { gather_parts } else { gather_halves::<2> },
+                if $is_small { gather_parts } else { gather_halves::<3> },
                 gather_parts,
             ],
             pair: None,
@@ -95,6 +96,8 @@ pub(super) static KERNELS: Kernels = table!(
     copy: copy_rare,
     transpose: &[by_unit::<1>(), by_unit::<2>(), by_unit::<4>(), by_unit::<8>(), by_unit::<16>()],
     folds: true,
+    // Whoever has no AVX2 copies units of more than half a line by one loop.
+    is_small: true,
     deinterleave_lines: None,
     interleave: |_, _| None,
     non_temporal: None

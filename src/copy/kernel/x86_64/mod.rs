@@ -7,6 +7,7 @@
 //! | `equal_runs.rs`, `piece_loops.rs` | runs of half a line and more, row by row: equal ones, any |
 //! | `halves.rs` | the same by registers of half a line: equal ones, long ones |
 //! | `few.rs` | rows of few units, where registers of a line are loaded and stored as two halves |
+//! | `part_lines.rs` | equal ones of less than a line by registers of half a line |
 //! | `permute.rs` | short runs by byte permutes |
 //! | `equal_pieces.rs`, `unequal.rs`, `seams.rs` | groups of them: equal ones, any, rows of many blocks |
 //! | `weave.rs` | the way back: streams interleaved by permutes |
@@ -29,6 +30,8 @@ mod equal_runs;
 mod few;
 #[cfg(feature = "avx512")]
 mod halves;
+#[cfg(feature = "avx512")]
+mod part_lines;
 #[cfg(feature = "avx512")]
 mod permute;
 #[cfg(feature = "avx512")]

@@ -40,6 +40,8 @@ pub(super) type Loop = unsafe fn(&mut [RowRun; PIECES], usize, usize);
 pub(super) struct Ways {
     pub loops: &'static Loops,
     /// For runs that are all shorter than half a line, if it can; whether it did.
+    /// As many pieces may have lines in one set of the first-level cache.
+    pub few: usize,
     pub short: unsafe fn(&[RowRun], usize, usize) -> bool,
     /// For such runs among others.
     pub kernels: &'static Kernels,
@@ -105,7 +107,7 @@ impl Ways {
         };
         let Some(first) = runs.first().map(way) else { return true };
         // SAFETY: the caller's promise.
-        if first == Way::Loops && unsafe { equal_runs::copy(runs, step, count) } {
+        if first == Way::Loops && unsafe { equal_runs::copy(runs, step, count, self.few) } {
             return true;
         }
         if step >= runs.len() * SHARE && runs.iter().any(|run| way(run) == Way::Long) {

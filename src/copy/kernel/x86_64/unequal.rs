@@ -67,7 +67,7 @@ struct RowSpan {
 /// 1, 2.
 #[inline(never)] // which takes some of the stack
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
+unsafe fn copy_by(runs: &[RowRun], step: usize, count: usize, is_halved: bool) -> bool {
     let [first, .., last] = runs else { return false };
     if count == 0 {
         return true;
@@ -75,7 +75,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     let mut tables = [Indices::NONE; MOST_TABLES];
     let mut groups = [const { None }; MOST_GROUPS];
     // SAFETY: 1.
-    if !unsafe { fill(&mut groups, &mut tables, runs, step) } {
+    if !unsafe { fill(&mut groups, &mut tables, runs, step, is_halved) } {
         return false;
     }
     let bytes = (count - 1) * step + (last.source as usize - first.source as usize) + last.bytes;
@@ -89,6 +89,22 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
         }
     }
     true
+}
+
+/// # Safety
+/// As [`copy_by`].
+pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { copy_by(runs, step, count, false) }
+}
+
+/// The same where registers go as two halves.
+///
+/// # Safety
+/// As [`copy_by`].
+pub(super) unsafe fn copy_halves(runs: &[RowRun], step: usize, count: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { copy_by(runs, step, count, true) }
 }
 
 /// The most pieces that go past the caches together, and bytes of buffers beyond what they hold: for bytes
@@ -115,7 +131,7 @@ pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: 
     let mut tables = [Indices::NONE; MOST_TABLES];
     let mut groups = [const { None }; MOST_GROUPS];
     // SAFETY: 1.
-    if !unsafe { fill(&mut groups, &mut tables, runs, step) } {
+    if !unsafe { fill(&mut groups, &mut tables, runs, step, false) } {
         return false;
     }
     if count == 0 {
@@ -173,13 +189,15 @@ unsafe fn fill<'a>(
     mut tables: &'a mut [Indices],
     runs: &[RowRun],
     step: usize,
+    is_halved: bool,
 ) -> bool {
     let Some(begin) = runs.first().map(|run| run.source as usize) else { return false };
     let (mut slots, mut from) = (groups.iter_mut(), 0);
     while from < runs.len() {
         // The last one by itself goes with the one before, once more.
         from = from.min(runs.len() - 2);
-        let Some((packing, some)) = runs.get(from..).and_then(|rest| best(rest, step)) else {
+        let Some((packing, some)) = runs.get(from..).and_then(|rest| best(rest, step, is_halved))
+        else {
             return false;
         };
         let Some((own, rest)) = tables.split_at_mut_checked(packing.tables()) else { return false };
@@ -199,7 +217,7 @@ unsafe fn fill<'a>(
 }
 
 /// The layout that takes the first pieces, two or more, at the least cost for each byte; and these.
-fn best(runs: &[RowRun], step: usize) -> Option<(Packing, &[RowRun])> {
+fn best(runs: &[RowRun], step: usize, is_halved: bool) -> Option<(Packing, &[RowRun])> {
     let mut best: Option<(Packing, usize, &[RowRun])> = None;
     for pieces in 2..=MOST_PIECES.min(runs.len()) {
         let some = runs.get(..pieces)?;
@@ -208,7 +226,9 @@ fn best(runs: &[RowRun], step: usize) -> Option<(Packing, &[RowRun])> {
         let longest =
             some.iter().map(|run| run.bytes).max().filter(|longest| *longest <= LONGEST)?;
         let most = (most_registers(pieces), 4);
-        let Some(packing) = Packing::quickest(pieces, longest, width, step, most) else { break };
+        let Some(packing) = Packing::quickest(pieces, longest, width, step, most, is_halved) else {
+            break;
+        };
         let bytes = packing.rows * some.iter().map(|run| run.bytes).sum::<usize>();
         // One that is left over goes with one of these once more.
         let bytes = if runs.len() == pieces + 1 { div(2 * bytes, 3) } else { bytes };
