@@ -25,7 +25,7 @@ impl Columns<'_> {
         (2..=MAX_INTERLEAVED).contains(&rows)
             && count >= LINE
             && Columns::turns(unit)
-            && (unit <= LONGEST_WIDE || tuning.apart.is_some() || self.are_woven())
+            && (unit <= LONGEST_WIDE || tuning.woven.is_some() || self.are_woven())
             && (tuning.kernels.interleave)(rows, unit).is_some()
     }
 
@@ -56,7 +56,7 @@ impl Columns<'_> {
             unsafe {
                 if apart == rows * unit {
                     let is_long = count * apart >= MIN_STREAMED * LINE;
-                    let past = tuning.apart.filter(|_| is_long);
+                    let past = tuning.woven.filter(|_| is_long);
                     streams.run(tuning.kernels, past.map(|_| tuning.prefetch));
                 } else {
                     in_groups(streams, apart, tuning);

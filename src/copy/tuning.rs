@@ -16,6 +16,8 @@ pub(super) struct Tuning {
     pub non_temporal: Option<&'static NonTemporal>,
     /// The same for those of runs that are short, or lie apart: deinterleaved, interleaved.
     pub apart: Option<&'static NonTemporal>,
+    /// The same for those that are interleaved, or picked piece by piece.
+    pub woven: Option<&'static NonTemporal>,
     /// The same for those that are transposed.
     pub scattered: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
@@ -61,6 +63,8 @@ impl Tuning {
         let scattered = |held| past(held) || read.saturating_mul(2) > rules.of_scattered(held);
         let scattered = stores.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
         let apart = if threads > 1 && rules.keeps_apart { non_temporal } else { scattered };
+        let woven = |held| past(rules.of_woven(held));
+        let woven = stores.filter(|(_, held)| woven(*held)).map(|(stores, _)| stores).or(apart);
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
         let (prefetch, again, is_row_major_past) =
             (rules.prefetch, rules.again(), rules.is_row_major_past);
@@ -68,6 +72,7 @@ impl Tuning {
             kernels,
             non_temporal,
             apart,
+            woven,
             scattered,
             prefetch,
             longest,
@@ -76,9 +81,14 @@ impl Tuning {
         }
     }
 
+    /// Whether what is picked is read upwards, wherever that can be.
+    pub(super) fn reads_upwards(&self) -> bool {
+        self.kernels.picks_upwards
+    }
+
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        Self { non_temporal: None, apart: None, scattered: None, ..self }
+        Self { non_temporal: None, apart: None, woven: None, scattered: None, ..self }
     }
 
     /// The same, with no other rule for short runs than for long ones.
@@ -93,7 +103,7 @@ impl Tuning {
 
     /// What must follow the last store past the caches, if there are any.
     pub(super) fn finish(&self) {
-        if let Some(stores) = self.non_temporal.or(self.scattered) {
+        if let Some(stores) = self.non_temporal.or(self.woven).or(self.scattered) {
             (stores.fence)();
         }
     }
@@ -120,6 +130,7 @@ impl Tuning {
                 kernels,
                 non_temporal: stores,
                 apart: stores,
+                woven: stores,
                 scattered: stores,
                 prefetch: 2048,
                 longest,

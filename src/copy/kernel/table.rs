@@ -70,6 +70,7 @@ macro_rules! table {
             pair: None,
             gather_any,
             picks: None,
+            picks_upwards: false,
             transpose: $transpose,
             carry: None,
             longest: 0,

@@ -26,7 +26,8 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 };
 
 /// The same, for CPUs that load and store registers of a line as two halves.
-pub(in super::super) static VBMI_HALVES: Kernels = Kernels { copy: avx2::TABLE.copy, ..TABLE };
+pub(in super::super) static VBMI_HALVES: Kernels =
+    Kernels { copy: avx2::TABLE.copy, picks_upwards: true, ..TABLE };
 
 const TABLE: Kernels = Kernels {
     pairs,
