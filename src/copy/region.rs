@@ -147,7 +147,7 @@ impl Region<'_> {
             if column.is_some_and(|column| column < outer.len()) || !is_long {
                 continue;
             }
-            let ahead = ahead(row, outer.last(), AHEAD * tuning.prefetch);
+            let ahead = ahead(row, outer.last(), tuning);
             let mut slot = Slot::uninit();
             let rows =
                 RowCopy::runs(&mut slot, tuning.kernels, tuning.apart, units, row.extent, ahead);
@@ -211,15 +211,25 @@ impl UnitRun<'_> {
 
 /// So much further ahead than long runs. Zen 5, share of the flat copy: columns reversed, u8 1.0 → 1.7,
 /// f16 1.0 → 1.5, f32 1.3 → 1.5; every second one the same.
-pub(super) const AHEAD: usize = 4;
+const AHEAD: usize = 4;
+/// Steps that are apart are prefetched so little ahead on CPUs that read upwards. Zen 4, 12 MiB of floats, every
+/// second one, share of the flat copy for the next row's: .45 for .38, bytes .53 for .43.
+const NEAR: isize = 384;
 /// Longer rows, in bytes, are prefetched a little ahead, others row by row.
 const LONGEST_AHEAD: usize = 32 << 10;
 
 /// How far ahead of a row to prefetch: the next one, unless it is far, or near.
-pub(super) fn ahead(row: Axis, next: Option<&Axis>, least: usize) -> isize {
+pub(super) fn ahead(row: Axis, next: Option<&Axis>, tuning: &Tuning) -> isize {
+    let least = AHEAD * tuning.prefetch;
+    let is_upwards = tuning.reads_upwards();
+    let onwards =
+        if is_upwards && row.to.cast_unsigned().is_power_of_two() { 1 } else { row.from.signum() };
+    if is_upwards && row.from.unsigned_abs() > row.to.unsigned_abs() {
+        return NEAR.wrapping_mul(onwards);
+    }
     let step = next.map_or(0, |next| next.from);
     if step == 0 || row.from.unsigned_abs() * row.extent > LONGEST_AHEAD {
-        return signed(least).wrapping_mul(row.from.signum());
+        return signed(least).wrapping_mul(onwards);
     }
     step.wrapping_mul(signed(div_ceil(least, step.unsigned_abs())))
 }

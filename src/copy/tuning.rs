@@ -93,6 +93,11 @@ impl Tuning {
         }
     }
 
+    /// Whether what is picked is read upwards, wherever that can be.
+    pub(super) fn reads_upwards(&self) -> bool {
+        self.kernels.picks_upwards
+    }
+
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
         Self { non_temporal: None, apart: None, scattered: None, off_lines: None, ..self }

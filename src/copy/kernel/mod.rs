@@ -104,6 +104,9 @@ pub(super) struct Kernels {
     pub by_turns: Option<unsafe fn(strided::Row)>,
     /// Picks units a step apart, where there are registers for it.
     pub picks: Option<&'static Picks>,
+    /// Whether these read what goes past the caches upwards, wherever that can be. Zen 4, 24 MiB of floats backwards
+    /// into two outputs, share of the flat copy: .60 downwards, .93 upwards.
+    pub picks_upwards: bool,
     /// By width.
     transpose: &'static [WidthLoops; WIDTHS.len()],
     carry: Option<Carry>,

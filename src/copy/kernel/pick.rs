@@ -117,13 +117,22 @@ pub(crate) struct Rows {
     pub ahead: isize,
     /// Whether targets go past the caches, by whole lines.
     pub past: bool,
+    /// Steps from one that is picked to the next: 1, or -1 where the last one comes first.
+    pub onwards: isize,
 }
 
 impl Rows {
     /// A row.
     pub(super) fn one(source: *const u8, target: *mut u8, units: usize) -> Self {
         let (count, after, from, to) = (1, 0, 0, 0);
-        Self { source, target, units, count, after, from, to, ahead: 0, past: false }
+        Self { source, target, units, count, after, from, to, ahead: 0, past: false, onwards: 1 }
+    }
+
+    /// Bytes from a step to the next, in the source and the target.
+    #[inline(always)]
+    fn strides(&self, how: &How) -> [isize; 2] {
+        let lanes = self.onwards.wrapping_mul(signed(how.lanes));
+        [how.from.wrapping_mul(lanes), signed(how.to).wrapping_mul(lanes)]
     }
 
     /// Some of them.
@@ -216,7 +225,7 @@ pub(super) unsafe fn steps<V: Register, const F: usize, const R: usize>(
     rows: &Rows,
     count: usize,
 ) {
-    let (from, to) = (pick.from.cast_unsigned().wrapping_mul(V::OWN_LANES), pick.to * V::OWN_LANES);
+    let [from, to] = rows.strides(pick).map(isize::cast_unsigned);
     let (mut row, mut row_target) = (rows.source.wrapping_offset(pick.window), rows.target);
     // SAFETY: the caller's promise.
     unsafe {
@@ -655,7 +664,7 @@ impl<const F: usize> Pick<F> {
     ///
     /// # Safety
     /// 1, 2; units must make lines, and a fence follow.
-    pub(super) unsafe fn copy_lines(&self, row: &mut Rows) -> usize {
+    pub(super) unsafe fn copy_lines(&self, row: &mut Rows, upwards: bool) -> usize {
         let is_forwards = (row.from > 0) == (self.units.step > 0);
         let is_near = are_near(row.from, self.read(row.units));
         let is_far_enough = row.from.unsigned_abs() >= self.lane;
@@ -664,9 +673,17 @@ impl<const F: usize> Pick<F> {
         let vector = (self.lane * self.lanes).trailing_zeros();
         let most = if is_read_over { usize::MAX } else { self.steps(row.units) << vector };
         let bytes = self.bytes(row.units).min(most) / LINE * LINE;
-        row.past = true;
+        let steps = bytes >> vector;
+        let mut lines = Rows { past: true, ..*row };
+        if upwards && self.from < 0 {
+            let last = signed(steps).wrapping_sub(1);
+            let [source, target] = row.strides(self).map(|step| step.wrapping_mul(last));
+            lines.source = row.source.wrapping_offset(source);
+            lines.target = row.target.wrapping_offset(target);
+            lines.onwards = -1;
+        }
         // SAFETY: the caller's promise, which holds for the row that is read next.
-        unsafe { (self.by_steps)(self, row, bytes >> vector) };
+        unsafe { (self.by_steps)(self, &lines, steps) };
         self.skip(row, bytes >> self.units.len().trailing_zeros());
         bytes
     }

@@ -142,6 +142,7 @@ impl<'a> RowCopy<'a> {
     ) {
         let makes_lines = pick.makes_lines(rows);
         let at_once = if makes_lines { 0 } else { div(lines.takes(), self.units.len()) };
+        let is_upwards = self.kernels.picks_upwards;
         for at in 0..rows.count {
             let mut row = pick::Rows { ahead: self.ahead, ..rows.part(at..at + 1) };
             // SAFETY: the caller's promise; the buffer has room for as many.
@@ -152,7 +153,7 @@ impl<'a> RowCopy<'a> {
                 }
                 while makes_lines && row.units > 0 {
                     if lines.of_line() == 0 {
-                        lines.skip(pick.copy_lines(&mut row));
+                        lines.skip(pick.copy_lines(&mut row, is_upwards));
                     }
                     let bytes = pick.copy_few(&mut row, lines.room(), LINE - lines.of_line());
                     lines.filled(past, bytes);

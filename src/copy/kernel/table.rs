@@ -71,6 +71,7 @@ macro_rules! table {
             pair: None,
             gather_any,
             picks: None,
+            picks_upwards: false,
             transpose: $transpose,
             carry: None,
             by_second: false,

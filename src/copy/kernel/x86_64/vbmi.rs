@@ -34,6 +34,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     deinterleave_lines: Some(deinterleave_halves),
     by_turns: Some(turns::by_turns),
     by_second: true,
+    picks_upwards: true,
     combine: Some(combine_halves),
     ..TABLE
 };
