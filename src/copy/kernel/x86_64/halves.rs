@@ -18,8 +18,11 @@ use super::super::combine::LINE;
 use super::super::generic::{chunk, copy_short};
 use super::super::row_major::{self, are_in_one_set, RowRun};
 use super::super::vector::{Vector, LANE};
+use super::equal_runs::BLOCK;
+use crate::math::{div, parts};
 use core::arch::asm;
 use core::arch::x86_64::__m256i;
+use core::ops::Range;
 
 /// Bytes of a register.
 const HALF: usize = LINE / 2;
@@ -100,17 +103,23 @@ pub(super) unsafe fn equal_runs(runs: &[RowRun], step: usize, count: usize) -> b
     }
     let are_few = !are_in_one_set(runs, OF_A_SET);
     let is_on_its_half = |run: &RowRun| (run.target as usize | bytes).is_multiple_of(HALF);
+    let shares_lines = !bytes.is_multiple_of(LINE);
     let is_right = if are_few {
         bytes < LONG || runs.iter().all(is_on_its_half)
     } else {
-        bytes > LINE && bytes.is_multiple_of(LINE)
+        bytes > LINE && !(bytes >= LONG && shares_lines)
     };
     if !is_right {
         return false;
     }
-    for (some, nth) in runs.chunks(if are_few { runs.len() } else { 1 }).zip(0..) {
-        // SAFETY: the caller's promise.
-        unsafe { copy_rows(some, source.wrapping_add(nth * bytes), step, bytes, count) };
+    let all = runs.len() * bytes;
+    let block = if are_few || !shares_lines { count } else { div(BLOCK, all).max(1) };
+    for rows in parts(0..count, block) {
+        for (some, nth) in runs.chunks(if are_few { runs.len() } else { 1 }).zip(0..) {
+            let source = source.wrapping_add(nth * bytes);
+            // SAFETY: the caller's promise.
+            unsafe { copy_rows(some, source, step, bytes, rows.clone()) };
+        }
     }
     true
 }
@@ -120,14 +129,15 @@ pub(super) unsafe fn equal_runs(runs: &[RowRun], step: usize, count: usize) -> b
 #[target_feature(enable = "avx2")]
 unsafe fn copy_rows(
     runs: &[RowRun],
-    mut source: *const u8,
+    source: *const u8,
     step: usize,
     bytes: usize,
-    count: usize,
+    rows: Range<usize>,
 ) {
-    let (mut row, last) = (0, bytes - HALF);
+    let mut source = source.wrapping_add(rows.start.wrapping_mul(step));
+    let (mut row, last) = (rows.start * bytes, bytes - HALF);
     let gap = step.wrapping_sub(runs.len() * bytes);
-    for _ in 0..count {
+    for _ in rows {
         for run in runs {
             let target = run.target.wrapping_add(row);
             let mut at = 0;
@@ -147,5 +157,30 @@ unsafe fn copy_rows(
         }
         source = source.wrapping_add(gap);
         row += bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::cpu::{Cpu, Level};
+    use super::{copy, LINE};
+
+    #[test]
+    fn any_bytes_to_any_place_of_a_line_and_no_others() {
+        if Cpu::this().level < Level::Avx2 {
+            return;
+        }
+        let source: Vec<u8> = (0..2048u32).map(|at| (at % 251).to_le_bytes()[0]).collect();
+        for bytes in (0..700).chain([1023, 1024, 1999]) {
+            for begin in 0..LINE {
+                let mut target = [255; 2048 + 2 * LINE];
+                // SAFETY: both are longer.
+                unsafe { copy(source.as_ptr(), target[LINE + begin..].as_mut_ptr(), bytes) };
+                let (before, rest) = target.split_at(LINE + begin);
+                let (copied, after) = rest.split_at(bytes);
+                assert!(copied == &source[..bytes], "{bytes} bytes");
+                assert!(before.iter().chain(after).all(|byte| *byte == 255), "{bytes} bytes");
+            }
+        }
     }
 }

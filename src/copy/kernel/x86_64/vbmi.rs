@@ -30,6 +30,7 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 /// The same, for CPUs that load and store registers of a line as two halves.
 pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     copy: halves::copy,
+    gather_any: gather_halves,
     row_major: Some(row_major_halves),
     deinterleave_lines: Some(deinterleave_halves),
     by_turns: Some(turns::by_turns),
@@ -230,8 +231,7 @@ unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bo
             row_major::long_runs(halves::copy, runs, step, count);
             return true;
         }
-        row_major::row_major(&LOOPS, halves::copy, runs, step, count)
-            || WAYS_HALVES.copy(runs, step, count)
+        row_major(runs, step, count) || WAYS_HALVES.copy(runs, step, count)
     }
 }
 
@@ -371,4 +371,13 @@ unsafe fn pairs(source: *const u8, targets: [*mut u8; 2], width: usize, count: u
 unsafe fn gather_strings(gather: Gather) {
     // SAFETY: the caller's promise.
     unsafe { generic::gather_by(copy_string, gather) };
+}
+
+/// The same.
+///
+/// # Safety
+/// 1, 3 of `generic.rs`.
+unsafe fn gather_halves(gather: Gather) {
+    // SAFETY: the caller's promise.
+    unsafe { generic::gather_by(halves::copy, gather) };
 }
