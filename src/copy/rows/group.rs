@@ -40,6 +40,7 @@ impl Group {
         self.is_equal(tuning.kernels) && tuning.deinterleaves(self.len, width)
     }
 
+    #[inline(never)] // once in the library
     pub(super) fn shortest(&self) -> usize {
         self.runs().iter().map(|run| run.bytes).min().unwrap_or(0)
     }

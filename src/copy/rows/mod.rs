@@ -367,16 +367,12 @@ impl Rows {
     /// As [`Nest::copy_all`].
     unsafe fn copy_runs(&mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
         let mut last = None;
-        let shortest = runs.iter().map(|run| run.bytes).min().unwrap_or(0);
-        let by_turns = self.tuning.by_turns(shortest);
+        // All are long enough.
+        let by_turns = self.tuning.by_turns(runs::LONG);
         while let Some(rows) = next(self, runs) {
             if let Some(by_turns) = by_turns {
-                for rows in math::parts(rows, TURNS) {
-                    for run in &*runs {
-                        // SAFETY: the caller's promise.
-                        unsafe { by_turns(self.some_runs(run, &rows).into()) };
-                    }
-                }
+                // SAFETY: the caller's promise.
+                unsafe { self.copy_by_turns(by_turns, runs, rows) };
                 continue;
             }
             for row in rows {
@@ -392,6 +388,20 @@ impl Rows {
                     // SAFETY: the caller's promise.
                     unsafe { runs::copy(self.tuning, source, target, run.bytes, ahead) };
                 }
+            }
+        }
+    }
+
+    /// The same past the caches, a few rows at a time.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    #[inline(never)] // what is rare is not inlined
+    unsafe fn copy_by_turns(&self, by_turns: unsafe fn(Row), runs: &[Run], rows: Range<usize>) {
+        for rows in math::parts(rows, TURNS) {
+            for run in runs {
+                // SAFETY: the caller's promise.
+                unsafe { by_turns(self.some_runs(run, &rows).into()) };
             }
         }
     }
