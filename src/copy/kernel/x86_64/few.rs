@@ -1,4 +1,4 @@
-//! Rows of two, three or four units of 1, 2, 4, 8 or 16 bytes, and nothing between them, a line of each target at
+//! Rows of three or four units of 1, 2, 4, 8 or 16 bytes, and nothing between them, a line of each target at
 //! a time.
 //!
 //! The idea: byte `at` of a line of the first target is byte `at + (at & -width) * (N - 1)` of as many lines of
@@ -7,9 +7,9 @@
 //! target, and it takes no time to be made.
 //!
 //! Zen 4, share of the flat copy for by permutes of all registers, one after the other, and for by the network: 4×4
-//! bytes 64 KiB .78 for .60 and .69, 1 MiB .93 for .85 and .78; 3×1 1 MiB .95 for .94 and .96, 2×4 .97 for .95 and
-//! .85. Targets are prefetched: without, 4×1 bytes of 4 MiB reach .91 for .95, and 512 bytes ahead instead of 256
-//! 3×1 .87 for .95.
+//! bytes 64 KiB .78 for .60 and .69, 1 MiB .93 for .85 and .78; 3×1 1 MiB .95 for .94 and .96; but two units are
+//! as well taken by those. Targets are prefetched: without, 4×1 bytes of 4 MiB reach .91 for .95, and 512 bytes
+//! ahead instead of 256 3×1 .87 for .95.
 //!
 //! # Safety
 //! That of `permute.rs`.
@@ -22,8 +22,7 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 
 /// Of so many bytes, rows go by `permute.rs`, whose loads run less far ahead of the stores. Zen 4, share of the flat
-/// copy for by these: 4×1 byte 6 MiB .94 for .93, 7 MiB .95 for .92, 3×1 5 MiB .97 for .95, 7 MiB .96 for .91, 2×4 7.6
-/// MiB .95 for .88.
+/// copy for by these: 4×1 byte 6 MiB .94 for .93, 7 MiB .95 for .92, 3×1 5 MiB .97 for .95, 7 MiB .96 for .91.
 const LARGE: usize = 6 << 20;
 
 /// Takes all rows of each block but of the shortest ones, or none; whether it did.
@@ -38,7 +37,6 @@ pub(super) unsafe fn deinterleave(
     next: &mut NextBlock<'_>,
 ) -> bool {
     let take = match len {
-        2 => rows::<2>,
         3 => rows::<3>,
         4 => rows::<4>,
         _ => return false,
@@ -138,7 +136,6 @@ unsafe fn combined<const N: usize>(order: __m512i, lines: [__m512i; N]) -> __m51
     unsafe {
         let is_behind = _mm512_movepi8_mask(order);
         match lines[..] {
-            [a, b] => _mm512_permutex2var_epi8(a, order, b),
             [a, b, c] => {
                 let line = _mm512_permutex2var_epi8(a, order, b);
                 _mm512_mask_permutexvar_epi8(line, is_behind, order, c)

@@ -16,7 +16,7 @@
 
 use super::super::combine::LINE;
 use super::super::generic::{chunk, copy_short};
-use super::super::row_major::{self, are_in_one_set, RowRun};
+use super::super::row_major::{are_in_one_set, RowRun};
 use super::super::vector::{Vector, LANE};
 use super::equal_runs::BLOCK;
 use crate::math::{div, parts};
@@ -96,9 +96,7 @@ pub(super) unsafe fn equal_runs(runs: &[RowRun], step: usize, count: usize) -> b
     let is_next = |(at, run): (usize, &RowRun)| {
         run.bytes == bytes && run.source == source.wrapping_add(at * bytes)
     };
-    // Of a line, few pieces have loops that keep their targets in registers.
-    let is_line = bytes == LINE && runs.len() <= row_major::PIECES;
-    if !(HALF + 1..=MOST).contains(&bytes) || is_line || !runs.iter().enumerate().all(is_next) {
+    if !(HALF + 1..=MOST).contains(&bytes) || !runs.iter().enumerate().all(is_next) {
         return false;
     }
     let are_few = !are_in_one_set(runs, OF_A_SET);

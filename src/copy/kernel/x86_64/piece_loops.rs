@@ -39,9 +39,9 @@ pub(super) type Loop = unsafe fn(&mut [RowRun; PIECES], usize, usize);
 /// What a level has for runs of any length.
 pub(super) struct Ways {
     pub loops: &'static Loops,
-    /// For runs that are all shorter than half a line, if it can; whether it did.
     /// As many pieces may have lines in one set of the first-level cache.
     pub few: usize,
+    /// For runs that are all shorter than half a line, if it can; whether it did.
     pub short: unsafe fn(&[RowRun], usize, usize) -> bool,
     /// For such runs among others.
     pub kernels: &'static Kernels,

@@ -3,7 +3,7 @@
 
 use super::super::combine::LINE;
 use super::super::pick::{picks, Few, Pick, Picks, Register, Table};
-use super::super::row_major::{self, Loops, RowRun};
+use super::super::row_major::{self, RowRun};
 use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
@@ -170,21 +170,6 @@ unsafe fn deinterleave_halves(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
-unsafe fn lines<const N: usize>(runs: &mut [RowRun], step: usize, count: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { row_major::lines::<__m512i, 1, N>(runs, step, count) };
-}
-
-static LOOPS: Loops = [lines::<1>, lines::<2>, lines::<3>, lines::<4>];
-
-/// # Safety
-/// As [`row_major::row_major`].
-unsafe fn row_major(runs: &mut [RowRun], step: usize, count: usize) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { row_major::row_major(&LOOPS, VBMI.copy, runs, step, count) }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
 unsafe fn piece_loops<const N: usize>(
     runs: &mut [RowRun; piece_loops::PIECES],
     step: usize,
@@ -194,30 +179,36 @@ unsafe fn piece_loops<const N: usize>(
     unsafe { piece_loops::loops::<N>(runs, step, count) };
 }
 
-static WAYS: Ways = STRINGS;
-
-const STRINGS: Ways = Ways {
+const WAYS: Ways = Ways {
     loops: &[piece_loops::<1>, piece_loops::<2>, piece_loops::<3>, piece_loops::<4>],
     few: equal_runs::MOST,
     short: unequal::copy,
     kernels: &VBMI,
-    long: copy_string,
+    long: avx512::TABLE.copy,
 };
+static PLAIN: Ways = WAYS;
+static STRINGS: Ways = Ways { long: copy_string, ..WAYS };
+static HALVES: Ways = Ways {
+    few: equal_runs::MOST_OF_HALVES,
+    short: unequal::copy_halves,
+    kernels: &VBMI_HALVES,
+    long: halves::copy,
+    ..WAYS
+};
+
+/// # Safety
+/// As [`Ways::copy`].
+unsafe fn row_major(runs: &mut [RowRun], step: usize, count: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { PLAIN.copy(runs, step, count) }
+}
 
 /// # Safety
 /// As [`Ways::copy`].
 unsafe fn row_major_strings(runs: &mut [RowRun], step: usize, count: usize) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { WAYS.copy(runs, step, count) }
+    unsafe { STRINGS.copy(runs, step, count) }
 }
-
-static WAYS_HALVES: Ways = Ways {
-    few: equal_runs::MOST_OF_HALVES,
-    short: unequal::copy_halves,
-    kernels: &VBMI_HALVES,
-    long: halves::copy,
-    ..STRINGS
-};
 
 /// # Safety
 /// As [`Ways::copy`].
@@ -231,7 +222,7 @@ unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bo
             row_major::long_runs(halves::copy, runs, step, count);
             return true;
         }
-        row_major(runs, step, count) || WAYS_HALVES.copy(runs, step, count)
+        HALVES.copy(runs, step, count)
     }
 }
 
