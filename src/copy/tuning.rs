@@ -5,7 +5,7 @@ use super::kernel::rules::{Rules, LONGEST_COMBINED, LOW_THRESHOLDS};
 #[cfg(test)]
 use super::kernel::rules::{AGAIN, AGAIN_BY_STRINGS};
 use super::kernel::strided::Row;
-use super::kernel::{CopyBytes, Kernels, NonTemporal, LEAST_TURN};
+use super::kernel::{CopyBytes, Kernels, NonTemporal, LEAST_TURN, LONGEST_TURN};
 use super::parallel::{self, Executor, Streaming};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
@@ -73,7 +73,7 @@ impl Tuning {
                 let is_past = |held: usize| past((held / 8).saturating_mul(eighths));
                 stores(1).filter(|(_, held)| is_past(*held)).map(|(stores, _)| stores)
             };
-            (of_one(rules.turned), of_one(8))
+            (of_one(rules.turned), of_one(7))
         } else {
             (scattered, non_temporal)
         };
@@ -119,14 +119,16 @@ impl Tuning {
         Self { scattered, ..self }
     }
 
-    /// The loop for runs of so many bytes and more that lie apart and go past the caches by turns.
+    /// The loop for runs of so many bytes that lie apart and go past the caches by turns.
     pub(super) fn by_turns(&self, least: usize) -> Option<unsafe fn(Row)> {
-        self.apart.and(self.kernels.by_turns).filter(|_| least >= LEAST_TURN)
+        self.apart
+            .and(self.kernels.by_turns)
+            .filter(|_| (LEAST_TURN..LONGEST_TURN).contains(&least))
     }
 
     /// What must follow the last store past the caches, if there are any.
     pub(super) fn finish(&self) {
-        if let Some(stores) = self.non_temporal.or(self.scattered) {
+        if let Some(stores) = self.non_temporal.or(self.apart).or(self.scattered) {
             (stores.fence)();
         }
     }

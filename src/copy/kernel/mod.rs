@@ -151,9 +151,11 @@ pub(super) struct NonTemporal {
     pub merge: Merge,
 }
 
-/// Runs that take turns at the most, and the bytes that each must have.
+/// Runs that take turns at the most, and the bytes that each must have, and less than which. Zen 4, 16 MiB of runs of
+/// 256 KiB, share of the flat copy by turns for one by one: .78 for 1.00.
 pub(super) const TURNS: usize = 16;
 pub(super) const LEAST_TURN: usize = 256;
+pub(super) const LONGEST_TURN: usize = 64 << 10;
 
 /// Bytes of the elements that are deinterleaved.
 const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];

@@ -367,8 +367,7 @@ impl Rows {
     /// As [`Nest::copy_all`].
     unsafe fn copy_runs(&mut self, runs: &mut [Run], next: &mut NextRows<'_>) {
         let mut last = None;
-        // All are long enough.
-        let by_turns = self.tuning.by_turns(runs::LONG);
+        let by_turns = self.tuning.by_turns(runs.first().map_or(0, |run| run.bytes));
         while let Some(rows) = next(self, runs) {
             if let Some(by_turns) = by_turns {
                 // SAFETY: the caller's promise.
