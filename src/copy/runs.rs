@@ -111,10 +111,13 @@ mod tests {
                                 // SAFETY: as above.
                                 unsafe {
                                     let is = to.add(at).read();
-                                    match run < count && byte < unit {
-                                        true => assert_eq!(is, source.wrapping_add(byte).read()),
-                                        false => assert_eq!(is, 0xEE),
-                                    }
+                                    let is_run = run < count && byte < unit;
+                                    let expected = if is_run {
+                                        source.wrapping_add(byte).read()
+                                    } else {
+                                        0xEE
+                                    };
+                                    assert_eq!(is, expected);
                                 }
                             }
                         }

@@ -112,14 +112,14 @@ impl Nest<'_> {
         let mut slot = Slot::uninit();
         let picked = strided::RowCopy::runs(&mut slot, tuning.kernels, past, units, extent, ahead);
         // The caches have the row for the next piece as well as for this one.
-        let rows_of = |block: usize| div(block, row.unsigned_abs()).max(1);
+        let rows_within = |block: usize| div(block, row.unsigned_abs()).max(1);
         let is_upwards = tuning.reads_upwards();
         // The last piece of a row that lies backwards comes first.
         let is_turned = is_upwards && past.is_some() && self.apart < 0;
         let few = match past {
             Some(_) if is_turned => 1,
-            Some(_) => rows_of(BLOCK),
-            None if is_upwards => rows_of(CACHED_BLOCK),
+            Some(_) => rows_within(BLOCK),
+            None if is_upwards => rows_within(CACHED_BLOCK),
             None => usize::MAX,
         };
         let pieces = parts.most();
@@ -128,16 +128,16 @@ impl Nest<'_> {
             for rows in ranges(all.clone(), few) {
                 for at in 0..pieces {
                     let at = if is_turned { pieces - 1 - at } else { at };
-                    let Some(part) = parts.clone().nth(at) else { continue };
-                    let run = block.run(&part);
-                    let from = self.apart.wrapping_mul(signed(usize_of(part.offset)));
+                    let Some(piece) = parts.clone().nth(at) else { continue };
+                    let run = block.run(&piece);
+                    let from = self.apart.wrapping_mul(signed(usize_of(piece.offset)));
                     let from = from.wrapping_add(row.wrapping_mul(signed(rows.start)));
                     let row_of = Row {
                         source: block.source.wrapping_offset(from),
                         source_step: self.apart,
                         target: blocks.target(&run).wrapping_add(rows.start * run.bytes),
                         target_step: signed(step),
-                        count: usize_of(part.len),
+                        count: usize_of(piece.len),
                         unit: step,
                     };
                     let (count, after) = (rows.len(), all.end - rows.end);
