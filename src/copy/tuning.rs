@@ -73,7 +73,7 @@ impl Tuning {
                 let is_past = |held: usize| past((held / 8).saturating_mul(eighths));
                 stores(1).filter(|(_, held)| is_past(*held)).map(|(stores, _)| stores)
             };
-            (of_one(rules.turned), of_one(7))
+            (of_one(rules.turned), of_one(8))
         } else {
             (scattered, non_temporal)
         };
