@@ -32,7 +32,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     copy: halves::copy,
     gather_any: gather_halves,
     row_major: Some(row_major_halves),
-    deinterleave_lines: Some(deinterleave_halves),
+    deinterleave_lines: Some(deinterleave::<true>),
     by_turns: Some(turns::by_turns),
     by_second: true,
     picks_upwards: true,
@@ -42,7 +42,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
 
 const TABLE: Kernels = Kernels {
     pairs,
-    deinterleave_lines: Some(deinterleave),
+    deinterleave_lines: Some(deinterleave::<false>),
     longest: permute::LONGEST,
     permutes: equal_pieces::fits,
     interleave: weave::interleave,
@@ -130,11 +130,11 @@ unsafe fn masked<const F: usize>(pick: &Pick<F>, few: &Few, source: *const u8, t
     }
 }
 
-/// By permutes, or else by the network.
+/// By permutes, or else by the network; `HALVED` says that registers go as two halves.
 ///
 /// # Safety
-/// As both.
-unsafe fn deinterleave(
+/// As all of them.
+unsafe fn deinterleave<const HALVED: bool>(
     block: &mut Deinterleave,
     len: usize,
     width: usize,
@@ -143,27 +143,8 @@ unsafe fn deinterleave(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        if !equal_pieces::deinterleave(block, len, width, past, next, false) {
-            avx2::network::deinterleave(block, len, width, past, next);
-        }
-    }
-}
-
-/// The same where registers go as two halves.
-///
-/// # Safety
-/// As both.
-unsafe fn deinterleave_halves(
-    block: &mut Deinterleave,
-    len: usize,
-    width: usize,
-    past: bool,
-    next: &mut NextBlock<'_>,
-) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let is_done = !past && few::deinterleave(block, len, width, next);
-        if !is_done && !equal_pieces::deinterleave(block, len, width, past, next, true) {
+        let is_done = HALVED && !past && few::deinterleave(block, len, width, next);
+        if !is_done && !equal_pieces::deinterleave(block, len, width, past, next, HALVED) {
             avx2::network::deinterleave(block, len, width, past, next);
         }
     }
