@@ -487,7 +487,8 @@ unsafe fn transpose_planes(mut matrix: Transpose<'_>, planes: Axis, tuning: Tuni
 mod tests {
     use super::super::guarded::Guarded;
     use super::{
-        Columns, Targets, Tuning, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST, SAME_SET,
+        Columns, Targets, Tuning, LEAST_ALIGNED, LINE, MAX_DEINTERLEAVED, MIN_DEINTERLEAVED, MOST,
+        SAME_SET,
     };
     use crate::copy::kernel::interleave::MAX_INTERLEAVED;
 
@@ -508,7 +509,10 @@ mod tests {
         let [source, target] = memory;
         let (layout, at_end, backwards) =
             (variant % 3, (variant / 3).is_multiple_of(2), variant / 6 % 2 == 1);
+        // Targets that go down, and rows that begin alike in their lines.
+        let goes_down = variant / 12 % 2 == 1;
         let pitch = columns * unit + [0, 3, 64][variant % 7 % 3];
+        let pitch = if goes_down { pitch.next_multiple_of(LINE) } else { pitch };
         let (len, apart) = (rows * unit, apart(rows * unit, layout));
         let first = source.place((rows - 1) * pitch + columns * unit, at_end);
         let out_bytes = (columns - 1) * apart + len;
@@ -522,17 +526,18 @@ mod tests {
                 let from = row_at(row).wrapping_add(column * unit);
                 // SAFETY: that many bytes are there.
                 let from = unsafe { std::slice::from_raw_parts(from, unit) };
-                expected[column * apart + row * unit..][..unit].copy_from_slice(from);
+                let target = if goes_down { columns - 1 - column } else { column };
+                expected[target * apart + row * unit..][..unit].copy_from_slice(from);
             }
         }
-        let transpose = Columns {
-            source: row_at(0),
-            step,
-            rows,
-            unit,
-            count: columns,
-            targets: &Targets { first: Some(out), apart, count: columns }.only(),
+        let (first, further) = if goes_down {
+            (out.wrapping_add((columns - 1) * apart), apart.wrapping_neg())
+        } else {
+            (out, apart)
         };
+        let targets = Targets { first: Some(first), apart: further, count: columns };
+        let (source, targets) = (row_at(0), &targets.only());
+        let transpose = Columns { source, step, rows, unit, count: columns, targets };
         for tuning in Tuning::all() {
             // SAFETY: source and target have that many rows.
             let copied = unsafe {
@@ -558,11 +563,11 @@ mod tests {
 
     #[test]
     fn more_columns_than_at_a_time_and_many_lines_of_rows() {
-        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        let memory = [Guarded::filled(2 * BYTES), Guarded::filled(2 * BYTES)];
         for unit in [1, 2, 4, 8, 16] {
             for rows in [1, 8 * LINE / unit, 5 * LINE / unit - 1, 9 * LINE / unit + 1] {
-                for columns in [MOST - 1, MOST, MOST + 1, 2 * MOST + 17] {
-                    for variant in 0..12 {
+                for columns in [LINE + 1, MOST - 1, MOST, MOST + 1, 2 * MOST + 17] {
+                    for variant in 0..24 {
                         check(&memory, unit, rows, columns, variant);
                     }
                 }
@@ -573,10 +578,10 @@ mod tests {
     /// Each in the sets of the caches of the one before, but for a unit.
     #[test]
     fn targets_a_unit_from_a_page_apart() {
-        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        let memory = [Guarded::filled(2 * BYTES), Guarded::filled(2 * BYTES)];
         for unit in [1, 2, 4, 8, 16] {
             for rows in [SAME_SET / unit - 1, SAME_SET / unit + 1] {
-                for variant in 0..12 {
+                for variant in 0..24 {
                     check(&memory, unit, rows, 2 * LINE + 17, variant);
                 }
             }
@@ -586,17 +591,19 @@ mod tests {
     /// So many that those of one line of columns are not taken all at once.
     #[test]
     fn bytes_of_many_rows() {
-        let memory = [Guarded::filled(2 * BYTES), Guarded::filled(2 * BYTES)];
+        let memory = [Guarded::filled(8 * BYTES), Guarded::filled(8 * BYTES)];
         for rows in [128 * LINE - 1, 128 * LINE + 7] {
-            for variant in 0..12 {
-                check(&memory, 1, rows, LINE + 17, variant);
+            for columns in [LINE + 17, LEAST_ALIGNED * LINE + 1] {
+                for variant in 0..24 {
+                    check(&memory, 1, rows, columns, variant);
+                }
             }
         }
     }
 
     #[test]
     fn few_columns_of_many_rows() {
-        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        let memory = [Guarded::filled(2 * BYTES), Guarded::filled(2 * BYTES)];
         for unit in [1, 2, 4, 8, 16] {
             for rows in
                 [LINE, MIN_DEINTERLEAVED * LINE / unit, 3 * MIN_DEINTERLEAVED * LINE / unit + 7]
@@ -611,7 +618,7 @@ mod tests {
     /// Straight into the targets, and into wider rows.
     #[test]
     fn few_rows_of_many_columns() {
-        let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
+        let memory = [Guarded::filled(2 * BYTES), Guarded::filled(2 * BYTES)];
         for unit in [1, 2, 4, 8, 16] {
             for rows in 2..=MAX_INTERLEAVED {
                 for columns in [LINE - 1, LINE, 1027, 3001] {

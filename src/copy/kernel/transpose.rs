@@ -822,7 +822,7 @@ pub(super) unsafe fn by_vectors<V: Register, const W: usize, const N: usize>(blo
             unsafe {
                 let units = transposed(load_lanes::<V, N>(tile, step, step.wrapping_mul(second)));
                 for (target, units) in targets.iter().zip(units) {
-                    let target = target.wrapping_add(at + row * W);
+                    let target = target.wrapping_add(at).wrapping_add(row * W);
                     if is_short {
                         units.store_lanes(target, second * W);
                     } else {
@@ -859,7 +859,7 @@ unsafe fn put_lines<V: Vector, const P: usize, const N: usize>(
                 transposed(load_rows::<V, N>(source.wrapping_add(tile), step)).into_iter();
             put_each(low.map(|low| [low, high.next().unwrap_or(low)]), targets, at, past);
             source = source.wrapping_add(tile.wrapping_mul(2));
-            at += 2 * V::BYTES;
+            at = at.wrapping_add(2 * V::BYTES); // where targets go down, before the first one
         }
     }
 }
@@ -989,7 +989,9 @@ pub(super) unsafe fn by_units<const W: usize>(block: &Block<'_>) {
         let mut source = block.source.wrapping_add(column * W);
         for row in 0..block.rows {
             // SAFETY: the caller's promise.
-            unsafe { generic::chunk::<W>(source, target.wrapping_add(block.at + row * W), 0) };
+            unsafe {
+                generic::chunk::<W>(source, target.wrapping_add(block.at).wrapping_add(row * W), 0)
+            };
             source = source.wrapping_add(block.step);
         }
     }

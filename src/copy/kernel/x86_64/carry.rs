@@ -110,7 +110,7 @@ impl Square {
                     self.is_first = false;
                 }
                 self.source = self.source.wrapping_add(below);
-                self.at += LINE;
+                self.at = self.at.wrapping_add(LINE);
             }
             put_ends(self, rest);
         }
