@@ -987,11 +987,10 @@ pub(crate) fn opaque(mut number: usize) -> usize {
 pub(super) unsafe fn by_units<const W: usize>(block: &Block<'_>) {
     for (column, target) in block.targets.iter().enumerate() {
         let mut source = block.source.wrapping_add(column * W);
+        let target = target.wrapping_add(block.at);
         for row in 0..block.rows {
             // SAFETY: the caller's promise.
-            unsafe {
-                generic::chunk::<W>(source, target.wrapping_add(block.at).wrapping_add(row * W), 0)
-            };
+            unsafe { generic::chunk::<W>(source, target.wrapping_add(row * W), 0) };
             source = source.wrapping_add(block.step);
         }
     }
