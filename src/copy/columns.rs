@@ -2,8 +2,9 @@
 //! a part of the matrix at a time.
 
 use super::kernel::combine::{Scratch, LINE};
+use super::kernel::opaque::opaque;
 use super::kernel::strided::Axis;
-use super::kernel::transpose::{opaque, scratch, Transpose, NEAR, SAME_SET};
+use super::kernel::transpose::{scratch, Transpose, NEAR, SAME_SET};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;

@@ -7,8 +7,8 @@
 //! 2. What lies between the units of a source must be readable.
 
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
+use super::opaque::opaque;
 use super::pick::{self, Pick, Units};
-use super::transpose::opaque;
 use super::{generic, CopyBytes, Gather, Kernels, NonTemporal};
 use crate::math::{div, signed};
 use core::hint::black_box;

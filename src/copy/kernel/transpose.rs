@@ -22,11 +22,11 @@
 
 use super::combine::{Scratch, LINE};
 use super::generic;
+use super::opaque::opaque;
 use super::pick::Register;
 use super::vector::{load_lanes, load_rows, put_together, transposed, Vector, LANE};
 use super::NonTemporal;
 use crate::math::{self, div, rem};
-use core::arch::asm;
 use core::array::from_fn;
 use core::ops::Range;
 use core::ptr::null_mut;
@@ -969,16 +969,6 @@ pub(super) fn ask<V: Vector>(
     soon
 }
 
-/// The same number, of which the compiler knows nothing.
-#[inline(always)]
-pub(crate) fn opaque(mut number: usize) -> usize {
-    // SAFETY: no instruction at all.
-    unsafe {
-        asm!("/* {number} */", number = inout(reg) number, options(nomem, nostack, preserves_flags));
-    }
-    number
-}
-
 /// Transposes a block unit by unit.
 ///
 /// # Safety
@@ -987,11 +977,14 @@ pub(crate) fn opaque(mut number: usize) -> usize {
 pub(super) unsafe fn by_units<const W: usize>(block: &Block<'_>) {
     for (column, target) in block.targets.iter().enumerate() {
         let mut source = block.source.wrapping_add(column * W);
-        let target = target.wrapping_add(block.at);
-        for row in 0..block.rows {
+        let mut left = block.rows;
+        let mut target = target.wrapping_add(block.at);
+        while left > 0 {
             // SAFETY: the caller's promise.
-            unsafe { generic::chunk::<W>(source, target.wrapping_add(row * W), 0) };
+            unsafe { generic::chunk::<W>(source, target, 0) };
             source = source.wrapping_add(block.step);
+            target = target.wrapping_add(W);
+            left = opaque(left - 1);
         }
     }
 }

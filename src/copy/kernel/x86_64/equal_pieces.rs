@@ -5,11 +5,13 @@
 //! As `permute.rs`.
 
 use super::super::combine::{Scratch, LINE};
+use super::super::opaque::opaque;
+use super::super::row_major::are_in_one_set;
 use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
 use super::buffer::{Buffer, BUFFERS};
-use super::part_lines::{kept, share_a_set};
+use super::equal_runs::MOST_OF_HALVES;
 use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
     MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
@@ -138,7 +140,7 @@ impl<'a> Way<'a> {
             for slots in turn.targets.chunks_exact_mut(pieces.max(1)).take(turn.groups) {
                 let targets = targets.get(self.begin(group, pieces)..).unwrap_or_default();
                 for (slot, target) in slots.iter_mut().zip(targets) {
-                    *slot = kept(*target);
+                    *slot = opaque(*target);
                 }
                 group += 1;
             }
@@ -231,8 +233,10 @@ pub(super) unsafe fn deinterleave(
         return false;
     }
     let mut tables = [Indices::NONE; MOST_INDICES];
-    let is_in_one_set =
-        is_halved && !past && !width.is_power_of_two() && share_a_set(&block.targets, len);
+    let is_in_one_set = is_halved
+        && !past
+        && !width.is_power_of_two()
+        && are_in_one_set(block.targets.iter().take(len), MOST_OF_HALVES);
     let Some(way) = Way::new(len, width, block.step, is_halved, is_in_one_set, &mut tables) else {
         return false;
     };

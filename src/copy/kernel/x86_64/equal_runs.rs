@@ -15,7 +15,8 @@
 //! 2. Every run must be readable and room for all runs writable at each target; they do not overlap.
 
 use super::super::combine::LINE;
-use super::super::row_major::{are_in_one_set, RowRun};
+use super::super::opaque::opaque;
+use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
 use super::super::vector::Vector;
 use super::equal_pieces::{self, LARGE as LARGE_ROWS, LARGEST};
 use crate::math::{div, div_ceil, parts};
@@ -64,16 +65,13 @@ const LARGE: usize = 2 << 20;
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
 pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize, few: usize) -> bool {
     let Some(&RowRun { source, bytes, .. }) = runs.first() else { return true };
-    let is_next = |(at, run): (usize, &RowRun)| {
-        run.bytes == bytes && run.source == source.wrapping_add(at * bytes)
-    };
     let least = match runs.len() {
         ..=FEWEST if count.saturating_mul(step) > LARGE => LINE,
         ..=FEWEST => LEAST_OF_FEW,
         _ => LEAST,
     };
     let most = match bytes {
-        ..=LONG if are_in_one_set(runs, few) => {
+        ..=LONG if are_in_one_set(targets(runs), few) => {
             if bytes < LONG_PASSES {
                 few
             } else {
@@ -83,10 +81,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize, few: usize
         _ => PIECES,
     };
     let is_one_pass = runs.len() <= most;
-    if bytes < least
-        || !(is_one_pass || bytes < LONG_PASSES)
-        || !runs.iter().enumerate().all(is_next)
-    {
+    if bytes < least || !(is_one_pass || bytes < LONG_PASSES) || !are_alike(runs) {
         return false;
     }
     let passes = if is_one_pass { 1 } else { div_ceil(runs.len(), few) };
@@ -176,11 +171,7 @@ impl PieceRows {
                     let run = _mm512_maskz_loadu_epi8(mask, source.cast());
                     _mm512_mask_storeu_epi8(target.cast(), mask, run);
                 }
-                source = source.wrapping_add(bytes);
-                #[allow(clippy::pointers_in_nomem_asm_block)]
-                {
-                    asm!("/* {0} */", inout(reg) source, options(nomem, nostack, preserves_flags));
-                }
+                source = opaque(source.wrapping_add(bytes));
             };
             // No loop: each has its own instructions.
             macro_rules! put {

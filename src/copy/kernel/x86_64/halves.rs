@@ -16,16 +16,16 @@
 
 use super::super::combine::LINE;
 use super::super::generic::{chunk, copy_short};
-use super::super::row_major::{are_in_one_set, RowRun};
+use super::super::opaque::opaque;
+use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
 use super::super::vector::{Vector, LANE};
 use super::equal_runs::BLOCK;
 use crate::math::{div, parts};
-use core::arch::asm;
 use core::arch::x86_64::__m256i;
 use core::ops::Range;
 
 /// Bytes of a register.
-const HALF: usize = LINE / 2;
+pub(super) const HALF: usize = LINE / 2;
 
 /// Runs of so many bytes are long, and of more than so many if they are equal and each on its half line. Zen 4, four in
 /// the second-level cache, on lines and off, share of the flat copy for equal ones as such: 160 bytes .91 for .96, .76
@@ -61,13 +61,11 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
         }
         while at + 128 <= bytes {
             chunk::<128>(source, target, at);
-            at += 128;
-            leave_alone(&mut at);
+            at = opaque(at + 128);
         }
         while at + HALF <= bytes {
             chunk::<HALF>(source, target, at);
-            at += HALF;
-            leave_alone(&mut at);
+            at = opaque(at + HALF);
         }
         if at + LANE < bytes {
             chunk::<LANE>(source, target, at);
@@ -78,13 +76,6 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
     }
 }
 
-/// Nothing happens but that compilers leave loops as short as they are.
-#[inline(always)]
-fn leave_alone(at: &mut usize) {
-    // SAFETY: no instruction.
-    unsafe { asm!("/* {0} */", inout(reg) * at, options(nomem, nostack, preserves_flags)) };
-}
-
 /// Copies the runs of `count` rows, `step` bytes apart, if they are equal, lie side by side and are the quickest so;
 /// whether it did.
 ///
@@ -93,13 +84,10 @@ fn leave_alone(at: &mut usize) {
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn equal_runs(runs: &[RowRun], step: usize, count: usize) -> bool {
     let Some(&RowRun { source, bytes, .. }) = runs.first() else { return true };
-    let is_next = |(at, run): (usize, &RowRun)| {
-        run.bytes == bytes && run.source == source.wrapping_add(at * bytes)
-    };
-    if !(HALF + 1..=MOST).contains(&bytes) || !runs.iter().enumerate().all(is_next) {
+    if !(HALF + 1..=MOST).contains(&bytes) || !are_alike(runs) {
         return false;
     }
-    let are_few = !are_in_one_set(runs, OF_A_SET);
+    let are_few = !are_in_one_set(targets(runs), OF_A_SET);
     let is_on_its_half = |run: &RowRun| (run.target as usize | bytes).is_multiple_of(HALF);
     let shares_lines = !bytes.is_multiple_of(LINE);
     let is_right = if are_few {
@@ -143,8 +131,7 @@ unsafe fn copy_rows(
             unsafe {
                 loop {
                     __m256i::load(source.wrapping_add(at)).store(target.wrapping_add(at));
-                    at += HALF;
-                    leave_alone(&mut at);
+                    at = opaque(at + HALF);
                     if at >= last {
                         break;
                     }

@@ -2,6 +2,7 @@
 //! line and more row by row; and the same again with long runs by string instructions.
 
 use super::super::combine::LINE;
+use super::super::opaque::opaque;
 use super::super::pick::{picks, Few, Pick, Picks, Register, Table};
 use super::super::row_major::{self, RowRun};
 use super::super::vector::{instructions, Vector};
@@ -278,13 +279,10 @@ unsafe fn by_turns<const N: usize>([first, second]: [Gather; 2]) {
     let apart = (second.source as usize).wrapping_sub(source as usize);
     let mut other = second.target;
     for _ in 0..count {
-        // SAFETY: the caller's promise; what is too much is less than a unit. The compiler is kept from taking
-        // several rows at once, for which it has not enough registers.
+        // The compiler is kept from taking several rows at once, for which it has not enough registers.
+        source = opaque(source);
+        // SAFETY: the caller's promise; what is too much is less than a unit.
         unsafe {
-            #[allow(clippy::pointers_in_nomem_asm_block)]
-            {
-                asm!("/* {0} */", inout(reg) source, options(nomem, nostack, preserves_flags));
-            }
             generic::chunk::<N>(source, target, 0);
             generic::chunk::<N>(source.wrapping_add(apart), other, 0);
         }
