@@ -289,10 +289,21 @@ unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>) {
             // What makes fewer lines than take turns, or none, is taken together with rows that have been taken.
             if takes_turns && lines >= LINES {
                 lines -= rem(lines, LINES);
+            } else if takes_turns
+                && lines > 0
+                && matrix.by_second
+                && left - lines * side <= side / 2
+            {
+                let end = row + lines * side;
+                by_lines(turns, loops, matrix, end - LINES * side..end, past);
+                row = end;
+                continue;
             } else if lines == 0 || takes_turns {
                 let half = side / 2;
                 if cfg!(feature = "avx512") && left <= half {
-                    return few(turns, matrix, rows - half..rows, 0);
+                    // Zen 4 takes ten nanoseconds for a store that reaches into another page.
+                    let last = if matrix.by_second { left.max(side / 4) } else { half };
+                    return few(turns, matrix, rows - last..rows, 0);
                 }
                 let last = if takes_turns { LINES * side } else { side };
                 return by_lines(turns, loops, matrix, rows - last..rows, false);
