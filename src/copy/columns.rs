@@ -233,7 +233,14 @@ impl Columns<'_> {
             };
             if head > 0 {
                 // No fewer than make a line, or they are taken unit by unit: some of them are stored twice.
-                let line = div(LINE, unit);
+                let line = div(
+                    if tuning.kernels.by_second && tuning.scattered.is_none() {
+                        LINE / 4
+                    } else {
+                        LINE
+                    },
+                    unit,
+                );
                 transpose_rows(self, 0..head.max(line).min(rows), Axis::ONE, false, through);
             }
             // Of larger matrices, what is more than one run is best read row by row, which is what CPUs are ahead of.

@@ -28,6 +28,7 @@ use super::vector::{load_lanes, load_rows, put_together, transposed, Vector, LAN
 use super::NonTemporal;
 use crate::math::{self, div, rem};
 use core::array::from_fn;
+use core::mem;
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -166,15 +167,16 @@ impl Band {
         }
     }
 
-    /// Those that have their turn together.
+    /// Those that have their turn together; behind the last ones the first ones of the next band.
     #[inline(never)] // once in the library
     fn diagonal(&self, side: usize, turn: usize) -> [Square; LINES] {
         let &Self { source, count, slant, ahead, next, .. } = self;
         let rows = if turn + ahead < count { source } else { next };
-        let mut place = turn;
+        let below = if turn < count { 0 } else { LINES };
+        let mut place = rem(turn, count);
         from_fn(|line| {
             let soon = rows.wrapping_add(rem(place + ahead, count) * LINE);
-            let square = self.square(side, place, soon, line);
+            let square = self.square(side, place, soon, below + line);
             place = rem(place + slant, count);
             square
         })
@@ -287,10 +289,21 @@ unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>) {
             // What makes fewer lines than take turns, or none, is taken together with rows that have been taken.
             if takes_turns && lines >= LINES {
                 lines -= rem(lines, LINES);
+            } else if takes_turns
+                && lines > 0
+                && matrix.by_second
+                && left - lines * side <= side / 2
+            {
+                let end = row + lines * side;
+                by_lines(turns, loops, matrix, end - LINES * side..end, past);
+                row = end;
+                continue;
             } else if lines == 0 || takes_turns {
                 let half = side / 2;
                 if cfg!(feature = "avx512") && left <= half {
-                    return few(turns, matrix, rows - half..rows, 0);
+                    // Zen 4 takes ten nanoseconds for a store that reaches into another page.
+                    let last = if matrix.by_second { left.max(side / 4) } else { half };
+                    return few(turns, matrix, rows - last..rows, 0);
                 }
                 let last = if takes_turns { LINES * side } else { side };
                 return by_lines(turns, loops, matrix, rows - last..rows, false);
@@ -590,6 +603,15 @@ pub(super) unsafe fn by_turns<V: Vector, const P: usize, const W: usize, const N
     let &Band { step, count, by_second, .. } = band;
     // As `takes_turns` says.
     let past = W <= 2 && band.past;
+    if V::LANES == 4 && W == 1 && (!past || by_second) {
+        let mut next = band.diagonal(LINE, 0);
+        for turn in 1..=count {
+            let squares = mem::replace(&mut next, band.diagonal(LINE, turn));
+            // SAFETY: the caller's promise.
+            unsafe { in_eighths::<V>(&squares, &next, step, scratch, past, by_second) };
+        }
+        return;
+    }
     for at in 0..count {
         let squares: [_; LINES] = if W == 1 || (V::LANES < 4 && W < 16) {
             band.diagonal(LINE / W, at)
@@ -598,10 +620,6 @@ pub(super) unsafe fn by_turns<V: Vector, const P: usize, const W: usize, const N
         };
         // SAFETY: the caller's promise; a square has a line of targets.
         unsafe {
-            if V::LANES == 4 && W == 1 && (!past || by_second) {
-                in_eighths::<V>(&squares, step, scratch, past, by_second);
-                continue;
-            }
             take_lines::<V, P, W>(&squares, step, scratch, by_second);
             // Some columns of each: what targets get side by side is then not far apart in time.
             for group in 0..opaque(LINE / LANE) {
@@ -628,6 +646,7 @@ pub(super) const EIGHT: usize = 8;
 #[inline(always)]
 unsafe fn in_eighths<V: Vector>(
     squares: &[Square; LINES],
+    next: &[Square; LINES],
     step: usize,
     scratch: *mut u8,
     past: bool,
@@ -646,10 +665,15 @@ unsafe fn in_eighths<V: Vector>(
     // Some columns of each: what targets get side by side is then not far apart in time.
     for group in 0..opaque(EIGHT) {
         let mut taken = scratch.wrapping_add(group * EIGHT * LINE);
-        for square in squares {
+        for (square, next) in squares.iter().zip(next) {
             let targets = square.targets.wrapping_add(2 * group);
             // SAFETY: the caller's promise; a square has a line of targets.
-            unsafe { put_eight::<V>(taken, targets, square.at, past) };
+            unsafe {
+                if by_second && !past {
+                    ask_targets::<V, EIGHT>(next.targets.wrapping_add(group * EIGHT), next.at);
+                }
+                put_eight::<V>(taken, targets, square.at, past);
+            }
             taken = taken.wrapping_add(LINE * LINE);
         }
     }
@@ -967,6 +991,18 @@ pub(super) fn ask<V: Vector>(
         }
     }
     soon
+}
+
+/// Asks for a line of so many targets in the second-level cache.
+///
+/// # Safety
+/// There must be as many.
+#[inline(always)]
+unsafe fn ask_targets<V: Vector, const N: usize>(targets: *const *mut u8, at: usize) {
+    // SAFETY: the caller's promise.
+    for target in unsafe { &*targets.cast::<[*mut u8; N]>() } {
+        V::prefetch_second(target.wrapping_add(at));
+    }
 }
 
 /// Transposes a block unit by unit.
