@@ -10,15 +10,16 @@
 //!    They do not overlap.
 
 use super::combine::LINE;
+use super::opaque::opaque;
 use super::{CopyBytes, Gather};
 use core::mem::MaybeUninit;
 
-/// Copies contiguous bytes.
+/// Copies contiguous bytes; what is rare by a short loop.
 ///
 /// # Safety
 /// 1, 2.
 #[inline(always)]
-pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+pub(super) unsafe fn copy<const IS_RARE: bool>(source: *const u8, target: *mut u8, bytes: usize) {
     if bytes <= 128 {
         // SAFETY: 1, 2.
         return unsafe { copy_short(source, target, bytes) };
@@ -31,7 +32,7 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
         let last = bytes - 128;
         while at < last {
             chunk::<128>(source, target, at);
-            at += 128;
+            at = if IS_RARE { opaque(at + 128) } else { at + 128 };
         }
         chunk::<128>(source, target, last);
     }
@@ -65,7 +66,7 @@ pub(super) unsafe fn copy_short(source: *const u8, target: *mut u8, bytes: usize
 #[inline(never)]
 pub(super) unsafe fn copy_rare(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: 2, and no features.
-    unsafe { copy(source, target, bytes) };
+    unsafe { copy::<true>(source, target, bytes) };
 }
 
 /// The first and the last `N` bytes, which cover everything up to `2 * N`.

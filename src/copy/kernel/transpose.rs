@@ -828,9 +828,11 @@ pub(super) unsafe fn by_vectors<V: Register, const W: usize, const N: usize>(blo
         return unsafe { by_units::<W>(block) };
     }
     if let Some(mut soon) = block.soon {
-        for _ in 0..rows {
+        let mut left = rows;
+        while left > 0 {
             V::prefetch(soon);
             soon = soon.wrapping_add(step);
+            left = opaque(left - 1);
         }
     }
     // Or compilers keep a pointer to each row of each tile, most of them in memory.

@@ -258,7 +258,7 @@ impl Nest<'_> {
         let tuning = self.block.tuning;
         let are_lines = match tuning.non_temporal {
             None => group.runs().iter().all(is_short),
-            Some(_) => tuning.by_turns(group.shortest()).is_some(),
+            Some(_) => tuning.by_turns(group.shortest).is_some(),
         };
         self.block.count == 1 && are_lines
     }
@@ -271,7 +271,7 @@ impl Nest<'_> {
     unsafe fn copy_lines(&self, group: &Group, rows: Range<usize>) {
         let mut blocks = self.blocks(rows);
         let mut block = self.block;
-        let by_turns = block.tuning.by_turns(group.shortest());
+        let by_turns = block.tuning.by_turns(group.shortest);
         let most = if by_turns.is_some() { TURNS - 1 } else { block.rows_within(BLOCK) };
         while blocks.next(&mut block).is_some() {
             let Axis { extent: more, from: source_step, .. } = blocks.along(most);
@@ -339,7 +339,7 @@ impl Rows {
             if group.is_deinterleaved(&self.tuning) {
                 return self.deinterleave(group.runs_mut(), next);
             }
-            let shortest = group.shortest();
+            let shortest = group.shortest;
             let take_turns = shortest >= LEAST_MERGED && self.tuning.by_turns(shortest).is_some();
             if is_apart && (shortest >= runs::LONG || take_turns) {
                 return self.copy_runs(group.runs_mut(), next);

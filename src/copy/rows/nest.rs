@@ -44,7 +44,8 @@ const LEAST_COLUMNS: usize = 512;
 /// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 128;
 /// Nor are those of which a piece has less than this worth going past the caches; of single rows, runs that are
-/// not long ([`runs::LONG`]), unless they take turns. Zen 5, 24 MiB of rows backwards, two runs of 512 bytes past them 6.7 ms, through them 1.3.
+/// not long ([`runs::LONG`]), unless they take turns. Zen 5, 24 MiB of rows backwards, two runs of 512 bytes past
+/// them 6.7 ms, through them 1.3.
 const LEAST_PAST: usize = 512;
 
 impl<'a> Nest<'a> {
