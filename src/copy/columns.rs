@@ -233,14 +233,7 @@ impl Columns<'_> {
             };
             if head > 0 {
                 // No fewer than make a line, or they are taken unit by unit: some of them are stored twice.
-                let line = div(
-                    if tuning.kernels.by_second && tuning.scattered.is_none() {
-                        LINE / 4
-                    } else {
-                        LINE
-                    },
-                    unit,
-                );
+                let line = div(LINE, unit);
                 transpose_rows(self, 0..head.max(line).min(rows), Axis::ONE, false, through);
             }
             // Of larger matrices, what is more than one run is best read row by row, which is what CPUs are ahead of.
@@ -577,6 +570,22 @@ mod tests {
                 for columns in [LINE + 1, MOST - 1, MOST, MOST + 1, 2 * MOST + 17] {
                     for variant in 0..24 {
                         check(&memory, unit, rows, columns, variant);
+                    }
+                }
+            }
+        }
+    }
+
+    /// In few sets of the caches, some lines behind those that are taken by turns, and some units behind these.
+    #[test]
+    fn lines_of_rows_and_some_more() {
+        let memory = [Guarded::filled(2 * BYTES), Guarded::filled(2 * BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            let side = LINE / unit;
+            for more in [1, side / 4, side / 2, side / 2 + 1] {
+                for columns in [LINE + 1, 601] {
+                    for variant in 0..24 {
+                        check(&memory, unit, 7 * side + more, columns, variant);
                     }
                 }
             }
