@@ -10,7 +10,7 @@ use super::super::row_major::are_in_one_set;
 use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
-use super::buffer::{Buffer, BUFFERS};
+use super::buffer::{in_page, Buffer, BUFFERS, MEETINGS};
 use super::equal_runs::MOST_OF_HALVES;
 use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
@@ -18,6 +18,7 @@ use super::permute::{
 };
 use super::seams::Seams;
 use crate::math::{div, div_ceil, div_rem, next_multiple};
+use core::ptr::null;
 
 /// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
 pub(super) const TURN: usize = 16 << 10;
@@ -343,18 +344,25 @@ unsafe fn combined(
     let mut scratch = Scratch::<BUFFERS>::NEW;
     // An odd number of lines from one to the next: a power of two would have all of them in a few sets
     // of the first-level cache. There is a line for what is carried, and one for what is too much.
-    let lines = div(BUFFERS, targets.len() * LINE).min(MOST_BUFFER / LINE + 2);
+    let meetings = if way.is_halved { MEETINGS } else { 0 };
+    let lines = div(BUFFERS, (targets.len() + meetings) * LINE).min(MOST_BUFFER / LINE + 2);
     let apart = ((lines - 1) | 1) * LINE;
     let mut buffers = [Buffer::NONE; MAX_DEINTERLEAVED];
-    let room = scratch.as_mut_ptr();
-    for (at, (buffer, target)) in buffers.iter_mut().zip(targets).enumerate() {
-        *buffer = Buffer::new(*target, room.wrapping_add(at * apart));
+    let mut room = scratch.as_mut_ptr();
+    for (buffer, target) in buffers.iter_mut().zip(targets) {
+        if way.is_halved {
+            room = in_page(room, apart);
+        }
+        *buffer = Buffer::new(*target, room);
+        room = room.wrapping_add(apart);
     }
     let block = (apart / LINE - 2) * each;
     let mut turns = [const { Streams::NONE }; MOST_TURNS];
     way.turns(&mut turns, targets);
-    let mut bounds =
-        Bounds { spare: LINE, access: Access { past: false, ..bounds.access }, ..bounds };
+    // Zen 4 asks for the next rows while lines go off: targets stay in general registers, and memory is kept busy.
+    let ahead = if way.is_halved { 0 } else { bounds.access.ahead };
+    let access = Access { past: false, ahead, ..bounds.access };
+    let mut bounds = Bounds { spare: LINE, access, ..bounds };
     for done in (0..count).step_by(block.max(1)) {
         let rows = block.min(count - done);
         let rooms: [*mut u8; MAX_DEINTERLEAVED] =
@@ -364,8 +372,10 @@ unsafe fn combined(
             let source = source.wrapping_add(done * step);
             way.aim(&mut turns, &rooms);
             way.copy(&mut turns, source, rows, way.block, bounds);
+            let next = source.wrapping_add(rows * step);
+            let mut soon = if way.is_halved { next } else { null() };
             for (buffer, _) in buffers.iter_mut().zip(targets) {
-                buffer.filled(rows * unit);
+                buffer.filled(rows * unit, &mut soon);
             }
         }
         bounds.readable = bounds.readable.saturating_sub(rows * step);

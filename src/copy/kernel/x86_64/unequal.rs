@@ -11,12 +11,13 @@
 use super::super::combine::{Scratch, LINE};
 use super::super::row_major::RowRun;
 use super::super::vector::LANE;
-use super::buffer::{Buffer, BUFFERS};
+use super::buffer::{in_page, Buffer, BUFFERS, MEETINGS};
 use super::equal_pieces::TURN;
 use super::permute::{
     most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST, MOST_PIECES,
 };
 use crate::math::{div, next_multiple, parts};
+use core::ptr::null;
 
 /// More tables, or groups, are left to other loops.
 const MOST_TABLES: usize = 40;
@@ -126,19 +127,41 @@ const LEAST_ROWS: usize = 16;
 ///
 /// # Safety
 /// 1, 2, 3.
+pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { combine_by(runs, step, count, ahead, false) }
+}
+
+/// More pieces than this prefetch while they are permuted, where registers go as two halves too.
+const MOST_BY_POINTERS: usize = 8;
+
+/// The same; `is_halved` says that registers go as two halves. Then rows are asked for while lines go off.
+///
+/// # Safety
+/// As [`combine`].
 #[inline(never)] // which takes much of the stack
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> bool {
+pub(super) unsafe fn combine_by(
+    runs: &[RowRun],
+    step: usize,
+    count: usize,
+    ahead: usize,
+    is_halved: bool,
+) -> bool {
     let [first, .., last] = runs else { return false };
-    let width = runs.iter().map(|run| run.bytes).sum();
-    let block = div(BUFFERS.saturating_sub(runs.len() * SPARE), width);
+    let width: usize = runs.iter().map(|run| run.bytes).sum();
+    let longest = runs.iter().map(|run| run.bytes).max().unwrap_or(0);
+    let meetings = if is_halved { MEETINGS } else { 0 };
+    let spare = (runs.len() + meetings) * SPARE;
+    let block = div(BUFFERS.saturating_sub(spare), width + meetings * longest);
     if block < LEAST_ROWS || runs.len() > MOST_BUFFERS {
         return false;
     }
+    let by_pointers = is_halved && runs.len() <= MOST_BY_POINTERS;
     let mut tables = [Indices::NONE; MOST_TABLES];
     let mut groups = [const { None }; MOST_GROUPS];
     // SAFETY: 1.
-    if !unsafe { fill(&mut groups, &mut tables, runs, step, false) } {
+    if !unsafe { fill(&mut groups, &mut tables, runs, step, by_pointers) } {
         return false;
     }
     if count == 0 {
@@ -148,8 +171,12 @@ pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: 
     let mut buffers = [Buffer::NONE; MOST_BUFFERS];
     let mut room = scratch.as_mut_ptr();
     for (buffer, run) in buffers.iter_mut().zip(runs) {
+        let bytes = block * run.bytes / LINE * LINE + SPARE;
+        if is_halved {
+            room = in_page(room, bytes);
+        }
         *buffer = Buffer::new(run.target, room);
-        room = room.wrapping_add(block * run.bytes / LINE * LINE + SPARE);
+        room = room.wrapping_add(bytes);
     }
     let bytes = (count - 1) * step + (last.source as usize - first.source as usize) + last.bytes;
     let share = groups.iter().flatten().count();
@@ -162,6 +189,7 @@ pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: 
             }
             let begin = rows.start * step + group.offset;
             let ahead = ahead + div(rows.len() * step * number, share);
+            let ahead = if by_pointers { 0 } else { ahead };
             let access = Access { ahead, share, ..Access::PLAIN };
             let bounds = Bounds { spare: LINE, access, ..Bounds::reading(bytes - begin) };
             // Whole steps: what is too much is put there once more.
@@ -173,9 +201,11 @@ pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: 
                 group.permute.copy(source, &mut group.streams, some, some, bounds);
             }
         }
+        let next = first.source.wrapping_add(rows.end * step);
+        let mut soon = if by_pointers { next } else { null() };
         for (buffer, run) in buffers.iter_mut().zip(runs) {
             // SAFETY: as above.
-            unsafe { buffer.filled(rows.len() * run.bytes) };
+            unsafe { buffer.filled(rows.len() * run.bytes, &mut soon) };
         }
     }
     for (buffer, _) in buffers.iter_mut().zip(runs) {

@@ -208,16 +208,17 @@ unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bo
     }
 }
 
-/// The shortest runs past the caches, on average. Zen 4, 36 to 96 MiB, share of the flat copy: 13 of 1 to 13 bytes .38
-/// for .24, but 3×24 .56 for .87 by merging lines, 8×24 .37 for .68, 8×12 .50 for .59.
-const COMBINED: usize = 8;
+/// The shortest runs past the caches, on average. Zen 4, GB/s in 12 MiB for by merging lines: 12 and 4 bytes 19.5 for
+/// 15.8, 16, 4 and 12 19.8 for 12.2, 32, 24 and 4 18.3 for 12.8, eight of 2 to 16 14.8 for 10.4; but four of 25 to 28
+/// in 40 MiB 13.2 for 15.8.
+const COMBINED: usize = 20;
 
 /// # Safety
 /// As [`unequal::combine`].
 unsafe fn combine_halves(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> bool {
     let bytes: usize = runs.iter().map(|run| run.bytes).sum();
     // SAFETY: the caller's promise.
-    bytes <= COMBINED * runs.len() && unsafe { unequal::combine(runs, step, count, ahead) }
+    bytes <= COMBINED * runs.len() && unsafe { unequal::combine_by(runs, step, count, ahead, true) }
 }
 
 /// Runs of so many bytes go by one instruction. Zen 5, ns for a loop's: three runs of 2,400 bytes, 4 rows 282
