@@ -17,10 +17,11 @@
 use super::super::combine::LINE;
 use super::super::generic::{chunk, copy_short};
 use super::super::row_major::{are_in_one_set, RowRun};
-use super::super::vector::LANE;
+use super::super::vector::{Vector, LANE};
 use super::equal_runs::BLOCK;
 use crate::math::{div, parts};
 use core::arch::asm;
+use core::arch::x86_64::__m256i;
 use core::ops::Range;
 
 /// Bytes of a register.
@@ -159,7 +160,7 @@ unsafe fn copy_rows<const OFF: bool>(
                     at = LANE;
                 }
                 loop {
-                    chunk::<HALF>(source, target, at);
+                    __m256i::load(source.wrapping_add(at)).store(target.wrapping_add(at));
                     at += HALF;
                     leave_alone(&mut at);
                     if at >= last {
@@ -169,7 +170,7 @@ unsafe fn copy_rows<const OFF: bool>(
                 if OFF {
                     chunk::<LANE>(source, target, last);
                 } else {
-                    chunk::<HALF>(source, target, last);
+                    __m256i::load(source.wrapping_add(last)).store(target.wrapping_add(last));
                 }
             }
             source = source.wrapping_add(bytes);
