@@ -184,8 +184,9 @@ impl Nest<'_> {
             }
         }
         let few = self.block.rows_within(if past || is_deinterleaved { BLOCK_PAST } else { BLOCK });
-        // What is one group reads the input in its order, and but once.
-        let block = if is_one && (past || is_one_deinterleaved) { rows.len() } else { few };
+        // What is one group reads the input in its order, and but once; where there is one run, nothing takes turns.
+        let is_in_order = past || is_one_deinterleaved || group.runs().len() == 1;
+        let block = if is_one && is_in_order { rows.len() } else { few };
         let small = if past && !is_one { self.small(parts) } else { 0 };
         for rows in math::parts(rows, block) {
             if is_one {

@@ -63,9 +63,13 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             chunk::<128>(source, target, at);
             at = opaque(at + 128);
         }
-        while at + HALF <= bytes {
+        if at + LINE <= bytes {
+            chunk::<LINE>(source, target, at);
+            at += LINE;
+        }
+        if at + HALF <= bytes {
             chunk::<HALF>(source, target, at);
-            at = opaque(at + HALF);
+            at += HALF;
         }
         if at + LANE < bytes {
             chunk::<LANE>(source, target, at);
@@ -98,22 +102,33 @@ pub(super) unsafe fn equal_runs(runs: &[RowRun], step: usize, count: usize) -> b
     if !is_right {
         return false;
     }
+    let is_half_off = |run: &RowRun| run.target as usize % HALF == LANE;
+    let is_off = bytes.is_multiple_of(HALF) && runs.iter().all(is_half_off);
     let all = runs.len() * bytes;
     let block = if are_few || !shares_lines { count } else { div(BLOCK, all).max(1) };
     for rows in parts(0..count, block) {
         for (some, nth) in runs.chunks(if are_few { runs.len() } else { 1 }).zip(0..) {
             let source = source.wrapping_add(nth * bytes);
             // SAFETY: the caller's promise.
-            unsafe { copy_rows(some, source, step, bytes, rows.clone()) };
+            unsafe {
+                if is_off {
+                    copy_rows::<true>(some, source, step, bytes, rows.clone());
+                } else {
+                    copy_rows::<false>(some, source, step, bytes, rows.clone());
+                }
+            }
         }
     }
     true
 }
 
+/// `OFF` says that runs begin in the middle of half a line and end there: a lane goes ahead and one behind, for what
+/// crosses lines takes two cycles more.
+///
 /// # Safety
 /// 1, 2.
 #[target_feature(enable = "avx2")]
-unsafe fn copy_rows(
+unsafe fn copy_rows<const OFF: bool>(
     runs: &[RowRun],
     source: *const u8,
     step: usize,
@@ -121,7 +136,7 @@ unsafe fn copy_rows(
     rows: Range<usize>,
 ) {
     let mut source = source.wrapping_add(rows.start.wrapping_mul(step));
-    let (mut row, last) = (rows.start * bytes, bytes - HALF);
+    let (mut row, last) = (rows.start * bytes, bytes - if OFF { LANE } else { HALF });
     let gap = step.wrapping_sub(runs.len() * bytes);
     for _ in rows {
         for run in runs {
@@ -129,6 +144,10 @@ unsafe fn copy_rows(
             let mut at = 0;
             // SAFETY: the caller's promise.
             unsafe {
+                if OFF {
+                    chunk::<LANE>(source, target, 0);
+                    at = LANE;
+                }
                 loop {
                     __m256i::load(source.wrapping_add(at)).store(target.wrapping_add(at));
                     at = opaque(at + HALF);
@@ -136,7 +155,11 @@ unsafe fn copy_rows(
                         break;
                     }
                 }
-                __m256i::load(source.wrapping_add(last)).store(target.wrapping_add(last));
+                if OFF {
+                    chunk::<LANE>(source, target, last);
+                } else {
+                    __m256i::load(source.wrapping_add(last)).store(target.wrapping_add(last));
+                }
             }
             source = source.wrapping_add(bytes);
         }
@@ -148,7 +171,7 @@ unsafe fn copy_rows(
 #[cfg(test)]
 mod tests {
     use super::super::super::cpu::{Cpu, Level};
-    use super::{copy, LINE};
+    use super::{copy, equal_runs, RowRun, LINE};
 
     #[test]
     fn any_bytes_to_any_place_of_a_line_and_no_others() {
@@ -167,5 +190,43 @@ mod tests {
                 assert!(before.iter().chain(after).all(|byte| *byte == 255), "{bytes} bytes");
             }
         }
+    }
+
+    #[test]
+    fn equal_runs_to_any_place_of_a_line_and_nothing_beside_them() {
+        if Cpu::this().level < Level::Avx2 {
+            return;
+        }
+        const ROOM: usize = 4096;
+        let source: Vec<u8> = (0..64 * 1024u32).map(|at| (at % 251).to_le_bytes()[0]).collect();
+        let mut copied = 0;
+        for bytes in [33, 48, 64, 80, 96, 100, 128, 160, 192, 224, 256, 512] {
+            for begin in [0, 5, 16, 32, 48] {
+                for (pieces, gap) in [(1, 0), (1, 70), (2, 0), (3, 32), (4, 1), (7, 0), (9, 16)] {
+                    let (step, rows) = (pieces * bytes + gap, 5);
+                    let mut memory = vec![0xEE; (pieces + 1) * ROOM];
+                    let first = memory.as_ptr().align_offset(ROOM) + begin;
+                    let mut expected = memory.clone();
+                    let runs: Vec<RowRun> = (0..pieces)
+                        .map(|piece| {
+                            let at = first + piece * (ROOM - LINE);
+                            for row in 0..rows {
+                                let from = row * step + piece * bytes;
+                                expected[at + row * bytes..][..bytes]
+                                    .copy_from_slice(&source[from..][..bytes]);
+                            }
+                            let target = memory[at..].as_mut_ptr();
+                            RowRun { source: source[piece * bytes..].as_ptr(), bytes, target }
+                        })
+                        .collect();
+                    // SAFETY: source and targets are as large.
+                    if unsafe { equal_runs(&runs, step, rows) } {
+                        assert!(memory == expected, "{pieces} of {bytes} bytes from {begin} on");
+                        copied += 1;
+                    }
+                }
+            }
+        }
+        assert!(copied > 100, "{copied}");
     }
 }
