@@ -125,9 +125,10 @@ impl Columns<'_> {
         count <= MAX_DEINTERLEAVED && (1..=MAX_STEP).contains(&step) && (rows >= LINE || are_close)
     }
 
-    /// Whether the rows of each of many matrices like it go on behind those of the one before.
+    /// Whether the rows, of short units, of each of many matrices like it go on behind those of the one before.
     pub(super) fn go_on(&self, planes: Axis) -> bool {
-        planes.extent >= LEAST_AGAIN && planes.from == signed(self.rows.wrapping_mul(self.step))
+        let is_short = self.unit < LANE && planes.extent >= LEAST_AGAIN;
+        is_short && planes.from == signed(self.rows.wrapping_mul(self.step))
     }
 
     /// Copies them, past the caches or not. Does not wait for stores past the caches.

@@ -102,6 +102,7 @@ impl<'a> Matrices<'a> {
             && planes.extent >= LEAST_AGAIN
             && columns <= MAX_DEINTERLEAVED
             && rows * unit >= LANE
+            && unit < LANE
             && bytes > PICKED;
         let makes_lines = are_joined || (rows * unit >= LINE && rows > MAX_INTERLEAVED);
         let is_each = count > 1 && planes.extent == 1 && tuning.kernels.takes_blocks(1, unit);

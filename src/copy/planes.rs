@@ -47,7 +47,7 @@ impl Columns<'_> {
         let run = rows * unit;
         let is_one_loop =
             tuning.kernels.takes_blocks(count, unit) && step <= count.max(3) * unit && run >= LINE;
-        let is_lane = count * unit >= LANE && run <= TURNED;
+        let is_lane = unit < LANE && count * unit >= LANE && run <= TURNED;
         let is_turned = (!is_deinterleaved || (is_lane && !is_one_loop))
             && (count <= WAYS || !self.conflicts());
         let joined = if tuning.scattered.is_none() { JOINED } else { JOINED / 2 };
