@@ -103,7 +103,7 @@ impl Region<'_> {
         let is_large = self.units() * unit >= LARGE;
         let mut others = Odometer::new(outer, next);
         (others.from, others.to) = plane.turn_forwards();
-        let way = plane.way(others.inner().extent, is_large, &mut slot, *tuning);
+        let way = plane.way(others.inner(), is_large, &mut slot, *tuning);
         if matches!(way, Way::Units) && self.units() * unit <= SMALL {
             // SAFETY: the caller's promise.
             return unsafe { copy_each(places, unit, self.axes, tuning.kernels.copy) };
