@@ -2,8 +2,8 @@
 
 use super::columns::{Columns, Targets};
 use super::kernel::combine::{Scratch, LINE};
+use super::kernel::opaque::opaque;
 use super::kernel::strided::{Axis, Block};
-use super::kernel::transpose::opaque;
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::plane::LANE;
 use super::rows::Rows;
