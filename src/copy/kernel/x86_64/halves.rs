@@ -21,6 +21,7 @@ use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
 use super::super::vector::{Vector, LANE};
 use super::equal_runs::BLOCK;
 use crate::math::{div, parts};
+use core::arch::asm;
 use core::arch::x86_64::__m256i;
 use core::ops::Range;
 
@@ -148,13 +149,7 @@ unsafe fn copy_rows<const OFF: bool>(
                     chunk::<LANE>(source, target, 0);
                     at = LANE;
                 }
-                loop {
-                    __m256i::load(source.wrapping_add(at)).store(target.wrapping_add(at));
-                    at = opaque(at + HALF);
-                    if at >= last {
-                        break;
-                    }
-                }
+                copy_until(source, target, at, last);
                 if OFF {
                     chunk::<LANE>(source, target, last);
                 } else {
@@ -165,6 +160,34 @@ unsafe fn copy_rows<const OFF: bool>(
         }
         source = source.wrapping_add(gap);
         row += bytes;
+    }
+}
+
+/// Halves of lines from a place on, one at least, to the first that is no more before the last one: a loop that lies in
+/// one line of instructions, which no compiler promises. Zen 4, 256 bytes a row, share of the flat copy: .75 for .66.
+///
+/// # Safety
+/// 1, 2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn copy_until(source: *const u8, target: *mut u8, begin: usize, last: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            ".p2align 5",
+            "2:",
+            "vmovups {half}, ymmword ptr [{source} + {at}]",
+            "vmovups ymmword ptr [{target} + {at}], {half}",
+            "add {at}, 32",
+            "cmp {at}, {last}",
+            "jb 2b",
+            half = out(ymm_reg) _,
+            source = in(reg) source,
+            target = in(reg) target,
+            at = inout(reg) begin => _,
+            last = in(reg) last,
+            options(nostack),
+        );
     }
 }
 
