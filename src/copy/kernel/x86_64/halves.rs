@@ -215,12 +215,13 @@ mod tests {
         }
     }
 
+    const ROOM: usize = 4096;
+
     #[test]
     fn equal_runs_to_any_place_of_a_line_and_nothing_beside_them() {
         if Cpu::this().level < Level::Avx2 {
             return;
         }
-        const ROOM: usize = 4096;
         let source: Vec<u8> = (0..64 * 1024u32).map(|at| (at % 251).to_le_bytes()[0]).collect();
         let mut copied = 0;
         for bytes in [33, 48, 64, 80, 96, 100, 128, 160, 192, 224, 256, 512] {

@@ -152,8 +152,8 @@ pub(super) unsafe fn combine_by(
     let width: usize = runs.iter().map(|run| run.bytes).sum();
     let longest = runs.iter().map(|run| run.bytes).max().unwrap_or(0);
     let meetings = if is_halved { MEETINGS } else { 0 };
-    let spare = (runs.len() + meetings) * SPARE;
-    let block = div(BUFFERS.saturating_sub(spare), width + meetings * longest);
+    let kept = (runs.len() + meetings) * SPARE;
+    let block = div(BUFFERS.saturating_sub(kept), width + meetings * longest);
     if block < LEAST_ROWS || runs.len() > MOST_BUFFERS {
         return false;
     }
