@@ -25,6 +25,7 @@ mod transpose;
 
 use super::kernel::combine::LINE;
 use super::kernel::row_major::RowRun;
+use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{self, Axis, Row};
 use super::kernel::{Gather, MAX_DEINTERLEAVED, TURNS};
 use super::runs::{self, Ahead};
@@ -85,6 +86,11 @@ const MOST_BY_ROW: usize = 24;
 /// as one between them, share of the flat copy by turns and merged: 256 bytes .47, .58, 384 .46, .54, 512 .58, .37,
 /// 768 .65, .41; 16 bytes off .53, .79; .60, .68; .62, .39; .66, .43.
 const LEAST_MERGED: usize = 512;
+
+/// Rows of so many bytes at the least, and of runs of so many on average at the most, are kept in the caches where
+/// those of many pieces are.
+const LEAST_KEPT: usize = if LOW_THRESHOLDS { 64 } else { 1 << 10 };
+const MOST_KEPT: usize = 10;
 
 /// Runs of so many bytes on average, or fewer, are short.
 const SHORT_RUN: usize = 32;
@@ -172,7 +178,10 @@ impl Nest<'_> {
         let mut all = parts.clone();
         self.next_group(&mut group, &mut all);
         let is_one = all.next().is_none();
-        let past = tuning.non_temporal.is_some();
+        let is_kept = tuning.goes_by_piece
+            && !is_one
+            && (LEAST_KEPT..=parts.most() * MOST_KEPT).contains(&self.block.width);
+        let past = tuning.non_temporal.is_some() && !is_kept;
         let is_deinterleaved = group.is_deinterleaved(tuning);
         let is_one_deinterleaved = is_one && is_deinterleaved;
         let is_short = group.runs().iter().all(|run| run.bytes < SHORT_RUN);
@@ -186,7 +195,11 @@ impl Nest<'_> {
         let few = self.block.rows_within(if past || is_deinterleaved { BLOCK_PAST } else { BLOCK });
         // What is one group reads the input in its order, and but once.
         let block = if is_one && (past || is_one_deinterleaved) { rows.len() } else { few };
-        let small = if past && !is_one { self.small(parts) } else { 0 };
+        let small = match past {
+            true if !is_one => self.small(parts),
+            true => 0,
+            false => usize::MAX,
+        };
         for rows in math::parts(rows, block) {
             if is_one {
                 // SAFETY: as above.
@@ -644,6 +657,16 @@ mod tests {
         for rows in [17, 23, 29, 31, 40] {
             for tuning in Tuning::all() {
                 check(&[5, 7, 1, 4, 4, 1500, 0], rows, 0, tuning, false, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn short_runs_of_very_many_pieces() {
+        let lengths: Vec<i64> = (0..240).map(|at| at % 9 + at % 2).collect();
+        for (rows, ahead, cut) in [(3, 0, 1), (130, 5, 64), (200, 16, 7)] {
+            for tuning in Tuning::all() {
+                check(&lengths, rows, ahead, tuning, false, cut);
             }
         }
     }

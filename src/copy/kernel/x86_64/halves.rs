@@ -15,12 +15,11 @@
 //! 2. Every run must be readable and room for all runs writable at each target; they do not overlap.
 
 use super::super::combine::LINE;
-use super::super::generic::{chunk, copy_short};
+use super::super::generic::{chunk, copy_short, leave_alone};
 use super::super::row_major::{are_in_one_set, RowRun};
 use super::super::vector::{Vector, LANE};
 use super::equal_runs::BLOCK;
 use crate::math::{div, parts};
-use core::arch::asm;
 use core::arch::x86_64::__m256i;
 use core::ops::Range;
 
@@ -76,13 +75,6 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             chunk::<LANE>(source, target, bytes - LANE);
         }
     }
-}
-
-/// Nothing happens but that compilers leave loops as short as they are.
-#[inline(always)]
-fn leave_alone(at: &mut usize) {
-    // SAFETY: no instruction.
-    unsafe { asm!("/* {0} */", inout(reg) * at, options(nomem, nostack, preserves_flags)) };
 }
 
 /// Copies the runs of `count` rows, `step` bytes apart, if they are equal, lie side by side and are the quickest so;
