@@ -347,11 +347,11 @@ mod tests {
     /// Input and outputs end, or begin, where nothing may be touched.
     #[test]
     fn equal_short_runs() {
+        let [input, memory @ ..] = [(); 7].map(|()| Guarded::filled(64 << 10));
         for unit in 1..=64u8 {
             for (rows, pieces) in [(1, 1), (1, 6), (2, 3), (5, 2), (16, 5), (48, 3)] {
                 let (run, row) = (usize::from(unit), usize::from(unit) * pieces);
-                let input = Guarded::filled(64 << 10);
-                let outputs: Vec<_> = (0..pieces).map(|_| Guarded::filled(4 << 10)).collect();
+                let outputs = memory.get(..pieces).unwrap();
                 for at_end in [false, true] {
                     let source = input.place(rows * row, at_end);
                     let place = |output: &Guarded| output.place(rows * run, at_end);
