@@ -30,7 +30,7 @@ static const int64_t bits_of[] = {0,  32,  8,  8, 16, 16, 32, 64, 128, 8, 16, 64
                                   64, 128, 16, 8, 8,  8,  8,  4,  4,   4, 8,  2,  2};
 
 static unsigned char *source; /* what all threads split */
-static atomic_int is_over, failures;
+static atomic_int is_over, failures, ready;
 static atomic_llong jobs_done, bytes_done;
 
 /* Where elements are, in elements from the first: one axis step after another. */
@@ -463,6 +463,7 @@ static unsigned char *new_memory(void) {
 static void *run_jobs(void *data) {
     uint64_t state = *(uint64_t *)data;
     unsigned char *memory = new_memory();
+    atomic_fetch_add(&ready, 1);
     while (!atomic_load(&is_over)) {
         uint64_t seed = random_u64(&state);
         const char *wrong = run_job(seed, memory);
@@ -513,7 +514,10 @@ static int soak(int64_t seconds) {
         if (pthread_create(&threads[t], NULL, run_jobs, &states[t]) != 0)
             abort();
     }
-    /* By then every thread has had its memory, and threads of copies have come and gone. */
+    /* Every thread has its memory, whenever it was its turn; then threads of copies come and go. */
+    while (atomic_load(&ready) < THREADS)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    begin = time(NULL);
     int64_t before = run_until(begin, (seconds + 3) / 4);
     int64_t after = run_until(begin, seconds);
     atomic_store(&is_over, 1);

@@ -23,7 +23,7 @@ enum { MOST = 8 * 1024, LIMIT = 25 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 10
 enum { STACK = 1 << 20, OWN = 512, MAX_RANK = 64 };
 #define ROOM ((size_t)160 << 20)
 
-enum layout { PACKED, TRANSPOSED, REVERSED, STEPPED, PLANES };
+enum layout { PACKED, TRANSPOSED, REVERSED, STEPPED, PLANES, CHANNELS_LAST };
 enum placement { IN_ORDER, SHUFFLED, SCATTERED, INTERLEAVED, ALIKE, UNEQUAL };
 
 struct job {
@@ -64,6 +64,7 @@ static const struct job jobs[] = {
     {"transposed, 1 byte", U8, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 1 byte, 1,024 apart", U8, 2, {600, 3072}, 1, 3, TRANSPOSED, IN_ORDER, 0, DEEP},
     {"planes backwards, transposed", U8, 3, {600, 4, 1024}, 1, 4, PLANES, INTERLEAVED, 0, DEEP},
+    {"channels last", U8, 3, {3000, 6, 49}, 1, 2, CHANNELS_LAST, IN_ORDER, 0, DEEP},
     {"transposed, 2 bytes", U16, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 4 bytes", F32, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 8 bytes", F64, 2, {300, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
@@ -137,6 +138,12 @@ static void lay_out(const struct work *w, int64_t *strides) {
         strides[0] = 1;
         strides[1] = -w->shape[0] * w->shape[2];
         strides[2] = w->shape[0];
+        return;
+    }
+    if (w->job->layout == CHANNELS_LAST) { /* on axis 1 */
+        strides[0] = w->shape[1] * w->shape[2];
+        strides[1] = 1;
+        strides[2] = w->shape[1];
         return;
     }
     for (int32_t i = 0; i < w->input.rank; i++) {

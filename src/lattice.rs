@@ -40,7 +40,12 @@ impl Lattice {
     }
 
     /// Elements of `size` bytes with extents and strides in elements, none of extent 0.
-    pub(crate) fn strided(span: Span, size: u32, dims: impl Iterator<Item = (i64, i64)>) -> Self {
+    #[inline(never)] // once in the library
+    pub(crate) fn strided(
+        span: Span,
+        size: u32,
+        dims: &mut dyn Iterator<Item = (i64, i64)>,
+    ) -> Self {
         let mut lattice = Self { run: size.into(), ..Self::whole(span) };
         for (extent, stride) in dims {
             let (count, stride) = (extent.unsigned_abs(), stride.unsigned_abs());

@@ -39,6 +39,7 @@
 //! | `lengths.rs`, `blocks.rs` | lengths as they are given, and as slices |
 //! | `tensor.rs`, `shape.rs`, `span.rs`, `math.rs` | tensors in memory, and checked arithmetic on them |
 //! | `lattice.rs`, `overlap.rs` | whether two strided tensors lie over one another, and whether any of many do |
+//! | `stacked.rs` | pieces that are one tensor with an axis more: apart, and copied as one |
 //! | `spans.rs`, `windows.rs`, `order.rs` | whether many spans do, whatever their order, without a heap |
 //! | `error.rs` | what is wrong with a call, and how it is said |
 //! | `copy/` | bytes moved |
@@ -87,6 +88,7 @@ mod span;
 mod spans;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 mod split;
+mod stacked;
 mod targets;
 mod tensor;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]

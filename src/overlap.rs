@@ -182,8 +182,8 @@ mod tests {
     impl Places for Tensors {
         fn lattice(&self, index: usize) -> Lattice {
             let (_, shape, strides) = &self.0[index];
-            let dims = shape.iter().copied().zip(strides.iter().copied());
-            Lattice::strided(self.span(index), 2, dims)
+            let mut dims = shape.iter().copied().zip(strides.iter().copied());
+            Lattice::strided(self.span(index), 2, &mut dims)
         }
     }
 
@@ -250,8 +250,7 @@ mod tests {
         fn many_tensors_are_judged_exactly(tensors in prop::collection::vec(tensor(), 2..60)) {
             // Each apart from itself, as outputs are.
             let nests = |(_, shape, strides): &(usize, Vec<i64>, Vec<i64>)| {
-                let dims = shape.iter().copied().zip(strides.iter().copied());
-                crate::shape::strides_nest(&dims)
+                crate::shape::strides_nest(&shape.iter().copied().zip(strides.iter().copied()))
             };
             let tensors = Tensors(tensors.into_iter().filter(nests).collect());
             prop_assert_eq!(accepted(&tensors), apart(&tensors));

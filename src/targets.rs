@@ -10,6 +10,7 @@ use crate::plan::{Geometry, Piece};
 use crate::shape;
 use crate::span::Span;
 use crate::spans::{self, See, Spans, Trail};
+use crate::stacked::Stacked;
 use crate::tensor::{Reach, Tensor};
 
 /// That an output has the type, rank and extents that the operator gives, and begins at a whole
@@ -110,7 +111,8 @@ impl Outputs {
         if self.meets_input {
             check_input(transfer, self.input, report)?;
         }
-        if self.trail.is_apart {
+        let mut one = Stacked::NONE;
+        if self.trail.is_apart || one.stack(transfer).is_some() {
             return Ok(());
         }
         let found = if self.are_packed {
@@ -139,8 +141,8 @@ fn check_input(transfer: &Transfer<'_>, input: Span, report: &mut Report) -> Res
     let geometry = &transfer.geometry;
     let lattice = match transfer.strides {
         Some(strides) if !geometry.dtype.is_sub_byte() => {
-            let dims = geometry.shape.iter().copied().zip(strides.iter().copied());
-            Lattice::strided(input, geometry.dtype.bits() / 8, dims)
+            let mut dims = geometry.shape.iter().copied().zip(strides.iter().copied());
+            Lattice::strided(input, geometry.dtype.bits() / 8, &mut dims)
         }
         _ => Lattice::whole(input),
     };
@@ -159,7 +161,7 @@ fn check_input(transfer: &Transfer<'_>, input: Span, report: &mut Report) -> Res
 
 impl Transfer<'_> {
     /// A part, all but its offset, by its place among them.
-    fn part(&self, at: usize) -> Option<Part> {
+    pub(crate) fn part(&self, at: usize) -> Option<Part> {
         match &self.parts {
             Parts::Listed(parts) => parts.get(at).copied(),
             Parts::Ruled { pieces, targets } => {
@@ -239,7 +241,7 @@ impl Places for Transfer<'_> {
         let span = Transfer::span(self, index);
         let part = self.part(index);
         match part.as_ref().and_then(|part| self.dims(part)) {
-            Some(dims) => Lattice::strided(span, self.geometry.dtype.bits() / 8, dims),
+            Some(mut dims) => Lattice::strided(span, self.geometry.dtype.bits() / 8, &mut dims),
             None => Lattice::whole(span),
         }
     }

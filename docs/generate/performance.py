@@ -1,6 +1,7 @@
 """The benchmark's results as short tables, one for each CPU it has been run on."""
 
 import csv
+import re
 import shutil
 
 SHOWN = ["W1", "W2", "W3", "W4", "W5", "W6", "W8", "W9", "W11", "W13", "W15"]
@@ -12,12 +13,17 @@ def tables(results, out):
     lines = []
     for file in sorted(results.rglob("results.csv")):
         machine = (file.parent / "results.md").read_text().split("\n")[0]
-        lines += [f"## {machine}", "", *table(file), ""]
+        lines += [f"## {cpu(file.parent.name)}", "", f"{machine}.", "", *table(file), ""]
         if (file.parent / "speed.svg").exists():
             picture = "-".join(["speed", *file.parent.relative_to(results).parts]) + ".svg"
             shutil.copy(file.parent / "speed.svg", out / picture)
             lines += [f"![Speed as a share of a flat copy's](generated/{picture})", ""]
     return "\n".join(lines)
+
+
+def cpu(name):
+    """As people write it: "Zen 4" for zen4."""
+    return " ".join(re.findall(r"[a-z]+|\d+", name)).title()
 
 
 def table(file):

@@ -2,12 +2,13 @@
 //! a part of the matrix at a time.
 
 use super::kernel::combine::{Scratch, LINE};
+use super::kernel::opaque::opaque;
 use super::kernel::strided::Axis;
-use super::kernel::transpose::{opaque, scratch, Transpose, NEAR, SAME_SET};
+use super::kernel::transpose::{scratch, Transpose, NEAR, SAME_SET};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
-use super::rows::Rows;
+use super::plane::{LANE, LEAST_AGAIN};
 use super::tuning::Tuning;
-use crate::math::{self, div, div_rem, wrapped};
+use crate::math::{self, div, div_rem, signed};
 use crate::parts::{self, Part};
 use crate::shape::usize_of;
 use core::ops::Range;
@@ -112,12 +113,23 @@ impl Columns<'_> {
         Kernels::transposes(unit)
     }
 
-    /// Whether they are so few, and close enough, to be deinterleaved.
-    pub(super) fn are_deinterleaved(&self) -> bool {
+    /// Whether they are so few, and close enough, to be deinterleaved, with as many matrices like it.
+    pub(super) fn are_deinterleaved(&self, planes: Axis) -> bool {
         let &Self { step, rows, unit, count, .. } = self;
         // Fewer rows are worth it if they make lines, and are not far from each other.
-        let are_close = rows * unit >= 2 * LINE && step <= 2 * count * unit;
+        let least = match planes.extent {
+            ..LEAST_AGAIN => 2 * LINE,
+            _ if self.go_on(planes) => LANE,
+            _ => LINE,
+        };
+        let are_close = rows * unit >= least && step <= 2 * count * unit;
         count <= MAX_DEINTERLEAVED && (1..=MAX_STEP).contains(&step) && (rows >= LINE || are_close)
+    }
+
+    /// Whether the rows, of short units, of each of many matrices like it go on behind those of the one before.
+    pub(super) fn go_on(&self, planes: Axis) -> bool {
+        let is_short = self.unit < LANE && planes.extent >= LEAST_AGAIN;
+        is_short && planes.from == signed(self.rows.wrapping_mul(self.step))
     }
 
     /// Copies them, past the caches or not. Does not wait for stores past the caches.
@@ -129,40 +141,22 @@ impl Columns<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.interleave(tuning) };
         }
-        let is_deinterleaved = self.are_deinterleaved();
-        let least = if is_deinterleaved { MIN_DEINTERLEAVED } else { MIN_STREAMED };
-        let is_long = self.rows * self.unit >= least * LINE;
-        let tuning = if is_long { tuning } else { tuning.through_caches() };
+        let is_deinterleaved = self.are_deinterleaved(Axis::ONE);
+        let tuning = if self.are_long(is_deinterleaved) { tuning } else { tuning.through_caches() };
         // SAFETY: the caller's promise.
         unsafe {
             if is_deinterleaved {
-                self.deinterleave(Axis::ONE, tuning);
+                self.deinterleave(Axis::ONE, tuning, null_mut());
             } else {
                 self.transpose(tuning);
             }
         }
     }
 
-    /// Deinterleaves the rows, and of as many matrices like it.
-    ///
-    /// # Safety
-    /// As [`Columns::copy`], of all of them.
-    #[inline(never)] // which takes much of the stack
-    pub(super) unsafe fn deinterleave(&self, planes: Axis, tuning: Tuning) {
-        let &Self { step, rows, unit, .. } = self;
-        self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
-            let mut left = planes.extent;
-            let mut place = self.source.wrapping_add(first * unit);
-            let mut next = || {
-                left = left.checked_sub(1)?;
-                let first = place;
-                place = place.wrapping_offset(planes.from);
-                Some((first, rows))
-            };
-            let to = wrapped(planes.to);
-            // SAFETY: the caller's promise.
-            unsafe { Rows::deinterleave_columns(step, unit, targets, to, tuning, &mut next) };
-        });
+    /// Whether targets are worth going past the caches for.
+    pub(super) fn are_long(&self, is_deinterleaved: bool) -> bool {
+        let least = if is_deinterleaved { MIN_DEINTERLEAVED } else { MIN_STREAMED };
+        self.rows * self.unit >= least * LINE
     }
 
     /// Transposes the rows.
@@ -569,6 +563,22 @@ mod tests {
                 for columns in [LINE + 1, MOST - 1, MOST, MOST + 1, 2 * MOST + 17] {
                     for variant in 0..24 {
                         check(&memory, unit, rows, columns, variant);
+                    }
+                }
+            }
+        }
+    }
+
+    /// In few sets of the caches, some lines behind those that are taken by turns, and some units behind these.
+    #[test]
+    fn lines_of_rows_and_some_more() {
+        let memory = [Guarded::filled(2 * BYTES), Guarded::filled(2 * BYTES)];
+        for unit in [1, 2, 4, 8, 16] {
+            let side = LINE / unit;
+            for more in [1, side / 4, side / 2, side / 2 + 1] {
+                for columns in [LINE + 1, 601] {
+                    for variant in 0..24 {
+                        check(&memory, unit, 7 * side + more, columns, variant);
                     }
                 }
             }

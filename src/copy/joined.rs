@@ -122,6 +122,8 @@ mod tests {
     use crate::dtype::DType;
     use crate::error::Report;
     use crate::parts::{OutputStrides, Transfer};
+    use crate::stacked::Stacked;
+    use proptest::prelude::*;
 
     /// Planes of a tensor of any rank, put together to pixels.
     #[test]
@@ -147,6 +149,79 @@ mod tests {
             unsafe { run(&all, 3, None, &mut Report::default()) }.unwrap();
             let expected = (0..PIXELS).flat_map(|at| (0..3).map(move |of| of * PIXELS + at));
             assert!(pixels.into_iter().eq(expected), "{ones}");
+        }
+    }
+
+    const UNTOUCHED: u16 = 0xEEEE;
+    const MIDDLE: usize = 4000;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..Default::default() })]
+
+        /// Blocks, columns, and what is neither; that are one are copied to where each lies.
+        #[test]
+        fn what_is_one_is_apart_and_copied(
+            count in 2usize..6,
+            [outer, len, inner] in [1usize..4, 1usize..4, 1usize..9],
+            kind in 0usize..4,
+            step in -30isize..30,
+            others in [-90isize..90, -90isize..90],
+            moved in prop::option::weighted(0.2, 0usize..6),
+        ) {
+            let signed = |count: usize| isize::try_from(count).unwrap();
+            let pitch = signed(count * inner);
+            // Blocks of rows beside each other, the same backwards, columns, anything.
+            let (step, strides) = match kind {
+                0 => (signed(inner), [pitch * signed(len), pitch, 1]),
+                1 => (signed(inner), [pitch * signed(len), -pitch, -1]),
+                2 => (1, [signed(count * len * inner), pitch, signed(count)]),
+                _ => (step, [others[0], others[1], 1]),
+            };
+            // Each is apart from itself, as outputs are.
+            let dims = [outer, len, inner].map(|extent| i64::try_from(extent).unwrap());
+            let dims = dims.into_iter().zip(strides.map(|stride| i64::try_from(stride).unwrap()));
+            prop_assume!(crate::shape::strides_nest(&dims));
+            let input: Vec<u16> = (0..outer * count * len * inner).map(|at| u16::try_from(at).unwrap()).collect();
+            let first = |piece: usize| {
+                let further = isize::from(moved == Some(piece));
+                MIDDLE.checked_add_signed(step * signed(piece) + further).unwrap()
+            };
+            let place = |piece: usize, [a, b, c]: [usize; 3]| {
+                let ahead = [a, b, c].into_iter().zip(strides).map(|(at, stride)| signed(at) * stride);
+                first(piece).checked_add_signed(ahead.sum()).unwrap()
+            };
+            let mut expected = vec![UNTOUCHED; 2 * MIDDLE];
+            let mut are_apart = true;
+            let steps = (0..outer * count * len * inner).map(|at| {
+                let (rest, c) = (at / inner, at % inner);
+                let (rest, b) = (rest / len, rest % len);
+                (at, rest % count, [rest / count, b, c])
+            });
+            for (at, piece, index) in steps {
+                let slot = &mut expected[place(piece, index)];
+                are_apart &= *slot == UNTOUCHED;
+                *slot = input[at];
+            }
+            let mut outputs = vec![UNTOUCHED; 2 * MIDDLE];
+            let begin = outputs.as_mut_ptr();
+            let targets = (0..count).map(|piece| Some(begin.wrapping_add(first(piece)).cast()));
+            let lengths = vec![i64::try_from(len).unwrap(); count];
+            let parts = parts(&lengths, targets);
+            let shape = [outer, count * len, inner].map(|extent| i64::try_from(extent).unwrap());
+            let strides = strides.map(|stride| i64::try_from(stride).unwrap()).repeat(count);
+            let output_strides = OutputStrides::Planned { strides: &strides, rank: 3 };
+            let packed = transfer(DType::Uint16, &shape, 1, input.as_ptr().cast(), &parts);
+            let all = Transfer { output_strides, ..packed };
+            let mut one = Stacked::NONE;
+            let is_stacked = one.stack(&all).is_some();
+            let has_gaps = outer * len * inner > 1 && kind < 3 && moved.is_none_or(|piece| piece >= count);
+            prop_assert!(are_apart || !is_stacked);
+            prop_assert!(is_stacked || !has_gaps || (kind < 2 && outer * len == 1) || (kind == 2 && inner == 1));
+            if are_apart {
+                // SAFETY: the input and the outputs are as large as the strides say.
+                unsafe { run(&all, count, None, &mut Report::default()) }.unwrap();
+                prop_assert!(outputs == expected);
+            }
         }
     }
 }

@@ -6,6 +6,8 @@ use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::interleave::MAX_INTERLEAVED;
 use super::kernel::strided::Axis;
+use super::kernel::MAX_DEINTERLEAVED;
+use super::plane::{LANE, LEAST_AGAIN};
 use super::strided::stride;
 use super::tuning::Tuning;
 use crate::math::{div, div_rem, rem, signed, wrapped};
@@ -13,8 +15,14 @@ use crate::parts::{Part, Transfer};
 use crate::shape::usize_of;
 use core::ops::Range;
 
-/// Matrices of fewer bytes are not worth the way to the loops.
+/// Matrices of fewer bytes, with those that are copied with them, are not worth the way to the loops.
 const LEAST: usize = 1 << 10;
+/// The same of those that would be copied each for itself, for pieces are of several lengths, where loops take many
+/// such of one piece.
+const LEAST_EACH: usize = 3 << 10;
+
+/// Matrices of so many bytes are picked, each by some registers.
+const PICKED: usize = 4 * LINE;
 
 /// An input as matrices.
 pub(super) struct Matrices<'a> {
@@ -87,9 +95,19 @@ impl<'a> Matrices<'a> {
         let form = Self { transfer, tuning, count, inner, rows, step, unit, turned, planes };
         let is_side_by_side =
             geometry.extent > 1 && stride(*strides, geometry.axis, size)? == signed(unit);
-        // Few rows are better cut between columns.
-        let makes_lines = rows * unit >= LINE && rows > MAX_INTERLEAVED;
-        let is_large = step != 0 && rows * usize_of(geometry.extent) * unit >= LEAST;
+        let columns = usize_of(geometry.extent);
+        let bytes = rows * columns * unit;
+        // Few rows are better cut between columns, and short ones of few matrices copied unit by unit.
+        let are_joined = step.checked_mul(signed(rows)) == Some(planes.from)
+            && planes.extent >= LEAST_AGAIN
+            && columns <= MAX_DEINTERLEAVED
+            && rows * unit >= LANE
+            && unit < LANE
+            && bytes > PICKED;
+        let makes_lines = are_joined || (rows * unit >= LINE && rows > MAX_INTERLEAVED);
+        let is_each = count > 1 && planes.extent == 1 && tuning.kernels.takes_blocks(1, unit);
+        let least = if is_each { LEAST_EACH } else { LEAST };
+        let is_large = step != 0 && bytes.saturating_mul(planes.extent) >= least;
         (is_side_by_side && makes_lines && is_large && Columns::turns(unit)).then_some(form)
     }
 
@@ -199,7 +217,8 @@ mod tests {
     fn case() -> impl Strategy<Value = Case> {
         let len = prop_oneof![3 => 0i64..4, 2 => 4i64..40, 1 => 100i64..300];
         let pieces = prop::collection::vec((len, prop::bool::weighted(0.8)), 1..8);
-        let outward = prop::collection::vec(1i64..4, 0..=2);
+        let outward = prop_oneof![3 => 1i64..4, 1 => 8i64..20];
+        let outward = prop::collection::vec(outward, 0..=2);
         let inward = prop::collection::vec(prop_oneof![1i64..9, 9i64..40, 100i64..500], 1..=3);
         let dtype = prop::sample::select(TYPES.to_vec());
         let unit = prop_oneof![3 => Just(1i64), 1 => Just(2i64), 1 => Just(4i64)];

@@ -76,6 +76,7 @@ use crate::error::{Fault, Report};
 use crate::math::div;
 use crate::parts::{self, Part, Parts, Transfer, FEW_PARTS};
 use crate::shape::usize_of;
+use crate::stacked::Stacked;
 use core::ops::Range;
 use joined::Joined;
 use matrices::Matrices;
@@ -145,6 +146,9 @@ unsafe fn run_form(
     // SAFETY: the caller's promise.
     unsafe {
         if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
+            if let Some(result) = run_stacked(transfer, executor, report) {
+                return result;
+            }
             if few_units::copy(transfer) {
                 return Ok(());
             }
@@ -171,6 +175,22 @@ unsafe fn run_form(
         }
         run_pieces(transfer, &mut tuning, executor, report)
     }
+}
+
+/// Copies pieces that are alike, and lie in each other's gaps, as one.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // which takes some of the stack
+unsafe fn run_stacked(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Option<Result<(), Fault>> {
+    let mut stacked = Stacked::NONE;
+    stacked.stack(transfer)?;
+    // SAFETY: the caller's promise.
+    Some(unsafe { run_form(&stacked.transfer(transfer), executor, report) })
 }
 
 /// Copies pieces that are neighbours, and columns of one matrix, in fewer pieces.

@@ -21,7 +21,7 @@ pub(super) const LEAST_UNITS: usize = 256;
 /// Where at least [`LEAST_AGAIN`] planes are alike, so are those of fewer than this: what they have in common is
 /// found out once for all.
 const LEAST_TURNED: usize = 64;
-const LEAST_AGAIN: usize = 8;
+pub(super) const LEAST_AGAIN: usize = 8;
 /// Rows of fewer units are as quickly copied unit by unit as picked, unless the next row continues them.
 pub(super) const LEAST_PICKED: usize = 32;
 /// In the second-level cache, units of so many bytes and more are as quickly copied one by one as turned, unless
@@ -34,7 +34,7 @@ const WAYS: usize = 8;
 /// Shorter rows, in units, have their columns walked instead.
 pub(super) const LEAST_ROW: usize = 16;
 /// Bytes of a register's lane, by which planes are turned.
-const LANE: usize = 16;
+pub(super) const LANE: usize = 16;
 /// Units of so many bytes are copied as runs.
 pub(super) const LEAST_RUN: usize = 128;
 /// Columns of such units that are copied row by row at a time.
@@ -91,7 +91,7 @@ impl Plane {
     #[inline(never)]
     pub(super) fn way<'a>(
         &self,
-        again: usize,
+        again: Axis,
         is_large: bool,
         slot: &'a mut Slot,
         tuning: Tuning,
@@ -106,10 +106,10 @@ impl Plane {
         }
         let targets = self.targets();
         let columns = self.columns(&targets);
-        let is_deinterleaved = columns.are_deinterleaved();
+        let is_deinterleaved = columns.are_deinterleaved(again);
         let units = row.extent * column.extent;
         let are_wide = row.extent * unit >= 2 * LANE && column.extent * unit >= LANE;
-        let are_alike = again >= LEAST_AGAIN && (are_wide || is_deinterleaved);
+        let are_alike = again.extent >= LEAST_AGAIN && (are_wide || is_deinterleaved);
         let are_many = units >= if are_alike { LEAST_TURNED } else { LEAST_UNITS };
         if has_column && are_many && Columns::turns(unit) {
             let are_few = is_deinterleaved || columns.are_interleaved(tuning);

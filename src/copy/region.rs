@@ -35,7 +35,7 @@ pub(super) struct Region<'a> {
 }
 
 /// No longer units are picked.
-const LONGEST_PICKED: usize = 16;
+pub(super) const LONGEST_PICKED: usize = 16;
 /// So few bytes are as quickly copied in any order.
 const SMALL: usize = 16 << 10;
 /// More bytes are not in the second-level cache.
@@ -103,7 +103,7 @@ impl Region<'_> {
         let is_large = self.units() * unit >= LARGE;
         let mut others = Odometer::new(outer, next);
         (others.from, others.to) = plane.turn_forwards();
-        let way = plane.way(others.inner().extent, is_large, &mut slot, *tuning);
+        let way = plane.way(others.inner(), is_large, &mut slot, *tuning);
         if matches!(way, Way::Units) && self.units() * unit <= SMALL {
             // SAFETY: the caller's promise.
             return unsafe { copy_each(places, unit, self.axes, tuning.kernels.copy) };
@@ -286,7 +286,8 @@ mod tests {
     /// Rows of up to [`MOST`] units, at the begin and the end of what may be touched.
     fn check(units: Units, source: &Guarded, target: &Guarded) {
         let Units { step, part, parts: [(parts, part_step), (groups, group_step)] } = units;
-        for count in 1..=MOST / (parts * groups).min(16) {
+        let is_again = parts > 1 && part_step == 0;
+        for count in 1..=MOST / if is_again { 1 } else { (parts * groups).min(16) } {
             let reach = [(count, step), (parts, part_step), (groups, group_step)]
                 .map(|(count, step)| step * signed(count - 1));
             let span = reach.iter().map(|reach| reach.unsigned_abs()).sum::<usize>() + part;
@@ -361,6 +362,17 @@ mod tests {
             }
             for step in [part + 1, -part - 1, part + 7, -67, 0] {
                 check(Units::whole(part.unsigned_abs(), step), &source, &target);
+            }
+        }
+    }
+
+    #[test]
+    fn units_that_are_repeated() {
+        let (source, target) = (Guarded::filled(ROOM), Guarded::filled(ROOM));
+        for (part, times) in [(1, 48), (1, 20), (2, 9), (4, 7), (8, 5)] {
+            for step in [1, 2, -1] {
+                let (step, parts) = (step * signed(part), [(times, 0), (1, 0)]);
+                check(Units { step, part, parts }, &source, &target);
             }
         }
     }

@@ -2,6 +2,7 @@
 //! time, and then each piece has its elements taken out of them. Those of long rows are turned.
 
 use super::kernel::combine::{Scratch, LINE};
+use super::kernel::strided::Axis;
 use super::kernel::sub_byte::{mix, BitPlace, SideBySide};
 use super::kernel::transpose::Transpose;
 use super::rows::Rows;
@@ -185,7 +186,7 @@ impl Singles<'_> {
         let columns = columns.get_mut(..self.row).unwrap_or_default();
         self.lay_out(columns, at_once);
         let (mut some, mut last) = (parts(all, at_once), None);
-        let next = &mut || {
+        let next = &mut |_| {
             if let (Some(rows), Some(first)) = (&last, columns.first()) {
                 // SAFETY: the caller's promise; they have been deinterleaved.
                 unsafe { self.finish(*first, at_once, 0..self.row, rows) };
@@ -194,7 +195,7 @@ impl Singles<'_> {
             last.clone().map(|rows| (self.source.wrapping_add(rows.start * self.row), rows.len()))
         };
         // SAFETY: as above.
-        unsafe { Rows::deinterleave_columns(self.row, 1, columns, 0, self.tuning, next) };
+        unsafe { Rows::deinterleave_columns(self.row, 1, columns, Axis::NONE, self.tuning, next) };
     }
 
     /// # Safety

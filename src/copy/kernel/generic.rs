@@ -10,16 +10,17 @@
 //!    They do not overlap.
 
 use super::combine::LINE;
+use super::opaque::opaque;
 use super::{CopyBytes, Gather};
 use crate::parts::Pointers;
 use core::mem::MaybeUninit;
 
-/// Copies contiguous bytes.
+/// Copies contiguous bytes; what is rare by a short loop.
 ///
 /// # Safety
 /// 1, 2.
 #[inline(always)]
-pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+pub(super) unsafe fn copy<const IS_RARE: bool>(source: *const u8, target: *mut u8, bytes: usize) {
     if bytes <= 128 {
         // SAFETY: 1, 2.
         return unsafe { copy_short(source, target, bytes) };
@@ -32,7 +33,7 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
         let last = bytes - 128;
         while at < last {
             chunk::<128>(source, target, at);
-            at += 128;
+            at = if IS_RARE { opaque(at + 128) } else { at + 128 };
         }
         chunk::<128>(source, target, last);
     }
@@ -66,13 +67,7 @@ pub(super) unsafe fn copy_short(source: *const u8, target: *mut u8, bytes: usize
 #[inline(never)]
 pub(super) unsafe fn copy_rare(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: 2, and no features.
-    unsafe {
-        if bytes <= 128 {
-            copy_short(source, target, bytes);
-        } else {
-            source.copy_to_nonoverlapping(target, bytes);
-        }
-    }
+    unsafe { copy::<true>(source, target, bytes) };
 }
 
 /// The first and the last `N` bytes, which cover everything up to `2 * N`.
@@ -101,16 +96,6 @@ pub(super) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, a
     }
 }
 
-/// Nothing happens but that compilers leave loops as short as they are.
-#[inline(always)]
-pub(super) fn leave_alone(at: &mut usize) {
-    // SAFETY: no instruction.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    unsafe {
-        core::arch::asm!("/* {0} */", inout(reg) * at, options(nomem, nostack, preserves_flags));
-    }
-}
-
 /// Copies equal units of up to `N` bytes, and of `HALF` as many at the least, to one target after the other: of so many
 /// rows to each, `step` bytes apart. A target's units lie behind those of the one before; what is too much is
 /// overwritten by the next one. Two targets at a time, a single one as both.
@@ -126,9 +111,8 @@ pub(super) unsafe fn scatter<const N: usize, const HALF: usize>(
     let mut targets = targets.iter();
     while let Some(mut first) = targets.next() {
         let (mut second, apart) = targets.next().map_or((first, 0), |second| (second, unit));
-        let (mut from, mut left) = (source, count.saturating_sub(1));
-        leave_alone(&mut left);
-        leave_alone(&mut unit);
+        let (mut from, mut left) = (source, opaque(count.saturating_sub(1)));
+        unit = opaque(unit);
         // SAFETY: the caller's promise.
         unsafe {
             while left > 0 {
@@ -137,8 +121,7 @@ pub(super) unsafe fn scatter<const N: usize, const HALF: usize>(
                 from = from.wrapping_add(step);
                 first = first.wrapping_add(unit);
                 second = second.wrapping_add(unit);
-                left -= 1;
-                leave_alone(&mut left);
+                left = opaque(left - 1);
             }
             if unit == N {
                 chunk::<N>(from, first, 0);

@@ -13,6 +13,7 @@
 //! 3. A fence must follow the last store past the caches.
 
 use super::combine::{Scratch, LINE};
+use super::opaque::opaque;
 use super::strided::{self, Row};
 use super::vector::{Vector, LANE};
 use super::Kernels;
@@ -212,8 +213,9 @@ pub(super) unsafe fn staged<S: Shuffle>(shuffle: &S, all: &[Turns]) {
             let (mut target, mut at) = (turns.target, 0);
             for _ in 0..turns.blocks * (LINE / S::Register::BYTES) {
                 if let Some(ahead) = turns.past {
-                    for source in turns.sources.iter().take(len) {
-                        S::Register::prefetch(source.wrapping_add(at + ahead));
+                    // Written out, it would be 500 bytes.
+                    for source in turns.sources.iter().take(opaque(len)) {
+                        S::Register::prefetch(opaque(*source).wrapping_add(at + ahead));
                     }
                 }
                 let (mut from, mut offset) = (turns.sources.as_ptr(), at);

@@ -46,7 +46,7 @@ macro_rules! level {
         #[inline(never)]
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             // SAFETY: that of the loop.
-            unsafe { generic::copy(source, target, bytes) };
+            unsafe { generic::copy::<false>(source, target, bytes) };
         }
         table::table!(
             #[$feature]

@@ -12,6 +12,7 @@
 //! | `network.rs`, `three.rs` | equal short runs: rows are deinterleaved |
 //! | `interleave.rs` | the way back: units of few streams by turns |
 //! | `row_major.rs` | runs of a line and more, row by row |
+//! | `opaque.rs` | values of which compilers know nothing |
 //! | `stream.rs`, `merge.rs` | whole lines past the caches: of one run, of many |
 //! | `combine.rs` | a write-combining buffer, for what makes no lines by itself |
 //! | `transpose.rs` | contiguous units of many rows become rows of their own |
@@ -38,6 +39,7 @@ pub(super) mod interleave;
 mod level;
 mod merge;
 mod network;
+pub(super) mod opaque;
 pub(super) mod pick;
 #[cfg_attr(not(feature = "avx512"), allow(dead_code))]
 pub(super) mod row_major;

@@ -136,6 +136,7 @@ impl Rows {
     }
 
     /// Some of them.
+    #[inline(never)] // once in the library
     pub(super) fn part(&self, rows: Range<usize>) -> Self {
         let first = signed(rows.start);
         Self {
@@ -176,6 +177,14 @@ pub(crate) struct Picks {
     pub(super) bytes: Loops<1>,
     pub(super) nibbles: Loops<2>,
     pub(super) crumbs: Loops<4>,
+}
+
+impl Picks {
+    /// Whether so many units of so many bytes are picked, each so far from the one before.
+    pub(crate) fn have(&self, unit: usize, step: isize, count: usize) -> bool {
+        let lanes = (self.bytes.lane, self.bytes.lanes);
+        How::new(0, lanes, Units::whole(unit, step), 0, count).is_some()
+    }
 }
 
 /// Makes them, inlined into functions with the level's features.
@@ -369,6 +378,7 @@ impl<const F: usize> Deref for Pick<F> {
 
 impl How {
     /// How to pick such units by so many lanes, if there are enough in a window to win by it.
+    #[inline(never)] // once in the library
     fn new(
         shared: u32,
         (lane, lanes): (usize, usize),
@@ -454,6 +464,14 @@ impl How {
         let lanes = steps * self.lanes - 1;
         let before = (steps - 1) * self.lanes;
         (before * self.from.unsigned_abs() + self.reach, lanes * self.to + self.lane)
+    }
+
+    /// Units of so many whole steps as are taken at a time, if windows stay within so many units.
+    pub(super) fn whole_steps(&self, units: usize, most: usize) -> usize {
+        let read = self.read(units).checked_sub(self.reach);
+        let step = self.lanes * self.from.unsigned_abs();
+        let steps = read.map_or(0, |read| div(read, step) + 1);
+        steps.min(div(most, self.each * self.lanes))
     }
 
     /// Whether a window is one register.
@@ -658,6 +676,18 @@ impl<const F: usize> Pick<F> {
                 self.copy_few(row, target, usize::MAX);
             }
         }
+    }
+
+    /// Picks so many steps of a row, of which the last lane may reach behind their bytes; those bytes.
+    ///
+    /// # Safety
+    /// As [`Pick::copy`]; the windows must be within the row, and whole lanes writable.
+    pub(super) unsafe fn copy_steps(&self, row: &mut Rows, steps: usize) -> usize {
+        let units = steps * self.each * self.lanes;
+        // SAFETY: the caller's promise.
+        unsafe { (self.by_steps)(self, row, steps) };
+        self.skip(row, units);
+        self.bytes(units)
     }
 
     /// Picks the whole lines of a row past the caches; their bytes. The target must be at the begin of one.

@@ -38,12 +38,29 @@ pub(super) unsafe fn long_runs(
     }
 }
 
-/// Whether more than so many of the targets have the same place within pages.
-#[cfg_attr(not(feature = "avx512"), allow(dead_code))]
-pub(super) fn are_in_one_set(runs: &[RowRun], most: usize) -> bool {
+/// Whether runs are as long as the first one, and lie side by side.
+#[inline(never)] // once in the library
+pub(super) fn are_alike(runs: &[RowRun]) -> bool {
+    let Some(&RowRun { source, bytes, .. }) = runs.first() else { return true };
+    runs.iter()
+        .zip(0..)
+        .all(|(run, at)| run.bytes == bytes && run.source == source.wrapping_add(at * bytes))
+}
+
+/// Where they go.
+pub(super) fn targets(runs: &[RowRun]) -> impl Iterator<Item = &*mut u8> {
+    runs.iter().map(|run| &run.target)
+}
+
+/// Whether more than so many targets have the same place within pages.
+#[inline(never)]
+pub(super) fn are_in_one_set<'a>(
+    mut targets: impl Iterator<Item = &'a *mut u8>,
+    most: usize,
+) -> bool {
     let mut sets = [0u8; PAGE / LINE];
-    runs.iter().any(|run| {
-        let set = sets.get_mut(run.target as usize % PAGE / LINE);
+    targets.any(|target| {
+        let set = sets.get_mut(*target as usize % PAGE / LINE);
         set.is_some_and(|set| {
             *set += 1;
             usize::from(*set) > most

@@ -10,6 +10,7 @@
 
 use super::bits::shifted;
 use super::combine::LINE;
+use super::opaque::opaque;
 use super::vector::Vector;
 
 /// Copies whole lines past the caches, `P` vectors to a line, and prefetches as many from a place on,
@@ -69,7 +70,9 @@ pub(super) unsafe fn shift<V: Vector, const P: usize>(
 /// Prefetches bytes, a line at a time; they may be at any address.
 #[inline(always)]
 pub(super) fn prefetch<V: Vector>(begin: *const u8, bytes: usize) {
-    for at in (0..bytes).step_by(LINE) {
+    let mut at = 0;
+    while at < bytes {
         V::prefetch(begin.wrapping_add(at));
+        at = opaque(at + LINE); // written out, it would be 8 KB in all
     }
 }

@@ -7,8 +7,8 @@
 //! 2. What lies between the units of a source must be readable.
 
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
+use super::opaque::opaque;
 use super::pick::{self, Pick, Units};
-use super::transpose::opaque;
 use super::{generic, CopyBytes, Gather, Kernels, NonTemporal};
 use crate::math::{div, signed};
 use core::hint::black_box;
@@ -151,21 +151,23 @@ impl<'a> RowCopy<'a> {
                     lines.finish();
                     lines.begin(row.target);
                 }
-                while makes_lines && row.units > 0 {
-                    if lines.of_line() == 0 {
-                        lines.skip(pick.copy_lines(&mut row, is_upwards));
-                    }
-                    let bytes = pick.copy_few(&mut row, lines.room(), LINE - lines.of_line());
-                    lines.filled(past, bytes);
-                }
                 while row.units > 0 {
-                    let rest = row.units.saturating_sub(at_once);
-                    row.units -= rest;
-                    row.target = lines.room();
-                    let bytes = pick.bytes(row.units);
-                    pick.copy_row(&mut row);
+                    let mut most = usize::MAX;
+                    if makes_lines {
+                        if lines.of_line() == 0 {
+                            lines.skip(pick.copy_lines(&mut row, is_upwards));
+                        }
+                        most = LINE - lines.of_line();
+                    }
+                    // What windows reach over is the row's, though not yet its turn.
+                    let steps = pick.whole_steps(row.units, at_once);
+                    let bytes = if steps > 0 {
+                        row.target = lines.room();
+                        pick.copy_steps(&mut row, steps)
+                    } else {
+                        pick.copy_few(&mut row, lines.room(), most)
+                    };
                     lines.filled(past, bytes);
-                    row.units = rest;
                 }
             }
         }

@@ -3,7 +3,6 @@
 //! load four. The contract is that of `network.rs`.
 
 use super::combine::LINE;
-use super::stream::prefetch;
 use super::vector::{load_rows, Vector, LANE};
 use super::Deinterleave;
 use crate::math::div_rem;
@@ -45,7 +44,9 @@ pub(super) unsafe fn deinterleave<V: Vector, const P: usize, const PAST: bool>(
     unsafe {
         for at in 0..lines {
             if PAST {
-                prefetch::<V>(source.wrapping_add(rows_of.prefetch), 3 * LINE);
+                for line in [0, LINE, 2 * LINE] {
+                    V::prefetch(source.wrapping_add(rows_of.prefetch).wrapping_add(line));
+                }
             }
             for within in (0..LINE).step_by(P * V::BYTES) {
                 let mut parts = [[V::zero(); 3]; P];

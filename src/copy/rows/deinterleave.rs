@@ -5,7 +5,7 @@ use super::super::kernel::strided::Axis;
 use super::super::kernel::{Deinterleave, Gather, MAX_DEINTERLEAVED};
 use super::run::Run;
 use super::{NextRows, Rows, Tuning};
-use crate::math::{div, div_rem, parts};
+use crate::math::{div, div_rem, parts, signed};
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -15,9 +15,9 @@ const BLOCK_ROWS: usize = 64;
 
 impl Rows {
     /// Deinterleaves the first columns of blocks of rows, `row` bytes apart: `width` bytes to each of some
-    /// targets, [`MAX_DEINTERLEAVED`] at the most, which are `to` bytes (backwards: wrapped) further on for
-    /// each block. `next` gives where each begins and how many rows it has, when the one before has been
-    /// deinterleaved.
+    /// targets, [`MAX_DEINTERLEAVED`] at the most. `next` gives where each block begins and how many rows it has,
+    /// when those before have been deinterleaved; it is told how many these are, of as many as there are of
+    /// `blocks` that are alike, or 0.
     ///
     /// # Safety
     /// Every row must be readable up to the next, the last one of a block over the columns; every target
@@ -26,21 +26,23 @@ impl Rows {
         row: usize,
         width: usize,
         targets: &[*mut u8],
-        to: usize,
+        blocks: Axis,
         tuning: Tuning,
-        next: &mut dyn FnMut() -> Option<(*const u8, usize)>,
+        next: &mut dyn FnMut(usize) -> Option<(*const u8, usize)>,
     ) {
-        let mut rows = Self::of_units(width, row, tuning);
+        let mut rows = Self { more: blocks, ..Self::of_units(width, row, tuning) };
         let mut runs = [Run { bytes: width, ..Run::NONE }; MAX_DEINTERLEAVED];
         for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
-            let target = target.wrapping_sub(to);
-            *run = Run { offset: column * width, target, ..*run };
+            *run = Run { offset: column * width, first: *target, ..*run };
         }
         let runs = runs.get_mut(..targets.len()).unwrap_or_default();
         let next = &mut |block: &mut Self, runs: &mut [Run]| {
-            (block.source, block.count) = next()?;
+            let at = blocks.extent - block.more.extent;
+            (block.source, block.count) = next(at)?;
+            block.more.extent = block.more.extent.saturating_sub(1);
+            let ahead = blocks.to.wrapping_mul(signed(at));
             for run in runs {
-                run.target = run.target.wrapping_add(to);
+                run.target = run.first.wrapping_offset(ahead);
             }
             Some(0..block.count)
         };

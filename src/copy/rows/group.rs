@@ -17,10 +17,12 @@ const SHORT: usize = 8;
 pub(super) struct Group {
     runs: [Run; MAX_GROUP],
     len: usize,
+    /// Bytes of the shortest run.
+    pub shortest: usize,
 }
 
 impl Group {
-    pub(super) const NONE: Self = Self { runs: [Run::NONE; MAX_GROUP], len: 0 };
+    pub(super) const NONE: Self = Self { runs: [Run::NONE; MAX_GROUP], len: 0, shortest: 0 };
 
     pub(super) fn clear(&mut self) {
         self.len = 0;
@@ -38,11 +40,6 @@ impl Group {
     pub(super) fn is_deinterleaved(&self, tuning: &Tuning) -> bool {
         let width = self.runs().first().map_or(0, |run| run.bytes);
         self.is_equal(tuning.kernels) && tuning.deinterleaves(self.len, width)
-    }
-
-    #[inline(never)] // once in the library
-    pub(super) fn shortest(&self) -> usize {
-        self.runs().iter().map(|run| run.bytes).min().unwrap_or(0)
     }
 
     fn is_equal(&self, kernels: &Kernels) -> bool {
@@ -77,6 +74,7 @@ impl Group {
         let is_joined = self.is_joined_by(&run, kernels);
         if let Some(slot) = self.runs.get_mut(self.len).filter(|_| is_joined) {
             *slot = run;
+            self.shortest = if self.len == 0 { run.bytes } else { self.shortest.min(run.bytes) };
             self.len += 1;
         }
         is_joined

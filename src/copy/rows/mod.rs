@@ -193,12 +193,13 @@ impl Nest<'_> {
             }
         }
         let few = self.block.rows_within(if past || is_deinterleaved { BLOCK_PAST } else { BLOCK });
-        // What is one group reads the input in its order, and but once.
-        let block = if is_one && (past || is_one_deinterleaved) { rows.len() } else { few };
-        let small = match past {
-            true if !is_one => self.small(parts),
-            true => 0,
-            false => usize::MAX,
+        // What is one group reads the input in its order, and but once; where there is one run, nothing takes turns.
+        let is_in_order = past || is_one_deinterleaved || group.runs().len() == 1;
+        let block = if is_one && is_in_order { rows.len() } else { few };
+        let small = match (past, is_one) {
+            (false, _) => usize::MAX,
+            (true, true) => 0,
+            (true, false) => self.small(parts),
         };
         for rows in math::parts(rows, block) {
             if is_one {
@@ -271,7 +272,7 @@ impl Nest<'_> {
         let tuning = self.block.tuning;
         let are_lines = match tuning.non_temporal {
             None => group.runs().iter().all(is_short),
-            Some(_) => tuning.by_turns(group.shortest()).is_some(),
+            Some(_) => tuning.by_turns(group.shortest).is_some(),
         };
         self.block.count == 1 && are_lines
     }
@@ -284,7 +285,7 @@ impl Nest<'_> {
     unsafe fn copy_lines(&self, group: &Group, rows: Range<usize>) {
         let mut blocks = self.blocks(rows);
         let mut block = self.block;
-        let by_turns = block.tuning.by_turns(group.shortest());
+        let by_turns = block.tuning.by_turns(group.shortest);
         let most = if by_turns.is_some() { TURNS - 1 } else { block.rows_within(BLOCK) };
         while blocks.next(&mut block).is_some() {
             let Axis { extent: more, from: source_step, .. } = blocks.along(most);
@@ -352,7 +353,7 @@ impl Rows {
             if group.is_deinterleaved(&self.tuning) {
                 return self.deinterleave(group.runs_mut(), next);
             }
-            let shortest = group.shortest();
+            let shortest = group.shortest;
             let take_turns = shortest >= LEAST_MERGED && self.tuning.by_turns(shortest).is_some();
             if is_apart && (shortest >= runs::LONG || take_turns) {
                 return self.copy_runs(group.runs_mut(), next);

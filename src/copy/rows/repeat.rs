@@ -16,7 +16,8 @@ const LEAST_TIMES: usize = 4;
 
 impl Nest<'_> {
     /// How often each block comes, if that is worth it.
-    fn times(&self) -> Option<usize> {
+    #[inline(never)] // once in the library
+    pub(super) fn times(&self) -> Option<usize> {
         let &(times, from) = &self.innermost()?;
         let is_short = self.block.width * self.block.count <= self.block.tuning.again;
         let is_in_caches = self.block.tuning.non_temporal.is_none();
@@ -105,14 +106,18 @@ mod tests {
                     let wanted = parts(lengths, targets);
                     let packed = transfer(DType::Uint8, &shape, 2, source.as_ptr(), &wanted);
                     let repeated = Transfer { strides: Some(&strides), ..packed };
-                    let nest = Nest::new(&repeated, &tuning).unwrap();
+                    let nest = Nest::new(&repeated, &tuning)?;
                     let range = usize::try_from(first).unwrap()..usize::try_from(end).unwrap();
                     // SAFETY: source and buffers are as large as the shape says.
                     unsafe { nest.copy_all(&Parts::Listed(&wanted).iter(), range) };
-                    (buffers, wanted)
+                    Some((buffers, wanted))
                 };
-                let (first, wanted) = copy_part(0, cut);
-                let (second, _) = copy_part(cut, times * rows);
+                let parts = copy_part(0, cut).zip(copy_part(cut, times * rows));
+                // Short ones past the caches have another form.
+                let Some(((first, wanted), (second, _))) = parts else {
+                    assert!(width < 512 && tuning.non_temporal.is_some());
+                    continue;
+                };
                 for (part, (first, second)) in wanted.iter().zip(first.iter().zip(&second)) {
                     let row = usize::try_from(width).unwrap();
                     let once = source.chunks(row).flat_map(|row| &row[steps(part)]);
@@ -135,5 +140,7 @@ mod tests {
             }
         }
         check(100, 1, &[700, 7]);
+        check(130, 1, &[34]);
+        check(400, 1, &[15, 1, 5]);
     }
 }

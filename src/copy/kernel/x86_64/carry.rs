@@ -10,7 +10,8 @@
 //! That of `transpose.rs`, and that of `vector.rs`.
 
 use super::super::combine::LINE;
-use super::super::transpose::{ask, lines_of_eight, opaque, take_eight, Transpose, EIGHT};
+use super::super::opaque::opaque;
+use super::super::transpose::{ask, lines_of_eight, take_eight, Transpose, EIGHT};
 use super::super::vector::{Vector, LANE};
 use super::permute::first_bytes;
 use crate::math::{div_ceil, rem};

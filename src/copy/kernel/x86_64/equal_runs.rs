@@ -15,7 +15,9 @@
 //! 2. Every run must be readable and room for all runs writable at each target; they do not overlap.
 
 use super::super::combine::LINE;
-use super::super::row_major::{are_in_one_set, RowRun};
+use super::super::opaque::opaque;
+use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
+use super::super::stream::prefetch;
 use super::super::vector::Vector;
 use super::equal_pieces::{self, LARGE as LARGE_ROWS, LARGEST};
 use crate::math::{div, div_ceil, parts};
@@ -35,8 +37,8 @@ pub(super) const LEAST: usize = LINE / 2;
 pub(super) const AHEAD: usize = 4;
 /// And so are, as elements are, large inputs of runs of so many bytes to so many pieces. Zen 5, share of the flat
 /// copy for without: 3×96 .88 for .82, 2×100 .90 for .80, 4×65 .83 for .76, 3×256 .89 for .84, but 8×96 .79 for
-/// .81, 4×64 .84 for .88, 4×512 .82 for .83. Larger ones do it for runs of up to a line: 9 MiB, 5×33 .65 for .42, 5×40 .74
-/// for .47, 5×64 .86 for .58, 8×40 .64 for .36, 2×40 .75 for .63, but 3×300 .81 for .89.
+/// .81, 4×64 .84 for .88, 4×512 .82 for .83. Larger ones do it for runs of up to a line: 9 MiB, 5×33 .65 for .42,
+/// 5×40 .74 for .47, 5×64 .86 for .58, 8×40 .64 for .36, 2×40 .75 for .63, but 3×300 .81 for .89.
 const AHEAD_LONGEST: usize = LINE * 5;
 const AHEAD_PIECES: usize = 4;
 
@@ -64,16 +66,13 @@ const LARGE: usize = 2 << 20;
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi2")]
 pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize, few: usize) -> bool {
     let Some(&RowRun { source, bytes, .. }) = runs.first() else { return true };
-    let is_next = |(at, run): (usize, &RowRun)| {
-        run.bytes == bytes && run.source == source.wrapping_add(at * bytes)
-    };
     let least = match runs.len() {
         ..=FEWEST if count.saturating_mul(step) > LARGE => LINE,
         ..=FEWEST => LEAST_OF_FEW,
         _ => LEAST,
     };
     let most = match bytes {
-        ..=LONG if are_in_one_set(runs, few) => {
+        ..=LONG if are_in_one_set(targets(runs), few) => {
             if bytes < LONG_PASSES {
                 few
             } else {
@@ -83,10 +82,7 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize, few: usize
         _ => PIECES,
     };
     let is_one_pass = runs.len() <= most;
-    if bytes < least
-        || !(is_one_pass || bytes < LONG_PASSES)
-        || !runs.iter().enumerate().all(is_next)
-    {
+    if bytes < least || !(is_one_pass || bytes < LONG_PASSES) || !are_alike(runs) {
         return false;
     }
     let passes = if is_one_pass { 1 } else { div_ceil(runs.len(), few) };
@@ -153,10 +149,7 @@ impl PieceRows {
         let mut at = 0;
         for _ in 0..count {
             if ahead != 0 {
-                let ahead = source.wrapping_add(ahead);
-                for line in (0..width).step_by(LINE) {
-                    __m512i::prefetch(ahead.wrapping_add(line));
-                }
+                prefetch::<__m512i>(source.wrapping_add(ahead), width);
             }
             let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x] =
                 &mut targets;
@@ -176,11 +169,7 @@ impl PieceRows {
                     let run = _mm512_maskz_loadu_epi8(mask, source.cast());
                     _mm512_mask_storeu_epi8(target.cast(), mask, run);
                 }
-                source = source.wrapping_add(bytes);
-                #[allow(clippy::pointers_in_nomem_asm_block)]
-                {
-                    asm!("/* {0} */", inout(reg) source, options(nomem, nostack, preserves_flags));
-                }
+                source = opaque(source.wrapping_add(bytes));
             };
             // No loop: each has its own instructions.
             macro_rules! put {

@@ -15,17 +15,14 @@
 
 use super::super::combine::LINE;
 use super::super::generic::chunk;
-use super::super::row_major::RowRun;
+use super::super::opaque::opaque;
+use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
 use super::super::vector::LANE;
-use super::super::MAX_DEINTERLEAVED;
 use super::equal_pieces::TURN;
 use super::equal_runs::MOST_OF_HALVES;
+use super::halves::HALF;
 use crate::math::{div, parts};
-use core::arch::asm;
 use core::ops::Range;
-use core::ptr::null_mut;
-
-const HALF: usize = 32;
 
 /// Copies the runs of `count` rows, `step` bytes apart, if they lie side by side, are equal and of such a length,
 /// and if it is better; whether it did.
@@ -33,17 +30,10 @@ const HALF: usize = 32;
 /// # Safety
 /// 1, 2.
 pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
-    let [RowRun { source, bytes, .. }, _, ..] = *runs else { return false };
-    let is_next = |(at, run): (usize, &RowRun)| {
-        run.bytes == bytes && run.source == source.wrapping_add(at * bytes)
-    };
-    let mut targets = [null_mut(); MAX_DEINTERLEAVED];
-    for (slot, run) in targets.iter_mut().zip(runs) {
-        *slot = kept(run.target);
-    }
+    let [RowRun { bytes, .. }, _, ..] = *runs else { return false };
     let is_one_pass = runs.len() <= 3;
-    let is_better = is_one_pass || share_a_set(&targets, runs.len());
-    if !(HALF + 1..LINE).contains(&bytes) || !is_better || !runs.iter().enumerate().all(is_next) {
+    let is_better = || is_one_pass || are_in_one_set(targets(runs), MOST_OF_HALVES);
+    if !(HALF + 1..LINE).contains(&bytes) || !is_better() || !are_alike(runs) {
         return false;
     }
     let block = if is_one_pass { count } else { div(TURN, step) };
@@ -64,27 +54,6 @@ pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     true
 }
 
-/// Whether so many of the first targets that they take turns have the first one's place within pages.
-#[inline(never)] // once in the library
-pub(super) fn share_a_set(targets: &[*mut u8; MAX_DEINTERLEAVED], len: usize) -> bool {
-    let set = |target: *mut u8| target as usize % 4096 / LINE;
-    let [first, ..] = *targets;
-    let first = set(first);
-    let is_there = |target: &*mut u8| usize::from(set(kept(*target)) == first);
-    targets.iter().take(len).map(is_there).sum::<usize>() > MOST_OF_HALVES
-}
-
-/// A target, of which the compiler knows nothing: loops stay as small as they are.
-#[inline(always)]
-pub(super) fn kept(mut target: *mut u8) -> *mut u8 {
-    // SAFETY: nothing happens.
-    #[allow(clippy::pointers_in_nomem_asm_block)]
-    unsafe {
-        asm!("/* {0} */", inout(reg) target, options(nomem, nostack, preserves_flags));
-    }
-    target
-}
-
 /// Copies the runs of some pieces that lie side by side.
 ///
 /// # Safety
@@ -99,11 +68,10 @@ unsafe fn by_turns<const N: usize>(runs: [RowRun; N], step: usize, rows: &Range<
     for _ in rows.clone() {
         for target in &targets {
             let (mut unit, target) = (unit, target.wrapping_add(at));
-            // SAFETY: the caller's promise; nothing happens but that there is one loop for all units, and that
-            // the compiler goes from source to source.
-            #[allow(clippy::pointers_in_nomem_asm_block)]
+            // There is one loop for all units, and it goes from source to source.
+            (unit, source) = (opaque(unit), opaque(source));
+            // SAFETY: the caller's promise.
             unsafe {
-                asm!("/* {0} {1} */", inout(reg) unit, inout(reg) source, options(nomem, nostack, preserves_flags));
                 chunk::<HALF>(source, target, 0);
                 if unit > HALF + LANE {
                     chunk::<HALF>(source, target, unit - HALF);

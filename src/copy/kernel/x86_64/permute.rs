@@ -24,6 +24,7 @@
 //! 3. A fence must follow the last store past the caches.
 
 use super::super::combine::LINE;
+use super::super::opaque::opaque;
 use super::super::strided::Axis;
 use super::super::vector::Vector;
 use super::super::{MAX_DEINTERLEAVED, MOST_OF_BLOCKS};
@@ -212,15 +213,9 @@ impl Streams {
     /// 1.
     #[inline(always)]
     pub(super) unsafe fn join(&mut self) {
+        // The compiler loads each for itself.
         let [first, second, third, fourth, fifth, sixth, seventh, eighth] =
-            self.targets.map(|target| {
-                let mut number = target as i64;
-                // SAFETY: nothing happens but that the compiler loads each for itself.
-                unsafe {
-                    asm!("/* {0} */", inout(reg) number, options(nomem, nostack, preserves_flags));
-                }
-                number
-            });
+            self.targets.map(|target| opaque(target) as i64);
         // SAFETY: 1; it has so many.
         unsafe {
             let all = _mm512_set_epi64(eighth, seventh, sixth, fifth, fourth, third, second, first);
@@ -675,17 +670,9 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize, const MAY_OWN: b
                 let all: [*mut u8; MOST_STREAMS] = transmute(targets);
                 let mut ahead = source.wrapping_add(access.ahead);
                 for (offset, targets) in offsets.iter().zip(all.chunks_exact(N)) {
-                    let (mut from, mut apart) = (source.wrapping_add(*offset), apart);
                     // Or else the compiler keeps every multiple of it.
-                    #[allow(clippy::pointers_in_nomem_asm_block)] // which does nothing
-                    {
-                        asm!(
-                            "/* {0} {1} */",
-                            inout(reg) from,
-                            inout(reg) apart,
-                            options(nomem, nostack, preserves_flags)
-                        );
-                    }
+                    let mut from = opaque(source.wrapping_add(*offset));
+                    let apart = opaque(apart);
                     if G == 1 {
                         until = until.wrapping_add(share);
                         soon = prefetch_until(soon, until);
@@ -731,13 +718,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize, const MAY_OWN: b
 fn prefetch_until(mut soon: *const u8, until: *const u8) -> *const u8 {
     while soon < until {
         __m512i::prefetch(soon);
-        soon = soon.wrapping_add(LINE);
-        // Nothing happens but that the loop stays one.
-        #[allow(clippy::pointers_in_nomem_asm_block)]
-        // SAFETY: it does nothing.
-        unsafe {
-            asm!("/* {0} */", inout(reg) soon, options(nomem, nostack, preserves_flags));
-        }
+        soon = opaque(soon.wrapping_add(LINE));
     }
     soon
 }

@@ -61,7 +61,7 @@ impl<'a> Seams<'a> {
         let Packing { step, rows: each, .. } = permute.packing;
         let access = Access::PLAIN;
         let mut left = Left::new(block);
-        let is_exact = read + stored == 0 && block.count >= each;
+        let is_exact = stored == 0 && block.count >= each;
         if let Some(course) = self.course(block, is_exact) {
             block.more.extent -= course.blocks.extent - 1;
             // SAFETY: the caller's promise; steps touch nothing but what is read, or written later, anyhow.
@@ -77,7 +77,7 @@ impl<'a> Seams<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             self.take(&mut left, self.steps, access);
-            if left.count > 0 && is_exact {
+            if left.count > 0 && is_exact && read == 0 {
                 left.back(each - left.count, step, unit);
                 return self.take(&mut left, 1, access);
             }
@@ -96,15 +96,13 @@ impl<'a> Seams<'a> {
         let Packing { pieces, width, step, rows: each, .. } = permute.packing;
         let &Deinterleave { count, more: Axis { extent: more, from, to }, .. } = block;
         let taken = next_multiple(count, each);
-        let (mut rows, mut first, mut extent) = (taken, each, 1 + more);
-        if is_exact {
-            rows = count;
-            first -= taken - count;
-        } else {
-            let is_read = signed((taken + read - count) * step) <= from
+        let (rows, first) = if is_exact { (count, each + count - taken) } else { (taken, each) };
+        let mut extent = 1 + more;
+        if !is_exact || read > 0 {
+            let is_read = signed((rows + read - count) * step) <= from
                 && are_near(from, count.saturating_sub(1) * step + width);
-            let goes_on = to == signed(count * unit) && is_read;
-            let over = div_ceil(taken + stored - count, count).max(1);
+            let goes_on = (is_exact || to == signed(count * unit)) && is_read;
+            let over = div_ceil(rows + stored - count, count).max(1);
             extent = extent.checked_sub(over).filter(|_| goes_on)?;
         }
         let from = from.wrapping_sub(signed(rows * step));
