@@ -5,17 +5,20 @@
 //! As `permute.rs`.
 
 use super::super::combine::{Scratch, LINE};
+use super::super::opaque::opaque;
+use super::super::row_major::are_in_one_set;
 use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
-use super::buffer::{Buffer, BUFFERS};
-use super::part_lines::{kept, share_a_set};
+use super::buffer::{in_page, Buffer, BUFFERS, MEETINGS, MOST_ASKED};
+use super::equal_runs::MOST_OF_HALVES;
 use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
     MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
 };
 use super::seams::Seams;
 use crate::math::{div, div_ceil, div_rem, next_multiple};
+use core::ptr::null;
 
 /// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
 pub(super) const TURN: usize = 16 << 10;
@@ -138,7 +141,7 @@ impl<'a> Way<'a> {
             for slots in turn.targets.chunks_exact_mut(pieces.max(1)).take(turn.groups) {
                 let targets = targets.get(self.begin(group, pieces)..).unwrap_or_default();
                 for (slot, target) in slots.iter_mut().zip(targets) {
-                    *slot = kept(*target);
+                    *slot = opaque(*target);
                 }
                 group += 1;
             }
@@ -231,8 +234,10 @@ pub(super) unsafe fn deinterleave(
         return false;
     }
     let mut tables = [Indices::NONE; MOST_INDICES];
-    let is_in_one_set =
-        is_halved && !past && !width.is_power_of_two() && share_a_set(&block.targets, len);
+    let is_in_one_set = is_halved
+        && !past
+        && !width.is_power_of_two()
+        && are_in_one_set(block.targets.iter().take(len), MOST_OF_HALVES);
     let Some(way) = Way::new(len, width, block.step, is_halved, is_in_one_set, &mut tables) else {
         return false;
     };
@@ -339,18 +344,26 @@ unsafe fn combined(
     let mut scratch = Scratch::<BUFFERS>::NEW;
     // An odd number of lines from one to the next: a power of two would have all of them in a few sets
     // of the first-level cache. There is a line for what is carried, and one for what is too much.
-    let lines = div(BUFFERS, targets.len() * LINE).min(MOST_BUFFER / LINE + 2);
+    let meetings = if way.is_halved { MEETINGS } else { 0 };
+    let lines = div(BUFFERS, (targets.len() + meetings) * LINE).min(MOST_BUFFER / LINE + 2);
     let apart = ((lines - 1) | 1) * LINE;
     let mut buffers = [Buffer::NONE; MAX_DEINTERLEAVED];
-    let room = scratch.as_mut_ptr();
-    for (at, (buffer, target)) in buffers.iter_mut().zip(targets).enumerate() {
-        *buffer = Buffer::new(*target, room.wrapping_add(at * apart));
+    let mut room = scratch.as_mut_ptr();
+    for (buffer, target) in buffers.iter_mut().zip(targets) {
+        if way.is_halved {
+            room = in_page(room, apart);
+        }
+        *buffer = Buffer::new(*target, room);
+        room = room.wrapping_add(apart);
     }
     let block = (apart / LINE - 2) * each;
     let mut turns = [const { Streams::NONE }; MOST_TURNS];
     way.turns(&mut turns, targets);
-    let mut bounds =
-        Bounds { spare: LINE, access: Access { past: false, ..bounds.access }, ..bounds };
+    // Zen 4 asks for the next rows while lines go off: targets stay in general registers, and memory is kept busy.
+    let asks_later = way.is_halved && way.len * unit * MOST_ASKED >= step;
+    let ahead = if asks_later { 0 } else { bounds.access.ahead };
+    let access = Access { past: false, ahead, ..bounds.access };
+    let mut bounds = Bounds { spare: LINE, access, ..bounds };
     for done in (0..count).step_by(block.max(1)) {
         let rows = block.min(count - done);
         let rooms: [*mut u8; MAX_DEINTERLEAVED] =
@@ -360,8 +373,10 @@ unsafe fn combined(
             let source = source.wrapping_add(done * step);
             way.aim(&mut turns, &rooms);
             way.copy(&mut turns, source, rows, way.block, bounds);
+            let next = source.wrapping_add(rows * step);
+            let mut soon = if asks_later { next } else { null() };
             for (buffer, _) in buffers.iter_mut().zip(targets) {
-                buffer.filled(rows * unit);
+                buffer.filled(rows * unit, &mut soon);
             }
         }
         bounds.readable = bounds.readable.saturating_sub(rows * step);
