@@ -2,6 +2,7 @@
 //! line and more row by row; and the same again with long runs by string instructions.
 
 use super::super::combine::LINE;
+use super::super::opaque::opaque;
 use super::super::pick::{picks, Few, Pick, Picks, Register, Table};
 use super::super::row_major::{self, RowRun};
 use super::super::vector::{instructions, Vector};
@@ -23,7 +24,7 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
     gather_any: gather_strings,
     pair: Some(pair),
     row_major: Some(row_major_strings),
-    combine: Some(unequal::combine),
+    combine: Some(unequal::combine::<false>),
     ..TABLE
 };
 
@@ -36,7 +37,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     by_turns: Some(turns::by_turns),
     by_second: true,
     picks_upwards: true,
-    combine: Some(combine_halves),
+    combine: Some(unequal::combine::<true>),
     ..TABLE
 };
 
@@ -163,7 +164,7 @@ unsafe fn piece_loops<const N: usize>(
 const WAYS: Ways = Ways {
     loops: &[piece_loops::<1>, piece_loops::<2>, piece_loops::<3>, piece_loops::<4>],
     few: equal_runs::MOST,
-    short: unequal::copy,
+    short: unequal::copy::<false>,
     kernels: &VBMI,
     long: avx512::TABLE.copy,
 };
@@ -171,7 +172,7 @@ static PLAIN: Ways = WAYS;
 static STRINGS: Ways = Ways { long: copy_string, ..WAYS };
 static HALVES: Ways = Ways {
     few: equal_runs::MOST_OF_HALVES,
-    short: unequal::copy_halves,
+    short: unequal::copy::<true>,
     kernels: &VBMI_HALVES,
     long: halves::copy,
     ..WAYS
@@ -205,18 +206,6 @@ unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bo
         }
         HALVES.copy(runs, step, count)
     }
-}
-
-/// The shortest runs past the caches, on average. Zen 4, 36 to 96 MiB, share of the flat copy: 13 of 1 to 13 bytes .38
-/// for .24, but 3×24 .56 for .87 by merging lines, 8×24 .37 for .68, 8×12 .50 for .59.
-const COMBINED: usize = 8;
-
-/// # Safety
-/// As [`unequal::combine`].
-unsafe fn combine_halves(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> bool {
-    let bytes: usize = runs.iter().map(|run| run.bytes).sum();
-    // SAFETY: the caller's promise.
-    bytes <= COMBINED * runs.len() && unsafe { unequal::combine(runs, step, count, ahead) }
 }
 
 /// Runs of so many bytes go by one instruction. Zen 5, ns for a loop's: three runs of 2,400 bytes, 4 rows 282
@@ -278,13 +267,10 @@ unsafe fn by_turns<const N: usize>([first, second]: [Gather; 2]) {
     let apart = (second.source as usize).wrapping_sub(source as usize);
     let mut other = second.target;
     for _ in 0..count {
-        // SAFETY: the caller's promise; what is too much is less than a unit. The compiler is kept from taking
-        // several rows at once, for which it has not enough registers.
+        // The compiler is kept from taking several rows at once, for which it has not enough registers.
+        source = opaque(source);
+        // SAFETY: the caller's promise; what is too much is less than a unit.
         unsafe {
-            #[allow(clippy::pointers_in_nomem_asm_block)]
-            {
-                asm!("/* {0} */", inout(reg) source, options(nomem, nostack, preserves_flags));
-            }
             generic::chunk::<N>(source, target, 0);
             generic::chunk::<N>(source.wrapping_add(apart), other, 0);
         }
