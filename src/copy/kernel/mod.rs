@@ -73,7 +73,7 @@ pub(super) fn are_near(step: isize, row: usize) -> bool {
 }
 
 /// The smallest of all systems.
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 
 /// The loops of one level of CPU features.
 pub(super) struct Kernels {

@@ -179,9 +179,9 @@ impl Rules {
     }
 
     fn goes_by_piece(cpu: &Cpu) -> bool {
-        // Zen 4, ms past the caches for through them, 24 to 32 MiB: 716 pieces of 4 to 12 bytes 21.0, 10.5, 673 of 2 to 8
-        // 46.0, 20.3, 700 of 1 to 7 31.0, 12.9, 338 of 2 to 18 9.5, 7.2; but 300 of 1 to 31 5.0, 6.9, and 64 of 1 to 7,
-        // in rows of 245 bytes, 6.0, 16.4.
+        // Zen 4, ms before and after, 20 to 24 MiB past the caches: 750 pieces of 1 to 7 bytes 18.3, 5.7, 600 of 2 to 10
+        // 24.4, 6.7, 128 of 1 to 17 5.8, 4.0, 256 of 6 10.8, 7.0, 200 of 12 9.3, 5.5, but 64 of 2 to 10 5.0, 5.7; us, 1
+        // MiB: 200 of 12 239, 61, 48 of 31 64, 42, 64 of 1 to 5 242, 100; 250 KiB: 48 of 1 to 60 16.6, 10.2.
         Self::is_zen4(cpu)
     }
 

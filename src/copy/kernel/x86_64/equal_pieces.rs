@@ -10,7 +10,7 @@ use super::super::row_major::are_in_one_set;
 use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
-use super::buffer::{in_page, Buffer, BUFFERS, MEETINGS, MOST_ASKED};
+use super::buffer::{asks_later, in_page, Buffer, BUFFERS, MEETINGS};
 use super::equal_runs::MOST_OF_HALVES;
 use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
@@ -360,7 +360,7 @@ unsafe fn combined(
     let mut turns = [const { Streams::NONE }; MOST_TURNS];
     way.turns(&mut turns, targets);
     // Zen 4 asks for the next rows while lines go off: targets stay in general registers, and memory is kept busy.
-    let asks_later = way.is_halved && way.len * unit * MOST_ASKED >= step;
+    let asks_later = way.is_halved && asks_later(way.len * unit, step);
     let ahead = if asks_later { 0 } else { bounds.access.ahead };
     let access = Access { past: false, ahead, ..bounds.access };
     let mut bounds = Bounds { spare: LINE, access, ..bounds };

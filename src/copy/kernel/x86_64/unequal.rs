@@ -11,7 +11,7 @@
 use super::super::combine::{Scratch, LINE};
 use super::super::row_major::RowRun;
 use super::super::vector::LANE;
-use super::buffer::{in_page, Buffer, BUFFERS, MEETINGS, MOST_ASKED};
+use super::buffer::{asks_later, in_page, Buffer, BUFFERS, MEETINGS};
 use super::equal_pieces::TURN;
 use super::permute::{
     most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST, MOST_PIECES,
@@ -163,8 +163,7 @@ unsafe fn combine_by(
     if block < LEAST_ROWS || runs.len() > MOST_BUFFERS {
         return false;
     }
-    let are_few = runs.len() <= MOST_BY_POINTERS && width * MOST_ASKED >= step;
-    let by_pointers = is_halved && are_few;
+    let by_pointers = is_halved && runs.len() <= MOST_BY_POINTERS && asks_later(width, step);
     let mut tables = [Indices::NONE; MOST_TABLES];
     let mut groups = [const { None }; MOST_GROUPS];
     // SAFETY: 1.
