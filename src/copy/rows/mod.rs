@@ -184,12 +184,12 @@ impl Nest<'_> {
         let is_one = all.next().is_none();
         let past = tuning.non_temporal.is_some();
         let is_deinterleaved = group.is_deinterleaved(tuning);
-        // SAFETY: the caller's promise.
-        if cfg!(feature = "avx512")
-            && tuning.goes_by_piece
-            && unsafe { self.copy_by_piece(parts, &rows, is_deinterleaved) }
-        {
-            return;
+        if cfg!(feature = "avx512") && tuning.goes_by_piece {
+            // SAFETY: the caller's promise.
+            let is_done = unsafe { self.copy_by_piece(parts, &rows, is_deinterleaved) };
+            if is_done {
+                return;
+            }
         }
         let is_one_deinterleaved = is_one && is_deinterleaved;
         let is_short = group.runs().iter().all(|run| run.bytes < SHORT_RUN);
@@ -252,7 +252,7 @@ impl Nest<'_> {
             return false;
         }
         // As many lines, so far apart, as the first-level cache has room for.
-        let most = 8 * PAGE >> row.trailing_zeros().clamp(7, 9);
+        let most = (8 * PAGE) >> row.trailing_zeros().clamp(7, 9);
         for rows in math::parts(rows.clone(), self.block.rows_within(BLOCK_PAST).min(most)) {
             let ask = |part: Part| {
                 let runs = self.block.some_runs(&self.block.run(&part), &rows);
