@@ -47,12 +47,36 @@ impl<T> Pointers<'_, T> {
         Self { first, step, len, array: PhantomData }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// All of them.
+    #[inline(always)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = *mut T> + '_ {
+        let mut next = self.first;
+        (0..self.len).map(move |_| {
+            let here = next;
+            next = next.wrapping_byte_add(self.step);
+            // SAFETY: within the array, by the promise of `new`.
+            unsafe { here.read() }
+        })
+    }
+
     /// NULL past the end.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> *mut T {
         if index >= self.len {
             return core::ptr::null_mut();
         }
+        // SAFETY: within the array.
+        unsafe { self.at(index) }
+    }
+
+    /// # Safety
+    /// There must be so many.
+    #[inline(always)]
+    pub(crate) unsafe fn at(&self, index: usize) -> *mut T {
         // SAFETY: within the array, by the promise of `new`.
         unsafe { self.first.byte_add(index * self.step).read() }
     }

@@ -66,7 +66,7 @@ mod testing;
 mod tuning;
 mod turned;
 
-pub(crate) use few_rows::{are_cached, is_small, FewRows};
+pub(crate) use few_rows::{are_cached, copy_short, is_small, short_run, FewRows};
 use kernel::combine::LINE;
 use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};
 pub use parallel::{Executor, Streaming};

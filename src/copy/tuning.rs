@@ -29,6 +29,8 @@ pub(super) struct Tuning {
     pub again: usize,
     /// Whether few long rows go past the caches one by one too.
     pub is_row_major_past: bool,
+    /// Whether short runs of many pieces never go past the caches.
+    pub goes_by_piece: bool,
 }
 
 impl Tuning {
@@ -78,8 +80,8 @@ impl Tuning {
             (scattered, non_temporal)
         };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
-        let (prefetch, again, is_row_major_past) =
-            (rules.prefetch, rules.again(), rules.is_row_major_past);
+        let (prefetch, again) = (rules.prefetch, rules.again());
+        let (is_row_major_past, goes_by_piece) = (rules.is_row_major_past, rules.goes_by_piece);
         Self {
             kernels,
             non_temporal,
@@ -90,6 +92,7 @@ impl Tuning {
             longest,
             again,
             is_row_major_past,
+            goes_by_piece,
         }
     }
 
@@ -161,6 +164,7 @@ impl Tuning {
                 longest,
                 again,
                 is_row_major_past: longest == usize::MAX,
+                goes_by_piece: longest == LONGEST_COMBINED,
             })
         };
         levels.flat_map(ways).collect()
@@ -205,6 +209,11 @@ pub(super) fn kernels(bytes: usize) -> &'static Kernels {
 #[inline]
 pub(super) fn has_strings() -> bool {
     Rules::here().has_strings()
+}
+
+/// Whether equal short runs are copied one piece after the other.
+pub(super) fn goes_by_piece() -> bool {
+    Rules::here().goes_by_piece
 }
 
 /// Outputs of fewer bytes stay in the caches, and nobody has to ask how large those are.

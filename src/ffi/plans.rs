@@ -66,6 +66,8 @@ struct Head {
     has_strided_outputs: bool,
     /// Whether nothing has strides and there is little to copy.
     is_small: bool,
+    /// Bytes of a run, where all outputs then have as many, and few; else 0.
+    run: u8,
     extent: i64,
     elements: i64,
     inner: i64,
@@ -251,6 +253,21 @@ impl Writer<'_> {
                     self.entry::<i64>(self.arrays.strides, axis).write(*stride);
                 }
             }
+            let is_packed =
+                !is_strided && !self.has_strided_outputs && !geometry.dtype.is_sub_byte();
+            let parts = self.entry::<PlannedPart>(self.arrays.parts, 0).cast_const();
+            let parts = core::slice::from_raw_parts(parts, num_parts);
+            let run = match parts {
+                [first, rest @ ..]
+                    if is_packed
+                        && num_outputs > 1
+                        && num_parts == num_outputs
+                        && rest.iter().all(|part| part.len == first.len) =>
+                {
+                    copy::short_run(geometry, bytes, num_parts, first.len)
+                }
+                _ => 0,
+            };
             self.place.cast::<Head>().write(Head {
                 magic: MAGIC,
                 num_outputs,
@@ -264,9 +281,8 @@ impl Writer<'_> {
                 has_elements: view.has_elements,
                 is_strided,
                 has_strided_outputs: self.has_strided_outputs,
-                is_small: !is_strided
-                    && !self.has_strided_outputs
-                    && copy::is_small(geometry, bytes),
+                is_small: run > 0 || (is_packed && copy::is_small(geometry, bytes)),
+                run,
                 extent: geometry.extent,
                 elements: geometry.elements,
                 inner: geometry.inner,
@@ -335,6 +351,21 @@ impl Writer<'_> {
             packed = packed.wrapping_mul(*extent);
         }
     }
+}
+
+/// Takes in so many bytes that lie above or below the others; a macro, for then all of it is in registers.
+macro_rules! put_apart {
+    ($written:ident, $start:expr, $bytes:expr) => {{
+        let start = $start;
+        let end = start.checked_add($bytes)?;
+        if start >= $written.end {
+            $written.end = end;
+        } else if end <= $written.start {
+            $written.start = start;
+        } else {
+            return None;
+        }
+    }};
 }
 
 /// A plan as it is read.
@@ -427,19 +458,20 @@ impl<'a> Planned<'a> {
         if self.head.has_strided_outputs {
             return None;
         }
-        let (step_bits, parts) = (self.geometry().step_bits(), self.parts());
-        let start = targets.get(parts.first()?.index) as usize;
+        let (step_bits, parts, run) = (self.geometry().step_bits(), self.parts(), self.head.run);
+        // SAFETY: promise 3; there are as many targets as outputs.
+        let target = |part: &PlannedPart| unsafe { targets.at(part.index) };
+        let start = target(parts.first()?) as usize;
         let mut written = Span { start, end: start };
-        for part in parts {
-            let start = targets.get(part.index) as usize;
-            let end = start
-                .checked_add(usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len))))?;
-            if start >= written.end {
-                written.end = end;
-            } else if end <= written.start {
-                written.start = start;
-            } else {
-                return None;
+        if run > 0 {
+            let bytes = usize::from(run) * usize_of(self.head.outer);
+            for target in targets.iter() {
+                put_apart!(written, target as usize, bytes);
+            }
+        } else {
+            for part in parts {
+                let bytes = usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len)));
+                put_apart!(written, target(part) as usize, bytes);
             }
         }
         // One at NULL would be the lowest.
@@ -489,6 +521,10 @@ impl<'a> Planned<'a> {
     /// As [`copy::run`]; see [`copy::is_small`].
     #[inline(always)]
     unsafe fn run_small(&self, source: *const u8, targets: Pointers<'a, u8>) {
+        if self.head.run > 0 {
+            // SAFETY: promises 3 and 5.
+            return unsafe { copy::copy_short(source, self.head.run, self.head.outer, targets) };
+        }
         let rows = FewRows::new(&self.geometry(), self.head.bytes);
         // SAFETY: promises 3 and 5.
         unsafe {
@@ -514,7 +550,7 @@ impl<'a> Planned<'a> {
             let loops = rows.loops();
             for part in parts {
                 let source = source.wrapping_add(rows.run(part.offset));
-                rows.copy(loops, source, targets.get(part.index), rows.run(part.len));
+                rows.copy(loops, source, targets.at(part.index), rows.run(part.len));
             }
         }
     }
@@ -534,7 +570,7 @@ impl<'a> Planned<'a> {
         for part in self.parts() {
             let source = source.wrapping_add(rows.run(part.offset));
             // SAFETY: the caller's promise.
-            unsafe { rows.copy_run(row, source, targets.get(part.index), rows.run(part.len)) };
+            unsafe { rows.copy_run(row, source, targets.at(part.index), rows.run(part.len)) };
         }
     }
 

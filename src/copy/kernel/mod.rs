@@ -54,6 +54,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
+use crate::parts::Pointers;
 use bits::{Packed, Runs};
 use cpu::Level;
 pub(super) use deinterleave::{Deinterleave, MAX_DEINTERLEAVED};
@@ -72,7 +73,7 @@ pub(super) fn are_near(step: isize, row: usize) -> bool {
 }
 
 /// The smallest of all systems.
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 
 /// The loops of one level of CPU features.
 pub(super) struct Kernels {
@@ -203,6 +204,18 @@ impl Kernels {
     pub(super) fn gather(&self, unit: usize) -> unsafe fn(Gather) {
         let place = GATHERS.iter().position(|longest| unit <= *longest);
         place.and_then(|place| self.gather.get(place).copied()).unwrap_or(self.gather_any)
+    }
+}
+
+/// The loop that copies equal units of `unit` bytes to many targets, up to a line. It needs no registers of a level.
+pub(super) fn scatter(unit: usize) -> unsafe fn(Gather, Pointers<'_, u8>) {
+    match unit {
+        33.. => generic::scatter::<64, 32>,
+        17.. => generic::scatter::<32, 16>,
+        9.. => generic::scatter::<16, 8>,
+        5.. => generic::scatter::<8, 4>,
+        3.. => generic::scatter::<4, 2>,
+        _ => generic::scatter::<2, 1>,
     }
 }
 

@@ -25,8 +25,9 @@ mod transpose;
 
 use super::kernel::combine::LINE;
 use super::kernel::row_major::RowRun;
+use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{self, Axis, Row};
-use super::kernel::{Gather, MAX_DEINTERLEAVED, TURNS};
+use super::kernel::{Gather, MAX_DEINTERLEAVED, PAGE, TURNS};
 use super::runs::{self, Ahead};
 use super::tuning::{Tuning, LEAST_PAST};
 use crate::math::{self, div, signed};
@@ -85,6 +86,15 @@ const MOST_BY_ROW: usize = 24;
 /// as one between them, share of the flat copy by turns and merged: 256 bytes .47, .58, 384 .46, .54, 512 .58, .37,
 /// 768 .65, .41; 16 bytes off .53, .79; .60, .68; .62, .39; .66, .43.
 const LEAST_MERGED: usize = 512;
+
+/// More pieces are many: past the caches, and of equal runs; the least bytes of a row, unless it has two and a half for
+/// each, and of one of equal runs; the longest runs past the caches, on average; and the least bytes of all rows.
+const MANY_PAST: usize = 80;
+const MANY_EQUAL: usize = 47;
+const LEAST_ROW: usize = 1 << 10;
+const LEAST_EQUAL: usize = 512;
+const LONGEST_PAST: usize = 20;
+const LEAST_BY_PIECE: usize = if LOW_THRESHOLDS { 0 } else { 48 << 10 };
 
 /// Runs of so many bytes on average, or fewer, are short.
 const SHORT_RUN: usize = 32;
@@ -174,6 +184,13 @@ impl Nest<'_> {
         let is_one = all.next().is_none();
         let past = tuning.non_temporal.is_some();
         let is_deinterleaved = group.is_deinterleaved(tuning);
+        if cfg!(feature = "avx512") && tuning.goes_by_piece {
+            // SAFETY: the caller's promise.
+            let is_done = unsafe { self.copy_by_piece(parts, &rows, is_deinterleaved) };
+            if is_done {
+                return;
+            }
+        }
         let is_one_deinterleaved = is_one && is_deinterleaved;
         let is_short = group.runs().iter().all(|run| run.bytes < SHORT_RUN);
         let is_near = is_short || !self.is_apart();
@@ -204,6 +221,57 @@ impl Nest<'_> {
             }
         }
         self.block.tuning.finish();
+    }
+
+    /// Copies some rows piece by piece through the caches, if pieces are many and their runs short; whether they were.
+    /// Each asks for the lines of the next one, which no CPU foresees, and for its share of the next rows.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    #[inline(never)] // which takes some of the stack
+    unsafe fn copy_by_piece(
+        &self,
+        parts: &parts::Iter<'_>,
+        rows: &Range<usize>,
+        is_deinterleaved: bool,
+    ) -> bool {
+        let Rows { source, row, width, tuning, .. } = self.block;
+        let Some(stores) = &tuning.kernels.non_temporal else { return false };
+        let (fewest, longest) = match tuning.non_temporal {
+            Some(_) => (MANY_PAST, LONGEST_PAST),
+            None if is_deinterleaved => (MANY_EQUAL, SHORT_RUN),
+            None => (MAX_GROUP, SHORT_RUN),
+        };
+        let pieces = parts.most();
+        let least = if is_deinterleaved { LEAST_EQUAL } else { (pieces * 5 / 2).min(LEAST_ROW) };
+        if pieces <= fewest
+            || !(least..=pieces * longest).contains(&width)
+            || rows.len() * width < LEAST_BY_PIECE
+            || !self.is_one_block()
+        {
+            return false;
+        }
+        // As many lines, so far apart, as the first-level cache has room for.
+        let most = (8 * PAGE) >> row.trailing_zeros().clamp(7, 9);
+        for rows in math::parts(rows.clone(), self.block.rows_within(BLOCK_PAST).min(most)) {
+            let ask = |part: Part| {
+                let runs = self.block.some_runs(&self.block.run(&part), &rows);
+                (stores.prefetch)(runs.target, runs.count * runs.unit);
+                runs
+            };
+            let share = div(rows.len() * row, pieces);
+            let mut soon = source.wrapping_add(rows.end * row);
+            let mut all = parts.clone();
+            let mut next = all.next().map(ask);
+            while let Some(runs) = next {
+                (stores.prefetch)(soon, share);
+                soon = soon.wrapping_add(share);
+                next = all.next().map(ask);
+                // SAFETY: the caller's promise.
+                unsafe { (tuning.kernels.gather(runs.unit))(runs) };
+            }
+        }
+        true
     }
 
     /// Runs of up to so many bytes stay in the caches, for one piece has all but a little of the rows. Zen 5,
@@ -645,6 +713,18 @@ mod tests {
         for rows in [17, 23, 29, 31, 40] {
             for tuning in Tuning::all() {
                 check(&[5, 7, 1, 4, 4, 1500, 0], rows, 0, tuning, false, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn short_runs_of_very_many_pieces() {
+        let uneven = (0..240).map(|at| at % 9 + at % 2).collect();
+        for lengths in [uneven, vec![12; 64], vec![24; 48], vec![24; 90]] {
+            for (rows, ahead, cut) in [(3, 0, 1), (130, 5, 64), (200, 16, 7)] {
+                for tuning in Tuning::all() {
+                    check(&lengths, rows, ahead, tuning, false, cut);
+                }
             }
         }
     }

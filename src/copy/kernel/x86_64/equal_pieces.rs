@@ -10,7 +10,7 @@ use super::super::row_major::are_in_one_set;
 use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
-use super::buffer::{in_page, Buffer, BUFFERS, MEETINGS};
+use super::buffer::{asks_later, in_page, Buffer, BUFFERS, MEETINGS};
 use super::equal_runs::MOST_OF_HALVES;
 use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
@@ -360,7 +360,8 @@ unsafe fn combined(
     let mut turns = [const { Streams::NONE }; MOST_TURNS];
     way.turns(&mut turns, targets);
     // Zen 4 asks for the next rows while lines go off: targets stay in general registers, and memory is kept busy.
-    let ahead = if way.is_halved { 0 } else { bounds.access.ahead };
+    let asks_later = way.is_halved && asks_later(way.len * unit, step);
+    let ahead = if asks_later { 0 } else { bounds.access.ahead };
     let access = Access { past: false, ahead, ..bounds.access };
     let mut bounds = Bounds { spare: LINE, access, ..bounds };
     for done in (0..count).step_by(block.max(1)) {
@@ -373,7 +374,7 @@ unsafe fn combined(
             way.aim(&mut turns, &rooms);
             way.copy(&mut turns, source, rows, way.block, bounds);
             let next = source.wrapping_add(rows * step);
-            let mut soon = if way.is_halved { next } else { null() };
+            let mut soon = if asks_later { next } else { null() };
             for (buffer, _) in buffers.iter_mut().zip(targets) {
                 buffer.filled(rows * unit, &mut soon);
             }

@@ -11,7 +11,7 @@
 use super::super::combine::{Scratch, LINE};
 use super::super::row_major::RowRun;
 use super::super::vector::LANE;
-use super::buffer::{in_page, Buffer, BUFFERS, MEETINGS};
+use super::buffer::{asks_later, in_page, Buffer, BUFFERS, MEETINGS};
 use super::equal_pieces::TURN;
 use super::permute::{
     most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST, MOST_PIECES,
@@ -93,24 +93,16 @@ unsafe fn copy_by(runs: &[RowRun], step: usize, count: usize, is_halved: bool) -
     true
 }
 
-/// # Safety
-/// As [`copy_by`].
-pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { copy_by(runs, step, count, false) }
-}
-
-/// The same where registers go as two halves, of no more than a lane and of many rows at a time. Zen 4, time for piece
-/// by piece: 13 of 1 to 13 bytes .65; but three of 2 to 30 bytes 1.26, four of 16 and 32 1.55, and by blocks of rows 707
-/// of 2 to 10 3.1.
+/// The same; `HALVED` says that registers go as two halves: then of no more than a lane and of many rows at a time.
+/// Zen 4, time for piece by piece: 13 of 1 to 13 bytes .65; but three of 2 to 30 bytes 1.26, four of 16 and 32 1.55, and
+/// by blocks of rows 707 of 2 to 10 3.1.
 ///
 /// # Safety
 /// As [`copy_by`].
-pub(super) unsafe fn copy_halves(runs: &[RowRun], step: usize, count: usize) -> bool {
+pub(super) unsafe fn copy<const HALVED: bool>(runs: &[RowRun], step: usize, count: usize) -> bool {
+    let is_right = !HALVED || (count >= MANY_ROWS && runs.iter().all(|run| run.bytes <= LANE));
     // SAFETY: the caller's promise.
-    count >= MANY_ROWS
-        && runs.iter().all(|run| run.bytes <= LANE)
-        && unsafe { copy_by(runs, step, count, true) }
+    is_right && unsafe { copy_by(runs, step, count, HALVED) }
 }
 
 const MANY_ROWS: usize = 1 << 11;
@@ -122,26 +114,36 @@ const SPARE: usize = 4 * LINE;
 /// Fewer rows at a time are not worth it.
 const LEAST_ROWS: usize = 16;
 
+/// The shortest runs that go past the caches where registers go as two halves, on average. Zen 4, GB/s in 12 MiB for
+/// by merging lines: 12 and 4 bytes 19.5 for 15.8, 16, 4 and 12 19.8 for 12.2, 32, 24 and 4 18.3 for 12.8, eight of 2 to
+/// 16 14.8 for 10.4; but four of 25 to 28 in 40 MiB 13.2 for 15.8. And where they are less than half of the rows, for
+/// long ones lie between: four of 8 to 32 in rows of 360 2,500 us for 3,200.
+const COMBINED: usize = 20;
+const COMBINED_OF_PARTS: usize = 8;
+/// More pieces than this prefetch while they are permuted there too.
+const MOST_BY_POINTERS: usize = 8;
+
 /// The same past the caches, by way of write-combining buffers. Prefetches so many bytes ahead. It does not
-/// go by `count`: parts of the rows meet at rows here, and within lines where runs are merged.
+/// go by `count`: parts of the rows meet at rows here, and within lines where runs are merged. `HALVED` says that
+/// registers go as two halves: then rows are asked for while lines go off.
 ///
 /// # Safety
 /// 1, 2, 3.
-pub(super) unsafe fn combine(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> bool {
+pub(super) unsafe fn combine<const HALVED: bool>(
+    runs: &[RowRun],
+    step: usize,
+    count: usize,
+    ahead: usize,
+) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { combine_by(runs, step, count, ahead, false) }
+    unsafe { combine_by(runs, step, count, ahead, HALVED) }
 }
 
-/// More pieces than this prefetch while they are permuted, where registers go as two halves too.
-const MOST_BY_POINTERS: usize = 8;
-
-/// The same; `is_halved` says that registers go as two halves. Then rows are asked for while lines go off.
-///
 /// # Safety
 /// As [`combine`].
 #[inline(never)] // which takes much of the stack
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-pub(super) unsafe fn combine_by(
+unsafe fn combine_by(
     runs: &[RowRun],
     step: usize,
     count: usize,
@@ -150,6 +152,10 @@ pub(super) unsafe fn combine_by(
 ) -> bool {
     let [first, .., last] = runs else { return false };
     let width: usize = runs.iter().map(|run| run.bytes).sum();
+    let most = if 2 * width < step { COMBINED_OF_PARTS } else { COMBINED };
+    if is_halved && width > most * runs.len() {
+        return false;
+    }
     let longest = runs.iter().map(|run| run.bytes).max().unwrap_or(0);
     let meetings = if is_halved { MEETINGS } else { 0 };
     let kept = (runs.len() + meetings) * SPARE;
@@ -157,7 +163,7 @@ pub(super) unsafe fn combine_by(
     if block < LEAST_ROWS || runs.len() > MOST_BUFFERS {
         return false;
     }
-    let by_pointers = is_halved && runs.len() <= MOST_BY_POINTERS;
+    let by_pointers = is_halved && runs.len() <= MOST_BY_POINTERS && asks_later(width, step);
     let mut tables = [Indices::NONE; MOST_TABLES];
     let mut groups = [const { None }; MOST_GROUPS];
     // SAFETY: 1.

@@ -24,7 +24,7 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
     gather_any: gather_strings,
     pair: Some(pair),
     row_major: Some(row_major_strings),
-    combine: Some(unequal::combine),
+    combine: Some(unequal::combine::<false>),
     ..TABLE
 };
 
@@ -37,7 +37,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     by_turns: Some(turns::by_turns),
     by_second: true,
     picks_upwards: true,
-    combine: Some(combine_halves),
+    combine: Some(unequal::combine::<true>),
     ..TABLE
 };
 
@@ -164,7 +164,7 @@ unsafe fn piece_loops<const N: usize>(
 const WAYS: Ways = Ways {
     loops: &[piece_loops::<1>, piece_loops::<2>, piece_loops::<3>, piece_loops::<4>],
     few: equal_runs::MOST,
-    short: unequal::copy,
+    short: unequal::copy::<false>,
     kernels: &VBMI,
     long: avx512::TABLE.copy,
 };
@@ -172,7 +172,7 @@ static PLAIN: Ways = WAYS;
 static STRINGS: Ways = Ways { long: copy_string, ..WAYS };
 static HALVES: Ways = Ways {
     few: equal_runs::MOST_OF_HALVES,
-    short: unequal::copy_halves,
+    short: unequal::copy::<true>,
     kernels: &VBMI_HALVES,
     long: halves::copy,
     ..WAYS
@@ -206,22 +206,6 @@ unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bo
         }
         HALVES.copy(runs, step, count)
     }
-}
-
-/// The shortest runs past the caches, on average. Zen 4, GB/s in 12 MiB for by merging lines: 12 and 4 bytes 19.5 for
-/// 15.8, 16, 4 and 12 19.8 for 12.2, 32, 24 and 4 18.3 for 12.8, eight of 2 to 16 14.8 for 10.4; but four of 25 to 28
-/// in 40 MiB 13.2 for 15.8. And where they are less than half of the rows, for long ones lie between: four of 8 to 32
-/// in rows of 360 2,500 us for 3,200.
-const COMBINED: usize = 20;
-const COMBINED_OF_PARTS: usize = 8;
-
-/// # Safety
-/// As [`unequal::combine`].
-unsafe fn combine_halves(runs: &[RowRun], step: usize, count: usize, ahead: usize) -> bool {
-    let bytes: usize = runs.iter().map(|run| run.bytes).sum();
-    let longest = if 2 * bytes < step { COMBINED_OF_PARTS } else { COMBINED };
-    // SAFETY: the caller's promise.
-    bytes <= longest * runs.len() && unsafe { unequal::combine_by(runs, step, count, ahead, true) }
 }
 
 /// Runs of so many bytes go by one instruction. Zen 5, ns for a loop's: three runs of 2,400 bytes, 4 rows 282
