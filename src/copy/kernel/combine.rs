@@ -144,6 +144,7 @@ impl WriteCombining {
     ///
     /// # Safety
     /// They must be there, and room for them writable at the target.
+    #[inline(never)] // once in the library
     pub(crate) unsafe fn filled(&mut self, non_temporal: &NonTemporal, bytes: usize) {
         self.fill += bytes;
         let mut whole = self.fill - self.fill % LINE;

@@ -352,6 +352,7 @@ impl Blocks<'_> {
     }
 
     /// Where a run of the block's first row goes.
+    #[inline(never)] // once in the library
     pub(super) fn target(&self, run: &Run) -> *mut u8 {
         let nest = self.nest;
         let Some(strides) = nest.transfer.output_strides.get(run.index) else {
@@ -403,6 +404,7 @@ impl Blocks<'_> {
         }
     }
 
+    #[inline(never)] // as above
     fn advance(&mut self) {
         self.number += 1;
         for (axis, index) in self.nest.axes().iter().zip(&mut self.index) {
