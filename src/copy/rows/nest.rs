@@ -24,7 +24,8 @@ pub(in super::super) struct Nest<'a> {
     /// Axes over them, innermost first; neighbours that continue each other are one.
     axes: [OuterAxis; MOST_AXES],
     rank: usize,
-    /// Whether short rows past the caches are copied in their order.
+    /// Whether rows too short to take turns past the caches are copied in the order of the input. Zen 4, 24 MiB of
+    /// rows backwards, to two pieces of 128 to 240 bytes 1.3 to 1.7 times as quick as piece by piece.
     pub(super) in_order: bool,
 }
 

@@ -30,7 +30,9 @@ const MOST_APART: usize = 32;
 const LEAST_RUN: usize = 16;
 const LEAST_STEPS: i64 = 4;
 
-/// Shorter runs are left to be picked piece by piece.
+/// Shorter runs, on average, are left to be picked piece by piece. Zen 4, past the caches, times as quick row by row:
+/// every second byte to two pieces of 12 .9, 16 1.5, 100 1.7, 1,000 1.4, to eight of 16 2.3; backwards to two of 16
+/// .7, 20 1.2, 100 1.8, 1,000 2.1, to eight of 32 5.5. In the second-level cache 1.0, of 20 bytes .5.
 const LEAST_SPAN: usize = 16;
 
 /// What is put together to lines.
