@@ -8,11 +8,14 @@
 
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::opaque::opaque;
-use super::pick::{self, Pick, Units};
+pub(crate) use super::pick::Span;
+use super::pick::{self, BySpans, Pick, Units};
 use super::{generic, CopyBytes, Gather, Kernels, NonTemporal};
 use crate::math::{div, signed};
 use core::hint::black_box;
 use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::ptr::null_mut;
 
 /// `count` units of `unit` bytes, each a step from the one before.
 #[derive(Clone, Copy)]
@@ -76,6 +79,15 @@ impl<'a> RowCopy<'a> {
         let picks = kernels.picks.filter(|_| count * units.len() >= LEAST_PICKED);
         let pick = picks.and_then(|picks| Pick::new(slot, &picks.bytes, units, 0, count));
         Self { kernels, units, pick, past, ahead }
+    }
+
+    /// The same rows for several pieces, where there is a loop for that.
+    pub(crate) fn spans(&self) -> Option<SpanCopy<'a>> {
+        let pick = self.pick?;
+        let by_spans = self.kernels.picks?.spans?;
+        let is_turned =
+            self.kernels.picks_upwards && self.units.is_backwards() && pick.fills_lanes();
+        Some(SpanCopy { pick, by_spans, onwards: if is_turned { -1 } else { 1 } })
     }
 
     /// Whether they are picked, many units at a time.
@@ -169,6 +181,62 @@ impl<'a> RowCopy<'a> {
                     };
                     lines.filled(past, bytes);
                 }
+            }
+        }
+    }
+}
+
+/// Rows of which several pieces have units.
+pub(crate) struct SpanCopy<'a> {
+    pick: &'a Pick<1>,
+    by_spans: BySpans,
+    onwards: isize,
+}
+
+impl SpanCopy<'_> {
+    /// So many rows from a place on.
+    fn rows(source: *const u8, RowSteps { count, after, from, .. }: RowSteps) -> pick::Rows {
+        pick::Rows { count, after, from, ..pick::Rows::one(source, null_mut(), 0) }
+    }
+
+    /// The rows that go to all pieces at a time.
+    pub(crate) fn over(
+        &self,
+        source: *const u8,
+        steps: RowSteps,
+        spans: &mut [Span],
+    ) -> Range<usize> {
+        self.pick.over_all(&Self::rows(source, steps), spans)
+    }
+
+    /// Copies rows, all of which do so, or not, past the caches by way of a buffer for each piece.
+    ///
+    /// # Safety
+    /// 1, 2 of all of them; `over` must have said so of the rows, and buffers have room for as many and a line. They
+    /// must be finished, and a fence follow.
+    #[inline(never)] // as above
+    pub(crate) unsafe fn send(
+        &self,
+        source: *const u8,
+        steps: RowSteps,
+        spans: &mut [Span],
+        are_over: bool,
+        past: &NonTemporal,
+        lines: &mut [WriteCombining],
+    ) {
+        let rows = Self::rows(source, steps);
+        for (span, lines) in spans.iter_mut().zip(&*lines) {
+            span.target = lines.room();
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            if are_over {
+                (self.by_spans)(self.pick, &pick::Rows { onwards: self.onwards, ..rows }, spans);
+            } else {
+                self.pick.copy_all_each(&rows, spans);
+            }
+            for (span, lines) in spans.iter().zip(lines) {
+                lines.filled(past, rows.count * span.bytes);
             }
         }
     }

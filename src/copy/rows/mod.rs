@@ -38,6 +38,7 @@ use core::ptr::{null, null_mut};
 use core::slice::from_mut;
 use group::{Group, MAX_GROUP};
 pub(super) use merge::LongColumns;
+use nest::Blocks;
 pub(super) use nest::Nest;
 use run::Run;
 
@@ -337,13 +338,19 @@ impl Nest<'_> {
     /// # Safety
     /// As [`Nest::copy_all`].
     #[inline(never)] // the loops beside it are the better for it
-    unsafe fn copy_lines(&self, group: &Group, rows: Range<usize>) {
+    unsafe fn copy_lines(&self, group: &mut Group, rows: Range<usize>) {
         let mut blocks = self.blocks(rows);
         let mut block = self.block;
         let by_turns = block.tuning.by_turns(group.shortest);
         let most = if by_turns.is_some() { TURNS - 1 } else { block.rows_within(BLOCK) };
         while blocks.next(&mut block).is_some() {
             let Axis { extent: more, from: source_step, .. } = blocks.along(most);
+            if self.in_order {
+                // SAFETY: the caller's promise.
+                unsafe { block.copy_in_order(group, 1 + more, source_step, &blocks) };
+                blocks.skip(more);
+                continue;
+            }
             for run in group.runs() {
                 let row = Row {
                     source: block.source.wrapping_add(run.offset),
@@ -398,6 +405,32 @@ impl Nest<'_> {
 }
 
 impl Rows {
+    /// Copies rows so far from each other one by one into packed outputs.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    unsafe fn copy_in_order(
+        &self,
+        group: &mut Group,
+        count: usize,
+        step: isize,
+        blocks: &Blocks<'_>,
+    ) {
+        for run in group.runs_mut() {
+            run.target = blocks.target(run);
+        }
+        let mut source = self.source;
+        for _ in 0..count {
+            for run in group.runs_mut() {
+                let from = source.wrapping_add(run.offset);
+                // SAFETY: the caller's promise.
+                unsafe { (self.tuning.kernels.copy)(from, run.target, run.bytes) };
+                run.target = run.target.wrapping_add(run.bytes);
+            }
+            source = source.wrapping_offset(step);
+        }
+    }
+
     /// Copies some rows of blocks; whether there is something between rows.
     ///
     /// # Safety

@@ -24,6 +24,9 @@ pub(in super::super) struct Nest<'a> {
     /// Axes over them, innermost first; neighbours that continue each other are one.
     axes: [OuterAxis; MOST_AXES],
     rank: usize,
+    /// Whether rows too short to take turns past the caches are copied in the order of the input. Zen 4, 24 MiB of
+    /// rows backwards, to two pieces of 128 to 240 bytes 1.3 to 1.7 times as quick as piece by piece.
+    pub(super) in_order: bool,
 }
 
 /// How many steps, and how far each goes in the input.
@@ -60,7 +63,8 @@ impl<'a> Nest<'a> {
     pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: &Tuning) -> Option<Self> {
         let block = Rows::new(transfer, *tuning);
         let axes = [OuterAxis::default(); MOST_AXES];
-        let mut nest = Self { transfer, block, apart: 0, blocks: 1, axes, rank: 0 };
+        let mut nest =
+            Self { transfer, block, apart: 0, blocks: 1, axes, rank: 0, in_order: false };
         if transfer.is_packed() && transfer.output_strides.are_packed() {
             if nest.is_whole() {
                 nest.block.widen(nest.block.count);
@@ -81,6 +85,7 @@ impl<'a> Nest<'a> {
         };
         if nest.rank > 0 && div(block, transfer.parts.count()) < least {
             nest.block.tuning = tuning.through_caches();
+            nest.in_order = least == LEAST_TURN && nest.is_into_packed();
         }
         nest.is_worth_it(block).then_some(nest)
     }
@@ -141,7 +146,11 @@ impl<'a> Nest<'a> {
         let is_row = self.block.count == 1 && self.innermost().is_some_and(|(_, from)| from != 0);
         let are_runs = is_row && self.block.width >= RUN * self.transfer.parts.count();
         let is_cached = self.block.tuning.apart.is_none();
-        let least = if are_runs && is_cached { LEAST_ROW } else { LEAST_BLOCK };
+        let least = match are_runs {
+            true if self.in_order => 2 * RUN,
+            true if is_cached => LEAST_ROW,
+            _ => LEAST_BLOCK,
+        };
         let goes_on = |times| block * times >= LEAST_REPEATED * self.transfer.parts.count();
         self.rank == 0
             || block >= least
@@ -344,6 +353,7 @@ impl Blocks<'_> {
     }
 
     /// Where a run of the block's first row goes.
+    #[inline(never)] // once in the library
     pub(super) fn target(&self, run: &Run) -> *mut u8 {
         let nest = self.nest;
         let Some(strides) = nest.transfer.output_strides.get(run.index) else {
@@ -395,6 +405,7 @@ impl Blocks<'_> {
         }
     }
 
+    #[inline(never)] // as above
     fn advance(&mut self) {
         self.number += 1;
         for (axis, index) in self.nest.axes().iter().zip(&mut self.index) {

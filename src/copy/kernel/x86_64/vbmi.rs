@@ -3,7 +3,7 @@
 
 use super::super::combine::LINE;
 use super::super::opaque::opaque;
-use super::super::pick::{picks, Few, Pick, Picks, Register, Table};
+use super::super::pick::{self, picks, Few, Pick, Picks, Register, Rows, Span, Table};
 use super::super::row_major::{self, RowRun};
 use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
@@ -53,11 +53,20 @@ const TABLE: Kernels = Kernels {
     ..avx512::TABLE
 };
 
-static PICKS: Picks = picks!(
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    register: __m512i,
-    few: masked
-);
+static PICKS: Picks = Picks {
+    spans: Some(spans),
+    ..picks!(
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+        register: __m512i,
+        few: masked
+    )
+};
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn spans(pick: &Pick<1>, rows: &Rows, spans: &mut [Span]) {
+    // SAFETY: the caller's promise.
+    unsafe { pick::spans::<__m512i>(pick, rows, spans) };
+}
 
 /// One lane of a line.
 impl Register for __m512i {
