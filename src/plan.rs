@@ -5,9 +5,9 @@
 use crate::blocks;
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
-use crate::rules::split_to_sequence::drops_axis;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 use crate::rules;
+use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::{Pieces, Request};
 use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
@@ -63,15 +63,10 @@ impl<'a> Splitting<'a> {
         Ok(Self { geometry, pieces: *pieces })
     }
 
-    /// How many outputs the operator gives.
-    pub(crate) fn count(&self) -> i64 {
-        self.pieces.count()
-    }
-
     /// The pieces in order. Their offsets mean nothing after a piece of unknown length.
     #[inline]
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + Clone + 'a {
-        let (pieces, count) = (self.pieces, usize_of(self.count()));
+        let (pieces, count) = (self.pieces, usize_of(self.pieces.count()));
         let mut offset = 0i64;
         (0..count).map(move |index| {
             let piece = Piece { index, offset, len: blocks::length(&pieces, index) };
