@@ -26,6 +26,13 @@ pub(crate) struct Place<'a> {
     shift: u32,
 }
 
+/// What a step on the split axis reaches over: within that of the whole input, which was checked.
+#[inline(never)] // once in the library
+fn reach_of_step(geometry: &Geometry<'_>, strides: &[i64]) -> (i64, i64) {
+    let dims = geometry.output_shape(1).zip(geometry.output_strides(strides));
+    shape::reach(dims).unwrap_or_default()
+}
+
 /// A piece where it lies in the input.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placed {
@@ -51,10 +58,8 @@ impl<'a> Place<'a> {
                 (inner, (0, (outer - 1) * extent * inner + inner - 1))
             }
             Some(strides) => {
-                let dims = geometry.output_shape(1).zip(geometry.output_strides(strides));
-                // Within that of the whole input, which was checked.
                 let step = strides.get(geometry.axis).copied().unwrap_or(0);
-                (step, shape::reach(dims).unwrap_or_default())
+                (step, reach_of_step(geometry, strides))
             }
         };
         // The stride of an extent-1 axis may be anything, and only an empty piece follows it.

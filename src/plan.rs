@@ -5,10 +5,12 @@
 use crate::blocks;
 use crate::dtype::DType;
 use crate::error::{number, Error, Fault, Report, Which};
-use crate::operator::Operator;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+use crate::rules;
 use crate::rules::split_to_sequence::drops_axis;
-use crate::rules::{self, Pieces, Request};
+use crate::rules::{Pieces, Request};
 use crate::shape::{self, usize_of, DIM_UNKNOWN, MAX_RANK};
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
 use core::mem::MaybeUninit;
 
 /// The input's shape as the split axis parts it.
@@ -47,32 +49,24 @@ pub(crate) struct Splitting<'a> {
 
 impl<'a> Splitting<'a> {
     /// Checks input and request. Where pieces may be unknown, so may extents of the shape.
-    #[cfg_attr(not(feature = "alloc"), allow(dead_code))] // for Rust
-    #[inline(always)]
+    #[cfg(all(feature = "alloc", not(feature = "capi")))]
     pub(crate) fn new(
         request: &Request<'a>,
         dtype: DType,
         shape: &'a [i64],
         report: &mut Report,
     ) -> Result<Self, Fault> {
-        let Request { operator, axis, keepdims, may_be_unknown, .. } = *request;
         let mut pieces = MaybeUninit::uninit();
-        let keeps_axis = !drops_axis(operator, keepdims, request.lengths.is_some());
-        let geometry =
-            Geometry::new(operator, axis, keeps_axis, dtype, shape, may_be_unknown, report)?;
+        let has_lengths = request.lengths.is_some();
+        let geometry = Geometry::new(request, has_lengths, dtype, shape, report)?;
         let pieces = rules::find_pieces(request, dtype, geometry.extent, &mut pieces, report)?;
         Ok(Self { geometry, pieces: *pieces })
-    }
-
-    /// How many outputs the operator gives.
-    pub(crate) fn count(&self) -> i64 {
-        self.pieces.count()
     }
 
     /// The pieces in order. Their offsets mean nothing after a piece of unknown length.
     #[inline]
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece> + Clone + 'a {
-        let (pieces, count) = (self.pieces, usize_of(self.count()));
+        let (pieces, count) = (self.pieces, usize_of(self.pieces.count()));
         let mut offset = 0i64;
         (0..count).map(move |index| {
             let piece = Piece { index, offset, len: blocks::length(&pieces, index) };
@@ -83,17 +77,17 @@ impl<'a> Splitting<'a> {
 }
 
 impl<'a> Geometry<'a> {
-    /// Checks type and shape of an input, and the axis.
+    /// Checks type and shape of an input, and the axis. Of the lengths it matters only whether there are any.
     #[inline(always)]
     pub(crate) fn new(
-        operator: Operator,
-        axis: i64,
-        keeps_axis: bool,
+        request: &Request<'_>,
+        has_lengths: bool,
         dtype: DType,
         shape: &'a [i64],
-        unknown_allowed: bool,
         report: &mut Report,
     ) -> Result<Self, Fault> {
+        let &Request { operator, axis, keepdims, may_be_unknown: unknown_allowed, .. } = request;
+        let keeps_axis = !drops_axis(operator, keepdims, has_lengths);
         if !operator.allows(dtype) {
             let remedy = operator.that_allows(dtype);
             return report.refuse(Error::DTypeNotAllowed { dtype, operator, remedy });

@@ -100,20 +100,21 @@ impl Outputs {
         self.trail.is_apart && !self.meets_input
     }
 
-    /// The same where it is not.
+    /// The same where it is not. Gives whether all of them make `one` matrix, as which they are copied.
     #[cold]
     #[inline(never)]
     pub(crate) fn check_closely(
         &self,
         transfer: &Transfer<'_>,
+        one: &mut Stacked,
         report: &mut Report,
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
         if self.meets_input {
             check_input(transfer, self.input, report)?;
         }
-        let mut one = Stacked::NONE;
-        if self.trail.is_apart || one.stack(transfer).is_some() {
-            return Ok(());
+        let are_one = !self.trail.is_apart && one.stack(transfer).is_some();
+        if self.trail.is_apart || are_one {
+            return Ok(are_one);
         }
         let found = if self.are_packed {
             let found = spans::meeting(transfer);
@@ -121,7 +122,7 @@ impl Outputs {
         } else {
             overlap::clash(transfer)
         };
-        let Some(Clash { output, other, is_sure }) = found else { return Ok(()) };
+        let Some(Clash { output, other, is_sure }) = found else { return Ok(false) };
         let (output, other) = (transfer.index(output), Which::Output(transfer.index(other)));
         report.refuse(overlapping(output, other, is_sure))
     }

@@ -73,16 +73,13 @@ impl Tensor<'_> {
     }
 
     /// What a tensor of `count` elements, more than none, reaches over.
-    #[inline(always)]
+    #[inline(never)] // once in the library
     pub(crate) fn reach(
         &self,
         count: i64,
         which: Which,
         report: &mut Report,
     ) -> Result<Reach, Fault> {
-        if self.bit_offset == 0 && self.strides.is_none() {
-            return Ok(Reach { low: 0, bytes: shape::packed_bytes(count, self.dtype.bits()) });
-        }
         let elements = match self.strided_dims() {
             None => Some((0, count - 1)),
             Some(dims) => shape::reach(dims),

@@ -54,6 +54,7 @@ fn copy_bytes(transfer: &Transfer<'_>, copy: &CopyPart<'_>, range: Range<usize>)
 
 /// Copies what all pieces have in a range of rows (steps outside of the split axis), block by block. Its begin
 /// and `block` are such that they make whole bytes.
+#[inline(never)] // for its stack
 pub(super) fn copy_rows(
     transfer: &Transfer<'_>,
     copy: &CopyPart<'_>,

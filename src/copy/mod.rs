@@ -146,9 +146,6 @@ unsafe fn run_form(
     // SAFETY: the caller's promise.
     unsafe {
         if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
-            if let Some(result) = run_stacked(transfer, executor, report) {
-                return result;
-            }
             if few_units::copy(transfer) {
                 return Ok(());
             }
@@ -177,20 +174,19 @@ unsafe fn run_form(
     }
 }
 
-/// Copies pieces that are alike, and lie in each other's gaps, as one.
+/// Copies pieces that have been found to be one.
 ///
 /// # Safety
 /// As [`run`].
 #[inline(never)] // which takes some of the stack
-unsafe fn run_stacked(
+pub(crate) unsafe fn run_stacked(
+    one: &Stacked,
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
     report: &mut Report,
-) -> Option<Result<(), Fault>> {
-    let mut stacked = Stacked::NONE;
-    stacked.stack(transfer)?;
+) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
-    Some(unsafe { run_form(&stacked.transfer(transfer), executor, report) })
+    unsafe { run_form(&one.transfer(transfer), executor, report) }
 }
 
 /// Copies pieces that are neighbours, and columns of one matrix, in fewer pieces.

@@ -61,6 +61,7 @@ pub(super) fn way(transfer: &Transfer<'_>) -> Option<Way> {
 ///
 /// # Safety
 /// The input must be readable and the outputs writable over the rows.
+#[inline(never)] // or it is in the library twice, as the shims of closures are
 pub(super) unsafe fn copy(
     transfer: &Transfer<'_>,
     tuning: &Tuning,
@@ -117,42 +118,34 @@ unsafe fn turn(transfer: &Transfer<'_>, tuning: &Tuning, rows: &Range<usize>) {
 ///
 /// # Safety
 /// As [`copy`]; there must be a row more.
-#[inline(never)] // which takes much of the stack
+#[inline(never)] // once in the library
 unsafe fn take_out(transfer: &Transfer<'_>, tuning: &Tuning, together: usize, all: Range<usize>) {
     let geometry = &transfer.geometry;
     let (bits, extent) = (geometry.dtype.bits() as usize, usize_of(geometry.extent));
-    let mut targets = [null_mut(); MOST];
-    for part in transfer.parts.iter() {
-        if let Some(slot) = targets.get_mut(usize_of(part.offset)) {
-            *slot = part.target;
-        }
-    }
-    let mut scratch = Scratch::<{ BYTES + LINE }>::NEW;
     let [nibbles, crumbs] = tuning.kernels.take;
     let singles = Singles {
+        transfer,
         source: transfer.source.wrapping_add(transfer.bit_offset as usize / 8),
         row: together * extent * bits / 8,
         together,
         bits,
         lead: transfer.bit_offset as usize % 8,
-        targets: targets.get(..extent).unwrap_or_default(),
         take: if bits == 4 { nibbles } else { crumbs },
         tuning: tuning.through_caches(),
-        scratch: scratch.as_mut_ptr(),
     };
     let rows_of = |row: usize| row >> together.trailing_zeros();
     let all = rows_of(all.start)..rows_of(all.end);
-    // SAFETY: the caller's promise; the scratch has room for all columns at a time.
+    // SAFETY: the caller's promise.
     unsafe {
         match singles.row {
-            1 => singles.take(singles.source.wrapping_add(all.start), 0, 0..1, &all),
-            2..=DEINTERLEAVED => singles.deinterleave(all),
+            1..=DEINTERLEAVED => singles.deinterleave(all),
             _ => singles.transpose(all),
         }
     }
 }
 
 struct Singles<'a> {
+    transfer: &'a Transfer<'a>,
     source: *const u8,
     /// Bytes of a row, which is several of the input where elements are mixed; and bits of an element, and before
     /// the first one.
@@ -160,36 +153,55 @@ struct Singles<'a> {
     together: usize,
     bits: usize,
     lead: usize,
-    /// Of each element of a row, or NULL.
-    targets: &'a [*mut u8],
     take: unsafe fn(*const u8, usize, *mut u8, usize),
     tuning: Tuning,
-    /// Room for some columns, of which the first may have a byte more.
-    scratch: *mut u8,
+}
+
+/// Where each element of a row goes, or NULL.
+type Targets = [*mut u8];
+
+/// Lays out columns of so many bytes, the first of them last.
+fn lay_out(scratch: *mut u8, columns: &mut [*mut u8], bytes: usize) {
+    for (at, column) in columns.iter_mut().rev().enumerate() {
+        *column = scratch.wrapping_add(at * bytes);
+    }
 }
 
 impl Singles<'_> {
-    /// Lays out columns of so many bytes on the scratch, the first of them last.
-    fn lay_out(&self, columns: &mut [*mut u8], bytes: usize) {
-        for (at, column) in columns.iter_mut().rev().enumerate() {
-            *column = self.scratch.wrapping_add(at * bytes);
+    /// Puts in where elements go.
+    #[inline(never)] // once in the library
+    fn aim<'t>(&self, targets: &'t mut Targets) -> &'t Targets {
+        for part in self.transfer.parts.iter() {
+            if let Some(slot) = targets.get_mut(usize_of(part.offset)) {
+                *slot = part.target;
+            }
         }
+        targets.get(..usize_of(self.transfer.geometry.extent)).unwrap_or_default()
     }
 
     /// # Safety
     /// As [`take_out`].
     #[inline(never)] // for its stack
     unsafe fn deinterleave(&self, all: Range<usize>) {
+        let mut targets = [null_mut(); 4 * DEINTERLEAVED];
+        let targets = self.aim(&mut targets);
+        if self.row == 1 {
+            // SAFETY: the caller's promise.
+            unsafe { self.take(targets, self.source.wrapping_add(all.start), 0, 0..1, &all) };
+            return;
+        }
+        // One may have a byte more.
+        let mut scratch = Scratch::<{ BYTES + LINE }>::NEW;
         // As many rows as make whole registers of each piece.
         let at_once = div(BYTES, self.row) & !(LINE - 1);
         let mut columns = [null_mut(); DEINTERLEAVED];
         let columns = columns.get_mut(..self.row).unwrap_or_default();
-        self.lay_out(columns, at_once);
+        lay_out(scratch.as_mut_ptr(), columns, at_once);
         let (mut some, mut last) = (parts(all, at_once), None);
         let next = &mut |_| {
             if let (Some(rows), Some(first)) = (&last, columns.first()) {
                 // SAFETY: the caller's promise; they have been deinterleaved.
-                unsafe { self.finish(*first, at_once, 0..self.row, rows) };
+                unsafe { self.finish(targets, *first, at_once, 0..self.row, rows) };
             }
             last = some.next();
             last.clone().map(|rows| (self.source.wrapping_add(rows.start * self.row), rows.len()))
@@ -202,12 +214,17 @@ impl Singles<'_> {
     /// As [`take_out`].
     #[inline(never)] // for its stack
     unsafe fn transpose(&self, all: Range<usize>) {
+        let mut targets = [null_mut(); MOST];
+        let targets = self.aim(&mut targets);
+        // One may have a byte more.
+        let mut scratch = Scratch::<{ BYTES + LINE }>::NEW;
+        let scratch = scratch.as_mut_ptr();
         // What is mixed is of columns anywhere.
         let most = if self.together > 1 { self.row.max(COLUMNS) } else { COLUMNS };
         let at_once = div(BYTES, most) & !(LINE - 1);
         let mut columns = [null_mut(); MOST_ODD];
         let columns = columns.get_mut(..most).unwrap_or_default();
-        self.lay_out(columns, at_once);
+        lay_out(scratch, columns, at_once);
         for rows in parts(all, at_once) {
             for column in (0..self.row).step_by(most.max(1)) {
                 // The last ones lie partly over those before.
@@ -230,10 +247,10 @@ impl Singles<'_> {
                         by_second: false,
                         scratch: null_mut(), // for conflicts
                     });
-                    let first = columns.first().copied().unwrap_or(self.scratch);
+                    let first = columns.first().copied().unwrap_or(scratch);
                     let first = first.wrapping_sub((column - begin) * at_once);
                     let end = self.row.min(column + most);
-                    self.finish(first, at_once, column..end, &rows);
+                    self.finish(targets, first, at_once, column..end, &rows);
                 }
             }
         }
@@ -246,6 +263,7 @@ impl Singles<'_> {
     #[inline(never)] // as below
     unsafe fn finish(
         &self,
+        targets: &Targets,
         first: *mut u8,
         apart: usize,
         columns: Range<usize>,
@@ -259,9 +277,9 @@ impl Singles<'_> {
                 first.wrapping_add(rows.len()).write(next);
             }
             if self.together > 1 {
-                self.mix(first, apart, rows);
+                self.mix(targets, first, apart, rows);
             } else {
-                self.take(first, apart, columns, rows);
+                self.take(targets, first, apart, columns, rows);
             }
         }
     }
@@ -270,10 +288,10 @@ impl Singles<'_> {
     ///
     /// # Safety
     /// As [`Singles::finish`]; all columns must be there.
-    unsafe fn mix(&self, first: *const u8, apart: usize, rows: &Range<usize>) {
+    unsafe fn mix(&self, targets: &Targets, first: *const u8, apart: usize, rows: &Range<usize>) {
         let mut places = [BitPlace { bytes: first, bit: 0 }; 4];
         let places = places.get_mut(..self.together).unwrap_or_default();
-        for (element, target) in self.targets.iter().enumerate() {
+        for (element, target) in targets.iter().enumerate() {
             let mut element = element;
             for place in &mut *places {
                 let bit = self.lead + element * self.bits;
@@ -281,7 +299,7 @@ impl Singles<'_> {
                 let is_next = bit / 8 == self.row;
                 let ahead = if is_next { 1 } else { (bit / 8 * apart).wrapping_neg() };
                 *place = BitPlace { bytes: first.wrapping_add(ahead), bit: bit % 8 };
-                element += self.targets.len();
+                element += targets.len();
             }
             if !target.is_null() {
                 // SAFETY: the caller's promise.
@@ -297,6 +315,7 @@ impl Singles<'_> {
     #[inline(never)] // once in the library
     unsafe fn take(
         &self,
+        targets: &Targets,
         first: *const u8,
         apart: usize,
         columns: Range<usize>,
@@ -307,7 +326,7 @@ impl Singles<'_> {
         let bits_of = |column: usize| (column * 8).saturating_sub(lead);
         let of_row = 8 * self.row;
         let take = |bit: usize, from: *const u8| {
-            let target = self.targets.get(bit >> bits.trailing_zeros()).copied();
+            let target = targets.get(bit >> bits.trailing_zeros()).copied();
             if let Some(target) = target.filter(|target| !target.is_null()) {
                 // SAFETY: the caller's promise.
                 unsafe { (self.take)(from, (lead + bit) % 8, target.wrapping_add(done), len) };

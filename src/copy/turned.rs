@@ -60,8 +60,9 @@ impl Turned<'_> {
     /// As [`Turned::copy`].
     #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn by_rows(&mut self, tuning: &Tuning) {
-        let (mut lines, mut nowhere) = (Scratch::<{ LINES * LINE }>::NEW, Scratch::<LINE>::NEW);
-        let (lines, nowhere) = (lines.as_mut_ptr(), nowhere.as_mut_ptr());
+        let mut scratch = Scratch::<{ LINES * LINE + LINE }>::NEW;
+        let lines = scratch.as_mut_ptr();
+        let nowhere = lines.wrapping_add(LINES * LINE);
         let shared = self.shared;
         let [by_two, by_four] = tuning.kernels.join;
         let join = if shared == 1 { by_two } else { by_four };

@@ -12,6 +12,7 @@ use crate::plan::{Geometry, Piece, Splitting};
 use crate::shape::{self, rank_number};
 use crate::span::Span;
 use crate::spans::{self, Numbered};
+use crate::stacked::Stacked;
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
 use core::mem::offset_of;
@@ -68,7 +69,10 @@ pub(crate) unsafe fn copy_parsed(
             let all = if is_packed { input.len() } else { geometry.piece_bytes(geometry.extent) };
             (all, true)
         } else {
-            see_all(call, input, outputs, reads, report)?
+            match see_all(call, input, outputs, reads, pool, report)? {
+                Some(seen) => seen,
+                None => return Ok(()),
+            }
         };
         let is_small =
             copy::is_small(geometry, bytes) || (is_alone && copy::are_cached(geometry, bytes));
@@ -218,7 +222,7 @@ impl Plain {
 }
 
 /// Checks every output, whatever it is like, and all of them against each other and what is read. Gives how
-/// many bytes are to be copied, and whether outputs are packed.
+/// many bytes are to be copied, and whether outputs are packed; or copies them, if they are one matrix.
 ///
 /// # Safety
 /// Promises 1 and 2.
@@ -229,8 +233,9 @@ unsafe fn see_all(
     input: Span,
     outputs: &[libsplit_tensor],
     reads: Reads<'_>,
+    pool: Option<&dyn Executor>,
     report: &mut Report,
-) -> Result<(usize, bool), Fault> {
+) -> Result<Option<(usize, bool)>, Fault> {
     let Splitting { geometry, pieces } = &call.splitting;
     let (mut seen, mut arrays) = (Outputs::new(input), Span::NOWHERE);
     for (index, output) in outputs.iter().enumerate() {
@@ -257,17 +262,21 @@ unsafe fn see_all(
     let meets_other = !Span::of_slice(outputs).is_apart(written) || !reads.are_apart(written);
     if meets_array || meets_other || !seen.are_apart() {
         let transfer = transfer(call, outputs, seen.bytes, seen.are_packed);
-        if !seen.are_apart() {
-            seen.check_closely(&transfer, report)?;
-        }
+        let mut one = Stacked::NONE;
+        let are_one = !seen.are_apart() && seen.check_closely(&transfer, &mut one, report)?;
         if meets_other {
             check_reads(&transfer, reads, outputs, report)?;
         }
         if meets_array {
             check_arrays(&transfer, outputs, report)?;
         }
+        if are_one {
+            // SAFETY: promise 5.
+            unsafe { copy::run_stacked(&one, &transfer, pool, report) }?;
+            return Ok(None);
+        }
     }
-    Ok((seen.bytes, seen.are_packed))
+    Ok(Some((seen.bytes, seen.are_packed)))
 }
 
 /// Checks an output that is wanted, whatever it is like.
@@ -465,11 +474,12 @@ fn transfer<'a>(
         source: call.input.data,
         strides: call.input.strides.filter(|_| bytes > 0 && !call.input.is_packed()),
         bit_offset: call.input.bit_offset,
-        parts: Parts::Ruled { pieces, targets: datas(outputs) },
+        parts: Parts::Ruled { pieces, targets: fields(outputs, offset_of!(libsplit_tensor, data)) },
         output_strides: if are_packed {
             OutputStrides::Packed
         } else {
-            strides_of(outputs, geometry.output_rank())
+            let strides = fields(outputs, offset_of!(libsplit_tensor, strides));
+            OutputStrides::Described { strides, rank: geometry.output_rank() }
         },
         bytes,
     }
@@ -539,20 +549,11 @@ unsafe fn run_rows(
     source
 }
 
-/// The fields `data` of descriptors.
-fn datas(outputs: &[libsplit_tensor]) -> Pointers<'_, u8> {
-    let first = outputs.as_ptr().wrapping_byte_add(offset_of!(libsplit_tensor, data));
+/// A field of all descriptors, so far from the begin of each.
+fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
+    let first = outputs.as_ptr().wrapping_byte_add(offset);
     // SAFETY: as many descriptors are borrowed.
     unsafe { Pointers::new(first.cast(), size_of::<libsplit_tensor>(), outputs.len()) }
-}
-
-/// The fields `strides` of descriptors.
-fn strides_of(outputs: &[libsplit_tensor], rank: usize) -> OutputStrides<'_> {
-    let first = outputs.as_ptr().wrapping_byte_add(offset_of!(libsplit_tensor, strides));
-    // SAFETY: as many descriptors are borrowed.
-    let strides =
-        unsafe { Pointers::new(first.cast(), size_of::<libsplit_tensor>(), outputs.len()) };
-    OutputStrides::Described { strides, rank }
 }
 
 /// That no output lies over structures, descriptors or lengths.
@@ -595,6 +596,7 @@ fn check_arrays(
         }
     }
 }
+
 /// That one output does not lie over descriptors, arrays or lengths.
 #[cold]
 #[inline(never)]

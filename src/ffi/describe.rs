@@ -485,7 +485,7 @@ pub(super) unsafe fn count(
         let call = Call::parse(input, params, None, Look::AtShape, &mut room, report)?;
         let splitting = &call.splitting;
         parse::checked(count, "count", report)?;
-        match usize::try_from(splitting.count()) {
+        match usize::try_from(splitting.pieces.count()) {
             Ok(number) => count.write(number),
             Err(_) => return report.refuse(Error::TooManyElements { which: Which::Input }),
         }

@@ -12,7 +12,6 @@ use crate::error::{number, Error, Fault, Report, Which};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::plan::{Geometry, Splitting};
-use crate::rules::split_to_sequence::drops_axis;
 use crate::rules::{self, Request, MAX_OUTPUTS};
 use crate::shape::{usize_of, MAX_RANK};
 use crate::span::Span;
@@ -96,41 +95,23 @@ impl<'a> Call<'a> {
             let tensor = tensor_of(tensor, look, Which::Input, report)?;
             (&raw mut (*call).input).write(tensor);
 
-            Self::parse_geometry(call, given, operator, look, report)?;
-            Self::parse_pieces(call, given, operator, outputs, look, lengths, report)?;
+            let request = Request {
+                operator,
+                axis: given.axis,
+                lengths: None,
+                num_outputs: given.num_outputs,
+                keepdims: given.keepdims != 0,
+                clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
+                may_be_unknown: look == Look::AtShape,
+                outputs,
+            };
+            let Tensor { dtype, shape, .. } = tensor;
+            let has_lengths = !given.split.is_null();
+            let geometry = Geometry::new(&request, has_lengths, dtype, shape, report)?;
+            (&raw mut (*call).splitting.geometry).write(geometry);
+            Self::parse_pieces(call, given.split, &request, lengths, report)?;
             Ok(&*call)
         }
-    }
-
-    /// Checks the input's shape against what is asked for, when it has been parsed.
-    ///
-    /// # Safety
-    /// Promise 1; of the call, the input must have been written.
-    #[inline(always)]
-    unsafe fn parse_geometry(
-        call: *mut Self,
-        given: &libsplit_params,
-        operator: Operator,
-        look: Look,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
-        // SAFETY: it has been written.
-        unsafe {
-            let Tensor { dtype, shape, .. } = (*call).input;
-            let drops_axis = drops_axis(operator, given.keepdims != 0, !given.split.is_null());
-            let may_be_unknown = look == Look::AtShape;
-            let geometry = Geometry::new(
-                operator,
-                given.axis,
-                !drops_axis,
-                dtype,
-                shape,
-                may_be_unknown,
-                report,
-            )?;
-            (&raw mut (*call).splitting.geometry).write(geometry);
-        }
-        Ok(())
     }
 
     /// Parses the lengths, and what they or other rules make of the axis.
@@ -140,34 +121,22 @@ impl<'a> Call<'a> {
     #[inline(always)]
     unsafe fn parse_pieces(
         call: *mut Self,
-        given: &libsplit_params,
-        operator: Operator,
-        outputs: Option<usize>,
-        look: Look,
+        split: *const libsplit_tensor,
+        request: &Request<'a>,
         room: &'a mut blocks::Room,
         report: &mut Report,
     ) -> Result<(), Fault> {
-        let request = |lengths| Request {
-            operator,
-            axis: given.axis,
-            lengths,
-            num_outputs: given.num_outputs,
-            keepdims: given.keepdims != 0,
-            clamp_uneven: given.flags & LIBSPLIT_FLAG_CLAMP_UNEVEN != 0,
-            may_be_unknown: look == Look::AtShape,
-            outputs,
-        };
         // SAFETY: promise 1; the geometry has been written.
         unsafe {
-            let (mut list, mut at) = (None, Span::default());
-            if !given.split.is_null() {
-                let tensor = &*checked(given.split, "params.split", report)?;
-                let Some((lengths, span)) = plain_lengths(tensor) else {
-                    return Self::parse_closely(call, tensor, request(None), room, report);
-                };
-                (list, at) = (Some(lengths), span);
+            if split.is_null() {
+                return Self::find_pieces(call, request, Span::default(), room, report);
             }
-            Self::find_pieces(call, &request(list), at, room, report)
+            let split = &*checked(split, "params.split", report)?;
+            let Some((lengths, at)) = plain_lengths(split) else {
+                return Self::parse_closely(call, split, request, room, report);
+            };
+            let request = Request { lengths: Some(lengths), ..*request };
+            Self::find_pieces(call, &request, at, room, report)
         }
     }
 
@@ -180,14 +149,14 @@ impl<'a> Call<'a> {
     unsafe fn parse_closely(
         call: *mut Self,
         split: &libsplit_tensor,
-        request: Request<'a>,
+        request: &Request<'a>,
         room: &'a mut blocks::Room,
         report: &mut Report,
     ) -> Result<(), Fault> {
         // SAFETY: the caller's promise.
         unsafe {
             let (lengths, at) = lengths_closely(split, report)?;
-            let request = Request { lengths: Some(lengths), ..request };
+            let request = Request { lengths: Some(lengths), ..*request };
             Self::find_pieces(call, &request, at, room, report)
         }
     }

@@ -11,8 +11,8 @@
 //!
 //! Promises are those of [`super`].
 
-// On the way of every call; places within a plan are aligned; numbers have been checked to fit.
-#![allow(clippy::inline_always, clippy::cast_ptr_alignment, clippy::cast_possible_wrap)]
+// Places within a plan are aligned; numbers have been checked to fit.
+#![allow(clippy::cast_ptr_alignment, clippy::cast_possible_wrap)]
 #![allow(clippy::cast_possible_truncation)]
 
 use super::copies::check;
@@ -30,6 +30,7 @@ use crate::place::Place;
 use crate::plan::{Geometry, Piece, Splitting};
 use crate::shape::{self, usize_of, MAX_RANK};
 use crate::span::Span;
+use crate::stacked::Stacked;
 use crate::targets::Outputs;
 use crate::tensor::{Reach, Tensor};
 use core::ptr::null;
@@ -245,12 +246,11 @@ impl Writer<'_> {
         unsafe {
             let (num_outputs, num_parts, bytes) = self.write_outputs(splitting, &view, report)?;
             if num_outputs > 0 {
-                for (axis, extent) in geometry.shape.iter().enumerate() {
-                    self.entry::<i64>(self.arrays.shape, axis).write(*extent);
-                }
-                let strides = view.strides.into_iter().flatten();
-                for (axis, stride) in strides.enumerate() {
-                    self.entry::<i64>(self.arrays.strides, axis).write(*stride);
+                let strides = view.strides.unwrap_or_default();
+                for (array, axes) in
+                    [(self.arrays.shape, geometry.shape), (self.arrays.strides, strides)]
+                {
+                    self.entry::<i64>(array, 0).copy_from_nonoverlapping(axes.as_ptr(), axes.len());
                 }
             }
             let is_packed =
@@ -478,8 +478,8 @@ impl<'a> Planned<'a> {
         (written.start != 0).then_some(written)
     }
 
-    /// Checks the outputs, whatever they are like, against each other and the input. Gives the lowest to the
-    /// highest byte that is written.
+    /// Checks the outputs, whatever they are like, against each other and all that is read. Whether they were one
+    /// matrix, as which they have been copied.
     ///
     /// # Safety
     /// As [`copy_on`].
@@ -490,8 +490,10 @@ impl<'a> Planned<'a> {
         source: *const u8,
         input: Span,
         targets: Pointers<'a, u8>,
+        reads: &[(Which, Span); 4],
+        pool: Option<&dyn Executor>,
         report: &mut Report,
-    ) -> Result<Span, Fault> {
+    ) -> Result<bool, Fault> {
         let head = self.head;
         let reaches: &[Reach] = if head.has_strided_outputs {
             self.array(head.arrays.reaches, head.num_parts)
@@ -509,10 +511,14 @@ impl<'a> Planned<'a> {
             let span = reach.place(target, which, report)?;
             seen.push(span, !head.has_strided_outputs, bytes);
         }
-        if !seen.are_apart() {
-            seen.check_closely(&self.transfer(source, targets), report)?;
+        let (transfer, mut one) = (self.transfer(source, targets), Stacked::NONE);
+        let are_one = !seen.are_apart() && seen.check_closely(&transfer, &mut one, report)?;
+        check_reads(&transfer, seen.trail.hull, reads, report)?;
+        if are_one {
+            // SAFETY: promises 3 and 5.
+            unsafe { copy::run_stacked(&one, &transfer, pool, report) }?;
         }
-        Ok(seen.trail.hull)
+        Ok(are_one)
     }
 
     /// Copies run by run.
@@ -646,15 +652,14 @@ pub(crate) unsafe fn copy_on(
             return report.refuse(Error::NullAddress { which: Which::Input });
         }
         let span = head.reach.place(input, Which::Input, report)?;
-        let written = match plan.plain(targets).filter(|written| written.is_apart(span)) {
-            Some(written) => written,
-            None => plan.check(input, span, targets, report)?,
-        };
         let [first, second, third] = others;
-        for (other, read) in [(Which::Plan, plan.span()), first, second, third] {
-            if !read.is_apart(written) {
-                check_read(&plan.transfer(input, targets), read, other, report)?;
+        let reads = || [(Which::Plan, plan.span()), first, second, third];
+        if let Some(written) = plan.plain(targets).filter(|written| written.is_apart(span)) {
+            if !reads().iter().all(|(_, read)| read.is_apart(written)) {
+                check_reads(&plan.transfer(input, targets), written, &reads(), report)?;
             }
+        } else if plan.check(input, span, targets, &reads(), pool, report)? {
+            return Ok(());
         }
         if head.is_small {
             plan.run_small(input, targets);
@@ -664,9 +669,20 @@ pub(crate) unsafe fn copy_on(
     }
 }
 
-/// That no output lies over memory that is read meanwhile.
+/// That no output, all of which lie within what is `written`, lies over memory that is read meanwhile.
 #[cold]
 #[inline(never)]
+fn check_reads(
+    transfer: &Transfer<'_>,
+    written: Span,
+    reads: &[(Which, Span)],
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let met = reads.iter().filter(|(_, read)| !read.is_apart(written));
+    met.copied().try_for_each(|(other, read)| check_read(transfer, read, other, report))
+}
+
+#[inline(never)] // of most it is not asked
 fn check_read(
     transfer: &Transfer<'_>,
     read: Span,

@@ -20,7 +20,6 @@ use lengths_list::MinusOne;
 
 /// What the caller asks of an operator, apart from the input.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(not(feature = "alloc"), allow(dead_code))] // C's are parsed into a plan at once
 pub(crate) struct Request<'a> {
     pub operator: Operator,
     pub axis: i64,

@@ -553,6 +553,7 @@ impl How {
     }
 
     /// Whether a window is one register.
+    #[cfg_attr(not(feature = "avx512"), allow(dead_code))]
     pub(super) fn has_one_register(&self) -> bool {
         self.registers == 1
     }
