@@ -191,7 +191,7 @@ impl Columns<'_> {
                 return Columns { targets: targets.only(), ..*self }.transpose_parts(tuning);
             }
             let mut all = self.targets.clone();
-            let are_many = cfg!(feature = "avx512") && tuning.scattered.is_none();
+            let are_many = cfg!(feature = "avx512") && tuning.turned.is_none();
             if !are_many || all.any(|targets| targets.count < MOST) {
                 return self.transpose_parts(tuning);
             }
@@ -214,16 +214,16 @@ impl Columns<'_> {
         // Short units have registers take part of a line of each row at a time. Zen 5, share of the flat copy straight
         // from rows a multiple of 4,096 bytes apart for by turns: u8 .16 for .38, u16 .35 for .53.
         let meet = self.conflicts() || (unit <= 2 && is_near(self.step, CLOSE));
-        let head = if meet || tuning.scattered.is_some() { self.rows_to_line() } else { Some(0) };
+        let head = if meet || tuning.turned.is_some() { self.rows_to_line() } else { Some(0) };
         // Where targets begin elsewhere in their lines, and the caches would do, short columns are no gain.
         let is_short = (unit > 1 && rows * unit < SHORT) || tuning.kernels.by_second;
         let tuning = if head.is_none() && is_short { tuning.for_others() } else { tuning };
-        let meet = meet || tuning.scattered.is_some();
+        let meet = meet || tuning.turned.is_some();
         // What does not meet in the caches, or is less than a line of columns, is taken straight from the source,
         // unless it goes past the caches.
         let is_straight = !meet || self.count * unit < LINE;
         let transpose_rows = match scratch(unit) {
-            _ if is_straight && tuning.scattered.is_none() => Self::with_scratch::<0>,
+            _ if is_straight && tuning.turned.is_none() => Self::with_scratch::<0>,
             LARGE => Self::with_scratch::<LARGE>,
             _ => Self::with_scratch::<SMALLER>,
         };
@@ -293,7 +293,7 @@ impl Columns<'_> {
     ) {
         let &Self { step, unit: width, count, .. } = self;
         let is_held = tuning.kernels.by_second && rows.len() * count * width <= HELD;
-        let conflicts = conflicts && !(is_held && width >= 4 && tuning.scattered.is_none());
+        let conflicts = conflicts && !(is_held && width >= 4 && tuning.turned.is_none());
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
         let below = source.wrapping_add(step.wrapping_mul(rows.len()));
         let turn = |column: usize, columns: usize, targets: &[*mut u8], apart: usize| {
@@ -314,7 +314,7 @@ impl Columns<'_> {
                 } else {
                     below
                 },
-                non_temporal: tuning.scattered,
+                non_temporal: tuning.turned,
                 conflicts,
                 by_second: tuning.kernels.by_second,
                 scratch,
@@ -341,7 +341,7 @@ impl Columns<'_> {
         if head > 0 {
             turn(0, len, targets, apart); // some of them twice
         }
-        let is_cut = tuning.scattered.is_some() && !tuning.kernels.by_second;
+        let is_cut = tuning.turned.is_some() && !tuning.kernels.by_second;
         let most = if is_cut { MOST } else { self.count };
         for columns in math::parts(head..self.count, most) {
             turn(columns.start, columns.len(), targets, apart);

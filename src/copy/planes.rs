@@ -72,7 +72,7 @@ impl Columns<'_> {
         let is_deinterleaved = self.are_deinterleaved(planes);
         let run = rows * unit;
         let are_small = planes.extent > 1 && count <= MOST && count * run < LARGE;
-        let is_through = tuning.scattered.is_none() || !self.are_long(is_deinterleaved);
+        let is_through = tuning.turned.is_none() || !self.are_long(is_deinterleaved);
         if !are_small || !is_through || self.are_interleaved(*tuning) {
             return Way::Each;
         }
@@ -80,7 +80,7 @@ impl Columns<'_> {
             tuning.kernels.takes_blocks(count, unit) && step <= count.max(3) * unit && run >= LINE;
         let is_lane = unit < LANE && count * unit >= LANE && run <= TURNED;
         let is_turned = !is_deinterleaved || (is_lane && !is_one_loop);
-        let joined = if tuning.scattered.is_none() { JOINED } else { JOINED / 2 };
+        let joined = if tuning.turned.is_none() { JOINED } else { JOINED / 2 };
         match is_deinterleaved {
             _ if is_turned && (count <= WAYS || !self.conflicts()) => Way::Turned,
             true if is_one_loop || run > joined || !self.go_on(planes) => Way::Deinterleaved,
@@ -172,6 +172,7 @@ impl SomePlanes {
     ///
     /// # Safety
     /// As [`Columns::deinterleave_joined`].
+    #[inline(never)] // or it is in the library twice, as the shims of closures are
     unsafe fn finish(
         &self,
         columns: &[*mut u8],
