@@ -135,6 +135,12 @@ impl Columns<'_> {
         Kernels::transposes(unit)
     }
 
+    /// Where they go, from the first on.
+    #[inline(never)] // once in the library
+    pub(super) fn told(&self) -> EachTargets<'_> {
+        self.targets.clone()
+    }
+
     /// Whether they are so few, and close enough, to be deinterleaved, with as many matrices like it.
     pub(super) fn are_deinterleaved(&self, planes: Axis) -> bool {
         let &Self { step, rows, unit, count, .. } = self;
@@ -190,14 +196,14 @@ impl Columns<'_> {
             if let Some(targets) = self.all_apart() {
                 return Columns { targets: targets.only(), ..*self }.transpose_parts(tuning);
             }
-            let mut all = self.targets.clone();
+            let mut all = self.told();
             let are_many = cfg!(feature = "avx512") && tuning.turned.is_none();
             if !are_many || all.any(|targets| targets.count < MOST) {
                 return self.transpose_parts(tuning);
             }
             // What is told at a time are so many that each are worth their own way through the rows.
             let mut source = self.source;
-            for told in self.targets.clone() {
+            for told in self.told() {
                 source = source.wrapping_add(told.skipped * self.unit);
                 let (count, targets) = (told.count, told.only());
                 Columns { source, count, targets, ..*self }.transpose_parts(tuning);
@@ -249,7 +255,7 @@ impl Columns<'_> {
     /// Whether the targets' lines meet in a few sets of the caches.
     #[inline(never)] // as below
     pub(super) fn conflicts(&self) -> bool {
-        let mut all = self.targets.clone();
+        let mut all = self.told();
         let pitch = match all.next() {
             None => 0,
             Some(Targets { first, count: 1, .. }) => {
@@ -363,12 +369,12 @@ impl Columns<'_> {
 
     /// All columns' targets, if they are told at once.
     fn are_apart(&self) -> Option<Targets> {
-        self.targets.clone().next().filter(|told| told.count == self.count)
+        self.told().next().filter(|told| told.count == self.count)
     }
 
     /// All columns' targets, if they are equally far from one another.
     fn all_apart(&self) -> Option<Targets> {
-        let mut all = self.targets.clone();
+        let mut all = self.told();
         let mut so_far = all.next().filter(|told| told.skipped == 0)?;
         for Targets { skipped, first, apart, count } in all {
             if so_far.count == 1 {
@@ -386,7 +392,7 @@ impl Columns<'_> {
     /// The first row whose units begin a line of their targets, if it is the same for all.
     fn rows_to_line(&self) -> Option<usize> {
         let mut all = None;
-        for Targets { first, apart, count, .. } in self.targets.clone() {
+        for Targets { first, apart, count, .. } in self.told() {
             let missing = (first as usize).wrapping_neg() % LINE;
             let are_alike = count <= 1 || apart.is_multiple_of(LINE);
             if *all.get_or_insert(missing) != missing || !are_alike {
@@ -420,7 +426,7 @@ impl Columns<'_> {
             None | Some([]) => {}
             Some(targets) => visit(end - len, targets),
         };
-        for Targets { skipped, first: mut target, apart, count } in self.targets.clone() {
+        for Targets { skipped, first: mut target, apart, count } in self.told() {
             if skipped > 0 {
                 visit(run, column, len);
                 (column, len) = (column + skipped, 0);

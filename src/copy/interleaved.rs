@@ -33,7 +33,7 @@ impl Columns<'_> {
     fn are_woven(&self) -> bool {
         let &Self { rows, unit, .. } = self;
         (matches!(rows, 9 | 12) || group(rows) == rows)
-            && self.targets.clone().all(|targets| targets.apart == rows * unit)
+            && self.told().all(|targets| targets.apart == rows * unit)
     }
 
     /// Interleaves the rows, past the caches or not.
@@ -42,7 +42,7 @@ impl Columns<'_> {
     /// As [`Columns::copy`]; [`Columns::are_interleaved`] must say so.
     pub(super) unsafe fn interleave(&self, tuning: Tuning) {
         let &Self { mut source, step, rows, unit, .. } = self;
-        for Targets { skipped, first: target, apart, count } in self.targets.clone() {
+        for Targets { skipped, first: target, apart, count } in self.told() {
             source = source.wrapping_add(skipped * unit);
             let streams = Interleave { source, apart: step, len: rows, unit, count, target };
             // SAFETY: the caller's promise.

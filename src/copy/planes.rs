@@ -56,7 +56,7 @@ impl Columns<'_> {
                 Way::Deinterleaved => self.deinterleave(planes, short),
                 Way::Joined => self.deinterleave_joined(planes, short),
                 Way::Each => {
-                    let (mut source, mut all) = (self.source, self.targets.clone());
+                    let (mut source, mut all) = (self.source, self.told());
                     for _ in 0..planes.extent {
                         Columns { source, targets: all.clone(), ..*self }.copy(tuning);
                         source = source.wrapping_offset(planes.from);
@@ -161,6 +161,7 @@ struct SomePlanes {
 
 impl SomePlanes {
     /// Where the next ones begin, and how many rows they have; it is told how many there were, or 0.
+    #[inline(never)] // as below
     fn next(&mut self, at: usize) -> Option<(*const u8, usize)> {
         let start = at.max(self.done.end);
         self.done = start..self.planes.extent.min(start + self.at_once);
