@@ -87,7 +87,7 @@ pub(super) struct Columns<'a> {
     pub rows: usize,
     pub unit: usize,
     pub count: usize,
-    pub targets: EachTargets<'a>,
+    pub targets: &'a EachTargets<'a>,
 }
 
 /// The most targets of a transpose at a time: past the caches, but on Zen 4, u16 2,048 × 4,096 .49 of the flat copy
@@ -191,25 +191,39 @@ impl Columns<'_> {
     /// # Safety
     /// As [`Columns::copy`].
     unsafe fn transpose(&self, tuning: Tuning) {
+        let are_many = cfg!(feature = "avx512") && tuning.turned.is_none();
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(targets) = self.all_apart() {
-                return Columns { targets: targets.only(), ..*self }.transpose_parts(tuning);
-            }
-            let mut all = self.told();
-            let are_many = cfg!(feature = "avx512") && tuning.turned.is_none();
-            if !are_many || all.any(|targets| targets.count < MOST) {
-                return self.transpose_parts(tuning);
-            }
-            // What is told at a time are so many that each are worth their own way through the rows.
-            let mut source = self.source;
-            for told in self.told() {
-                source = source.wrapping_add(told.skipped * self.unit);
-                let (count, targets) = (told.count, told.only());
-                Columns { source, count, targets, ..*self }.transpose_parts(tuning);
-                source = source.wrapping_add(count * self.unit);
+                Columns { targets: &targets.only(), ..*self }.transpose_parts(tuning);
+            } else if are_many && self.are_many_each() {
+                self.transpose_each(tuning);
+            } else {
+                self.transpose_parts(tuning);
             }
         }
+    }
+
+    /// The same of what is told at a time.
+    ///
+    /// # Safety
+    /// As [`Columns::copy`].
+    #[inline(never)] // for its stack
+    unsafe fn transpose_each(&self, tuning: Tuning) {
+        let &Self { mut source, unit, .. } = self;
+        for told in self.told() {
+            source = source.wrapping_add(told.skipped * unit);
+            let (count, targets) = (told.count, &told.only());
+            // SAFETY: the caller's promise.
+            unsafe { Columns { source, count, targets, ..*self }.transpose_parts(tuning) };
+            source = source.wrapping_add(count * unit);
+        }
+    }
+
+    /// Whether what is told at a time are so many that each are worth their own way through the rows.
+    #[inline(never)] // for its stack
+    fn are_many_each(&self) -> bool {
+        self.told().all(|targets| targets.count >= MOST)
     }
 
     /// # Safety
@@ -368,11 +382,13 @@ impl Columns<'_> {
     }
 
     /// All columns' targets, if they are told at once.
+    #[inline(never)] // for its stack
     fn are_apart(&self) -> Option<Targets> {
         self.told().next().filter(|told| told.count == self.count)
     }
 
     /// All columns' targets, if they are equally far from one another.
+    #[inline(never)] // for its stack
     fn all_apart(&self) -> Option<Targets> {
         let mut all = self.told();
         let mut so_far = all.next().filter(|told| told.skipped == 0)?;
@@ -390,6 +406,7 @@ impl Columns<'_> {
     }
 
     /// The first row whose units begin a line of their targets, if it is the same for all.
+    #[inline(never)] // for its stack
     fn rows_to_line(&self) -> Option<usize> {
         let mut all = None;
         for Targets { first, apart, count, .. } in self.told() {
@@ -523,7 +540,7 @@ mod tests {
         } else {
             (out, apart)
         };
-        let targets = Targets { skipped: 0, first, apart: further, count: columns }.only();
+        let targets = &Targets { skipped: 0, first, apart: further, count: columns }.only();
         let source = row_at(0);
         let transpose = Columns { source, step, rows, unit, count: columns, targets };
         for tuning in Tuning::all() {

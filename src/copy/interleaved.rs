@@ -40,6 +40,7 @@ impl Columns<'_> {
     ///
     /// # Safety
     /// As [`Columns::copy`]; [`Columns::are_interleaved`] must say so.
+    #[inline(never)] // for its stack
     pub(super) unsafe fn interleave(&self, tuning: Tuning) {
         let &Self { mut source, step, rows, unit, .. } = self;
         for Targets { skipped, first: target, apart, count } in self.told() {

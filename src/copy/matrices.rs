@@ -160,7 +160,7 @@ impl<'a> Matrices<'a> {
             rows: rows.len(),
             unit: self.unit,
             count: usize_of(self.transfer.geometry.extent),
-            targets: EachTargets::of(&self.transfer.parts.iter(), 0, 1, &of_part),
+            targets: &EachTargets::of(&self.transfer.parts.iter(), 0, 1, &of_part),
         };
         // SAFETY: the caller's promise.
         unsafe { columns.copy_planes(planes, self.tuning) };

@@ -1,7 +1,7 @@
 //! Planes of a strided piece: a row by a column of units, turned through registers where the input and the
 //! output have different innermost axes, else copied as runs, row by row, or unit by unit.
 
-use super::columns::{Columns, Targets};
+use super::columns::{Columns, EachTargets, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
@@ -104,7 +104,8 @@ impl Plane {
         if (unit >= LEAST_RUN && !is_short) || is_line {
             return Way::Runs;
         }
-        let columns = self.columns();
+        let targets = self.targets();
+        let columns = self.columns(&targets);
         let is_deinterleaved = columns.are_deinterleaved(again);
         let units = row.extent * column.extent;
         let are_wide = row.extent * unit >= 2 * LANE && column.extent * unit >= LANE;
@@ -141,10 +142,14 @@ impl Plane {
         matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small)
     }
 
-    fn columns(&self) -> Columns<'_> {
-        let &Self { source, target: first, unit, row, column, .. } = self;
+    fn targets(&self) -> EachTargets<'_> {
+        let &Self { target: first, column: Axis { extent: count, to, .. }, .. } = self;
+        Targets { skipped: 0, first, apart: wrapped(to), count }.only()
+    }
+
+    fn columns<'a>(&self, targets: &'a EachTargets<'a>) -> Columns<'a> {
+        let &Self { source, unit, row, column, .. } = self;
         let (step, rows, count) = (wrapped(row.from), row.extent, column.extent);
-        let targets = Targets { skipped: 0, first, apart: wrapped(column.to), count }.only();
         Columns { source, step, rows, unit, count, targets }
     }
 
@@ -157,7 +162,7 @@ impl Plane {
         unsafe {
             match way {
                 Way::Runs => self.copy_runs(tuning.for_runs()),
-                Way::Turned => self.columns().copy_planes(self.again, tuning),
+                Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
                 Way::Rows(rows) => self.copy_blocks(&|place, blocks, Block { unit, axes }| {
                     let [Axis { extent: count, from, to }, row] = axes;
                     let mut places = blocks.places(place);

@@ -58,7 +58,7 @@ impl Columns<'_> {
                 Way::Each => {
                     let (mut source, mut all) = (self.source, self.told());
                     for _ in 0..planes.extent {
-                        Columns { source, targets: all.clone(), ..*self }.copy(tuning);
+                        Columns { source, targets: &all, ..*self }.copy(tuning);
                         source = source.wrapping_offset(planes.from);
                         all.further = all.further.wrapping_add(planes.to);
                     }
@@ -229,7 +229,7 @@ mod tests {
                 expected[plane * to + column * apart + row * unit..][..unit].copy_from_slice(from);
             }
         }
-        let targets = Targets { skipped: 0, first: out, apart, count }.only();
+        let targets = &Targets { skipped: 0, first: out, apart, count }.only();
         let matrix = Columns { source: first, step, rows, unit, count, targets };
         let all = Axis { extent: planes, from: signed(from), to: signed(to) };
         for tuning in Tuning::all() {

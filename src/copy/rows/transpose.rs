@@ -41,7 +41,7 @@ impl Nest<'_> {
                 rows: rows.len(),
                 unit,
                 count,
-                targets: EachTargets::of(parts, first.offset, len, &of_part),
+                targets: &EachTargets::of(parts, first.offset, len, &of_part),
             };
             // SAFETY: the caller's promise.
             unsafe { columns.copy(block.tuning) };
