@@ -149,11 +149,15 @@ unsafe fn run_form(
             if few_units::copy(transfer) {
                 return Ok(());
             }
-            if let Some(result) = run_joined(transfer, executor, report) {
-                return result;
+            if !transfer.output_strides.are_packed() {
+                if let Some(result) = run_joined(transfer, executor, report) {
+                    return result;
+                }
             }
-            if let Some(result) = run_mirrored(transfer, executor, report) {
-                return result;
+            if Mirrored::is_backwards(transfer) {
+                if let Some(result) = run_mirrored(transfer, executor, report) {
+                    return result;
+                }
             }
         } else if cfg!(feature = "avx512") && few_rows::are_little(transfer) {
             few_rows::copy_each_part(transfer, tuning::kernels(transfer.bytes));
@@ -189,42 +193,27 @@ pub(crate) unsafe fn run_stacked(
     unsafe { run_form(&one.transfer(transfer), executor, report) }
 }
 
-/// Copies pieces that are neighbours, and columns of one matrix, in fewer pieces.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // which takes some of the stack
-unsafe fn run_joined(
-    transfer: &Transfer<'_>,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Option<Result<(), Fault>> {
-    if transfer.output_strides.are_packed() {
-        return None;
-    }
-    let mut joined = Joined::NONE;
-    joined.join(transfer)?;
-    // SAFETY: the caller's promise.
-    Some(unsafe { run_form(&joined.transfer(transfer), executor, report) })
+/// Copies pieces as those of another form, if they are of that.
+macro_rules! run_as {
+    ($($run:ident: $form:ident, $make:ident;)*) => {$(
+        /// # Safety
+        /// As [`run`].
+        #[inline(never)] // which takes some of the stack
+        unsafe fn $run(
+            transfer: &Transfer<'_>,
+            executor: Option<&dyn Executor>,
+            report: &mut Report,
+        ) -> Option<Result<(), Fault>> {
+            let mut form = $form::NONE;
+            form.$make(transfer)?;
+            // SAFETY: the caller's promise.
+            Some(unsafe { run_form(&form.transfer(transfer), executor, report) })
+        }
+    )*};
 }
-
-/// Copies pieces that lie backwards as if they lay forwards.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // which takes some of the stack
-unsafe fn run_mirrored(
-    transfer: &Transfer<'_>,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Option<Result<(), Fault>> {
-    if !Mirrored::is_backwards(transfer) {
-        return None;
-    }
-    let mut mirrored = Mirrored::NONE;
-    mirrored.mirror(transfer)?;
-    // SAFETY: the caller's promise.
-    Some(unsafe { run_form(&mirrored.transfer(transfer), executor, report) })
+run_as! {
+    run_joined: Joined, join;
+    run_mirrored: Mirrored, mirror;
 }
 
 /// Copies rows that are contiguous from the split axis inward.

@@ -5,9 +5,9 @@ use super::columns::{Columns, EachTargets, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{self, Axis, Block, Place, Row, RowCopy, RowSteps, Slot};
+use super::kernel::strided::{self, Axis, Block, Place, RowCopy, RowSteps, Slot};
 use super::kernel::{RowMajor, TURNS};
-use super::rows::LongColumns;
+use super::rows::Rows;
 use super::runs::{self, Ahead};
 use super::strided::moved;
 use super::tuning::Tuning;
@@ -100,7 +100,7 @@ impl Plane {
         let shorter = row.extent.min(column.extent);
         let is_line = unit >= LINE && row.to == signed(unit);
         let is_line = is_line && (!has_column || row.extent >= LEAST_ROW);
-        let is_short = has_column && row.extent < LEAST_ROW && tuning.scattered.is_none();
+        let is_short = has_column && row.extent < LEAST_ROW && tuning.turned.is_none();
         if (unit >= LEAST_RUN && !is_short) || is_line {
             return Way::Runs;
         }
@@ -116,7 +116,7 @@ impl Plane {
             let both_conflict = row.conflicts() && column.conflicts();
             let is_large = is_large && shorter >= MIN_TURNED;
             let is_quicker =
-                unit < LONGEST_TURNED || both_conflict || tuning.scattered.is_some() || is_large;
+                unit < LONGEST_TURNED || both_conflict || tuning.turned.is_some() || is_large;
             // Many short targets take longer to be told than to be filled unit by unit.
             let are_short = row.extent < column.extent;
             let least = if are_short { MIN_TURNED } else { div(LANE, unit).clamp(2, MIN_TURNED) };
@@ -142,9 +142,9 @@ impl Plane {
         matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small)
     }
 
-    fn targets(&self) -> impl Fn(&mut dyn FnMut(Targets) -> bool) + use<> {
-        let &Self { target, column, .. } = self;
-        Targets { first: Some(target), apart: wrapped(column.to), count: column.extent }.only()
+    fn targets(&self) -> EachTargets<'_> {
+        let &Self { target: first, column: Axis { extent: count, to, .. }, .. } = self;
+        Targets { skipped: 0, first, apart: wrapped(to), count }.only()
     }
 
     fn columns<'a>(&self, targets: &'a EachTargets<'a>) -> Columns<'a> {
@@ -187,32 +187,24 @@ impl Plane {
         let &Self { source, target, unit, row, column, has_column, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
-            if !has_column {
-                let (mut source, mut target) = (source, target);
-                for _ in 0..column.extent {
-                    copy_row(source, target, unit, row, tuning);
-                    source = source.wrapping_offset(column.from);
-                    target = target.wrapping_offset(column.to);
+            if !has_column || tuning.by_turns(unit).is_some() {
+                // Of columns, a few rows at a time, which take turns.
+                let at_once = if has_column { TURNS } else { row.extent };
+                for rows in math::parts(0..row.extent, at_once) {
+                    let mut place = moved((source, target), row, signed(rows.start));
+                    for _ in 0..column.extent {
+                        copy_row(place, unit, Axis { extent: rows.len(), ..row }, tuning);
+                        place = moved(place, column, 1);
+                    }
                 }
                 return;
             }
-            if let Some(by_turns) = tuning.by_turns(unit) {
-                return self.copy_by_turns(by_turns);
-            }
-            if let Some(past) = tuning.scattered.filter(|_| self.is_of_rows()) {
-                let columns = LongColumns {
-                    source,
-                    row: wrapped(row.from),
-                    rows: row.extent,
-                    unit,
-                    columns: column.extent,
-                    target,
-                    apart: column.to,
-                };
-                return columns.merge(past, tuning);
+            if let Some(past) = tuning.turned.filter(|_| self.is_of_rows()) {
+                let place = (source, target);
+                return Rows::merge_columns(place, unit, row, column, past, tuning);
             }
             let tuning = if self.makes_lines() { tuning } else { tuning.through_caches() };
-            let row_major = tuning.kernels.row_major.filter(|_| tuning.scattered.is_none());
+            let row_major = tuning.kernels.row_major.filter(|_| tuning.turned.is_none());
             if !row_major.is_some_and(|row_major| self.copy_lines(row_major)) {
                 self.copy_rows(tuning);
             }
@@ -283,23 +275,6 @@ impl Plane {
         }
     }
 
-    /// Copies a plane of units of whole lines past the caches, a few rows at a time.
-    ///
-    /// # Safety
-    /// As [`Plane::copy`].
-    unsafe fn copy_by_turns(&self, by_turns: unsafe fn(Row)) {
-        let &Self { source, target, unit, row, column, .. } = self;
-        for rows in math::parts(0..row.extent, TURNS) {
-            let (mut source, mut target) = moved((source, target), row, signed(rows.start));
-            for _ in 0..column.extent {
-                let row = Axis { extent: rows.len(), ..row }.of(source, target, unit);
-                // SAFETY: the caller's promise.
-                unsafe { by_turns(row) };
-                (source, target) = moved((source, target), column, 1);
-            }
-        }
-    }
-
     /// Copies a plane of units of some lines through the caches, a few columns of some rows at a time.
     ///
     /// # Safety
@@ -331,32 +306,25 @@ impl Plane {
 /// # Safety
 /// They must be readable and writable.
 #[inline(never)]
-unsafe fn copy_row(source: *const u8, target: *mut u8, unit: usize, row: Axis, tuning: Tuning) {
-    let Axis { extent: count, from: source_step, to: target_step } = row;
+unsafe fn copy_row((source, target): Place, unit: usize, row: Axis, tuning: Tuning) {
     if let Some(by_turns) = tuning.by_turns(unit) {
         // SAFETY: the caller's promise.
         return unsafe { by_turns(row.of(source, target, unit)) };
     }
     if unit >= runs::LONG {
-        let (mut source, mut target) = (source, target);
-        for _ in 0..count {
-            let next = source.wrapping_offset(source_step);
-            let ahead = Ahead::of_row(unit, next, tuning);
+        let mut places = row.places((source, target));
+        while let Some((source, target)) = places() {
+            let ahead = Ahead::of_row(unit, source.wrapping_offset(row.from), tuning);
             // SAFETY: the caller's promise.
             unsafe { runs::copy(tuning, source, target, unit, ahead) };
-            (source, target) = (next, target.wrapping_offset(target_step));
         }
         return;
     }
-    if unit >= LINE && target_step == signed(unit) {
-        let run = RowRun { source, bytes: unit, target };
-        let row_major = |loops: RowMajor| {
-            // SAFETY: the caller's promise.
-            unsafe { loops(&mut [run], wrapped(source_step), count) }
-        };
-        if tuning.kernels.row_major.is_some_and(row_major) {
-            return;
-        }
+    let row_major = tuning.kernels.row_major.filter(|_| unit >= LINE && row.to == signed(unit));
+    let mut run = [RowRun { source, bytes: unit, target }];
+    // SAFETY: the caller's promise.
+    if row_major.is_some_and(|copy| unsafe { copy(&mut run, wrapped(row.from), row.extent) }) {
+        return;
     }
     // SAFETY: the caller's promise.
     unsafe { strided::copy(tuning.kernels, row.of(source, target, unit)) };

@@ -232,21 +232,9 @@ impl Singles<'_> {
                 let source = self.source.wrapping_add(rows.start * self.row + begin);
                 // SAFETY: the caller's promise.
                 unsafe {
-                    self.tuning.kernels.transpose(&Transpose {
-                        source,
-                        step: self.row,
-                        rows: rows.len(),
-                        width: 1,
-                        columns: columns.len(),
-                        targets: columns,
-                        apart: 0,
-                        at: 0,
-                        follows: source.wrapping_add(rows.len() * self.row),
-                        non_temporal: None,
-                        conflicts: false,
-                        by_second: false,
-                        scratch: null_mut(), // for conflicts
-                    });
+                    let follows = source.wrapping_add(rows.len() * self.row);
+                    let some = (source, self.row, rows.len());
+                    self.tuning.kernels.transpose(&Transpose::of_bytes(some, columns, follows));
                     let first = columns.first().copied().unwrap_or(scratch);
                     let first = first.wrapping_sub((column - begin) * at_once);
                     let end = self.row.min(column + most);

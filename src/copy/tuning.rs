@@ -1,7 +1,7 @@
 //! How a copy of so many bytes goes about it on this machine: which loops, whether past the caches, how
 //! far ahead to prefetch. The rules are those of `kernel/rules.rs`.
 
-use super::kernel::rules::{Rules, LONGEST_COMBINED, LOW_THRESHOLDS};
+use super::kernel::rules::{eighths_of, Rules, LONGEST_COMBINED, LOW_THRESHOLDS};
 #[cfg(test)]
 use super::kernel::rules::{AGAIN, AGAIN_BY_STRINGS};
 use super::kernel::strided::Row;
@@ -18,7 +18,7 @@ pub(super) struct Tuning {
     /// The same for those of runs that are short, or lie apart: deinterleaved, interleaved.
     pub apart: Option<&'static NonTemporal>,
     /// The same for those that are transposed.
-    pub scattered: Option<&'static NonTemporal>,
+    pub turned: Option<&'static NonTemporal>,
     /// The same where their rows begin elsewhere in their lines, and are no gain until all are past the caches.
     off_lines: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
@@ -54,39 +54,36 @@ impl Tuning {
                 Streaming::Never => None,
             }
         };
-        let stores = |threads| {
-            let stores = kernels.non_temporal.as_ref().filter(|_| bytes > LEAST_PAST);
-            stores.zip(held(threads))
-        };
+        let stores = kernels.non_temporal.as_ref().filter(|_| bytes > LEAST_PAST);
+        let [one, all] = [1, threads].map(held);
         let read = rules.of_read(read, bytes);
         let past = |held: usize| bytes.saturating_add(read) > held;
-        let plain = |held| {
-            // What is repeated is read from the first-level cache.
-            let short = if read < bytes { held } else { rules.of_short(held, threads) };
-            past(held) || (short < held && past(short) && !are_long())
-        };
-        let all = stores(threads);
-        let non_temporal = all.filter(|(_, held)| plain(*held)).map(|(stores, _)| stores);
-        let scattered = |held| past(held) || read.saturating_mul(2) > rules.of_scattered(held);
-        let scattered = all.filter(|(_, held)| scattered(*held)).map(|(stores, _)| stores);
+        let non_temporal = stores.filter(|_| {
+            all.is_some_and(|held| {
+                // What is repeated is read from the first-level cache.
+                let short = if read < bytes { held } else { rules.of_short(held, threads) };
+                past(held) || (short < held && past(short) && !are_long())
+            })
+        });
+        let is_apart = |held| past(held) || read.saturating_mul(2) > rules.of_apart(held);
+        let scattered = stores.filter(|_| all.is_some_and(is_apart));
         let apart = if threads > 1 && rules.keeps_apart { non_temporal } else { scattered };
-        let (scattered, off_lines) = if rules.turned < 8 {
-            let of_one = |eighths| {
-                let is_past = |held: usize| past((held / 8).saturating_mul(eighths));
-                stores(1).filter(|(_, held)| is_past(*held)).map(|(stores, _)| stores)
-            };
-            (of_one(rules.turned), of_one(8))
-        } else {
-            (scattered, non_temporal)
+        let of_one = |eighths| {
+            let is_past = |held| past(eighths_of(held, eighths));
+            stores.filter(|_| one.is_some_and(is_past))
+        };
+        let (turned, off_lines) = match rules.turned {
+            8 => (scattered, non_temporal),
+            eighths => (of_one(eighths), of_one(8)),
         };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
-        let (prefetch, again) = (rules.prefetch, rules.again());
-        let (is_row_major_past, goes_by_piece) = (rules.is_row_major_past, rules.goes_by_piece);
+        let Rules { prefetch, is_row_major_past, goes_by_piece, .. } = rules;
+        let again = rules.again();
         Self {
             kernels,
             non_temporal,
             apart,
-            scattered,
+            turned,
             off_lines,
             prefetch,
             longest,
@@ -103,12 +100,12 @@ impl Tuning {
 
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        Self { non_temporal: None, apart: None, scattered: None, off_lines: None, ..self }
+        Self { non_temporal: None, apart: None, turned: None, off_lines: None, ..self }
     }
 
     /// The same for outputs whose rows begin elsewhere in their lines.
     pub(super) fn for_others(self) -> Self {
-        Self { scattered: self.off_lines, ..self }
+        Self { turned: self.off_lines, ..self }
     }
 
     /// The same for pieces that have few bytes of each row.
@@ -118,8 +115,8 @@ impl Tuning {
 
     /// The same for runs of strided pieces, which are not transposed.
     pub(super) fn for_runs(self) -> Self {
-        let scattered = if self.kernels.by_turns.is_some() { self.apart } else { self.scattered };
-        Self { scattered, ..self }
+        let turned = if self.kernels.by_turns.is_some() { self.apart } else { self.turned };
+        Self { turned, ..self }
     }
 
     /// The loop for runs of so many bytes that lie apart and go past the caches by turns.
@@ -131,7 +128,7 @@ impl Tuning {
 
     /// What must follow the last store past the caches, if there are any.
     pub(super) fn finish(&self) {
-        if let Some(stores) = self.non_temporal.or(self.apart).or(self.scattered) {
+        if let Some(stores) = self.non_temporal.or(self.apart).or(self.turned) {
             (stores.fence)();
         }
     }
@@ -158,7 +155,7 @@ impl Tuning {
                 kernels,
                 non_temporal: stores,
                 apart: stores,
-                scattered: stores,
+                turned: stores,
                 off_lines: stores,
                 prefetch: 2048,
                 longest,

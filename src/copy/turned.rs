@@ -96,24 +96,14 @@ impl Turned<'_> {
                     for (target, begin) in targets.iter_mut().zip(begins) {
                         *target = if begin.is_null() { nowhere } else { begin.wrapping_add(done) };
                     }
+                    let some = (
+                        lines.wrapping_add(place * of_place).cast_const(),
+                        LINE,
+                        rows.rows >> shared,
+                    );
+                    let some = Transpose::of_bytes(some, targets, lines);
                     // SAFETY: as above; what goes nowhere has no more than a line at a time.
-                    unsafe {
-                        tuning.kernels.transpose(&Transpose {
-                            source: lines.wrapping_add(place * of_place),
-                            step: LINE,
-                            rows: rows.rows >> shared,
-                            width: 1,
-                            columns: count,
-                            targets,
-                            apart: 0,
-                            at: 0,
-                            follows: lines,
-                            non_temporal: None,
-                            conflicts: false,
-                            by_second: false,
-                            scratch: null_mut(), // for conflicts
-                        });
-                    }
+                    unsafe { tuning.kernels.transpose(&some) };
                 }
             }
         }
@@ -152,7 +142,7 @@ impl Turned<'_> {
                         rows,
                         unit: 1,
                         count,
-                        targets: &Targets { first: Some(bytes), apart: ROWS, count }.only(),
+                        targets: &Targets { skipped: 0, first: bytes, apart: ROWS, count }.only(),
                     }
                     .copy(tuning.through_caches());
                     for (column, target) in columns.clone().zip(&*targets) {

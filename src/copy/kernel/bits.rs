@@ -65,7 +65,11 @@ pub(super) unsafe fn pack<const FOLDS: bool>(copy: CopyBytes, packed: &mut Packe
     unsafe {
         while rest.count > 0 && (to.bits > 0 || runs.len > SHORT) {
             rest.prefetch_next();
-            to.push_run(copy, &rest);
+            if runs.len <= SHORT {
+                to.push_short(&rest);
+            } else {
+                to.push_long(copy, &rest);
+            }
             rest.skip(1);
         }
         // No closures here: they would be functions of no CPU level.
@@ -155,22 +159,6 @@ impl Packed {
         let Runs { source, begin, len, readable, .. } = *runs;
         // SAFETY: the caller's promise.
         unsafe { self.push(load(source, begin, len as u32, readable), len as u32) };
-    }
-
-    /// Appends the first of runs of any length.
-    ///
-    /// # Safety
-    /// As [`pack`].
-    #[inline(always)]
-    unsafe fn push_run(&mut self, copy: CopyBytes, runs: &Runs) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if runs.len <= SHORT {
-                self.push_short(runs);
-            } else {
-                self.push_long(copy, runs);
-            }
-        }
     }
 
     /// Appends the first of long runs: whole bytes in between as such.

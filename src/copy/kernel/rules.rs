@@ -22,9 +22,9 @@ pub(in super::super) struct Rules {
     /// As many threads bring as much each, below 64.
     pub threads: usize,
     /// Eighths of that, five to all, that hold outputs of runs that are short, or lie apart.
-    pub scattered: usize,
+    pub apart: usize,
     /// Eighths of what one thread brings, five to all but one, that hold outputs that are transposed, whatever the
-    /// threads; 8: they are scattered ones.
+    /// threads; 8: as [`Rules::apart`].
     pub turned: usize,
     /// Eighths of one thread's, five to all, that hold outputs of runs that are short, or off their lines.
     pub short: usize,
@@ -51,6 +51,11 @@ pub(in super::super) struct Rules {
 
 const MIB: usize = 1 << 20;
 
+/// So many eighths of bytes that are held, whole pages.
+pub(in super::super) fn eighths_of(held: usize, eighths: usize) -> usize {
+    (held / 8).saturating_mul(eighths)
+}
+
 /// Runs of so many bytes are long, for [`Rules::of_short`].
 pub(in super::super) const LONG_RUN: usize = 32 << 10;
 
@@ -76,7 +81,7 @@ impl Rules {
             level,
             budget,
             threads,
-            scattered: Self::scattered(cpu),
+            apart: Self::apart(cpu),
             turned: Self::turned(cpu),
             short: Self::short(cpu),
             is_row_major_past: Self::is_row_major_past(cpu),
@@ -118,7 +123,7 @@ impl Rules {
         ((third / 2) & !(PAGE - 1), 2)
     }
 
-    fn scattered(cpu: &Cpu) -> usize {
+    fn apart(cpu: &Cpu) -> usize {
         match (cpu.vendor, cpu.family) {
             // Zen 5, share of the flat copy past the caches for through them, MiB of outputs.
             // Interleaved: i64×2 9 .67 for .78, 10 .68 for .70, 11 .73 for .64, 13 .84 for .63, 15 1.01
@@ -250,7 +255,7 @@ impl Rules {
     /// Of so many bytes that are held, those of outputs of runs that are short, or off their lines.
     pub(in super::super) fn of_short(&self, held: usize, threads: usize) -> usize {
         if threads == 1 && !LOW_THRESHOLDS {
-            (held / 8).saturating_mul(self.short)
+            eighths_of(held, self.short)
         } else {
             held
         }
@@ -261,9 +266,9 @@ impl Rules {
         cfg!(feature = "avx512") && self.strings > 0
     }
 
-    /// Of so many bytes that are held, those of outputs of scattered runs.
-    pub(in super::super) fn of_scattered(&self, held: usize) -> usize {
-        (held / 8).saturating_mul(self.scattered)
+    /// Of so many bytes that are held, those of outputs of runs that lie apart.
+    pub(in super::super) fn of_apart(&self, held: usize) -> usize {
+        eighths_of(held, self.apart)
     }
 
     /// Bytes read, as they weigh against those written.
@@ -330,7 +335,7 @@ impl Rules {
             | ((self.budget / PAGE) as u64) << 32
             | ((self.prefetch / PREFETCH_UNIT) as u64) << 24
             | ((self.strings / PAGE) as u64) << 16
-            | eighths(self.scattered) << 14
+            | eighths(self.apart) << 14
             | eighths(self.turned) << 55
             | (self.threads as u64) << 8
             | u64::from(self.combines) << 7
@@ -348,7 +353,7 @@ impl Rules {
             level: LEVELS.get(field(0, 3)).copied().unwrap_or(Level::Portable),
             budget: field(32, 16).saturating_mul(PAGE),
             threads: field(8, 6),
-            scattered: 8 - field(14, 2),
+            apart: 8 - field(14, 2),
             turned: 8 - field(55, 2),
             short: 8 - field(5, 2),
             is_row_major_past: field(3, 1) > 0,
@@ -421,7 +426,7 @@ mod tests {
                 level,
                 budget,
                 threads,
-                scattered: if is_zen5 {
+                apart: if is_zen5 {
                     5
                 } else if words == ZEN4 {
                     7
@@ -458,11 +463,11 @@ mod tests {
         use super::super::cpu::recorded::{
             cpu, ALDER_LAKE, ALL, SAPPHIRE_RAPIDS, ZEN3, ZEN4, ZEN5,
         };
-        // With one thread and two, and of the first those of short runs and of scattered ones.
+        // With one thread and two, and of the first those of short runs and of those that lie apart.
         let is = |words, budgets: [usize; 4], is_row_major| {
             let rules = Rules::of(&cpu(words, ALL));
             let [one, two] = [1, 2].map(|threads| rules.held_by(threads));
-            let found = [one, two, rules.of_short(one, 1), rules.of_scattered(one)];
+            let found = [one, two, rules.of_short(one, 1), rules.of_apart(one)];
             assert_eq!(found, budgets.map(|eighths| eighths * (MIB / 8)));
             assert_eq!(rules.of_short(two, 2), two);
             assert_eq!(rules.is_row_major_past, is_row_major);
@@ -482,7 +487,7 @@ mod tests {
             level: Level::Avx2,
             budget: 16 * MIB,
             threads: 2,
-            scattered: 8,
+            apart: 8,
             turned: 8,
             short: 8,
             is_row_major_past: false,
@@ -507,7 +512,7 @@ mod tests {
                             level,
                             budget,
                             threads,
-                            scattered: if threads == 1 { 5 } else { 8 },
+                            apart: if threads == 1 { 5 } else { 8 },
                             turned: if threads == 1 { 6 } else { 7 },
                             short: if threads == 2 { 6 } else { 8 },
                             is_row_major_past: prefetch == 64,

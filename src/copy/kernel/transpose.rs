@@ -58,7 +58,32 @@ pub(crate) struct Transpose<'a> {
     pub scratch: *mut u8,
 }
 
-impl Transpose<'_> {
+impl<'a> Transpose<'a> {
+    /// Of bytes, through the caches, to targets that do not meet there.
+    pub(crate) fn of_bytes(
+        (source, step, rows): (*const u8, usize, usize),
+        targets: &'a [*mut u8],
+        follows: *const u8,
+    ) -> Self {
+        let (width, columns, apart, at) = (1, targets.len(), 0, 0);
+        let (non_temporal, conflicts, by_second, scratch) = (None, false, false, null_mut());
+        Self {
+            source,
+            step,
+            rows,
+            width,
+            columns,
+            targets,
+            apart,
+            at,
+            follows,
+            non_temporal,
+            conflicts,
+            by_second,
+            scratch,
+        }
+    }
+
     /// The targets from a column on, and where in them it begins.
     #[inline(always)]
     pub(super) fn targets_from(&self, column: usize) -> (&[*mut u8], usize) {

@@ -1,10 +1,11 @@
 //! Pieces whose runs go past the caches together, in whole lines.
 
+use super::super::kernel::strided::{Axis, Place};
 use super::super::kernel::{NonTemporal, Stream};
 use super::group::MAX_GROUP;
 use super::run::Run;
 use super::{Rows, Tuning};
-use crate::math::{div, div_ceil, parts, rem, signed};
+use crate::math::{div, div_ceil, parts, rem, signed, wrapped};
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -64,35 +65,26 @@ impl Rows {
             }
         }
     }
-}
-
-/// Columns of rows `row` bytes apart: `unit` bytes each of all rows to as many targets, each as far from the
-/// one before.
-pub(in super::super) struct LongColumns {
-    pub source: *const u8,
-    pub row: usize,
-    pub rows: usize,
-    pub unit: usize,
-    pub columns: usize,
-    pub target: *mut u8,
-    pub apart: isize,
-}
-
-impl LongColumns {
-    /// Copies them past the caches.
+    /// Copies columns of units past the caches: those of a row to a target each.
     ///
     /// # Safety
     /// The columns must be readable, and what lies between them; the targets must be writable.
     #[inline(never)] // which takes much of the stack
-    pub(in super::super) unsafe fn merge(&self, past: &NonTemporal, tuning: Tuning) {
-        let &Self { source, row, rows: count, unit, columns, target, apart } = self;
-        let width = columns * unit;
-        let rows = Rows { source, count, width, ..Rows::of_units(unit, row, tuning) };
-        for some in parts(0..columns, MAX_GROUP) {
+    pub(in super::super) unsafe fn merge_columns(
+        (source, target): Place,
+        unit: usize,
+        row: Axis,
+        column: Axis,
+        past: &NonTemporal,
+        tuning: Tuning,
+    ) {
+        let (count, width) = (row.extent, column.extent * unit);
+        let rows = Self { source, count, width, ..Self::of_units(unit, wrapped(row.from), tuning) };
+        for some in parts(0..column.extent, MAX_GROUP) {
             let mut runs = [Run::NONE; MAX_GROUP];
-            for (column, run) in some.clone().zip(&mut runs) {
-                let target = target.wrapping_offset(apart.wrapping_mul(signed(column)));
-                *run = Run { offset: column * unit, bytes: unit, target, ..Run::NONE };
+            for (at, run) in some.clone().zip(&mut runs) {
+                let target = target.wrapping_offset(column.to.wrapping_mul(signed(at)));
+                *run = Run { offset: at * unit, bytes: unit, target, ..Run::NONE };
             }
             // SAFETY: the caller's promise.
             unsafe { rows.merge(past, runs.get(..some.len()).unwrap_or_default(), &(0..count)) };

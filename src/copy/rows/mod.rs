@@ -37,7 +37,6 @@ use core::ops::Range;
 use core::ptr::{null, null_mut};
 use core::slice::from_mut;
 use group::{Group, MAX_GROUP};
-pub(super) use merge::LongColumns;
 use nest::Blocks;
 pub(super) use nest::Nest;
 use run::Run;

@@ -489,46 +489,29 @@ pub(super) fn most_registers(pieces: usize) -> usize {
 /// fewer registers.
 #[inline(never)] // once in the library
 pub(super) fn loops(packing: &Packing, groups: usize) -> Option<Loop> {
-    static PAIR: [Loop; 2] = [steps::<2, 2, 1, false>, steps::<2, 3, 1, false>];
-    static TRIPLE: [Loop; 2] = [steps::<3, 2, 1, false>, steps::<3, 3, 1, false>];
-    static QUAD: [Loop; 3] =
-        [steps::<4, 2, 1, false>, steps::<4, 3, 1, false>, steps::<4, 4, 1, false>];
-    static FIVE: [Loop; 4] = [
-        steps::<5, 2, 1, false>,
-        steps::<5, 3, 1, false>,
-        steps::<5, 4, 1, false>,
-        steps::<5, 5, 1, false>,
-    ];
-    static TRIPLES: [Loop; 3] =
-        [steps::<3, 3, 2, false>, steps::<3, 4, 2, false>, steps::<3, 5, 2, false>];
-    static QUADS: [Loop; 2] = [steps::<4, 4, 2, false>, steps::<4, 5, 2, true>];
-    static THREE: [Loop; 2] = [steps::<2, 2, 3, false>, steps::<2, 3, 3, false>];
-    static FOUR: [Loop; 2] = [steps::<2, 2, 4, false>, steps::<2, 3, 4, false>];
-    let (least, loops): (usize, &[Loop]) = match (groups, packing.pieces) {
-        (1, 2) => (2, &PAIR),
-        (1, 3) => (2, &TRIPLE),
-        (1, 4) => (2, &QUAD),
-        (1, 5) => (2, &FIVE),
-        (2, 3) => (3, &TRIPLES),
-        (2, 4) => (4, &QUADS),
-        (3, 2) => (2, &THREE),
-        (4, 2) => (2, &FOUR),
-        _ => return None,
-    };
-    let run = loops.get(packing.registers.checked_sub(least)?).copied();
-    let is_plain = packing.apart == LINE && packing.lanes == 1;
-    if !packing.is_halved || groups > 1 || !(is_plain || packing.pieces == 2 && packing.lanes <= 2)
-    {
-        return run;
+    let &Packing { pieces, registers, lanes, apart, is_halved, .. } = packing;
+    let is_plain = apart == LINE && lanes == 1;
+    let has_pointers = is_halved && (is_plain || pieces == 2 && lanes <= 2);
+    macro_rules! find {
+        ($($groups:tt: $($pieces:tt $registers:tt),*;)* ) => {
+            match (groups, pieces, registers) {
+                (1, 2, 2) if has_pointers => by_pointers::<2, 2>,
+                (1, 2, 3) if has_pointers => by_pointers::<2, 3>,
+                (1, 3, 3) if has_pointers => by_pointers::<3, 3>,
+                (1, 4, 4) if has_pointers => by_pointers::<4, 4>,
+                (1, 5, 5) if has_pointers => by_pointers::<5, 5>,
+                (2, 4, 5) => steps::<4, 5, 2, true>,
+                $($(($groups, $pieces, $registers) => steps::<$pieces, $registers, $groups, false>,)*)*
+                _ => return None,
+            }
+        };
     }
-    match (packing.pieces, packing.registers) {
-        (2, 2) => Some(by_pointers::<2, 2>),
-        (2, 3) => Some(by_pointers::<2, 3>),
-        (3, 3) => Some(by_pointers::<3, 3>),
-        (4, 4) => Some(by_pointers::<4, 4>),
-        (5, 5) => Some(by_pointers::<5, 5>),
-        _ => run,
-    }
+    Some(find! {
+        1: 2 2, 2 3, 3 2, 3 3, 4 2, 4 3, 4 4, 5 2, 5 3, 5 4, 5 5;
+        2: 3 3, 3 4, 3 5, 4 4;
+        3: 2 2, 2 3;
+        4: 2 2, 2 3;
+    })
 }
 
 /// [`steps`] of one group with targets in general registers, for CPUs that take them out of others no sooner than
