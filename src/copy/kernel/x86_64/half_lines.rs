@@ -287,6 +287,7 @@ unsafe fn load<const R: usize>(source: *const u8, step: usize) -> [__m256i; MOST
 /// # Safety
 /// 1, 2, 3.
 #[inline(always)]
+#[allow(clippy::many_single_char_names)] // rows
 unsafe fn put<const U: usize, const S: usize>(
     rows: [__m256i; MOST],
     orders: &[__m256i; MOST],
