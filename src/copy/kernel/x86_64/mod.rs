@@ -6,6 +6,7 @@
 //! | `avx2.rs`, `avx512.rs`, `vbmi.rs` | the levels |
 //! | `equal_runs.rs`, `piece_loops.rs` | runs of half a line and more, row by row: equal ones, any |
 //! | `halves.rs` | the same by registers of half a line: equal ones, long ones |
+//! | `half_lines.rs` | units of 4-byte elements by whole halves of lines |
 //! | `few.rs` | rows of few units, where registers of a line are loaded and stored as two halves |
 //! | `part_lines.rs` | equal ones of less than a line by registers of half a line |
 //! | `permute.rs` | short runs by byte permutes |
@@ -28,6 +29,8 @@ mod equal_pieces;
 mod equal_runs;
 #[cfg(feature = "avx512")]
 mod few;
+#[cfg(feature = "avx512")]
+mod half_lines;
 #[cfg(feature = "avx512")]
 mod halves;
 #[cfg(feature = "avx512")]

@@ -10,7 +10,8 @@ use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
 use super::{
-    avx2, avx512, carry, equal_pieces, equal_runs, few, halves, part_lines, turns, unequal, weave,
+    avx2, avx512, carry, equal_pieces, equal_runs, few, half_lines, halves, part_lines, turns,
+    unequal, weave,
 };
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -153,7 +154,9 @@ unsafe fn deinterleave<const HALVED: bool>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let is_done = HALVED && !past && few::deinterleave(block, len, width, next);
+        let is_done = HALVED
+            && (!past && few::deinterleave(block, len, width, next)
+                || half_lines::deinterleave(block, len, width, past, next));
         if !is_done && !equal_pieces::deinterleave(block, len, width, past, next, HALVED) {
             avx2::network::deinterleave(block, len, width, past, next);
         }
