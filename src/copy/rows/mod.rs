@@ -186,8 +186,8 @@ impl Nest<'_> {
         let is_deinterleaved = group.is_deinterleaved(tuning);
         if cfg!(feature = "avx512") && tuning.goes_by_piece {
             // SAFETY: the caller's promise.
-            let is_done = unsafe { self.copy_by_piece(parts, &rows, is_deinterleaved) };
-            if is_done {
+            let was_copied = unsafe { self.copy_by_piece(parts, &rows, is_deinterleaved) };
+            if was_copied {
                 return;
             }
         }
@@ -224,7 +224,8 @@ impl Nest<'_> {
     }
 
     /// Copies some rows piece by piece through the caches, if pieces are many and their runs short; whether they were.
-    /// Each asks for the lines of the next one, which no CPU foresees, and for its share of the next rows.
+    /// Each asks for the lines of the next one, which no CPU foresees, and for its share of the next rows. It does not go
+    /// by `rows`: parts of the rows meet at rows here, and within lines where runs are merged.
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
@@ -246,7 +247,7 @@ impl Nest<'_> {
         let least = if is_deinterleaved { LEAST_EQUAL } else { (pieces * 5 / 2).min(LEAST_ROW) };
         if pieces <= fewest
             || !(least..=pieces * longest).contains(&width)
-            || rows.len() * width < LEAST_BY_PIECE
+            || self.all_rows() * width < LEAST_BY_PIECE
             || !self.is_one_block()
         {
             return false;
