@@ -169,7 +169,7 @@ impl SomePlanes<'_> {
         let block = Block { unit: rows * unit, axes: [Axis::ONE, runs] };
         if !self.columns.is_empty() {
             // SAFETY: the caller's promise.
-            unsafe { block.copy_all(&mut || places.next(), self.kernels.copy) };
+            unsafe { block.copy_all(&mut || places.next(), self.kernels) };
         }
         let start = at.max(end);
         let end = extent.min(start + self.at_once);
