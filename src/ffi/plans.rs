@@ -22,7 +22,7 @@ use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
-use crate::copy::{self, Executor, FewRows};
+use crate::copy::{self, Executor, FewRows, FewUnits};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, PlannedPart, Pointers, Transfer};
@@ -71,6 +71,7 @@ struct Head {
     inner: i64,
     outer: i64,
     reach: Reach,
+    few: FewUnits,
     arrays: Arrays,
 }
 
@@ -272,8 +273,12 @@ impl Writer<'_> {
                 inner: geometry.inner,
                 outer: geometry.outer,
                 reach,
+                few: FewUnits::default(),
                 arrays: self.arrays,
             });
+            if cfg!(feature = "avx512") && (is_strided || self.has_strided_outputs) {
+                self.write_few();
+            }
         }
         Ok(())
     }
@@ -318,6 +323,20 @@ impl Writer<'_> {
             bytes += geometry.piece_bytes(len);
         }
         Ok((num_outputs, num_parts, bytes))
+    }
+
+    /// Writes what is copied unit by unit.
+    ///
+    /// # Safety
+    /// As [`Writer::write`]; all else must be written.
+    #[inline(never)] // for its stack
+    unsafe fn write_few(&self) {
+        let head = self.place.cast::<Head>();
+        // SAFETY: the caller's promise; no pointer is read.
+        unsafe {
+            let plan = Planned { head: &*head, place: self.place };
+            (*head).few = FewUnits::new(&plan.transfer(null(), Pointers::new(null(), 0, 0)));
+        }
     }
 
     /// Writes the strides of an output: its own, or the packed ones.
@@ -425,25 +444,39 @@ impl<'a> Planned<'a> {
     #[inline(always)]
     fn plain(&self, targets: Pointers<'_, u8>) -> Option<Span> {
         if self.head.has_strided_outputs {
-            return None;
+            return if self.head.few.are_there() { self.plain_strided(targets) } else { None };
         }
-        let (step_bits, parts) = (self.geometry().step_bits(), self.parts());
-        let start = targets.get(parts.first()?.index) as usize;
-        let mut written = Span { start, end: start };
-        for part in parts {
+        let step_bits = self.geometry().step_bits();
+        self.in_order(|_, part| {
             let start = targets.get(part.index) as usize;
-            let end = start
-                .checked_add(usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len))))?;
-            if start >= written.end {
-                written.end = end;
-            } else if end <= written.start {
-                written.start = start;
+            let bytes = shape::bytes_of_bits(step_bits.wrapping_mul(part.len));
+            Some(Span { start, end: start.checked_add(usize_of(bytes))? })
+        })
+    }
+
+    /// The same of outputs that have strides.
+    #[inline(never)] // off the way of others
+    fn plain_strided(&self, targets: Pointers<'_, u8>) -> Option<Span> {
+        let reaches: &[Reach] = self.array(self.head.arrays.reaches, self.head.num_parts);
+        self.in_order(|at, part| reaches.get(at)?.at(targets.get(part.index)))
+    }
+
+    /// From the lowest to the highest byte of all parts, if each lies above or below those before it.
+    #[inline(always)]
+    fn in_order(&self, span: impl Fn(usize, &PlannedPart) -> Option<Span>) -> Option<Span> {
+        let mut all = Span::NOWHERE;
+        for (at, part) in self.parts().iter().enumerate() {
+            let Span { start, end } = span(at, part)?;
+            if start >= all.end {
+                all = Span { start: all.start.min(start), end };
+            } else if end <= all.start {
+                all.start = start;
             } else {
                 return None;
             }
         }
         // One at NULL would be the lowest.
-        (written.start != 0).then_some(written)
+        (all.start != 0).then_some(all)
     }
 
     /// Checks the outputs, whatever they are like, against each other and the input. Gives the lowest to the
@@ -622,6 +655,10 @@ pub(crate) unsafe fn copy_on(
         }
         if head.is_small {
             plan.run_small(input, targets);
+            return Ok(());
+        }
+        if head.few.are_there() {
+            head.few.copy(input, plan.parts(), targets, head.bytes);
             return Ok(());
         }
         plan.run(input, targets, pool, report)
