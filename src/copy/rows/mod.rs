@@ -32,9 +32,10 @@ use super::tuning::{Tuning, LEAST_PAST};
 use crate::math::{self, div, signed};
 use crate::parts::{self, Part, Transfer};
 use crate::shape::usize_of;
+use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
-use core::slice::from_mut;
+use core::slice::{from_mut, from_raw_parts_mut};
 use group::{Group, MAX_GROUP};
 pub(super) use merge::LongColumns;
 pub(super) use nest::Nest;
@@ -273,23 +274,37 @@ impl Nest<'_> {
         let mut blocks = self.blocks(rows);
         let mut block = self.block;
         let by_turns = block.tuning.by_turns(group.shortest);
-        let most = if by_turns.is_some() { TURNS - 1 } else { block.rows_within(BLOCK) };
+        let most = match by_turns {
+            Some(_) => TURNS - 1,
+            None if self.is_by_row => usize::MAX,
+            None => block.rows_within(BLOCK),
+        };
         while blocks.next(&mut block).is_some() {
             let Axis { extent: more, from: source_step, .. } = blocks.along(most);
-            for run in group.runs() {
-                let row = Row {
+            let mut room = [const { MaybeUninit::uninit() }; MAX_GROUP];
+            let mut len = 0;
+            for (slot, run) in room.iter_mut().zip(group.runs()) {
+                slot.write(Row {
                     source: block.source.wrapping_add(run.offset),
                     source_step,
                     target: blocks.target(run),
                     target_step: blocks.step(run),
                     count: 1 + more,
                     unit: run.bytes,
-                };
-                // SAFETY: the caller's promise.
-                unsafe {
+                });
+                len += 1;
+            }
+            // SAFETY: so many have been written; the caller's promise.
+            unsafe {
+                let mut all = from_raw_parts_mut(room.as_mut_ptr().cast(), len);
+                if self.is_by_row {
+                    strided::copy_by_row(block.tuning.kernels, all);
+                    all = &mut [];
+                }
+                for row in all {
                     match by_turns {
-                        Some(by_turns) => by_turns(row),
-                        None => strided::copy(block.tuning.kernels, row),
+                        Some(by_turns) => by_turns(*row),
+                        None => strided::copy(block.tuning.kernels, *row),
                     }
                 }
             }

@@ -19,6 +19,8 @@ pub(in super::super) struct Nest<'a> {
     pub(super) block: Rows,
     /// Bytes from a step on the split axis to the next, if they are apart.
     pub(super) apart: isize,
+    /// Whether runs of single rows are copied row by row: they are too short to go past the caches.
+    pub(super) is_by_row: bool,
     /// How many there are.
     blocks: usize,
     /// Axes over them, innermost first; neighbours that continue each other are one.
@@ -60,7 +62,8 @@ impl<'a> Nest<'a> {
     pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: &Tuning) -> Option<Self> {
         let block = Rows::new(transfer, *tuning);
         let axes = [OuterAxis::default(); MOST_AXES];
-        let mut nest = Self { transfer, block, apart: 0, blocks: 1, axes, rank: 0 };
+        let mut nest =
+            Self { transfer, block, apart: 0, is_by_row: false, blocks: 1, axes, rank: 0 };
         if transfer.is_packed() && transfer.output_strides.are_packed() {
             if nest.is_whole() {
                 nest.block.widen(nest.block.count);
@@ -81,6 +84,7 @@ impl<'a> Nest<'a> {
         };
         if nest.rank > 0 && div(block, transfer.parts.count()) < least {
             nest.block.tuning = tuning.through_caches();
+            nest.is_by_row = tuning.is_by_row() && nest.are_runs() && transfer.parts.count() > 1;
         }
         nest.is_worth_it(block).then_some(nest)
     }
@@ -138,15 +142,20 @@ impl<'a> Nest<'a> {
     /// Whether blocks of so many bytes are worth the way to the loops. Rows apart from each other of which pieces
     /// have runs are better copied piece by piece, unless they are repeated.
     fn is_worth_it(&self, block: usize) -> bool {
-        let is_row = self.block.count == 1 && self.innermost().is_some_and(|(_, from)| from != 0);
-        let are_runs = is_row && self.block.width >= RUN * self.transfer.parts.count();
         let is_cached = self.block.tuning.apart.is_none();
-        let least = if are_runs && is_cached { LEAST_ROW } else { LEAST_BLOCK };
+        let least = if self.are_runs() && is_cached { LEAST_ROW } else { LEAST_BLOCK };
         let goes_on = |times| block * times >= LEAST_REPEATED * self.transfer.parts.count();
         self.rank == 0
+            || self.is_by_row
             || block >= least
             || self.times().is_some_and(goes_on)
             || self.is_of_columns()
+    }
+
+    /// Whether blocks are single rows that lie apart, of which pieces have runs.
+    fn are_runs(&self) -> bool {
+        let is_row = self.block.count == 1 && self.innermost().is_some_and(|(_, from)| from != 0);
+        is_row && self.block.width >= RUN * self.transfer.parts.count()
     }
 
     /// Whether it is many blocks of few columns that are taken at a time.
