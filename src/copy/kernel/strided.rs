@@ -299,7 +299,8 @@ impl Block {
             5..=7 => ends::<4>,
             9..=15 => ends::<8>,
             17..=32 => ends::<16>,
-            33..=128 => halves,
+            33..=64 => ends::<32>,
+            65..=128 => halves,
             _ => each,
         }
     }
@@ -367,7 +368,7 @@ unsafe fn ends<const N: usize>(
     row.each(source, target, |source, target| unsafe { generic::ends::<N>(source, target, unit) });
 }
 
-/// Units of 33 to 128 bytes, by registers of half a line where there are such.
+/// Units of 65 to 128 bytes, by registers of half a line where there are such.
 ///
 /// # Safety
 /// 1.
@@ -379,7 +380,6 @@ unsafe fn halves(source: *const u8, target: *mut u8, block: &Block, kernels: &Ke
     unsafe {
         match kernels.units {
             Some(units) => units(row),
-            None if unit <= 64 => ends::<32>(source, target, block, kernels),
             None => each(source, target, block, kernels),
         }
     }
