@@ -157,8 +157,9 @@ impl Reach {
         }
     }
 
+    /// The same; `None` where there are none.
     #[inline(always)]
-    fn at(self, data: *const u8) -> Option<Span> {
+    pub(crate) fn at(self, data: *const u8) -> Option<Span> {
         let low = isize::try_from(self.low).ok()?;
         let start = (data as usize).checked_add_signed(low)?;
         let end = start.checked_add(usize::try_from(self.bytes).ok()?)?;

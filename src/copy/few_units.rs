@@ -1,13 +1,14 @@
 //! Few units of pieces with strides, copied one by one: what is small is not worth asking what else it is.
 
+use super::kernel::opaque::opaque;
 use super::kernel::rules::LOW_THRESHOLDS;
-use super::kernel::strided::Axis;
-use super::strided::{self, FEW_AXES};
+use super::kernel::strided::{self as kernel, Axis, Row};
+use super::strided::{self, stride, FEW_AXES};
 use super::{region, tuning};
-use crate::parts::Transfer;
+use crate::math::{div, signed};
+use crate::parts::{PlannedPart, Pointers, Transfer};
 use crate::shape::usize_of;
 use core::mem::MaybeUninit;
-use core::ops::Range;
 
 /// As many units of all pieces are few.
 const FEW: usize = if LOW_THRESHOLDS { 4 } else { 768 };
@@ -16,10 +17,12 @@ const FEW: usize = if LOW_THRESHOLDS { 4 } else { 768 };
 /// of 932 1,280, 1,150; 512 units of 64, heads, 1,085, 757.
 const MOST: usize = 64 << 10;
 const MOST_SHORT: usize = 8 << 10;
-/// As many units of so many bytes have loops that are quicker than one by one, where outputs are packed: 200 of 80
-/// bytes 474 for 539, 512 of 192 1,350 for 1,630; but 174 of 108 880 for 750.
-const MIDDLING: Range<usize> = 33..256;
-const FEW_MIDDLING: usize = FEW / 4;
+/// As many are few for a plan, which has asked before, where they are longer and in the first-level cache. Zen 4, ns a
+/// plan's call before and after: 2,023 of 8 bytes 840, 525, 817 of 24 748, 500; but 3,153 of 2 570, 780. Fewer of them:
+/// a run of 972 bytes in 4 rows 107, 49, three of 41 elements of 8 bytes in 7 208, 102.
+const FEW_LONG: usize = if LOW_THRESHOLDS { 4 } else { 3072 };
+const LONG: usize = 8;
+const NEAR: usize = 24 << 10;
 
 /// Copies all parts unit by unit, if they have few; whether they have.
 ///
@@ -44,27 +47,156 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
             return false;
         }
     }
-    let (long, count) = (tuning::contiguous(bytes), parts.count());
+    let (kernels, count) = (tuning::kernels(bytes), parts.count());
     let mut axes = [Axis::default(); FEW_AXES];
     strided::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
-        let has_loops = bytes > MOST_SHORT && MIDDLING.contains(&layout.unit);
-        let most = if has_loops && output_strides.are_packed() { FEW_MIDDLING } else { FEW };
-        are_few = are_few || layout.units().saturating_mul(count) <= most;
+        are_few = are_few || layout.units().saturating_mul(count) <= FEW;
         if are_few {
             // SAFETY: the caller's promise.
-            unsafe { region::copy_each(places, layout.unit, layout.axes(), long) };
+            unsafe { region::copy_each(places, layout.unit, layout.axes(), kernels) };
         }
         are_few
     })
 }
 
+/// Pieces with strides that are a row of units each, few in all: what a plan knows of them.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct FewUnits {
+    /// Bytes of a unit and how many units there are, of a piece of one step; 0 = it is not so.
+    unit: usize,
+    count: usize,
+    /// Whether a piece of more steps has more units, and not longer ones.
+    has_units: usize,
+    /// Bytes from a step on the split axis to the next, and from a unit to the next; 0 = a unit.
+    step: isize,
+    from: isize,
+    to: usize,
+}
+
+impl FewUnits {
+    /// Those of a checked transfer to NULL, if it is such.
+    #[inline(never)] // once in the library
+    pub(crate) fn new(transfer: &Transfer<'_>) -> Self {
+        let &Transfer { ref geometry, strides, bytes, ref parts, output_strides, .. } = transfer;
+        let are_many = geometry.shape.len() > FEW_AXES;
+        if bytes > MOST || geometry.dtype.is_sub_byte() || are_many {
+            return Self::default();
+        }
+        let size = geometry.dtype.bits() as usize / 8;
+        let packed = signed(usize_of(geometry.inner) * size);
+        let step = stride(strides, geometry.axis, size).unwrap_or(packed);
+        let is_packed = output_strides.are_packed();
+        let mut few = Self { step, ..Self::default() };
+        let (mut at, mut units, mut axes) = (0, 0, [Axis::default(); FEW_AXES]);
+        let are_all = strided::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
+            let (row, unit) = match *layout.axes() {
+                [] => (Axis::ONE, layout.unit),
+                [row] => (row, layout.unit),
+                _ => return false,
+            };
+            let most = if unit >= LONG && bytes <= NEAR { FEW_LONG } else { FEW };
+            while let Some((_, target)) = places() {
+                let Some(part) = transfer.part(at) else { return false };
+                at += 1;
+                let len = usize_of(part.len);
+                if few.count == 0 {
+                    few.has_units = usize::from(geometry.outer == 1 && row.extent > 1);
+                    (few.unit, few.count) = match few.has_units {
+                        0 => (div(unit, len), row.extent),
+                        _ => (unit, div(row.extent, len)),
+                    };
+                    few.from = row.from;
+                    few.to = if is_packed { 0 } else { row.to.cast_unsigned() };
+                }
+                let are_steps = row.from == few.from && row.to == few.step_to(unit);
+                units += row.extent;
+                // Those that go backwards begin elsewhere.
+                let is_like = few.of(part.len) == (unit, row.extent) && target.is_null();
+                if !is_like || units > most || (row.extent > 1 && !are_steps) {
+                    return false;
+                }
+            }
+            true
+        });
+        if are_all {
+            few
+        } else {
+            Self::default()
+        }
+    }
+
+    /// Smaller builds go without.
+    #[inline(always)]
+    pub(crate) fn are_there(&self) -> bool {
+        cfg!(feature = "avx512") && self.count > 0
+    }
+
+    /// Bytes of a unit of a piece of so many steps, and how many units.
+    #[inline(always)]
+    fn of(&self, len: i64) -> (usize, usize) {
+        let len = usize_of(len);
+        // Or loops over parts are there for either.
+        if opaque(self.has_units) > 0 {
+            (self.unit, self.count * len)
+        } else {
+            (self.unit * len, self.count)
+        }
+    }
+
+    #[inline(always)]
+    fn step_to(&self, unit: usize) -> isize {
+        if opaque(self.to) == 0 {
+            signed(unit)
+        } else {
+            self.to.cast_signed()
+        }
+    }
+
+    /// Copies all parts, so many bytes.
+    ///
+    /// # Safety
+    /// As [`super::run`], of a transfer that is as the one these are of.
+    #[inline(never)] // off the way of other copies
+    pub(crate) unsafe fn copy(
+        &self,
+        source: *const u8,
+        parts: &[PlannedPart],
+        targets: Pointers<'_, u8>,
+        bytes: usize,
+    ) {
+        let kernels = tuning::kernels(bytes);
+        for part in parts {
+            let (unit, count) = self.of(part.len);
+            let ahead = self.step.wrapping_mul(signed(usize_of(part.offset)));
+            let row = Row {
+                source: source.wrapping_offset(ahead),
+                source_step: self.from,
+                target: targets.get(part.index),
+                target_step: self.step_to(unit),
+                count,
+                unit,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { kernel::copy(kernels, row) };
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
+    use super::super::guarded::Guarded;
+    #[cfg(unix)]
+    use super::super::kernel::levels;
     use super::super::testing::{parts, transfer};
     use super::super::tuning::Tuning;
-    use super::{copy, strided};
+    use super::{copy, strided, FewUnits};
+    #[cfg(unix)]
+    use super::{kernel, signed, Row};
     use crate::dtype::DType;
-    use crate::parts::{OutputStrides, Part, Transfer};
+    use crate::parts::{OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer};
+    use core::ptr::{null, null_mut};
     use proptest::prelude::*;
 
     const UNTOUCHED: u16 = 0xEEEE;
@@ -133,18 +265,72 @@ mod tests {
             };
             let plain = transfer(DType::Uint16, &shape, axis, source, &wanted);
             let transfer = Transfer { strides: Some(&strides), output_strides, ..plain };
+            let mut targets = vec![null_mut(); lengths.len()];
+            for part in &wanted {
+                targets[part.index] = part.target;
+            }
+            let planned = |part: &Part| PlannedPart { index: part.index, offset: part.offset, len: part.len };
+            let planned: Vec<_> = wanted.iter().map(planned).collect();
+            // SAFETY: none, and all of them.
+            let [nowhere, targets] = unsafe {
+                let step = size_of::<*mut u8>();
+                [0, targets.len()].map(|len| Pointers::new(targets.as_ptr(), step, len))
+            };
+            let of_plan = Parts::Planned { parts: &planned, targets: nowhere };
+            let few = FewUnits::new(&Transfer { parts: of_plan, source: null(), ..transfer });
             for tuning in Tuning::all() {
-                for is_few in [false, true] {
+                for way in 0..3 {
                     for output in &mut copied {
                         output.fill(UNTOUCHED);
                     }
                     // SAFETY: memory is as large as the strides say.
                     unsafe {
-                        if !is_few || !copy(&transfer) {
+                        if way == 2 && few.are_there() {
+                            few.copy(source, &planned, targets, transfer.bytes);
+                        } else if way != 1 || !copy(&transfer) {
                             strided::copy(&transfer, &tuning, 0..transfer.bytes);
                         }
                     }
                     prop_assert!(copied == expected);
+                }
+            }
+        }
+    }
+
+    /// At every level, at the very end, or the very begin, of what may be touched.
+    #[cfg(unix)]
+    #[test]
+    fn units_of_half_a_line_and_more() {
+        const COUNT: usize = 3;
+        let (from, to) = (Guarded::filled(64 << 10), Guarded::filled(64 << 10));
+        for (unit, apart) in (30..=130).flat_map(|unit| [(unit, unit), (unit, unit + 7)]) {
+            for (at_end, is_back) in [(false, false), (true, false), (false, true), (true, true)] {
+                let all = (COUNT - 1) * apart + unit;
+                let source = from.place(all, at_end).cast_const();
+                let (first, step) = if is_back { (COUNT - 1, -1) } else { (0, 1) };
+                let row = Row {
+                    source: source.wrapping_add(first * apart),
+                    source_step: step * signed(apart),
+                    target: to.place(all, at_end),
+                    target_step: signed(apart),
+                    count: COUNT,
+                    unit,
+                };
+                // SAFETY: as many bytes are there.
+                let input = unsafe { std::slice::from_raw_parts(source, all) };
+                let mut expected = vec![0xEE; all];
+                for at in 0..COUNT {
+                    let of = if is_back { COUNT - 1 - at } else { at };
+                    expected[at * apart..][..unit].copy_from_slice(&input[of * apart..][..unit]);
+                }
+                for kernels in levels() {
+                    // SAFETY: as above.
+                    let copied = unsafe {
+                        row.target.write_bytes(0xEE, all);
+                        kernel::copy(kernels, row);
+                        std::slice::from_raw_parts(row.target, all)
+                    };
+                    assert!(copied == expected, "{unit} bytes, {apart} apart");
                 }
             }
         }

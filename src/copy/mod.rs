@@ -67,6 +67,7 @@ mod tuning;
 mod turned;
 
 pub(crate) use few_rows::{are_cached, copy_short, is_small, short_run, FewRows};
+pub(crate) use few_units::FewUnits;
 use kernel::combine::LINE;
 use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};
 pub use parallel::{Executor, Streaming};

@@ -172,7 +172,7 @@ impl Plane {
                     }
                 }),
                 Way::Units => self.copy_blocks(&|place, blocks, block| {
-                    block.copy(place, blocks, tuning.kernels.copy);
+                    block.copy(place, blocks, tuning.kernels);
                 }),
             }
         }

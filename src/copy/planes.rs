@@ -4,7 +4,7 @@ use super::columns::Columns;
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::opaque::opaque;
 use super::kernel::strided::{Axis, Block};
-use super::kernel::{CopyBytes, MAX_DEINTERLEAVED};
+use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::plane::LANE;
 use super::rows::Rows;
 use super::tuning::Tuning;
@@ -140,7 +140,7 @@ impl Columns<'_> {
             // SAFETY: the caller's promise; the scratch has room for so many at once.
             unsafe {
                 let next = &mut |_| {
-                    some.finish(columns, targets, rows * unit, tuning.kernels.copy);
+                    some.finish(columns, targets, rows * unit, tuning.kernels);
                     some.next(0)
                 };
                 Rows::deinterleave_columns(step, unit, columns, Axis::NONE, tuning, next);
@@ -179,7 +179,7 @@ impl SomePlanes {
         columns: &[*mut u8],
         targets: &[*mut u8],
         unit: usize,
-        copy: CopyBytes,
+        kernels: &Kernels,
     ) {
         let Axis { to, .. } = self.planes;
         let runs = Axis { extent: self.done.len(), from: signed(unit), to };
@@ -190,7 +190,7 @@ impl SomePlanes {
             .map(|(column, target)| (column.cast_const(), target.wrapping_offset(further)));
         let block = Block { unit, axes: [Axis::ONE, runs] };
         // SAFETY: the caller's promise.
-        unsafe { block.copy_all(&mut || places.next(), copy) };
+        unsafe { block.copy_all(&mut || places.next(), kernels) };
     }
 }
 

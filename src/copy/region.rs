@@ -4,7 +4,7 @@
 use super::kernel::combine::LINE;
 use super::kernel::pick::Units;
 use super::kernel::strided::{Axis, Block, Places, Row, RowCopy, RowSteps, Slot};
-use super::kernel::CopyBytes;
+use super::kernel::Kernels;
 use super::odometer::Odometer;
 use super::plane::{Plane, Way, LEAST_PICKED, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
 use super::runs::{self, Ahead};
@@ -61,7 +61,7 @@ impl Region<'_> {
         };
         if unit < LEAST_RUN && self.units() < LEAST_UNITS {
             // SAFETY: the caller's promise.
-            return unsafe { copy_each(places, unit, axes, tuning.kernels.copy) };
+            return unsafe { copy_each(places, unit, axes, tuning.kernels) };
         }
         let is_run = row.to == signed(unit);
         let column = outer.iter().position(|axis| {
@@ -106,7 +106,7 @@ impl Region<'_> {
         let way = plane.way(others.inner(), is_large, &mut slot, *tuning);
         if matches!(way, Way::Units) && self.units() * unit <= SMALL {
             // SAFETY: the caller's promise.
-            return unsafe { copy_each(places, unit, self.axes, tuning.kernels.copy) };
+            return unsafe { copy_each(places, unit, self.axes, tuning.kernels) };
         }
         if plane.takes_others(&way) {
             plane.again = others.take_inner();
@@ -234,7 +234,7 @@ pub(super) fn ahead(row: Axis, next: Option<&Axis>, tuning: &Tuning) -> isize {
     step.wrapping_mul(signed(div_ceil(least, step.unsigned_abs())))
 }
 
-/// Copies units one by one, long ones by that, of as many regions as there are places.
+/// Copies units one by one, of as many regions as there are places.
 ///
 /// # Safety
 /// They must be readable and writable.
@@ -242,7 +242,7 @@ pub(super) unsafe fn copy_each(
     places: &mut Places<'_>,
     unit: usize,
     axes: &[Axis],
-    long: CopyBytes,
+    kernels: &Kernels,
 ) {
     // The longest way without a turn.
     let few = match *axes {
@@ -254,7 +254,7 @@ pub(super) unsafe fn copy_each(
     };
     if let Some(axes) = few {
         // SAFETY: the caller's promise.
-        return unsafe { Block { unit, axes }.copy_all(places, long) };
+        return unsafe { Block { unit, axes }.copy_all(places, kernels) };
     }
     let longest = (axes.iter().enumerate()).max_by_key(|(_, axis)| axis.extent);
     let inner = longest.map_or(Axis::ONE, |(_, axis)| *axis);
@@ -271,7 +271,7 @@ pub(super) unsafe fn copy_each(
             }
             Some(here)
         };
-        block.copy_all(black_box(&mut next), long);
+        block.copy_all(black_box(&mut next), kernels);
     }
 }
 

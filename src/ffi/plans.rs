@@ -22,7 +22,7 @@ use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
-use crate::copy::{self, Executor, FewRows};
+use crate::copy::{self, Executor, FewRows, FewUnits};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, PlannedPart, Pointers, Transfer};
@@ -74,6 +74,7 @@ struct Head {
     inner: i64,
     outer: i64,
     reach: Reach,
+    few: FewUnits,
     arrays: Arrays,
 }
 
@@ -288,8 +289,12 @@ impl Writer<'_> {
                 inner: geometry.inner,
                 outer: geometry.outer,
                 reach,
+                few: FewUnits::default(),
                 arrays: self.arrays,
             });
+            if cfg!(feature = "avx512") && (is_strided || self.has_strided_outputs) {
+                self.write_few();
+            }
         }
         Ok(())
     }
@@ -336,6 +341,20 @@ impl Writer<'_> {
         Ok((num_outputs, num_parts, bytes))
     }
 
+    /// Writes what is copied unit by unit.
+    ///
+    /// # Safety
+    /// As [`Writer::write`]; all else must be written.
+    #[inline(never)] // for its stack
+    unsafe fn write_few(&self) {
+        let head = self.place.cast::<Head>();
+        // SAFETY: the caller's promise; no pointer is read.
+        unsafe {
+            let plan = Planned { head: &*head, place: self.place };
+            (*head).few = FewUnits::new(&plan.transfer(null(), Pointers::new(null(), 0, 0)));
+        }
+    }
+
     /// Writes the strides of an output: its own, or the packed ones.
     ///
     /// # Safety
@@ -353,19 +372,22 @@ impl Writer<'_> {
     }
 }
 
-/// Takes in so many bytes that lie above or below the others; a macro, for then all of it is in registers.
-macro_rules! put_apart {
-    ($written:ident, $start:expr, $bytes:expr) => {{
-        let start = $start;
-        let end = start.checked_add($bytes)?;
-        if start >= $written.end {
-            $written.end = end;
-        } else if end <= $written.start {
-            $written.start = start;
+/// From the lowest to the highest byte of some outputs, if each lies above or below those before it, and none at NULL.
+#[inline(always)]
+fn in_order(spans: impl Iterator<Item = Option<Span>>) -> Option<Span> {
+    let mut all = Span::NOWHERE;
+    for span in spans {
+        let Span { start, end } = span?;
+        if start >= all.end {
+            all = Span { start: all.start.min(start), end };
+        } else if end <= all.start {
+            all.start = start;
         } else {
             return None;
         }
-    }};
+    }
+    // One at NULL would be the lowest.
+    (all.start != 0).then_some(all)
 }
 
 /// A plan as it is read.
@@ -456,26 +478,30 @@ impl<'a> Planned<'a> {
     #[inline(always)]
     fn plain(&self, targets: Pointers<'_, u8>) -> Option<Span> {
         if self.head.has_strided_outputs {
-            return None;
+            return if self.head.few.are_there() { self.plain_strided(targets) } else { None };
         }
-        let (step_bits, parts, run) = (self.geometry().step_bits(), self.parts(), self.head.run);
-        // SAFETY: promise 3; there are as many targets as outputs.
-        let target = |part: &PlannedPart| unsafe { targets.at(part.index) };
-        let start = target(parts.first()?) as usize;
-        let mut written = Span { start, end: start };
-        if run > 0 {
-            let bytes = usize::from(run) * usize_of(self.head.outer);
-            for target in targets.iter() {
-                put_apart!(written, target as usize, bytes);
-            }
-        } else {
-            for part in parts {
-                let bytes = usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len)));
-                put_apart!(written, target(part) as usize, bytes);
-            }
+        let span = |target: *mut u8, bytes| {
+            let start = target as usize;
+            Some(Span { start, end: start.checked_add(bytes)? })
+        };
+        if self.head.run > 0 {
+            let bytes = usize::from(self.head.run) * usize_of(self.head.outer);
+            return in_order(targets.iter().map(|target| span(target, bytes)));
         }
-        // One at NULL would be the lowest.
-        (written.start != 0).then_some(written)
+        let step_bits = self.geometry().step_bits();
+        in_order(self.parts().iter().map(|part| {
+            let bytes = usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len)));
+            // SAFETY: promise 3; there are as many targets as outputs.
+            span(unsafe { targets.at(part.index) }, bytes)
+        }))
+    }
+
+    /// The same of outputs that have strides.
+    #[inline(never)] // off the way of others
+    fn plain_strided(&self, targets: Pointers<'_, u8>) -> Option<Span> {
+        let reaches: &[Reach] = self.array(self.head.arrays.reaches, self.head.num_parts);
+        let all = self.parts().iter().zip(reaches);
+        in_order(all.map(|(part, reach)| reach.at(targets.get(part.index))))
     }
 
     /// Checks the outputs, whatever they are like, against each other and all that is read. Whether they were one
@@ -663,6 +689,10 @@ pub(crate) unsafe fn copy_on(
         }
         if head.is_small {
             plan.run_small(input, targets);
+            return Ok(());
+        }
+        if head.few.are_there() {
+            head.few.copy(input, plan.parts(), targets, head.bytes);
             return Ok(());
         }
         plan.run(input, targets, pool, report)

@@ -105,6 +105,8 @@ pub(super) struct Kernels {
     pub combine: Option<Combine>,
     /// Copies long runs past the caches by turns, [`TURNS`] at a time, where that is known to win.
     pub by_turns: Option<unsafe fn(strided::Row)>,
+    /// Copies units of 65 to 128 bytes one by one, where there are registers of half a line.
+    pub units: Option<unsafe fn(strided::Row)>,
     /// Picks units a step apart, where there are registers for it.
     pub picks: Option<&'static Picks>,
     /// Whether these read what goes past the caches upwards, wherever that can be. Zen 4, 24 MiB of floats backwards

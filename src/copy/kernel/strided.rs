@@ -10,7 +10,7 @@ use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::opaque::opaque;
 pub(crate) use super::pick::Span;
 use super::pick::{self, BySpans, Pick, Units};
-use super::{generic, CopyBytes, Gather, Kernels, NonTemporal};
+use super::{generic, Gather, Kernels, NonTemporal};
 use crate::math::{div, signed};
 use core::hint::black_box;
 use core::mem::MaybeUninit;
@@ -122,7 +122,7 @@ impl<'a> RowCopy<'a> {
             let Row { source, source_step, target, target_step, count: extent, unit } = row;
             let inner = Axis { extent, from: source_step, to: target_step };
             let axes = [Axis { extent: count, from, to }, inner];
-            Block { unit, axes }.copy((source, target), Axis::ONE, self.kernels.copy);
+            Block { unit, axes }.copy((source, target), Axis::ONE, self.kernels);
         }
     }
 
@@ -253,13 +253,29 @@ const LEAST_PICKED: usize = 16;
 ///
 /// # Safety
 /// 1.
+#[inline(never)] // once in the library
 pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
     let Row { source, source_step, target, target_step, count, unit } = row;
     let axis = Axis { extent: count, from: source_step, to: target_step };
+    let block = Block { unit, axes: [Axis::ONE, axis] };
     // SAFETY: the caller's promise.
-    unsafe {
-        Block { unit, axes: [Axis::ONE, axis] }.copy((source, target), Axis::ONE, kernels.copy);
-    };
+    unsafe { block.row()(source, target, &block, kernels) };
+}
+
+/// Copies rows of as many units, of each a unit by turns.
+///
+/// # Safety
+/// 1 of all of them.
+#[inline(never)]
+pub(crate) unsafe fn copy_by_row(kernels: &Kernels, rows: &mut [Row]) {
+    for _ in 0..rows.first().map_or(0, |row| row.count) {
+        for row in &mut *rows {
+            // SAFETY: the caller's promise.
+            unsafe { (kernels.copy)(row.source, row.target, row.unit) };
+            row.source = row.source.wrapping_offset(row.source_step);
+            row.target = row.target.wrapping_offset(row.target_step);
+        }
+    }
 }
 
 /// One axis of a copy: how many steps, and how far each goes in the source and the target.
@@ -311,13 +327,13 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Copies unit by unit, long ones by that, from a place on again and again.
+    /// Copies unit by unit, from a place on again and again.
     ///
     /// # Safety
     /// 1.
-    pub(crate) unsafe fn copy(&self, place: Place, again: Axis, long: CopyBytes) {
+    pub(crate) unsafe fn copy(&self, place: Place, again: Axis, kernels: &Kernels) {
         // SAFETY: the caller's promise.
-        unsafe { self.copy_all(black_box(&mut again.places(place)), long) };
+        unsafe { self.copy_all(black_box(&mut again.places(place)), kernels) };
     }
 
     /// The same of as many as there are places.
@@ -325,10 +341,22 @@ impl Block {
     /// # Safety
     /// 1.
     #[inline(never)] // once in the library
-    pub(crate) unsafe fn copy_all(&self, places: &mut Places<'_>, long: CopyBytes) {
-        let &Self { unit, axes: [outer, inner] } = self;
+    pub(crate) unsafe fn copy_all(&self, places: &mut Places<'_>, kernels: &Kernels) {
+        let (row, [outer, _]) = (self.row(), self.axes);
+        while let Some((source, target)) = places() {
+            // SAFETY: the caller's promise.
+            outer.each(source, target, |source, target| unsafe {
+                row(source, target, self, kernels);
+            });
+        }
+    }
+
+    /// The loop for a row.
+    #[inline(always)]
+    fn row(&self) -> CopyRow {
+        let &Self { unit, axes: [_, inner] } = self;
         let repeats = inner.from == 0 && inner.to == signed(unit);
-        let row: CopyRow = match unit {
+        match unit {
             1 | 2 | 4 | 8 if repeats => repeat,
             1 => elements::<u8>,
             2 => elements::<u16>,
@@ -340,19 +368,14 @@ impl Block {
             9..=15 => ends::<8>,
             17..=32 => ends::<16>,
             33..=64 => ends::<32>,
+            65..=128 => halves,
             _ => each,
-        };
-        while let Some((source, target)) = places() {
-            // SAFETY: the caller's promise.
-            outer.each(source, target, |source, target| unsafe {
-                row(source, target, self, long);
-            });
         }
     }
 }
 
-/// Copies a row of units of so many bytes, long ones by that.
-type CopyRow = unsafe fn(*const u8, *mut u8, &Block, CopyBytes);
+/// Copies a row of units of so many bytes.
+type CopyRow = unsafe fn(*const u8, *mut u8, &Block, &Kernels);
 
 /// Units that a register holds: `T`'s size.
 ///
@@ -362,7 +385,7 @@ unsafe fn elements<T: Copy>(
     mut source: *const u8,
     mut target: *mut u8,
     &Block { axes: [_, row], .. }: &Block,
-    _: CopyBytes,
+    _: &Kernels,
 ) {
     for _ in 0..row.extent {
         // SAFETY: the caller's promise; no alignment is assumed.
@@ -379,12 +402,12 @@ unsafe fn elements<T: Copy>(
 ///
 /// # Safety
 /// 1.
-unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, copy: CopyBytes) {
+unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, kernels: &Kernels) {
     let &Block { unit, axes: [_, row] } = block;
     // SAFETY: the caller's promise; the last ones overlap others.
     unsafe {
         let Some(last) = (row.extent * unit).checked_sub(size_of::<u64>()) else {
-            return each(source, target, block, copy);
+            return each(source, target, block, kernels);
         };
         let units = match unit {
             1 => return target.write_bytes(source.read(), row.extent),
@@ -407,18 +430,35 @@ unsafe fn ends<const N: usize>(
     source: *const u8,
     target: *mut u8,
     &Block { unit, axes: [_, row] }: &Block,
-    _: CopyBytes,
+    _: &Kernels,
 ) {
     // SAFETY: the caller's promise.
     row.each(source, target, |source, target| unsafe { generic::ends::<N>(source, target, unit) });
+}
+
+/// Units of 65 to 128 bytes, by registers of half a line where there are such.
+///
+/// # Safety
+/// 1.
+unsafe fn halves(source: *const u8, target: *mut u8, block: &Block, kernels: &Kernels) {
+    let &Block { unit, axes: [_, Axis { extent: count, from: source_step, to: target_step }] } =
+        block;
+    let row = Row { source, source_step, target, target_step, count, unit };
+    // SAFETY: the caller's promise.
+    unsafe {
+        match kernels.units {
+            Some(units) => units(row),
+            None => each(source, target, block, kernels),
+        }
+    }
 }
 
 /// Units of any size.
 ///
 /// # Safety
 /// 1.
-unsafe fn each(source: *const u8, target: *mut u8, block: &Block, copy: CopyBytes) {
+unsafe fn each(source: *const u8, target: *mut u8, block: &Block, kernels: &Kernels) {
     let &Block { unit, axes: [_, row] } = block;
     // SAFETY: the caller's promise.
-    row.each(source, target, |source, target| unsafe { copy(source, target, unit) });
+    row.each(source, target, |source, target| unsafe { (kernels.copy)(source, target, unit) });
 }

@@ -70,6 +70,7 @@ macro_rules! table {
             ],
             pair: None,
             gather_any,
+            units: None,
             picks: None,
             picks_upwards: false,
             transpose: $transpose,

@@ -33,11 +33,11 @@ use super::tuning::{Tuning, LEAST_PAST};
 use crate::math::{self, div, signed};
 use crate::parts::{self, Part, Transfer};
 use crate::shape::usize_of;
+use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
-use core::slice::from_mut;
+use core::slice::{from_mut, from_raw_parts_mut};
 use group::{Group, MAX_GROUP};
-use nest::Blocks;
 pub(super) use nest::Nest;
 use run::Run;
 
@@ -338,33 +338,41 @@ impl Nest<'_> {
     /// # Safety
     /// As [`Nest::copy_all`].
     #[inline(never)] // the loops beside it are the better for it
-    unsafe fn copy_lines(&self, group: &mut Group, rows: Range<usize>) {
+    unsafe fn copy_lines(&self, group: &Group, rows: Range<usize>) {
         let mut blocks = self.blocks(rows);
         let mut block = self.block;
         let by_turns = block.tuning.by_turns(group.shortest);
-        let most = if by_turns.is_some() { TURNS - 1 } else { block.rows_within(BLOCK) };
+        let most = match by_turns {
+            Some(_) => TURNS - 1,
+            None if self.is_by_row => usize::MAX,
+            None => block.rows_within(BLOCK),
+        };
         while blocks.next(&mut block).is_some() {
             let Axis { extent: more, from: source_step, .. } = blocks.along(most);
-            if self.in_order {
-                // SAFETY: the caller's promise.
-                unsafe { block.copy_in_order(group, 1 + more, source_step, &blocks) };
-                blocks.skip(more);
-                continue;
-            }
-            for run in group.runs() {
-                let row = Row {
+            let mut room = [const { MaybeUninit::uninit() }; MAX_GROUP];
+            let mut len = 0;
+            for (slot, run) in room.iter_mut().zip(group.runs()) {
+                slot.write(Row {
                     source: block.source.wrapping_add(run.offset),
                     source_step,
                     target: blocks.target(run),
                     target_step: blocks.step(run),
                     count: 1 + more,
                     unit: run.bytes,
-                };
-                // SAFETY: the caller's promise.
-                unsafe {
+                });
+                len += 1;
+            }
+            // SAFETY: so many have been written; the caller's promise.
+            unsafe {
+                let mut all = from_raw_parts_mut(room.as_mut_ptr().cast(), len);
+                if self.is_by_row {
+                    strided::copy_by_row(block.tuning.kernels, all);
+                    all = &mut [];
+                }
+                for row in all {
                     match by_turns {
-                        Some(by_turns) => by_turns(row),
-                        None => strided::copy(block.tuning.kernels, row),
+                        Some(by_turns) => by_turns(*row),
+                        None => strided::copy(block.tuning.kernels, *row),
                     }
                 }
             }
@@ -405,32 +413,6 @@ impl Nest<'_> {
 }
 
 impl Rows {
-    /// Copies rows so far from each other one by one into packed outputs.
-    ///
-    /// # Safety
-    /// As [`Nest::copy_all`].
-    unsafe fn copy_in_order(
-        &self,
-        group: &mut Group,
-        count: usize,
-        step: isize,
-        blocks: &Blocks<'_>,
-    ) {
-        for run in group.runs_mut() {
-            run.target = blocks.target(run);
-        }
-        let mut source = self.source;
-        for _ in 0..count {
-            for run in group.runs_mut() {
-                let from = source.wrapping_add(run.offset);
-                // SAFETY: the caller's promise.
-                unsafe { (self.tuning.kernels.copy)(from, run.target, run.bytes) };
-                run.target = run.target.wrapping_add(run.bytes);
-            }
-            source = source.wrapping_offset(step);
-        }
-    }
-
     /// Copies some rows of blocks; whether there is something between rows.
     ///
     /// # Safety

@@ -19,14 +19,13 @@ pub(in super::super) struct Nest<'a> {
     pub(super) block: Rows,
     /// Bytes from a step on the split axis to the next, if they are apart.
     pub(super) apart: isize,
+    /// Whether runs of single rows are copied row by row: they are too short to go past the caches.
+    pub(super) is_by_row: bool,
     /// How many there are.
     blocks: usize,
     /// Axes over them, innermost first; neighbours that continue each other are one.
     axes: [OuterAxis; MOST_AXES],
     rank: usize,
-    /// Whether rows too short to take turns past the caches are copied in the order of the input. Zen 4, 24 MiB of
-    /// rows backwards, to two pieces of 128 to 240 bytes 1.3 to 1.7 times as quick as piece by piece.
-    pub(super) in_order: bool,
 }
 
 /// How many steps, and how far each goes in the input.
@@ -64,7 +63,7 @@ impl<'a> Nest<'a> {
         let block = Rows::new(transfer, *tuning);
         let axes = [OuterAxis::default(); MOST_AXES];
         let mut nest =
-            Self { transfer, block, apart: 0, blocks: 1, axes, rank: 0, in_order: false };
+            Self { transfer, block, apart: 0, is_by_row: false, blocks: 1, axes, rank: 0 };
         if transfer.is_packed() && transfer.output_strides.are_packed() {
             if nest.is_whole() {
                 nest.block.widen(nest.block.count);
@@ -85,7 +84,7 @@ impl<'a> Nest<'a> {
         };
         if nest.rank > 0 && div(block, transfer.parts.count()) < least {
             nest.block.tuning = tuning.through_caches();
-            nest.in_order = least == LEAST_TURN && nest.is_into_packed();
+            nest.is_by_row = tuning.is_by_row() && nest.are_runs() && transfer.parts.count() > 1;
         }
         nest.is_worth_it(block).then_some(nest)
     }
@@ -143,19 +142,20 @@ impl<'a> Nest<'a> {
     /// Whether blocks of so many bytes are worth the way to the loops. Rows apart from each other of which pieces
     /// have runs are better copied piece by piece, unless they are repeated.
     fn is_worth_it(&self, block: usize) -> bool {
-        let is_row = self.block.count == 1 && self.innermost().is_some_and(|(_, from)| from != 0);
-        let are_runs = is_row && self.block.width >= RUN * self.transfer.parts.count();
         let is_cached = self.block.tuning.apart.is_none();
-        let least = match are_runs {
-            true if self.in_order => 2 * RUN,
-            true if is_cached => LEAST_ROW,
-            _ => LEAST_BLOCK,
-        };
+        let least = if self.are_runs() && is_cached { LEAST_ROW } else { LEAST_BLOCK };
         let goes_on = |times| block * times >= LEAST_REPEATED * self.transfer.parts.count();
         self.rank == 0
+            || self.is_by_row
             || block >= least
             || self.times().is_some_and(goes_on)
             || self.is_of_columns()
+    }
+
+    /// Whether blocks are single rows that lie apart, of which pieces have runs.
+    fn are_runs(&self) -> bool {
+        let is_row = self.block.count == 1 && self.innermost().is_some_and(|(_, from)| from != 0);
+        is_row && self.block.width >= RUN * self.transfer.parts.count()
     }
 
     /// Whether it is many blocks of few columns that are taken at a time.

@@ -5,13 +5,14 @@ use super::super::level::level;
 use super::super::pick::{buffered, picks, Picks, Register};
 use super::super::vector::{instructions, Vector, LANE};
 use super::super::Kernels;
+use super::super::{generic, opaque::opaque, strided::Row};
 use core::arch::x86_64::*;
 use core::ptr::from_ref;
 
 /// For CPUs with AVX2 and BMI2 (which shifts by any number of bits in one step), and only for those.
 pub(in super::super) static AVX2: Kernels = TABLE;
 
-pub(super) const TABLE: Kernels = Kernels { picks: Some(&PICKS), ..LOOPS };
+pub(super) const TABLE: Kernels = Kernels { units: Some(units), picks: Some(&PICKS), ..LOOPS };
 
 const LOOPS: Kernels = level!(
     #[target_feature(enable = "avx2,bmi2")]
@@ -19,6 +20,30 @@ const LOOPS: Kernels = level!(
     deinterleave: network::deinterleave,
     interleave: interleave::interleave
 );
+
+/// Copies units of 65 to 128 bytes one by one, without a call for each. Zen 4, 43,511 of 72 bytes, 84 apart in the
+/// output, 82 us for 112; but 61,349 of 48, 304 apart, past the caches, 2.9 ms for 2.5, for these cross lines.
+///
+/// # Safety
+/// That of `strided.rs`, and 1.
+#[target_feature(enable = "avx2")]
+unsafe fn units(row: Row) {
+    let Row { mut source, source_step, mut target, target_step, count, unit } = row;
+    for _ in 0..count {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match unit {
+                65..=96 => {
+                    generic::chunk::<64>(source, target, 0);
+                    generic::chunk::<32>(source, target, unit - 32);
+                }
+                _ => generic::ends::<64>(source, target, unit),
+            }
+        }
+        source = source.wrapping_add(opaque(source_step.cast_unsigned()));
+        target = target.wrapping_add(opaque(target_step.cast_unsigned()));
+    }
+}
 
 static PICKS: Picks = picks!(
     #[target_feature(enable = "avx2")]

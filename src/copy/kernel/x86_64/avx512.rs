@@ -14,6 +14,7 @@ pub(in super::super) static AVX512: Kernels = TABLE;
 /// What moves 32 bytes at a time is that of AVX2, and so is what few rows are enough for.
 pub(super) const TABLE: Kernels = Kernels {
     pack: NARROW.pack,
+    units: NARROW.units,
     picks: NARROW.picks,
     gather: NARROW.gather,
     transpose: {
