@@ -14,68 +14,54 @@ use crate::shape::usize_of;
 use core::ops::Range;
 use core::ptr::null_mut;
 
-/// Where columns go: some to nowhere, and the `count` next ones to `first` and to places `apart` bytes (backwards:
-/// wrapped) from one another.
+/// Where the next `count` columns go: to `first` and to places `apart` bytes (backwards: wrapped)
+/// from one another, or nowhere.
 #[derive(Clone, Copy)]
 pub(super) struct Targets {
-    pub skipped: usize,
-    pub first: *mut u8,
+    pub first: Option<*mut u8>,
     pub apart: usize,
     pub count: usize,
 }
 
-/// Targets of all columns, in order, each so many bytes further than it is told; none behind the last ones.
-#[derive(Clone)]
-pub(super) struct EachTargets<'a> {
-    told: Told<'a>,
-    pub further: isize,
-}
-
-#[derive(Clone)]
-enum Told<'a> {
-    Once(Option<Targets>),
-    /// Of pieces, those from a step on, so many steps a column.
-    Pieces(parts::Iter<'a>, i64, i64, &'a dyn Fn(Part) -> Targets),
-}
+/// Gives targets, one behind the other, until it is told that no more are wanted.
+pub(super) type EachTargets<'a> = dyn Fn(&mut dyn FnMut(Targets) -> bool) + 'a;
 
 impl Targets {
     /// Nothing but these.
-    pub(super) fn only<'a>(self) -> EachTargets<'a> {
-        EachTargets { told: Told::Once(Some(self)), further: 0 }
+    pub(super) fn only(self) -> impl Fn(&mut dyn FnMut(Self) -> bool) {
+        move |visit| {
+            visit(self);
+        }
     }
-}
 
-impl<'a> EachTargets<'a> {
-    /// Of pieces in order from a step on.
-    pub(super) fn of(
-        parts: &parts::Iter<'a>,
+    /// Of pieces in order from a step on, with what none of them wants between.
+    pub(super) fn of<'a>(
+        parts: &'a parts::Iter<'a>,
         begin: i64,
+        of_part: impl Fn(Part) -> Self + 'a,
         steps_a_column: i64,
-        of_part: &'a dyn Fn(Part) -> Targets,
-    ) -> Self {
-        let told = Told::Pieces(parts.clone(), begin, steps_a_column, of_part);
-        Self { told, further: 0 }
+    ) -> impl Fn(&mut dyn FnMut(Self) -> bool) + 'a {
+        move |visit| Self::tell(parts.clone(), begin, &of_part, steps_a_column, visit)
     }
-}
 
-impl Iterator for EachTargets<'_> {
-    type Item = Targets;
-
-    #[inline(never)] // once in the library
-    fn next(&mut self) -> Option<Targets> {
-        let targets = match &mut self.told {
-            Told::Once(targets) => targets.take()?,
-            Told::Pieces(parts, next, steps_a_column, of_part) => {
-                let part = parts.next()?;
-                let gap = part.offset - *next;
-                *next = part.offset + part.len;
-                // Divisions take their time.
-                let skipped =
-                    if gap > 0 { gap.checked_div(*steps_a_column).unwrap_or(0) } else { 0 };
-                Targets { skipped: usize_of(skipped), ..of_part(part) }
+    #[inline(never)] // or it is in the library twice, as the shims of closures are
+    fn tell(
+        parts: parts::Iter<'_>,
+        mut next: i64,
+        of_part: &impl Fn(Part) -> Self,
+        steps_a_column: i64,
+        visit: &mut dyn FnMut(Self) -> bool,
+    ) {
+        for part in parts {
+            let gap = part.offset - next;
+            next = part.offset + part.len;
+            // Divisions take their time.
+            let count = if gap > 0 { gap.checked_div(steps_a_column).unwrap_or(0) } else { 0 };
+            let nothing = Self { first: None, apart: 0, count: usize_of(count) };
+            if (gap > 0 && !visit(nothing)) || !visit(of_part(part)) {
+                return;
             }
-        };
-        Some(Targets { first: targets.first.wrapping_offset(self.further), ..targets })
+        }
     }
 }
 
@@ -135,12 +121,6 @@ impl Columns<'_> {
         Kernels::transposes(unit)
     }
 
-    /// Where they go, from the first on.
-    #[inline(never)] // once in the library
-    pub(super) fn told(&self) -> EachTargets<'_> {
-        self.targets.clone()
-    }
-
     /// Whether they are so few, and close enough, to be deinterleaved, with as many matrices like it.
     pub(super) fn are_deinterleaved(&self, planes: Axis) -> bool {
         let &Self { step, rows, unit, count, .. } = self;
@@ -165,17 +145,18 @@ impl Columns<'_> {
     /// # Safety
     /// All rows must be readable and all targets writable; they do not overlap.
     pub(super) unsafe fn copy(&self, tuning: Tuning) {
+        if self.are_interleaved(tuning) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.interleave(tuning) };
+        }
         let is_deinterleaved = self.are_deinterleaved(Axis::ONE);
-        let is_long = self.are_long(is_deinterleaved);
-        let for_lines = if is_long { tuning } else { tuning.through_caches() };
+        let tuning = if self.are_long(is_deinterleaved) { tuning } else { tuning.through_caches() };
         // SAFETY: the caller's promise.
         unsafe {
-            if self.are_interleaved(tuning) {
-                self.interleave(tuning);
-            } else if is_deinterleaved {
-                self.deinterleave(Axis::ONE, for_lines);
+            if is_deinterleaved {
+                self.deinterleave(Axis::ONE, tuning, null_mut());
             } else {
-                self.transpose(for_lines);
+                self.transpose(tuning);
             }
         }
     }
@@ -191,39 +172,38 @@ impl Columns<'_> {
     /// # Safety
     /// As [`Columns::copy`].
     unsafe fn transpose(&self, tuning: Tuning) {
-        let are_many = cfg!(feature = "avx512") && tuning.turned.is_none();
+        let &Self { mut source, step, rows, unit, count, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(targets) = self.all_apart() {
-                Columns { targets: &targets.only(), ..*self }.transpose_parts(tuning);
-            } else if are_many && self.are_many_each() {
-                self.transpose_each(tuning);
-            } else {
-                self.transpose_parts(tuning);
+                let targets = &targets.only();
+                return Columns { source, step, rows, unit, count, targets }
+                    .transpose_parts(tuning);
             }
-        }
-    }
-
-    /// The same of what is told at a time.
-    ///
-    /// # Safety
-    /// As [`Columns::copy`].
-    #[inline(never)] // for its stack
-    unsafe fn transpose_each(&self, tuning: Tuning) {
-        let &Self { mut source, unit, .. } = self;
-        for told in self.told() {
-            source = source.wrapping_add(told.skipped * unit);
-            let (count, targets) = (told.count, &told.only());
-            // SAFETY: the caller's promise.
-            unsafe { Columns { source, count, targets, ..*self }.transpose_parts(tuning) };
-            source = source.wrapping_add(count * unit);
+            let are_many = cfg!(feature = "avx512") && tuning.turned.is_none();
+            if !are_many || !self.are_many_each() {
+                return self.transpose_parts(tuning);
+            }
+            (self.targets)(&mut |targets: Targets| {
+                let Targets { first, count, .. } = targets;
+                if first.is_some() {
+                    let targets = &targets.only();
+                    Columns { source, step, rows, unit, count, targets }.transpose_parts(tuning);
+                }
+                source = source.wrapping_add(count * unit);
+                true
+            });
         }
     }
 
     /// Whether what is told at a time are so many that each are worth their own way through the rows.
-    #[inline(never)] // for its stack
     fn are_many_each(&self) -> bool {
-        self.told().all(|targets| targets.count >= MOST)
+        let mut are_many = true;
+        (self.targets)(&mut |Targets { first, count, .. }| {
+            are_many = first.is_none() || count >= MOST;
+            are_many
+        });
+        are_many
     }
 
     /// # Safety
@@ -269,14 +249,16 @@ impl Columns<'_> {
     /// Whether the targets' lines meet in a few sets of the caches.
     #[inline(never)] // as below
     pub(super) fn conflicts(&self) -> bool {
-        let mut all = self.told();
-        let pitch = match all.next() {
-            None => 0,
-            Some(Targets { first, count: 1, .. }) => {
-                all.next().map_or(0, |second| (second.first as usize).wrapping_sub(first as usize))
-            }
-            Some(Targets { apart, .. }) => apart,
-        };
+        let (mut before, mut pitch) = (None, 0);
+        (self.targets)(&mut |Targets { first, apart, count }| {
+            let Some(first) = first.map(|first| first as usize) else { return true };
+            pitch = match before {
+                Some(before) => first.wrapping_sub(before),
+                None if count > 1 => apart,
+                None => 0,
+            };
+            before.replace(first).is_none() && count == 1
+        });
         pitch.is_multiple_of(CONFLICT) || is_near(pitch, NEAR.min(NEAR_UNITS * self.unit))
     }
 
@@ -345,7 +327,7 @@ impl Columns<'_> {
         // Long units that conflict have their turns with all targets told.
         let told = if conflicts && width >= 8 { None } else { self.are_apart() };
         let head = self.columns_to_line();
-        let Some(Targets { first, apart, .. }) = told else {
+        let Some((first, apart)) = told else {
             return self
                 .each_run::<MOST>(head, |column, targets| turn(column, targets.len(), targets, 0));
         };
@@ -381,40 +363,53 @@ impl Columns<'_> {
         }
     }
 
-    /// All columns' targets, if they are told at once.
-    #[inline(never)] // for its stack
-    fn are_apart(&self) -> Option<Targets> {
-        self.told().next().filter(|told| told.count == self.count)
+    /// The first target and how far it is to the next one, if all are given at once.
+    fn are_apart(&self) -> Option<(*mut u8, usize)> {
+        let mut all = None;
+        (self.targets)(&mut |Targets { first, apart, count }| {
+            all = first.filter(|_| count == self.count).map(|first| (first, apart));
+            false
+        });
+        all
     }
 
     /// All columns' targets, if they are equally far from one another.
-    #[inline(never)] // for its stack
     fn all_apart(&self) -> Option<Targets> {
-        let mut all = self.told();
-        let mut so_far = all.next().filter(|told| told.skipped == 0)?;
-        for Targets { skipped, first, apart, count } in all {
-            if so_far.count == 1 {
-                so_far.apart = (first as usize).wrapping_sub(so_far.first as usize);
+        let mut so_far: Option<Targets> = None;
+        let mut are_apart = true;
+        let mut is_next = |Targets { first, apart: further, count }: Targets| {
+            let Some(begin) = first else { return false };
+            let Some(Targets { first: Some(first), apart, count: before }) = &mut so_far else {
+                so_far = Some(Targets { first, apart: further, count });
+                return true;
+            };
+            if *before == 1 {
+                *apart = (begin as usize).wrapping_sub(*first as usize);
             }
-            let next = so_far.first.wrapping_add(so_far.apart.wrapping_mul(so_far.count));
-            if skipped > 0 || first != next || (count > 1 && apart != so_far.apart) {
-                return None;
-            }
-            so_far.count += count;
-        }
-        Some(so_far)
+            let next = first.wrapping_add(apart.wrapping_mul(*before));
+            *before += count;
+            begin == next && (count == 1 || further == *apart)
+        };
+        (self.targets)(&mut |targets| {
+            are_apart = is_next(targets);
+            are_apart
+        });
+        so_far.filter(|_| are_apart)
     }
 
     /// The first row whose units begin a line of their targets, if it is the same for all.
-    #[inline(never)] // for its stack
     fn rows_to_line(&self) -> Option<usize> {
-        let mut all = None;
-        for Targets { first, apart, count, .. } in self.told() {
+        let (mut all, mut are_alike) = (None, true);
+        (self.targets)(&mut |Targets { first, apart, count }| {
+            let Some(first) = first else { return true };
             let missing = (first as usize).wrapping_neg() % LINE;
-            let are_alike = count <= 1 || apart.is_multiple_of(LINE);
-            if *all.get_or_insert(missing) != missing || !are_alike {
-                return None;
-            }
+            let is_same = all.is_none_or(|other| other == missing);
+            are_alike = is_same && (count <= 1 || apart.is_multiple_of(LINE));
+            all = Some(missing);
+            are_alike
+        });
+        if !are_alike {
+            return None;
         }
         let (rows, rest) = div_rem(all?, self.unit);
         (rest == 0).then_some(rows)
@@ -443,11 +438,12 @@ impl Columns<'_> {
             None | Some([]) => {}
             Some(targets) => visit(end - len, targets),
         };
-        for Targets { skipped, first: mut target, apart, count } in self.told() {
-            if skipped > 0 {
+        (self.targets)(&mut |Targets { first, apart, count }| {
+            let Some(mut target) = first else {
                 visit(run, column, len);
-                (column, len) = (column + skipped, 0);
-            }
+                (column, len) = (column + count, 0);
+                return true;
+            };
             let end = column + count;
             while column < end {
                 let room = run.get_mut(len..).unwrap_or_default().iter_mut();
@@ -462,7 +458,8 @@ impl Columns<'_> {
                     len = 0;
                 }
             }
-        }
+            true
+        });
         visit(run, column, len);
     }
 }
@@ -540,8 +537,8 @@ mod tests {
         } else {
             (out, apart)
         };
-        let targets = &Targets { skipped: 0, first, apart: further, count: columns }.only();
-        let source = row_at(0);
+        let targets = Targets { first: Some(first), apart: further, count: columns };
+        let (source, targets) = (row_at(0), &targets.only());
         let transpose = Columns { source, step, rows, unit, count: columns, targets };
         for tuning in Tuning::all() {
             // SAFETY: source and target have that many rows.

@@ -32,19 +32,25 @@ impl Columns<'_> {
     /// Whether rows become rows without others beside them, and so many that shuffles alone do it.
     fn are_woven(&self) -> bool {
         let &Self { rows, unit, .. } = self;
-        (matches!(rows, 9 | 12) || group(rows) == rows)
-            && self.told().all(|targets| targets.apart == rows * unit)
+        let mut are_beside = true;
+        (self.targets)(&mut |Targets { first, apart, .. }| {
+            are_beside = first.is_none() || apart == rows * unit;
+            are_beside
+        });
+        are_beside && (matches!(rows, 9 | 12) || group(rows) == rows)
     }
 
     /// Interleaves the rows, past the caches or not.
     ///
     /// # Safety
     /// As [`Columns::copy`]; [`Columns::are_interleaved`] must say so.
-    #[inline(never)] // for its stack
     pub(super) unsafe fn interleave(&self, tuning: Tuning) {
-        let &Self { mut source, step, rows, unit, .. } = self;
-        for Targets { skipped, first: target, apart, count } in self.told() {
-            source = source.wrapping_add(skipped * unit);
+        let &Self { source, step, rows, unit, .. } = self;
+        let mut column = 0;
+        (self.targets)(&mut |Targets { first, apart, count }| {
+            let source = source.wrapping_add(column * unit);
+            column += count;
+            let Some(target) = first else { return true };
             let streams = Interleave { source, apart: step, len: rows, unit, count, target };
             // SAFETY: the caller's promise.
             unsafe {
@@ -56,8 +62,8 @@ impl Columns<'_> {
                     in_groups(streams, apart, tuning);
                 }
             }
-            source = source.wrapping_add(count * unit);
-        }
+            true
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 //! what lies side by side, as in a transposed matrix or the channels of an image: matrices, of
 //! which each piece takes some columns and makes them rows.
 
-use super::columns::{Columns, EachTargets, Targets};
+use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::interleave::MAX_INTERLEAVED;
 use super::kernel::strided::Axis;
@@ -150,9 +150,11 @@ impl<'a> Matrices<'a> {
         let of_part = |part: Part| {
             let count = usize_of(part.len);
             let ahead = (outer * count * self.inner + inner) * column + rows.start * self.unit;
-            let first = part.target.wrapping_add(ahead);
-            Targets { skipped: 0, first, apart: self.inner * column, count }
+            let first = Some(part.target.wrapping_add(ahead));
+            Targets { first, apart: self.inner * column, count }
         };
+        let parts = self.transfer.parts.iter();
+        let targets = Targets::of(&parts, 0, of_part, 1);
         let source = self.source(matrix);
         let columns = Columns {
             source: source.wrapping_offset(self.step.wrapping_mul(signed(rows.start))),
@@ -160,7 +162,7 @@ impl<'a> Matrices<'a> {
             rows: rows.len(),
             unit: self.unit,
             count: usize_of(self.transfer.geometry.extent),
-            targets: &EachTargets::of(&self.transfer.parts.iter(), 0, 1, &of_part),
+            targets: &targets,
         };
         // SAFETY: the caller's promise.
         unsafe { columns.copy_planes(planes, self.tuning) };

@@ -142,9 +142,9 @@ impl Plane {
         matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small)
     }
 
-    fn targets(&self) -> EachTargets<'_> {
-        let &Self { target: first, column: Axis { extent: count, to, .. }, .. } = self;
-        Targets { skipped: 0, first, apart: wrapped(to), count }.only()
+    fn targets(&self) -> impl Fn(&mut dyn FnMut(Targets) -> bool) + use<> {
+        let &Self { target, column, .. } = self;
+        Targets { first: Some(target), apart: wrapped(column.to), count: column.extent }.only()
     }
 
     fn columns<'a>(&self, targets: &'a EachTargets<'a>) -> Columns<'a> {

@@ -1,6 +1,6 @@
 //! Matrices that are alike but for where they are: how one is copied is how all are.
 
-use super::columns::Columns;
+use super::columns::{Columns, Targets};
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::opaque::opaque;
 use super::kernel::strided::{Axis, Block};
@@ -30,17 +30,6 @@ const JOINED: usize = 7 * LINE;
 /// Bytes of the scratch of matrices that are deinterleaved as one.
 const ROOM: usize = 12 << 10;
 
-/// How matrices that are alike are copied.
-enum Way {
-    Turned,
-    /// Each straight to its targets.
-    Deinterleaved,
-    /// Several as one, by way of a scratch.
-    Joined,
-    /// One by one.
-    Each,
-}
-
 impl Columns<'_> {
     /// Copies the matrix as many times as an axis has steps, each as far from the one before as it says.
     /// Does not wait for stores past the caches.
@@ -48,158 +37,153 @@ impl Columns<'_> {
     /// # Safety
     /// As [`Columns::copy`], of all of them.
     pub(super) unsafe fn copy_planes(&self, planes: Axis, tuning: Tuning) {
-        let short = tuning.through_caches();
+        let &Self { source, step, rows, unit, count, targets } = self;
+        let Axis { extent, from, to } = planes;
+        if extent == 1 {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy(tuning) };
+        }
+        let is_deinterleaved = self.are_deinterleaved(planes);
+        let run = rows * unit;
+        let is_one_loop =
+            tuning.kernels.takes_blocks(count, unit) && step <= count.max(3) * unit && run >= LINE;
+        let is_lane = unit < LANE && count * unit >= LANE && run <= TURNED;
+        let is_turned = (!is_deinterleaved || (is_lane && !is_one_loop))
+            && (count <= WAYS || !self.conflicts());
+        let joined = if tuning.turned.is_none() { JOINED } else { JOINED / 2 };
+        let are_small = count <= MOST && count * run < LARGE;
+        let is_through = tuning.turned.is_none() || !self.are_long(is_deinterleaved);
+        let are_alike = are_small && is_through && !self.are_interleaved(tuning);
         // SAFETY: the caller's promise.
         unsafe {
-            match self.way(planes, &tuning) {
-                Way::Turned => self.with_scratch::<0>(0..self.rows, planes, false, short),
-                Way::Deinterleaved => self.deinterleave(planes, short),
-                Way::Joined => self.deinterleave_joined(planes, short),
-                Way::Each => {
-                    let (mut source, mut all) = (self.source, self.told());
-                    for _ in 0..planes.extent {
-                        Columns { source, targets: &all, ..*self }.copy(tuning);
-                        source = source.wrapping_offset(planes.from);
-                        all.further = all.further.wrapping_add(planes.to);
-                    }
+            let short = tuning.through_caches();
+            if are_alike && is_turned {
+                self.with_scratch::<0>(0..rows, planes, false, short);
+            } else if are_alike && is_deinterleaved {
+                if is_one_loop || run > joined || !self.go_on(planes) {
+                    self.deinterleave(planes, short, null_mut());
+                } else {
+                    self.deinterleave_joined(planes, short);
+                }
+            } else {
+                for at in 0..extent {
+                    let [ahead, further] = [from, to].map(|step| step.wrapping_mul(signed(at)));
+                    let targets = &|visit: &mut dyn FnMut(Targets) -> bool| {
+                        targets(&mut |column| {
+                            let first = column.first.map(|first| first.wrapping_offset(further));
+                            visit(Targets { first, ..column })
+                        });
+                    };
+                    let source = source.wrapping_offset(ahead);
+                    Columns { source, step, rows, unit, count, targets }.copy(tuning);
                 }
             }
         }
     }
 
-    fn way(&self, planes: Axis, tuning: &Tuning) -> Way {
-        let &Self { step, rows, unit, count, .. } = self;
-        let is_deinterleaved = self.are_deinterleaved(planes);
-        let run = rows * unit;
-        let are_small = planes.extent > 1 && count <= MOST && count * run < LARGE;
-        let is_through = tuning.turned.is_none() || !self.are_long(is_deinterleaved);
-        if !are_small || !is_through || self.are_interleaved(*tuning) {
-            return Way::Each;
-        }
-        let is_one_loop =
-            tuning.kernels.takes_blocks(count, unit) && step <= count.max(3) * unit && run >= LINE;
-        let is_lane = unit < LANE && count * unit >= LANE && run <= TURNED;
-        let is_turned = !is_deinterleaved || (is_lane && !is_one_loop);
-        let joined = if tuning.turned.is_none() { JOINED } else { JOINED / 2 };
-        match is_deinterleaved {
-            _ if is_turned && (count <= WAYS || !self.conflicts()) => Way::Turned,
-            true if is_one_loop || run > joined || !self.go_on(planes) => Way::Deinterleaved,
-            true => Way::Joined,
-            false => Way::Each,
-        }
-    }
-
-    /// Deinterleaves the rows, and of as many matrices like it.
+    /// Deinterleaves the rows, and of as many matrices like it: each to its targets; or, if there is a scratch of
+    /// [`ROOM`] bytes, several as one to that, and from there. Their rows must go on one behind the other then.
     ///
     /// # Safety
     /// As [`Columns::copy`], of all of them.
     #[inline(never)] // which takes much of the stack
-    pub(super) unsafe fn deinterleave(&self, planes: Axis, tuning: Tuning) {
-        let &Self { step, unit, rows, .. } = self;
+    pub(super) unsafe fn deinterleave(&self, planes: Axis, tuning: Tuning, scratch: *mut u8) {
         self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
+            let source = self.source.wrapping_add(first * self.unit);
+            let (matrix, kernels, done) = (self, tuning.kernels, 0..0);
             let mut some = SomePlanes {
-                source: self.source.wrapping_add(first * unit),
-                rows,
+                matrix,
+                source,
                 planes,
                 at_once: 1,
-                done: 0..0,
+                columns: &[],
+                targets,
+                done,
+                kernels,
             };
-            let next = &mut |at| some.next(at);
+            let mut room = [null_mut(); MAX_DEINTERLEAVED];
+            let (mut columns, mut blocks) = (&*targets, planes);
+            if !scratch.is_null() {
+                // An odd number of lines: a power of two would have all of them in a few sets of the caches.
+                let apart = ((div(ROOM / LINE, targets.len()) - 1) | 1) * LINE;
+                let mut further = 0;
+                let room = room.get_mut(..targets.len()).unwrap_or_default();
+                for column in &mut *room {
+                    *column = scratch.wrapping_add(further);
+                    further = opaque(further + apart);
+                }
+                some.at_once = div(apart, self.rows * self.unit);
+                let room = &*room;
+                (some.columns, columns, blocks) = (room, room, Axis::NONE);
+            }
             // SAFETY: the caller's promise.
-            unsafe { Rows::deinterleave_columns(step, unit, targets, planes, tuning, next) };
+            unsafe {
+                let next = &mut |at| some.next(at);
+                Rows::deinterleave_columns(self.step, self.unit, columns, blocks, tuning, next);
+            }
         });
     }
 
-    /// The same of several as one to a scratch, and from there. Rows must go on one behind the other.
+    /// The same by way of a scratch.
     ///
     /// # Safety
     /// As [`Columns::copy`], of all of them.
     #[inline(never)] // which takes much of the stack
     unsafe fn deinterleave_joined(&self, planes: Axis, tuning: Tuning) {
-        let &Self { step, unit, rows, .. } = self;
         let mut scratch = Scratch::<ROOM>::NEW;
-        let scratch = scratch.as_mut_ptr();
-        self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
-            // An odd number of lines: a power of two would have all of them in a few sets of the caches.
-            let apart = ((div(ROOM / LINE, targets.len()) - 1) | 1) * LINE;
-            let mut columns = [null_mut(); MAX_DEINTERLEAVED];
-            let columns = columns.get_mut(..targets.len()).unwrap_or_default();
-            let mut further = 0;
-            for column in &mut *columns {
-                *column = scratch.wrapping_add(further);
-                further = opaque(further + apart);
-            }
-            let columns = &*columns;
-            let mut some = SomePlanes {
-                source: self.source.wrapping_add(first * unit),
-                rows,
-                planes,
-                at_once: div(apart, rows * unit),
-                done: 0..0,
-            };
-            // SAFETY: the caller's promise; the scratch has room for so many at once.
-            unsafe {
-                let next = &mut |_| {
-                    some.finish(columns, targets, rows * unit, tuning.kernels);
-                    some.next(0)
-                };
-                Rows::deinterleave_columns(step, unit, columns, Axis::NONE, tuning, next);
-            }
-        });
+        // SAFETY: the caller's promise.
+        unsafe { self.deinterleave(planes, tuning, scratch.as_mut_ptr()) };
     }
 }
 
 /// Matrices that are deinterleaved, so many at once.
-struct SomePlanes {
+struct SomePlanes<'a> {
+    matrix: &'a Columns<'a>,
     source: *const u8,
-    rows: usize,
     planes: Axis,
     at_once: usize,
+    /// Where their columns are put first, if not to the targets.
+    columns: &'a [*mut u8],
+    targets: &'a [*mut u8],
     /// The last ones.
     done: Range<usize>,
+    kernels: &'static Kernels,
 }
 
-impl SomePlanes {
-    /// Where the next ones begin, and how many rows they have; it is told how many there were, or 0.
-    #[inline(never)] // as below
-    fn next(&mut self, at: usize) -> Option<(*const u8, usize)> {
-        let start = at.max(self.done.end);
-        self.done = start..self.planes.extent.min(start + self.at_once);
-        let source = self.source.wrapping_offset(self.planes.from.wrapping_mul(signed(start)));
-        (!self.done.is_empty()).then(|| (source, self.done.len() * self.rows))
-    }
-
-    /// Takes the last ones from where their columns were put, runs of so many bytes, to the targets.
+impl SomePlanes<'_> {
+    /// Takes the last ones from where their columns were put to the targets, and gives the next ones: where they
+    /// begin, and how many rows they have. It is told how many there were, unless columns are put elsewhere.
     ///
     /// # Safety
-    /// As [`Columns::deinterleave_joined`].
-    #[inline(never)] // or it is in the library twice, as the shims of closures are
-    unsafe fn finish(
-        &self,
-        columns: &[*mut u8],
-        targets: &[*mut u8],
-        unit: usize,
-        kernels: &Kernels,
-    ) {
-        let Axis { to, .. } = self.planes;
-        let runs = Axis { extent: self.done.len(), from: signed(unit), to };
-        let further = to.wrapping_mul(signed(self.done.start));
-        let mut places = columns
-            .iter()
-            .zip(targets)
-            .map(|(column, target)| (column.cast_const(), target.wrapping_offset(further)));
-        let block = Block { unit, axes: [Axis::ONE, runs] };
-        // SAFETY: the caller's promise.
-        unsafe { block.copy_all(&mut || places.next(), kernels) };
+    /// As [`Columns::deinterleave`].
+    #[inline(never)] // once in the library
+    unsafe fn next(&mut self, at: usize) -> Option<(*const u8, usize)> {
+        let Self { matrix: &Columns { rows, unit, .. }, planes: Axis { extent, from, to }, .. } =
+            *self;
+        let ahead = |step: isize, at| step.wrapping_mul(signed(at));
+        let Range { start, end } = self.done;
+        let runs = Axis { extent: end - start, from: signed(rows * unit), to };
+        let mut places = self.columns.iter().zip(self.targets).map(|(column, target)| {
+            (column.cast_const(), target.wrapping_offset(ahead(to, start)))
+        });
+        let block = Block { unit: rows * unit, axes: [Axis::ONE, runs] };
+        if !self.columns.is_empty() {
+            // SAFETY: the caller's promise.
+            unsafe { block.copy_all(&mut || places.next(), self.kernels) };
+        }
+        let start = at.max(end);
+        let end = extent.min(start + self.at_once);
+        self.done = start..end;
+        (start < end)
+            .then(|| (self.source.wrapping_offset(ahead(from, start)), (end - start) * rows))
     }
 }
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::super::columns::Targets;
     use super::super::guarded::Guarded;
     use super::super::tuning::Tuning;
-    use super::{signed, Axis, Columns, JOINED, LANE, TURNED};
+    use super::{signed, Axis, Columns, Targets, JOINED, LANE, TURNED};
 
     const BYTES: usize = 1 << 18;
 
@@ -229,7 +213,7 @@ mod tests {
                 expected[plane * to + column * apart + row * unit..][..unit].copy_from_slice(from);
             }
         }
-        let targets = &Targets { skipped: 0, first: out, apart, count }.only();
+        let targets = &Targets { first: Some(out), apart, count }.only();
         let matrix = Columns { source: first, step, rows, unit, count, targets };
         let all = Axis { extent: planes, from: signed(from), to: signed(to) };
         for tuning in Tuning::all() {

@@ -142,7 +142,7 @@ impl Turned<'_> {
                         rows,
                         unit: 1,
                         count,
-                        targets: &Targets { skipped: 0, first: bytes, apart: ROWS, count }.only(),
+                        targets: &Targets { first: Some(bytes), apart: ROWS, count }.only(),
                     }
                     .copy(tuning.through_caches());
                     for (column, target) in columns.clone().zip(&*targets) {

@@ -1,6 +1,6 @@
 //! Many pieces of one width are columns, which are transposed.
 
-use super::super::columns::{Columns, EachTargets, Targets};
+use super::super::columns::{Columns, Targets};
 use super::super::kernel::MAX_DEINTERLEAVED;
 use super::Nest;
 use crate::parts::{Iter, Part};
@@ -32,16 +32,17 @@ impl Nest<'_> {
         while let Some(rows) = blocks.next(&mut block) {
             let of_part = |part: Part| {
                 let target = blocks.target(&block.run(&part));
-                let first = target.wrapping_add(rows.start * unit);
-                Targets { skipped: 0, first, apart: 0, count: 1 }
+                let first = Some(target.wrapping_add(rows.start * unit));
+                Targets { first, apart: 0, count: 1 }
             };
+            let targets = Targets::of(parts, first.offset, of_part, len);
             let columns = Columns {
                 source: block.source.wrapping_add(rows.start * block.row + begin),
                 step: block.row,
                 rows: rows.len(),
                 unit,
                 count,
-                targets: &EachTargets::of(parts, first.offset, len, &of_part),
+                targets: &targets,
             };
             // SAFETY: the caller's promise.
             unsafe { columns.copy(block.tuning) };

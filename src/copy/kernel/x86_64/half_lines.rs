@@ -1,4 +1,4 @@
-//! Equal pieces of 12, 20 or 24 bytes, deinterleaved by whole halves of lines: for CPUs that
+//! Equal pieces of 12 or 24 bytes, deinterleaved by whole halves of lines: for CPUs that
 //! load and store registers of a line as two.
 //!
 //! The idea: eight rows, or four, give whole half lines of each piece, so that what is stored begins where the last
@@ -69,14 +69,13 @@ pub(super) unsafe fn deinterleave(
     past: bool,
     next: &mut NextBlock<'_>,
 ) -> bool {
-    let (each, through, by_two): (_, Steps, Option<Steps>) = match width {
-        12 => (8, steps::<3, 8, 3, 2, 1>, Some(steps::<3, 8, 3, 2, 2>)),
-        20 => (8, steps::<5, 8, 5, 1, 1>, None),
-        24 => (4, steps::<6, 4, 3, 1, 1>, Some(steps::<6, 4, 3, 1, 2>)),
+    let (each, through, by_two): (_, Steps, Steps) = match width {
+        12 => (8, steps::<3, 8, 3, 2, 1>, steps::<3, 8, 3, 2, 2>),
+        24 => (4, steps::<6, 4, 3, 1, 1>, steps::<6, 4, 3, 1, 2>),
         _ => return false,
     };
     let Some(targets) = block.targets.get(..len) else { return false };
-    let may_be_past = by_two.is_some() && block.step == len * width && have_lines(targets, width);
+    let may_be_past = block.step == len * width && have_lines(targets, width);
     let has_seams = len <= MOST_PIECES && block.more.extent > 0;
     let is_long = block.count * width >= LONG || !(past || has_seams);
     if len < 2 || block.count < LEAST || !is_long || (past && !may_be_past) {
@@ -86,7 +85,7 @@ pub(super) unsafe fn deinterleave(
     if !past && are_in_one_set(targets.iter(), MOST_OF_HALVES) {
         (together, turn) = (MOST_OF_HALVES, TURN);
     }
-    let way = Way { width, each, together, turn, through, past: by_two.filter(|_| past) };
+    let way = Way { width, each, together, turn, through, past: past.then_some(by_two) };
     loop {
         let done = if block.count < LEAST { 0 } else { block.count };
         if done > 0 {
@@ -318,7 +317,6 @@ unsafe fn put<const U: usize, const S: usize>(
     }
     match U {
         3 => put!(a b c, c d e f, f g h),
-        5 => put!(a b, b c d, d e, e f g, g h),
         _ => put!(a b, b c, c d),
     }
     _ = target;
@@ -338,9 +336,7 @@ mod tests {
         }
         let all: Vec<u8> = (0..256u32 << 10).map(|at| (at * 31 % 251).to_le_bytes()[0]).collect();
         let mut taken = 0;
-        for (len, width) in
-            [(2, 12), (3, 12), (5, 12), (8, 24), (3, 24), (2, 20), (7, 20), (16, 12)]
-        {
+        for (len, width) in [(2, 12), (3, 12), (5, 12), (8, 24), (3, 24), (7, 12), (16, 12)] {
             for begin in [0, 4, 8, 16, 20, 44] {
                 for (apart, past) in [(0, false), (0, true), (4, false), (LINE, true)] {
                     for (count, after, gap) in [(32, 0, 0), (45, 2, 0), (1029, 0, 0), (64, 1, 8)] {
