@@ -95,7 +95,9 @@ impl FewUnits {
                 [row] => (row, layout.unit),
                 _ => return false,
             };
-            let most = if unit >= LONG && bytes <= NEAR { FEW_LONG } else { FEW };
+            // What is repeated has loops of its own.
+            let is_long = unit >= LONG && bytes <= NEAR && row.from != 0;
+            let most = if is_long { FEW_LONG } else { FEW };
             while let Some((_, target)) = places() {
                 let Some(part) = transfer.part(at) else { return false };
                 at += 1;
