@@ -372,22 +372,19 @@ impl Writer<'_> {
     }
 }
 
-/// From the lowest to the highest byte of some outputs, if each lies above or below those before it, and none at NULL.
-#[inline(always)]
-fn in_order(spans: impl Iterator<Item = Option<Span>>) -> Option<Span> {
-    let mut all = Span::NOWHERE;
-    for span in spans {
-        let Span { start, end } = span?;
-        if start >= all.end {
-            all = Span { start: all.start.min(start), end };
-        } else if end <= all.start {
-            all.start = start;
+/// Takes in so many bytes that lie above or below the others; a macro, for then all of it is in registers.
+macro_rules! put_apart {
+    ($written:ident, $start:expr, $bytes:expr) => {{
+        let start = $start;
+        let end = start.checked_add($bytes)?;
+        if start >= $written.end {
+            $written.end = end;
+        } else if end <= $written.start {
+            $written.start = start;
         } else {
             return None;
         }
-    }
-    // One at NULL would be the lowest.
-    (all.start != 0).then_some(all)
+    }};
 }
 
 /// A plan as it is read.
@@ -480,28 +477,40 @@ impl<'a> Planned<'a> {
         if self.head.has_strided_outputs {
             return if self.head.few.are_there() { self.plain_strided(targets) } else { None };
         }
-        let span = |target: *mut u8, bytes| {
-            let start = target as usize;
-            Some(Span { start, end: start.checked_add(bytes)? })
-        };
-        if self.head.run > 0 {
-            let bytes = usize::from(self.head.run) * usize_of(self.head.outer);
-            return in_order(targets.iter().map(|target| span(target, bytes)));
+        let (step_bits, parts, run) = (self.geometry().step_bits(), self.parts(), self.head.run);
+        // SAFETY: promise 3; there are as many targets as outputs.
+        let target = |part: &PlannedPart| unsafe { targets.at(part.index) };
+        let start = target(parts.first()?) as usize;
+        let mut written = Span { start, end: start };
+        if run > 0 {
+            let bytes = usize::from(run) * usize_of(self.head.outer);
+            for target in targets.iter() {
+                put_apart!(written, target as usize, bytes);
+            }
+        } else {
+            for part in parts {
+                let bytes = usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len)));
+                put_apart!(written, target(part) as usize, bytes);
+            }
         }
-        let step_bits = self.geometry().step_bits();
-        in_order(self.parts().iter().map(|part| {
-            let bytes = usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len)));
-            // SAFETY: promise 3; there are as many targets as outputs.
-            span(unsafe { targets.at(part.index) }, bytes)
-        }))
+        // One at NULL would be the lowest.
+        (written.start != 0).then_some(written)
     }
 
     /// The same of outputs that have strides.
     #[inline(never)] // off the way of others
     fn plain_strided(&self, targets: Pointers<'_, u8>) -> Option<Span> {
         let reaches: &[Reach] = self.array(self.head.arrays.reaches, self.head.num_parts);
-        let all = self.parts().iter().zip(reaches);
-        in_order(all.map(|(part, reach)| reach.at(targets.get(part.index))))
+        let mut spans = self.parts().iter().zip(reaches).map(|(part, reach)| {
+            let target = targets.get(part.index);
+            reach.at(target).filter(|_| !target.is_null())
+        });
+        let mut written = spans.next()??;
+        for span in spans {
+            let Span { start, end } = span?;
+            put_apart!(written, start, end - start);
+        }
+        Some(written)
     }
 
     /// Checks the outputs, whatever they are like, against each other and all that is read. Whether they were one
