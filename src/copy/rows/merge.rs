@@ -75,7 +75,7 @@ impl Rows {
         let rows = div(TURN, self.row).max(1);
         let bytes = runs.first().map_or(0, |run| run.bytes);
         let whole = div(LINE, gcd(LINE, bytes)).max(1);
-        let are_equal = runs.iter().all(|run| run.bytes == bytes);
+        let are_equal = runs.len() > 1 && runs.iter().all(|run| run.bytes == bytes);
         if self.tuning.kernels.by_turns.is_none() || !are_equal || whole * self.row > MOST_OF_LINES
         {
             return rows;
