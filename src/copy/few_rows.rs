@@ -3,15 +3,15 @@
 
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::Axis;
-use super::kernel::{scatter, CopyBytes, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};
+use super::kernel::{CopyBytes, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};
 use super::{tuning, ROW_MAJOR};
-use crate::parts::{self, Part, Pointers, Transfer, FEW_PARTS};
+use crate::parts::{self, Part, Transfer, FEW_PARTS};
 use crate::plan::Geometry;
 use crate::shape::usize_of;
 use core::ptr::null_mut;
 
 /// Fewer bytes than this are neither for threads nor for going past the caches; of rows that have no other way.
-const SMALL: usize = 128 << 10;
+pub(super) const SMALL: usize = 128 << 10;
 const SMALL_ROWS: usize = if LOW_THRESHOLDS { SMALL } else { 511 << 10 };
 /// From this many rows on, blocks of them are deinterleaved to all pieces.
 pub(super) const MANY_ROWS: usize = 64;
@@ -150,51 +150,6 @@ impl FewRows {
         }
     }
 }
-
-/// Bytes of the runs of so many packed pieces, of so many steps each, if one run after the other is the quickest by a
-/// loop that is for nothing else; else 0.
-#[inline(never)] // seldom of use
-pub(crate) fn short_run(geometry: &Geometry<'_>, bytes: usize, pieces: usize, len: i64) -> u8 {
-    let rows = usize_of(geometry.outer);
-    let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
-    let run = step * usize_of(len);
-    let is_short = match run {
-        _ if bytes > SMALL => false,
-        _ if rows >= MANY_ROWS => {
-            matches!(run, 16 | 32 | 64) && pieces * run >= MANY_SHORT && tuning::goes_by_piece()
-        }
-        ..=16 => rows <= SHORT_ROWS,
-        _ => run <= LONGEST_SHORT && rows * run <= MOST_OF_SHORT,
-    };
-    if is_short {
-        u8::try_from(run).unwrap_or(0)
-    } else {
-        0
-    }
-}
-
-/// Copies runs of as many bytes, side by side in so many rows, to all targets.
-///
-/// # Safety
-/// As [`super::run`].
-#[inline(never)]
-pub(crate) unsafe fn copy_short(source: *const u8, run: u8, rows: i64, targets: Pointers<'_, u8>) {
-    let (unit, count) = (usize::from(run), usize_of(rows));
-    let runs = Gather { source, step: unit * targets.len(), target: null_mut(), count, unit };
-    // SAFETY: the caller's promise.
-    unsafe { scatter(unit)(runs, targets) };
-}
-
-/// The longest such runs, the most rows, and the most bytes of a piece whose runs are longer than a lane. Zen 4, ns a
-/// plan's call before and after: two pieces of a row of 8 bytes 14, 12, of 8 rows 32, 14; eight of 4 rows of 16 bytes
-/// 91, 22; 64 of a row of 4 200, 65, of 4 rows 600, 105; 8 of 16 rows of 20 132, 93, but of 63 rows 317, 396, and three
-/// of 63 rows of 4 75, 87.
-const LONGEST_SHORT: usize = 64;
-const SHORT_ROWS: usize = 48;
-const MOST_OF_SHORT: usize = 512;
-/// The least bytes of one of more rows, where pieces are copied one by one. Zen 4, µs: 32 pieces of 91 rows of 32 bytes
-/// 5.2, 1.8, 8 of 141 1.06, .64; 8 of 384 of 16 1.86, 1.31; two of 96 of 64 .19, .21.
-const MANY_SHORT: usize = 128;
 
 /// As many runs of so few bytes are worth the way to a loop for them. Zen 5, ns before and after: 63 rows of 4
 /// and 4 bytes 279, 62; 16 of 64 and 64 100, 52; 8 of 40 and 100 57, 56; 3 of 16, 20 and 9 50, 56.
@@ -339,41 +294,9 @@ mod tests {
     use super::super::guarded::Guarded;
     use super::super::kernel;
     use super::super::testing::{parts, steps, transfer};
-    use super::{copy_each_part, copy_short};
+    use super::copy_each_part;
     use crate::dtype::DType;
-    use crate::parts::Pointers;
     use proptest::prelude::*;
-
-    /// Input and outputs end, or begin, where nothing may be touched.
-    #[test]
-    fn equal_short_runs() {
-        let [input, memory @ ..] = [(); 7].map(|()| Guarded::filled(64 << 10));
-        for unit in 1..=64u8 {
-            for (rows, pieces) in [(1, 1), (1, 6), (2, 3), (5, 2), (16, 5), (48, 3)] {
-                let (run, row) = (usize::from(unit), usize::from(unit) * pieces);
-                let outputs = memory.get(..pieces).unwrap();
-                for at_end in [false, true] {
-                    let source = input.place(rows * row, at_end);
-                    let place = |output: &Guarded| output.place(rows * run, at_end);
-                    let targets: Vec<*mut u8> = outputs.iter().map(place).collect();
-                    // SAFETY: memory is as large.
-                    unsafe {
-                        let all = Pointers::new(targets.as_ptr(), size_of::<*mut u8>(), pieces);
-                        targets.iter().for_each(|target| target.write_bytes(0xEE, rows * run));
-                        copy_short(source, unit, i64::try_from(rows).unwrap(), all);
-                        let input = std::slice::from_raw_parts(source, rows * row);
-                        for (piece, target) in targets.iter().enumerate() {
-                            let copied = std::slice::from_raw_parts(*target, rows * run);
-                            let rows = input.chunks(row);
-                            let expected: Vec<u8> =
-                                rows.flat_map(|row| &row[piece * run..][..run]).copied().collect();
-                            assert!(copied == expected, "piece {piece} of {pieces} of {unit}");
-                        }
-                    }
-                }
-            }
-        }
-    }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]

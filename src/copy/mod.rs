@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
 //! | `few_rows.rs` | few rows of packed tensors, run by run: small copies |
+//! | `short_runs.rs` | equal short runs of few rows, of plans |
 //! | `few_units.rs` | the same of pieces with strides, unit by unit |
 //! | `rows/` | the canonical form of what is packed from the split axis inward: blocks of rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
@@ -58,6 +59,7 @@ mod planes;
 mod region;
 mod rows;
 mod runs;
+pub(crate) mod short_runs;
 mod singles;
 mod strided;
 mod sub_byte;
@@ -66,7 +68,7 @@ mod testing;
 mod tuning;
 mod turned;
 
-pub(crate) use few_rows::{are_cached, copy_short, is_small, short_run, FewRows};
+pub(crate) use few_rows::{are_cached, is_small, FewRows};
 pub(crate) use few_units::FewUnits;
 use kernel::combine::LINE;
 use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};

@@ -22,7 +22,7 @@ use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
-use crate::copy::{self, Executor, FewRows, FewUnits};
+use crate::copy::{self, short_runs, Executor, FewRows, FewUnits};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, PlannedPart, Pointers, Transfer};
@@ -265,7 +265,7 @@ impl Writer<'_> {
                         && num_parts == num_outputs
                         && rest.iter().all(|part| part.len == first.len) =>
                 {
-                    copy::short_run(geometry, bytes, num_parts, first.len)
+                    short_runs::run(geometry, bytes, num_parts, first.len)
                 }
                 _ => 0,
             };
@@ -564,7 +564,7 @@ impl<'a> Planned<'a> {
     unsafe fn run_small(&self, source: *const u8, targets: Pointers<'a, u8>) {
         if self.head.run > 0 {
             // SAFETY: promises 3 and 5.
-            return unsafe { copy::copy_short(source, self.head.run, self.head.outer, targets) };
+            return unsafe { short_runs::copy(source, self.head.run, self.head.outer, targets) };
         }
         let rows = FewRows::new(&self.geometry(), self.head.bytes);
         // SAFETY: promises 3 and 5.

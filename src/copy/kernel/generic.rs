@@ -12,7 +12,6 @@
 use super::combine::LINE;
 use super::opaque::opaque;
 use super::{CopyBytes, Gather};
-use crate::parts::Pointers;
 use core::mem::MaybeUninit;
 
 /// Copies contiguous bytes; what is rare by a short loop.
@@ -75,7 +74,7 @@ pub(super) unsafe fn copy_rare(source: *const u8, target: *mut u8, bytes: usize)
 /// # Safety
 /// 1, 2; `bytes` must be from `N` to `2 * N`.
 #[inline(always)]
-pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize) {
+pub(crate) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: 1, 2.
     unsafe {
         chunk::<N>(source, target, 0);
@@ -88,50 +87,11 @@ pub(super) unsafe fn ends<const N: usize>(source: *const u8, target: *mut u8, by
 /// # Safety
 /// 1, 2.
 #[inline(always)]
-pub(super) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, at: usize) {
+pub(crate) unsafe fn chunk<const N: usize>(source: *const u8, target: *mut u8, at: usize) {
     // SAFETY: 2; no alignment is assumed.
     unsafe {
         let bytes = source.add(at).cast::<[MaybeUninit<u8>; N]>().read();
         target.add(at).cast::<[MaybeUninit<u8>; N]>().write(bytes);
-    }
-}
-
-/// Copies equal units of up to `N` bytes, and of `HALF` as many at the least, to one target after the other: of so many
-/// rows to each, `step` bytes apart. A target's units lie behind those of the one before; what is too much is
-/// overwritten by the next one. Two targets at a time, a single one as both.
-///
-/// # Safety
-/// 2 for each unit.
-#[inline(never)] // each is there once
-pub(super) unsafe fn scatter<const N: usize, const HALF: usize>(
-    units: Gather,
-    targets: Pointers<'_, u8>,
-) {
-    let Gather { mut source, step, count, mut unit, .. } = units;
-    let mut targets = targets.iter();
-    while let Some(mut first) = targets.next() {
-        let (mut second, apart) = targets.next().map_or((first, 0), |second| (second, unit));
-        let (mut from, mut left) = (source, opaque(count.saturating_sub(1)));
-        unit = opaque(unit);
-        // SAFETY: the caller's promise.
-        unsafe {
-            while left > 0 {
-                chunk::<N>(from, first, 0);
-                chunk::<N>(from.wrapping_add(apart), second, 0);
-                from = from.wrapping_add(step);
-                first = first.wrapping_add(unit);
-                second = second.wrapping_add(unit);
-                left = opaque(left - 1);
-            }
-            if unit == N {
-                chunk::<N>(from, first, 0);
-                chunk::<N>(from.wrapping_add(apart), second, 0);
-            } else {
-                ends::<HALF>(from, first, unit);
-                ends::<HALF>(from.wrapping_add(apart), second, unit);
-            }
-        }
-        source = source.wrapping_add(2 * unit);
     }
 }
 

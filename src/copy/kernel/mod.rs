@@ -34,7 +34,7 @@ pub(super) mod combine;
 pub(super) mod cpu;
 mod deinterleave;
 mod gather;
-mod generic;
+pub(super) mod generic;
 pub(super) mod interleave;
 mod level;
 mod merge;
@@ -54,7 +54,6 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-use crate::parts::Pointers;
 use bits::{Packed, Runs};
 use cpu::Level;
 pub(super) use deinterleave::{Deinterleave, MAX_DEINTERLEAVED};
@@ -206,18 +205,6 @@ impl Kernels {
     pub(super) fn gather(&self, unit: usize) -> unsafe fn(Gather) {
         let place = GATHERS.iter().position(|longest| unit <= *longest);
         place.and_then(|place| self.gather.get(place).copied()).unwrap_or(self.gather_any)
-    }
-}
-
-/// The loop that copies equal units of `unit` bytes to many targets, up to a line. It needs no registers of a level.
-pub(super) fn scatter(unit: usize) -> unsafe fn(Gather, Pointers<'_, u8>) {
-    match unit {
-        33.. => generic::scatter::<64, 32>,
-        17.. => generic::scatter::<32, 16>,
-        9.. => generic::scatter::<16, 8>,
-        5.. => generic::scatter::<8, 4>,
-        3.. => generic::scatter::<4, 2>,
-        _ => generic::scatter::<2, 1>,
     }
 }
 

@@ -315,9 +315,10 @@ unsafe fn put<const U: usize, const S: usize>(
             }
         };
     }
-    match U {
-        3 => put!(a b c, c d e f, f g h),
-        _ => put!(a b, b c, c d),
+    if U == 3 {
+        put!(a b c, c d e f, f g h);
+    } else {
+        put!(a b, b c, c d);
     }
     _ = target;
 }

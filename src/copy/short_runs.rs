@@ -1,0 +1,140 @@
+//! Equal short runs of few packed rows, of plans: one target after the other, by a loop that is for nothing else.
+
+use super::few_rows::{MANY_ROWS, SMALL};
+use super::kernel::generic::{chunk, ends};
+use super::kernel::opaque::opaque;
+use super::tuning;
+use crate::parts::Pointers;
+use crate::plan::Geometry;
+use crate::shape::usize_of;
+
+/// The longest such runs, the most rows, and the most bytes of a piece whose runs are longer than a lane. Zen 4, ns a
+/// plan's call before and after: two pieces of a row of 8 bytes 14, 12, of 8 rows 32, 14; eight of 4 rows of 16 bytes
+/// 91, 22; 64 of a row of 4 200, 65, of 4 rows 600, 105; 8 of 16 rows of 20 132, 93, but of 63 rows 317, 396, and three
+/// of 63 rows of 4 75, 87.
+const LONGEST: usize = 64;
+const ROWS: usize = 48;
+const MOST: usize = 512;
+/// The least bytes of one of more rows, where pieces are copied one by one. Zen 4, µs: 32 pieces of 91 rows of 32 bytes
+/// 5.2, 1.8, 8 of 141 1.06, .64; 8 of 384 of 16 1.86, 1.31; two of 96 of 64 .19, .21.
+const MANY: usize = 128;
+
+/// Bytes of the runs of so many packed pieces, of so many steps each, if this is the quickest way for them; else 0.
+#[inline(never)] // seldom of use
+pub(crate) fn run(geometry: &Geometry<'_>, bytes: usize, pieces: usize, len: i64) -> u8 {
+    let rows = usize_of(geometry.outer);
+    let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
+    let run = step * usize_of(len);
+    let is_short = match run {
+        _ if bytes > SMALL => false,
+        _ if rows >= MANY_ROWS => {
+            matches!(run, 16 | 32 | 64) && pieces * run >= MANY && tuning::goes_by_piece()
+        }
+        ..=16 => rows <= ROWS,
+        _ => run <= LONGEST && rows * run <= MOST,
+    };
+    if is_short {
+        u8::try_from(run).unwrap_or(0)
+    } else {
+        0
+    }
+}
+
+/// Copies runs of as many bytes, side by side in so many rows, to all targets.
+///
+/// # Safety
+/// As [`super::run`].
+#[inline(never)]
+pub(crate) unsafe fn copy(source: *const u8, run: u8, rows: i64, targets: Pointers<'_, u8>) {
+    let scatter = match run {
+        33.. => scatter::<64, 32>,
+        17.. => scatter::<32, 16>,
+        9.. => scatter::<16, 8>,
+        5.. => scatter::<8, 4>,
+        3.. => scatter::<4, 2>,
+        _ => scatter::<2, 1>,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { scatter(source, usize::from(run), usize_of(rows), targets) };
+}
+
+/// Copies runs of up to `N` bytes, and of `HALF` as many at the least, to one target after the other. A target's runs
+/// lie behind those of the one before; what is too much is overwritten by the next one. Two targets at a time, a single
+/// one as both.
+///
+/// # Safety
+/// As [`copy`].
+#[inline(never)] // each is there once
+unsafe fn scatter<const N: usize, const HALF: usize>(
+    mut source: *const u8,
+    mut run: usize,
+    rows: usize,
+    targets: Pointers<'_, u8>,
+) {
+    let step = run * targets.len();
+    let mut targets = targets.iter();
+    while let Some(mut first) = targets.next() {
+        let (mut second, apart) = targets.next().map_or((first, 0), |second| (second, run));
+        let (mut from, mut left) = (source, opaque(rows.saturating_sub(1)));
+        run = opaque(run);
+        // SAFETY: the caller's promise.
+        unsafe {
+            while left > 0 {
+                chunk::<N>(from, first, 0);
+                chunk::<N>(from.wrapping_add(apart), second, 0);
+                from = from.wrapping_add(step);
+                first = first.wrapping_add(run);
+                second = second.wrapping_add(run);
+                left = opaque(left - 1);
+            }
+            if run == N {
+                chunk::<N>(from, first, 0);
+                chunk::<N>(from.wrapping_add(apart), second, 0);
+            } else {
+                ends::<HALF>(from, first, run);
+                ends::<HALF>(from.wrapping_add(apart), second, run);
+            }
+        }
+        source = source.wrapping_add(2 * run);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::guarded::Guarded;
+    use super::copy;
+    use crate::parts::Pointers;
+
+    /// Input and outputs end, or begin, where nothing may be touched.
+    #[test]
+    fn runs_of_any_length() {
+        let [input, memory @ ..] = [(); 7].map(|()| Guarded::filled(64 << 10));
+        for unit in 1..=64u8 {
+            for (rows, pieces) in [(1, 1), (1, 6), (2, 3), (5, 2), (16, 5), (48, 3)] {
+                let (run, row) = (usize::from(unit), usize::from(unit) * pieces);
+                let outputs = memory.get(..pieces).unwrap();
+                for at_end in [false, true] {
+                    let source = input.place(rows * row, at_end);
+                    let place = |output: &Guarded| output.place(rows * run, at_end);
+                    let targets: Vec<*mut u8> = outputs.iter().map(place).collect();
+                    // SAFETY: memory is as large.
+                    unsafe {
+                        let all = Pointers::new(targets.as_ptr(), size_of::<*mut u8>(), pieces);
+                        for target in &targets {
+                            target.write_bytes(0xEE, rows * run);
+                        }
+                        copy(source, unit, i64::try_from(rows).unwrap(), all);
+                        let input = std::slice::from_raw_parts(source, rows * row);
+                        for (piece, target) in targets.iter().enumerate() {
+                            let copied = std::slice::from_raw_parts(*target, rows * run);
+                            let rows = input.chunks(row);
+                            let expected: Vec<u8> =
+                                rows.flat_map(|row| &row[piece * run..][..run]).copied().collect();
+                            assert!(copied == expected, "piece {piece} of {pieces} of {unit}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
