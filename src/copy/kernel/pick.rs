@@ -308,6 +308,7 @@ pub(super) unsafe fn steps<V: Register, const F: usize, const R: usize>(
 /// # Safety
 /// As [`steps`]. A register must be a lane.
 #[inline(always)]
+#[cfg_attr(not(all(target_arch = "x86_64", feature = "avx512")), allow(dead_code))]
 pub(super) unsafe fn spans<V: Register>(pick: &Pick<1>, rows: &Rows, spans: &mut [Span]) {
     let [from, to] = rows.strides(pick).map(isize::cast_unsigned);
     let mut row = rows.source.wrapping_offset(pick.window);
@@ -553,7 +554,7 @@ impl How {
     }
 
     /// Whether a window is one register.
-    #[cfg_attr(not(feature = "avx512"), allow(dead_code))]
+    #[cfg_attr(not(all(target_arch = "x86_64", feature = "avx512")), allow(dead_code))]
     pub(super) fn has_one_register(&self) -> bool {
         self.registers == 1
     }
