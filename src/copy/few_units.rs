@@ -24,6 +24,12 @@ const FEW_LONG: usize = if LOW_THRESHOLDS { 4 } else { 3072 };
 const LONG: usize = 8;
 const NEAR: usize = 24 << 10;
 
+/// Whether it is worth counting units.
+fn may_be_few(transfer: &Transfer<'_>) -> bool {
+    let &Transfer { ref geometry, bytes, .. } = transfer;
+    bytes <= MOST && !geometry.dtype.is_sub_byte() && geometry.shape.len() <= FEW_AXES
+}
+
 /// Copies all parts unit by unit, if they have few; whether they have.
 ///
 /// # Safety
@@ -31,8 +37,7 @@ const NEAR: usize = 24 << 10;
 #[inline(never)] // which takes some of the stack
 pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
     let &Transfer { ref geometry, strides, bytes, ref parts, output_strides, .. } = transfer;
-    let are_many = geometry.shape.len() > FEW_AXES;
-    if bytes > MOST || geometry.dtype.is_sub_byte() || are_many {
+    if !may_be_few(transfer) {
         return false;
     }
     let few = FEW * geometry.dtype.bits() as usize / 8;
@@ -79,8 +84,7 @@ impl FewUnits {
     #[inline(never)] // once in the library
     pub(crate) fn new(transfer: &Transfer<'_>) -> Self {
         let &Transfer { ref geometry, strides, bytes, ref parts, output_strides, .. } = transfer;
-        let are_many = geometry.shape.len() > FEW_AXES;
-        if bytes > MOST || geometry.dtype.is_sub_byte() || are_many {
+        if !may_be_few(transfer) {
             return Self::default();
         }
         let size = geometry.dtype.bits() as usize / 8;

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
 //! | `few_rows.rs` | few rows of packed tensors, run by run: small copies |
-//! | `short_runs.rs` | equal short runs of few rows, of plans |
 //! | `few_units.rs` | the same of pieces with strides, unit by unit |
+//! | `short_runs.rs` | equal short runs of few rows, of plans |
 //! | `rows/` | the canonical form of what is packed from the split axis inward: blocks of rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |

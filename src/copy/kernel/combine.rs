@@ -51,9 +51,7 @@ impl<const BYTES: usize> Scratch<BYTES> {
             WriteCombining::new(target, first.wrapping_add(at * apart), room)
         })
     }
-}
 
-impl<const BYTES: usize> Scratch<BYTES> {
     /// Bytes from one of so many buffers to the next where none lies in two pages.
     fn apart_in_pages(buffers: usize) -> usize {
         Self::apart(buffers + BYTES.div_ceil(PAGE))
@@ -64,20 +62,28 @@ impl<const BYTES: usize> Scratch<BYTES> {
         Self::apart_in_pages(buffers).saturating_sub(2 * LINE)
     }
 
-    /// Makes buffers without a target of it, none of which lies in two pages: there stores wait for those past the
-    /// caches. Zen 4, runs of 100 bytes, share of the flat copy with one that does .53, without .78.
+    /// Makes buffers without a target of it, none of which lies in two pages. Zen 4, runs of 100 bytes, share of the flat
+    /// copy with one that does .53, without .78.
     #[inline(never)] // once for each number of bytes
     pub(crate) fn share_in_pages(&mut self, lines: &mut [WriteCombining]) {
         let (apart, room) = (Self::apart_in_pages(lines.len()), Self::room_in_pages(lines.len()));
         let mut place = self.as_mut_ptr();
         for lines in lines {
-            let left = PAGE - place as usize % PAGE;
-            if left < apart {
-                place = place.wrapping_add(left);
-            }
+            place = in_page(place, apart);
             *lines = WriteCombining::new(core::ptr::null_mut(), place, room);
             place = place.wrapping_add(apart);
         }
+    }
+}
+
+/// Room for so many bytes in one page, from a place on. On Zen 4 a store to two pages waits for those past the caches
+/// before it, some 90 ns: three of 12 bytes in 9 MiB 18 GB/s for 13, sixteen of 6 14 for 10.
+pub(super) fn in_page(room: *mut u8, bytes: usize) -> *mut u8 {
+    let left = PAGE - room as usize % PAGE;
+    if left < bytes {
+        room.wrapping_add(left)
+    } else {
+        room
     }
 }
 

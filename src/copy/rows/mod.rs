@@ -364,15 +364,15 @@ impl Nest<'_> {
             }
             // SAFETY: so many have been written; the caller's promise.
             unsafe {
-                let mut all = from_raw_parts_mut(room.as_mut_ptr().cast(), len);
+                let rows: &mut [Row] = from_raw_parts_mut(room.as_mut_ptr().cast(), len);
                 if self.is_by_row {
-                    strided::copy_by_row(block.tuning.kernels, all);
-                    all = &mut [];
-                }
-                for row in all {
-                    match by_turns {
-                        Some(by_turns) => by_turns(*row),
-                        None => strided::copy(block.tuning.kernels, *row),
+                    strided::copy_by_row(block.tuning.kernels, rows);
+                } else {
+                    for row in rows {
+                        match by_turns {
+                            Some(by_turns) => by_turns(*row),
+                            None => strided::copy(block.tuning.kernels, *row),
+                        }
                     }
                 }
             }

@@ -100,11 +100,11 @@ impl Nest<'_> {
         buffers.share_in_pages(lines);
         // SAFETY: the caller's promise.
         unsafe {
-            if self.pick_spans(parts, &rows, past, lines) {
-            } else if each >= LEAST_PAST {
+            if !self.pick_spans(parts, &rows, past, lines) {
+                if each < LEAST_PAST {
+                    return self.pick_steps(parts, rows, None, &mut []);
+                }
                 self.pick_steps(parts, rows, Some(past), lines);
-            } else {
-                return self.pick_steps(parts, rows, None, &mut []);
             }
             for lines in lines {
                 lines.finish();

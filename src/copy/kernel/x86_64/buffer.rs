@@ -13,25 +13,14 @@ use core::arch::x86_64::*;
 /// Bytes of all buffers.
 pub(super) const BUFFERS: usize = 8 << 10;
 
-/// So many buffers less fit in where none lies in two pages: there are two places at the most where pages meet.
-pub(super) const MEETINGS: usize = 2;
+/// So many buffers less fit in where none lies in two pages: there are no more places where pages meet.
+pub(super) const MEETINGS: usize = BUFFERS.div_ceil(PAGE);
 
 /// Whether rows are asked for while lines of short runs go off: of long rows with few bytes of these, too few do. Zen 4,
 /// us in 15 to 30 MiB for asked for before: two of 2 bytes in rows of 1,204 2,080, 1,600; but six of 8 in rows of 520
 /// 2,520, 3,120, sixteen of 31 in rows of 18,600 5,300, 9,600.
 pub(super) fn asks_later(bytes: usize, step: usize) -> bool {
     step <= 1 << 10 || step <= bytes * 64
-}
-
-/// Room for so many bytes in one page, from a place on. On Zen 4 a store to two pages waits for those past the caches
-/// before it, some 90 ns: three of 12 bytes in 9 MiB 18 GB/s for 13, sixteen of 6 14 for 10.
-pub(super) fn in_page(room: *mut u8, bytes: usize) -> *mut u8 {
-    let left = PAGE - room as usize % PAGE;
-    if left < bytes {
-        room.wrapping_add(left)
-    } else {
-        room
-    }
 }
 
 /// Bytes on their way past the caches.
@@ -118,8 +107,8 @@ impl Buffer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::combine::LINE;
-    use super::{in_page, BUFFERS, MEETINGS, PAGE};
+    use super::super::super::combine::{in_page, LINE};
+    use super::{BUFFERS, MEETINGS, PAGE};
 
     #[test]
     fn no_buffer_lies_in_two_pages_and_all_fit() {

@@ -4,13 +4,13 @@
 //! # Safety
 //! As `permute.rs`.
 
-use super::super::combine::{Scratch, LINE};
+use super::super::combine::{in_page, Scratch, LINE};
 use super::super::opaque::opaque;
 use super::super::row_major::are_in_one_set;
 use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
-use super::buffer::{asks_later, in_page, Buffer, BUFFERS, MEETINGS};
+use super::buffer::{asks_later, Buffer, BUFFERS, MEETINGS};
 use super::equal_runs::MOST_OF_HALVES;
 use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,

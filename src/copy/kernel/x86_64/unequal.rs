@@ -8,10 +8,10 @@
 //! # Safety
 //! As `permute.rs`.
 
-use super::super::combine::{Scratch, LINE};
+use super::super::combine::{in_page, Scratch, LINE};
 use super::super::row_major::RowRun;
 use super::super::vector::LANE;
-use super::buffer::{asks_later, in_page, Buffer, BUFFERS, MEETINGS};
+use super::buffer::{asks_later, Buffer, BUFFERS, MEETINGS};
 use super::equal_pieces::TURN;
 use super::permute::{
     most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST, MOST_PIECES,
