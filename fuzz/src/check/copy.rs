@@ -267,11 +267,15 @@ fn check_target(ask: &Ask, target: &Described, piece: &Tensor) -> Result<(), Ref
     if i64::from(target.raw.dtype.0) != ask.dtype || model.shape != piece.shape {
         return Err(Refused);
     }
+    // Without elements too.
+    if model.bit_offset != 0 {
+        return Err(Refused);
+    }
     if model.span()?.is_none() {
         return Ok(());
     }
     let is_writable = if model.bits < 8 {
-        model.bit_offset == 0 && model.is_packed()
+        model.is_packed()
     } else {
         model.is_packed() || model.strides_nest()
     };
