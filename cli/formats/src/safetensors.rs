@@ -9,6 +9,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::HashSet;
 use std::fmt::{self, Write};
+use std::str::from_utf8;
 
 /// An element type: its name in the format, and the bits of one element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,8 +111,9 @@ impl Header {
         if text.first() != Some(&b'{') {
             invalid!("not a safetensors file: its header does not begin with '{{'");
         }
+        let text = from_utf8(text).map_err(|error| Invalid(format!("header: {error}")))?;
         let raw: Raw =
-            serde_json::from_slice(text).map_err(|error| Invalid(format!("header: {error}")))?;
+            serde_json::from_str(text).map_err(|error| Invalid(format!("header: {error}")))?;
         let tensors = raw.tensors.into_iter().map(|(name, raw)| raw.tensor(name));
         let mut tensors = tensors.collect::<Result<Vec<_>>>()?;
         tensors.sort_by_key(|tensor| (tensor.begin, tensor.end));
@@ -311,6 +313,14 @@ mod tests {
         assert_eq!(theirs.tensor("é\"").unwrap().data(), [5, 6, 7]);
         let (_, theirs) = safetensors::SafeTensors::read_metadata(&file).unwrap();
         assert_eq!(theirs.metadata().as_ref().unwrap()["a"], "\"\n");
+    }
+
+    #[test]
+    fn text_of_no_utf_8_is_refused_where_nobody_reads_it_too() {
+        let text = br#"{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"more":"?"}}"#;
+        assert!(Header::parse(text, 1).is_ok());
+        let text = text.map(|byte| if byte == b'?' { 0xFF } else { byte });
+        assert!(Header::parse(&text, 1).unwrap_err().to_string().contains("utf-8"));
     }
 
     #[test]
