@@ -19,7 +19,7 @@ use super::super::generic::{chunk, copy_short};
 use super::super::opaque::opaque;
 use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
 use super::super::vector::{Vector, LANE};
-use super::avx2;
+use super::avx2::{self, load, store};
 use super::equal_runs::BLOCK;
 use crate::math::{div, parts, signed};
 use core::arch::asm;
@@ -138,7 +138,8 @@ pub(super) unsafe fn equal_runs(runs: &[RowRun], step: usize, count: usize) -> b
 }
 
 /// Copies runs of so many rows that lie side by side, each by as many moves as it takes, which are written out, and of
-/// which the last one overlaps the one before; `is_off` as below. Zen 4, share of ...
+/// which the last one overlaps the one before; `is_off` as below. Zen 4, µs, by a loop for each run, and so: 9,482 rows
+/// of 7 of 37 bytes 99, 82; 32 heads of 80 bytes 11.5, 10.7; W17 .87 of the flat copy for .85.
 ///
 /// # Safety
 /// 1, 2; they must be of more than half a line, and no more than [`SHORT`].
@@ -158,7 +159,7 @@ pub(super) unsafe fn copy_short_rows(
     let gap = step.wrapping_sub(runs.len() * bytes);
     let source = source.wrapping_add(rows.start.wrapping_mul(step));
     macro_rules! each {
-        ($tail:literal $(, $move:literal $register:literal $at:literal)*) => {
+        ($tail:literal: $($register:ident $at:literal),*) => {
             asm!(
                 "2:",
                 "mov {run}, {first}",
@@ -166,10 +167,7 @@ pub(super) unsafe fn copy_short_rows(
                 "3:",
                 "mov {target}, qword ptr [{run} + {place}]",
                 "add {target}, {row}",
-                $(
-                    concat!($move, " ", $register, ", [{source} + ", $at, "]"),
-                    concat!($move, " [{target} + ", $at, "], ", $register),
-                )*
+                $(load!($register $at), store!($register $at),)*
                 "add {source}, {bytes}",
                 "add {run}, {size}",
                 "cmp {run}, {end}",
@@ -200,16 +198,16 @@ pub(super) unsafe fn copy_short_rows(
     // SAFETY: the caller's promise.
     unsafe {
         match bytes {
-            64 if is_off => each!(16, "vmovups" "{half:x}" "0", "vmovups" "{half}" "16", "vmovups" "{half:x}" "{last}"),
-            96 if is_off => each!(16, "vmovups" "{half:x}" "0", "vmovups" "{half}" "16", "vmovups" "{half}" "48", "vmovups" "{half:x}" "{last}"),
-            128 if is_off => each!(16, "vmovups" "{half:x}" "0", "vmovups" "{half}" "16", "vmovups" "{half}" "48", "vmovups" "{half}" "80", "vmovups" "{half:x}" "{last}"),
-            ..=40 => each!(8, "vmovups" "{half}" "0", "mov" "{word}" "{last}"),
-            ..=48 => each!(16, "vmovups" "{half}" "0", "vmovups" "{half:x}" "{last}"),
-            ..=64 => each!(32, "vmovups" "{half}" "0", "vmovups" "{half}" "{last}"),
-            ..=80 => each!(16, "vmovups" "{half}" "0", "vmovups" "{half}" "32", "vmovups" "{half:x}" "{last}"),
-            ..=96 => each!(32, "vmovups" "{half}" "0", "vmovups" "{half}" "32", "vmovups" "{half}" "{last}"),
-            ..=112 => each!(16, "vmovups" "{half}" "0", "vmovups" "{half}" "32", "vmovups" "{half}" "64", "vmovups" "{half:x}" "{last}"),
-            _ => each!(32, "vmovups" "{half}" "0", "vmovups" "{half}" "32", "vmovups" "{half}" "64", "vmovups" "{half}" "{last}"),
+            64 if is_off => each!(16: lane "0", half "16", lane "{last}"),
+            96 if is_off => each!(16: lane "0", half "16", half "48", lane "{last}"),
+            128 if is_off => each!(16: lane "0", half "16", half "48", half "80", lane "{last}"),
+            ..=40 => each!(8: half "0", word "{last}"),
+            ..=48 => each!(16: half "0", lane "{last}"),
+            ..=64 => each!(32: half "0", half "{last}"),
+            ..=80 => each!(16: half "0", half "32", lane "{last}"),
+            ..=96 => each!(32: half "0", half "32", half "{last}"),
+            ..=112 => each!(16: half "0", half "32", half "64", lane "{last}"),
+            _ => each!(32: half "0", half "32", half "64", half "{last}"),
         }
         _mm256_zeroupper();
     }
