@@ -442,8 +442,8 @@ unsafe fn halves(source: *const u8, target: *mut u8, block: &Block, kernels: &Ke
             // x86-64 without AVX2 is too rare for these.
             None if cfg!(not(target_arch = "x86_64")) => match unit {
                 ..=16 => ends::<8>(source, target, block, kernels),
-                ..=32 => ends::<16>(source, target, block, kernels),
-                ..=64 => ends::<32>(source, target, block, kernels),
+                17..=32 => ends::<16>(source, target, block, kernels),
+                33..=64 => ends::<32>(source, target, block, kernels),
                 _ => each(source, target, block, kernels),
             },
             None => each(source, target, block, kernels),

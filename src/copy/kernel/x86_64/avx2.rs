@@ -94,15 +94,15 @@ pub(super) unsafe fn units(
         match unit {
             ..=15 => each!(8: word "0", word "{last}"),
             16 => each!(0: lane "0"),
-            ..=24 => each!(8: lane "0", word "{last}"),
-            ..=31 => each!(16: lane "0", lane "{last}"),
+            17..=24 => each!(8: lane "0", word "{last}"),
+            25..=31 => each!(16: lane "0", lane "{last}"),
             32 => each!(0: half "0"),
-            ..=40 => each!(8: half "0", word "{last}"),
-            ..=48 => each!(16: half "0", lane "{last}"),
-            ..=64 => each!(32: half "0", half "{last}"),
-            ..=80 => each!(16: half "0", half "32", lane "{last}"),
-            ..=96 => each!(32: half "0", half "32", half "{last}"),
-            ..=112 => each!(16: half "0", half "32", half "64", lane "{last}"),
+            33..=40 => each!(8: half "0", word "{last}"),
+            41..=48 => each!(16: half "0", lane "{last}"),
+            49..=64 => each!(32: half "0", half "{last}"),
+            65..=80 => each!(16: half "0", half "32", lane "{last}"),
+            81..=96 => each!(32: half "0", half "32", half "{last}"),
+            97..=112 => each!(16: half "0", half "32", half "64", lane "{last}"),
             _ => each!(32: half "0", half "32", half "64", half "{last}"),
         }
         _mm256_zeroupper();

@@ -202,11 +202,11 @@ pub(super) unsafe fn copy_short_rows(
             96 if is_off => each!(16: lane "0", half "16", half "48", lane "{last}"),
             128 if is_off => each!(16: lane "0", half "16", half "48", half "80", lane "{last}"),
             ..=40 => each!(8: half "0", word "{last}"),
-            ..=48 => each!(16: half "0", lane "{last}"),
-            ..=64 => each!(32: half "0", half "{last}"),
-            ..=80 => each!(16: half "0", half "32", lane "{last}"),
-            ..=96 => each!(32: half "0", half "32", half "{last}"),
-            ..=112 => each!(16: half "0", half "32", half "64", lane "{last}"),
+            41..=48 => each!(16: half "0", lane "{last}"),
+            49..=64 => each!(32: half "0", half "{last}"),
+            65..=80 => each!(16: half "0", half "32", lane "{last}"),
+            81..=96 => each!(32: half "0", half "32", half "{last}"),
+            97..=112 => each!(16: half "0", half "32", half "64", lane "{last}"),
             _ => each!(32: half "0", half "32", half "64", half "{last}"),
         }
         _mm256_zeroupper();
