@@ -30,6 +30,9 @@ macro_rules! load {
     (lane $at:literal) => {
         concat!("vmovups {half:x}, [{source} + ", $at, "]")
     };
+    (short $at:literal) => {
+        concat!("mov {word:e}, [{source} + ", $at, "]")
+    };
     (word $at:literal) => {
         concat!("mov {word}, [{source} + ", $at, "]")
     };
@@ -41,6 +44,9 @@ macro_rules! store {
     (lane $at:literal) => {
         concat!("vmovups [{target} + ", $at, "], {half:x}")
     };
+    (short $at:literal) => {
+        concat!("mov [{target} + ", $at, "], {word:e}")
+    };
     (word $at:literal) => {
         concat!("mov [{target} + ", $at, "], {word}")
     };
@@ -48,7 +54,7 @@ macro_rules! store {
 #[cfg(feature = "avx512")]
 pub(super) use {load, store};
 
-/// Copies units of 9 to 128 bytes one by one, without a call for each: by halves of lines, and a tail, which overlaps
+/// Copies units of 4, or 8 to 128 bytes one by one, without a call for each: by halves of lines, and a tail, which overlaps
 /// the last one by as little as may be. Zen 4, 43,511 of 72 bytes, 84 apart in the output, 82 us for 112.
 ///
 /// # Safety
@@ -92,7 +98,9 @@ pub(super) unsafe fn units(
     // SAFETY: the caller's promise.
     unsafe {
         match unit {
-            ..=15 => each!(8: word "0", word "{last}"),
+            ..=4 => each!(0: short "0"),
+            5..=8 => each!(0: word "0"),
+            9..=15 => each!(8: word "0", word "{last}"),
             16 => each!(0: lane "0"),
             17..=24 => each!(8: lane "0", word "{last}"),
             25..=31 => each!(16: lane "0", lane "{last}"),
