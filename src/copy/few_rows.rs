@@ -5,6 +5,7 @@ use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::Axis;
 use super::kernel::{CopyBytes, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};
 use super::{tuning, ROW_MAJOR};
+use crate::math::signed;
 use crate::parts::{self, Part, Transfer, FEW_PARTS};
 use crate::plan::Geometry;
 use crate::shape::usize_of;
@@ -142,6 +143,11 @@ impl FewRows {
             match run {
                 // The only piece: its runs continue each other.
                 _ if run == row => copy(source, target, run * count),
+                LEAST_UNIT..=SHORT if kernels.units.is_some() => {
+                    if let Some(units) = kernels.units {
+                        units(source, signed(row), target, signed(run), count, run);
+                    }
+                }
                 1..=SHORT => {
                     (kernels.gather(run))(Gather { source, step: row, target, count, unit: run });
                 }
@@ -155,6 +161,8 @@ impl FewRows {
 /// and 4 bytes 279, 62; 16 of 64 and 64 100, 52; 8 of 40 and 100 57, 56; 3 of 16, 20 and 9 50, 56.
 const SEVERAL_ROWS: usize = 4;
 const SHORT: usize = 128;
+/// Those of so many are whole halves of lines and a tail.
+const LEAST_UNIT: usize = 33;
 /// Runs of so many bytes on average go row by row: Zen 5, 10 rows of three of 4 KiB, median of 31 turns, 1,220 ns for
 /// 1,430; 4 of 16 of 4 KiB 2,630 for 3,350.
 const LONG_RUN: usize = if LOW_THRESHOLDS { 32 } else { 3 << 10 };

@@ -104,8 +104,8 @@ pub(super) struct Kernels {
     pub combine: Option<Combine>,
     /// Copies long runs past the caches by turns, [`TURNS`] at a time, where that is known to win.
     pub by_turns: Option<unsafe fn(strided::Row)>,
-    /// Copies units of 65 to 128 bytes one by one, where there are registers of half a line.
-    pub units: Option<unsafe fn(strided::Row)>,
+    /// Copies units of 4, or 8 to 128 bytes one by one, where there are registers of half a line.
+    pub units: Option<CopyUnits>,
     /// Picks units a step apart, where there are registers for it.
     pub picks: Option<&'static Picks>,
     /// Whether these read what goes past the caches upwards, wherever that can be. Zen 4, 24 MiB of floats backwards
@@ -127,6 +127,12 @@ pub(super) struct Kernels {
 /// # Safety
 /// 1, 2 of `generic.rs`.
 pub(super) type CopyBytes = unsafe fn(*const u8, *mut u8, usize);
+
+/// Copies units from a source and so many bytes on again and again, to a target likewise: how many, of how many bytes.
+///
+/// # Safety
+/// 1, 2 of `generic.rs` for each.
+pub(super) type CopyUnits = unsafe fn(*const u8, isize, *mut u8, isize, usize, usize);
 
 /// Copies the runs of so many rows, so many bytes apart, or leaves them alone; whether it did.
 pub(super) type RowMajor = unsafe fn(&mut [RowRun], usize, usize) -> bool;

@@ -7,7 +7,6 @@
 //! 2. What lies between the units of a source must be readable.
 
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
-use super::opaque::opaque;
 pub(crate) use super::pick::Span;
 use super::pick::{self, BySpans, Pick, Units};
 use super::{generic, Gather, Kernels, NonTemporal};
@@ -305,12 +304,10 @@ impl Axis {
     /// Goes over its steps.
     #[inline(always)] // with loops of their own
     fn each(self, mut source: *const u8, mut target: *mut u8, step: impl Fn(*const u8, *mut u8)) {
-        // Or they have loops of their own for extents of 0.
-        for _ in 0..opaque(self.extent) {
+        for _ in 0..self.extent {
             step(source, target);
-            // Or compilers write several steps out, with a pointer to each, most of them in memory.
-            source = source.wrapping_add(opaque(self.from.cast_unsigned()));
-            target = target.wrapping_add(opaque(self.to.cast_unsigned()));
+            source = source.wrapping_offset(self.from);
+            target = target.wrapping_offset(self.to);
         }
     }
 }
@@ -360,15 +357,9 @@ impl Block {
             1 | 2 | 4 | 8 if repeats => repeat,
             1 => elements::<u8>,
             2 => elements::<u16>,
-            4 => elements::<u32>,
-            8 => elements::<u64>,
-            16 => elements::<u128>,
             3 => ends::<2>,
             5..=7 => ends::<4>,
-            9..=15 => ends::<8>,
-            17..=32 => ends::<16>,
-            33..=64 => ends::<32>,
-            65..=128 => halves,
+            4 | 8..=128 => halves,
             _ => each,
         }
     }
@@ -436,18 +427,25 @@ unsafe fn ends<const N: usize>(
     row.each(source, target, |source, target| unsafe { generic::ends::<N>(source, target, unit) });
 }
 
-/// Units of 65 to 128 bytes, by registers of half a line where there are such.
+/// Units of 4, or 8 to 128 bytes, by registers of half a line where there are such.
 ///
 /// # Safety
 /// 1.
 unsafe fn halves(source: *const u8, target: *mut u8, block: &Block, kernels: &Kernels) {
-    let &Block { unit, axes: [_, Axis { extent: count, from: source_step, to: target_step }] } =
-        block;
-    let row = Row { source, source_step, target, target_step, count, unit };
+    let &Block { unit, axes: [_, row] } = block;
     // SAFETY: the caller's promise.
     unsafe {
         match kernels.units {
-            Some(units) => units(row),
+            Some(units) => units(source, row.from, target, row.to, row.extent, unit),
+            None if unit == 4 => elements::<u32>(source, target, block, kernels),
+            None if unit == 8 => elements::<u64>(source, target, block, kernels),
+            // x86-64 without AVX2 is too rare for these.
+            None if cfg!(not(target_arch = "x86_64")) => match unit {
+                ..=16 => ends::<8>(source, target, block, kernels),
+                17..=32 => ends::<16>(source, target, block, kernels),
+                33..=64 => ends::<32>(source, target, block, kernels),
+                _ => each(source, target, block, kernels),
+            },
             None => each(source, target, block, kernels),
         }
     }
