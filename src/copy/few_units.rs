@@ -1,8 +1,9 @@
 //! Few units of pieces with strides, copied one by one: what is small is not worth asking what else it is.
 
 use super::kernel::opaque::opaque;
+use super::kernel::ordered::Order;
 use super::kernel::rules::LOW_THRESHOLDS;
-use super::kernel::strided::{self as kernel, Axis, Row};
+use super::kernel::strided::{Axis, Block};
 use super::strided::{self, stride, FEW_AXES};
 use super::{region, tuning};
 use crate::math::{div, signed};
@@ -23,6 +24,8 @@ const MOST_SHORT: usize = 8 << 10;
 const FEW_LONG: usize = if LOW_THRESHOLDS { 4 } else { 3072 };
 const LONG: usize = 8;
 const NEAR: usize = 24 << 10;
+/// Pieces that are ordered have no more.
+const MOST_ORDERED: usize = 64 << 10;
 
 /// Whether it is worth counting units.
 fn may_be_few(transfer: &Transfer<'_>) -> bool {
@@ -64,61 +67,97 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
     })
 }
 
-/// Pieces with strides that are a row of units each, few in all: what a plan knows of them.
-#[derive(Clone, Copy, Default)]
+/// Pieces with strides that are a row of units each, or a few rows, few units in all: what a plan knows of them.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct FewUnits {
     /// Bytes of a unit and how many units there are, of a piece of one step; 0 = it is not so.
     unit: usize,
     count: usize,
-    /// Whether a piece of more steps has more units, and not longer ones.
-    has_units: usize,
+    /// Whether a piece of more steps has more units, longer ones, or neither: all are alike.
+    grows: Grows,
     /// Bytes from a step on the split axis to the next, and from a unit to the next; 0 = a unit.
     step: isize,
     from: isize,
     to: usize,
+    /// Rows of units, which all pieces have then.
+    outer: Axis,
+    order: Order,
 }
 
+/// See [`FewUnits`].
+type Grows = usize;
+const BY_UNITS: Grows = 0;
+const BY_COUNT: Grows = 1;
+const NOT: Grows = 2;
+
 impl FewUnits {
+    pub(crate) const NONE: Self = Self {
+        unit: 0,
+        count: 0,
+        grows: NOT,
+        step: 0,
+        from: 0,
+        to: 0,
+        outer: Axis::ONE,
+        order: Order::NONE,
+    };
+
     /// Those of a checked transfer to NULL, if it is such.
     #[inline(never)] // once in the library
     pub(crate) fn new(transfer: &Transfer<'_>) -> Self {
         let &Transfer { ref geometry, strides, bytes, ref parts, output_strides, .. } = transfer;
         if !may_be_few(transfer) {
-            return Self::default();
+            return Self::NONE;
         }
         let size = geometry.dtype.bits() as usize / 8;
         let packed = signed(usize_of(geometry.inner) * size);
         let step = stride(strides, geometry.axis, size).unwrap_or(packed);
         let is_packed = output_strides.are_packed();
-        let mut few = Self { step, ..Self::default() };
+        let is_ordered = tuning::kernels(bytes).ordered.is_some() && bytes <= MOST_ORDERED;
+        let mut few = Self { step, ..Self::NONE };
         let (mut at, mut units, mut axes) = (0, 0, [Axis::default(); FEW_AXES]);
         let are_all = strided::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
-            let (row, unit) = match *layout.axes() {
-                [] => (Axis::ONE, layout.unit),
-                [row] => (row, layout.unit),
+            let (outer, row, unit) = match *layout.axes() {
+                [] => (Axis::ONE, Axis::ONE, layout.unit),
+                [row] => (Axis::ONE, row, layout.unit),
+                [outer, row] => (outer, row, layout.unit),
                 _ => return false,
             };
-            // What is repeated has loops of its own.
-            let is_long = unit >= LONG && bytes <= NEAR && row.from != 0;
-            let most = if is_long { FEW_LONG } else { FEW };
+            let has_rows = outer.extent > 1;
             while let Some((_, target)) = places() {
                 let Some(part) = transfer.part(at) else { return false };
                 at += 1;
                 let len = usize_of(part.len);
                 if few.count == 0 {
-                    few.has_units = usize::from(geometry.outer == 1 && row.extent > 1);
-                    (few.unit, few.count) = match few.has_units {
-                        0 => (div(unit, len), row.extent),
-                        _ => (unit, div(row.extent, len)),
+                    (few.unit, few.count, few.grows) = match () {
+                        () if has_rows => (unit, row.extent, NOT),
+                        () if geometry.outer == 1 && row.extent > 1 => {
+                            (unit, div(row.extent, len), BY_COUNT)
+                        }
+                        () => (div(unit, len), row.extent, BY_UNITS),
                     };
                     few.from = row.from;
                     few.to = if is_packed { 0 } else { row.to.cast_unsigned() };
+                    few.outer = outer;
+                    if is_ordered {
+                        few.order = Order::new(unit, row);
+                    }
                 }
+                units += outer.extent * row.extent;
+                // What is repeated has loops of its own.
+                let is_long = unit >= LONG && bytes <= NEAR && row.from != 0;
+                let most = match () {
+                    () if few.order.is_there() => usize::MAX,
+                    () if is_long => FEW_LONG,
+                    () => FEW,
+                };
                 let are_steps = row.from == few.from && row.to == few.step_to(unit);
-                units += row.extent;
                 // Those that go backwards begin elsewhere.
-                let is_like = few.of(part.len) == (unit, row.extent) && target.is_null();
+                let is_like = few.of(part.len) == (unit, row.extent)
+                    && target.is_null()
+                    && outer == few.outer
+                    && row.extent >= few.order.each();
                 if !is_like || units > most || (row.extent > 1 && !are_steps) {
                     return false;
                 }
@@ -128,7 +167,7 @@ impl FewUnits {
         if are_all {
             few
         } else {
-            Self::default()
+            Self::NONE
         }
     }
 
@@ -142,11 +181,11 @@ impl FewUnits {
     #[inline(always)]
     fn of(&self, len: i64) -> (usize, usize) {
         let len = usize_of(len);
-        // Or loops over parts are there for either.
-        if opaque(self.has_units) > 0 {
-            (self.unit, self.count * len)
-        } else {
-            (self.unit * len, self.count)
+        // Or loops over parts are there for each.
+        match opaque(self.grows) {
+            BY_UNITS => (self.unit * len, self.count),
+            BY_COUNT => (self.unit, self.count * len),
+            _ => (self.unit, self.count),
         }
     }
 
@@ -172,19 +211,20 @@ impl FewUnits {
         bytes: usize,
     ) {
         let kernels = tuning::kernels(bytes);
+        let ordered = kernels.ordered.filter(|_| self.order.is_there());
         for part in parts {
-            let (unit, count) = self.of(part.len);
+            let (unit, extent) = self.of(part.len);
             let ahead = self.step.wrapping_mul(signed(usize_of(part.offset)));
-            let row = Row {
-                source: source.wrapping_offset(ahead),
-                source_step: self.from,
-                target: targets.get(part.index),
-                target_step: self.step_to(unit),
-                count,
-                unit,
-            };
+            let row = Axis { extent, from: self.from, to: self.step_to(unit) };
+            let block = Block { unit, axes: [self.outer, row] };
+            let place = (source.wrapping_offset(ahead), targets.get(part.index));
             // SAFETY: the caller's promise.
-            unsafe { kernel::copy(kernels, row) };
+            unsafe {
+                match ordered {
+                    Some(ordered) => ordered(&self.order, &block, place),
+                    None => block.copy_one(place, kernels),
+                }
+            }
         }
     }
 }

@@ -279,7 +279,7 @@ pub(crate) unsafe fn copy_by_row(kernels: &Kernels, rows: &mut [Row]) {
 }
 
 /// One axis of a copy: how many steps, and how far each goes in the source and the target.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Axis {
     pub extent: usize,
     pub from: isize,
@@ -349,6 +349,17 @@ impl Block {
                 row(source, target, self, kernels);
             });
         }
+    }
+
+    /// The same of one.
+    ///
+    /// # Safety
+    /// 1.
+    #[inline(never)] // once in the library
+    pub(crate) unsafe fn copy_one(&self, (source, target): Place, kernels: &Kernels) {
+        let (row, [outer, _]) = (self.row(), self.axes);
+        // SAFETY: the caller's promise.
+        outer.each(source, target, |source, target| unsafe { row(source, target, self, kernels) });
     }
 
     /// The loop for a row.

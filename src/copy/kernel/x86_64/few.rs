@@ -131,11 +131,13 @@ fn orders<const N: usize>(width: i8) -> [__m512i; N] {
 /// # Safety
 /// 1.
 #[inline(always)]
-unsafe fn combined<const N: usize>(order: __m512i, lines: [__m512i; N]) -> __m512i {
+pub(super) unsafe fn combined<const N: usize>(order: __m512i, lines: [__m512i; N]) -> __m512i {
     // SAFETY: 1.
     unsafe {
         let is_behind = _mm512_movepi8_mask(order);
         match lines[..] {
+            [a] => _mm512_permutexvar_epi8(order, a),
+            [a, b] => _mm512_permutex2var_epi8(a, order, b),
             [a, b, c] => {
                 let line = _mm512_permutex2var_epi8(a, order, b);
                 _mm512_mask_permutexvar_epi8(line, is_behind, order, c)

@@ -1,0 +1,68 @@
+//! Units a step apart, of rows that a plan knows: as [`super::pick`] picks them, but the table is made once, and it is
+//! one, so that nothing is left to be made, or asked, by a call.
+//!
+//! The idea: a register of the target is taken out of up to [`MOST`] of the source, of which the last one ends where the
+//! last unit does, so that no load reaches further. Registers are lines: a byte of them all is numbered by one byte. What
+//! is left of a row when registers of it are full is taken together with units before it, once more.
+
+use super::combine::LINE;
+use super::strided::{Axis, Block, Place};
+use crate::math::{div, div_ceil, div_rem, signed};
+
+/// Registers of the source.
+pub(super) const MOST: usize = 4;
+/// Fewer units are copied one by one, and fewer for each register.
+const LEAST: usize = 4;
+const LEAST_EACH: usize = 2;
+
+/// How units of a row are taken, some at a time.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Order {
+    /// So many; 0: not this way.
+    pub(super) each: usize,
+    /// Bytes that they reach over.
+    pub(super) reach: usize,
+    /// Of each byte that they become, where it is in the registers.
+    pub(super) from: [u8; LINE],
+}
+
+/// Copies rows of units by an order that was made for such.
+pub(super) type Ordered = unsafe fn(&Order, &Block, Place);
+
+impl Order {
+    pub(crate) const NONE: Self = Self { each: 0, reach: 0, from: [0; LINE] };
+
+    /// That of rows of such units, and longer ones.
+    #[cfg_attr(not(feature = "avx512"), allow(dead_code))]
+    pub(crate) fn new(unit: usize, Axis { extent, from, to }: Axis) -> Self {
+        let (step, mut order) = (from.unsigned_abs(), Self::NONE);
+        if to != signed(unit) || step == 0 || unit > LINE / LEAST {
+            return order;
+        }
+        let each = (div(MOST * LINE - unit, step) + 1).min(div(LINE, unit)).min(extent);
+        let reach = (each - 1) * step + unit;
+        let registers = div_ceil(reach, LINE);
+        if each < LEAST.max(LEAST_EACH * registers) {
+            return order;
+        }
+        for (at, slot) in order.from.iter_mut().enumerate().take(each * unit) {
+            let (number, byte) = div_rem(at, unit);
+            let number = if from < 0 { each - 1 - number } else { number };
+            let place = number * step + byte;
+            let is_last = registers > 1 && place >= (registers - 1) * LINE;
+            let place = if is_last { place + registers * LINE - reach } else { place };
+            [*slot, ..] = place.to_le_bytes();
+        }
+        Self { each, reach, ..order }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_there(&self) -> bool {
+        self.each > 0
+    }
+
+    pub(crate) fn each(&self) -> usize {
+        self.each
+    }
+}
