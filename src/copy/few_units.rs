@@ -23,7 +23,7 @@ const MOST_SHORT: usize = 8 << 10;
 /// a run of 972 bytes in 4 rows 107, 49, three of 41 elements of 8 bytes in 7 208, 102.
 const FEW_LONG: usize = if LOW_THRESHOLDS { 4 } else { 3072 };
 const LONG: usize = 8;
-const NEAR: usize = 24 << 10;
+const NEAR: usize = 32 << 10;
 /// Pieces that are ordered have no more.
 const MOST_ORDERED: usize = 64 << 10;
 
@@ -115,6 +115,9 @@ impl FewUnits {
         let step = stride(strides, geometry.axis, size).unwrap_or(packed);
         let is_packed = output_strides.are_packed();
         let is_ordered = tuning::kernels(bytes).ordered.is_some() && bytes <= MOST_ORDERED;
+        let mut lens = parts.iter().map(|part| part.len);
+        let first = lens.next();
+        let are_equal = lens.all(|len| Some(len) == first);
         let mut few = Self { step, ..Self::NONE };
         let (mut at, mut units, mut axes) = (0, 0, [Axis::default(); FEW_AXES]);
         let are_all = strided::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
@@ -124,14 +127,13 @@ impl FewUnits {
                 [outer, row] => (outer, row, layout.unit),
                 _ => return false,
             };
-            let has_rows = outer.extent > 1;
             while let Some((_, target)) = places() {
                 let Some(part) = transfer.part(at) else { return false };
                 at += 1;
                 let len = usize_of(part.len);
                 if few.count == 0 {
                     (few.unit, few.count, few.grows) = match () {
-                        () if has_rows => (unit, row.extent, NOT),
+                        () if are_equal => (unit, row.extent, NOT),
                         () if geometry.outer == 1 && row.extent > 1 => {
                             (unit, div(row.extent, len), BY_COUNT)
                         }

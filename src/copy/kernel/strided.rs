@@ -10,7 +10,7 @@ use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::opaque::opaque;
 pub(crate) use super::pick::Span;
 use super::pick::{self, BySpans, Pick, Units};
-use super::{generic, Gather, Kernels, NonTemporal};
+use super::{are_near, generic, Gather, Kernels, NonTemporal};
 use crate::math::{div, signed};
 use core::hint::black_box;
 use core::mem::MaybeUninit;
@@ -248,6 +248,8 @@ pub(crate) const LEAST_PAST: usize = 1536;
 const LEAST_LINES: usize = 512;
 /// Shorter rows are as quickly copied one by one.
 const LEAST_PICKED: usize = 16;
+/// There are loops for units of so many bytes.
+const LONGEST: usize = 128;
 
 /// Copies a row, unit by unit.
 ///
@@ -351,15 +353,24 @@ impl Block {
         }
     }
 
-    /// The same of one.
+    /// The same of one, by loops for units that become a run, if they do.
     ///
     /// # Safety
-    /// 1.
+    /// 1, and 2 of what lies between units that are near.
     #[inline(never)] // once in the library
     pub(crate) unsafe fn copy_one(&self, (source, target): Place, kernels: &Kernels) {
-        let (row, [outer, _]) = (self.row(), self.axes);
+        let &Self { unit, axes: [outer, Axis { extent: count, from, to }] } = self;
         // SAFETY: the caller's promise.
-        outer.each(source, target, |source, target| unsafe { row(source, target, self, kernels) });
+        unsafe {
+            if unit <= LONGEST && to == signed(unit) && from >= to && are_near(from, unit) {
+                let (gather, step) = (kernels.gather(unit), from.cast_unsigned());
+                return outer.each(source, target, |source, target| {
+                    gather(Gather { source, step, target, count, unit });
+                });
+            }
+            let row = if (32..=LONGEST).contains(&unit) { halves } else { self.row() };
+            outer.each(source, target, |source, target| row(source, target, self, kernels));
+        }
     }
 
     /// The loop for a row.
@@ -447,7 +458,7 @@ unsafe fn ends<const N: usize>(
     row.each(source, target, |source, target| unsafe { generic::ends::<N>(source, target, unit) });
 }
 
-/// Units of 65 to 128 bytes, by registers of half a line where there are such.
+/// Units of 32 to 128 bytes, by registers of half a line where there are such.
 ///
 /// # Safety
 /// 1.

@@ -33,7 +33,9 @@ unsafe fn units(row: Row) {
         // SAFETY: the caller's promise.
         unsafe {
             match unit {
-                65..=96 => {
+                32 => generic::chunk::<32>(source, target, 0),
+                ..=64 => generic::ends::<32>(source, target, unit),
+                ..=96 => {
                     generic::chunk::<64>(source, target, 0);
                     generic::chunk::<32>(source, target, unit - 32);
                 }
