@@ -1,7 +1,7 @@
 //! Few units of pieces with strides, copied one by one: what is small is not worth asking what else it is.
 
 use super::kernel::opaque::opaque;
-use super::kernel::ordered::Order;
+use super::kernel::ordered::{Order, Ordered};
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{Axis, Block};
 use super::strided::{self, stride, FEW_AXES};
@@ -107,8 +107,9 @@ impl FewUnits {
     #[inline(never)] // once in the library
     pub(crate) fn new(transfer: &Transfer<'_>) -> Self {
         let &Transfer { ref geometry, strides, bytes, ref parts, output_strides, .. } = transfer;
+        let mut few = Self::NONE;
         if !may_be_few(transfer) {
-            return Self::NONE;
+            return few;
         }
         let size = geometry.dtype.bits() as usize / 8;
         let packed = signed(usize_of(geometry.inner) * size);
@@ -118,7 +119,7 @@ impl FewUnits {
         let mut lens = parts.iter().map(|part| part.len);
         let first = lens.next();
         let are_equal = lens.all(|len| Some(len) == first);
-        let mut few = Self { step, ..Self::NONE };
+        few.step = step;
         let (mut at, mut units, mut axes) = (0, 0, [Axis::default(); FEW_AXES]);
         let are_all = strided::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
             let (outer, row, unit) = match *layout.axes() {
@@ -142,7 +143,7 @@ impl FewUnits {
                     few.from = row.from;
                     few.to = if is_packed { 0 } else { row.to.cast_unsigned() };
                     few.outer = outer;
-                    if is_ordered {
+                    if is_ordered && few.grows != BY_UNITS {
                         few.order = Order::new(unit, row);
                     }
                 }
@@ -166,11 +167,10 @@ impl FewUnits {
             }
             true
         });
-        if are_all {
-            few
-        } else {
-            Self::NONE
+        if !are_all {
+            few.count = 0;
         }
+        few
     }
 
     /// Smaller builds go without.
@@ -213,7 +213,11 @@ impl FewUnits {
         bytes: usize,
     ) {
         let kernels = tuning::kernels(bytes);
-        let ordered = kernels.ordered.filter(|_| self.order.is_there());
+        let by_units: Ordered = |_, block, place, kernels| {
+            // SAFETY: the caller's promise.
+            unsafe { block.copy_one(place, kernels) };
+        };
+        let copy = kernels.ordered.filter(|_| self.order.is_there()).unwrap_or(by_units);
         for part in parts {
             let (unit, extent) = self.of(part.len);
             let ahead = self.step.wrapping_mul(signed(usize_of(part.offset)));
@@ -221,12 +225,7 @@ impl FewUnits {
             let block = Block { unit, axes: [self.outer, row] };
             let place = (source.wrapping_offset(ahead), targets.get(part.index));
             // SAFETY: the caller's promise.
-            unsafe {
-                match ordered {
-                    Some(ordered) => ordered(&self.order, &block, place),
-                    None => block.copy_one(place, kernels),
-                }
-            }
+            unsafe { copy(&self.order, &block, place, kernels) };
         }
     }
 }
@@ -241,7 +240,7 @@ mod tests {
     use super::super::tuning::Tuning;
     use super::{copy, strided, FewUnits};
     #[cfg(unix)]
-    use super::{kernel, signed, Row};
+    use super::{signed, Axis, Block, Order};
     use crate::dtype::DType;
     use crate::parts::{OutputStrides, Part, Parts, PlannedPart, Pointers, Transfer};
     use core::ptr::{null, null_mut};
@@ -270,6 +269,7 @@ mod tests {
             other in prop_oneof![1i64..20, 60i64..700],
             axis in 0usize..2,
             from in (0i64..5, any::<bool>()),
+            apart in 1i64..6,
             to in prop::option::of(prop::collection::vec((0i64..3, any::<bool>()), 2)),
         ) {
             let extent: i64 = lengths.iter().sum();
@@ -277,6 +277,8 @@ mod tests {
             let of = |len: i64| if axis == 0 { [len, other] } else { [other, len] };
             let shape @ [rows, columns] = of(extent);
             let (strides, before, all) = lie(rows, columns, from);
+            let strides = strides.map(|step| step * apart);
+            let [before, all] = [before, all].map(|elements| elements * usize::try_from(apart).unwrap());
             let source: Vec<u16> = (0..all).map(|at| u16::try_from(at % 60_000).unwrap()).collect();
             let packed = (0, false);
             let lies = |at: usize| to.as_ref().map_or(packed, |to| to[at / 3 % 2]);
@@ -345,40 +347,54 @@ mod tests {
         }
     }
 
-    /// At every level, at the very end, or the very begin, of what may be touched.
+    /// At every level, at the very end, or the very begin, of what may be touched: rows of units that lie apart, or
+    /// backwards, and become one run, or not.
     #[cfg(unix)]
     #[test]
-    fn units_of_half_a_line_and_more() {
-        const COUNT: usize = 3;
+    fn rows_of_units() {
         let (from, to) = (Guarded::filled(64 << 10), Guarded::filled(64 << 10));
-        for (unit, apart) in (30..=130).flat_map(|unit| [(unit, unit), (unit, unit + 7)]) {
-            for (at_end, is_back) in [(false, false), (true, false), (false, true), (true, true)] {
-                let all = (COUNT - 1) * apart + unit;
-                let source = from.place(all, at_end).cast_const();
-                let (first, step) = if is_back { (COUNT - 1, -1) } else { (0, 1) };
-                let row = Row {
-                    source: source.wrapping_add(first * apart),
-                    source_step: step * signed(apart),
-                    target: to.place(all, at_end),
-                    target_step: signed(apart),
-                    count: COUNT,
-                    unit,
-                };
-                // SAFETY: as many bytes are there.
-                let input = unsafe { std::slice::from_raw_parts(source, all) };
-                let mut expected = vec![0xEE; all];
-                for at in 0..COUNT {
-                    let of = if is_back { COUNT - 1 - at } else { at };
-                    expected[at * apart..][..unit].copy_from_slice(&input[of * apart..][..unit]);
-                }
-                for kernels in levels() {
-                    // SAFETY: as above.
-                    let copied = unsafe {
-                        row.target.write_bytes(0xEE, all);
-                        kernel::copy(kernels, row);
-                        std::slice::from_raw_parts(row.target, all)
-                    };
-                    assert!(copied == expected, "{unit} bytes, {apart} apart");
+        let long = [17, 31, 32, 33, 48, 63, 64, 65, 80, 96, 97, 128, 129];
+        let long = long.into_iter().flat_map(|unit| [(unit, unit), (unit, unit + 7)]);
+        let short = (1..=17).flat_map(|unit| [1, 2, 3, 4, 5, 8].map(|times| (unit, unit * times)));
+        let others = [(1, 7), (2, 5), (3, 31), (4, 70), (8, 20)];
+        for (unit, apart) in long.chain(short).chain(others) {
+            for (count, rows, gap) in [(3, 1, 0), (3, 3, 0), (5, 4, 5), (37, 2, 0), (65, 2, 0)] {
+                for (at_end, is_back) in [(false, true), (true, false), (true, true)] {
+                    let span = (count - 1) * apart + unit;
+                    let (row_from, row_to) = (span + gap, count * unit + gap);
+                    let (all_from, all_to) = (row_from * rows - gap, row_to * rows - gap);
+                    let source = from.place(all_from, at_end).cast_const();
+                    let target = to.place(all_to, at_end);
+                    let (first, sign) = if is_back { (count - 1, -1) } else { (0, 1) };
+                    let row = Axis { extent: count, from: sign * signed(apart), to: signed(unit) };
+                    let outer = Axis { extent: rows, from: signed(row_from), to: signed(row_to) };
+                    let block = Block { unit, axes: [outer, row] };
+                    let place = (source.wrapping_add(first * apart), target);
+                    // SAFETY: as many bytes are there.
+                    let input = unsafe { std::slice::from_raw_parts(source, all_from) };
+                    let mut expected = vec![0xEE; all_to];
+                    for row in 0..rows {
+                        for at in 0..count {
+                            let of = if is_back { count - 1 - at } else { at };
+                            expected[row * row_to + at * unit..][..unit]
+                                .copy_from_slice(&input[row * row_from + of * apart..][..unit]);
+                        }
+                    }
+                    let order = Order::new(unit, row);
+                    for kernels in levels() {
+                        for ordered in [kernels.ordered.filter(|_| order.is_there()), None] {
+                            // SAFETY: as above.
+                            let copied = unsafe {
+                                target.write_bytes(0xEE, all_to);
+                                match ordered {
+                                    Some(copy) => copy(&order, &block, place, kernels),
+                                    None => block.copy_one(place, kernels),
+                                }
+                                std::slice::from_raw_parts(target, all_to)
+                            };
+                            assert!(copied == expected, "{block:?}, {is_back}");
+                        }
+                    }
                 }
             }
         }

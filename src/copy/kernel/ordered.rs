@@ -6,8 +6,10 @@
 //! is left of a row when registers of it are full is taken together with units before it, once more.
 
 use super::combine::LINE;
+use super::opaque::opaque;
 use super::strided::{Axis, Block, Place};
-use crate::math::{div, div_ceil, div_rem, signed};
+use super::Kernels;
+use crate::math::{div, div_ceil, signed};
 
 /// Registers of the source.
 pub(super) const MOST: usize = 4;
@@ -28,13 +30,14 @@ pub(crate) struct Order {
 }
 
 /// Copies rows of units by an order that was made for such.
-pub(super) type Ordered = unsafe fn(&Order, &Block, Place);
+pub(crate) type Ordered = unsafe fn(&Order, &Block, Place, &Kernels);
 
 impl Order {
     pub(crate) const NONE: Self = Self { each: 0, reach: 0, from: [0; LINE] };
 
     /// That of rows of such units, and longer ones.
     #[cfg_attr(not(feature = "avx512"), allow(dead_code))]
+    #[inline(never)] // once in the library
     pub(crate) fn new(unit: usize, Axis { extent, from, to }: Axis) -> Self {
         let (step, mut order) = (from.unsigned_abs(), Self::NONE);
         if to != signed(unit) || step == 0 || unit > LINE / LEAST {
@@ -46,13 +49,17 @@ impl Order {
         if each < LEAST.max(LEAST_EACH * registers) {
             return order;
         }
-        for (at, slot) in order.from.iter_mut().enumerate().take(each * unit) {
-            let (number, byte) = div_rem(at, unit);
-            let number = if from < 0 { each - 1 - number } else { number };
-            let place = number * step + byte;
-            let is_last = registers > 1 && place >= (registers - 1) * LINE;
-            let place = if is_last { place + registers * LINE - reach } else { place };
-            [*slot, ..] = place.to_le_bytes();
+        let last = registers.saturating_sub(1) * LINE;
+        let before = if last == 0 { 0 } else { last + LINE - reach };
+        let (mut place, mut left) = (if from < 0 { reach - unit } else { 0 }, unit);
+        for slot in order.from.iter_mut().take(each * unit) {
+            // Or compilers make more of it than it is.
+            place = opaque(place);
+            [*slot, ..] = (place + if place < last { 0 } else { before }).to_le_bytes();
+            (place, left) = (place + 1, left - 1);
+            if left == 0 {
+                (place, left) = (place.wrapping_sub(unit).wrapping_add_signed(from), unit);
+            }
         }
         Self { each, reach, ..order }
     }

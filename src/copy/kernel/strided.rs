@@ -323,6 +323,7 @@ pub(crate) type Place = (*const u8, *mut u8);
 pub(crate) type Places<'a> = dyn FnMut() -> Option<Place> + 'a;
 
 /// Units of so many bytes, and axes over them, outermost first.
+#[derive(Debug)]
 pub(crate) struct Block {
     pub unit: usize,
     pub axes: [Axis; 2],
@@ -359,22 +360,19 @@ impl Block {
     /// 1, and 2 of what lies between units that are near.
     #[inline(never)] // once in the library
     pub(crate) unsafe fn copy_one(&self, (source, target): Place, kernels: &Kernels) {
-        let &Self { unit, axes: [outer, Axis { extent: count, from, to }] } = self;
+        let &Self { unit, axes: [outer, Axis { from, to, .. }] } = self;
+        let is_run = to == signed(unit) && from >= to && are_near(from, unit);
+        let row = match unit {
+            ..=LONGEST if is_run => gathered,
+            32..=LONGEST => halves,
+            _ => self.row(),
+        };
         // SAFETY: the caller's promise.
-        unsafe {
-            if unit <= LONGEST && to == signed(unit) && from >= to && are_near(from, unit) {
-                let (gather, step) = (kernels.gather(unit), from.cast_unsigned());
-                return outer.each(source, target, |source, target| {
-                    gather(Gather { source, step, target, count, unit });
-                });
-            }
-            let row = if (32..=LONGEST).contains(&unit) { halves } else { self.row() };
-            outer.each(source, target, |source, target| row(source, target, self, kernels));
-        }
+        outer.each(source, target, |source, target| unsafe { row(source, target, self, kernels) });
     }
 
     /// The loop for a row.
-    #[inline(always)]
+    #[inline(never)] // once in the library
     fn row(&self) -> CopyRow {
         let &Self { unit, axes: [_, inner] } = self;
         let repeats = inner.from == 0 && inner.to == signed(unit);
@@ -473,6 +471,17 @@ unsafe fn halves(source: *const u8, target: *mut u8, block: &Block, kernels: &Ke
             None => each(source, target, block, kernels),
         }
     }
+}
+
+/// Units that lie apart and become a run.
+///
+/// # Safety
+/// 1, and 3 of `generic.rs`.
+unsafe fn gathered(source: *const u8, target: *mut u8, block: &Block, kernels: &Kernels) {
+    let &Block { unit, axes: [_, Axis { extent: count, from, .. }] } = block;
+    let gather = Gather { source, step: from.cast_unsigned(), target, count, unit };
+    // SAFETY: the caller's promise.
+    unsafe { (kernels.gather(unit))(gather) };
 }
 
 /// Units of any size.

@@ -7,6 +7,7 @@ use super::super::combine::LINE;
 use super::super::ordered::Order;
 use super::super::strided::{Block, Place};
 use super::super::vector::Vector;
+use super::super::Kernels;
 use super::few::combined;
 use super::permute::first_bytes;
 use crate::math::signed;
@@ -17,7 +18,7 @@ use core::arch::x86_64::*;
 /// # Safety
 /// 1; every unit must be readable, and what lies between those of a row, and the target writable for them; the order
 /// must be that of such rows.
-pub(super) unsafe fn copy(order: &Order, block: &Block, place: Place) {
+pub(super) unsafe fn copy(order: &Order, block: &Block, place: Place, _: &Kernels) {
     let rows = match order.reach {
         ..=LINE => rows::<1>,
         ..129 => rows::<2>,
@@ -74,7 +75,8 @@ unsafe fn rows<const R: usize>(order: &Order, block: &Block, place: Place) {
                 (source, target) = (source.wrapping_offset(step), target.wrapping_add(bytes));
                 if left < each {
                     let again = each - left;
-                    source = source.wrapping_offset(row.from.wrapping_mul(signed(again)).wrapping_neg());
+                    source =
+                        source.wrapping_offset(row.from.wrapping_mul(signed(again)).wrapping_neg());
                     target = target.wrapping_sub(again * unit);
                     left = each;
                 }
