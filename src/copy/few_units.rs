@@ -144,7 +144,7 @@ impl FewUnits {
                     few.to = if is_packed { 0 } else { row.to.cast_unsigned() };
                     few.outer = outer;
                     if is_ordered && few.grows != BY_UNITS {
-                        few.order = Order::new(unit, row);
+                        few.order.make(unit, row);
                     }
                 }
                 units += outer.extent * row.extent;
@@ -380,7 +380,8 @@ mod tests {
                                 .copy_from_slice(&input[row * row_from + of * apart..][..unit]);
                         }
                     }
-                    let order = Order::new(unit, row);
+                    let mut order = Order::NONE;
+                    order.make(unit, row);
                     for kernels in levels() {
                         for ordered in [kernels.ordered.filter(|_| order.is_there()), None] {
                             // SAFETY: as above.

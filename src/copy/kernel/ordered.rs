@@ -9,7 +9,7 @@ use super::combine::LINE;
 use super::opaque::opaque;
 use super::strided::{Axis, Block, Place};
 use super::Kernels;
-use crate::math::{div, div_ceil, signed};
+use crate::math::{div, signed};
 
 /// Registers of the source.
 pub(super) const MOST: usize = 4;
@@ -35,24 +35,23 @@ pub(crate) type Ordered = unsafe fn(&Order, &Block, Place, &Kernels);
 impl Order {
     pub(crate) const NONE: Self = Self { each: 0, reach: 0, from: [0; LINE] };
 
-    /// That of rows of such units, and longer ones.
+    /// Makes that of rows of such units, and longer ones, if there is one.
     #[cfg_attr(not(feature = "avx512"), allow(dead_code))]
     #[inline(never)] // once in the library
-    pub(crate) fn new(unit: usize, Axis { extent, from, to }: Axis) -> Self {
-        let (step, mut order) = (from.unsigned_abs(), Self::NONE);
+    pub(crate) fn make(&mut self, unit: usize, Axis { extent, from, to }: Axis) {
+        let step = from.unsigned_abs();
         if to != signed(unit) || step == 0 || unit > LINE / LEAST {
-            return order;
+            return;
         }
         let each = (div(MOST * LINE - unit, step) + 1).min(div(LINE, unit)).min(extent);
-        let reach = (each - 1) * step + unit;
-        let registers = div_ceil(reach, LINE);
-        if each < LEAST.max(LEAST_EACH * registers) {
-            return order;
+        let reach = each.saturating_sub(1) * step + unit;
+        let last = reach.saturating_sub(1) & LINE.wrapping_neg();
+        if each < LEAST.max(LEAST_EACH * (last / LINE + 1)) {
+            return;
         }
-        let last = registers.saturating_sub(1) * LINE;
         let before = if last == 0 { 0 } else { last + LINE - reach };
         let (mut place, mut left) = (if from < 0 { reach - unit } else { 0 }, unit);
-        for slot in order.from.iter_mut().take(each * unit) {
+        for slot in self.from.iter_mut().take(each * unit) {
             // Or compilers make more of it than it is.
             place = opaque(place);
             [*slot, ..] = (place + if place < last { 0 } else { before }).to_le_bytes();
@@ -61,7 +60,7 @@ impl Order {
                 (place, left) = (place.wrapping_sub(unit).wrapping_add_signed(from), unit);
             }
         }
-        Self { each, reach, ..order }
+        (self.each, self.reach) = (each, reach);
     }
 
     #[inline(always)]

@@ -22,7 +22,6 @@ pub(super) unsafe fn copy(order: &Order, block: &Block, place: Place, _: &Kernel
     let rows = match order.reach {
         ..=LINE => rows::<1>,
         ..129 => rows::<2>,
-        ..193 => rows::<3>,
         _ => rows::<4>,
     };
     // SAFETY: the caller's promise.
@@ -58,8 +57,7 @@ unsafe fn rows<const R: usize>(order: &Order, block: &Block, place: Place) {
                 for (number, line) in lines.iter_mut().enumerate() {
                     *line = match number {
                         0 if R == 1 => _mm512_maskz_loadu_epi8(read, source.cast()),
-                        _ if number + 1 < R => __m512i::load(source.wrapping_add(number * LINE)),
-                        _ => __m512i::load(source.wrapping_add(reach - LINE)),
+                        _ => __m512i::load(source.wrapping_add((number * LINE).min(reach - LINE))),
                     };
                 }
                 let line = combined(order, lines);
