@@ -34,8 +34,8 @@ unsafe fn units(row: Row) {
         unsafe {
             match unit {
                 32 => generic::chunk::<32>(source, target, 0),
-                ..=64 => generic::ends::<32>(source, target, unit),
-                ..=96 => {
+                33..=64 => generic::ends::<32>(source, target, unit),
+                65..=96 => {
                     generic::chunk::<64>(source, target, 0);
                     generic::chunk::<32>(source, target, unit - 32);
                 }

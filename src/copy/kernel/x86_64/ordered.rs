@@ -21,7 +21,7 @@ use core::arch::x86_64::*;
 pub(super) unsafe fn copy(order: &Order, block: &Block, place: Place, _: &Kernels) {
     let rows = match order.reach {
         ..=LINE => rows::<1>,
-        ..129 => rows::<2>,
+        65..129 => rows::<2>,
         _ => rows::<4>,
     };
     // SAFETY: the caller's promise.
