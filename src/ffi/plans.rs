@@ -289,7 +289,7 @@ impl Writer<'_> {
                 inner: geometry.inner,
                 outer: geometry.outer,
                 reach,
-                few: FewUnits::default(),
+                few: FewUnits::NONE,
                 arrays: self.arrays,
             });
             if cfg!(feature = "avx512") && (is_strided || self.has_strided_outputs) {

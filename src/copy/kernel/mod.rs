@@ -9,6 +9,7 @@
 //! | `sub_byte.rs` | elements that share bytes: taken out of them, mixed, put side by side |
 //! | `vector.rs` | the vector type that the other loops are written over |
 //! | `pick.rs` | units a step apart, forwards or backwards, by registers |
+//! | `ordered.rs` | the same of rows that a plan knows |
 //! | `network.rs`, `three.rs` | equal short runs: rows are deinterleaved |
 //! | `interleave.rs` | the way back: units of few streams by turns |
 //! | `row_major.rs` | runs of a line and more, row by row |
@@ -40,6 +41,7 @@ mod level;
 mod merge;
 mod network;
 pub(super) mod opaque;
+pub(super) mod ordered;
 pub(super) mod pick;
 #[cfg_attr(not(feature = "avx512"), allow(dead_code))]
 pub(super) mod row_major;
@@ -60,6 +62,7 @@ pub(super) use deinterleave::{Deinterleave, MAX_DEINTERLEAVED};
 use deinterleave::{DeinterleaveLines, NextBlock, MOST_OF_BLOCKS};
 pub(super) use gather::Gather;
 pub(super) use merge::Stream;
+use ordered::Ordered;
 use pick::Picks;
 use row_major::RowRun;
 use sub_byte::SideBySide;
@@ -108,6 +111,8 @@ pub(super) struct Kernels {
     pub units: Option<CopyUnits>,
     /// Picks units a step apart, where there are registers for it.
     pub picks: Option<&'static Picks>,
+    /// The same of rows that a plan knows.
+    pub ordered: Option<Ordered>,
     /// Whether these read what goes past the caches upwards, wherever that can be. Zen 4, 24 MiB of floats backwards
     /// into two outputs, share of the flat copy: .60 downwards, .93 upwards.
     pub picks_upwards: bool,

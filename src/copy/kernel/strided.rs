@@ -9,7 +9,7 @@
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
 pub(crate) use super::pick::Span;
 use super::pick::{self, BySpans, Pick, Units};
-use super::{generic, Gather, Kernels, NonTemporal};
+use super::{are_near, generic, Gather, Kernels, NonTemporal};
 use crate::math::{div, signed};
 use core::hint::black_box;
 use core::mem::MaybeUninit;
@@ -247,6 +247,8 @@ pub(crate) const LEAST_PAST: usize = 1536;
 const LEAST_LINES: usize = 512;
 /// Shorter rows are as quickly copied one by one.
 const LEAST_PICKED: usize = 16;
+/// There are loops for units of so many bytes.
+const LONGEST: usize = 128;
 
 /// Copies a row, unit by unit.
 ///
@@ -278,7 +280,7 @@ pub(crate) unsafe fn copy_by_row(kernels: &Kernels, rows: &mut [Row]) {
 }
 
 /// One axis of a copy: how many steps, and how far each goes in the source and the target.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Axis {
     pub extent: usize,
     pub from: isize,
@@ -318,6 +320,7 @@ pub(crate) type Place = (*const u8, *mut u8);
 pub(crate) type Places<'a> = dyn FnMut() -> Option<Place> + 'a;
 
 /// Units of so many bytes, and axes over them, outermost first.
+#[derive(Debug)]
 pub(crate) struct Block {
     pub unit: usize,
     pub axes: [Axis; 2],
@@ -348,8 +351,25 @@ impl Block {
         }
     }
 
+    /// The same of one, by loops for units that become a run, if they do.
+    ///
+    /// # Safety
+    /// 1, and 2 of what lies between units that are near.
+    #[inline(never)] // once in the library
+    pub(crate) unsafe fn copy_one(&self, (source, target): Place, kernels: &Kernels) {
+        let &Self { unit, axes: [outer, Axis { from, to, .. }] } = self;
+        let is_run = to == signed(unit) && from >= to && are_near(from, unit);
+        let row = match unit {
+            ..=LONGEST if is_run => gathered,
+            32..=LONGEST => halves,
+            _ => self.row(),
+        };
+        // SAFETY: the caller's promise.
+        outer.each(source, target, |source, target| unsafe { row(source, target, self, kernels) });
+    }
+
     /// The loop for a row.
-    #[inline(always)]
+    #[inline(never)] // once in the library
     fn row(&self) -> CopyRow {
         let &Self { unit, axes: [_, inner] } = self;
         let repeats = inner.from == 0 && inner.to == signed(unit);
@@ -449,6 +469,17 @@ unsafe fn halves(source: *const u8, target: *mut u8, block: &Block, kernels: &Ke
             None => each(source, target, block, kernels),
         }
     }
+}
+
+/// Units that lie apart and become a run.
+///
+/// # Safety
+/// 1, and 3 of `generic.rs`.
+unsafe fn gathered(source: *const u8, target: *mut u8, block: &Block, kernels: &Kernels) {
+    let &Block { unit, axes: [_, Axis { extent: count, from, .. }] } = block;
+    let gather = Gather { source, step: from.cast_unsigned(), target, count, unit };
+    // SAFETY: the caller's promise.
+    unsafe { (kernels.gather(unit))(gather) };
 }
 
 /// Units of any size.

@@ -72,6 +72,7 @@ macro_rules! table {
             gather_any,
             units: None,
             picks: None,
+            ordered: None,
             picks_upwards: false,
             transpose: $transpose,
             carry: None,

@@ -9,6 +9,7 @@
 //! | `half_lines.rs` | units of 4-byte elements by whole halves of lines |
 //! | `few.rs` | rows of few units, where registers of a line are loaded and stored as two halves |
 //! | `part_lines.rs` | equal ones of less than a line by registers of half a line |
+//! | `ordered.rs` | units a step apart of rows that a plan knows |
 //! | `permute.rs` | short runs by byte permutes |
 //! | `equal_pieces.rs`, `unequal.rs`, `seams.rs` | groups of them: equal ones, any, rows of many blocks |
 //! | `weave.rs` | the way back: streams interleaved by permutes |
@@ -33,6 +34,8 @@ mod few;
 mod half_lines;
 #[cfg(feature = "avx512")]
 mod halves;
+#[cfg(feature = "avx512")]
+mod ordered;
 #[cfg(feature = "avx512")]
 mod part_lines;
 #[cfg(feature = "avx512")]

@@ -10,8 +10,8 @@ use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
 use super::{
-    avx2, avx512, carry, equal_pieces, equal_runs, few, half_lines, halves, part_lines, turns,
-    unequal, weave,
+    avx2, avx512, carry, equal_pieces, equal_runs, few, half_lines, halves, ordered, part_lines,
+    turns, unequal, weave,
 };
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -50,6 +50,7 @@ const TABLE: Kernels = Kernels {
     interleave: weave::interleave,
     row_major: Some(row_major),
     picks: Some(&PICKS),
+    ordered: Some(ordered::copy),
     carry: Some(carry::bytes),
     ..avx512::TABLE
 };
