@@ -1,15 +1,16 @@
-//! Rows of three or four units of 1, 2, 4, 8 or 16 bytes, and nothing between them, a line of each target at
+//! Rows of two, three or four units of 1, 2, 4, 8 or 16 bytes, and nothing between them, a line of each target at
 //! a time.
 //!
 //! The idea: byte `at` of a line of the first target is byte `at + (at & -width) * (N - 1)` of as many lines of
-//! input as there are targets, and that of the next one `width` bytes behind it. It is below 256: seven bits of it
-//! are the index for a permute of two registers, the eighth says of which two. So there is one table for each
-//! target, and it takes no time to be made.
+//! input as there are targets, and that of the next one `width` bytes behind it. Of three lines it is below 192: seven
+//! bits of it are the index for a permute of two registers, the eighth says that it is of the third. Four units are two
+//! of two, twice. So there is one table for each target, and it takes no time to be made.
 //!
 //! Zen 4, share of the flat copy for by permutes of all registers, one after the other, and for by the network: 4×4
-//! bytes 64 KiB .78 for .60 and .69, 1 MiB .93 for .85 and .78; 3×1 1 MiB .95 for .94 and .96; but two units are
-//! as well taken by those. Targets are prefetched: without, 4×1 bytes of 4 MiB reach .91 for .95, and 512 bytes
-//! ahead instead of 256 3×1 .87 for .95.
+//! bytes 64 KiB .78 for .60 and .69, 1 MiB .93 for .85 and .78; 3×1 1 MiB .95 for .94 and .96. Targets of three and
+//! four are prefetched: without, 4×1 bytes of 4 MiB reach .91 for .95, and 512 bytes ahead instead of 256 3×1 .87 for
+//! .95. GB/s of two times two for four tables and blends: 4×1 bytes 145 KiB 51 for 49; of lines of the first target for
+//! unaligned ones: 2×4 bytes 16 off their lines 10 KiB 62 for 37, 42 51 for 44, 1 MiB 46 for 42.
 //!
 //! # Safety
 //! That of `permute.rs`.
@@ -25,6 +26,9 @@ use core::arch::x86_64::*;
 /// copy for by these: 4×1 byte 6 MiB .94 for .93, 7 MiB .95 for .92, 3×1 5 MiB .97 for .95, 7 MiB .96 for .91.
 const LARGE: usize = 6 << 20;
 
+/// The most targets.
+const MOST: usize = 4;
+
 /// Takes all rows of each block but of the shortest ones, or none; whether it did.
 ///
 /// # Safety
@@ -36,12 +40,7 @@ pub(super) unsafe fn deinterleave(
     width: usize,
     next: &mut NextBlock<'_>,
 ) -> bool {
-    let take = match len {
-        3 => rows::<3>,
-        4 => rows::<4>,
-        _ => return false,
-    };
-    let Some(unit @ (1 | 2 | 4 | 8 | 16)) = i8::try_from(width).ok() else { return false };
+    let Some(unit) = unit(width).filter(|_| (2..=MOST).contains(&len)) else { return false };
     let has_lines = |block: &Deinterleave| block.count * width >= LINE;
     if block.step != len * width || block.count * block.step >= LARGE || !has_lines(block) {
         return false;
@@ -49,8 +48,9 @@ pub(super) unsafe fn deinterleave(
     loop {
         let mut done = 0;
         if has_lines(block) {
+            let targets = block.targets.get(..len).unwrap_or_default();
             // SAFETY: the caller's promise.
-            unsafe { take(block, unit) };
+            unsafe { rows(block.source, targets, unit, block.count, block.more) };
             done = block.count;
             block.more.extent = 0;
         }
@@ -60,16 +60,59 @@ pub(super) unsafe fn deinterleave(
     }
 }
 
-/// Takes all rows of a block, and of those that follow it.
+fn unit(width: usize) -> Option<i8> {
+    i8::try_from(width).ok().filter(|width| matches!(width, 1 | 2 | 4 | 8 | 16))
+}
+
+/// Takes rows, if they are of so few units and make a line; whether it did.
+///
+/// # Safety
+/// 1, 2.
+pub(super) unsafe fn columns(
+    source: *const u8,
+    targets: &[*mut u8],
+    width: usize,
+    count: usize,
+) -> bool {
+    let Some(unit) = unit(width).filter(|_| count * width >= LINE) else { return false };
+    // SAFETY: the caller's promise.
+    unsafe { rows(source, targets, unit, count, Axis::NONE) }
+}
+
+/// Takes all rows of a block, and of those that follow it, if there is a loop for so many targets.
 ///
 /// # Safety
 /// 1, 2; there must be a line for each target.
+#[inline(never)] // once in the library
+unsafe fn rows(source: *const u8, targets: &[*mut u8], unit: i8, count: usize, more: Axis) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match targets.len() {
+            2 => lines::<2>(source, targets, unit, count, more),
+            3 => lines::<3>(source, targets, unit, count, more),
+            MOST => lines::<MOST>(source, targets, unit, count, more),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// As [`rows`].
+///
+/// # Safety
+/// As [`rows`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn rows<const N: usize>(block: &Deinterleave, width: i8) {
-    let &Deinterleave { mut source, targets, count, more: Axis { extent, from, to }, .. } = block;
+unsafe fn lines<const N: usize>(
+    mut source: *const u8,
+    targets: &[*mut u8],
+    unit: i8,
+    count: usize,
+    Axis { extent, from, to }: Axis,
+) {
+    // By what was stored, or loads would wait.
     let Some(mut targets) = targets.first_chunk::<N>().copied() else { return };
-    let orders = orders::<N>(width);
-    let width = usize::from(width.unsigned_abs());
+    let orders = orders::<N>(unit);
+    let width = usize::from(unit.unsigned_abs());
     let last = width * count - LINE;
     for _ in 0..=extent {
         // From the first target's first whole line on, if a unit begins there; what is before and behind lines is
@@ -79,15 +122,17 @@ unsafe fn rows<const N: usize>(block: &Deinterleave, width: i8) {
         loop {
             // SAFETY: the caller's promise; prefetching never faults.
             unsafe {
-                let lines = __m512i::get::<N>(source.wrapping_add(N * at));
-                for (order, target) in orders.iter().zip(targets) {
+                let lines = combined(orders, __m512i::get::<N>(source.wrapping_add(N * at)));
+                for (line, target) in lines.into_iter().zip(targets) {
                     let target = target.wrapping_add(at);
-                    combined(*order, lines).store(target);
-                    asm!(
-                        "prefetchw [{0} + 256]",
-                        in(reg) target,
-                        options(nostack, preserves_flags)
-                    );
+                    line.store(target);
+                    if N > 2 {
+                        asm!(
+                            "prefetchw [{0} + 256]",
+                            in(reg) target,
+                            options(nostack, preserves_flags)
+                        );
+                    }
                 }
             }
             if at == last {
@@ -101,12 +146,12 @@ unsafe fn rows<const N: usize>(block: &Deinterleave, width: i8) {
     }
 }
 
-/// Where the bytes of a line of each target come from.
+/// Where the bytes of a line of each target come from; of four, of two and two of them.
 ///
 /// # Safety
 /// 1.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-fn orders<const N: usize>(width: i8) -> [__m512i; N] {
+fn orders<const N: usize>(width: i8) -> [__m512i; 3] {
     let mut numbers = [0; LINE];
     for (number, slot) in (0u8..).zip(&mut numbers) {
         *slot = number;
@@ -114,11 +159,11 @@ fn orders<const N: usize>(width: i8) -> [__m512i; N] {
     // SAFETY: it is a line.
     let numbers = unsafe { __m512i::load(numbers.as_ptr()) };
     let begins = _mm512_and_si512(numbers, _mm512_set1_epi8(-width));
-    let mut order = numbers;
-    for _ in 1..N {
+    let mut order = _mm512_add_epi8(numbers, begins);
+    if N == 3 {
         order = _mm512_add_epi8(order, begins);
     }
-    let mut orders = [order; N];
+    let mut orders = [order; 3];
     for slot in &mut orders {
         *slot = order;
         order = _mm512_add_epi8(order, _mm512_set1_epi8(width));
@@ -126,26 +171,34 @@ fn orders<const N: usize>(width: i8) -> [__m512i; N] {
     orders
 }
 
-/// A line of a target.
+/// A line of each target.
 ///
 /// # Safety
 /// 1.
 #[inline(always)]
-unsafe fn combined<const N: usize>(order: __m512i, lines: [__m512i; N]) -> __m512i {
+unsafe fn combined<const N: usize>(orders: [__m512i; 3], mut lines: [__m512i; N]) -> [__m512i; N] {
+    let [even, odd, _] = orders;
     // SAFETY: 1.
     unsafe {
-        let is_behind = _mm512_movepi8_mask(order);
-        match lines[..] {
+        let two =
+            |a, b| [_mm512_permutex2var_epi8(a, even, b), _mm512_permutex2var_epi8(a, odd, b)];
+        match &mut lines[..] {
+            [a, b] => [*a, *b] = two(*a, *b),
             [a, b, c] => {
-                let line = _mm512_permutex2var_epi8(a, order, b);
-                _mm512_mask_permutexvar_epi8(line, is_behind, order, c)
+                let all = orders.map(|order| {
+                    let line = _mm512_permutex2var_epi8(*a, order, *b);
+                    let is_behind = _mm512_movepi8_mask(order);
+                    _mm512_mask_permutexvar_epi8(line, is_behind, order, *c)
+                });
+                [*a, *b, *c] = all;
             }
             [a, b, c, d] => {
-                let line = _mm512_permutex2var_epi8(a, order, b);
-                let other = _mm512_permutex2var_epi8(c, order, d);
-                _mm512_mask_blend_epi8(is_behind, line, other)
+                let ([first, second], [third, fourth]) = (two(*a, *b), two(*c, *d));
+                [*a, *c] = two(first, third);
+                [*b, *d] = two(second, fourth);
             }
-            _ => order,
+            _ => {}
         }
     }
+    lines
 }
