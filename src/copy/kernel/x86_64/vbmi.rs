@@ -156,7 +156,7 @@ unsafe fn deinterleave<const HALVED: bool>(
     // SAFETY: the caller's promise.
     unsafe {
         let is_done = HALVED
-            && (!past && few::deinterleave(block, len, width, next)
+            && (few::deinterleave(block, len, width, past, next)
                 || half_lines::deinterleave(block, len, width, past, next));
         if !is_done && !equal_pieces::deinterleave(block, len, width, past, next, HALVED) {
             avx2::network::deinterleave(block, len, width, past, next);
