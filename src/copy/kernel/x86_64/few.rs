@@ -176,7 +176,7 @@ unsafe fn rows_past(block: &Deinterleave, targets: &[*mut u8], unit: i8) -> usiz
             _ => lines_past::<MOST>(block, unit, bytes),
         }
     }
-    (bytes / LINE - 1) * LINE >> unit.trailing_zeros()
+    ((bytes / LINE - 1) * LINE) >> unit.trailing_zeros()
 }
 
 /// The same, but for the first line.
