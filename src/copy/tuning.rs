@@ -17,6 +17,8 @@ pub(super) struct Tuning {
     pub non_temporal: Option<&'static NonTemporal>,
     /// The same for those of runs that are short, or lie apart: deinterleaved, interleaved.
     pub apart: Option<&'static NonTemporal>,
+    /// The same for those of packed rows that are short.
+    short: Option<&'static NonTemporal>,
     /// The same for those that are transposed.
     pub turned: Option<&'static NonTemporal>,
     /// The same where their rows begin elsewhere in their lines, and are no gain until all are past the caches.
@@ -68,6 +70,7 @@ impl Tuning {
         let is_apart = |held| past(held) || read.saturating_mul(2) > rules.of_apart(held);
         let scattered = stores.filter(|_| all.is_some_and(is_apart));
         let apart = if threads > 1 && rules.keeps_apart { non_temporal } else { scattered };
+        let short = if rules.keeps_short { non_temporal } else { apart };
         let of_one = |eighths| {
             let is_past = |held| past(eighths_of(held, eighths));
             stores.filter(|_| one.is_some_and(is_past))
@@ -83,6 +86,7 @@ impl Tuning {
             kernels,
             non_temporal,
             apart,
+            short,
             turned,
             off_lines,
             prefetch,
@@ -100,7 +104,8 @@ impl Tuning {
 
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        Self { non_temporal: None, apart: None, turned: None, off_lines: None, ..self }
+        let (apart, short) = (None, None);
+        Self { non_temporal: None, apart, short, turned: None, off_lines: None, ..self }
     }
 
     /// The same for outputs whose rows begin elsewhere in their lines.
@@ -110,7 +115,7 @@ impl Tuning {
 
     /// The same for pieces that have few bytes of each row.
     pub(super) fn for_short_runs(self) -> Self {
-        Self { non_temporal: self.apart, ..self }
+        Self { non_temporal: self.short, ..self }
     }
 
     /// The same for runs of strided pieces, which are not transposed.
@@ -161,6 +166,7 @@ impl Tuning {
                 kernels,
                 non_temporal: stores,
                 apart: stores,
+                short: stores,
                 turned: stores,
                 off_lines: stores,
                 prefetch: 2048,

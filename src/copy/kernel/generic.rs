@@ -172,16 +172,18 @@ unsafe fn pairs_of<T: Copy>(source: *const u8, [even, odd]: [*mut u8; 2], count:
     }
 }
 
-/// [`pairs_of`] units of `width` bytes; whether there is a loop for them.
+/// [`pairs_of`] units of `width` bytes; whether there is a loop for so many.
 ///
 /// # Safety
 /// As [`pairs_of`].
-pub(super) unsafe fn pairs(
+pub(super) unsafe fn columns(
     source: *const u8,
-    targets: [*mut u8; 2],
+    targets: &[*mut u8],
     width: usize,
     count: usize,
 ) -> bool {
+    let &[even, odd] = targets else { return false };
+    let targets = [even, odd];
     // SAFETY: as there.
     unsafe {
         match width {

@@ -80,8 +80,8 @@ pub(super) const PAGE: usize = 4096;
 /// The loops of one level of CPU features.
 pub(super) struct Kernels {
     pub copy: CopyBytes,
-    /// Takes rows of two units of so many bytes apart, if there is a loop for these; whether there is.
-    pub pairs: unsafe fn(*const u8, [*mut u8; 2], usize, usize) -> bool,
+    /// Takes rows of a few units of so many bytes apart, if there is a loop for these; whether there is.
+    pub columns: unsafe fn(*const u8, &[*mut u8], usize, usize) -> bool,
     /// Packs runs of bits.
     pub pack: unsafe fn(&mut Packed, Runs),
     /// Takes the elements at one place of 2, or 4, times as many bytes: of 4 bits, and of 2.

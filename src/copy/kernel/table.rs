@@ -50,7 +50,7 @@ macro_rules! table {
         Kernels {
             copy: $copy,
             // Most levels have other loops for many rows.
-            pairs: loops::pairs,
+            columns: loops::columns,
             pack,
             join: [join::<2, 4>, join::<4, 2>],
             take: [take::<2>, take::<4>],

@@ -152,9 +152,9 @@ impl Rows {
         if let [even, odd] = runs {
             let Gather { source, step, target, unit, .. } = self.some_runs(even, rows);
             let targets = [target, self.some_runs(odd, rows).target];
-            let pairs = self.tuning.kernels.pairs;
+            let columns = self.tuning.kernels.columns;
             // SAFETY: the caller's promise.
-            if step == 2 * unit && unsafe { pairs(source, targets, unit, rows.len()) } {
+            if step == 2 * unit && unsafe { columns(source, &targets, unit, rows.len()) } {
                 return;
             }
         }

@@ -216,13 +216,22 @@ fn begin_of_line(place: *mut u8) -> *mut u8 {
 /// # Safety
 /// 1.
 #[inline(always)]
-pub(super) unsafe fn line_at(owed: usize, before: V, behind: V, numbers: &[u8; LINE]) -> V {
+pub(super) unsafe fn line_at(owed: usize, before: V, next: V, numbers: &[u8; LINE]) -> V {
+    // SAFETY: 1.
+    unsafe { _mm512_permutex2var_epi8(before, behind(owed, numbers), next) }
+}
+
+/// Its order.
+///
+/// # Safety
+/// 1.
+#[inline(always)]
+pub(super) unsafe fn behind(owed: usize, numbers: &[u8; LINE]) -> V {
     // SAFETY: 1.
     unsafe {
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // it is below 64
         let owed = _mm512_set1_epi8(owed as i8);
-        let order = _mm512_sub_epi8(V::load(numbers.as_ptr()), owed);
-        _mm512_permutex2var_epi8(before, order, behind)
+        _mm512_sub_epi8(V::load(numbers.as_ptr()), owed)
     }
 }
 

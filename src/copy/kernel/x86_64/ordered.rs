@@ -8,7 +8,6 @@ use super::super::ordered::Order;
 use super::super::strided::{Block, Place};
 use super::super::vector::Vector;
 use super::super::Kernels;
-use super::few::combined;
 use super::permute::first_bytes;
 use crate::math::signed;
 use core::arch::x86_64::*;
@@ -84,6 +83,27 @@ unsafe fn rows<const R: usize>(order: &Order, block: &Block, place: Place) {
             if !is_one_run {
                 last = last.wrapping_offset(outer.to);
             }
+        }
+    }
+}
+
+/// A line of which each byte comes from one of so many: of four, the upper two where the order's upper bit is set.
+///
+/// # Safety
+/// 1.
+#[inline(always)]
+unsafe fn combined<const N: usize>(order: __m512i, lines: [__m512i; N]) -> __m512i {
+    // SAFETY: 1.
+    unsafe {
+        match lines[..] {
+            [a] => _mm512_permutexvar_epi8(order, a),
+            [a, b] => _mm512_permutex2var_epi8(a, order, b),
+            [a, b, c, d] => {
+                let line = _mm512_permutex2var_epi8(a, order, b);
+                let other = _mm512_permutex2var_epi8(c, order, d);
+                _mm512_mask_blend_epi8(_mm512_movepi8_mask(order), line, other)
+            }
+            _ => order,
         }
     }
 }

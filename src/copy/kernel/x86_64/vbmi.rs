@@ -34,6 +34,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     copy: halves::copy,
     gather_any: gather_halves,
     row_major: Some(row_major_halves),
+    columns: columns_on_lines,
     deinterleave_lines: Some(deinterleave::<true>),
     by_turns: Some(turns::by_turns),
     by_second: true,
@@ -43,7 +44,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
 };
 
 const TABLE: Kernels = Kernels {
-    pairs,
+    columns,
     deinterleave_lines: Some(deinterleave::<false>),
     longest: permute::LONGEST,
     permutes: equal_pieces::fits,
@@ -156,7 +157,7 @@ unsafe fn deinterleave<const HALVED: bool>(
     // SAFETY: the caller's promise.
     unsafe {
         let is_done = HALVED
-            && (!past && few::deinterleave(block, len, width, next)
+            && (few::deinterleave(block, len, width, past, next)
                 || half_lines::deinterleave(block, len, width, past, next));
         if !is_done && !equal_pieces::deinterleave(block, len, width, past, next, HALVED) {
             avx2::network::deinterleave(block, len, width, past, next);
@@ -299,7 +300,9 @@ unsafe fn by_turns<const N: usize>([first, second]: [Gather; 2]) {
 /// # Safety
 /// That of `generic.rs`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn pairs(source: *const u8, targets: [*mut u8; 2], width: usize, count: usize) -> bool {
+unsafe fn columns(source: *const u8, targets: &[*mut u8], width: usize, count: usize) -> bool {
+    let &[first, second] = targets else { return false };
+    let targets = [first, second];
     let Some(width @ (1 | 2 | 4 | 8 | 16)) = i8::try_from(width).ok() else { return false };
     let bytes = count * width.unsigned_abs() as usize;
     let mut numbers = [0; LINE];
@@ -333,6 +336,20 @@ unsafe fn pairs(source: *const u8, targets: [*mut u8; 2], width: usize, count: u
         }
     }
     true
+}
+
+/// The same of up to four, lines of the first target, if there are such.
+///
+/// # Safety
+/// That of `generic.rs`.
+unsafe fn columns_on_lines(
+    source: *const u8,
+    targets: &[*mut u8],
+    width: usize,
+    count: usize,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { few::columns(source, targets, width, count) || columns(source, targets, width, count) }
 }
 
 /// Gathers units of any size.
