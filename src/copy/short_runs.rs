@@ -47,6 +47,11 @@ pub(crate) fn run(geometry: &Geometry<'_>, bytes: usize, pieces: usize, len: i64
 #[inline(never)]
 pub(crate) unsafe fn copy(source: *const u8, run: u8, rows: i64, targets: Pointers<'_, u8>) {
     let scatter = match run {
+        1 if rows == 1 => scatter_row::<1>,
+        2 if rows == 1 => scatter_row::<2>,
+        4 if rows == 1 => scatter_row::<4>,
+        8 if rows == 1 => scatter_row::<8>,
+        16 if rows == 1 => scatter_row::<16>,
         33.. => scatter::<64, 32>,
         17.. => scatter::<32, 16>,
         9.. => scatter::<16, 8>,
@@ -56,6 +61,26 @@ pub(crate) unsafe fn copy(source: *const u8, run: u8, rows: i64, targets: Pointe
     };
     // SAFETY: the caller's promise.
     unsafe { scatter(source, usize::from(run), usize_of(rows), targets) };
+}
+
+/// Copies the runs of a row, of `N` bytes each. Zen 4, ns for the loop below: 60 pieces 50 to 60 for 74 to 82, 600 430 to
+/// 590 for 670 to 750.
+///
+/// # Safety
+/// As [`copy`].
+#[inline(never)] // each is there once
+unsafe fn scatter_row<const N: usize>(
+    source: *const u8,
+    _: usize,
+    _: usize,
+    targets: Pointers<'_, u8>,
+) {
+    let mut from = source;
+    for target in targets.iter() {
+        // SAFETY: the caller's promise.
+        unsafe { chunk::<N>(from, target, 0) };
+        from = opaque(from.wrapping_add(N));
+    }
 }
 
 /// Copies runs of up to `N` bytes, and of `HALF` as many at the least, to one target after the other. A target's runs
