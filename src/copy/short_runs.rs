@@ -80,6 +80,11 @@ pub(crate) unsafe fn copy(source: *const u8, run: u8, rows: i64, targets: Pointe
         return unsafe { copy_long(source, unit, count, targets) };
     }
     let scatter = match run {
+        1 if rows == 1 => scatter_row::<1>,
+        2 if rows == 1 => scatter_row::<2>,
+        4 if rows == 1 => scatter_row::<4>,
+        8 if rows == 1 => scatter_row::<8>,
+        16 if rows == 1 => scatter_row::<16>,
         33.. => scatter::<64, 32>,
         17.. => scatter::<32, 16>,
         9.. => scatter::<16, 8>,
@@ -106,6 +111,26 @@ unsafe fn copy_long(mut source: *const u8, unit: usize, count: usize, targets: P
             }
         }
         source = source.wrapping_add(unit);
+    }
+}
+
+/// Copies the runs of a row, of `N` bytes each. Zen 4, ns for the loop below: 60 pieces 50 to 60 for 74 to 82, 600 430 to
+/// 590 for 670 to 750.
+///
+/// # Safety
+/// As [`copy`].
+#[inline(never)] // each is there once
+unsafe fn scatter_row<const N: usize>(
+    source: *const u8,
+    _: usize,
+    _: usize,
+    targets: Pointers<'_, u8>,
+) {
+    let mut from = source;
+    for target in targets.iter() {
+        // SAFETY: the caller's promise.
+        unsafe { chunk::<N>(from, target, 0) };
+        from = opaque(from.wrapping_add(N));
     }
 }
 

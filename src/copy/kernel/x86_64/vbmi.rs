@@ -215,7 +215,9 @@ unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bo
             return true;
         }
         if runs.iter().all(|run| run.bytes >= halves::LONG) {
-            row_major::long_runs(halves::copy, runs, step, count);
+            for some in runs.chunks_mut(if halves::go_alone(runs) { 1 } else { runs.len() }) {
+                row_major::long_runs(halves::copy, some, step, count);
+            }
             return true;
         }
         HALVES.copy(runs, step, count)
