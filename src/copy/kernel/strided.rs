@@ -398,7 +398,10 @@ unsafe fn elements<T: Copy>(
     for _ in 0..row.extent / 4 {
         copy_one(source, target);
         copy_one(source.wrapping_add(from), target.wrapping_add(to));
-        copy_one(source.wrapping_add(from.wrapping_mul(2)), target.wrapping_add(to.wrapping_mul(2)));
+        copy_one(
+            source.wrapping_add(from.wrapping_mul(2)),
+            target.wrapping_add(to.wrapping_mul(2)),
+        );
         copy_one(source.wrapping_add(from3), target.wrapping_add(to3));
         source = source.wrapping_add(from.wrapping_mul(4));
         target = target.wrapping_add(to.wrapping_mul(4));
