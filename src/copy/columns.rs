@@ -8,6 +8,7 @@ use super::kernel::transpose::{scratch, Transpose, NEAR, SAME_SET};
 use super::kernel::{Kernels, MAX_DEINTERLEAVED};
 use super::plane::{LANE, LEAST_AGAIN};
 use super::tuning::Tuning;
+use super::visit::Visit;
 use crate::math::{self, div, div_rem, signed};
 use crate::parts::{self, Part};
 use crate::shape::usize_of;
@@ -23,25 +24,38 @@ pub(super) struct Targets {
     pub count: usize,
 }
 
+/// Takes targets; whether more are wanted.
+pub(super) type TakeTargets<'a> = dyn Visit<Targets, bool> + 'a;
+
 /// Gives targets, one behind the other, until it is told that no more are wanted.
-pub(super) type EachTargets<'a> = dyn Fn(&mut dyn FnMut(Targets) -> bool) + 'a;
+pub(super) trait EachTargets {
+    fn each(&self, visit: &mut TakeTargets<'_>);
+}
+
+impl<F: Fn(&mut TakeTargets<'_>)> EachTargets for F {
+    fn each(&self, visit: &mut TakeTargets<'_>) {
+        self(visit);
+    }
+}
+
+/// Nothing but these.
+impl EachTargets for Targets {
+    fn each(&self, visit: &mut TakeTargets<'_>) {
+        visit.visit(*self);
+    }
+}
 
 impl Targets {
-    /// Nothing but these.
-    pub(super) fn only(self) -> impl Fn(&mut dyn FnMut(Self) -> bool) {
-        move |visit| {
-            visit(self);
-        }
-    }
-
     /// Of pieces in order from a step on, with what none of them wants between.
     pub(super) fn of<'a>(
         parts: &'a parts::Iter<'a>,
         begin: i64,
         of_part: impl Fn(Part) -> Self + 'a,
         steps_a_column: i64,
-    ) -> impl Fn(&mut dyn FnMut(Self) -> bool) + 'a {
-        move |visit| Self::tell(parts.clone(), begin, &of_part, steps_a_column, visit)
+    ) -> impl EachTargets + 'a {
+        move |visit: &mut TakeTargets<'_>| {
+            Self::tell(parts.clone(), begin, &of_part, steps_a_column, visit)
+        }
     }
 
     #[inline(never)] // or it is in the library twice, as the shims of closures are
@@ -50,7 +64,7 @@ impl Targets {
         mut next: i64,
         of_part: &impl Fn(Part) -> Self,
         steps_a_column: i64,
-        visit: &mut dyn FnMut(Self) -> bool,
+        visit: &mut TakeTargets<'_>,
     ) {
         for part in parts {
             let gap = part.offset - next;
@@ -58,7 +72,7 @@ impl Targets {
             // Divisions take their time.
             let count = if gap > 0 { gap.checked_div(steps_a_column).unwrap_or(0) } else { 0 };
             let nothing = Self { first: None, apart: 0, count: usize_of(count) };
-            if (gap > 0 && !visit(nothing)) || !visit(of_part(part)) {
+            if (gap > 0 && !visit.visit(nothing)) || !visit.visit(of_part(part)) {
                 return;
             }
         }
@@ -73,7 +87,7 @@ pub(super) struct Columns<'a> {
     pub rows: usize,
     pub unit: usize,
     pub count: usize,
-    pub targets: &'a EachTargets<'a>,
+    pub targets: &'a dyn EachTargets,
 }
 
 /// The most targets of a transpose at a time: past the caches, but on Zen 4, u16 2,048 × 4,096 .49 of the flat copy
@@ -176,7 +190,7 @@ impl Columns<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             if let Some(targets) = self.all_apart() {
-                let targets = &targets.only();
+                let targets = &targets;
                 return Columns { source, step, rows, unit, count, targets }
                     .transpose_parts(tuning);
             }
@@ -184,10 +198,10 @@ impl Columns<'_> {
             if !are_many || !self.are_many_each() {
                 return self.transpose_parts(tuning);
             }
-            (self.targets)(&mut |targets: Targets| {
+            self.targets.each(&mut |targets: Targets| {
                 let Targets { first, count, .. } = targets;
                 if first.is_some() {
-                    let targets = &targets.only();
+                    let targets = &targets;
                     Columns { source, step, rows, unit, count, targets }.transpose_parts(tuning);
                 }
                 source = source.wrapping_add(count * unit);
@@ -199,7 +213,7 @@ impl Columns<'_> {
     /// Whether what is told at a time are so many that each are worth their own way through the rows.
     fn are_many_each(&self) -> bool {
         let mut are_many = true;
-        (self.targets)(&mut |Targets { first, count, .. }| {
+        self.targets.each(&mut |Targets { first, count, .. }: Targets| {
             are_many = first.is_none() || count >= MOST;
             are_many
         });
@@ -250,7 +264,7 @@ impl Columns<'_> {
     #[inline(never)] // as below
     pub(super) fn conflicts(&self) -> bool {
         let (mut before, mut pitch) = (None, 0);
-        (self.targets)(&mut |Targets { first, apart, count }| {
+        self.targets.each(&mut |Targets { first, apart, count }: Targets| {
             let Some(first) = first.map(|first| first as usize) else { return true };
             pitch = match before {
                 Some(before) => first.wrapping_sub(before),
@@ -328,8 +342,9 @@ impl Columns<'_> {
         let told = if conflicts && width >= 8 { None } else { self.are_apart() };
         let head = self.columns_to_line();
         let Some((first, apart)) = told else {
-            return self
-                .each_run::<MOST>(head, |column, targets| turn(column, targets.len(), targets, 0));
+            return self.each_run::<MOST>(head, |(column, targets)| {
+                turn(column, targets.len(), targets, 0)
+            });
         };
         let mut targets = [null_mut(); LINE];
         let len = self.count.min(div(LINE, width));
@@ -366,7 +381,7 @@ impl Columns<'_> {
     /// The first target and how far it is to the next one, if all are given at once.
     fn are_apart(&self) -> Option<(*mut u8, usize)> {
         let mut all = None;
-        (self.targets)(&mut |Targets { first, apart, count }| {
+        self.targets.each(&mut |Targets { first, apart, count }: Targets| {
             all = first.filter(|_| count == self.count).map(|first| (first, apart));
             false
         });
@@ -390,7 +405,7 @@ impl Columns<'_> {
             *before += count;
             begin == next && (count == 1 || further == *apart)
         };
-        (self.targets)(&mut |targets| {
+        self.targets.each(&mut |targets: Targets| {
             are_apart = is_next(targets);
             are_apart
         });
@@ -400,7 +415,7 @@ impl Columns<'_> {
     /// The first row whose units begin a line of their targets, if it is the same for all.
     fn rows_to_line(&self) -> Option<usize> {
         let (mut all, mut are_alike) = (None, true);
-        (self.targets)(&mut |Targets { first, apart, count }| {
+        self.targets.each(&mut |Targets { first, apart, count }: Targets| {
             let Some(first) = first else { return true };
             let missing = (first as usize).wrapping_neg() % LINE;
             let is_same = all.is_none_or(|other| other == missing);
@@ -421,7 +436,7 @@ impl Columns<'_> {
     pub(super) fn each_run<const N: usize>(
         &self,
         head: usize,
-        mut visit: impl FnMut(usize, &mut [*mut u8]),
+        mut visit: impl FnMut((usize, &mut [*mut u8])),
     ) {
         self.each_run_in(head, &mut [null_mut(); N], &mut visit);
     }
@@ -431,14 +446,14 @@ impl Columns<'_> {
         &self,
         head: usize,
         run: &mut [*mut u8],
-        visit: &mut dyn FnMut(usize, &mut [*mut u8]),
+        visit: &mut dyn for<'r> Visit<(usize, &'r mut [*mut u8])>,
     ) {
         let (mut column, mut len) = (0, 0);
         let mut visit = |run: &mut [*mut u8], end: usize, len: usize| match run.get_mut(..len) {
             None | Some([]) => {}
-            Some(targets) => visit(end - len, targets),
+            Some(targets) => visit.visit((end - len, targets)),
         };
-        (self.targets)(&mut |Targets { first, apart, count }| {
+        self.targets.each(&mut |Targets { first, apart, count }: Targets| {
             let Some(mut target) = first else {
                 visit(run, column, len);
                 (column, len) = (column + count, 0);
@@ -538,7 +553,7 @@ mod tests {
             (out, apart)
         };
         let targets = Targets { first: Some(first), apart: further, count: columns };
-        let (source, targets) = (row_at(0), &targets.only());
+        let (source, targets) = (row_at(0), &targets);
         let transpose = Columns { source, step, rows, unit, count: columns, targets };
         for tuning in Tuning::all() {
             // SAFETY: source and target have that many rows.

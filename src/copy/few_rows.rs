@@ -1,6 +1,7 @@
 //! Few rows of a packed input, copied into packed outputs piece by piece and run by run: small copies, and
 //! larger ones of many pieces that have few short runs each.
 
+use super::kernel::opaque::opaque;
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::Axis;
 use super::kernel::{CopyBytes, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};
@@ -226,7 +227,7 @@ impl FewRows {
         unsafe {
             let mut targets = [null_mut(); MAX_DEINTERLEAVED];
             for (slot, part) in targets.iter_mut().zip(parts) {
-                *slot = part.target;
+                *slot = opaque(part.target);
             }
             let all = targets.get(..len).unwrap_or_default();
             if step == len * width && (kernels.columns)(source, all, width, count) {

@@ -33,7 +33,7 @@ impl Columns<'_> {
     fn are_woven(&self) -> bool {
         let &Self { rows, unit, .. } = self;
         let mut are_beside = true;
-        (self.targets)(&mut |Targets { first, apart, .. }| {
+        self.targets.each(&mut |Targets { first, apart, .. }: Targets| {
             are_beside = first.is_none() || apart == rows * unit;
             are_beside
         });
@@ -47,7 +47,7 @@ impl Columns<'_> {
     pub(super) unsafe fn interleave(&self, tuning: Tuning) {
         let &Self { source, step, rows, unit, .. } = self;
         let mut column = 0;
-        (self.targets)(&mut |Targets { first, apart, count }| {
+        self.targets.each(&mut |Targets { first, apart, count }: Targets| {
             let source = source.wrapping_add(column * unit);
             column += count;
             let Some(target) = first else { return true };

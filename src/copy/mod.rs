@@ -23,6 +23,7 @@
 //! | `joined.rs` | pieces whose outputs continue each other are one |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
 //! | `parallel.rs` | how the work of one call is cut into tasks |
+//! | `visit.rs` | functions that are called by address |
 //! | `guarded.rs`, `testing.rs` | for tests: memory that ends where nothing may be touched, and transfers |
 //!
 //! In all of them:
@@ -67,6 +68,7 @@ mod sub_byte;
 mod testing;
 mod tuning;
 mod turned;
+mod visit;
 
 pub(crate) use few_rows::{are_cached, is_small, FewRows};
 pub(crate) use few_units::FewUnits;

@@ -78,7 +78,9 @@ impl<'a> Odometer<'a> {
         self.left = extent;
         self.turns += 1;
         let mut turns = self.turns;
-        for Axis { extent, from, to } in self.walked().rev().skip(1) {
+        let mut outer = self.walked();
+        outer.next_back();
+        for Axis { extent, from, to } in outer.rev() {
             let index;
             (turns, index) = div_rem(turns, extent);
             if index > 0 {

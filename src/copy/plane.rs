@@ -142,12 +142,12 @@ impl Plane {
         matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small)
     }
 
-    fn targets(&self) -> impl Fn(&mut dyn FnMut(Targets) -> bool) + use<> {
+    fn targets(&self) -> Targets {
         let &Self { target, column, .. } = self;
-        Targets { first: Some(target), apart: wrapped(column.to), count: column.extent }.only()
+        Targets { first: Some(target), apart: wrapped(column.to), count: column.extent }
     }
 
-    fn columns<'a>(&self, targets: &'a EachTargets<'a>) -> Columns<'a> {
+    fn columns<'a>(&self, targets: &'a dyn EachTargets) -> Columns<'a> {
         let &Self { source, unit, row, column, .. } = self;
         let (step, rows, count) = (wrapped(row.from), row.extent, column.extent);
         Columns { source, step, rows, unit, count, targets }

@@ -1,6 +1,6 @@
 //! Matrices that are alike but for where they are: how one is copied is how all are.
 
-use super::columns::{Columns, Targets};
+use super::columns::{Columns, TakeTargets, Targets};
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::opaque::opaque;
 use super::kernel::strided::{Axis, Block};
@@ -68,10 +68,10 @@ impl Columns<'_> {
             } else {
                 for at in 0..extent {
                     let [ahead, further] = [from, to].map(|step| step.wrapping_mul(signed(at)));
-                    let targets = &|visit: &mut dyn FnMut(Targets) -> bool| {
-                        targets(&mut |column| {
+                    let targets = &|visit: &mut TakeTargets<'_>| {
+                        targets.each(&mut |column: Targets| {
                             let first = column.first.map(|first| first.wrapping_offset(further));
-                            visit(Targets { first, ..column })
+                            visit.visit(Targets { first, ..column })
                         });
                     };
                     let source = source.wrapping_offset(ahead);
@@ -88,7 +88,7 @@ impl Columns<'_> {
     /// As [`Columns::copy`], of all of them.
     #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn deinterleave(&self, planes: Axis, tuning: Tuning, scratch: *mut u8) {
-        self.each_run::<MAX_DEINTERLEAVED>(0, |first, targets| {
+        self.each_run::<MAX_DEINTERLEAVED>(0, |(first, targets)| {
             let source = self.source.wrapping_add(first * self.unit);
             let (matrix, kernels, done) = (self, tuning.kernels, 0..0);
             let mut some = SomePlanes {
@@ -118,7 +118,7 @@ impl Columns<'_> {
             }
             // SAFETY: the caller's promise.
             unsafe {
-                let next = &mut |at| some.next(at);
+                let next = &mut |at: usize| some.next(at);
                 Rows::deinterleave_columns(self.step, self.unit, columns, blocks, tuning, next);
             }
         });
@@ -213,7 +213,7 @@ mod tests {
                 expected[plane * to + column * apart + row * unit..][..unit].copy_from_slice(from);
             }
         }
-        let targets = &Targets { first: Some(out), apart, count }.only();
+        let targets = &Targets { first: Some(out), apart, count };
         let matrix = Columns { source: first, step, rows, unit, count, targets };
         let all = Axis { extent: planes, from: signed(from), to: signed(to) };
         for tuning in Tuning::all() {

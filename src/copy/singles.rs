@@ -97,7 +97,7 @@ unsafe fn turn(transfer: &Transfer<'_>, tuning: &Tuning, rows: &Range<usize>) {
     for rows in parts(rows.clone(), at_once) {
         let mut parts = transfer.parts.iter();
         let mut next = parts.next();
-        let mut targets = |columns: Range<usize>, targets: &mut [*mut u8]| {
+        let mut targets = |(columns, targets): (Range<usize>, &mut [*mut u8])| {
             while let Some(part) = next.filter(|part| usize_of(part.offset) < columns.end) {
                 if let Some(slot) = targets.get_mut(usize_of(part.offset) - columns.start) {
                     *slot = part.target.wrapping_add(rows.start * bits / 8);
@@ -198,7 +198,7 @@ impl Singles<'_> {
         let columns = columns.get_mut(..self.row).unwrap_or_default();
         lay_out(scratch.as_mut_ptr(), columns, at_once);
         let (mut some, mut last) = (parts(all, at_once), None);
-        let next = &mut |_| {
+        let next = &mut |_: usize| {
             if let (Some(rows), Some(first)) = (&last, columns.first()) {
                 // SAFETY: the caller's promise; they have been deinterleaved.
                 unsafe { self.finish(targets, *first, at_once, 0..self.row, rows) };

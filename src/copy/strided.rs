@@ -54,8 +54,8 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>, tuning: &Tuning, bytes: Range
         }
         true
     };
-    let several = transfer.geometry.shape.iter().filter(|extent| **extent > 1).count();
-    if several <= FEW_AXES {
+    let mut several = transfer.geometry.shape.iter().filter(|extent| **extent > 1);
+    if several.nth(FEW_AXES).is_none() {
         each_with::<FEW_AXES>(transfer, parts, visit);
     } else {
         each_with::<MAX_RANK>(transfer, parts, visit);

@@ -170,7 +170,7 @@ impl<'a> Layout<'a> {
             at += unsafe {
                 if let Some((rows, bytes)) = self.turned(at..part.end) {
                     let column = div(rows.rows * usize_of(self.bits), 8);
-                    let mut targets = |columns: Range<usize>, targets: &mut [*mut u8]| {
+                    let mut targets = |(columns, targets): (Range<usize>, &mut [*mut u8])| {
                         place(target.wrapping_add(columns.start * column), column, targets);
                     };
                     let shared = if self.bits == 4 { 1 } else { 2 };

@@ -11,6 +11,7 @@ use super::kernel::combine::{Scratch, LINE};
 use super::kernel::sub_byte::SideBySide;
 use super::kernel::transpose::Transpose;
 use super::tuning::Tuning;
+use super::visit::Visit;
 use crate::math;
 use crate::shape::usize_of;
 use core::mem::MaybeUninit;
@@ -24,7 +25,7 @@ pub(super) struct Turned<'a> {
     /// Its rows, which share bytes evenly; the bits of each are all of its columns'.
     pub rows: SideBySide,
     /// Puts in where columns go to, range after range, and leaves those that go nowhere.
-    pub targets: &'a mut dyn FnMut(Range<usize>, &mut [*mut u8]),
+    pub targets: &'a mut dyn for<'t> Visit<(Range<usize>, &'t mut [*mut u8])>,
 }
 
 /// Lines of rows that have been put together, which are turned at a time.
@@ -74,7 +75,7 @@ impl Turned<'_> {
         for first in (0..columns).step_by(LINE) {
             let some = LINE.min(columns - first);
             let mut columns = [null_mut(); LINE];
-            (self.targets)(first..first + some, columns.get_mut(..some).unwrap_or_default());
+            self.targets.visit((first..first + some, columns.get_mut(..some).unwrap_or_default()));
             // By the place in their bytes, as lines have them.
             let mut begins = [null_mut(); LINE];
             for (at, begin) in begins.iter_mut().enumerate() {
@@ -129,7 +130,7 @@ impl Turned<'_> {
             let columns = at.max(first)..of_bytes.end;
             let mut targets = [null_mut(); BYTES << 2];
             let targets = targets.get_mut(..columns.len()).unwrap_or_default();
-            (self.targets)(columns.start - first..columns.end - first, &mut *targets);
+            self.targets.visit((columns.start - first..columns.end - first, &mut *targets));
             let count = (of_bytes.len() + (1 << shared) - 1) >> shared;
             for row in (0..all).step_by(ROWS) {
                 let rows = ROWS.min(all - row);
@@ -142,7 +143,7 @@ impl Turned<'_> {
                         rows,
                         unit: 1,
                         count,
-                        targets: &Targets { first: Some(bytes), apart: ROWS, count }.only(),
+                        targets: &Targets { first: Some(bytes), apart: ROWS, count },
                     }
                     .copy(tuning.through_caches());
                     for (column, target) in columns.clone().zip(&*targets) {
@@ -188,7 +189,7 @@ mod tests {
         let step = in_bits(row) * if backwards { -1 } else { 1 };
         let side_by_side = SideBySide { source, begin, step, rows, bits: columns * bits };
         let shared = if bits == 4 { 1 } else { 2 };
-        let mut targets = |columns: Range<usize>, targets: &mut [*mut u8]| {
+        let mut targets = |(columns, targets): (Range<usize>, &mut [*mut u8])| {
             for (slot, column) in targets.iter_mut().zip(columns) {
                 *slot = target.wrapping_add(column * rows * bits / 8);
             }

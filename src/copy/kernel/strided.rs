@@ -7,6 +7,7 @@
 //! 2. What lies between the units of a source must be readable.
 
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
+use super::opaque::opaque;
 pub(crate) use super::pick::Span;
 use super::pick::{self, BySpans, Pick, Units};
 use super::{are_near, generic, Gather, Kernels, NonTemporal};
@@ -398,14 +399,29 @@ unsafe fn elements<T: Copy>(
     &Block { axes: [_, row], .. }: &Block,
     _: &Kernels,
 ) {
-    for _ in 0..row.extent {
-        // SAFETY: the caller's promise; no alignment is assumed.
-        unsafe {
-            let element = source.cast::<MaybeUninit<T>>().read_unaligned();
-            target.cast::<MaybeUninit<T>>().write_unaligned(element);
-        }
-        source = source.wrapping_offset(row.from);
-        target = target.wrapping_offset(row.to);
+    // SAFETY: the caller's promise; no alignment is assumed.
+    let copy_one = |source: *const u8, target: *mut u8| unsafe {
+        let element = source.cast::<MaybeUninit<T>>().read_unaligned();
+        target.cast::<MaybeUninit<T>>().write_unaligned(element);
+    };
+    // Zen 4: a quarter quicker than one by one.
+    let [from, to] = [row.from, row.to].map(|step| opaque(step.cast_unsigned()));
+    let [from3, to3] = [from, to].map(|step| opaque(step.wrapping_mul(3)));
+    for _ in 0..row.extent / 4 {
+        copy_one(source, target);
+        copy_one(source.wrapping_add(from), target.wrapping_add(to));
+        copy_one(
+            source.wrapping_add(from.wrapping_mul(2)),
+            target.wrapping_add(to.wrapping_mul(2)),
+        );
+        copy_one(source.wrapping_add(from3), target.wrapping_add(to3));
+        source = source.wrapping_add(from.wrapping_mul(4));
+        target = target.wrapping_add(to.wrapping_mul(4));
+    }
+    for _ in 0..opaque(row.extent % 4) {
+        copy_one(source, target);
+        source = source.wrapping_add(from);
+        target = target.wrapping_add(to);
     }
 }
 

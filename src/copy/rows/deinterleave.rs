@@ -3,6 +3,7 @@
 use super::super::kernel::combine::LINE;
 use super::super::kernel::strided::Axis;
 use super::super::kernel::{Deinterleave, Gather, MAX_DEINTERLEAVED};
+use super::super::visit::Visit;
 use super::run::Run;
 use super::{NextRows, Rows, Tuning};
 use crate::math::{div, div_rem, parts, signed};
@@ -28,7 +29,7 @@ impl Rows {
         targets: &[*mut u8],
         blocks: Axis,
         tuning: Tuning,
-        next: &mut dyn FnMut(usize) -> Option<(*const u8, usize)>,
+        next: &mut dyn Visit<usize, Option<(*const u8, usize)>>,
     ) {
         let mut rows = Self { more: blocks, ..Self::of_units(width, row, tuning) };
         let mut runs = [Run { bytes: width, ..Run::NONE }; MAX_DEINTERLEAVED];
@@ -38,7 +39,7 @@ impl Rows {
         let runs = runs.get_mut(..targets.len()).unwrap_or_default();
         let next = &mut |block: &mut Self, runs: &mut [Run]| {
             let at = blocks.extent - block.more.extent;
-            (block.source, block.count) = next(at)?;
+            (block.source, block.count) = next.visit(at)?;
             block.more.extent = block.more.extent.saturating_sub(1);
             let ahead = blocks.to.wrapping_mul(signed(at));
             for run in runs {

@@ -126,7 +126,7 @@ impl<'a> Way<'a> {
             turn.groups = self.together.min(self.groups - first);
             turn.run = loops(&self.permute.packing, turn.groups);
             for (group, offset) in turn.offsets.iter_mut().enumerate().take(turn.groups) {
-                *offset = self.begin(first + group, pieces) * unit;
+                *offset = opaque(self.begin(first + group, pieces) * unit);
             }
         }
         self.aim(turns, targets);

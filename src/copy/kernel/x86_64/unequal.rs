@@ -9,6 +9,7 @@
 //! As `permute.rs`.
 
 use super::super::combine::{in_page, Scratch, LINE};
+use super::super::opaque::opaque;
 use super::super::row_major::RowRun;
 use super::super::strided::Axis;
 use super::super::vector::LANE;
@@ -182,12 +183,14 @@ unsafe fn combine_by(
     is_halved: bool,
 ) -> bool {
     let [first, .., last] = runs else { return false };
-    let width: usize = runs.iter().map(|run| run.bytes).sum();
+    let (mut width, mut longest) = (0, 0);
+    for run in runs {
+        (width, longest) = (width + run.bytes, longest.max(opaque(run.bytes)));
+    }
     let most = if 2 * width < step { COMBINED_OF_PARTS } else { COMBINED };
     if is_halved && width > most * runs.len() {
         return false;
     }
-    let longest = runs.iter().map(|run| run.bytes).max().unwrap_or(0);
     let meetings = if is_halved { MEETINGS } else { 0 };
     let kept = (runs.len() + meetings) * SPARE;
     let block = div(BUFFERS.saturating_sub(kept), width + meetings * longest);
@@ -300,22 +303,27 @@ fn best(
     is_halved: bool,
 ) -> Option<(Packing, &[RowRun])> {
     let mut best: Option<(Packing, usize, &[RowRun])> = None;
-    for pieces in 2..=most.min(runs.len()) {
-        let some = runs.get(..pieces)?;
-        let (first, last) = (some.first()?, some.last()?);
+    let first = runs.first()?;
+    let (mut longest, mut all) = (0, 0);
+    for (pieces, last) in (1..=most).zip(runs) {
+        (longest, all) = (longest.max(last.bytes), all + last.bytes);
+        if longest > LONGEST {
+            return None;
+        }
+        if pieces == 1 {
+            continue;
+        }
         let width = (last.source as usize + last.bytes).checked_sub(first.source as usize)?;
-        let longest =
-            some.iter().map(|run| run.bytes).max().filter(|longest| *longest <= LONGEST)?;
         let lanes = (most_registers(pieces), 4);
         let Some(packing) = Packing::quickest(pieces, longest, width, step, lanes, is_halved)
         else {
             break;
         };
-        let bytes = packing.rows * some.iter().map(|run| run.bytes).sum::<usize>();
+        let bytes = packing.rows * all;
         // One that is left over goes with one of these once more.
         let bytes = if runs.len() == pieces + 1 { div(2 * bytes, 3) } else { bytes };
         if best.as_ref().is_none_or(|(best, most, _)| packing.cost() * most < best.cost() * bytes) {
-            best = Some((packing, bytes, some));
+            best = Some((packing, bytes, runs.get(..pieces)?));
         }
     }
     best.map(|(packing, _, some)| (packing, some))
