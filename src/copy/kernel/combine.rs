@@ -52,6 +52,11 @@ impl<const BYTES: usize> Scratch<BYTES> {
         })
     }
 
+    /// All of it as a buffer.
+    pub(crate) fn alone(&mut self, target: *mut u8) -> WriteCombining {
+        WriteCombining::new(target, self.as_mut_ptr(), BYTES - 2 * LINE)
+    }
+
     /// Bytes from one of so many buffers to the next where none lies in two pages.
     fn apart_in_pages(buffers: usize) -> usize {
         Self::apart(buffers + BYTES.div_ceil(PAGE))

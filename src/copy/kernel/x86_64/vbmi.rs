@@ -10,7 +10,7 @@ use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
 use super::{
-    avx2, avx512, carry, equal_pieces, equal_runs, few, half_lines, halves, part_lines, turns,
+    avx2, avx512, carry, equal_pieces, equal_runs, few, half_lines, halves, part_lines, strands, turns,
     unequal, weave,
 };
 use core::arch::asm;
@@ -36,6 +36,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     row_major: Some(row_major_halves),
     deinterleave_lines: Some(deinterleave::<true>),
     by_turns: Some(turns::by_turns),
+    strands: Some(strands::copy),
     by_second: true,
     picks_upwards: true,
     combine: Some(unequal::combine::<true>),
