@@ -72,11 +72,11 @@ mod woven;
 
 pub(crate) use few_rows::{are_cached, is_small, FewRows};
 pub(crate) use few_units::FewUnits;
-pub(crate) use woven::Woven;
 use kernel::combine::LINE;
 use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, WALK};
+pub(crate) use woven::Woven;
 
 use crate::error::{Fault, Report};
 use crate::math::div;

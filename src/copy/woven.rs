@@ -157,7 +157,10 @@ unsafe fn send(rows: &Interleave, runs: Strands, past: &NonTemporal, ahead: usiz
     for part in math::parts(0..count, turn) {
         let source = source.wrapping_add(part.start * unit);
         for at in 0..len {
-            (past.prefetch)(source.wrapping_add(at.wrapping_mul(apart)).wrapping_add(ahead), part.len() * unit);
+            (past.prefetch)(
+                source.wrapping_add(at.wrapping_mul(apart)).wrapping_add(ahead),
+                part.len() * unit,
+            );
         }
         let some = Interleave { source, count: part.len(), target: lines.room(), ..*rows };
         // SAFETY: the caller's promise; the buffer has room for as many rows and a line.

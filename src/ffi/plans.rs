@@ -714,7 +714,9 @@ pub(crate) unsafe fn copy_on(
         let [first, second, third] = others;
         let reads = || [(Which::Plan, plan.span()), first, second, third];
         let woven = if head.step > 0 { plan.woven(targets) } else { None };
-        if let Some(written) = woven.or_else(|| plan.plain(targets)).filter(|written| written.is_apart(span)) {
+        if let Some(written) =
+            woven.or_else(|| plan.plain(targets)).filter(|written| written.is_apart(span))
+        {
             if !reads().iter().all(|(_, read)| read.is_apart(written)) {
                 check_reads(&plan.transfer(input, targets), written, &reads(), report)?;
             }

@@ -10,8 +10,8 @@ use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
 use super::{
-    avx2, avx512, carry, equal_pieces, equal_runs, few, half_lines, halves, part_lines, strands, turns,
-    unequal, weave,
+    avx2, avx512, carry, equal_pieces, equal_runs, few, half_lines, halves, part_lines, strands,
+    turns, unequal, weave,
 };
 use core::arch::asm;
 use core::arch::x86_64::*;
