@@ -75,9 +75,8 @@ struct Head {
     outer: i64,
     reach: Reach,
     few: FewUnits,
-    /// What outputs that lie so many bytes from one another make.
+    /// What outputs make that lie beside each other.
     woven: Woven,
-    step: usize,
     arrays: Arrays,
 }
 
@@ -294,7 +293,6 @@ impl Writer<'_> {
                 reach,
                 few: FewUnits::default(),
                 woven: Woven::default(),
-                step: 0,
                 arrays: self.arrays,
             });
             if cfg!(feature = "avx512") && (is_strided || self.has_strided_outputs) {
@@ -358,8 +356,8 @@ impl Writer<'_> {
             let plan = Planned { head: &*head, place: self.place };
             let transfer = plan.transfer(null(), Pointers::new(null(), 0, 0));
             (*head).few = FewUnits::new(&transfer);
-            if (*head).num_parts == (*head).num_outputs {
-                ((*head).woven, (*head).step) = Woven::planned(&transfer).unwrap_or_default();
+            if (*head).num_parts == (*head).num_outputs && !(*head).is_strided {
+                (*head).woven = Woven::planned(&transfer).unwrap_or_default();
             }
         }
     }
@@ -531,7 +529,7 @@ impl<'a> Planned<'a> {
             if target as usize != next {
                 return None;
             }
-            next = next.wrapping_add(self.head.step);
+            next = next.wrapping_add(self.head.woven.step());
         }
         let end = start.checked_add(self.head.woven.bytes())?;
         (start != 0).then_some(Span { start, end })
@@ -713,7 +711,7 @@ pub(crate) unsafe fn copy_on(
         let span = head.reach.place(input, Which::Input, report)?;
         let [first, second, third] = others;
         let reads = || [(Which::Plan, plan.span()), first, second, third];
-        let woven = if head.step > 0 { plan.woven(targets) } else { None };
+        let woven = if head.woven.step() > 0 { plan.woven(targets) } else { None };
         if let Some(written) =
             woven.or_else(|| plan.plain(targets)).filter(|written| written.is_apart(span))
         {

@@ -52,9 +52,12 @@ impl<const BYTES: usize> Scratch<BYTES> {
         })
     }
 
-    /// All of it as a buffer.
+    /// As much of it as a buffer as lies in one page: at least half, if it is no larger than a page.
     pub(crate) fn alone(&mut self, target: *mut u8) -> WriteCombining {
-        WriteCombining::new(target, self.as_mut_ptr(), BYTES - 2 * LINE)
+        let first = self.as_mut_ptr();
+        let left = (PAGE - first as usize % PAGE).min(BYTES);
+        let (ahead, bytes) = if 2 * left >= BYTES { (0, left) } else { (left, BYTES - left) };
+        WriteCombining::new(target, first.wrapping_add(ahead), bytes - 2 * LINE)
     }
 
     /// Bytes from one of so many buffers to the next where none lies in two pages.

@@ -6,10 +6,12 @@
 //! 2. Every stream must be readable and the target writable over all rows, those after them included, but for that
 //!    those of the target may be any memory of a line; they do not overlap.
 
-use super::super::generic::{chunk, copy_short, ends};
+use super::super::generic::chunk;
 use super::super::interleave::Interleave;
-use super::halves;
+use super::super::CopyBytes;
+use super::halves::{self, HALF};
 use crate::math::div_ceil;
+use core::hint::black_box;
 
 /// Copies rows; so many follow.
 ///
@@ -17,41 +19,34 @@ use crate::math::div_ceil;
 /// 1, 2.
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn copy(rows: &Interleave, after: usize) {
-    let &Interleave { unit, .. } = rows;
-    // SAFETY: the caller's promise.
-    unsafe {
-        match unit {
-            ..=8 => over::<8>(rows, after),
-            9..=16 => over::<16>(rows, after),
-            17..=32 => over::<32>(rows, after),
-            33..=64 => each(rows, |source, target| ends::<32>(source, target, unit)),
-            65..halves::LONG => each(rows, |source, target| {
-                for half in (0..unit - 32).step_by(32) {
-                    chunk::<32>(source, target, half);
-                }
-                chunk::<32>(source, target, unit - 32);
-            }),
-            _ => each(rows, |source, target| halves::copy(source, target, unit)),
-        }
-    }
-}
-
-/// Units of at most `N` bytes, as many at a time: what is too much is overwritten by the next unit.
-///
-/// # Safety
-/// 1, 2.
-#[inline(always)]
-unsafe fn over<const N: usize>(rows: &Interleave, after: usize) {
     let &Interleave { source, len, unit, count, target, .. } = rows;
-    let exact = div_ceil(N, unit).saturating_sub(after).min(count);
+    // Of units of less than a half, what is too much is overwritten by the next one; those behind which there are fewer
+    // bytes are copied as they are, and long ones.
+    let exact = match unit {
+        ..=HALF => div_ceil(HALF, unit).saturating_sub(after).min(count),
+        33..halves::LONG => 0,
+        _ => count,
+    };
     let done = count - exact;
-    let (source, target) =
-        (source.wrapping_add(done * unit), target.wrapping_add(done * len * unit));
+    let first = Interleave { count: done, ..*rows };
     // SAFETY: 1, 2.
     unsafe {
-        each(&Interleave { count: done, ..*rows }, |source, target| chunk::<N>(source, target, 0));
+        match unit {
+            ..=8 => each(&first, |source, target| chunk::<8>(source, target, 0)),
+            9..=16 => each(&first, |source, target| chunk::<16>(source, target, 0)),
+            17..=HALF => each(&first, |source, target| chunk::<HALF>(source, target, 0)),
+            _ => each(&first, |source, target| {
+                for half in (0..unit - HALF).step_by(HALF) {
+                    chunk::<HALF>(source, target, half);
+                }
+                chunk::<HALF>(source, target, unit - HALF);
+            }),
+        }
+        let (source, target) =
+            (source.wrapping_add(done * unit), target.wrapping_add(done * len * unit));
         let last = Interleave { source, count: exact, target, ..*rows };
-        each(&last, |source, target| copy_short(source, target, unit));
+        let one = black_box(halves::copy as CopyBytes);
+        each(&last, |source, target| one(source, target, unit));
     }
 }
 

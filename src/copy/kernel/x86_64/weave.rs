@@ -9,6 +9,7 @@ use super::super::combine::LINE;
 use super::super::interleave::{
     blocks, factor, origin, staged, Loop, Shuffle, Turns, MOST_AT_ONCE,
 };
+use super::super::opaque::opaque;
 use super::super::vector::Vector;
 use crate::math::div;
 use core::arch::x86_64::*;
@@ -111,7 +112,8 @@ impl Pairs {
     ///
     /// # Safety
     /// The CPU's features.
-    #[inline(always)]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    #[inline(never)] // once in the library
     #[allow(clippy::cast_possible_truncation)] // all of it is less than 1,024, or a byte
     unsafe fn of(len: usize, unit: usize) -> Self {
         let mut all = Self {
@@ -192,33 +194,33 @@ impl Shuffle for OfMany<'_> {
     }
 }
 
-/// All blocks of a prime number of streams, `P` pairs of them.
+/// All blocks of five streams: as `staged` does it, but that registers stay where they are.
 ///
 /// # Safety
 /// As [`blocks`].
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-unsafe fn prime<const P: usize>(all: &[Turns]) {
-    let Some(&Turns { len, unit, .. }) = all.first() else { return };
+unsafe fn five(all: &[Turns]) {
+    const LEN: usize = 5;
+    let Some(&Turns { unit, .. }) = all.first() else { return };
     // SAFETY: the caller's promise.
     unsafe {
-        let pairs = Pairs::of(len, unit);
+        let pairs = Pairs::of(LEN, unit);
         for &Turns { mut sources, blocks, past, mut target, .. } in all {
             // Of the last pair there is but one.
-            if let [.., last, none] = sources.get_mut(..2 * P).unwrap_or_default() {
-                *none = *last;
-            }
+            let [_, _, _, _, last, none, ..] = &mut sources;
+            *none = *last;
             for at in (0..blocks * LINE).step_by(LINE) {
-                let mut registers = [[_mm512_setzero_si512(); 2]; P];
+                let mut registers = [[_mm512_setzero_si512(); 2]; LEN.div_ceil(2)];
                 let (two, _) = sources.as_chunks::<2>();
                 for (pair, sources) in registers.iter_mut().zip(two) {
                     *pair = sources.map(|source| __m512i::load(source.wrapping_add(at)));
                 }
                 if let Some(ahead) = past {
-                    for source in sources.iter().take(2 * P) {
+                    for source in sources.iter().take(LEN) {
                         __m512i::prefetch(source.wrapping_add(at + ahead));
                     }
                 }
-                pairs.put(len, &registers, |line| {
+                pairs.put(opaque(LEN), &registers, |line| {
                     __m512i::put([line], target, past.is_some());
                     target = target.wrapping_add(LINE);
                 });
@@ -265,9 +267,8 @@ pub(super) fn interleave(len: usize, _: usize) -> Option<Loop> {
         2 => of::<2>,
         3 => of::<3>,
         4 => of::<4>,
-        5 => prime::<3>,
+        5 => five,
         6 => of::<6>,
-        7 => prime::<4>,
         8 => of::<8>,
         16 => of::<16>,
         _ => staged_of,
