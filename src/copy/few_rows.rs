@@ -14,7 +14,7 @@ use core::ptr::null_mut;
 
 /// Fewer bytes than this are neither for threads nor for going past the caches; of rows that have no other way.
 pub(super) const SMALL: usize = 128 << 10;
-const SMALL_ROWS: usize = if LOW_THRESHOLDS { SMALL } else { 511 << 10 };
+pub(super) const SMALL_ROWS: usize = if LOW_THRESHOLDS { SMALL } else { 511 << 10 };
 /// From this many rows on, blocks of them are deinterleaved to all pieces.
 pub(super) const MANY_ROWS: usize = 64;
 

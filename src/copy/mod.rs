@@ -18,6 +18,7 @@
 //! | `columns.rs` | columns become rows of their own: deinterleaved where they are few, else transposed |
 //! | `planes.rs` | the same of many small matrices |
 //! | `interleaved.rs` | few rows become columns |
+//! | `woven.rs` | few streams of runs become rows |
 //! | `mirrored.rs` | single steps of an axis that lies backwards |
 //! | `cuts.rs` | what a range of all outputs' bytes, or of rows, has of each piece |
 //! | `joined.rs` | pieces whose outputs continue each other are one |
@@ -69,6 +70,7 @@ mod testing;
 mod tuning;
 mod turned;
 mod visit;
+mod woven;
 
 pub(crate) use few_rows::{are_cached, is_small, FewRows};
 pub(crate) use few_units::FewUnits;
@@ -76,6 +78,7 @@ use kernel::combine::LINE;
 use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, WALK};
+pub(crate) use woven::Woven;
 
 use crate::error::{Fault, Report};
 use crate::math::div;
@@ -195,7 +198,18 @@ pub(crate) unsafe fn run_stacked(
     report: &mut Report,
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
-    unsafe { run_form(&one.transfer(transfer), executor, report) }
+    unsafe {
+        let one = one.transfer(transfer);
+        if cfg!(feature = "avx512") && one.bytes <= few_rows::SMALL_ROWS {
+            if let Some(woven) = Woven::new(&one) {
+                let target = one.part(0).map_or(core::ptr::null_mut(), |part| part.target);
+                if woven.copy(one.source, target) {
+                    return Ok(());
+                }
+            }
+        }
+        run_form(&one, executor, report)
+    }
 }
 
 /// Copies pieces as those of another form, if they are of that.

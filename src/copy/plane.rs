@@ -11,6 +11,7 @@ use super::rows::Rows;
 use super::runs::{self, Ahead};
 use super::strided::moved;
 use super::tuning::Tuning;
+use super::woven::Woven;
 use crate::math::{self, div, div_ceil, div_rem, signed, wrapped};
 
 /// The least extents of a plane, in units, that is worth turning through registers; of long units, those that
@@ -61,6 +62,8 @@ pub(super) enum Way<'a> {
     Runs,
     /// Turned through registers.
     Turned,
+    /// By turns of few rows.
+    Woven(Woven),
     /// Some units of each row at a time.
     Rows(RowCopy<'a>),
     /// All units one by one.
@@ -98,6 +101,10 @@ impl Plane {
     ) -> Way<'a> {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
+        let woven = Woven::of(unit, row, column).filter(|woven| woven.are_runs(tuning));
+        if let Some(woven) = woven {
+            return Way::Woven(woven);
+        }
         let is_line = unit >= LINE && row.to == signed(unit);
         let is_line = is_line && (!has_column || row.extent >= LEAST_ROW);
         let is_short = has_column && row.extent < LEAST_ROW && tuning.turned.is_none();
@@ -163,6 +170,7 @@ impl Plane {
             match way {
                 Way::Runs => self.copy_runs(tuning.for_runs()),
                 Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
+                Way::Woven(woven) => woven.copy_runs((self.source, self.target), tuning),
                 Way::Rows(rows) => self.copy_blocks(&|place, blocks, Block { unit, axes }| {
                     let [Axis { extent: count, from, to }, row] = axes;
                     let mut places = blocks.places(place);

@@ -14,7 +14,7 @@ use core::ops::Range;
 /// and the axes sorted by them, outermost first; neighbours that continue each other are one.
 pub(super) struct Layout<'a> {
     /// Where the first unit lies.
-    place: Place,
+    pub place: Place,
     pub unit: usize,
     /// From `first` on.
     axes: &'a mut [Axis],

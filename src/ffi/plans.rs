@@ -22,7 +22,7 @@ use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
-use crate::copy::{self, short_runs, Executor, FewRows, FewUnits};
+use crate::copy::{self, short_runs, Executor, FewRows, FewUnits, Woven};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, PlannedPart, Pointers, Transfer};
@@ -75,6 +75,8 @@ struct Head {
     outer: i64,
     reach: Reach,
     few: FewUnits,
+    /// What outputs make that lie beside each other.
+    woven: Woven,
     arrays: Arrays,
 }
 
@@ -290,6 +292,7 @@ impl Writer<'_> {
                 outer: geometry.outer,
                 reach,
                 few: FewUnits::NONE,
+                woven: Woven::default(),
                 arrays: self.arrays,
             });
             if cfg!(feature = "avx512") && (is_strided || self.has_strided_outputs) {
@@ -351,7 +354,11 @@ impl Writer<'_> {
         // SAFETY: the caller's promise; no pointer is read.
         unsafe {
             let plan = Planned { head: &*head, place: self.place };
-            (*head).few = FewUnits::new(&plan.transfer(null(), Pointers::new(null(), 0, 0)));
+            let transfer = plan.transfer(null(), Pointers::new(null(), 0, 0));
+            (*head).few = FewUnits::new(&transfer);
+            if (*head).num_parts == (*head).num_outputs && !(*head).is_strided {
+                (*head).woven = Woven::planned(&transfer).unwrap_or_default();
+            }
         }
     }
 
@@ -511,6 +518,21 @@ impl<'a> Planned<'a> {
             put_apart!(written, start, end - start);
         }
         Some(written)
+    }
+
+    /// The same where all of them are what they are planned to make.
+    #[inline(never)] // off the way of others
+    fn woven(&self, targets: Pointers<'_, u8>) -> Option<Span> {
+        let start = targets.get(0) as usize;
+        let mut next = start;
+        for target in targets.iter() {
+            if target as usize != next {
+                return None;
+            }
+            next = next.wrapping_add(self.head.woven.step());
+        }
+        let end = start.checked_add(self.head.woven.bytes())?;
+        (start != 0).then_some(Span { start, end })
     }
 
     /// Checks the outputs, whatever they are like, against each other and all that is read. Whether they were one
@@ -689,11 +711,17 @@ pub(crate) unsafe fn copy_on(
         let span = head.reach.place(input, Which::Input, report)?;
         let [first, second, third] = others;
         let reads = || [(Which::Plan, plan.span()), first, second, third];
-        if let Some(written) = plan.plain(targets).filter(|written| written.is_apart(span)) {
+        let woven = if head.woven.step() > 0 { plan.woven(targets) } else { None };
+        if let Some(written) =
+            woven.or_else(|| plan.plain(targets)).filter(|written| written.is_apart(span))
+        {
             if !reads().iter().all(|(_, read)| read.is_apart(written)) {
                 check_reads(&plan.transfer(input, targets), written, &reads(), report)?;
             }
         } else if plan.check(input, span, targets, &reads(), pool, report)? {
+            return Ok(());
+        }
+        if woven.is_some() && head.woven.copy(input, targets.get(0)) {
             return Ok(());
         }
         if head.is_small {

@@ -52,6 +52,14 @@ impl<const BYTES: usize> Scratch<BYTES> {
         })
     }
 
+    /// As much of it as a buffer as lies in one page: at least half, if it is no larger than a page.
+    pub(crate) fn alone(&mut self, target: *mut u8) -> WriteCombining {
+        let first = self.as_mut_ptr();
+        let left = (PAGE - first as usize % PAGE).min(BYTES);
+        let (ahead, bytes) = if 2 * left >= BYTES { (0, left) } else { (left, BYTES - left) };
+        WriteCombining::new(target, first.wrapping_add(ahead), bytes - 2 * LINE)
+    }
+
     /// Bytes from one of so many buffers to the next where none lies in two pages.
     fn apart_in_pages(buffers: usize) -> usize {
         Self::apart(buffers + BYTES.div_ceil(PAGE))

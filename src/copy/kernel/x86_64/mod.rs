@@ -13,6 +13,7 @@
 //! | `permute.rs` | short runs by byte permutes |
 //! | `equal_pieces.rs`, `unequal.rs`, `seams.rs` | groups of them: equal ones, any, rows of many blocks |
 //! | `weave.rs` | the way back: streams interleaved by permutes |
+//! | `strands.rs` | runs of few streams by turns |
 //! | `carry.rs` | transposes past the caches to targets off their lines |
 //! | `turns.rs` | past the caches: long runs that lie apart, by turns |
 //! | `buffer.rs` | write-combining buffers, by this level's vectors |
@@ -44,6 +45,8 @@ mod permute;
 mod piece_loops;
 #[cfg(feature = "avx512")]
 mod seams;
+#[cfg(feature = "avx512")]
+mod strands;
 #[cfg(feature = "avx512")]
 mod turns;
 #[cfg(feature = "avx512")]

@@ -11,7 +11,7 @@ use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways};
 use super::{
     avx2, avx512, carry, equal_pieces, equal_runs, few, half_lines, halves, ordered, part_lines,
-    turns, unequal, weave,
+    strands, turns, unequal, weave,
 };
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -37,6 +37,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     columns: columns_on_lines,
     deinterleave_lines: Some(deinterleave::<true>),
     by_turns: Some(turns::by_turns),
+    strands: Some(strands::copy),
     by_second: true,
     picks_upwards: true,
     combine: Some(unequal::combine::<true>),

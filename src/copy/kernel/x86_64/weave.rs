@@ -9,6 +9,8 @@ use super::super::combine::LINE;
 use super::super::interleave::{
     blocks, factor, origin, staged, Loop, Shuffle, Turns, MOST_AT_ONCE,
 };
+use super::super::opaque::opaque;
+use super::super::vector::Vector;
 use crate::math::div;
 use core::arch::x86_64::*;
 
@@ -99,30 +101,59 @@ impl Shuffle for ByPermutes {
     }
 }
 
-/// Of as many lines as there are streams, where bytes are in a pair of registers, and in which pair.
+/// Of as many lines as there are streams, where bytes are in a pair of registers, and which are in which pair.
 struct Pairs {
     indices: [[u8; LINE]; MOST_AT_ONCE],
-    pairs: [[u8; LINE]; MOST_AT_ONCE],
+    masks: [[u64; MOST_AT_ONCE / 2]; MOST_AT_ONCE],
 }
 
 impl Pairs {
-    const NEW: Self = Self { indices: [[0; LINE]; MOST_AT_ONCE], pairs: [[0; LINE]; MOST_AT_ONCE] };
-
     /// For so many streams, a prime number, of units of so many bytes.
-    fn fill(&mut self, len: usize, unit: usize) {
-        // Counted, for divisions take their time.
-        let (mut register, mut of_register, mut of_unit) = (0u8, 0u8, 0u8);
-        let bytes = self.indices.as_flattened_mut().iter_mut().zip(self.pairs.as_flattened_mut());
-        for (index, pair) in bytes.take(len * LINE) {
-            *index = ((register % 2) << 6) | (of_register + of_unit);
-            *pair = register / 2;
-            of_unit += 1;
-            if usize::from(of_unit) == unit {
-                (register, of_unit) = (register + 1, 0);
+    ///
+    /// # Safety
+    /// The CPU's features.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    #[inline(never)] // once in the library
+    #[allow(clippy::cast_possible_truncation)] // all of it is less than 1,024, or a byte
+    unsafe fn of(len: usize, unit: usize) -> Self {
+        let mut all = Self {
+            indices: [[0; LINE]; MOST_AT_ONCE],
+            masks: [[0; MOST_AT_ONCE / 2]; MOST_AT_ONCE],
+        };
+        let (shift, inverse) = (unit.trailing_zeros(), div(1 << 16, len) as u32 + 1);
+        let lines = all.indices.iter_mut().zip(&mut all.masks).take(len);
+        for ((indices, masks), line) in lines.zip(0u16..) {
+            let mut pairs = [0; LINE];
+            for ((index, pair), byte) in indices.iter_mut().zip(&mut pairs).zip(line * 64..) {
+                let number = byte >> shift;
+                let row = ((u32::from(number) * inverse) >> 16) as u16;
+                let register = number - row * len as u16;
+                let from = (row << shift) | (byte & (unit as u16 - 1));
+                (*index, *pair) = ((register << 6 | from) as u8 & 0x7F, (register >> 1) as u8);
             }
-            if usize::from(register) == len {
-                register = 0;
-                of_register = of_register.wrapping_add(u8::try_from(unit).unwrap_or(0));
+            for (mask, pair) in masks.iter_mut().zip(0..) {
+                // SAFETY: the caller's promise.
+                *mask = unsafe { _mm512_cmpeq_epi8_mask(load(&pairs), _mm512_set1_epi8(pair)) };
+            }
+        }
+        all
+    }
+
+    /// Puts lines together of so many pairs of registers.
+    ///
+    /// # Safety
+    /// The CPU's features.
+    #[inline(always)]
+    unsafe fn put(&self, len: usize, registers: &[[__m512i; 2]], mut put: impl FnMut(__m512i)) {
+        for (indices, masks) in self.indices.iter().zip(&self.masks).take(len) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let (indices, mut line) = (load(indices), _mm512_setzero_si512());
+                for ([a, b], mask) in registers.iter().zip(masks) {
+                    let of_pair = _mm512_permutex2var_epi8(*a, indices, *b);
+                    line = _mm512_mask_mov_epi8(line, *mask, of_pair);
+                }
+                put(line);
             }
         }
     }
@@ -156,19 +187,43 @@ impl Shuffle for OfMany<'_> {
         registers: &[__m512i; MOST_AT_ONCE],
         mut put: impl FnMut(__m512i),
     ) {
+        let (pairs, _) = registers.as_chunks::<2>();
+        let pairs = pairs.get(..len.div_ceil(2)).unwrap_or_default();
         // SAFETY: the caller's promise.
-        unsafe {
-            for (indices, pairs) in self.pairs.indices.iter().zip(&self.pairs.pairs).take(len) {
-                let (indices, mut pairs) = (load(indices), load(pairs));
-                let mut line = _mm512_setzero_si512();
-                for pair in registers.chunks_exact(2).take(len.div_ceil(2)) {
-                    let [a, b] = pair else { continue };
-                    let is_here = _mm512_testn_epi8_mask(pairs, pairs);
-                    let of_pair = _mm512_maskz_permutex2var_epi8(is_here, *a, indices, *b);
-                    line = _mm512_or_si512(line, of_pair);
-                    pairs = _mm512_sub_epi8(pairs, _mm512_set1_epi8(1));
+        unsafe { self.pairs.put(len, pairs, &mut put) };
+    }
+}
+
+/// All blocks of five streams: as `staged` does it, but that registers stay where they are.
+///
+/// # Safety
+/// As [`blocks`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn five(all: &[Turns]) {
+    const LEN: usize = 5;
+    let Some(&Turns { unit, .. }) = all.first() else { return };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let pairs = Pairs::of(LEN, unit);
+        for &Turns { mut sources, blocks, past, mut target, .. } in all {
+            // Of the last pair there is but one.
+            let [_, _, _, _, last, none, ..] = &mut sources;
+            *none = *last;
+            for at in (0..blocks * LINE).step_by(LINE) {
+                let mut registers = [[_mm512_setzero_si512(); 2]; LEN.div_ceil(2)];
+                let (two, _) = sources.as_chunks::<2>();
+                for (pair, sources) in registers.iter_mut().zip(two) {
+                    *pair = sources.map(|source| __m512i::load(source.wrapping_add(at)));
                 }
-                put(line);
+                if let Some(ahead) = past {
+                    for source in sources.iter().take(LEN) {
+                        __m512i::prefetch(source.wrapping_add(at + ahead));
+                    }
+                }
+                pairs.put(opaque(LEN), &registers, |line| {
+                    __m512i::put([line], target, past.is_some());
+                    target = target.wrapping_add(LINE);
+                });
             }
         }
     }
@@ -198,12 +253,11 @@ unsafe fn staged_of(all: &[Turns]) {
     while factor(len) < len {
         len = div(len, factor(len));
     }
-    let mut pairs = Pairs::NEW;
-    if len > 3 {
-        pairs.fill(len, unit);
-    }
     // SAFETY: the caller's promise.
-    unsafe { staged(&OfMany { few: ByPermutes::of(all), pairs: &pairs }, all) };
+    unsafe {
+        let pairs = Pairs::of(if len > 3 { len } else { 0 }, unit);
+        staged(&OfMany { few: ByPermutes::of(all), pairs: &pairs }, all);
+    }
 }
 
 /// The loop for so many streams: there always is one.
@@ -213,6 +267,7 @@ pub(super) fn interleave(len: usize, _: usize) -> Option<Loop> {
         2 => of::<2>,
         3 => of::<3>,
         4 => of::<4>,
+        5 => five,
         6 => of::<6>,
         8 => of::<8>,
         16 => of::<16>,
