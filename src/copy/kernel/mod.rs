@@ -109,7 +109,7 @@ pub(super) struct Kernels {
     pub combine: Option<Combine>,
     /// Copies long runs past the caches by turns, [`TURNS`] at a time, where that is known to win.
     pub by_turns: Option<unsafe fn(strided::Row)>,
-    /// Copies units of 4, or 8 to 128 bytes one by one, where there are registers of half a line.
+    /// Copies units of 9 to 128 bytes one by one, where there are registers of half a line.
     pub units: Option<CopyUnits>,
     /// Picks units a step apart, where there are registers for it.
     pub picks: Option<&'static Picks>,

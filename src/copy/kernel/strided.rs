@@ -378,9 +378,12 @@ impl Block {
             1 | 2 | 4 | 8 if repeats => repeat,
             1 => elements::<u8>,
             2 => elements::<u16>,
+            4 => elements::<u32>,
+            8 => elements::<u64>,
+            16 => elements::<u128>,
             3 => ends::<2>,
             5..=7 => ends::<4>,
-            4 | 8..=128 => halves,
+            9..=128 => halves,
             _ => each,
         }
     }
@@ -463,7 +466,7 @@ unsafe fn ends<const N: usize>(
     row.each(source, target, |source, target| unsafe { generic::ends::<N>(source, target, unit) });
 }
 
-/// Units of 4, or 8 to 128 bytes, by registers of half a line where there are such.
+/// Units of 9 to 128 bytes, by registers of half a line where there are such.
 ///
 /// # Safety
 /// 1.
@@ -473,8 +476,6 @@ unsafe fn halves(source: *const u8, target: *mut u8, block: &Block, kernels: &Ke
     unsafe {
         match kernels.units {
             Some(units) => units(source, row.from, target, row.to, row.extent, unit),
-            None if unit == 4 => elements::<u32>(source, target, block, kernels),
-            None if unit == 8 => elements::<u64>(source, target, block, kernels),
             // x86-64 without AVX2 is too rare for these.
             None if cfg!(not(target_arch = "x86_64")) => match unit {
                 ..=16 => ends::<8>(source, target, block, kernels),
