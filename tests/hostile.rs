@@ -284,3 +284,51 @@ fn two_of_three_columns_of_many_rows_are_copied() {
         assert!(column.iter().eq(data[first..].iter().step_by(3)));
     }
 }
+
+/// A plan is made for columns, or blocks of them, of whatever matrix: each is told by its address alone.
+#[test]
+fn planned_columns_go_where_their_addresses_say_or_nowhere() {
+    for (rows, unit) in [(400i64, 1i64), (2, 1), (9, 5), (70, 16), (33, 40), (1, 8)] {
+        let (all, width) =
+            (usize::try_from(3 * rows * unit).unwrap(), usize::try_from(unit).unwrap());
+        let mut data: Vec<u8> = (0..all).map(|at| (at * 31 % 251).to_le_bytes()[0]).collect();
+        let input = Tensor::new(2, &[3 * rows, unit]).at(data.as_ptr(), all);
+        let mut column = Tensor::new(2, &[rows, unit]);
+        column.strides = Some(vec![3 * unit, 1]);
+        let mut plan = vec![0u64; libsplit_plan_size(2, 3) / 8];
+        let (plan, size) = (plan.as_mut_ptr().cast(), plan.len() * 8);
+        let (outputs, params) =
+            ([column.descriptor(); 3], libsplit_params { num_outputs: 3, ..halves() });
+        call(|error| unsafe {
+            libsplit_plan_init(plan, size, &input.descriptor(), &params, outputs.as_ptr(), 3, error)
+        })
+        .unwrap();
+        let run = |from: *const u8, first: *mut u8, columns: [usize; 3]| {
+            let addresses = columns.map(|at| first.wrapping_add(at * width).cast());
+            call(|error| unsafe {
+                libsplit_plan_copy(plan, from.cast(), addresses.as_ptr(), 3, null(), error)
+            })
+        };
+        for columns in [[0, 1, 2], [2, 1, 0], [0, 2, 1], [0, 1, 1], [0, 0, 1], [1, 2, 2]] {
+            let mut matrix = vec![0xEE; all];
+            let result = run(data.as_ptr(), matrix.as_mut_ptr(), columns);
+            let is_right = columns.iter().sum::<usize>() == 3 && columns[0] != 1;
+            assert_eq!(
+                result.map_err(|failure| failure.status),
+                if is_right { Ok(()) } else { Err(OVERLAP) }
+            );
+            let mut expected = vec![0xEE; all];
+            for (piece, at) in columns.into_iter().enumerate().filter(|_| is_right) {
+                for row in 0..usize::try_from(rows).unwrap() {
+                    let from = (piece * usize::try_from(rows).unwrap() + row) * width;
+                    expected[(row * 3 + at) * width..][..width]
+                        .copy_from_slice(&data[from..][..width]);
+                }
+            }
+            assert!(matrix == expected, "{rows} rows of {unit}: {columns:?}");
+        }
+        let over = data.as_mut_ptr();
+        let status = run(over, over, [0, 1, 2]).unwrap_err().status;
+        assert_eq!(status, OVERLAP);
+    }
+}
