@@ -54,7 +54,7 @@ impl Targets {
         steps_a_column: i64,
     ) -> impl EachTargets + 'a {
         move |visit: &mut TakeTargets<'_>| {
-            Self::tell(parts.clone(), begin, &of_part, steps_a_column, visit)
+            Self::tell(parts.clone(), begin, &of_part, steps_a_column, visit);
         }
     }
 
@@ -343,7 +343,7 @@ impl Columns<'_> {
         let head = self.columns_to_line();
         let Some((first, apart)) = told else {
             return self.each_run::<MOST>(head, |(column, targets)| {
-                turn(column, targets.len(), targets, 0)
+                turn(column, targets.len(), targets, 0);
             });
         };
         let mut targets = [null_mut(); LINE];

@@ -37,7 +37,7 @@ impl Columns<'_> {
             are_beside = first.is_none() || apart == rows * unit;
             are_beside
         });
-        are_beside && (matches!(rows, 5 | 7 | 9 | 12) || group(rows) == rows)
+        are_beside && (matches!(rows, 5 | 9 | 12) || group(rows) == rows)
     }
 
     /// Interleaves the rows, past the caches or not.

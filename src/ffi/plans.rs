@@ -520,8 +520,29 @@ impl<'a> Planned<'a> {
         Some(written)
     }
 
-    /// The same where all of them are what they are planned to make.
+    /// Copies outputs that are what they are planned to make, and apart from the input; whether it did.
+    ///
+    /// # Safety
+    /// As [`copy_on`].
     #[inline(never)] // off the way of others
+    unsafe fn copy_woven(
+        &self,
+        input: *const u8,
+        span: Span,
+        targets: Pointers<'_, u8>,
+        reads: &[(Which, Span)],
+        report: &mut Report,
+    ) -> Result<bool, Fault> {
+        let written = self.woven(targets).filter(|written| written.is_apart(span));
+        let Some(written) = written else { return Ok(false) };
+        if !reads.iter().all(|(_, read)| read.is_apart(written)) {
+            check_reads(&self.transfer(input, targets), written, reads, report)?;
+        }
+        // SAFETY: the caller's promise.
+        Ok(unsafe { self.head.woven.copy(input, targets.get(0)) })
+    }
+
+    /// The memory of outputs that are.
     fn woven(&self, targets: Pointers<'_, u8>) -> Option<Span> {
         let start = targets.get(0) as usize;
         let mut next = start;
@@ -711,17 +732,14 @@ pub(crate) unsafe fn copy_on(
         let span = head.reach.place(input, Which::Input, report)?;
         let [first, second, third] = others;
         let reads = || [(Which::Plan, plan.span()), first, second, third];
-        let woven = if head.woven.step() > 0 { plan.woven(targets) } else { None };
-        if let Some(written) =
-            woven.or_else(|| plan.plain(targets)).filter(|written| written.is_apart(span))
-        {
+        if head.woven.step() > 0 && plan.copy_woven(input, span, targets, &reads(), report)? {
+            return Ok(());
+        }
+        if let Some(written) = plan.plain(targets).filter(|written| written.is_apart(span)) {
             if !reads().iter().all(|(_, read)| read.is_apart(written)) {
                 check_reads(&plan.transfer(input, targets), written, &reads(), report)?;
             }
         } else if plan.check(input, span, targets, &reads(), pool, report)? {
-            return Ok(());
-        }
-        if woven.is_some() && head.woven.copy(input, targets.get(0)) {
             return Ok(());
         }
         if head.is_small {

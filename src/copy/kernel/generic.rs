@@ -10,7 +10,6 @@
 //!    They do not overlap.
 
 use super::combine::LINE;
-use super::opaque::opaque;
 use super::{CopyBytes, Gather};
 use core::mem::MaybeUninit;
 
@@ -30,9 +29,14 @@ pub(super) unsafe fn copy<const IS_RARE: bool>(source: *const u8, target: *mut u
         chunk::<64>(source, target, 0);
         let mut at = LINE - target as usize % LINE;
         let last = bytes - 128;
+        while !IS_RARE && at + 128 < last {
+            chunk::<128>(source, target, at);
+            chunk::<128>(source, target, at + 128);
+            at += 256;
+        }
         while at < last {
             chunk::<128>(source, target, at);
-            at = if IS_RARE { opaque(at + 128) } else { at + 128 };
+            at += 128;
         }
         chunk::<128>(source, target, last);
     }

@@ -13,9 +13,11 @@ use crate::math::{div, signed};
 
 /// Registers of the source.
 pub(super) const MOST: usize = 4;
-/// Fewer units are copied one by one, and fewer of each register: Zen 4, ns of 938 of 8 bytes, 80 apart, 560 for 340.
+/// Fewer units are copied one by one, and fewer, or fewer bytes, of each register: Zen 4, ns of 938 of 8 bytes, 80 apart,
+/// 560 for 340.
 const LEAST: usize = 4;
 const LEAST_EACH: usize = 2;
+const LEAST_BYTES: usize = 8;
 
 /// How units of a row are taken, some at a time.
 #[derive(Clone, Copy)]
@@ -46,7 +48,8 @@ impl Order {
         let each = (div(MOST * LINE - unit, step) + 1).min(div(LINE, unit)).min(extent);
         let reach = each.saturating_sub(1) * step + unit;
         let last = reach.saturating_sub(1) & LINE.wrapping_neg();
-        if each < LEAST || each < LEAST_EACH * (last / LINE + 1) {
+        let registers = last / LINE + 1;
+        if each < LEAST.max(LEAST_EACH * registers) || each * unit < LEAST_BYTES * registers {
             return;
         }
         let before = if last == 0 { 0 } else { last + LINE - reach };

@@ -186,6 +186,9 @@ impl<'a> RowCopy<'a> {
     }
 }
 
+/// Fewer units of a row are copied one by one. Zen 4, ns of 32 rows of 13 of 16 bytes 300 for 185.
+const LEAST_GATHERED: usize = 32;
+
 /// Rows of which several pieces have units.
 pub(crate) struct SpanCopy<'a> {
     pick: &'a Pick<1>,
@@ -358,8 +361,9 @@ impl Block {
     /// 1, and 2 of what lies between units that are near.
     #[inline(never)] // once in the library
     pub(crate) unsafe fn copy_one(&self, (source, target): Place, kernels: &Kernels) {
-        let &Self { unit, axes: [outer, Axis { from, to, .. }] } = self;
-        let is_run = to == signed(unit) && from >= to && are_near(from, unit);
+        let &Self { unit, axes: [outer, Axis { from, to, extent }] } = self;
+        let is_run =
+            extent >= LEAST_GATHERED && to == signed(unit) && from >= to && are_near(from, unit);
         let row = match unit {
             ..=LONGEST if is_run => gathered,
             32..=LONGEST => halves,

@@ -1,5 +1,5 @@
-//! Runs of few streams by turns: row by row, so that what they make is written in its own order. Zen 4,
-//! share of the flat copy for stream by stream:
+//! Runs of few streams by turns: row by row, so that what they make is written in its own order. Zen 4, us for stream by
+//! stream, 24 MiB of five of 40 bytes 1,580 for 3,160.
 //!
 //! # Safety
 //! 1. The CPU must have AVX2.

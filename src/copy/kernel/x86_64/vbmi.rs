@@ -216,7 +216,8 @@ unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bo
             return true;
         }
         if runs.iter().all(|run| run.bytes >= halves::LONG) {
-            for some in runs.chunks_mut(if halves::go_alone(runs) { 1 } else { runs.len() }) {
+            let are_alone = halves::go_alone(runs, count * step);
+            for some in runs.chunks_mut(if are_alone { 1 } else { runs.len() }) {
                 row_major::long_runs(halves::copy, some, step, count);
             }
             return true;
