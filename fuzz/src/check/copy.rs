@@ -274,11 +274,8 @@ fn check_target(ask: &Ask, target: &Described, piece: &Tensor) -> Result<(), Ref
     if model.span()?.is_none() {
         return Ok(());
     }
-    let is_writable = if model.bits < 8 {
-        model.is_packed()
-    } else {
-        model.is_packed() || model.strides_nest()
-    };
+    let is_writable =
+        if model.bits < 8 { model.is_packed() } else { model.is_packed() || model.strides_nest() };
     if is_writable {
         Ok(())
     } else {
