@@ -52,9 +52,9 @@ const MOST_ALONE: usize = 2 << 20;
 /// Whether pieces of long runs go one after the other: equal ones that have lines in one set of the first-level cache.
 /// Zen 4, us for row by row: 35 of 240 bytes in 30 rows 6.7 for 8.6, 16 of 218 in 60 4.9 for 8.8, 490 in 15 61 for 78; but
 /// 12 of 192 to 600 in 800 132 for 107, 32 of 800 in 300 427 for 372.
-pub(super) fn go_alone(runs: &[RowRun], bytes: usize) -> bool {
-    let is_short = runs.first().is_some_and(|run| run.bytes <= MOST);
-    is_short && bytes <= MOST_ALONE && are_in_one_set(targets(runs), OF_A_SET) && are_alike(runs)
+pub(super) fn go_alone(runs: &[RowRun], rows: usize) -> bool {
+    let are_few = |run: &RowRun| run.bytes <= MOST && run.bytes * runs.len() * rows <= MOST_ALONE;
+    runs.first().is_some_and(are_few) && are_in_one_set(targets(runs), OF_A_SET) && are_alike(runs)
 }
 
 /// Copies contiguous bytes.
