@@ -92,6 +92,7 @@ pub(super) unsafe fn deinterleave(
 ///
 /// # Safety
 /// As [`rows`].
+#[inline(never)] // for its stack
 unsafe fn by_piece(block: &Deinterleave) {
     let &Deinterleave { mut source, step, ref targets, count, .. } = block;
     // Or these are there once more, and once for each target.
@@ -196,7 +197,7 @@ unsafe fn lines<const N: usize>(
 ///
 /// # Safety
 /// 1, 2, 3; there must be a line for each target, and a loop for so many.
-#[inline(always)] // once in the library
+#[inline(never)] // for its stack
 unsafe fn rows_past(block: &Deinterleave, targets: &[*mut u8], unit: i8) -> usize {
     let bytes = usize::from(unit.unsigned_abs()) * block.count;
     // SAFETY: the caller's promise.

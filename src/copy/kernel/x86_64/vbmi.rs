@@ -217,7 +217,7 @@ unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bo
         }
         if runs.iter().all(|run| run.bytes >= halves::LONG) {
             let are_alone = halves::go_alone(runs, count);
-            for some in runs.chunks_mut(if are_alone { 1 } else { runs.len() }) {
+            for some in runs.chunks_mut(if are_alone { 1 } else { runs.len().max(1) }) {
                 row_major::long_runs(halves::copy, some, step, count);
             }
             return true;
