@@ -189,8 +189,7 @@ impl Columns<'_> {
         let &Self { mut source, step, rows, unit, count, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
-            if let Some(targets) = self.all_apart() {
-                let targets = &targets;
+            if let Some(targets) = &self.all_apart() {
                 return Columns { source, step, rows, unit, count, targets }
                     .transpose_parts(tuning);
             }

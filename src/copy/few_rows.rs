@@ -6,7 +6,7 @@ use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::Axis;
 use super::kernel::{CopyBytes, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};
 use super::{tuning, ROW_MAJOR};
-use crate::math::{div, signed};
+use crate::math::div;
 use crate::parts::{self, Part, Transfer, FEW_PARTS};
 use crate::plan::Geometry;
 use crate::shape::usize_of;
@@ -139,19 +139,14 @@ impl FewRows {
         run: usize,
     ) {
         let &Self { copy, row, count, .. } = self;
+        let rows = Gather { source, step: row, target, count, unit: run };
         // SAFETY: the caller's promise.
         unsafe {
             match run {
                 // The only piece: its runs continue each other.
                 _ if run == row => copy(source, target, run * count),
-                LEAST_UNIT..=SHORT if kernels.units.is_some() => {
-                    if let Some(units) = kernels.units {
-                        units(source, signed(row), target, signed(run), count, run);
-                    }
-                }
-                1..=SHORT => {
-                    (kernels.gather(run))(Gather { source, step: row, target, count, unit: run });
-                }
+                1..LEAST_UNIT => (kernels.gather(run))(rows),
+                LEAST_UNIT..=SHORT => kernels.gather_units(rows),
                 _ => self.copy_each(source, target, run),
             }
         }

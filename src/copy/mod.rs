@@ -200,13 +200,8 @@ pub(crate) unsafe fn run_stacked(
     // SAFETY: the caller's promise.
     unsafe {
         let one = one.transfer(transfer);
-        if cfg!(feature = "avx512") && one.bytes <= few_rows::SMALL_ROWS {
-            if let Some(woven) = Woven::new(&one) {
-                let target = one.part(0).map_or(core::ptr::null_mut(), |part| part.target);
-                if woven.copy(one.source, target) {
-                    return Ok(());
-                }
-            }
+        if Woven::copy_small(&one) {
+            return Ok(());
         }
         run_form(&one, executor, report)
     }

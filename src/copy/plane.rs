@@ -101,8 +101,7 @@ impl Plane {
     ) -> Way<'a> {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
-        let woven = Woven::of(unit, row, column).filter(|woven| woven.are_runs(tuning));
-        if let Some(woven) = woven {
+        if let Some(woven) = Woven::of(unit, row, column).filter(|woven| woven.are_runs(tuning)) {
             return Way::Woven(woven);
         }
         let is_line = unit >= LINE && row.to == signed(unit);

@@ -6,7 +6,6 @@ use super::kernel::generic::{chunk, ends};
 use super::kernel::opaque::opaque;
 use super::kernel::Gather;
 use super::tuning;
-use crate::math::signed;
 use crate::parts::Pointers;
 use crate::plan::Geometry;
 use crate::shape::usize_of;
@@ -104,12 +103,7 @@ unsafe fn copy_long(mut source: *const u8, unit: usize, count: usize, targets: P
     let kernels = tuning::kernels(step * count);
     for target in targets.iter() {
         // SAFETY: the caller's promise.
-        unsafe {
-            match kernels.units {
-                Some(units) => units(source, signed(step), target, signed(unit), count, unit),
-                None => (kernels.gather(unit))(Gather { source, step, target, count, unit }),
-            }
-        }
+        unsafe { kernels.gather_units(Gather { source, step, target, count, unit }) };
         source = source.wrapping_add(unit);
     }
 }

@@ -49,9 +49,24 @@ impl Woven {
         is_woven.then_some(Self { unit, streams, rows: column.extent, apart })
     }
 
+    /// Copies a transfer of one piece through the caches, if it is small, and all of it such; whether it was.
+    ///
+    /// # Safety
+    /// As [`super::run`].
+    pub(super) unsafe fn copy_small(transfer: &Transfer<'_>) -> bool {
+        if !cfg!(feature = "avx512") || transfer.bytes > SMALL_ROWS {
+            return false;
+        }
+        let (Some(woven), Some(part)) = (Self::new(transfer), transfer.part(0)) else {
+            return false;
+        };
+        // SAFETY: the caller's promise.
+        unsafe { woven.copy(transfer.source, part.target) }
+    }
+
     /// Those of a checked transfer of one piece, if they are all of it.
     #[inline(never)] // for its stack
-    pub(super) fn new(transfer: &Transfer<'_>) -> Option<Self> {
+    fn new(transfer: &Transfer<'_>) -> Option<Self> {
         let part = transfer.part(0)?;
         if transfer.geometry.shape.len() > FEW_AXES {
             return None;

@@ -68,6 +68,8 @@ use row_major::RowRun;
 use sub_byte::SideBySide;
 use transpose::{Carry, Transpose, WidthLoops};
 
+use crate::math::signed;
+
 /// Whether what lies between rows of so many bytes, `step` bytes apart, is in the pages that they are in: then
 /// it can be read.
 pub(super) fn are_near(step: isize, row: usize) -> bool {
@@ -214,6 +216,21 @@ impl Kernels {
         if let Some(turns) = width.and_then(|at| self.transpose.get(at)) {
             // SAFETY: the caller's promise.
             unsafe { transpose::transpose(turns, self.carry, matrix) };
+        }
+    }
+
+    /// Gathers units of 9 to 128 bytes one by one, where there is a loop for that.
+    ///
+    /// # Safety
+    /// 1, 3 of `generic.rs`.
+    pub(super) unsafe fn gather_units(&self, rows: Gather) {
+        let Gather { source, step, target, count, unit } = rows;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.units {
+                Some(units) => units(source, signed(step), target, signed(unit), count, unit),
+                None => (self.gather(unit))(rows),
+            }
         }
     }
 

@@ -245,15 +245,15 @@ impl Nest<'_> {
     ) -> bool {
         let Rows { source, row, width, tuning, .. } = self.block;
         let Some(stores) = &tuning.kernels.non_temporal else { return false };
+        let pieces = parts.most();
         let (fewest, longest) = match tuning.non_temporal {
-            Some(_) if width <= parts.most() * LONGEST_PAST => (MANY_PAST, LONGEST_PAST),
+            Some(_) if width <= pieces * LONGEST_PAST => (MANY_PAST, LONGEST_PAST),
             Some(_) if together < FEW_TOGETHER => (2 * MANY_PAST, SHORT_RUN),
             Some(_) if is_deinterleaved => (5 * MANY_PAST, SHORT_RUN),
             Some(_) => return false,
             None if is_deinterleaved => (MANY_EQUAL, SHORT_RUN),
             None => (MAX_GROUP, LINE - 1),
         };
-        let pieces = parts.most();
         let least = if is_deinterleaved { LEAST_EQUAL } else { (pieces * 5 / 2).min(LEAST_ROW) };
         if pieces <= fewest
             || !(least..=pieces * longest).contains(&width)

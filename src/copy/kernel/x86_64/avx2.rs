@@ -5,7 +5,6 @@ use super::super::level::level;
 use super::super::pick::{buffered, picks, Picks, Register};
 use super::super::vector::{instructions, Vector, LANE};
 use super::super::Kernels;
-
 use core::arch::asm;
 use core::arch::x86_64::*;
 use core::ptr::from_ref;
@@ -22,37 +21,56 @@ const LOOPS: Kernels = level!(
     interleave: interleave::interleave
 );
 
-/// Instructions that load a register, and that store it: of half a line, a lane or a word.
-macro_rules! load {
+/// Instructions that copy through a register: half a line, a lane or a word.
+macro_rules! moved {
     (half $at:literal) => {
-        concat!("vmovups {half}, [{source} + ", $at, "]")
+        moved!("vmovups", "{half}", $at)
     };
     (lane $at:literal) => {
-        concat!("vmovups {half:x}, [{source} + ", $at, "]")
+        moved!("vmovups", "{half:x}", $at)
     };
     (word $at:literal) => {
-        concat!("mov {word}, [{source} + ", $at, "]")
+        moved!("mov", "{word}", $at)
+    };
+    ($how:literal, $register:literal, $at:literal) => {
+        concat!(
+            $how,
+            " ",
+            $register,
+            ", [{source} + ",
+            $at,
+            "]\n",
+            $how,
+            " [{target} + ",
+            $at,
+            "], ",
+            $register
+        )
     };
 }
-macro_rules! store {
-    (half $at:literal) => {
-        concat!("vmovups [{target} + ", $at, "], {half}")
-    };
-    (lane $at:literal) => {
-        concat!("vmovups [{target} + ", $at, "], {half:x}")
-    };
-    (word $at:literal) => {
-        concat!("mov [{target} + ", $at, "], {word}")
+
+/// Does something with the moves of a unit of 33 to 128 bytes: how long the last one is, and all of them.
+macro_rules! by_halves {
+    ($each:ident, $bytes:expr) => {
+        match $bytes {
+            ..=40 => $each!(8: half "0", word "{last}"),
+            41..=48 => $each!(16: half "0", lane "{last}"),
+            49..=64 => $each!(32: half "0", half "{last}"),
+            65..=80 => $each!(16: half "0", half "32", lane "{last}"),
+            81..=96 => $each!(32: half "0", half "32", half "{last}"),
+            97..=112 => $each!(16: half "0", half "32", half "64", lane "{last}"),
+            _ => $each!(32: half "0", half "32", half "64", half "{last}"),
+        }
     };
 }
 #[cfg(feature = "avx512")]
-pub(super) use {load, store};
+pub(super) use {by_halves, moved};
 
 /// Copies units of 9 to 128 bytes one by one, without a call for each: by halves of lines, and a tail, which overlaps
 /// the last one by as little as may be. Zen 4, 43,511 of 72 bytes, 84 apart in the output, 82 us for 112.
 ///
 /// # Safety
-/// That of [`CopyUnits`].
+/// That of [`super::super::CopyUnits`].
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn units(
     source: *const u8,
@@ -71,7 +89,7 @@ pub(super) unsafe fn units(
             asm!(
                 ".p2align 5",
                 "2:",
-                $(load!($register $at), store!($register $at),)*
+                $(moved!($register $at),)*
                 "add {source}, {source_step}",
                 "add {target}, {target_step}",
                 "dec {count}",
@@ -96,13 +114,7 @@ pub(super) unsafe fn units(
             16..=24 => each!(8: lane "0", word "{last}"),
             25..=31 => each!(16: lane "0", lane "{last}"),
             32 => each!(0: half "0"),
-            33..=40 => each!(8: half "0", word "{last}"),
-            41..=48 => each!(16: half "0", lane "{last}"),
-            49..=64 => each!(32: half "0", half "{last}"),
-            65..=80 => each!(16: half "0", half "32", lane "{last}"),
-            81..=96 => each!(32: half "0", half "32", half "{last}"),
-            97..=112 => each!(16: half "0", half "32", half "64", lane "{last}"),
-            _ => each!(32: half "0", half "32", half "64", half "{last}"),
+            _ => by_halves!(each, unit),
         }
         _mm256_zeroupper();
     }

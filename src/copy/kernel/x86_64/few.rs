@@ -16,13 +16,11 @@
 //! That of `permute.rs`.
 
 use super::super::combine::LINE;
-use super::super::opaque::opaque;
 use super::super::strided::Axis;
 use super::super::table::KERNELS;
 use super::super::vector::Vector;
 use super::super::{Deinterleave, Gather, NextBlock};
 use super::carry;
-use crate::math::div;
 use core::arch::asm;
 use core::arch::x86_64::*;
 use core::hint::black_box;
@@ -51,17 +49,17 @@ pub(super) unsafe fn deinterleave(
     past: bool,
     next: &mut NextBlock<'_>,
 ) -> bool {
-    let is_near = width == EIGHT && block.count * block.step <= NEAR && block.more.extent == 0;
-    let by_piece_only = len > MOST;
-    if by_piece_only && (past || !is_near) {
-        return false;
-    }
     let Some(unit) = unit(width).filter(|_| len > 1) else { return false };
     let has_lines = |block: &Deinterleave| block.count * width >= LINE;
-    let is_large = !past && block.count * block.step >= LARGE;
-    // Of blocks that follow, others have a loop for the ends.
-    let are_many = past && block.more.extent > 0;
-    if block.step != len * width || is_large || are_many || !has_lines(block) {
+    let (bytes, are_many) = (block.count * block.step, block.more.extent > 0);
+    let is_right = match () {
+        () if block.step != len * width || !has_lines(block) => false,
+        () if len > MOST => width == EIGHT && bytes <= NEAR && !past && !are_many,
+        // Of blocks that follow, others have a loop for the ends.
+        () if past => !are_many,
+        () => bytes < LARGE,
+    };
+    if !is_right {
         return false;
     }
     loop {
@@ -70,8 +68,8 @@ pub(super) unsafe fn deinterleave(
             let targets = block.targets.get(..len).unwrap_or_default();
             // SAFETY: the caller's promise.
             unsafe {
-                if by_piece_only {
-                    by_piece(block);
+                if len > MOST {
+                    by_piece(block, targets);
                     done = block.count;
                 } else if past {
                     done = rows_past(block, targets, unit);
@@ -93,18 +91,19 @@ pub(super) unsafe fn deinterleave(
 /// # Safety
 /// As [`rows`].
 #[inline(never)] // for its stack
-unsafe fn by_piece(block: &Deinterleave) {
-    let &Deinterleave { mut source, step, ref targets, count, .. } = block;
-    // Or these are there once more, and once for each target.
-    let (gather, pieces) = (black_box(KERNELS.gather(EIGHT)), opaque(div(step, EIGHT)));
-    for &target in targets.iter().take(pieces) {
+unsafe fn by_piece(block: &Deinterleave, targets: &[*mut u8]) {
+    let &Deinterleave { mut source, step, count, .. } = block;
+    // Or it is there once more.
+    let gather = black_box(KERNELS.gather(EIGHT));
+    for &target in targets {
         // SAFETY: the caller's promise.
         unsafe { gather(Gather { source, step, target, count, unit: EIGHT }) };
         source = source.wrapping_add(EIGHT);
     }
 }
 
-fn unit(width: usize) -> Option<i8> {
+/// The width, if there are orders for it.
+pub(super) fn unit(width: usize) -> Option<i8> {
     i8::try_from(width).ok().filter(|width| matches!(width, 1 | 2 | 4 | 8 | 16))
 }
 
@@ -154,7 +153,6 @@ unsafe fn lines<const N: usize>(
     bytes: usize,
     Axis { extent, from, to }: Axis,
 ) {
-    // By what was stored, or loads would wait.
     let Some(mut targets) = targets.first_chunk::<N>().copied() else { return };
     let orders = orders::<N>(unit);
     let width = usize::from(unit.unsigned_abs());
@@ -256,7 +254,7 @@ unsafe fn lines_past<const N: usize>(block: &Deinterleave, unit: i8, bytes: usiz
 /// # Safety
 /// 1.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-fn orders<const N: usize>(width: i8) -> [__m512i; 3] {
+pub(super) fn orders<const N: usize>(width: i8) -> [__m512i; 3] {
     let mut numbers = [0; LINE];
     for (number, slot) in (0u8..).zip(&mut numbers) {
         *slot = number;

@@ -19,7 +19,7 @@ use super::super::generic::{chunk, copy_short};
 use super::super::opaque::opaque;
 use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
 use super::super::vector::{Vector, LANE};
-use super::avx2::{self, load, store};
+use super::avx2::{self, by_halves, moved};
 use super::equal_runs::BLOCK;
 use crate::math::{div, parts, signed};
 use core::arch::asm;
@@ -157,7 +157,7 @@ pub(super) unsafe fn equal_runs(runs: &[RowRun], step: usize, count: usize) -> b
 /// # Safety
 /// 1, 2; they must be of more than half a line, and no more than [`SHORT`].
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn copy_short_rows(
+unsafe fn copy_short_rows(
     runs: &[RowRun],
     source: *const u8,
     step: usize,
@@ -180,7 +180,7 @@ pub(super) unsafe fn copy_short_rows(
                 "3:",
                 "mov {target}, qword ptr [{run} + {place}]",
                 "add {target}, {row}",
-                $(load!($register $at), store!($register $at),)*
+                $(moved!($register $at),)*
                 "add {source}, {bytes}",
                 "add {run}, {size}",
                 "cmp {run}, {end}",
@@ -214,13 +214,7 @@ pub(super) unsafe fn copy_short_rows(
             64 if is_off => each!(16: lane "0", half "16", lane "{last}"),
             96 if is_off => each!(16: lane "0", half "16", half "48", lane "{last}"),
             128 if is_off => each!(16: lane "0", half "16", half "48", half "80", lane "{last}"),
-            ..=40 => each!(8: half "0", word "{last}"),
-            41..=48 => each!(16: half "0", lane "{last}"),
-            49..=64 => each!(32: half "0", half "{last}"),
-            65..=80 => each!(16: half "0", half "32", lane "{last}"),
-            81..=96 => each!(32: half "0", half "32", half "{last}"),
-            97..=112 => each!(16: half "0", half "32", half "64", lane "{last}"),
-            _ => each!(32: half "0", half "32", half "64", half "{last}"),
+            _ => by_halves!(each, bytes),
         }
         _mm256_zeroupper();
     }

@@ -22,11 +22,13 @@ pub(super) unsafe fn copy(rows: &Interleave, after: usize) {
     let &Interleave { source, len, unit, count, target, .. } = rows;
     // Of units of less than a register, what is too much is overwritten by the next one; those behind which there are
     // fewer bytes are copied as they are, and long ones.
-    let exact = |register: usize| (div_ceil(register, unit) - 1).saturating_sub(after).min(count);
+    let register = match unit {
+        ..=8 => 8,
+        9..=16 => 16,
+        _ => HALF,
+    };
     let exact = match unit {
-        ..=8 => exact(8),
-        9..=16 => exact(16),
-        17..=HALF => exact(HALF),
+        ..=HALF => (div_ceil(register, unit) - 1).saturating_sub(after).min(count),
         33..halves::LONG => 0,
         _ => count,
     };

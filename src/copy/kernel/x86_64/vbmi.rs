@@ -216,8 +216,8 @@ unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bo
             return true;
         }
         if runs.iter().all(|run| run.bytes >= halves::LONG) {
-            let are_alone = halves::go_alone(runs, count);
-            for some in runs.chunks_mut(if are_alone { 1 } else { runs.len().max(1) }) {
+            let together = if halves::go_alone(runs, count) { 1 } else { runs.len().max(1) };
+            for some in runs.chunks_mut(together) {
                 row_major::long_runs(halves::copy, some, step, count);
             }
             return true;
@@ -307,18 +307,11 @@ unsafe fn by_turns<const N: usize>([first, second]: [Gather; 2]) {
 unsafe fn columns(source: *const u8, targets: &[*mut u8], width: usize, count: usize) -> bool {
     let &[first, second] = targets else { return false };
     let targets = [first, second];
-    let Some(width @ (1 | 2 | 4 | 8 | 16)) = i8::try_from(width).ok() else { return false };
-    let bytes = count * width.unsigned_abs() as usize;
-    let mut numbers = [0; LINE];
-    for (number, slot) in (0u8..).zip(&mut numbers) {
-        *slot = number;
-    }
+    let Some(unit) = few::unit(width) else { return false };
+    let (bytes, [even, odd, _]) = (count * width, few::orders::<2>(unit));
+    let orders = [even, odd];
     // SAFETY: the caller's promise.
     unsafe {
-        let numbers = __m512i::load(numbers.as_ptr());
-        // Byte `at` of the first target is that of the unit it is in, behind as many bytes of the other.
-        let even = _mm512_add_epi8(numbers, _mm512_and_si512(numbers, _mm512_set1_epi8(-width)));
-        let orders = [even, _mm512_add_epi8(even, _mm512_set1_epi8(width))];
         for at in (0..bytes).step_by(LINE) {
             let from = source.wrapping_add(2 * at);
             let left = bytes - at;
