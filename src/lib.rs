@@ -31,21 +31,19 @@
 //!
 //! | file | what it decides |
 //! |---|---|
+//! | `ffi/` | the C API: pointers parsed, plans, and the guard |
+//! | `api/` | this Rust API, over the same calls |
 //! | `operator.rs`, `dtype.rs` | operator versions, element types, and which version allows which |
 //! | `rules/` | which version governs; parameters to lengths of the pieces, one file an operator |
+//! | `lengths.rs`, `blocks.rs` | lengths as they are given, and as slices |
 //! | `plan.rs` | axis and pieces to extents and offsets of every output |
 //! | `place.rs` | where pieces lie in the input: what makes views |
 //! | `targets.rs`, `parts.rs` | outputs checked, and what the engine is given to copy |
-//! | `lengths.rs`, `blocks.rs` | lengths as they are given, and as slices |
-//! | `tensor.rs`, `shape.rs`, `span.rs`, `math.rs` | tensors in memory, and checked arithmetic on them |
-//! | `lattice.rs`, `overlap.rs` | whether two strided tensors lie over one another, and whether any of many do |
+//! | `overlap/` | whether outputs lie over one another |
 //! | `stacked.rs` | pieces that are one tensor with an axis more: apart, and copied as one |
-//! | `spans.rs`, `windows.rs`, `order.rs` | whether many spans do, whatever their order, without a heap |
-//! | `error.rs` | what is wrong with a call, and how it is said |
 //! | `copy/` | bytes moved |
-//! | `ffi/` | the C API: pointers parsed, plans, and the guard |
-//! | `view.rs`, `split.rs`, `whole.rs`, `prepared.rs`, `slots.rs`, `element.rs` | this Rust API |
-//! | `rayon.rs`, `ndarray.rs` | what the features of these names add to it |
+//! | `error.rs` | what is wrong with a call, and how it is said |
+//! | `tensor.rs`, `shape.rs`, `span.rs`, `math.rs` | tensors in memory, and checked arithmetic on them |
 
 #![cfg_attr(not(test), no_std)]
 // Numbers from callers must never panic; see tests for what does.
@@ -59,59 +57,41 @@ extern crate alloc;
 #[cfg(all(feature = "std", not(feature = "capi"), not(test)))]
 extern crate std;
 
+mod api;
 mod blocks;
 mod copy;
 mod dtype;
-mod element;
 mod error;
 pub mod ffi;
-mod lattice;
 mod lengths;
 mod math;
-#[cfg(all(feature = "ndarray", not(feature = "capi")))]
-mod ndarray;
 mod operator;
-mod order;
 mod overlap;
 mod parts;
 mod place;
 mod plan;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-mod prepared;
-#[cfg(all(feature = "rayon", not(feature = "capi")))]
-mod rayon;
 mod rules;
 mod shape;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-mod slots;
 mod span;
-mod spans;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-mod split;
 mod stacked;
 mod targets;
 mod tensor;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-mod view;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-mod whole;
-mod windows;
 
+pub use api::element::Element;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+pub use api::plan::Plan;
+#[cfg(all(feature = "rayon", not(feature = "capi")))]
+pub use api::rayon::Rayon;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+pub use api::split::Split;
+#[cfg(all(feature = "alloc", not(feature = "capi")))]
+pub use api::view::{View, ViewMut};
 pub use copy::{Executor, Streaming};
 pub use dtype::DType;
-pub use element::Element;
 pub use error::{Error, ErrorKind, Which};
 pub use lengths::{Length, Lengths};
 pub use operator::Operator;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use prepared::Plan;
-#[cfg(all(feature = "rayon", not(feature = "capi")))]
-pub use rayon::Rayon;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use split::Split;
-#[cfg(all(feature = "alloc", not(feature = "capi")))]
-pub use view::{View, ViewMut};
 
 /// The C artifact stands alone, and nothing in it panics: `c-tests/needs_nothing.py` looks for that.
 #[cfg(all(feature = "capi", not(test)))]

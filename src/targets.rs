@@ -3,13 +3,13 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{number, Error, Fault, Report, Which};
-use crate::lattice::{self, Answer, Lattice};
+use crate::overlap::lattice::{self, Answer, Lattice};
+use crate::overlap::spans::{self, See, Spans, Trail};
 use crate::overlap::{self, Clash, Places};
 use crate::parts::{Part, Parts, Transfer};
 use crate::plan::{Geometry, Piece};
 use crate::shape;
 use crate::span::Span;
-use crate::spans::{self, See, Spans, Trail};
 use crate::stacked::Stacked;
 use crate::tensor::{Reach, Tensor};
 

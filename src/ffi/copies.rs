@@ -7,11 +7,11 @@ use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_
 use crate::blocks::{self, Blocks};
 use crate::copy::{self, Executor, FewRows};
 use crate::error::{Error, Fault, Report, Which};
+use crate::overlap::spans::{self, Numbered};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Splitting};
 use crate::shape::{self, rank_number};
 use crate::span::Span;
-use crate::spans::{self, Numbered};
 use crate::stacked::Stacked;
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};

@@ -6,11 +6,11 @@ use super::reads::Reads;
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::blocks::{self, Blocks};
 use crate::error::{number, Error, Fault, Report, Which};
+use crate::overlap::spans::{self, Numbered, Trail};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Splitting};
 use crate::shape::{bytes_of_bits, rank_number, DIM_UNKNOWN};
 use crate::span::Span;
-use crate::spans::{self, Numbered, Trail};
 use core::{ptr::null, slice};
 
 /// Fills shapes, packed strides and sizes.

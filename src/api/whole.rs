@@ -2,11 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-use crate::element::Element;
+use super::element::Element;
+use super::split::Split;
+use super::view::{View, ViewMut};
 use crate::error::Error;
 use crate::operator::Operator;
-use crate::split::Split;
-use crate::view::{View, ViewMut};
 use alloc::vec::Vec;
 
 impl<T: Element> View<'_, T> {

@@ -2,10 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use super::order::{in_blocks, in_runs, Visit};
+use super::windows::{Bits, Gaps, Summary, Window};
 use crate::math::div;
-use crate::order::{in_blocks, in_runs, Visit};
 use crate::span::Span;
-use crate::windows::{Bits, Gaps, Summary, Window};
 use core::ops::ControlFlow;
 
 /// Sees spans go by: in most calls each lies above or below all before it, and that is all there is

@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use crate::element::Element;
+use super::element::Element;
+use super::view::View;
 use crate::error::{number, Error};
-use crate::view::View;
 use alloc::vec::Vec;
 use ndarray::{ArrayView, ArrayViewD, Axis, Dimension, IxDyn, ShapeBuilder, ShapeError};
 

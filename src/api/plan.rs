@@ -1,14 +1,14 @@
 //! A split prepared once, for Rust callers.
 
+use super::element::Element;
+use super::view::{Layout, View};
 use crate::copy::Executor;
-use crate::element::Element;
 use crate::error::{number, Error, Report, Which};
 use crate::ffi::libsplit_plan_size;
 use crate::ffi::parse::Call;
 use crate::ffi::plans;
 use crate::ffi::reads::Reads;
 use crate::span::Span;
-use crate::view::{Layout, View};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;

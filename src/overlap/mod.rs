@@ -3,14 +3,25 @@
 //! Where their spans are apart, that is all there is to it. Those whose spans meet are columns of one
 //! matrix in most calls, which a period common to all tells apart; any others are compared each with
 //! each (`lattice.rs`), as far as they are not too many.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `lattice.rs` | whether two strided tensors lie over one another |
+//! | `spans.rs` | whether any of many spans do |
+//! | `order.rs`, `windows.rs` | spans by their addresses, whatever their order, without a heap |
 
 #![forbid(unsafe_code)]
 
-use crate::lattice::{meet, Answer, Lattice};
+pub(crate) mod lattice;
+mod order;
+pub(crate) mod spans;
+mod windows;
+
 use crate::math::gcd;
 use crate::span::Span;
-use crate::spans::{in_order_if_any_meet, meeting, Numbered, Spans};
 use core::ops::ControlFlow;
+use lattice::{meet, Answer, Lattice};
+use spans::{in_order_if_any_meet, meeting, Numbered, Spans};
 
 /// Tensors that are written, by number; the span of one without elements, or one that is not
 /// wanted, is empty.

@@ -2,12 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+use super::element::Element;
+use super::slots::Slots;
 use crate::dtype::DType;
-use crate::element::Element;
 use crate::error::{number, Error, Which};
 use crate::ffi::{libsplit_dtype, libsplit_tensor};
 use crate::shape::{self, usize_of, MAX_RANK};
-use crate::slots::Slots;
 use crate::tensor::Tensor;
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;

@@ -1,9 +1,11 @@
 //! A split to be done, for Rust callers: parameters first, then what to do with an input.
 
+use super::element::Element;
+use super::plan::Plan;
+use super::view::{descriptor, Layout, View, ViewMut};
 use crate::blocks;
 use crate::copy::Executor;
 use crate::dtype::DType;
-use crate::element::Element;
 use crate::error::{Error, Report, Which};
 use crate::ffi::copies::copy_parsed;
 use crate::ffi::libsplit_tensor;
@@ -12,11 +14,9 @@ use crate::ffi::reads::Reads;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
 use crate::plan::{Geometry, Piece, Splitting};
-use crate::prepared::Plan;
 use crate::rules::Request;
 use crate::shape::usize_of;
 use crate::tensor::Tensor;
-use crate::view::{descriptor, Layout, View, ViewMut};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr::null;
