@@ -154,10 +154,7 @@ unsafe fn deinterleave_block(
     width: usize,
     past: bool,
 ) -> usize {
-    let begin = |target: *mut u8| target as usize % LINE;
-    let targets = rows_of.targets.get(..len).unwrap_or_default();
-    let first = targets.first().map_or(0, |target| begin(*target));
-    if past && (rem(first, width) != 0 || targets.iter().any(|target| begin(*target) != first)) {
+    if past && !rows_of.is_alike(len, width) {
         return 0;
     }
     let Tables { tile, orders } = tables;

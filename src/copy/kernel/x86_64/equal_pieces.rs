@@ -156,12 +156,7 @@ impl<'a> Way<'a> {
 
     /// Whether targets begin the same number of whole units behind their lines, which steps fill.
     fn is_alike(&self, block: &Deinterleave, width: usize) -> bool {
-        let begin = |target: &*mut u8| *target as usize % LINE;
-        let mut targets = block.targets.iter().take(self.len).map(begin);
-        let Some(first) = targets.next() else { return true };
-        self.permute.packing.rows * width == LINE
-            && first.is_multiple_of(width)
-            && targets.all(|target| target == first)
+        self.permute.packing.rows * width == LINE && block.is_alike(self.len, width)
     }
 
     /// Takes the runs of `count` rows to their targets, of the first ones together.
@@ -202,15 +197,28 @@ const MOST_TURNS: usize = 2;
 /// The indices of a group.
 type Tables = [Indices; MOST_INDICES];
 
-/// Whether so many elements, of 1, 2, 4, 8 or 16 bytes, go by the network. Zen 5, share of the flat copy by
+/// Whether so many elements, of 1, 2, 4, 8 or 16 bytes, go by the network; it takes none past the caches to targets
+/// that are not alike. Zen 5, share of the flat copy by
 /// permutes and by the network: 7×4 bytes .59, .64, 16×2 .31, .60, 16×4 .48, .60, but 6×4 .69, .60, 8×8 .80,
 /// .66, 16×8 .71, .60; past the caches 8×1 .80, 1.03, 16×1 .50, .95, 12×2 .62, .80, 14×4 .57, .73, but 8×4
-/// .81, .78, 16×8 .82, .67.
-fn is_for_network(len: usize, width: usize, past: bool) -> bool {
-    if past {
-        (len > 8 && width < 8) || (len > 6 && len * width < LINE / 2)
-    } else {
-        width < 8 && (len <= 8 || width > 1) && (len, width) != (6, 4)
+/// .81, .78, 16×8 .82, .67. Zen 4, GB/s: 14×1 byte 12 for 17, 9×16 25 for 33, past the caches 6×4 17 for 24, 9×16 14
+/// for 23, but 9×1 16 for 12, 6×16 1 MiB 40 for 36; to targets that are not alike 10×4 11 for 5.
+fn is_for_network(
+    block: &Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    is_halved: bool,
+) -> bool {
+    match (past, is_halved) {
+        (true, true) => block.is_alike(len, width),
+        (true, false) => {
+            ((len > 8 && width < 8) || (len > 6 && len * width < LINE / 2))
+                && block.is_alike(len, width)
+        }
+        (false, true) if width == 1 => !(9..=12).contains(&len),
+        (false, true) => width < 8 || len > 8,
+        (false, false) => width < 8 && (len <= 8 || width > 1) && (len, width) != (6, 4),
     }
 }
 
@@ -230,7 +238,8 @@ pub(super) unsafe fn deinterleave(
     if len < 2 || width > LONGEST || (1 + block.more.extent) * block.count * width < LINE {
         return false;
     }
-    if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past) {
+    let may_be_network = width.is_power_of_two() && len > MOST_PIECES;
+    if may_be_network && is_for_network(block, len, width, past, is_halved) {
         return false;
     }
     let mut tables = [Indices::NONE; MOST_INDICES];
