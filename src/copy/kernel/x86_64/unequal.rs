@@ -146,11 +146,9 @@ const SPARE: usize = 4 * LINE;
 /// Fewer rows at a time are not worth it.
 const LEAST_ROWS: usize = 16;
 
-/// The shortest runs that go past the caches where registers go as two halves, on average. Zen 4, GB/s in 12 MiB for
-/// by merging lines: 12 and 4 bytes 19.5 for 15.8, 16, 4 and 12 19.8 for 12.2, 32, 24 and 4 18.3 for 12.8, eight of 2 to
-/// 16 14.8 for 10.4; but four of 25 to 28 in 40 MiB 13.2 for 15.8. And where they are less than half of the rows, for
-/// long ones lie between: four of 8 to 32 in rows of 360 2,500 us for 3,200.
-const COMBINED: usize = 20;
+/// Where registers go as two halves, so many bytes of runs on average, if they are less than half of the rows: long
+/// ones lie between. Zen 4, four of 8 to 32 in rows of 360 2,500 us for 3,200 by merging lines, but four of 25 to 30 in
+/// rows of 107 710 for 610.
 const COMBINED_OF_PARTS: usize = 8;
 /// More pieces than this prefetch while they are permuted there too.
 const MOST_BY_POINTERS: usize = 8;
@@ -187,8 +185,7 @@ unsafe fn combine_by(
     for run in runs {
         (width, longest) = (width + run.bytes, longest.max(opaque(run.bytes)));
     }
-    let most = if 2 * width < step { COMBINED_OF_PARTS } else { COMBINED };
-    if is_halved && width > most * runs.len() {
+    if is_halved && 2 * width < step && width > COMBINED_OF_PARTS * runs.len() {
         return false;
     }
     let meetings = if is_halved { MEETINGS } else { 0 };
