@@ -11,7 +11,7 @@ use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
 use super::buffer::{asks_later, Buffer, BUFFERS, MEETINGS};
-use super::equal_runs::MOST_OF_HALVES;
+use super::halves::OF_A_SET;
 use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
     MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
@@ -246,7 +246,7 @@ pub(super) unsafe fn deinterleave(
     let is_in_one_set = is_halved
         && !past
         && !width.is_power_of_two()
-        && are_in_one_set(block.targets.iter().take(len), MOST_OF_HALVES);
+        && are_in_one_set(block.targets.iter().take(len), OF_A_SET);
     let Some(way) = Way::new(len, width, block.step, is_halved, is_in_one_set, &mut tables) else {
         return false;
     };

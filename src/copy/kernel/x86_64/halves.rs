@@ -44,7 +44,7 @@ const SHORT: usize = 2 * LINE;
 /// other, all rows at once if these share no lines. Zen 4, share of the flat copy for all at a time: seven of 64 bytes
 /// .87 for .87, eight .86 for .70, ten .86 for .49; eight of 96 .86 for .72; and for blocks: sixteen of 128 .93 for .81,
 /// of 256 .90 for .84.
-const OF_A_SET: usize = 6;
+pub(super) const OF_A_SET: usize = 6;
 /// Of so many bytes.
 const MOST_ALONE: usize = 2 << 20;
 
