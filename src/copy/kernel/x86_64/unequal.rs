@@ -12,7 +12,6 @@ use super::super::combine::{in_page, Scratch, LINE};
 use super::super::opaque::opaque;
 use super::super::row_major::RowRun;
 use super::super::strided::Axis;
-use super::super::vector::LANE;
 use super::buffer::{asks_later, Buffer, BUFFERS, MEETINGS};
 use super::equal_pieces::TURN;
 use super::permute::{
@@ -125,19 +124,21 @@ unsafe fn copy_by(runs: &[RowRun], step: usize, count: usize, is_halved: bool) -
     true
 }
 
-/// The same; `HALVED` says that registers go as two halves: then of no more than a lane and of many rows at a time.
-/// Zen 4, time for piece by piece: 13 of 1 to 13 bytes .65; but three of 2 to 30 bytes 1.26, four of 16 and 32 1.55, and
-/// by blocks of rows 707 of 2 to 10 3.1.
+/// The same; `HALVED` says that registers go as two halves: then of no more than so many bytes and of many rows at a time.
+/// Zen 4, time for piece by piece: 13 of 1 to 13 bytes .65, four of 3 to 9 in rows of 70 .45, twelve of 2 to 29 .71; but
+/// three of 2 to 30 1.26, four of 16 and 32 1.55, 300 rows of six 1.4, and by blocks of rows 707 of 2 to 10 3.1.
 ///
 /// # Safety
 /// As [`copy_by`].
 pub(super) unsafe fn copy<const HALVED: bool>(runs: &[RowRun], step: usize, count: usize) -> bool {
-    let is_right = !HALVED || (count >= MANY_ROWS && runs.iter().all(|run| run.bytes <= LANE));
+    let is_right =
+        !HALVED || (count >= MANY_ROWS && runs.iter().all(|run| run.bytes <= MOST_BYTES));
     // SAFETY: the caller's promise.
     is_right && unsafe { copy_by(runs, step, count, HALVED) }
 }
 
-const MANY_ROWS: usize = 1 << 11;
+const MOST_BYTES: usize = 24;
+const MANY_ROWS: usize = 1 << 10;
 
 /// The most pieces that go past the caches together, and bytes of buffers beyond what they hold: for bytes
 /// that are not ours or are carried, for steps that go on, for lines, and to begin at one.
