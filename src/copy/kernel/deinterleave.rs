@@ -1,6 +1,8 @@
 //! Rows that begin with an element for each of a few targets, to be taken apart.
 
+use super::combine::LINE;
 use super::strided::Axis;
+use crate::math::rem;
 
 /// `count` rows, `step` bytes apart, that begin with an element for each target.
 #[derive(Clone, Copy)]
@@ -25,6 +27,13 @@ pub(crate) const MAX_DEINTERLEAVED: usize = 16;
 pub(super) const MOST_OF_BLOCKS: usize = 4;
 
 impl Deinterleave {
+    /// Whether as many targets begin the same number of whole units behind their lines.
+    pub(super) fn is_alike(&self, len: usize, width: usize) -> bool {
+        let mut targets = self.targets.iter().take(len).map(|target| *target as usize % LINE);
+        let first = targets.next().unwrap_or(0);
+        rem(first, width) == 0 && targets.all(|target| target == first)
+    }
+
     /// Leaves the first rows out.
     pub(super) fn skip(&mut self, rows: usize, width: usize) {
         self.source = self.source.wrapping_add(rows * self.step);

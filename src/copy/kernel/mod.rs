@@ -183,7 +183,7 @@ pub(super) const LONGEST_TURN: usize = 64 << 10;
 const WIDTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// The longest units of each of the loops that gather.
-const GATHERS: [usize; 12] = [1, 2, 4, 8, 16, 32, 40, 48, 64, 96, 128, 1024];
+const GATHERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 40, 48, 64, 96, 128];
 
 impl Kernels {
     /// Whether some elements of `width` bytes may be deinterleaved.

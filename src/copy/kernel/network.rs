@@ -154,10 +154,7 @@ unsafe fn deinterleave_block(
     width: usize,
     past: bool,
 ) -> usize {
-    let begin = |target: *mut u8| target as usize % LINE;
-    let targets = rows_of.targets.get(..len).unwrap_or_default();
-    let first = targets.first().map_or(0, |target| begin(*target));
-    if past && (rem(first, width) != 0 || targets.iter().any(|target| begin(*target) != first)) {
+    if past && !rows_of.is_alike(len, width) {
         return 0;
     }
     let Tables { tile, orders } = tables;
@@ -241,33 +238,9 @@ unsafe fn all_columns(
 pub(super) unsafe fn strip<V: Vector, const P: usize, const E: usize, const N: usize>(
     rows_of: &Deinterleave,
     tile: &Tile,
-    size: &Size,
-) {
-    let step = rows_of.step * tile.rows;
-    // Rows of nothing else, which are of two units and more.
-    let is_packed = N > 1 && 2 * N > E && N <= E && E < 16 && step == LANE / E * N;
-    // SAFETY: the caller's promise.
-    unsafe {
-        if is_packed {
-            // The same with a step that the compiler knows.
-            strip_by::<V, P, E, N>(rows_of, LANE / E * N, tile, size);
-        } else {
-            strip_by::<V, P, E, N>(rows_of, step, tile, size);
-        }
-    }
-}
-
-/// [`strip`] of tiles whose 16 bytes are `step` from the next.
-///
-/// # Safety
-/// As [`deinterleave`].
-#[inline(always)]
-unsafe fn strip_by<V: Vector, const P: usize, const E: usize, const N: usize>(
-    rows_of: &Deinterleave,
-    step: usize,
-    tile: &Tile,
     &Size { len, lines, past }: &Size,
 ) {
+    let step = rows_of.step * tile.rows;
     let mut source = rows_of.source;
     // SAFETY: the caller's promise.
     unsafe {

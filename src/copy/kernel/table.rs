@@ -39,8 +39,7 @@ macro_rules! table {
         }
         $crate::copy::kernel::table::inlined! { [$(#[$feature])?]
             fn gather_over<const N: usize>(gather: Gather) = gather_any(loops::gather_over::<N>(gather));
-            fn gather_halves<const HALVES: usize>(gather: Gather) = loops::gather_halves(HALVES * 32, gather);
-            fn gather_parts(gather: Gather) = loops::gather_halves(gather.unit - 32, gather);
+            fn gather_halves<const HALVES: usize>(gather: Gather) = loops::gather_halves::<HALVES>(gather);
             fn pack(packed: &mut Packed, runs: Runs) = bits::pack::<{ $folds }>($copy, packed, runs);
             fn take<const F: usize>(source: *const u8, place: usize, target: *mut u8, bytes: usize) =
                 sub_byte::take::<F>(source, place, target, bytes);
@@ -66,7 +65,6 @@ macro_rules! table {
                 if $is_small { gather_any } else { gather_halves::<1> },
                 if $is_small { gather_any } else { gather_halves::<2> },
                 if $is_small { gather_any } else { gather_halves::<3> },
-                if $is_small { gather_any } else { gather_parts },
             ],
             pair: None,
             gather_any,

@@ -11,7 +11,8 @@ use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
 use super::buffer::{asks_later, Buffer, BUFFERS, MEETINGS};
-use super::equal_runs::MOST_OF_HALVES;
+use super::equal_runs::{AHEAD_BYTES, LEAST_AHEAD, MOST_AHEAD};
+use super::halves::OF_A_SET;
 use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
     MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
@@ -48,10 +49,10 @@ impl<'a> Way<'a> {
         unit: usize,
         step: usize,
         is_halved: bool,
-        is_in_one_set: bool,
+        by_turns: bool,
         indices: &'a mut Tables,
     ) -> Option<Self> {
-        let groups = if is_in_one_set { Self::groups_in_one_set } else { Self::groups };
+        let groups = if by_turns { Self::groups_by_turns } else { Self::groups };
         let (pieces, groups, together) = groups(len, unit);
         let most = match together {
             1 => (most_registers(pieces), 4),
@@ -90,12 +91,27 @@ impl<'a> Way<'a> {
         (div_ceil(len, groups), groups, 2)
     }
 
-    /// The same for targets that have all of their lines in one set of a first-level cache of eight ways. Zen 4,
-    /// share of the flat copy in 1 MiB, for two groups at a time: 8×7 bytes .60 for .46, 8×12 .62 for .47, 16×15 .56
-    /// for .37, 8×24 .63 for .47; but twelve, where they have not, 12×24 .53 for .66.
-    fn groups_in_one_set(len: usize, unit: usize) -> (usize, usize, usize) {
-        let pieces = if unit <= LANE / 2 { 4 } else { 2 };
+    /// The same of groups that have a turn each, where registers go as two halves. Zen 4, us in 1 MiB for two groups at
+    /// a time: 7×10 bytes 36 for 43, 10×13 35 for 44, 11×3 54 for 70, 14×10 37 for 49, but 8×6 39 for 35, 10×6 39 for 38.
+    fn groups_by_turns(len: usize, unit: usize) -> (usize, usize, usize) {
+        let are_longer = len <= 8 && unit <= LANE / 2;
+        let pieces = if unit <= LANE / 4 || are_longer { 4 } else { 2 };
         (pieces, div_ceil(len, pieces), 1)
+    }
+
+    /// Whether they do better so. Targets that have all of their lines in one set of a first-level cache of eight ways
+    /// do: share of the flat copy in 1 MiB 8×7 bytes .60 for .46, 8×12 .62 for .47, 16×15 .56 for .37, 8×24 .63 for .47;
+    /// but twelve, where they have not, 12×24 .53 for .66.
+    fn are_by_turns(block: &Deinterleave, len: usize, unit: usize) -> bool {
+        let least = match len {
+            ..=OF_A_SET => return false,
+            ..=8 => LANE / 2 + 1,
+            ..=10 => LANE / 2 - 1,
+            _ => 1,
+        };
+        !unit.is_power_of_two()
+            && ((least..LANE).contains(&unit)
+                || are_in_one_set(block.targets.iter().take(len), OF_A_SET))
     }
 
     /// Takes the runs of `count` rows to their targets, each group in a turn of its own.
@@ -156,12 +172,7 @@ impl<'a> Way<'a> {
 
     /// Whether targets begin the same number of whole units behind their lines, which steps fill.
     fn is_alike(&self, block: &Deinterleave, width: usize) -> bool {
-        let begin = |target: &*mut u8| *target as usize % LINE;
-        let mut targets = block.targets.iter().take(self.len).map(begin);
-        let Some(first) = targets.next() else { return true };
-        self.permute.packing.rows * width == LINE
-            && first.is_multiple_of(width)
-            && targets.all(|target| target == first)
+        self.permute.packing.rows * width == LINE && block.is_alike(self.len, width)
     }
 
     /// Takes the runs of `count` rows to their targets, of the first ones together.
@@ -202,15 +213,28 @@ const MOST_TURNS: usize = 2;
 /// The indices of a group.
 type Tables = [Indices; MOST_INDICES];
 
-/// Whether so many elements, of 1, 2, 4, 8 or 16 bytes, go by the network. Zen 5, share of the flat copy by
+/// Whether so many elements, of 1, 2, 4, 8 or 16 bytes, go by the network; it takes none past the caches to targets
+/// that are not alike. Zen 5, share of the flat copy by
 /// permutes and by the network: 7×4 bytes .59, .64, 16×2 .31, .60, 16×4 .48, .60, but 6×4 .69, .60, 8×8 .80,
 /// .66, 16×8 .71, .60; past the caches 8×1 .80, 1.03, 16×1 .50, .95, 12×2 .62, .80, 14×4 .57, .73, but 8×4
-/// .81, .78, 16×8 .82, .67.
-fn is_for_network(len: usize, width: usize, past: bool) -> bool {
-    if past {
-        (len > 8 && width < 8) || (len > 6 && len * width < LINE / 2)
-    } else {
-        width < 8 && (len <= 8 || width > 1) && (len, width) != (6, 4)
+/// .81, .78, 16×8 .82, .67. Zen 4, GB/s: 14×1 byte 12 for 17, 9×16 25 for 33, past the caches 6×4 17 for 24, 9×16 14
+/// for 23, but 9×1 16 for 12, 6×16 1 MiB 40 for 36; to targets that are not alike 10×4 11 for 5.
+fn is_for_network(
+    block: &Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    is_halved: bool,
+) -> bool {
+    match (past, is_halved) {
+        (true, true) => block.is_alike(len, width),
+        (true, false) => {
+            ((len > 8 && width < 8) || (len > 6 && len * width < LINE / 2))
+                && block.is_alike(len, width)
+        }
+        (false, true) if width == 1 => !(9..=12).contains(&len),
+        (false, true) => width < 8 || len > 8,
+        (false, false) => width < 8 && (len <= 8 || width > 1) && (len, width) != (6, 4),
     }
 }
 
@@ -230,15 +254,13 @@ pub(super) unsafe fn deinterleave(
     if len < 2 || width > LONGEST || (1 + block.more.extent) * block.count * width < LINE {
         return false;
     }
-    if width.is_power_of_two() && len > MOST_PIECES && is_for_network(len, width, past) {
+    let may_be_network = width.is_power_of_two() && len > MOST_PIECES;
+    if may_be_network && is_for_network(block, len, width, past, is_halved) {
         return false;
     }
     let mut tables = [Indices::NONE; MOST_INDICES];
-    let is_in_one_set = is_halved
-        && !past
-        && !width.is_power_of_two()
-        && are_in_one_set(block.targets.iter().take(len), MOST_OF_HALVES);
-    let Some(way) = Way::new(len, width, block.step, is_halved, is_in_one_set, &mut tables) else {
+    let by_turns = is_halved && !past && Way::are_by_turns(block, len, width);
+    let Some(way) = Way::new(len, width, block.step, is_halved, by_turns, &mut tables) else {
         return false;
     };
     let mut seams = Seams::new(&way.permute).filter(|_| way.groups == 1);
@@ -265,14 +287,8 @@ pub(super) unsafe fn deinterleave(
     }
 }
 
-/// Of so many bytes, input is prefetched so many ahead, but not of more, of fewer where lines are whole. Zen 5,
-/// share of the flat copy for without: 4×4 bytes 1.5 MiB .88 for .84, 2.5 .89 for .83, 2×8 3 MiB .91 for .80,
-/// 4×1 3 MiB .92 for .88, but 2×4 7.6 MiB .83 for .91, 2×8 9 MiB .75 for .88; 3×7 6 MiB .93 for .84, but 8 .75
-/// for .88, 9 .68 for .75, 4×24 9 .66 for .81.
-pub(super) const LARGE: usize = 768 << 10;
-pub(super) const LARGEST: usize = 4 << 20;
+/// Of more bytes input is not prefetched where lines are not whole.
 const LARGEST_ACROSS: usize = 7 << 20;
-pub(super) const AHEAD: usize = 1536;
 
 /// Of so many bytes, targets that take turns are prefetched too. Zen 5, share of the flat copy: 16×6 bytes 9.2
 /// MiB .58 for .49, 8.5 MiB .61 for .56, 14×6 9 MiB .52 for .46, 16×12 .62 for .53, but 16×6 6 MiB .63 for .66.
@@ -287,12 +303,13 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
     let &Deinterleave { source, step, ref targets, count, after, prefetch, .. } = block;
     let Some(targets) = targets.get(..way.len).filter(|_| count > 0) else { return };
     let readable = (count + after - 1) * step + way.len * width;
-    let most = if way.permute.packing.rows * width == LINE { LARGEST } else { LARGEST_ACROSS };
+    let most = if way.permute.packing.rows * width == LINE { MOST_AHEAD } else { LARGEST_ACROSS };
     // Zen 4 is the slower for it: 2×12 bytes .75 of the flat copy for .83, 3×12 .74 for .81.
-    let is_large = way.groups == 1 && !way.is_halved && (LARGE..most).contains(&(count * step));
+    let is_large =
+        way.groups == 1 && !way.is_halved && (LEAST_AHEAD..most).contains(&(count * step));
     let ahead = match past {
         true => prefetch,
-        false if is_large => AHEAD,
+        false if is_large => AHEAD_BYTES,
         false => 0,
     };
     let first = targets.first().map_or(0, |target| *target as usize % LINE);

@@ -16,7 +16,6 @@
 
 use super::super::combine::LINE;
 use super::super::generic::{chunk, copy_short};
-use super::super::opaque::opaque;
 use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
 use super::super::vector::{Vector, LANE};
 use super::avx2::{self, by_halves, moved};
@@ -45,7 +44,7 @@ const SHORT: usize = 2 * LINE;
 /// other, all rows at once if these share no lines. Zen 4, share of the flat copy for all at a time: seven of 64 bytes
 /// .87 for .87, eight .86 for .70, ten .86 for .49; eight of 96 .86 for .72; and for blocks: sixteen of 128 .93 for .81,
 /// of 256 .90 for .84.
-const OF_A_SET: usize = 6;
+pub(super) const OF_A_SET: usize = 6;
 /// Of so many bytes.
 const MOST_ALONE: usize = 2 << 20;
 
@@ -77,9 +76,8 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
         if at > 0 {
             chunk::<HALF>(source, target, 0);
         }
-        while at + 128 <= bytes {
-            chunk::<128>(source, target, at);
-            at = opaque(at + 128);
+        if at + 128 <= bytes {
+            at = copy_lines(source, target, at, bytes - 128);
         }
         if at + LINE <= bytes {
             chunk::<LINE>(source, target, at);
@@ -96,6 +94,45 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
             chunk::<LANE>(source, target, bytes - LANE);
         }
     }
+}
+
+/// Copies two lines from a place on, and again while there are two from there on, up to `last` at the latest; where that
+/// ends. As [`copy_until`]: Zen 4, 480 bytes 25 % faster than where the loop lies badly.
+///
+/// # Safety
+/// 1, 2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn copy_lines(source: *const u8, target: *mut u8, begin: usize, last: usize) -> usize {
+    let mut at = begin;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            ".p2align 5",
+            "2:",
+            "vmovups {a}, ymmword ptr [{source} + {at}]",
+            "vmovups {b}, ymmword ptr [{source} + {at} + 32]",
+            "vmovups {c}, ymmword ptr [{source} + {at} + 64]",
+            "vmovups {d}, ymmword ptr [{source} + {at} + 96]",
+            "vmovups ymmword ptr [{target} + {at}], {a}",
+            "vmovups ymmword ptr [{target} + {at} + 32], {b}",
+            "vmovups ymmword ptr [{target} + {at} + 64], {c}",
+            "vmovups ymmword ptr [{target} + {at} + 96], {d}",
+            "sub {at}, -128",
+            "cmp {at}, {last}",
+            "jbe 2b",
+            a = out(ymm_reg) _,
+            b = out(ymm_reg) _,
+            c = out(ymm_reg) _,
+            d = out(ymm_reg) _,
+            source = in(reg) source,
+            target = in(reg) target,
+            at = inout(reg) at,
+            last = in(reg) last,
+            options(nostack),
+        );
+    }
+    at
 }
 
 /// Copies the runs of `count` rows, `step` bytes apart, if they are equal, lie side by side and are the quickest so;

@@ -12,7 +12,6 @@ use super::super::combine::{in_page, Scratch, LINE};
 use super::super::opaque::opaque;
 use super::super::row_major::RowRun;
 use super::super::strided::Axis;
-use super::super::vector::LANE;
 use super::buffer::{asks_later, Buffer, BUFFERS, MEETINGS};
 use super::equal_pieces::TURN;
 use super::permute::{
@@ -125,19 +124,21 @@ unsafe fn copy_by(runs: &[RowRun], step: usize, count: usize, is_halved: bool) -
     true
 }
 
-/// The same; `HALVED` says that registers go as two halves: then of no more than a lane and of many rows at a time.
-/// Zen 4, time for piece by piece: 13 of 1 to 13 bytes .65; but three of 2 to 30 bytes 1.26, four of 16 and 32 1.55, and
-/// by blocks of rows 707 of 2 to 10 3.1.
+/// The same; `HALVED` says that registers go as two halves: then of no more than so many bytes and of many rows at a time.
+/// Zen 4, time for piece by piece: 13 of 1 to 13 bytes .65, four of 3 to 9 in rows of 70 .45, twelve of 2 to 29 .71; but
+/// three of 2 to 30 1.26, four of 16 and 32 1.55, 300 rows of six 1.4, and by blocks of rows 707 of 2 to 10 3.1.
 ///
 /// # Safety
 /// As [`copy_by`].
 pub(super) unsafe fn copy<const HALVED: bool>(runs: &[RowRun], step: usize, count: usize) -> bool {
-    let is_right = !HALVED || (count >= MANY_ROWS && runs.iter().all(|run| run.bytes <= LANE));
+    let is_right =
+        !HALVED || (count >= MANY_ROWS && runs.iter().all(|run| run.bytes <= MOST_BYTES));
     // SAFETY: the caller's promise.
     is_right && unsafe { copy_by(runs, step, count, HALVED) }
 }
 
-const MANY_ROWS: usize = 1 << 11;
+const MOST_BYTES: usize = 24;
+const MANY_ROWS: usize = 1 << 10;
 
 /// The most pieces that go past the caches together, and bytes of buffers beyond what they hold: for bytes
 /// that are not ours or are carried, for steps that go on, for lines, and to begin at one.
@@ -146,11 +147,9 @@ const SPARE: usize = 4 * LINE;
 /// Fewer rows at a time are not worth it.
 const LEAST_ROWS: usize = 16;
 
-/// The shortest runs that go past the caches where registers go as two halves, on average. Zen 4, GB/s in 12 MiB for
-/// by merging lines: 12 and 4 bytes 19.5 for 15.8, 16, 4 and 12 19.8 for 12.2, 32, 24 and 4 18.3 for 12.8, eight of 2 to
-/// 16 14.8 for 10.4; but four of 25 to 28 in 40 MiB 13.2 for 15.8. And where they are less than half of the rows, for
-/// long ones lie between: four of 8 to 32 in rows of 360 2,500 us for 3,200.
-const COMBINED: usize = 20;
+/// Where registers go as two halves, so many bytes of runs on average, if they are less than half of the rows: long
+/// ones lie between. Zen 4, four of 8 to 32 in rows of 360 2,500 us for 3,200 by merging lines, but four of 25 to 30 in
+/// rows of 107 710 for 610.
 const COMBINED_OF_PARTS: usize = 8;
 /// More pieces than this prefetch while they are permuted there too.
 const MOST_BY_POINTERS: usize = 8;
@@ -187,8 +186,7 @@ unsafe fn combine_by(
     for run in runs {
         (width, longest) = (width + run.bytes, longest.max(opaque(run.bytes)));
     }
-    let most = if 2 * width < step { COMBINED_OF_PARTS } else { COMBINED };
-    if is_halved && width > most * runs.len() {
+    if is_halved && 2 * width < step && width > COMBINED_OF_PARTS * runs.len() {
         return false;
     }
     let meetings = if is_halved { MEETINGS } else { 0 };
