@@ -58,7 +58,6 @@ impl Tuning {
         };
         let stores = kernels.non_temporal.as_ref().filter(|_| bytes > LEAST_PAST);
         let [one, all] = [1, threads].map(held);
-        let read = rules.of_read(read, bytes);
         let past = |held: usize| bytes.saturating_add(read) > held;
         let non_temporal = stores.filter(|_| {
             all.is_some_and(|held| {
