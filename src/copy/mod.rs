@@ -72,7 +72,7 @@ mod turned;
 mod visit;
 mod woven;
 
-pub(crate) use few_rows::{are_cached, is_small, FewRows};
+pub(crate) use few_rows::{is_small, FewRows};
 pub(crate) use few_units::FewUnits;
 use kernel::combine::LINE;
 use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};

@@ -66,7 +66,8 @@ impl Tuning {
                 past(held) || (short < held && past(short) && !are_long())
             })
         });
-        let is_apart = |held| past(held) || read.saturating_add(read.min(bytes)) > rules.of_apart(held);
+        let is_apart =
+            |held| past(held) || read.saturating_add(read.min(bytes)) > rules.of_apart(held);
         let scattered = stores.filter(|_| all.is_some_and(is_apart));
         let apart = if threads > 1 && rules.keeps_apart { non_temporal } else { scattered };
         let short = if rules.keeps_short { non_temporal } else { apart };

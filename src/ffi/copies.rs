@@ -42,19 +42,16 @@ pub(super) unsafe fn copy(
         }
         let outputs = parse::descriptors(outputs, num_outputs, report)?;
         let reads = Reads::new(call, error, executor);
-        copy_parsed(call, outputs, executor.is_null(), pool, reads, report)
+        copy_parsed(call, outputs, pool, reads, report)
     }
 }
 
 /// # Safety
 /// Promises 1 and 2, for what the call's input and the outputs describe.
-// Whether the caller `is_alone` is told apart from its pool, for which calls are direct only while nobody
-// asks whether there is one.
 #[inline(always)]
 pub(crate) unsafe fn copy_parsed(
     call: &Call<'_>,
     outputs: &[libsplit_tensor],
-    is_alone: bool,
     pool: Option<&dyn Executor>,
     reads: Reads<'_>,
     report: &mut Report,
@@ -74,9 +71,7 @@ pub(crate) unsafe fn copy_parsed(
                 None => return Ok(()),
             }
         };
-        let is_small =
-            copy::is_small(geometry, bytes) || (is_alone && copy::are_cached(geometry, bytes));
-        if is_packed && are_packed && bytes > 0 && is_small {
+        if is_packed && are_packed && bytes > 0 && copy::is_small(geometry, bytes) {
             run_small(call, outputs, bytes);
             return Ok(());
         }
