@@ -303,9 +303,10 @@ pub(super) fn has_short_runs(transfer: &Transfer<'_>, kernels: &Kernels) -> bool
     longest >= others.max(rows * HEAD) && others <= runs * TAIL
 }
 
-/// Fewer rows of short runs, or fewer than [`ROW_MAJOR`] of longer ones, are few; of equal ones, which loops take many of, and of others. Zen 4, µs before and after:
-/// 17 pieces of 90 rows of 4 bytes .93, .57, but 100 of 250 of 2 3.6, 5.9; 400 unequal ones of 251 rows of a byte on
-/// average 61, 16, 16 of 168 of 20 3.7, 1.7, but of 906 of 6 5.5, 9.4.
+/// Fewer rows of short runs are few, of equal ones, which loops take many of, and of others; fewer than [`ROW_MAJOR`]
+/// are of longer ones too. Zen 4, µs before and after: 17 pieces of 90 rows of 4 bytes .93, .57, but 100 of 250 of 2
+/// 3.6, 5.9; 400 unequal ones of 251 rows of a byte on average 61, 16, 16 of 168 of 20 3.7, 1.7, but of 906 of 6 5.5,
+/// 9.4; 10,413 of a row of 156 227, 68.
 const EQUAL_ROWS: usize = 96;
 const UNEQUAL_ROWS: usize = 512;
 const NEAR: usize = 1 << 20;
