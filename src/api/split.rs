@@ -434,16 +434,7 @@ impl<'a> Split<'a> {
         let mut room = blocks::room();
         let copied = Call::new(*input, &request, &mut room, &mut report).and_then(|call| {
             // SAFETY: the caller's promise.
-            unsafe {
-                copy_parsed(
-                    &call,
-                    outputs,
-                    executor.is_none(),
-                    executor,
-                    Reads::nothing(),
-                    &mut report,
-                )
-            }
+            unsafe { copy_parsed(&call, outputs, executor, Reads::nothing(), &mut report) }
         });
         copied.map_err(|fault| report.error(fault))
     }

@@ -72,7 +72,7 @@ mod turned;
 mod visit;
 mod woven;
 
-pub(crate) use few_rows::{are_cached, is_small, FewRows};
+pub(crate) use few_rows::{is_small, FewRows};
 pub(crate) use few_units::FewUnits;
 use kernel::combine::LINE;
 use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};
@@ -351,13 +351,13 @@ unsafe fn run_pieces(
     parallel::run(executor, &work_size, &work, report)
 }
 
-/// Bytes of input: those that are repeated count once, and of elements that are apart lines are read.
+/// Bytes of input: those that are repeated count once, and of elements that are apart lines are read. Zen 4, µs past
+/// the caches and through them, 12 MiB of a row that is repeated: of 300 bytes 508, 211, of 2,100 451, 183.
 fn bytes_read(transfer: &Transfer<'_>) -> usize {
     let geometry = &transfer.geometry;
     let strides = transfer.strides.unwrap_or_default();
-    let axes = geometry.shape.iter().zip(strides).enumerate();
-    let repeated = axes.filter(|(axis, (_, stride))| *axis != geometry.axis && **stride == 0);
-    let once = |bytes, (_, (extent, _)): (usize, (&i64, &i64))| div(bytes, usize_of(*extent));
+    let repeated = geometry.shape.iter().zip(strides).filter(|(_, stride)| **stride == 0);
+    let once = |bytes, (extent, _): (&i64, &i64)| div(bytes, usize_of(*extent));
     let elements = LINE * 8 / geometry.dtype.bits().max(1) as usize;
     repeated.fold(transfer.bytes, once).saturating_mul(transfer.apart().min(elements))
 }

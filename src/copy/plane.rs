@@ -314,7 +314,9 @@ impl Plane {
 /// They must be readable and writable.
 #[inline(never)]
 unsafe fn copy_row((source, target): Place, unit: usize, row: Axis, tuning: Tuning) {
-    if let Some(by_turns) = tuning.by_turns(unit) {
+    // Shorter ones that are repeated are read from the first-level cache.
+    let is_apart = row.from != 0 || unit >= runs::LONG;
+    if let Some(by_turns) = tuning.by_turns(unit).filter(|_| is_apart) {
         // SAFETY: the caller's promise.
         return unsafe { by_turns(row.of(source, target, unit)) };
     }

@@ -58,7 +58,6 @@ impl Tuning {
         };
         let stores = kernels.non_temporal.as_ref().filter(|_| bytes > LEAST_PAST);
         let [one, all] = [1, threads].map(held);
-        let read = rules.of_read(read, bytes);
         let past = |held: usize| bytes.saturating_add(read) > held;
         let non_temporal = stores.filter(|_| {
             all.is_some_and(|held| {
@@ -67,7 +66,8 @@ impl Tuning {
                 past(held) || (short < held && past(short) && !are_long())
             })
         });
-        let is_apart = |held| past(held) || read.saturating_mul(2) > rules.of_apart(held);
+        let is_apart =
+            |held| past(held) || read.saturating_add(read.min(bytes)) > rules.of_apart(held);
         let scattered = stores.filter(|_| all.is_some_and(is_apart));
         let apart = if threads > 1 && rules.keeps_apart { non_temporal } else { scattered };
         let short = if rules.keeps_short { non_temporal } else { apart };

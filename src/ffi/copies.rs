@@ -42,19 +42,16 @@ pub(super) unsafe fn copy(
         }
         let outputs = parse::descriptors(outputs, num_outputs, report)?;
         let reads = Reads::new(call, error, executor);
-        copy_parsed(call, outputs, executor.is_null(), pool, reads, report)
+        copy_parsed(call, outputs, pool, reads, report)
     }
 }
 
 /// # Safety
 /// Promises 1 and 2, for what the call's input and the outputs describe.
-// Whether the caller `is_alone` is told apart from its pool, for which calls are direct only while nobody
-// asks whether there is one.
 #[inline(always)]
 pub(crate) unsafe fn copy_parsed(
     call: &Call<'_>,
     outputs: &[libsplit_tensor],
-    is_alone: bool,
     pool: Option<&dyn Executor>,
     reads: Reads<'_>,
     report: &mut Report,
@@ -74,9 +71,7 @@ pub(crate) unsafe fn copy_parsed(
                 None => return Ok(()),
             }
         };
-        let is_small =
-            copy::is_small(geometry, bytes) || (is_alone && copy::are_cached(geometry, bytes));
-        if is_packed && are_packed && bytes > 0 && is_small {
+        if is_packed && are_packed && bytes > 0 && copy::is_small(geometry, bytes) {
             run_small(call, outputs, bytes);
             return Ok(());
         }
@@ -95,7 +90,7 @@ fn whole_bytes(splitting: &Splitting<'_>) -> usize {
     bytes.fold(0, usize::wrapping_add)
 }
 
-/// What is plain to see of outputs: that each is as it should be, has elements, and lies above or below
+/// What is plain to see of outputs: that each is as it should be, and has no elements or lies above or below
 /// those before it.
 struct Plain {
     /// From the lowest to the highest byte that is written, and of their shapes and strides.
@@ -206,7 +201,9 @@ impl Plain {
             else {
                 return false;
             };
-            if span.start >= end {
+            if span.is_empty() {
+                // Wherever that is.
+            } else if span.start >= end {
                 end = span.end;
             } else if span.end <= self.written.start {
                 self.written.start = span.start;
@@ -244,7 +241,9 @@ unsafe fn see_all(
         // SAFETY: promises 1 and 2.
         unsafe {
             if plain.see(geometry, &[piece.len], output) && plain.written.start != 0 {
-                seen.push(plain.written, true, plain.written.len());
+                if !plain.written.is_empty() {
+                    seen.push(plain.written, true, plain.written.len());
+                }
             } else if is_unwanted(output) {
                 continue;
             } else {
@@ -305,7 +304,7 @@ unsafe fn see_closely(
 }
 
 /// Where an output of `len` steps lies, if it is plain to see that all about it is right, unless that is at
-/// NULL: packed, of some elements and axes, with all numbers as they should be. Anything else is for
+/// NULL: packed, of some axes, with all numbers as they should be. Anything else is for
 /// [`check`] to judge.
 ///
 /// # Safety
@@ -345,7 +344,7 @@ unsafe fn plain<const KEEPS_AXIS: bool>(
     }
     let bytes = usize::try_from(shape::bytes_of_bits(step_bits.wrapping_mul(len))).ok()?;
     // None stated is the most.
-    if bytes == 0 || output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) {
+    if output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) && bytes > 0 {
         return None;
     }
     let start = output.data as usize;
@@ -539,7 +538,7 @@ unsafe fn run_rows(
         let run = rows.run(*len);
         // SAFETY: the caller's promise.
         unsafe {
-            if !is_unwanted(&*output) {
+            if run > 0 && !is_unwanted(&*output) {
                 rows.copy(loops, source, (*output).data.cast(), run);
             }
         }

@@ -482,7 +482,7 @@ impl<'a> Planned<'a> {
     #[inline(always)]
     fn plain(&self, targets: Pointers<'_, u8>) -> Option<Span> {
         if self.head.has_strided_outputs {
-            return if self.head.few.are_there() { self.plain_strided(targets) } else { None };
+            return self.plain_strided(targets);
         }
         let (step_bits, parts, run) = (self.geometry().step_bits(), self.parts(), self.head.run);
         // SAFETY: promise 3; there are as many targets as outputs.

@@ -238,8 +238,6 @@ impl Rules {
     }
 
     fn repeats_by_strings(cpu: &Cpu) -> bool {
-        // Zen 5, 24 MiB of one row by AVX2, done for the second time: .85 of the flat copy for 1.18 past the
-        // caches, so without string instructions what is read again and again is no cheaper to store.
         matches!((cpu.vendor, cpu.family), (Vendor::Amd, 0x1A))
     }
 
@@ -280,15 +278,6 @@ impl Rules {
     /// Of so many bytes that are held, those of outputs of runs that lie apart.
     pub(in super::super) fn of_apart(&self, held: usize) -> usize {
         eighths_of(held, self.apart)
-    }
-
-    /// Bytes read, as they weigh against those written.
-    pub(in super::super) fn of_read(&self, read: usize, written: usize) -> usize {
-        if self.repeats_by_strings {
-            read
-        } else {
-            read.max(written)
-        }
     }
 
     /// Bytes that outputs of repeated rows go on with, or up to twice as many.
