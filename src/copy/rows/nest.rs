@@ -55,10 +55,12 @@ const LEAST_COLUMNS: usize = 512;
 /// Or a piece has so many bytes of one that is repeated that it goes on with what it has. Zen 4, a row of 34 bytes
 /// 37,243 times 14.9 us for 53.6, two of 60 bytes 11,447 times 16.0 for 36.1.
 const LEAST_REPEATED: usize = 2 << 10;
-/// Bytes of a run that is worth a copy of its own, piece by piece; of so many single rows shorter ones are not. Zen 4,
-/// 100 KB of rows backwards, GB/s for so: eight runs of 8 bytes 22 for 12, of 18 22 for 18, of 50 33 for 30.
+/// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 128;
+/// So many single rows of shorter runs than a line are worth the way, near by. Zen 4, rows backwards, GB/s piece by
+/// piece and so: 100 KB of eight runs of 8 bytes 12, 22, of 18 18, 22, of 50 30, 33; but 5 MB of 16 1.5 times as long.
 const LEAST_ROWS: usize = 32;
+const NEAR: usize = 2 << 20;
 /// Runs that take turns go past the caches from here on, where they are apart in an output and off its lines: each end
 /// is a line that is read. Zen 4, ms by turns and row by row, 48 bytes apart, 16 bytes off: 8 MiB of 260 bytes .70,
 /// .36, two of 1.7, .70; of 416 .44, .38, two .45, .32; 24 MiB of 260 4.8, 2.2, of 416 3.2, 1.9, of 640 2.9, 2.0; of
@@ -172,7 +174,10 @@ impl<'a> Nest<'a> {
         let pieces = self.transfer.parts.count();
         let goes_on = |times| block * times >= LEAST_REPEATED * pieces;
         let is_long = match count {
-            1 if is_held => (LINE..RUN * pieces).contains(&width) && blocks >= LEAST_ROWS,
+            1 if is_held => {
+                let are_short = (LINE..LINE * pieces).contains(&width);
+                are_short && blocks >= LEAST_ROWS && self.transfer.bytes <= NEAR
+            }
             1 => self.block.tuning.apart.is_some(),
             _ if !is_held => block >= LEAST_BLOCK,
             _ if column.is_some() => block >= LEAST_HELD,
