@@ -81,13 +81,19 @@ impl<'a> RowCopy<'a> {
         Self { kernels, units, pick, past, ahead }
     }
 
-    /// The same rows for several pieces, where there is a loop for that.
-    pub(crate) fn spans(&self) -> Option<SpanCopy<'a>> {
+    /// The same rows, so far from each other, for several pieces, where there is a loop for that.
+    pub(crate) fn spans(&self, row: isize) -> Option<SpanCopy<'a>> {
         let pick = self.pick?;
         let by_spans = self.kernels.picks?.spans?;
-        let is_turned =
-            self.kernels.picks_upwards && self.units.is_backwards() && pick.fills_lanes();
+        let is_turned = self.goes_upwards(row) && self.units.is_backwards() && pick.fills_lanes();
         Some(SpanCopy { pick, by_spans, onwards: if is_turned { -1 } else { 1 } })
+    }
+
+    /// Whether rows so far from each other are read upwards. Those that lie backwards are read in their order: Zen 4,
+    /// 17 MB, all backwards to two pieces, GB/s upwards and so: f64 rows of 75 4.9, 19, units of 16 bytes, every
+    /// second one of 17 3.3, 13.
+    fn goes_upwards(&self, row: isize) -> bool {
+        self.kernels.picks_upwards && row >= 0
     }
 
     /// Whether they are picked, many units at a time.
@@ -154,7 +160,7 @@ impl<'a> RowCopy<'a> {
     ) {
         let makes_lines = pick.makes_lines(rows);
         let at_once = if makes_lines { 0 } else { div(lines.takes(), self.units.len()) };
-        let is_upwards = self.kernels.picks_upwards;
+        let is_upwards = self.goes_upwards(rows.from);
         for at in 0..rows.count {
             let mut row = pick::Rows { ahead: self.ahead, ..rows.part(at..at + 1) };
             // SAFETY: the caller's promise; the buffer has room for as many.

@@ -1,9 +1,9 @@
 //! Rows that do not all lie as far from one another: blocks, of which each is what the loops take, and
 //! axes outward of them, over which an odometer goes. Packed tensors are one block.
 
-use super::super::kernel::{are_near, strided, LEAST_TURN};
+use super::super::kernel::{are_near, strided, Kernels, LEAST_TURN, MAX_DEINTERLEAVED};
 use super::run::Run;
-use super::{runs, Rows, Tuning, LINE};
+use super::{runs, Rows, Tuning, LINE, LOW_THRESHOLDS};
 use crate::copy::plane::LEAST_PICKED;
 use crate::copy::region::LONGEST_PICKED;
 use crate::copy::strided::stride;
@@ -41,22 +41,30 @@ struct OuterAxis {
 const MOST_AXES: usize = 12;
 /// Shorter blocks are not worth the way to the loops.
 const LEAST_BLOCK: usize = 512;
-const LEAST_ROW: usize = 4096;
-/// Unless they are taken many at a time: of a column so many bytes of each block, and of all.
-const LEAST_COLUMN: usize = 16;
+/// Where the caches hold all, those of which columns are deinterleaved, and of others, times pieces. Zen 4, 100 KB,
+/// GB/s by blocks and piece by piece: 5 columns of 4 bytes, 1,200 a block 10, 16, 2,000 14, 16, 5,000 21, 16; of 48
+/// and 48 bytes 1,200 16, 31, 5,000 31, 33, 16,000 38, 32; of 12 and 4 1,200 11, 28, 16,000 24, 28; of eight of 1 to
+/// 20 bytes 1,200 5.9, 10, 5,000 13, 10.
+const LEAST_HELD: usize = 3 << 10;
+const LONG_BLOCK: usize = if LOW_THRESHOLDS { 0 } else { 40 << 10 };
+/// Where they do not, shorter ones go through them. Zen 4, 24 MB, GB/s past them and through: 48 and 48 bytes, 1,200
+/// a block 3.8, 11, 5,000 10, 14, 40,000 16, 16; five of 40 3,000 7.1, 9.2, 16,000 12, 11.
+const LEAST_PAST: usize = if LOW_THRESHOLDS { 0 } else { 12 << 10 };
+/// Unless they are taken many at a time: of a column so many bytes of all.
 const LEAST_COLUMNS: usize = 512;
 /// Or a piece has so many bytes of one that is repeated that it goes on with what it has. Zen 4, a row of 34 bytes
 /// 37,243 times 14.9 us for 53.6, two of 60 bytes 11,447 times 16.0 for 36.1.
 const LEAST_REPEATED: usize = 2 << 10;
 /// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 128;
-/// Nor are those of which a piece has less than this worth going past the caches; of single rows, runs that are
-/// not long ([`runs::LONG`]), unless they take turns. Zen 5, 24 MiB of rows backwards, two runs of 512 bytes past
-/// them 6.7 ms, through them 1.3.
-const LEAST_PAST: usize = 512;
-/// Those that take turns, where runs are apart in an output and off its lines: each end is a line that is read. Zen 4,
-/// ms by turns and row by row, 48 bytes apart, 16 bytes off: 8 MiB of 260 bytes .70, .36, two of 1.7, .70; of 416 .44,
-/// .38, two .45, .32; 24 MiB of 260 4.8, 2.2, of 416 3.2, 1.9, of 640 2.9, 2.0; of 944 1.7, 2.0.
+/// So many single rows of shorter runs than a line are worth the way, near by. Zen 4, rows backwards, GB/s piece by
+/// piece and so: 100 KB of eight runs of 8 bytes 12, 22, of 18 18, 22, of 50 30, 33; but 5 MB of 16 1.5 times as long.
+const LEAST_ROWS: usize = 32;
+const NEAR: usize = 2 << 20;
+/// Runs that take turns go past the caches from here on, where they are apart in an output and off its lines: each end
+/// is a line that is read. Zen 4, ms by turns and row by row, 48 bytes apart, 16 bytes off: 8 MiB of 260 bytes .70,
+/// .36, two of 1.7, .70; of 416 .44, .38, two .45, .32; 24 MiB of 260 4.8, 2.2, of 416 3.2, 1.9, of 640 2.9, 2.0; of
+/// 944 1.7, 2.0.
 const LEAST_OFF_LINES: usize = 896;
 
 impl<'a> Nest<'a> {
@@ -80,20 +88,32 @@ impl<'a> Nest<'a> {
         if nest.is_picked() {
             return None;
         }
-        let (block, count) = (nest.block.width * nest.block.count, transfer.parts.count());
+        if nest.rank > 0 {
+            nest.find_way(tuning);
+        }
+        nest.is_worth_it(tuning.apart.is_none()).then_some(nest)
+    }
+
+    /// Keeps short blocks in the caches, and single rows of which a run is short: their pieces are copied for
+    /// themselves, or if all runs are short, row by row.
+    fn find_way(&mut self, tuning: &Tuning) {
+        let Rows { count, width, .. } = self.block;
+        let runs = self.transfer.parts.iter().map(|part| self.block.bytes(part.len));
+        let shortest = runs.min().unwrap_or(0);
+        let average = div(width, self.transfer.parts.count());
         let least = match tuning.by_turns(LEAST_TURN) {
-            _ if nest.block.count > 1 => LEAST_PAST,
-            Some(_) if nest.are_off_lines() => LEAST_OFF_LINES,
+            Some(_) if self.are_off_lines() => LEAST_OFF_LINES,
             Some(_) => LEAST_TURN,
             None => runs::LONG,
         };
-        let run = div(block, count);
-        if nest.rank > 0 && run < least {
-            nest.block.tuning = tuning.through_caches();
-            let are_some = count > 1 || run >= LEAST_TURN;
-            nest.is_by_row = tuning.is_by_row() && nest.are_runs() && are_some;
+        let goes_past = if count > 1 { count * width >= LEAST_PAST } else { shortest >= least };
+        if !goes_past {
+            self.block.tuning = tuning.through_caches();
+            self.is_by_row = tuning.is_by_row()
+                && count == 1
+                && (RUN..least).contains(&average)
+                && (shortest >= RUN || !self.is_into_packed());
         }
-        nest.is_worth_it(block).then_some(nest)
     }
 
     /// Bytes of a row, if everything from the split axis inward is contiguous, but for steps that are picked.
@@ -146,23 +166,27 @@ impl<'a> Nest<'a> {
             && tuning.kernels.picks.is_some_and(|picks| picks.have(unit, signed(row), count))
     }
 
-    /// Whether blocks of so many bytes are worth the way to the loops. Rows apart from each other of which pieces
-    /// have runs are better copied piece by piece, unless they are repeated.
-    fn is_worth_it(&self, block: usize) -> bool {
-        let is_cached = self.block.tuning.apart.is_none();
-        let least = if self.are_runs() && is_cached { LEAST_ROW } else { LEAST_BLOCK };
-        let goes_on = |times| block * times >= LEAST_REPEATED * self.transfer.parts.count();
-        self.rank == 0
-            || self.is_by_row
-            || block >= least
+    /// Whether blocks are worth the way to the loops.
+    fn is_worth_it(&self, is_held: bool) -> bool {
+        let Some((blocks, _)) = self.innermost() else { return true };
+        let Rows { count, width, .. } = self.block;
+        let (block, column) = (count * width, self.column());
+        let pieces = self.transfer.parts.count();
+        let goes_on = |times| block * times >= LEAST_REPEATED * pieces;
+        let is_long = match count {
+            1 if is_held => {
+                let are_short = (LINE..LINE * pieces).contains(&width);
+                are_short && blocks >= LEAST_ROWS && self.transfer.bytes <= NEAR
+            }
+            1 => self.block.tuning.apart.is_some(),
+            _ if !is_held => block >= LEAST_BLOCK,
+            _ if column.is_some() => block >= LEAST_HELD,
+            _ => block * pieces >= LONG_BLOCK,
+        };
+        self.is_by_row
+            || is_long
             || self.times().is_some_and(goes_on)
-            || self.is_of_columns()
-    }
-
-    /// Whether blocks are single rows that lie apart, of which pieces have runs.
-    fn are_runs(&self) -> bool {
-        let is_row = self.block.count == 1 && self.innermost().is_some_and(|(_, from)| from != 0);
-        is_row && self.block.width >= RUN * self.transfer.parts.count()
+            || column.is_some_and(|unit| self.are_taken_together(unit))
     }
 
     /// Whether runs are apart in an output, and do not all begin lines.
@@ -177,20 +201,34 @@ impl<'a> Nest<'a> {
         })
     }
 
-    /// Whether it is many blocks of few columns that are taken at a time.
+    /// Bytes of a column, if rows are one of each piece, which are deinterleaved.
     #[inline(never)] // once in the library
-    fn is_of_columns(&self) -> bool {
-        let Rows { width, count, tuning, .. } = self.block;
+    fn column(&self) -> Option<usize> {
+        let Rows { width, tuning, .. } = self.block;
         let parts = &self.transfer.parts;
         let len = parts.count();
         let (unit, rest) = div_rem(width, len);
-        let is_long = |(blocks, _): (usize, isize)| {
-            count * unit >= LEAST_COLUMN && blocks * count * unit >= LEAST_COLUMNS
+        let are_columns = rest == 0
+            && (2..=MAX_DEINTERLEAVED).contains(&len)
+            && tuning.deinterleaves(len, unit)
+            && parts.iter().all(|part| self.block.bytes(part.len) == unit);
+        are_columns.then_some(unit)
+    }
+
+    /// Whether many blocks of such columns are taken at a time: whole lines of each, or, where blocks and targets
+    /// go on, half a line.
+    fn are_taken_together(&self, unit: usize) -> bool {
+        let Some((blocks, from)) = self.innermost() else { return false };
+        let column = self.block.count * unit;
+        let goes_on = from > 0 && self.is_into_packed();
+        let is_whole = column >= LINE && !self.is_apart();
+        let is_enough = match goes_on {
+            true => column >= LINE || (column >= LINE / 2 && !self.is_apart()),
+            false => is_whole && Kernels::transposes(unit),
         };
-        rest == 0
-            && tuning.kernels.takes_blocks(len, unit)
-            && parts.iter().all(|part| self.block.bytes(part.len) == unit)
-            && self.innermost().is_some_and(is_long)
+        is_enough
+            && blocks * column >= LEAST_COLUMNS
+            && self.block.tuning.kernels.takes_blocks(self.transfer.parts.count(), unit)
     }
 
     /// Whether there is one piece, which takes all of each row.

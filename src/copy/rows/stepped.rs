@@ -146,7 +146,7 @@ impl Nest<'_> {
         let units = Units::whole(step, self.apart);
         let picked =
             strided::RowCopy::runs(&mut slot, block.tuning.kernels, None, units, extent, 0);
-        let Some(picked) = picked.spans().filter(|_| few > 0) else { return false };
+        let Some(picked) = picked.spans(row).filter(|_| few > 0) else { return false };
         let mut blocks = self.blocks(rows.clone());
         while let Some(all) = blocks.next(&mut block) {
             for (run, lines) in runs.iter().zip(&mut *lines) {
