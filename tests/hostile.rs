@@ -228,6 +228,41 @@ fn empty_tensors_have_the_strides_of_extents_of_1() {
     }
 }
 
+/// At NULL, within another one, in the input: it is the others that are copied, one of them at a bad place or not.
+#[test]
+fn outputs_without_elements_may_lie_anywhere() {
+    let data: [u8; 9] = std::array::from_fn(|at| u8::try_from(at).unwrap());
+    let input = Tensor::new(2, &[3, 3]).at(data.as_ptr(), 9);
+    let lengths = [0i64, 2, 0, 1, 0];
+    let split = Tensor::new(7, &[5]).at(lengths.as_ptr().cast(), 40);
+    let split = &split.descriptor();
+    let params = libsplit_params { axis: 1, split, ..params(libsplit_op::ONNX_SPLIT, 18) };
+    let mut memory = [0xEEu8; 16];
+    let first = memory.as_mut_ptr();
+    let anywhere = [std::ptr::null_mut(), first, first.wrapping_add(3), data.as_ptr().cast_mut()];
+    for (others, at) in [(0, 6), (1, 6), (2, 6), (3, 6), (1, 5)] {
+        memory.fill(0xEE);
+        let mut shapes = lengths.map(|len| [3i64, len]);
+        let mut outputs = shapes.iter_mut().map(|shape| libsplit_tensor {
+            data: anywhere[others].cast(),
+            shape: shape.as_mut_ptr(),
+            rank: 2,
+            dtype: input.descriptor().dtype,
+            ..Tensor::unwanted()
+        });
+        let mut outputs: [_; 5] = std::array::from_fn(|_| outputs.next().unwrap());
+        outputs[1].data = first.cast();
+        outputs[3].data = first.wrapping_add(at).cast();
+        match copy(&input, &params, &outputs, None) {
+            Ok(()) => assert_eq!(memory[..10], [0, 1, 3, 4, 6, 7, 2, 5, 8, 0xEE]),
+            Err(failure) => {
+                assert_eq!((failure.status, at), (OVERLAP, 5));
+                assert_eq!(memory, [0xEE; 16]);
+            }
+        }
+    }
+}
+
 #[test]
 fn structures_of_more_than_4096_bytes_are_not_believed() {
     #[repr(C)]
