@@ -57,9 +57,11 @@ const LEAST_COLUMNS: usize = 512;
 const LEAST_REPEATED: usize = 2 << 10;
 /// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 128;
-/// So many single rows of shorter runs than a line are worth the way, near by. Zen 4, rows backwards, GB/s piece by
-/// piece and so: 100 KB of eight runs of 8 bytes 12, 22, of 18 18, 22, of 50 30, 33; but 5 MB of 16 1.5 times as long.
+/// So many single rows of shorter runs than a line are worth the way, of few pieces or near by. Zen 4, rows backwards,
+/// GB/s piece by piece and so: 100 KB of eight runs of 8 bytes 12, 22, of 18 18, 22, of 50 30, 33; but 5 MB of 16 1.5
+/// times as long.
 const LEAST_ROWS: usize = 32;
+const FEW: usize = 8;
 const NEAR: usize = 2 << 20;
 /// Runs that take turns go past the caches from here on, where they are apart in an output and off its lines: each end
 /// is a line that is read. Zen 4, ms by turns and row by row, 48 bytes apart, 16 bytes off: 8 MiB of 260 bytes .70,
@@ -176,7 +178,8 @@ impl<'a> Nest<'a> {
         let is_long = match count {
             1 if is_held => {
                 let are_short = (LINE..LINE * pieces).contains(&width);
-                are_short && blocks >= LEAST_ROWS && self.transfer.bytes <= NEAR
+                let are_near = pieces <= FEW || self.transfer.bytes <= NEAR;
+                are_short && are_near && blocks >= LEAST_ROWS
             }
             1 => self.block.tuning.apart.is_some(),
             _ if !is_held => block >= LEAST_BLOCK,
