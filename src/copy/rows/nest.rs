@@ -226,10 +226,11 @@ impl<'a> Nest<'a> {
         let Some((blocks, from)) = self.innermost() else { return false };
         let column = self.block.count * unit;
         let goes_on = from > 0 && self.is_into_packed();
-        let is_whole = column >= LINE && !self.is_apart();
-        let is_enough = match goes_on {
-            true => column >= LINE || (column >= LINE / 2 && !self.is_apart()),
-            false => is_whole && Kernels::transposes(unit),
+        let is_enough = if self.is_apart() {
+            goes_on && column >= LINE
+        } else {
+            column >= if goes_on { LINE / 2 } else { LINE }
+                && (goes_on || Kernels::transposes(unit))
         };
         is_enough
             && blocks * column >= LEAST_COLUMNS
