@@ -2,7 +2,7 @@
 
 use super::super::kernel::combine::LINE;
 use super::super::kernel::strided::Axis;
-use super::super::kernel::{Deinterleave, Gather, MAX_DEINTERLEAVED};
+use super::super::kernel::{Deinterleave, MAX_DEINTERLEAVED};
 use super::super::visit::Visit;
 use super::run::Run;
 use super::{NextRows, Rows, Tuning};
@@ -150,15 +150,6 @@ impl Rows {
     /// As [`super::Nest::copy_all`].
     #[inline(never)] // once in the library
     unsafe fn deinterleave_each(&self, runs: &[Run], rows: &Range<usize>) {
-        if let [even, odd] = runs {
-            let Gather { source, step, target, unit, .. } = self.some_runs(even, rows);
-            let targets = [target, self.some_runs(odd, rows).target];
-            let columns = self.tuning.kernels.columns;
-            // SAFETY: the caller's promise.
-            if step == 2 * unit && unsafe { columns(source, &targets, unit, rows.len()) } {
-                return;
-            }
-        }
         for rows in parts(rows.clone(), div(BLOCK, self.row).max(BLOCK_ROWS)) {
             // SAFETY: the caller's promise.
             unsafe { self.gather(runs, &rows) };

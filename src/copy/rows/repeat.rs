@@ -113,9 +113,9 @@ mod tests {
                     Some((buffers, wanted))
                 };
                 let parts = copy_part(0, cut).zip(copy_part(cut, times * rows));
-                // Short ones past the caches have another form.
+                // Short ones past the caches have another form, and so have those that do not come often.
                 let Some(((first, wanted), (second, _))) = parts else {
-                    assert!(width < 512 && tuning.non_temporal.is_some());
+                    assert!(times < 4 || (width < 512 && tuning.non_temporal.is_some()));
                     continue;
                 };
                 for (part, (first, second)) in wanted.iter().zip(first.iter().zip(&second)) {
