@@ -11,7 +11,7 @@
 //! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `singles.rs` | single ones of such elements |
-//! | `turned.rs` | such elements of a transposed matrix: its bytes are turned first |
+//! | `turned.rs` | such elements of a transposed matrix: as many rows as share a byte are put together, and turned |
 //! | `region.rs`, `plane.rs` | units of a strided piece that make whole axes: rows that are picked, and planes |
 //! | `odometer.rs` | the places of what lies under axes |
 //! | `runs.rs` | long runs that lie apart |
@@ -374,7 +374,7 @@ fn are_long_on_lines(transfer: &Transfer<'_>) -> bool {
 }
 
 /// Outputs of fewer bytes are made faster by shifts in the caches than by way of a buffer past them.
-const SUB_BYTE_PAST: usize = if LOW_THRESHOLDS { 0 } else { 8 << 20 };
+const SUB_BYTE_PAST: usize = if LOW_THRESHOLDS { 0 } else { 12 << 20 };
 
 /// How many pieces to cut at: columns of 4 bytes then have whole lines of a row.
 const PIECES: usize = LINE / 4;

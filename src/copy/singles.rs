@@ -110,7 +110,7 @@ unsafe fn turn(transfer: &Transfer<'_>, tuning: &Tuning, rows: &Range<usize>) {
         let rows = SideBySide { source, begin, step, rows: count, bits: row };
         let shared = if bits == 4 { 1 } else { 2 };
         // SAFETY: the caller's promise.
-        unsafe { Turned { shared, rows, targets: &mut targets }.by_rows(tuning) };
+        unsafe { Turned { shared, rows, targets: &mut targets }.copy(tuning) };
     }
 }
 

@@ -27,8 +27,9 @@ pub(super) fn is_whole_bytes(transfer: &Transfer<'_>) -> bool {
 pub(super) const GRANULE: usize = 8 * LINE;
 /// Shorter rows than this, in bits, have much of each line in common.
 const SHORT_ROW: i64 = 8 * 256;
-/// Such rows are taken by about as many bytes, which stay in the first-level cache for all pieces.
-const BLOCK: i64 = 64 << 10;
+/// Such rows are taken by about as many bytes, which stay in the second-level cache for all pieces: by blocks of
+/// 64 KiB it takes longer to find out again how runs are picked than it takes to read all rows for each piece.
+const BLOCK: i64 = 512 << 10;
 
 /// How many rows to take at a time, where that is better than one piece after the other.
 pub(super) fn block_of_rows(transfer: &Transfer<'_>, are_singles: bool) -> Option<usize> {
@@ -67,9 +68,16 @@ pub(super) struct Layout<'a> {
 }
 
 /// Fewer rows side by side are packed one by one.
-const LEAST_TURNED: usize = 8;
-/// Fewer runs are packed one by one.
-const MANY_RUNS: i64 = 16;
+const LEAST_TURNED: usize = 4;
+/// Long rows of elements nearer to each other than so many bits, times the square of those of an element, are packed
+/// one by one too: registers hold many such elements, and smaller ones take more permutes.
+const NEAR: i64 = 7;
+const LONG_ROW: i64 = 768;
+/// So many runs, or single elements, which loops take eight at a time, are worth finding out how they are picked.
+const MANY_RUNS: i64 = 80;
+const MANY_ELEMENTS: i64 = 384;
+/// Fewer runs are packed one by one, even if that is known.
+const FEW_RUNS: i64 = 16;
 
 /// Copies some bytes of a checked piece that has elements, counted as if it were packed.
 ///
@@ -190,7 +198,9 @@ impl<'a> Layout<'a> {
     fn side_by_side(&self) -> Option<(BitAxis, BitAxis, usize)> {
         let [.., column, row] = self.axes() else { return None };
         let bytes = div_rem_signed(row.extent * self.bits, 8);
-        let is_turned = self.run == self.bits && column.bits == self.bits;
+        let are_picked =
+            row.extent >= LONG_ROW && row.bits.wrapping_abs() < NEAR * self.bits * self.bits;
+        let is_turned = self.run == self.bits && column.bits == self.bits && !are_picked;
         (is_turned && bytes.1 == 0).then_some((*column, *row, usize_of(bytes.0)))
     }
 
@@ -251,14 +261,18 @@ impl<'a> Layout<'a> {
                 stores: self.tuning.kernels.non_temporal.as_ref(),
                 is_past: self.tuning.non_temporal.is_some(),
             };
-            if count >= MANY_RUNS {
+            if count >= FEW_RUNS {
                 // SAFETY: the bits lie within the piece; of many runs, the first few make whole bytes.
                 unsafe { self.up_to_whole(&mut packed, &mut runs) };
                 let first = runs.begin & 7;
-                if known != Some(first) {
+                // What is found out for the first row serves all that begin there in a byte.
+                let many = if known.is_none() { div_rem_signed(left, self.run).0 } else { count };
+                let are_single = self.run == self.bits;
+                let least = if are_single { MANY_ELEMENTS } else { MANY_RUNS };
+                if known != Some(first) && many >= least {
                     (known, elements) = (Some(first), self.elements(&mut slot, &runs));
                 }
-                if let Some(elements) = elements {
+                if let Some(elements) = elements.filter(|_| known == Some(first)) {
                     // SAFETY: as above.
                     unsafe { packed.push_picked(&elements, &mut runs) };
                 }

@@ -1,20 +1,13 @@
 //! Elements that share bytes, of an input in whose memory the rows of a piece lie side by side: a
 //! transposed matrix. As many rows as share a byte are put together first: then columns of bytes are columns
-//! of the output, and are turned as such. Where rows, or columns, are short, bytes are turned first, and then
-//! each row of the output has its elements taken out of them.
+//! of the output, and are turned as such.
 
-// Steps of a tensor in memory fit whatever they are cast to.
-#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
-
-use super::columns::{Columns, Targets};
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::sub_byte::SideBySide;
 use super::kernel::transpose::Transpose;
 use super::tuning::Tuning;
 use super::visit::Visit;
 use crate::math;
-use crate::shape::usize_of;
-use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -30,37 +23,14 @@ pub(super) struct Turned<'a> {
 
 /// Lines of rows that have been put together, which are turned at a time.
 const LINES: usize = LINE;
-/// The same of bytes of short rows.
-const ROWS: usize = 128;
-const BYTES: usize = LINES * LINE / ROWS;
-/// Bits of rows that are short. Zen 5, 2 MiB of 4-bit elements, us by bytes and by rows put together: 8 columns
-/// of 131,072 rows 320, 700; 32 of 65,536 850, 280; 50,176 of 32 320, 510, of 2,048 250, 150.
-const SHORT: usize = 128;
 
 impl Turned<'_> {
     /// Copies the matrix.
     ///
     /// # Safety
-    /// The bytes with elements of it must be readable, and its columns writable, all of them.
-    pub(super) unsafe fn copy(&mut self, tuning: &Tuning) {
-        let SideBySide { step, rows, bits, .. } = self.rows;
-        let is_short = rows < LINE << self.shared || bits < SHORT;
-        // SAFETY: the caller's promise.
-        unsafe {
-            if is_short && step % 8 == 0 {
-                self.by_bytes(tuning);
-            } else {
-                self.by_rows(tuning);
-            }
-        }
-    }
-
-    /// Puts rows together first.
-    ///
-    /// # Safety
-    /// As [`Turned::copy`].
+    /// The bytes with elements of it must be readable, and its columns writable.
     #[inline(never)] // which takes much of the stack
-    pub(super) unsafe fn by_rows(&mut self, tuning: &Tuning) {
+    pub(super) unsafe fn copy(&mut self, tuning: &Tuning) {
         let mut scratch = Scratch::<{ LINES * LINE + LINE }>::NEW;
         let lines = scratch.as_mut_ptr();
         let nowhere = lines.wrapping_add(LINES * LINE);
@@ -105,52 +75,6 @@ impl Turned<'_> {
                     let some = Transpose::of_bytes(some, targets, lines);
                     // SAFETY: as above; what goes nowhere has no more than a line at a time.
                     unsafe { tuning.kernels.transpose(&some) };
-                }
-            }
-        }
-    }
-
-    /// Turns bytes first.
-    ///
-    /// # Safety
-    /// As [`Turned::copy`]; rows must begin as far within a byte, and all columns must go somewhere.
-    #[inline(never)] // which takes much of the stack
-    unsafe fn by_bytes(&mut self, tuning: &Tuning) {
-        let mut bytes = [const { MaybeUninit::<u8>::uninit() }; ROWS * BYTES];
-        let bytes = bytes.as_mut_ptr().cast::<u8>();
-        let shared = self.shared;
-        let [nibbles, crumbs] = tuning.kernels.take;
-        let take = if shared == 1 { nibbles } else { crumbs };
-        let SideBySide { source, begin, step, rows: all, bits } = self.rows;
-        let in_elements = |bits: usize| (bits << shared) / 8;
-        let first = in_elements(usize_of(begin & 7));
-        let end = first + in_elements(bits);
-        for of_bytes in math::parts(0..end, BYTES << shared) {
-            let at = of_bytes.start;
-            let columns = at.max(first)..of_bytes.end;
-            let mut targets = [null_mut(); BYTES << 2];
-            let targets = targets.get_mut(..columns.len()).unwrap_or_default();
-            self.targets.visit((columns.start - first..columns.end - first, &mut *targets));
-            let count = (of_bytes.len() + (1 << shared) - 1) >> shared;
-            for row in (0..all).step_by(ROWS) {
-                let rows = ROWS.min(all - row);
-                let below = (begin >> 3).wrapping_add((step / 8).wrapping_mul(row as i64));
-                // SAFETY: the caller's promise; there is room for so many rows of so many bytes.
-                unsafe {
-                    Columns {
-                        source: source.wrapping_offset(below as isize).wrapping_add(at >> shared),
-                        step: (step / 8) as usize,
-                        rows,
-                        unit: 1,
-                        count,
-                        targets: &Targets { first: Some(bytes), apart: ROWS, count },
-                    }
-                    .copy(tuning.through_caches());
-                    for (column, target) in columns.clone().zip(&*targets) {
-                        let own = bytes.add(((column - at) >> shared) * ROWS);
-                        let bit = ((column * 8) >> shared) % 8;
-                        take(own, bit, target.wrapping_add(row >> shared), rows >> shared);
-                    }
                 }
             }
         }

@@ -7,7 +7,6 @@
 use super::combine::LINE;
 use super::pick::Elements;
 use super::{generic, CopyBytes, NonTemporal};
-use crate::math::div;
 
 /// `count` runs of `len` bits, each `step` bits from the one before.
 #[derive(Clone, Copy)]
@@ -26,10 +25,11 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Prefetches the run after the first: where rows are cut, CPUs do not see it coming.
+    /// Prefetches the run after the first: where much lies between them, CPUs do not see it coming.
     #[inline(always)]
     fn prefetch_next(&self) {
-        if let Some(stores) = self.stores.filter(|_| self.len >= LONG) {
+        let is_cut = self.count > 1 && self.step.wrapping_abs() >= self.len + self.len / 2;
+        if let Some(stores) = self.stores.filter(|_| self.len >= LONG && is_cut) {
             let next = byte(self.source, self.begin.wrapping_add(self.step));
             (stores.prefetch)(next, (self.len / 8) as usize);
         }
@@ -57,7 +57,7 @@ const LEAST_PAST: i64 = 8 * LINE as i64;
 /// The runs must be readable, and from the first byte of each on everything up to `readable`;
 /// there must be room for them.
 #[inline(always)]
-pub(super) unsafe fn pack<const FOLDS: bool>(copy: CopyBytes, packed: &mut Packed, runs: Runs) {
+pub(super) unsafe fn pack(copy: CopyBytes, packed: &mut Packed, runs: Runs) {
     // A copy, which registers hold.
     let mut to = *packed;
     let mut rest = runs;
@@ -72,12 +72,7 @@ pub(super) unsafe fn pack<const FOLDS: bool>(copy: CopyBytes, packed: &mut Packe
             }
             rest.skip(1);
         }
-        // No closures here: they would be functions of no CPU level.
-        if FOLDS && rest.readable > 0 {
-            if let Some(fold) = Fold::new(&rest) {
-                to.push_folded(&mut rest, &fold);
-            }
-        } else if matches!(rest.len, 2 | 4) && (rest.begin | rest.step) % rest.len == 0 {
+        if matches!(rest.len, 2 | 4) && (rest.begin | rest.step) % rest.len == 0 {
             to.push_elements(&mut rest);
         }
         while rest.count > 0 {
@@ -211,31 +206,6 @@ impl Packed {
         }
     }
 
-    /// Appends runs by as many at a time as a fold takes, while whole words may be read (and
-    /// written).
-    ///
-    /// # Safety
-    /// As [`pack`]; no bits must be held.
-    #[inline(always)]
-    unsafe fn push_folded(&mut self, runs: &mut Runs, fold: &Fold) {
-        let source = byte(runs.source, runs.begin);
-        let words =
-            |bytes: usize, step: usize| bytes.checked_sub(8).map_or(0, |rest| div(rest, step) + 1);
-        let count = runs.count.checked_div(fold.runs).unwrap_or(0) as usize;
-        let count = count.min(words(runs.readable.saturating_sub(source as usize), fold.from));
-        let count = count.min(words(self.room(), fold.to));
-        // SAFETY: the caller's promise; as many words may be read, and written.
-        unsafe {
-            for at in 0..count {
-                let word = fold.one(word(source.add(at * fold.from)));
-                // The bytes above are those of the next.
-                self.target.add(at * fold.to).cast::<u64>().write_unaligned(word.to_le());
-            }
-            self.target = self.target.add(count * fold.to);
-        }
-        runs.skip(count as i64 * fold.runs);
-    }
-
     /// Writes out the last byte if it is not full.
     ///
     /// # Safety
@@ -245,73 +215,6 @@ impl Packed {
             // SAFETY: the caller's promise.
             unsafe { self.target.write(self.held as u8) };
         }
-    }
-}
-
-/// How the runs in a word move next to each other: neighbours to pairs, pairs to fours and so on.
-/// Their number is such that they are whole bytes before and after.
-struct Fold {
-    runs: i64,
-    /// Bytes from a word to the next in the source.
-    from: usize,
-    /// Bytes of the runs.
-    to: usize,
-    /// Bits in the word before the first run.
-    shift: u32,
-    mask: u64,
-    /// What stays where it is; and how far what comes next to it moves, and where to.
-    folds: [(u64, u32, u64); 4],
-}
-
-impl Fold {
-    /// The most runs at a time, up to 16; `None` where not even one would do.
-    #[inline(always)]
-    fn new(runs: &Runs) -> Option<Self> {
-        let &Runs { begin, step, len, .. } = runs;
-        if runs.count < 2 || step < len {
-            return None;
-        }
-        let shift = begin & 7;
-        // What is compared only if it cannot overflow: a step that is short, or a single run.
-        let fits = |runs: i64| {
-            runs * step % 8 == 0 && runs * len % 8 == 0 && shift + (runs - 1) * step + len <= 64
-        };
-        let count = match step {
-            ..=64 => [16, 8, 4, 2, 1].into_iter().find(|runs| fits(*runs))?,
-            _ if step % 8 == 0 && len % 8 == 0 => 1,
-            _ => return None,
-        };
-        let every = |runs: i64, step: i64, len: i64| {
-            let (mut mask, mut done) = (ones(len as u32), 1);
-            while done < runs {
-                mask |= mask << (done * step);
-                done *= 2;
-            }
-            mask
-        };
-        let mut folds = [(u64::MAX, 0, 0); 4];
-        for (fold, pairs) in folds.iter_mut().zip(0..) {
-            let (len, step) = (len << pairs, step << pairs);
-            if count >> pairs > 1 {
-                let stays = every(count >> (pairs + 1), step * 2, len);
-                *fold = (stays, (step - len) as u32, stays << len);
-            }
-        }
-        Some(Self {
-            runs: count,
-            from: (count * step / 8) as usize,
-            to: (count * len / 8) as usize,
-            shift: shift as u32,
-            mask: every(count, step, len),
-            folds,
-        })
-    }
-
-    #[inline(always)]
-    fn one(&self, word: u64) -> u64 {
-        let runs = word >> self.shift & self.mask;
-        let fold = |runs, (stays, by, moved): &(u64, u32, u64)| runs & stays | runs >> by & moved;
-        self.folds.iter().fold(runs, fold)
     }
 }
 

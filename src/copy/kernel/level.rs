@@ -58,8 +58,6 @@ macro_rules! level {
                 width_loops::<8, 2>(),
                 width_loops::<16, 1>(),
             ],
-            // Their runs are picked.
-            folds: false,
             is_small: false,
             deinterleave_lines: Some($deinterleave),
             interleave: $interleave,

@@ -499,10 +499,11 @@ impl How {
         let window = registers * lane;
         how.reach = (lanes - 1) * how.from.unsigned_abs() + window;
         how.registers = registers;
-        let at_least = (each * units.count()) << shared;
+        // Elements that share bytes take a permute for each place, and win by whole bytes.
+        let at_least = if shared > 0 { 2 * how.to } else { each * units.count() };
         let at_once = at_least * lanes;
-        let is_quicker = at_least > registers && at_once >= 2 * registers && at_once >= LEAST;
-        let is_quicker = is_quicker && step > 0;
+        let is_quicker = at_once >= 2 * registers && at_once >= LEAST && step > 0;
+        let is_quicker = is_quicker && (shared > 0 || at_least > registers);
         if each == 0 || !is_quicker || how.reach > MOST_REACH {
             return None;
         }
