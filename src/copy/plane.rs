@@ -112,7 +112,7 @@ impl Plane {
         }
         let targets = self.targets();
         let columns = self.columns(&targets);
-        let is_deinterleaved = columns.are_deinterleaved(again);
+        let is_deinterleaved = columns.are_deinterleaved(again, tuning.turned.is_some());
         let units = row.extent * column.extent;
         let are_wide = row.extent * unit >= 2 * LANE && column.extent * unit >= LANE;
         let are_alike = again.extent >= LEAST_AGAIN && (are_wide || is_deinterleaved);
