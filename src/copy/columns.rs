@@ -5,8 +5,7 @@ use super::kernel::combine::{Scratch, LINE};
 use super::kernel::opaque::opaque;
 use super::kernel::strided::Axis;
 use super::kernel::transpose::{scratch, Transpose, NEAR, SAME_SET};
-use super::kernel::{Kernels, MAX_DEINTERLEAVED};
-use super::plane::{LANE, LEAST_AGAIN};
+use super::kernel::{Kernels, LANE, MAX_DEINTERLEAVED};
 use super::tuning::Tuning;
 use super::visit::Visit;
 use crate::math::{self, div, div_rem, signed};
@@ -134,6 +133,8 @@ const MIN_DEINTERLEAVED: usize = 64;
 /// 5, 13, on their lines 23, 19.
 const FEW: usize = 6;
 const LEAST_HELD: usize = 48 << 10;
+/// So many matrices that are alike are looked at as one: what they have in common is found out once for all.
+pub(super) const LEAST_AGAIN: usize = 8;
 /// Rows further apart are not deinterleaved: that asks for what lies between them, and may read 16 bytes
 /// of it. So near the next row, those are on a page of ours.
 const MAX_STEP: usize = 256;

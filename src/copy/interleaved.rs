@@ -5,7 +5,7 @@ use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
 use super::kernel::interleave::{are_quick, Interleave, MAX_INTERLEAVED};
 use super::kernel::strided::{self, Row};
-use super::plane::LANE;
+use super::kernel::LANE;
 use super::tuning::Tuning;
 use crate::math::signed;
 use core::mem::MaybeUninit;
