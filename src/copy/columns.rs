@@ -5,8 +5,7 @@ use super::kernel::combine::{Scratch, LINE};
 use super::kernel::opaque::opaque;
 use super::kernel::strided::Axis;
 use super::kernel::transpose::{scratch, Transpose, NEAR, SAME_SET};
-use super::kernel::{Kernels, MAX_DEINTERLEAVED};
-use super::plane::{LANE, LEAST_AGAIN};
+use super::kernel::{Kernels, LANE, MAX_DEINTERLEAVED};
 use super::tuning::Tuning;
 use super::visit::Visit;
 use crate::math::{self, div, div_rem, signed};
@@ -122,9 +121,20 @@ const HELD: usize = 1 << 20;
 const SHORT: usize = 2 << 10;
 /// Rows of fewer lines than this are read as they lie.
 const LEAST_ALIGNED: usize = 8;
-/// Targets of fewer lines than this are not worth going past the caches for: transposed, and deinterleaved.
+/// Targets of fewer lines than this are not worth going past the caches for: transposed, the same of units of several
+/// bytes where they begin elsewhere in their lines, and deinterleaved. Zen 4, ms of 24 MiB of 2, 8 and 16 bytes transposed
+/// to targets of 272 bytes past the caches and through them: 5.7, 3.5, 5.0, 3.6, 3.7, 2.7; but on lines of 256 .9, 3.8.
 const MIN_STREAMED: usize = 4;
+const MIN_OFF_LINES: usize = 7;
 const MIN_DEINTERLEAVED: usize = 64;
+/// So few columns are deinterleaved though rows fill a lane; of units of 2 and 4 bytes more, if there are so many bytes
+/// in the caches, or targets begin alike in their lines past them. Zen 4, GB/s of twelve deinterleaved and turned: 8 KB
+/// of 2 bytes 11, 15, of 4 bytes 14, 19, 512 KB 33, 29, 33, 30; 64 KB of 8 bytes 24, 33, of 16 27, 32; 24 MB of 4 bytes
+/// 5, 13, on their lines 23, 19.
+const FEW: usize = 6;
+const LEAST_HELD: usize = 48 << 10;
+/// So many matrices that are alike are looked at as one: what they have in common is found out once for all.
+pub(super) const LEAST_AGAIN: usize = 8;
 /// Rows further apart are not deinterleaved: that asks for what lies between them, and may read 16 bytes
 /// of it. So near the next row, those are on a page of ours.
 const MAX_STEP: usize = 256;
@@ -135,9 +145,19 @@ impl Columns<'_> {
         Kernels::transposes(unit)
     }
 
-    /// Whether they are so few, and close enough, to be deinterleaved, with as many matrices like it.
-    pub(super) fn are_deinterleaved(&self, planes: Axis) -> bool {
+    /// Whether they are so few, and close enough, to be deinterleaved, with as many matrices like it, past the caches
+    /// or not.
+    pub(super) fn are_deinterleaved(&self, planes: Axis, is_past: bool) -> bool {
         let &Self { step, rows, unit, count, .. } = self;
+        // What fills lanes is mostly turned as quickly.
+        let are_few = count * unit < LANE
+            || count <= FEW
+            || count <= MAX_DEINTERLEAVED
+                && match unit {
+                    2 | 4 if is_past => self.rows_to_line().is_some(),
+                    2 | 4 => rows * count * unit >= LEAST_HELD,
+                    _ => unit > 1 && !is_past && self.conflicts(),
+                };
         // Fewer rows are worth it if they make lines, and are not far from each other.
         let least = match planes.extent {
             ..LEAST_AGAIN => 2 * LINE,
@@ -145,7 +165,7 @@ impl Columns<'_> {
             _ => LINE,
         };
         let are_close = rows * unit >= least && step <= 2 * count * unit;
-        count <= MAX_DEINTERLEAVED && (1..=MAX_STEP).contains(&step) && (rows >= LINE || are_close)
+        are_few && (1..=MAX_STEP).contains(&step) && (rows >= LINE || are_close)
     }
 
     /// Whether the rows, of short units, of each of many matrices like it go on behind those of the one before.
@@ -163,7 +183,7 @@ impl Columns<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.interleave(tuning) };
         }
-        let is_deinterleaved = self.are_deinterleaved(Axis::ONE);
+        let is_deinterleaved = self.are_deinterleaved(Axis::ONE, tuning.turned.is_some());
         let tuning = if self.are_long(is_deinterleaved) { tuning } else { tuning.through_caches() };
         // SAFETY: the caller's promise.
         unsafe {
@@ -177,7 +197,11 @@ impl Columns<'_> {
 
     /// Whether targets are worth going past the caches for.
     pub(super) fn are_long(&self, is_deinterleaved: bool) -> bool {
-        let least = if is_deinterleaved { MIN_DEINTERLEAVED } else { MIN_STREAMED };
+        let least = match self.unit {
+            _ if is_deinterleaved => MIN_DEINTERLEAVED,
+            2.. if self.rows_to_line().is_none() => MIN_OFF_LINES,
+            _ => MIN_STREAMED,
+        };
         self.rows * self.unit >= least * LINE
     }
 
@@ -412,7 +436,7 @@ impl Columns<'_> {
     }
 
     /// The first row whose units begin a line of their targets, if it is the same for all.
-    fn rows_to_line(&self) -> Option<usize> {
+    pub(super) fn rows_to_line(&self) -> Option<usize> {
         let (mut all, mut are_alike) = (None, true);
         self.targets.each(&mut |Targets { first, apart, count }: Targets| {
             let Some(first) = first else { return true };

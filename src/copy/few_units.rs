@@ -4,7 +4,7 @@ use super::kernel::opaque::opaque;
 use super::kernel::ordered::{Order, Ordered};
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{Axis, Block};
-use super::strided::{self, stride, FEW_AXES};
+use super::layout::{self, stride, FEW_AXES};
 use super::{region, tuning};
 use crate::math::{div, signed};
 use crate::parts::{PlannedPart, Pointers, Transfer};
@@ -59,7 +59,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
     }
     let (kernels, count) = (tuning::kernels(bytes), parts.count());
     let mut axes = [Axis::default(); FEW_AXES];
-    strided::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
+    layout::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
         are_few = are_few || layout.units().saturating_mul(count) <= FEW;
         if are_few {
             // SAFETY: the caller's promise.
@@ -123,7 +123,7 @@ impl FewUnits {
         let are_equal = lens.all(|len| Some(len) == first);
         few.step = step;
         let (mut at, mut units, mut axes) = (0, 0, [Axis::default(); FEW_AXES]);
-        let are_all = strided::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
+        let are_all = layout::each(transfer, parts.iter(), &mut axes, &mut |layout, places| {
             let (outer, row, unit) = match *layout.axes() {
                 [] => (Axis::ONE, Axis::ONE, layout.unit),
                 [row] => (Axis::ONE, row, layout.unit),
@@ -246,9 +246,10 @@ mod tests {
     use super::super::guarded::Guarded;
     #[cfg(unix)]
     use super::super::kernel::levels;
+    use super::super::strided;
     use super::super::testing::{parts, transfer};
     use super::super::tuning::Tuning;
-    use super::{copy, strided, FewUnits};
+    use super::{copy, FewUnits};
     #[cfg(unix)]
     use super::{signed, Axis, Block, Order};
     use crate::dtype::DType;

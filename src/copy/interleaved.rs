@@ -3,18 +3,15 @@
 
 use super::columns::{Columns, Targets};
 use super::kernel::combine::LINE;
-use super::kernel::interleave::{Interleave, MAX_INTERLEAVED};
+use super::kernel::interleave::{are_quick, Interleave, MAX_INTERLEAVED};
 use super::kernel::strided::{self, Row};
+use super::kernel::LANE;
 use super::tuning::Tuning;
 use crate::math::signed;
 use core::mem::MaybeUninit;
 
 /// Bytes on the way into wider rows.
 const SCRATCH: usize = 2048;
-/// Longer units are as quickly copied one by one, but for numbers of streams that shuffles alone interleave. Zen
-/// 5, 16 rows of 64 KiB in all backwards, ps a byte: 2 bytes 88 for 140, 4 bytes 84 for 66, 8 bytes 78 for
-/// 34, 16 bytes 58 for 19.
-const LONGEST_WIDE: usize = 2;
 /// Outputs of fewer lines than this are not worth going past the caches for.
 const MIN_STREAMED: usize = 64;
 
@@ -25,19 +22,23 @@ impl Columns<'_> {
         (2..=MAX_INTERLEAVED).contains(&rows)
             && count >= LINE
             && Columns::turns(unit)
-            && (unit <= LONGEST_WIDE || tuning.apart.is_some() || self.are_woven())
             && (tuning.kernels.interleave)(rows, unit).is_some()
+            && if self.are_beside() {
+                tuning.apart.is_some() || are_quick(rows, unit)
+            } else {
+                // What fills lanes is turned more quickly.
+                rows * unit < LANE
+            }
     }
 
-    /// Whether rows become rows without others beside them, and so many that shuffles alone do it.
-    fn are_woven(&self) -> bool {
-        let &Self { rows, unit, .. } = self;
+    /// Whether rows become rows without others beside them.
+    fn are_beside(&self) -> bool {
         let mut are_beside = true;
         self.targets.each(&mut |Targets { first, apart, .. }: Targets| {
-            are_beside = first.is_none() || apart == rows * unit;
+            are_beside = first.is_none() || apart == self.rows * self.unit;
             are_beside
         });
-        are_beside && (matches!(rows, 5 | 9 | 12) || group(rows) == rows)
+        are_beside
     }
 
     /// Interleaves the rows, past the caches or not.

@@ -2,13 +2,12 @@
 //! what lies side by side, as in a transposed matrix or the channels of an image: matrices, of
 //! which each piece takes some columns and makes them rows.
 
-use super::columns::{Columns, Targets};
+use super::columns::{Columns, Targets, LEAST_AGAIN};
 use super::kernel::combine::LINE;
 use super::kernel::interleave::MAX_INTERLEAVED;
 use super::kernel::strided::Axis;
-use super::kernel::MAX_DEINTERLEAVED;
-use super::plane::{LANE, LEAST_AGAIN};
-use super::strided::stride;
+use super::kernel::{LANE, MAX_DEINTERLEAVED};
+use super::layout::stride;
 use super::tuning::Tuning;
 use crate::math::{div, div_rem, rem, signed, wrapped};
 use crate::parts::{Part, Transfer};

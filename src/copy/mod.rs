@@ -8,7 +8,7 @@
 //! | `short_runs.rs` | equal short runs of few rows, of plans |
 //! | `rows/` | the canonical form of what is packed from the split axis inward: blocks of rows, of which each piece takes a run |
 //! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
-//! | `strided.rs` | the canonical form of any other piece: axes over units of bytes |
+//! | `strided.rs`, `layout.rs` | the canonical form of any other piece, and what it is: axes over units of bytes |
 //! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
 //! | `singles.rs` | single ones of such elements |
 //! | `turned.rs` | such elements of a transposed matrix: as many rows as share a byte are put together, and turned |
@@ -52,6 +52,7 @@ pub(crate) use guarded::Guarded;
 mod interleaved;
 mod joined;
 mod kernel;
+mod layout;
 mod matrices;
 mod mirrored;
 mod odometer;

@@ -1,15 +1,14 @@
 //! Planes of a strided piece: a row by a column of units, turned through registers where the input and the
 //! output have different innermost axes, else copied as runs, row by row, or unit by unit.
 
-use super::columns::{Columns, EachTargets, Targets};
+use super::columns::{Columns, EachTargets, Targets, LEAST_AGAIN};
 use super::kernel::combine::LINE;
-use super::kernel::pick::Units;
+use super::kernel::pick::{Units, LEAST_PICKED};
 use super::kernel::row_major::RowRun;
 use super::kernel::strided::{self, Axis, Block, Place, RowCopy, RowSteps, Slot};
-use super::kernel::{RowMajor, TURNS};
+use super::kernel::{RowMajor, LANE, TURNS};
 use super::rows::Rows;
 use super::runs::{self, Ahead};
-use super::strided::moved;
 use super::tuning::Tuning;
 use super::woven::Woven;
 use crate::math::{self, div, div_ceil, div_rem, signed, wrapped};
@@ -22,9 +21,6 @@ pub(super) const LEAST_UNITS: usize = 256;
 /// Where at least [`LEAST_AGAIN`] planes are alike, so are those of fewer than this: what they have in common is
 /// found out once for all.
 const LEAST_TURNED: usize = 64;
-pub(super) const LEAST_AGAIN: usize = 8;
-/// Rows of fewer units are as quickly copied unit by unit as picked, unless the next row continues them.
-pub(super) const LEAST_PICKED: usize = 32;
 /// In the second-level cache, units of so many bytes and more are as quickly copied one by one as turned, unless
 /// rows as well as columns lie in few sets of the caches (as those [`CONFLICT`] bytes apart do, from more than
 /// [`WAYS`] on). Zen 5, ps a byte, one by one and turned: 300 x 300 of 16 bytes 20, 38; 1,024 x 512 112, 51; but
@@ -34,8 +30,6 @@ const CONFLICT: usize = 1024;
 const WAYS: usize = 8;
 /// Shorter rows, in units, have their columns walked instead.
 pub(super) const LEAST_ROW: usize = 16;
-/// Bytes of a register's lane, by which planes are turned.
-pub(super) const LANE: usize = 16;
 /// Units of so many bytes are copied as runs.
 pub(super) const LEAST_RUN: usize = 128;
 /// Columns of such units that are copied row by row at a time.
@@ -112,7 +106,7 @@ impl Plane {
         }
         let targets = self.targets();
         let columns = self.columns(&targets);
-        let is_deinterleaved = columns.are_deinterleaved(again);
+        let is_deinterleaved = columns.are_deinterleaved(again, tuning.turned.is_some());
         let units = row.extent * column.extent;
         let are_wide = row.extent * unit >= 2 * LANE && column.extent * unit >= LANE;
         let are_alike = again.extent >= LEAST_AGAIN && (are_wide || is_deinterleaved);
@@ -198,10 +192,10 @@ impl Plane {
                 // Of columns, a few rows at a time, which take turns.
                 let at_once = if has_column { TURNS } else { row.extent };
                 for rows in math::parts(0..row.extent, at_once) {
-                    let mut place = moved((source, target), row, signed(rows.start));
+                    let mut place = row.moved((source, target), signed(rows.start));
                     for _ in 0..column.extent {
                         copy_row(place, unit, Axis { extent: rows.len(), ..row }, tuning);
-                        place = moved(place, column, 1);
+                        place = column.moved(place, 1);
                     }
                 }
                 return;
@@ -239,7 +233,7 @@ impl Plane {
         let all = Axis { extent: blocks, from: step(inner.from), to: step(inner.to) };
         copy((source, target), all, of(BLOCK));
         if rest > 0 {
-            copy(moved((source, target), all, signed(blocks)), Axis::ONE, of(rest));
+            copy(all.moved((source, target), signed(blocks)), Axis::ONE, of(rest));
         }
     }
 

@@ -4,8 +4,7 @@ use super::columns::{Columns, TakeTargets, Targets};
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::opaque::opaque;
 use super::kernel::strided::{Axis, Block};
-use super::kernel::{Kernels, MAX_DEINTERLEAVED};
-use super::plane::LANE;
+use super::kernel::{Kernels, LANE, MAX_DEINTERLEAVED};
 use super::rows::Rows;
 use super::tuning::Tuning;
 use crate::math::{div, signed};
@@ -43,7 +42,7 @@ impl Columns<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.copy(tuning) };
         }
-        let is_deinterleaved = self.are_deinterleaved(planes);
+        let is_deinterleaved = self.are_deinterleaved(planes, tuning.turned.is_some());
         let run = rows * unit;
         let is_one_loop =
             tuning.kernels.takes_blocks(count, unit) && step <= count.max(3) * unit && run >= LINE;
@@ -52,7 +51,9 @@ impl Columns<'_> {
             && (count <= WAYS || !self.conflicts());
         let joined = if tuning.turned.is_none() { JOINED } else { JOINED / 2 };
         let are_small = count <= MOST && count * run < LARGE;
-        let is_through = tuning.turned.is_none() || !self.are_long(is_deinterleaved);
+        let is_through = tuning.turned.is_none()
+            || !self.are_long(is_deinterleaved)
+            || self.rows_to_line().is_none();
         let are_alike = are_small && is_through && !self.are_interleaved(tuning);
         // SAFETY: the caller's promise.
         unsafe {

@@ -2,31 +2,16 @@
 //! else is copied plane by plane.
 
 use super::kernel::combine::LINE;
-use super::kernel::pick::Units;
-use super::kernel::strided::{Axis, Block, Places, Row, RowCopy, RowSteps, Slot};
+use super::kernel::pick::{Units, LEAST_PICKED};
+use super::kernel::strided::{Axis, Block, Places, RowCopy, RowSteps, Slot};
 use super::kernel::Kernels;
 use super::odometer::Odometer;
-use super::plane::{Plane, Way, LEAST_PICKED, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
+use super::plane::{Plane, Way, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use crate::math::{div_ceil, signed};
 use core::hint::black_box;
 use core::ptr::{null, null_mut};
-
-impl Axis {
-    /// Whether another one goes on where this one ends, in the input and in the output.
-    pub(super) fn continues(&self, outer: &Self) -> bool {
-        let extent = signed(self.extent);
-        self.from.checked_mul(extent) == Some(outer.from)
-            && self.to.checked_mul(extent) == Some(outer.to)
-    }
-
-    /// A row of units.
-    pub(super) fn of(self, source: *const u8, target: *mut u8, unit: usize) -> Row {
-        let Self { extent: count, from: source_step, to: target_step } = self;
-        Row { source, source_step, target, target_step, count, unit }
-    }
-}
 
 /// Units of `unit` contiguous bytes under axes, outermost first.
 pub(super) struct Region<'a> {
@@ -278,7 +263,8 @@ pub(super) unsafe fn copy_each(
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{signed, Row, RowCopy, RowSteps, Slot, Tuning, Units};
+    use super::super::kernel::strided::Row;
+    use super::{signed, RowCopy, RowSteps, Slot, Tuning, Units};
 
     const ROOM: usize = 64 << 10;
     const MOST: usize = 200;

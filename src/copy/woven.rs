@@ -3,12 +3,11 @@
 
 use super::few_rows::SMALL_ROWS;
 use super::kernel::combine::Scratch;
-use super::kernel::interleave::{Interleave, MAX_INTERLEAVED};
+use super::kernel::interleave::{are_quick, Interleave, MAX_INTERLEAVED};
 use super::kernel::strided::{Axis, Place};
-use super::kernel::{Kernels, NonTemporal, Strands};
-use super::plane::LANE;
+use super::kernel::{Kernels, NonTemporal, Strands, LANE};
+use super::layout::{Layout, FEW_AXES};
 use super::runs::LONG;
-use super::strided::{Layout, FEW_AXES};
 use super::tuning::{self, Tuning};
 use crate::math::{self, div, signed, wrapped};
 use crate::parts::{Part, Transfer};
@@ -18,6 +17,9 @@ use crate::parts::{Part, Transfer};
 const LEAST_STREAMS: usize = 5;
 /// More bytes of six and eight, for which there are loops, go by permutes: 6 × 16 400 KB 1.04 times as quick, 3 MB 1.47.
 const MOST_LANES: usize = 256 << 10;
+/// Units of more than 2 bytes are copied as runs where rows of a small copy are fewer than this for each byte.
+/// Zen 4, ns by permutes and so: 16 of 5 × 4 185, 59, 12 of 4 × 8 95, 41, 64 of 9 × 8 240, 115; but 64 of 8 × 4 106, 160.
+const FEW_ROWS: usize = 12;
 /// Shorter runs go through the caches: their many stores wait for those past the caches. Zen 4, GB/s of 18 MiB of three
 /// runs past the caches and through them: 6 bytes 7, 8, 12 bytes 13, 11, 24 15, 12, 100 18, 14.
 const LEAST_SENT: usize = 9;
@@ -133,12 +135,13 @@ impl Woven {
         let rows = self.all((source, target));
         // SAFETY: the caller's promise.
         unsafe {
-            if self.is_short(kernels, false) {
-                rows.run(kernels, None);
-                return true;
+            let are_few = self.unit > 2 && self.rows < FEW_ROWS * self.unit;
+            let is_short = self.is_short(kernels, false);
+            match kernels.strands.filter(|_| are_few || !is_short) {
+                Some(runs) => runs(&rows, 0),
+                None if is_short => rows.run(kernels, None),
+                None => return false,
             }
-            let Some(runs) = kernels.strands else { return false };
-            runs(&rows, 0);
         }
         true
     }
@@ -152,7 +155,7 @@ impl Woven {
             && !past
             && (self.bytes() <= MOST_LANES || !matches!(streams, 6 | 8));
         // Others are put together in steps: longer units are better off one by one.
-        let are_quick = unit <= 2 || matches!(streams, 2..=6 | 8 | 9 | 12 | 16);
+        let are_quick = unit <= 2 || are_quick(streams, unit);
         let is_short = Kernels::transposes(unit) && are_quick && !are_runs;
         is_short && (kernels.interleave)(streams, unit).is_some()
     }

@@ -67,6 +67,7 @@ use pick::Picks;
 use row_major::RowRun;
 use sub_byte::SideBySide;
 use transpose::{Carry, Transpose, WidthLoops};
+pub(super) use vector::LANE;
 
 use crate::math::signed;
 

@@ -925,6 +925,8 @@ impl<const F: usize> Pick<F> {
     }
 }
 
+/// Rows of fewer units are as quickly copied unit by unit as picked, unless the next row continues them.
+pub(crate) const LEAST_PICKED: usize = 32;
 /// Fewer units than this in a step are no quicker than one by one.
 const LEAST: usize = 4;
 

@@ -300,6 +300,25 @@ impl Axis {
     pub(crate) const ONE: Self = Self { extent: 1, from: 0, to: 0 };
     pub(crate) const NONE: Self = Self { extent: 0, ..Self::ONE };
 
+    /// Whether another one goes on where this one ends, in the input and in the output.
+    pub(crate) fn continues(&self, outer: &Self) -> bool {
+        let extent = signed(self.extent);
+        self.from.checked_mul(extent) == Some(outer.from)
+            && self.to.checked_mul(extent) == Some(outer.to)
+    }
+
+    /// A row of units.
+    pub(crate) fn of(self, source: *const u8, target: *mut u8, unit: usize) -> Row {
+        let Self { extent: count, from: source_step, to: target_step } = self;
+        Row { source, source_step, target, target_step, count, unit }
+    }
+
+    /// So many of its steps further.
+    pub(crate) fn moved(self, (source, target): Place, steps: isize) -> Place {
+        let ahead = |step: isize| step.wrapping_mul(steps);
+        (source.wrapping_offset(ahead(self.from)), target.wrapping_offset(ahead(self.to)))
+    }
+
     /// The places of its steps, one after the other.
     pub(crate) fn places(self, (mut source, mut target): Place) -> impl FnMut() -> Option<Place> {
         let mut left = self.extent;

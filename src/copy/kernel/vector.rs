@@ -14,7 +14,7 @@
 //! 3. A non-temporal store must be aligned to the vector, and a fence must follow the last one.
 
 /// Bytes of a lane: what interleavings and shuffles work within.
-pub(super) const LANE: usize = 16;
+pub(in crate::copy) const LANE: usize = 16;
 
 /// A register of bytes.
 pub(super) trait Vector: Copy {

@@ -4,9 +4,9 @@
 use super::super::kernel::{are_near, strided, Kernels, LEAST_TURN, MAX_DEINTERLEAVED};
 use super::run::Run;
 use super::{runs, Rows, Tuning, LINE, LOW_THRESHOLDS};
-use crate::copy::plane::LEAST_PICKED;
+use crate::copy::kernel::pick::LEAST_PICKED;
+use crate::copy::layout::stride;
 use crate::copy::region::LONGEST_PICKED;
-use crate::copy::strided::stride;
 use crate::math::{div, div_rem, signed, wrapped};
 use crate::parts::{Part, Transfer};
 use crate::shape::usize_of;
