@@ -51,7 +51,7 @@ impl<'a, T: Element> TryFrom<&View<'a, T>> for ArrayViewD<'a, T> {
         if shape.contains(&0) {
             return ArrayViewD::from_shape(IxDyn(&extents), &[]);
         }
-        // Forwards from the lowest element; then the axes that go backwards are turned.
+        // Forwards from the lowest element; then the axes that go backwards are walked forwards.
         let steps = shape.iter().zip(strides).map(|(n, stride)| match n {
             1 => 1,
             _ => usize::try_from(stride.unsigned_abs()).unwrap_or(usize::MAX),

@@ -128,7 +128,7 @@ const MIN_STREAMED: usize = 4;
 const MIN_OFF_LINES: usize = 7;
 const MIN_DEINTERLEAVED: usize = 64;
 /// So few columns are deinterleaved though rows fill a lane; of units of 2 and 4 bytes more, if there are so many bytes
-/// in the caches, or targets begin alike in their lines past them. Zen 4, GB/s of twelve deinterleaved and turned: 8 KB
+/// in the caches, or targets begin alike in their lines past them. Zen 4, GB/s of twelve deinterleaved and transposed: 8 KB
 /// of 2 bytes 11, 15, of 4 bytes 14, 19, 512 KB 33, 29, 33, 30; 64 KB of 8 bytes 24, 33, of 16 27, 32; 24 MB of 4 bytes
 /// 5, 13, on their lines 23, 19.
 const FEW: usize = 6;
@@ -149,7 +149,7 @@ impl Columns<'_> {
     /// or not.
     pub(super) fn are_deinterleaved(&self, planes: Axis, is_past: bool) -> bool {
         let &Self { step, rows, unit, count, .. } = self;
-        // What fills lanes is mostly turned as quickly.
+        // What fills lanes is mostly transposed as quickly.
         let are_few = count * unit < LANE
             || count <= FEW
             || count <= MAX_DEINTERLEAVED
@@ -183,7 +183,7 @@ impl Columns<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.interleave(tuning) };
         }
-        let is_deinterleaved = self.are_deinterleaved(Axis::ONE, tuning.turned.is_some());
+        let is_deinterleaved = self.are_deinterleaved(Axis::ONE, tuning.transposed.is_some());
         let tuning = if self.are_long(is_deinterleaved) { tuning } else { tuning.through_caches() };
         // SAFETY: the caller's promise.
         unsafe {
@@ -217,7 +217,7 @@ impl Columns<'_> {
                 return Columns { source, step, rows, unit, count, targets }
                     .transpose_parts(tuning);
             }
-            let are_many = cfg!(feature = "avx512") && tuning.turned.is_none();
+            let are_many = cfg!(feature = "avx512") && tuning.transposed.is_none();
             if !are_many || !self.are_many_each() {
                 return self.transpose_parts(tuning);
             }
@@ -251,16 +251,16 @@ impl Columns<'_> {
         // Short units have registers take part of a line of each row at a time. Zen 5, share of the flat copy straight
         // from rows a multiple of 4,096 bytes apart for by turns: u8 .16 for .38, u16 .35 for .53.
         let meet = self.conflicts() || (unit <= 2 && is_near(self.step, CLOSE));
-        let head = if meet || tuning.turned.is_some() { self.rows_to_line() } else { Some(0) };
+        let head = if meet || tuning.transposed.is_some() { self.rows_to_line() } else { Some(0) };
         // Where targets begin elsewhere in their lines, and the caches would do, short columns are no gain.
         let is_short = (unit > 1 && rows * unit < SHORT) || tuning.kernels.by_second;
         let tuning = if head.is_none() && is_short { tuning.for_others() } else { tuning };
-        let meet = meet || tuning.turned.is_some();
+        let meet = meet || tuning.transposed.is_some();
         // What does not meet in the caches, or is less than a line of columns, is taken straight from the source,
         // unless it goes past the caches.
         let is_straight = !meet || self.count * unit < LINE;
         let transpose_rows = match scratch(unit) {
-            _ if is_straight && tuning.turned.is_none() => Self::with_scratch::<0>,
+            _ if is_straight && tuning.transposed.is_none() => Self::with_scratch::<0>,
             LARGE => Self::with_scratch::<LARGE>,
             _ => Self::with_scratch::<SMALLER>,
         };
@@ -332,7 +332,7 @@ impl Columns<'_> {
     ) {
         let &Self { step, unit: width, count, .. } = self;
         let is_held = tuning.kernels.by_second && rows.len() * count * width <= HELD;
-        let conflicts = conflicts && !(is_held && width >= 4 && tuning.turned.is_none());
+        let conflicts = conflicts && !(is_held && width >= 4 && tuning.transposed.is_none());
         let source = self.source.wrapping_add(step.wrapping_mul(rows.start));
         let below = source.wrapping_add(step.wrapping_mul(rows.len()));
         let turn = |column: usize, columns: usize, targets: &[*mut u8], apart: usize| {
@@ -353,7 +353,7 @@ impl Columns<'_> {
                 } else {
                     below
                 },
-                non_temporal: tuning.turned,
+                non_temporal: tuning.transposed,
                 conflicts,
                 by_second: tuning.kernels.by_second,
                 scratch,
@@ -381,7 +381,7 @@ impl Columns<'_> {
         if head > 0 {
             turn(0, len, targets, apart); // some of them twice
         }
-        let is_cut = tuning.turned.is_some() && !tuning.kernels.by_second;
+        let is_cut = tuning.transposed.is_some() && !tuning.kernels.by_second;
         let most = if is_cut { MOST } else { self.count };
         for columns in math::parts(head..self.count, most) {
             turn(columns.start, columns.len(), targets, apart);

@@ -26,7 +26,7 @@ impl Columns<'_> {
             && if self.are_beside() {
                 tuning.apart.is_some() || are_quick(rows, unit)
             } else {
-                // What fills lanes is turned more quickly.
+                // What fills lanes is transposed more quickly.
                 rows * unit < LANE
             }
     }

@@ -37,7 +37,7 @@ pub(super) struct Matrices<'a> {
     /// Bytes of a column, one after another in every row.
     unit: usize,
     /// The first of the axes that are in the rows and columns, but for the split axis.
-    turned: usize,
+    transposed: usize,
     /// The innermost of the others, if it is the same way from one of its matrices to the next in all outputs.
     planes: Axis,
 }
@@ -51,9 +51,9 @@ impl<'a> Matrices<'a> {
         let Transfer { geometry, strides, .. } = transfer;
         let size = geometry.dtype.bits() as usize / 8;
         let (mut unit, mut rows, mut step) = (size, 1, 0isize);
-        let mut turned = geometry.shape.len();
-        while turned - 1 > geometry.axis {
-            let axis = turned - 1;
+        let mut transposed = geometry.shape.len();
+        while transposed - 1 > geometry.axis {
+            let axis = transposed - 1;
             let extent = usize_of(*geometry.shape.get(axis)?);
             let from = stride(*strides, axis, size)?;
             if extent > 1 && rows > 1 && step.checked_mul(signed(rows)) == Some(from) {
@@ -65,7 +65,7 @@ impl<'a> Matrices<'a> {
             } else if extent > 1 {
                 break;
             }
-            turned = axis;
+            transposed = axis;
         }
         let bytes = usize_of(geometry.outer * geometry.inner) * size;
         let inner = bytes.checked_div(rows * unit)?.checked_div(usize_of(geometry.outer))?;
@@ -73,7 +73,7 @@ impl<'a> Matrices<'a> {
         let len = parts.next().map_or(1, |part| part.len);
         let apart = if inner > 1 { 1 } else { usize_of(len) };
         let mut planes = Axis::ONE;
-        while let Some(axis) = turned.checked_sub(1) {
+        while let Some(axis) = transposed.checked_sub(1) {
             let extent = usize_of(*geometry.shape.get(axis)?);
             if axis != geometry.axis && extent > 1 {
                 // Outputs of pieces that are not as long as each other are not as far apart.
@@ -88,10 +88,10 @@ impl<'a> Matrices<'a> {
                 // All pieces are single steps: these rows continue the others.
                 (rows, planes) = (rows * extent, Axis::ONE);
             }
-            turned = axis;
+            transposed = axis;
         }
         let count = bytes.checked_div(rows * unit)?;
-        let form = Self { transfer, tuning, count, inner, rows, step, unit, turned, planes };
+        let form = Self { transfer, tuning, count, inner, rows, step, unit, transposed, planes };
         let is_side_by_side =
             geometry.extent > 1 && stride(*strides, geometry.axis, size)? == signed(unit);
         let columns = usize_of(geometry.extent);
@@ -172,7 +172,7 @@ impl<'a> Matrices<'a> {
         let Transfer { geometry, strides, .. } = self.transfer;
         let size = geometry.dtype.bits() as usize / 8;
         let mut source = self.transfer.source;
-        let outward = geometry.shape.iter().enumerate().take(self.turned).rev();
+        let outward = geometry.shape.iter().enumerate().take(self.transposed).rev();
         for (axis, extent) in outward.filter(|(axis, _)| *axis != geometry.axis) {
             let (rest, index) = div_rem(matrix, usize_of(*extent));
             matrix = rest;

@@ -2,28 +2,28 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | **what is decided once a call** | |
 //! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
-//! | `few_rows.rs` | few rows of packed tensors, run by run: small copies |
-//! | `few_units.rs` | the same of pieces with strides, unit by unit |
-//! | `short_runs.rs` | equal short runs of few rows, of plans |
-//! | `rows/` | the canonical form of what is packed from the split axis inward: blocks of rows, of which each piece takes a run |
-//! | `matrices.rs` | the same where the split axis is innermost in memory: of each row, columns |
-//! | `strided.rs`, `layout.rs` | the canonical form of any other piece, and what it is: axes over units of bytes |
-//! | `sub_byte.rs` | the same for 4-bit and 2-bit elements, which share bytes |
-//! | `singles.rs` | single ones of such elements |
-//! | `turned.rs` | such elements of a transposed matrix: as many rows as share a byte are put together, and turned |
-//! | `region.rs`, `plane.rs` | units of a strided piece that make whole axes: rows that are picked, and planes |
-//! | `odometer.rs` | the places of what lies under axes |
-//! | `runs.rs` | long runs that lie apart |
+//! | `parallel.rs`, `cuts.rs` | how the work is cut into tasks; what a range of all bytes, or of rows, has of each piece |
+//! | `joined.rs`, `reversed.rs` | pieces whose outputs continue each other are one; steps of an axis that lies backwards |
+//! | **small copies** | |
+//! | `small_packed.rs`, `short_runs.rs` | few rows of packed tensors, run by run; equal short ones, of plans |
+//! | `small_strided.rs` | pieces with strides, unit by unit |
+//! | **what is packed from the split axis inward** | |
+//! | `rows/` | blocks of rows, of which each piece takes a run |
+//! | **what is split along its innermost axis in memory** | |
+//! | `matrices.rs`, `planes.rs` | of each row, columns; the same of many small matrices |
 //! | `columns.rs` | columns become rows of their own: deinterleaved where they are few, else transposed |
-//! | `planes.rs` | the same of many small matrices |
-//! | `interleaved.rs` | few rows become columns |
-//! | `woven.rs` | few streams of runs become rows |
-//! | `mirrored.rs` | single steps of an axis that lies backwards |
-//! | `cuts.rs` | what a range of all outputs' bytes, or of rows, has of each piece |
-//! | `joined.rs` | pieces whose outputs continue each other are one |
+//! | `interleaved.rs`, `interleaved_runs.rs` | the way back: few rows of units, or of runs, become columns |
+//! | **any other piece** | |
+//! | `strided.rs`, `layout.rs` | axes over units of bytes |
+//! | `region.rs`, `plane.rs`, `odometer.rs` | units that make whole axes: rows that are picked, planes, and what lies under them |
+//! | `runs.rs` | long runs that lie apart |
+//! | **elements that share bytes** | |
+//! | `sub_byte.rs` | runs of 4-bit and 2-bit elements |
+//! | `sub_byte_singles.rs`, `sub_byte_transpose.rs` | single ones; those of a transposed matrix |
+//! | **below all of them** | |
 //! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
-//! | `parallel.rs` | how the work of one call is cut into tasks |
 //! | `visit.rs` | functions that are called by address |
 //! | `guarded.rs`, `testing.rs` | for tests: memory that ends where nothing may be touched, and transfers |
 //!
@@ -36,50 +36,50 @@
 //! | unit | bytes that lie together in the input and in the output: an element or more |
 //! | line, lane | 64 bytes of the caches; 16 bytes of a register |
 //! | deinterleave, interleave | take rows of a few short units apart by registers; put them together |
-//! | turn | transpose by registers |
+//! | by turns | several streams in rotation, each some lines at a time |
 //! | pick | put units a step apart together by registers |
 //! | merge, combine | put short runs together to lines: in registers; in a buffer |
 //! | past the caches | by non-temporal stores, of whole lines; a fence must follow the last one |
 
 mod columns;
 mod cuts;
-mod few_rows;
-mod few_units;
 #[cfg(all(test, unix))]
 mod guarded;
-#[cfg(all(test, unix))]
-pub(crate) use guarded::Guarded;
 mod interleaved;
+mod interleaved_runs;
 mod joined;
 mod kernel;
 mod layout;
 mod matrices;
-mod mirrored;
 mod odometer;
 mod parallel;
 mod plane;
 mod planes;
 mod region;
+mod reversed;
 mod rows;
 mod runs;
 pub(crate) mod short_runs;
-mod singles;
+mod small_packed;
+mod small_strided;
 mod strided;
 mod sub_byte;
+mod sub_byte_singles;
+mod sub_byte_transpose;
 #[cfg(test)]
 mod testing;
 mod tuning;
-mod turned;
 mod visit;
-mod woven;
 
-pub(crate) use few_rows::{is_small, FewRows};
-pub(crate) use few_units::FewUnits;
+#[cfg(all(test, unix))]
+pub(crate) use guarded::Guarded;
+pub(crate) use interleaved_runs::InterleavedRuns;
 use kernel::combine::LINE;
 use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, WALK};
-pub(crate) use woven::Woven;
+pub(crate) use small_packed::{is_small, SmallPacked};
+pub(crate) use small_strided::SmallStrided;
 
 use crate::error::{Fault, Report};
 use crate::math::div;
@@ -89,7 +89,7 @@ use crate::stacked::Stacked;
 use core::ops::Range;
 use joined::Joined;
 use matrices::Matrices;
-use mirrored::Mirrored;
+use reversed::Reversed;
 use rows::Nest;
 use tuning::Tuning;
 
@@ -155,7 +155,7 @@ unsafe fn run_form(
     // SAFETY: the caller's promise.
     unsafe {
         if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
-            if few_units::copy(transfer) {
+            if small_strided::copy(transfer) {
                 return Ok(());
             }
             if !transfer.output_strides.are_packed() {
@@ -163,13 +163,13 @@ unsafe fn run_form(
                     return result;
                 }
             }
-            if Mirrored::is_backwards(transfer) {
-                if let Some(result) = run_mirrored(transfer, executor, report) {
+            if Reversed::is_backwards(transfer) {
+                if let Some(result) = run_reversed(transfer, executor, report) {
                     return result;
                 }
             }
-        } else if cfg!(feature = "avx512") && few_rows::are_little(transfer) {
-            few_rows::copy_each_part(transfer, tuning::kernels(transfer.bytes));
+        } else if cfg!(feature = "avx512") && small_packed::are_little(transfer) {
+            small_packed::copy_each_part(transfer, tuning::kernels(transfer.bytes));
             return Ok(());
         }
         if transfer.bytes == 0 {
@@ -201,7 +201,7 @@ pub(crate) unsafe fn run_stacked(
     // SAFETY: the caller's promise.
     unsafe {
         let one = one.transfer(transfer);
-        if Woven::copy_small(&one) {
+        if InterleavedRuns::copy_small(&one) {
             return Ok(());
         }
         run_form(&one, executor, report)
@@ -228,7 +228,7 @@ macro_rules! run_as {
 }
 run_as! {
     run_joined: Joined, join;
-    run_mirrored: Mirrored, mirror;
+    run_reversed: Reversed, reverse;
 }
 
 /// Copies rows that are contiguous from the split axis inward.
@@ -250,23 +250,24 @@ unsafe fn run_rows(
     }
     let has_threads = parallel::is_of_use(executor, bytes);
     let is_cached = tuning.non_temporal.is_none() && !has_threads;
-    if is_packed && !sub_byte && is_cached && few_rows::has_short_runs(transfer, tuning.kernels) {
+    if is_packed && !sub_byte && is_cached && small_packed::has_short_runs(transfer, tuning.kernels)
+    {
         // SAFETY: the caller's promise.
-        unsafe { few_rows::copy_each_part(transfer, tuning.kernels) };
+        unsafe { small_packed::copy_each_part(transfer, tuning.kernels) };
         return Some(Ok(()));
     }
     let nest = Nest::new(transfer, tuning);
     let nest = nest.as_ref()?;
     let rows = nest.all_rows();
     // Few long rows are cut anywhere.
-    if !is_packed && rows < few_rows::MANY_ROWS && has_threads {
+    if !is_packed && rows < small_packed::MANY_ROWS && has_threads {
         return None;
     }
     // Many rows are cut between rows, short pieces between pieces, few long rows anywhere.
     let count = parts.count();
     let least = count.saturating_mul(SET_UP);
     let by_piece = has_threads && div(bytes, parallel::threads(executor, bytes)) < least;
-    if by_piece || rows >= few_rows::MANY_ROWS || !is_packed {
+    if by_piece || rows >= small_packed::MANY_ROWS || !is_packed {
         // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
         let work = |range| unsafe {
             if by_piece {
@@ -336,13 +337,13 @@ unsafe fn run_pieces(
     let tuning = &*tuning;
     // SAFETY: as above; what is read and written stays within the spans that were checked.
     let copy = |part: &Part, bytes| unsafe { sub_byte::copy(transfer, part, tuning, bytes) };
-    let singles = singles::way(transfer);
+    let singles = sub_byte_singles::way(transfer);
     let Some(block) = sub_byte::block_of_rows(transfer, singles.is_some()) else {
         return cuts::run_parts(transfer, &copy, executor, report);
     };
     let work = |rows: Range<usize>| {
         // SAFETY: as above; ranges of tasks do not meet.
-        let taken = |way| unsafe { singles::copy(transfer, tuning, way, rows.clone()) };
+        let taken = |way| unsafe { sub_byte_singles::copy(transfer, tuning, way, rows.clone()) };
         let rest = singles.map_or(rows.start, taken)..rows.end;
         cuts::copy_rows(transfer, &copy, rest, block);
     };

@@ -1,7 +1,8 @@
-//! Planes of a strided piece: a row by a column of units, turned through registers where the input and the
+//! Planes of a strided piece: a row by a column of units, transposed through registers where the input and the
 //! output have different innermost axes, else copied as runs, row by row, or unit by unit.
 
 use super::columns::{Columns, EachTargets, Targets, LEAST_AGAIN};
+use super::interleaved_runs::InterleavedRuns;
 use super::kernel::combine::LINE;
 use super::kernel::pick::{Units, LEAST_PICKED};
 use super::kernel::row_major::RowRun;
@@ -10,22 +11,21 @@ use super::kernel::{RowMajor, LANE, TURNS};
 use super::rows::Rows;
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
-use super::woven::Woven;
 use crate::math::{self, div, div_ceil, div_rem, signed, wrapped};
 
 /// The least extents of a plane, in units, that is worth turning through registers; of long units, those that
 /// make 16 bytes will do.
-const MIN_TURNED: usize = 8;
+const MIN_TRANSPOSED: usize = 8;
 /// Planes, or regions, of fewer units are as quickly copied unit by unit.
 pub(super) const LEAST_UNITS: usize = 256;
 /// Where at least [`LEAST_AGAIN`] planes are alike, so are those of fewer than this: what they have in common is
 /// found out once for all.
-const LEAST_TURNED: usize = 64;
-/// In the second-level cache, units of so many bytes and more are as quickly copied one by one as turned, unless
+const LEAST_TRANSPOSED: usize = 64;
+/// In the second-level cache, units of so many bytes and more are as quickly copied one by one as transposed, unless
 /// rows as well as columns lie in few sets of the caches (as those [`CONFLICT`] bytes apart do, from more than
-/// [`WAYS`] on). Zen 5, ps a byte, one by one and turned: 300 x 300 of 16 bytes 20, 38; 1,024 x 512 112, 51; but
+/// [`WAYS`] on). Zen 5, ps a byte, one by one and transposed: 300 x 300 of 16 bytes 20, 38; 1,024 x 512 112, 51; but
 /// past that cache 7 x 300 x 301 60, 42.
-const LONGEST_TURNED: usize = 16;
+const LONGEST_TRANSPOSED: usize = 16;
 const CONFLICT: usize = 1024;
 const WAYS: usize = 8;
 /// Shorter rows, in units, have their columns walked instead.
@@ -54,10 +54,10 @@ pub(super) struct Plane {
 pub(super) enum Way<'a> {
     /// Units of many bytes.
     Runs,
-    /// Turned through registers.
-    Turned,
+    /// Transposed through registers.
+    Transposed,
     /// By turns of few rows.
-    Woven(Woven),
+    InterleavedRuns(InterleavedRuns),
     /// Some units of each row at a time.
     Rows(RowCopy<'a>),
     /// All units one by one.
@@ -74,7 +74,7 @@ impl Axis {
 
 impl Plane {
     /// Walks a column that runs backwards in the input forwards there; how far ahead it begins then.
-    pub(super) fn turn_forwards(&mut self) -> (isize, isize) {
+    pub(super) fn walk_forwards(&mut self) -> (isize, isize) {
         let Axis { extent, from, to } = self.column;
         if from >= 0 {
             return (0, 0);
@@ -95,33 +95,38 @@ impl Plane {
     ) -> Way<'a> {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
-        if let Some(woven) = Woven::of(unit, row, column).filter(|woven| woven.are_runs(tuning)) {
-            return Way::Woven(woven);
+        if let Some(runs) =
+            InterleavedRuns::of(unit, row, column).filter(|runs| runs.are_runs(tuning))
+        {
+            return Way::InterleavedRuns(runs);
         }
         let is_line = unit >= LINE && row.to == signed(unit);
         let is_line = is_line && (!has_column || row.extent >= LEAST_ROW);
-        let is_short = has_column && row.extent < LEAST_ROW && tuning.turned.is_none();
+        let is_short = has_column && row.extent < LEAST_ROW && tuning.transposed.is_none();
         if (unit >= LEAST_RUN && !is_short) || is_line {
             return Way::Runs;
         }
         let targets = self.targets();
         let columns = self.columns(&targets);
-        let is_deinterleaved = columns.are_deinterleaved(again, tuning.turned.is_some());
+        let is_deinterleaved = columns.are_deinterleaved(again, tuning.transposed.is_some());
         let units = row.extent * column.extent;
         let are_wide = row.extent * unit >= 2 * LANE && column.extent * unit >= LANE;
         let are_alike = again.extent >= LEAST_AGAIN && (are_wide || is_deinterleaved);
-        let are_many = units >= if are_alike { LEAST_TURNED } else { LEAST_UNITS };
+        let are_many = units >= if are_alike { LEAST_TRANSPOSED } else { LEAST_UNITS };
         if has_column && are_many && Columns::turns(unit) {
             let are_few = is_deinterleaved || columns.are_interleaved(tuning);
             let both_conflict = row.conflicts() && column.conflicts();
-            let is_large = is_large && shorter >= MIN_TURNED;
-            let is_quicker =
-                unit < LONGEST_TURNED || both_conflict || tuning.turned.is_some() || is_large;
+            let is_large = is_large && shorter >= MIN_TRANSPOSED;
+            let is_quicker = unit < LONGEST_TRANSPOSED
+                || both_conflict
+                || tuning.transposed.is_some()
+                || is_large;
             // Many short targets take longer to be told than to be filled unit by unit.
             let are_short = row.extent < column.extent;
-            let least = if are_short { MIN_TURNED } else { div(LANE, unit).clamp(2, MIN_TURNED) };
+            let least =
+                if are_short { MIN_TRANSPOSED } else { div(LANE, unit).clamp(2, MIN_TRANSPOSED) };
             if (shorter >= least && is_quicker) || are_few {
-                return Way::Turned;
+                return Way::Transposed;
             }
         }
         let units = Units::whole(unit, row.from);
@@ -139,7 +144,7 @@ impl Plane {
     /// Whether others like it are copied with it.
     pub(super) fn takes_others(&self, way: &Way<'_>) -> bool {
         let is_small = self.row.extent.max(self.column.extent) <= BLOCK;
-        matches!(way, Way::Turned) || (matches!(way, Way::Units) && is_small)
+        matches!(way, Way::Transposed) || (matches!(way, Way::Units) && is_small)
     }
 
     fn targets(&self) -> Targets {
@@ -162,8 +167,8 @@ impl Plane {
         unsafe {
             match way {
                 Way::Runs => self.copy_runs(tuning.for_runs()),
-                Way::Turned => self.columns(&self.targets()).copy_planes(self.again, tuning),
-                Way::Woven(woven) => woven.copy_runs((self.source, self.target), tuning),
+                Way::Transposed => self.columns(&self.targets()).copy_planes(self.again, tuning),
+                Way::InterleavedRuns(runs) => runs.copy_runs((self.source, self.target), tuning),
                 Way::Rows(rows) => self.copy_blocks(&|place, blocks, Block { unit, axes }| {
                     let [Axis { extent: count, from, to }, row] = axes;
                     let mut places = blocks.places(place);
@@ -200,12 +205,12 @@ impl Plane {
                 }
                 return;
             }
-            if let Some(past) = tuning.turned.filter(|_| self.is_of_rows()) {
+            if let Some(past) = tuning.transposed.filter(|_| self.is_of_rows()) {
                 let place = (source, target);
                 return Rows::merge_columns(place, unit, row, column, past, tuning);
             }
             let tuning = if self.makes_lines() { tuning } else { tuning.through_caches() };
-            let row_major = tuning.kernels.row_major.filter(|_| tuning.turned.is_none());
+            let row_major = tuning.kernels.row_major.filter(|_| tuning.transposed.is_none());
             if !row_major.is_some_and(|row_major| self.copy_lines(row_major)) {
                 self.copy_rows(tuning);
             }

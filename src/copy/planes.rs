@@ -11,13 +11,13 @@ use crate::math::{div, signed};
 use core::ops::Range;
 use core::ptr::null_mut;
 
-/// The most columns that are turned at a time.
+/// The most columns that are transposed at a time.
 const MOST: usize = 64;
 /// So many lines in one set of the caches stay there.
 const WAYS: usize = 8;
 /// Larger matrices are each worth the way.
 const LARGE: usize = 16 << 10;
-/// Columns of so many bytes, where rows fill a lane, are turned rather than deinterleaved one matrix after the other.
+/// Columns of so many bytes, where rows fill a lane, are transposed rather than deinterleaved one matrix after the other.
 /// Zen 4, 512 KiB, us for deinterleaved: u16 8x81 21 for 82, f32 8x49 20 for 85, f64 9x49 24 for
 /// 61; but f32 5x196 28 for 22.
 const TURNED: usize = 12 * LINE;
@@ -42,23 +42,23 @@ impl Columns<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.copy(tuning) };
         }
-        let is_deinterleaved = self.are_deinterleaved(planes, tuning.turned.is_some());
+        let is_deinterleaved = self.are_deinterleaved(planes, tuning.transposed.is_some());
         let run = rows * unit;
         let is_one_loop =
             tuning.kernels.takes_blocks(count, unit) && step <= count.max(3) * unit && run >= LINE;
         let is_lane = unit < LANE && count * unit >= LANE && run <= TURNED;
-        let is_turned = (!is_deinterleaved || (is_lane && !is_one_loop))
+        let is_backwards = (!is_deinterleaved || (is_lane && !is_one_loop))
             && (count <= WAYS || !self.conflicts());
-        let joined = if tuning.turned.is_none() { JOINED } else { JOINED / 2 };
+        let joined = if tuning.transposed.is_none() { JOINED } else { JOINED / 2 };
         let are_small = count <= MOST && count * run < LARGE;
-        let is_through = tuning.turned.is_none()
+        let is_through = tuning.transposed.is_none()
             || !self.are_long(is_deinterleaved)
             || self.rows_to_line().is_none();
         let are_alike = are_small && is_through && !self.are_interleaved(tuning);
         // SAFETY: the caller's promise.
         unsafe {
             let short = tuning.through_caches();
-            if are_alike && is_turned {
+            if are_alike && is_backwards {
                 self.with_scratch::<0>(0..rows, planes, false, short);
             } else if are_alike && is_deinterleaved {
                 if is_one_loop || run > joined || !self.go_on(planes) {
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Of so few rows and columns that they are turned, deinterleaved as one or each for itself.
+    /// Of so few rows and columns that they are transposed, deinterleaved as one or each for itself.
     #[test]
     fn many_small_matrices() {
         let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];

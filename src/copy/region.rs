@@ -87,7 +87,7 @@ impl Region<'_> {
         let mut slot = Slot::uninit();
         let is_large = self.units() * unit >= LARGE;
         let mut others = Odometer::new(outer, next);
-        (others.from, others.to) = plane.turn_forwards();
+        (others.from, others.to) = plane.walk_forwards();
         let way = plane.way(others.inner(), is_large, &mut slot, *tuning);
         if matches!(way, Way::Units) && self.units() * unit <= SMALL {
             // SAFETY: the caller's promise.

@@ -1,10 +1,10 @@
 //! Equal short runs of few packed rows, of plans: one target after the other, by a loop that is for nothing else.
 
-use super::few_rows::{MANY_ROWS, SMALL};
 use super::kernel::combine::LINE;
 use super::kernel::generic::{chunk, ends};
 use super::kernel::opaque::opaque;
 use super::kernel::Gather;
+use super::small_packed::{MANY_ROWS, SMALL};
 use super::tuning;
 use crate::parts::Pointers;
 use crate::plan::Geometry;

@@ -5,8 +5,8 @@ use super::kernel::bits::{Packed, Runs};
 use super::kernel::combine::LINE;
 use super::kernel::pick::{Elements, Slot, Units};
 use super::kernel::sub_byte::SideBySide;
+use super::sub_byte_transpose::Transposed;
 use super::tuning::Tuning;
-use super::turned::Turned;
 use crate::math::{div, div_rem, div_rem_signed, rem};
 use crate::parts::{Part, Transfer};
 use crate::shape::{usize_of, MAX_RANK};
@@ -68,7 +68,7 @@ pub(super) struct Layout<'a> {
 }
 
 /// Fewer rows side by side are packed one by one.
-const LEAST_TURNED: usize = 4;
+const LEAST_TRANSPOSED: usize = 4;
 /// Long rows of elements nearer to each other than so many bits, times the square of those of an element, are packed
 /// one by one too: registers hold many such elements, and smaller ones take more permutes.
 const NEAR: i64 = 7;
@@ -176,13 +176,13 @@ impl<'a> Layout<'a> {
             let target = self.target.wrapping_add(at);
             // SAFETY: the caller's promise.
             at += unsafe {
-                if let Some((rows, bytes)) = self.turned(at..part.end) {
+                if let Some((rows, bytes)) = self.transposed(at..part.end) {
                     let column = div(rows.rows * usize_of(self.bits), 8);
                     let mut targets = |(columns, targets): (Range<usize>, &mut [*mut u8])| {
                         place(target.wrapping_add(columns.start * column), column, targets);
                     };
                     let shared = if self.bits == 4 { 1 } else { 2 };
-                    Turned { shared, rows, targets: &mut targets }.copy(&self.tuning);
+                    Transposed { shared, rows, targets: &mut targets }.copy(&self.tuning);
                     bytes
                 } else {
                     let bytes = self.up_to_turned(at..part.end);
@@ -200,17 +200,17 @@ impl<'a> Layout<'a> {
         let bytes = div_rem_signed(row.extent * self.bits, 8);
         let are_picked =
             row.extent >= LONG_ROW && row.bits.wrapping_abs() < NEAR * self.bits * self.bits;
-        let is_turned = self.run == self.bits && column.bits == self.bits && !are_picked;
-        (is_turned && bytes.1 == 0).then_some((*column, *row, usize_of(bytes.0)))
+        let is_backwards = self.run == self.bits && column.bits == self.bits && !are_picked;
+        (is_backwards && bytes.1 == 0).then_some((*column, *row, usize_of(bytes.0)))
     }
 
     /// The matrix that some bytes of the output begin with, and how many bytes it becomes.
-    fn turned(&self, part: Range<usize>) -> Option<(SideBySide, usize)> {
+    fn transposed(&self, part: Range<usize>) -> Option<(SideBySide, usize)> {
         let (column, row, bytes) = self.side_by_side()?;
         let (at, within) = div_rem(part.start, bytes);
         let left = usize_of(column.extent) - rem(at, usize_of(column.extent));
         let columns = left.min(div(part.len(), bytes));
-        if within > 0 || columns < LEAST_TURNED {
+        if within > 0 || columns < LEAST_TRANSPOSED {
             return None;
         }
         let rows = SideBySide {

@@ -20,7 +20,7 @@ pub(super) struct Tuning {
     /// The same for those of packed rows that are short.
     short: Option<&'static NonTemporal>,
     /// The same for those that are transposed.
-    pub turned: Option<&'static NonTemporal>,
+    pub transposed: Option<&'static NonTemporal>,
     /// The same where their rows begin elsewhere in their lines, and are no gain until all are past the caches.
     off_lines: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
@@ -75,7 +75,7 @@ impl Tuning {
             let is_past = |held| past(eighths_of(held, eighths));
             stores.filter(|_| one.is_some_and(is_past))
         };
-        let (turned, off_lines) = match rules.turned {
+        let (transposed, off_lines) = match rules.transposed {
             8 => (scattered, non_temporal),
             eighths => (of_one(eighths), of_one(8)),
         };
@@ -87,7 +87,7 @@ impl Tuning {
             non_temporal,
             apart,
             short,
-            turned,
+            transposed,
             off_lines,
             prefetch,
             longest,
@@ -105,12 +105,12 @@ impl Tuning {
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
         let (apart, short) = (None, None);
-        Self { non_temporal: None, apart, short, turned: None, off_lines: None, ..self }
+        Self { non_temporal: None, apart, short, transposed: None, off_lines: None, ..self }
     }
 
     /// The same for outputs whose rows begin elsewhere in their lines.
     pub(super) fn for_others(self) -> Self {
-        Self { turned: self.off_lines, ..self }
+        Self { transposed: self.off_lines, ..self }
     }
 
     /// The same for pieces that have few bytes of each row.
@@ -120,8 +120,8 @@ impl Tuning {
 
     /// The same for runs of strided pieces, which are not transposed.
     pub(super) fn for_runs(self) -> Self {
-        let turned = if self.kernels.by_turns.is_some() { self.apart } else { self.turned };
-        Self { turned, ..self }
+        let transposed = if self.kernels.by_turns.is_some() { self.apart } else { self.transposed };
+        Self { transposed, ..self }
     }
 
     /// The loop for runs of so many bytes that lie apart and go past the caches by turns.
@@ -139,7 +139,7 @@ impl Tuning {
 
     /// What must follow the last store past the caches, if there are any.
     pub(super) fn finish(&self) {
-        if let Some(stores) = self.non_temporal.or(self.apart).or(self.turned) {
+        if let Some(stores) = self.non_temporal.or(self.apart).or(self.transposed) {
             (stores.fence)();
         }
     }
@@ -167,7 +167,7 @@ impl Tuning {
                 non_temporal: stores,
                 apart: stores,
                 short: stores,
-                turned: stores,
+                transposed: stores,
                 off_lines: stores,
                 prefetch: 2048,
                 longest,

@@ -5,7 +5,7 @@ use super::parse::{self, is_unwanted, Call, Look};
 use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::blocks::{self, Blocks};
-use crate::copy::{self, Executor, FewRows};
+use crate::copy::{self, Executor, SmallPacked};
 use crate::error::{Error, Fault, Report, Which};
 use crate::overlap::spans::{self, Numbered};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
@@ -422,7 +422,7 @@ pub(super) unsafe fn check<'a>(
 /// As [`copy::run`]; see [`copy::is_small`].
 #[inline(always)]
 unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
-    let rows = FewRows::new(&call.splitting.geometry, bytes);
+    let rows = SmallPacked::new(&call.splitting.geometry, bytes);
     // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
     unsafe {
         match call.splitting.pieces.words() {
@@ -439,7 +439,7 @@ unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) 
 #[inline(never)] // for its rows lie in memory
 unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
     let Splitting { geometry, pieces } = &call.splitting;
-    let rows = FewRows::new(geometry, bytes);
+    let rows = SmallPacked::new(geometry, bytes);
     let source = call.input.data.cast_const();
     if let Some(lengths) = pieces.words().filter(|lengths| rows.are_long(lengths.len())) {
         for row in 0..rows.count {
@@ -506,7 +506,7 @@ unsafe fn run(
 /// As [`run_rows`].
 #[inline(always)]
 unsafe fn run_row(
-    rows: &FewRows,
+    rows: &SmallPacked,
     row: usize,
     mut source: *const u8,
     lengths: &[i64],
@@ -528,7 +528,7 @@ unsafe fn run_row(
 /// There must be as many outputs as lengths, of a checked copy.
 #[inline(never)] // with all registers to itself
 unsafe fn run_rows(
-    rows: &FewRows,
+    rows: &SmallPacked,
     mut source: *const u8,
     lengths: &[i64],
     mut output: *const libsplit_tensor,

@@ -22,7 +22,7 @@ use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
-use crate::copy::{self, short_runs, Executor, FewRows, FewUnits, Woven};
+use crate::copy::{self, short_runs, Executor, InterleavedRuns, SmallPacked, SmallStrided};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
 use crate::parts::{OutputStrides, Parts, PlannedPart, Pointers, Transfer};
@@ -74,9 +74,9 @@ struct Head {
     inner: i64,
     outer: i64,
     reach: Reach,
-    few: FewUnits,
+    few: SmallStrided,
     /// What outputs make that lie beside each other.
-    woven: Woven,
+    runs: InterleavedRuns,
     arrays: Arrays,
 }
 
@@ -291,8 +291,8 @@ impl Writer<'_> {
                 inner: geometry.inner,
                 outer: geometry.outer,
                 reach,
-                few: FewUnits::NONE,
-                woven: Woven::default(),
+                few: SmallStrided::NONE,
+                runs: InterleavedRuns::default(),
                 arrays: self.arrays,
             });
             if cfg!(feature = "avx512") && (is_strided || self.has_strided_outputs) {
@@ -355,9 +355,9 @@ impl Writer<'_> {
         unsafe {
             let plan = Planned { head: &*head, place: self.place };
             let transfer = plan.transfer(null(), Pointers::new(null(), 0, 0));
-            (*head).few = FewUnits::new(&transfer);
+            (*head).few = SmallStrided::new(&transfer);
             if (*head).num_parts == (*head).num_outputs && !(*head).is_strided {
-                (*head).woven = Woven::planned(&transfer).unwrap_or_default();
+                (*head).runs = InterleavedRuns::planned(&transfer).unwrap_or_default();
             }
         }
     }
@@ -525,7 +525,7 @@ impl<'a> Planned<'a> {
     /// # Safety
     /// As [`copy_on`].
     #[inline(never)] // off the way of others
-    unsafe fn copy_woven(
+    unsafe fn copy_interleaved(
         &self,
         input: *const u8,
         span: Span,
@@ -533,26 +533,26 @@ impl<'a> Planned<'a> {
         reads: &[(Which, Span)],
         report: &mut Report,
     ) -> Result<bool, Fault> {
-        let written = self.woven(targets).filter(|written| written.is_apart(span));
+        let written = self.runs(targets).filter(|written| written.is_apart(span));
         let Some(written) = written else { return Ok(false) };
         if !reads.iter().all(|(_, read)| read.is_apart(written)) {
             check_reads(&self.transfer(input, targets), written, reads, report)?;
         }
         // SAFETY: the caller's promise.
-        Ok(unsafe { self.head.woven.copy(input, targets.get(0)) })
+        Ok(unsafe { self.head.runs.copy(input, targets.get(0)) })
     }
 
     /// The memory of outputs that are.
-    fn woven(&self, targets: Pointers<'_, u8>) -> Option<Span> {
+    fn runs(&self, targets: Pointers<'_, u8>) -> Option<Span> {
         let start = targets.get(0) as usize;
         let mut next = start;
         for target in targets.iter() {
             if target as usize != next {
                 return None;
             }
-            next = next.wrapping_add(self.head.woven.step());
+            next = next.wrapping_add(self.head.runs.step());
         }
-        let end = start.checked_add(self.head.woven.bytes())?;
+        let end = start.checked_add(self.head.runs.bytes())?;
         (start != 0).then_some(Span { start, end })
     }
 
@@ -609,7 +609,7 @@ impl<'a> Planned<'a> {
             // SAFETY: promises 3 and 5.
             return unsafe { short_runs::copy(source, self.head.run, self.head.outer, targets) };
         }
-        let rows = FewRows::new(&self.geometry(), self.head.bytes);
+        let rows = SmallPacked::new(&self.geometry(), self.head.bytes);
         // SAFETY: promises 3 and 5.
         unsafe {
             if rows.is_one() {
@@ -623,7 +623,7 @@ impl<'a> Planned<'a> {
     /// # Safety
     /// As [`Planned::run_small`].
     #[inline(never)] // off the way of smaller ones
-    unsafe fn run_several(&self, rows: &FewRows, source: *const u8, targets: Pointers<'a, u8>) {
+    unsafe fn run_several(&self, rows: &SmallPacked, source: *const u8, targets: Pointers<'a, u8>) {
         let parts = self.parts();
         // SAFETY: the caller's promise.
         unsafe {
@@ -646,7 +646,7 @@ impl<'a> Planned<'a> {
     #[inline(always)]
     unsafe fn run_row(
         &self,
-        rows: &FewRows,
+        rows: &SmallPacked,
         row: usize,
         source: *const u8,
         targets: Pointers<'a, u8>,
@@ -732,7 +732,7 @@ pub(crate) unsafe fn copy_on(
         let span = head.reach.place(input, Which::Input, report)?;
         let [first, second, third] = others;
         let reads = || [(Which::Plan, plan.span()), first, second, third];
-        if head.woven.step() > 0 && plan.copy_woven(input, span, targets, &reads(), report)? {
+        if head.runs.step() > 0 && plan.copy_interleaved(input, span, targets, &reads(), report)? {
             return Ok(());
         }
         if let Some(written) = plan.plain(targets).filter(|written| written.is_apart(span)) {

@@ -2,7 +2,7 @@
 //!
 //! The idea: a register of each of `n` streams makes `n` registers of rows, by shuffles of the whole:
 //! the registers' first half by turns with the second, unit by unit, or the first third with the other
-//! two. Once for each prime factor of `n`, and everything is where it belongs ([`woven`]).
+//! two. Once for each prime factor of `n`, and everything is where it belongs ([`runs`]).
 //!
 //! The trick for targets that begin within a line: rows may be counted from any unit on. From there the
 //! streams take the same turns, but others go first, and those that were first have a unit less.
@@ -180,7 +180,7 @@ pub(super) unsafe fn blocks<S: Shuffle, const N: usize>(shuffle: &S, all: &[Turn
                 for (slot, source) in registers.iter_mut().zip(sources) {
                     *slot = S::Register::load(source.wrapping_add(at));
                 }
-                let rows = woven(shuffle, registers);
+                let rows = runs(shuffle, registers);
                 if let Some(ahead) = turns.past {
                     for source in sources {
                         S::Register::prefetch(source.wrapping_add(at + ahead));
@@ -295,7 +295,7 @@ unsafe fn stage<S: Shuffle>(
 /// # Safety
 /// 1.
 #[inline(always)]
-unsafe fn woven<S: Shuffle, const N: usize>(
+unsafe fn runs<S: Shuffle, const N: usize>(
     shuffle: &S,
     mut registers: [S::Register; N],
 ) -> [S::Register; N] {

@@ -105,7 +105,7 @@ pub(super) struct Kernels {
     /// The loop that interleaves so many streams of units of so many bytes, if there is one.
     pub interleave: fn(usize, usize) -> Option<interleave::Loop>,
     /// Puts rows together of runs of few streams, where that is known to win.
-    pub strands: Option<Strands>,
+    pub interleave_runs: Option<CopyInterleaved>,
     /// Copies runs row by row through the caches, where that is known to win.
     pub row_major: Option<RowMajor>,
     /// The same of short runs past the caches.
@@ -148,7 +148,7 @@ pub(super) type CopyUnits = unsafe fn(*const u8, isize, *mut u8, isize, usize, u
 pub(super) type RowMajor = unsafe fn(&mut [RowRun], usize, usize) -> bool;
 
 /// Interleaves runs of any length; so many rows follow.
-pub(super) type Strands = unsafe fn(&interleave::Interleave, usize);
+pub(super) type CopyInterleaved = unsafe fn(&interleave::Interleave, usize);
 
 /// The same of short runs past the caches; input is prefetched so many bytes ahead.
 pub(super) type Combine = unsafe fn(&[RowRun], usize, usize, usize) -> bool;

@@ -312,16 +312,16 @@ pub(super) unsafe fn steps<V: Register, const F: usize, const R: usize>(
 pub(super) unsafe fn spans<V: Register>(pick: &Pick<1>, rows: &Rows, spans: &mut [Span]) {
     let [from, to] = rows.strides(pick).map(isize::cast_unsigned);
     let mut row = rows.source.wrapping_offset(pick.window);
-    let (is_turned, last) = (rows.onwards < 0, spans.len().wrapping_sub(1));
+    let (is_backwards, last) = (rows.onwards < 0, spans.len().wrapping_sub(1));
     // SAFETY: the caller's promise.
     unsafe {
         let [[first, orders @ ..]] = pick.orders::<V, MOST_REGISTERS>();
         for _ in 0..rows.count {
             for at in 0..spans.len() {
-                let Some(span) = spans.get_mut(if is_turned { last - at } else { at }) else {
+                let Some(span) = spans.get_mut(if is_backwards { last - at } else { at }) else {
                     break;
                 };
-                let before = if is_turned { span.steps.wrapping_sub(1) } else { 0 };
+                let before = if is_backwards { span.steps.wrapping_sub(1) } else { 0 };
                 let mut source = row.wrapping_offset(span.from);
                 source = source.wrapping_sub(from.wrapping_mul(before));
                 let mut target = span.target.wrapping_sub(to.wrapping_mul(before));

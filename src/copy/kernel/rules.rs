@@ -25,7 +25,7 @@ pub(in super::super) struct Rules {
     pub apart: usize,
     /// Eighths of what one thread brings, five to all but one, that hold outputs that are transposed, whatever the
     /// threads; 8: as [`Rules::apart`].
-    pub turned: usize,
+    pub transposed: usize,
     /// Eighths of one thread's, five to all, that hold outputs of runs that are short, or off their lines.
     pub short: usize,
     /// Whether packed rows of short runs go past the caches no sooner than long ones.
@@ -84,7 +84,7 @@ impl Rules {
             budget,
             threads,
             apart: Self::apart(cpu),
-            turned: Self::turned(cpu),
+            transposed: Self::transposed(cpu),
             short: Self::short(cpu),
             keeps_short: Self::keeps_short(cpu),
             is_row_major_past: Self::is_row_major_past(cpu),
@@ -149,7 +149,7 @@ impl Rules {
         }
     }
 
-    fn turned(cpu: &Cpu) -> usize {
+    fn transposed(cpu: &Cpu) -> usize {
         if Self::is_zen4(cpu) {
             // Share of the flat copy past the caches for through them, MiB of outputs on lines: f32 [1024,1792] 7
             // .59 for .36, 1,344² 6.9 .73 for .65, u16 [1792,2048] 7 .62 for .37, u8 2,688² 6.9 .64 for .50, f32
@@ -321,7 +321,7 @@ impl Rules {
             is_halved: false,
             goes_by_piece: false,
             short: 8,
-            turned: 8,
+            transposed: 8,
             ..self
         }
     }
@@ -338,7 +338,7 @@ impl Rules {
             | ((self.prefetch / PREFETCH_UNIT) as u64) << 24
             | ((self.strings / PAGE) as u64) << 16
             | eighths(self.apart) << 14
-            | eighths(self.turned) << 55
+            | eighths(self.transposed) << 55
             | (self.threads as u64) << 8
             | u64::from(self.combines) << 7
             | eighths(self.short) << 5
@@ -356,7 +356,7 @@ impl Rules {
             budget: field(32, 16).saturating_mul(PAGE),
             threads: field(8, 6),
             apart: 8 - field(14, 2),
-            turned: 8 - field(55, 2),
+            transposed: 8 - field(55, 2),
             short: 8 - field(5, 2),
             is_row_major_past: field(3, 1) > 0,
             keeps_apart: field(63, 1) > 0,
@@ -436,7 +436,7 @@ mod tests {
                 } else {
                     8
                 },
-                turned: if words == ZEN4 { 6 } else { 8 },
+                transposed: if words == ZEN4 { 6 } else { 8 },
                 short: if is_zen5 && cfg!(feature = "avx512") { 6 } else { 8 },
                 is_row_major_past: is_zen5,
                 keeps_apart: is_zen5 && cfg!(feature = "avx512"),
@@ -492,7 +492,7 @@ mod tests {
             budget: 16 * MIB,
             threads: 2,
             apart: 8,
-            turned: 8,
+            transposed: 8,
             short: 8,
             is_row_major_past: false,
             keeps_apart: false,
@@ -518,7 +518,7 @@ mod tests {
                             budget,
                             threads,
                             apart: if threads == 1 { 5 } else { 8 },
-                            turned: if threads == 1 { 6 } else { 7 },
+                            transposed: if threads == 1 { 6 } else { 7 },
                             short: if threads == 2 { 6 } else { 8 },
                             is_row_major_past: prefetch == 64,
                             keeps_apart: threads == 2,

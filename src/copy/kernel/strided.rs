@@ -85,8 +85,9 @@ impl<'a> RowCopy<'a> {
     pub(crate) fn spans(&self, row: isize) -> Option<SpanCopy<'a>> {
         let pick = self.pick?;
         let by_spans = self.kernels.picks?.spans?;
-        let is_turned = self.goes_upwards(row) && self.units.is_backwards() && pick.fills_lanes();
-        Some(SpanCopy { pick, by_spans, onwards: if is_turned { -1 } else { 1 } })
+        let is_backwards =
+            self.goes_upwards(row) && self.units.is_backwards() && pick.fills_lanes();
+        Some(SpanCopy { pick, by_spans, onwards: if is_backwards { -1 } else { 1 } })
     }
 
     /// Whether rows so far from each other are read upwards. Those that lie backwards are read in their order: Zen 4,

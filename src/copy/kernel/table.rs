@@ -77,7 +77,7 @@ macro_rules! table {
             by_second: false,
             longest: 0,
             permutes: |_, _| false,
-            strands: None,
+            interleave_runs: None,
             row_major: None,
             combine: None,
             by_turns: None,

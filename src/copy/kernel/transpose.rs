@@ -774,7 +774,7 @@ pub(super) unsafe fn lines_of_eight<V: Vector>(taken: *const u8) -> [[V; 4]; 2] 
             [*even, *odd] = V::load(taken).interleaved::<2>(next);
             taken = taken.wrapping_add(2 * LINE);
         }
-        [V::lanes_turned(even), V::lanes_turned(odd)]
+        [V::lanes_transposed(even), V::lanes_transposed(odd)]
     }
 }
 
@@ -834,7 +834,7 @@ unsafe fn put_whole<V: Vector, const N: usize>(
                 row = row.wrapping_add(step.wrapping_mul(N));
                 soon = soon.wrapping_add(step);
             }
-            *lanes = V::lanes_turned(*lanes);
+            *lanes = V::lanes_transposed(*lanes);
             source = source.wrapping_add(step);
         }
         for group in 0..4 {

@@ -72,7 +72,7 @@ pub(super) trait Vector: Copy {
     /// # Safety
     /// 1.
     #[inline(always)]
-    unsafe fn lanes_turned(registers: [Self; 4]) -> [Self; 4] {
+    unsafe fn lanes_transposed(registers: [Self; 4]) -> [Self; 4] {
         registers
     }
 

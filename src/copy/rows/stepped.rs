@@ -21,7 +21,7 @@ const BLOCK: usize = 8 << 10;
 /// of the flat copy: piece by piece .20, by 32 KiB .24, 128 KiB .29, 512 KiB .29; of 4 MiB .37, .30, .35, .37.
 const CACHED_BLOCK: usize = 512 << 10;
 /// Shorter rows that lie backwards are not read upwards. Zen 4, 26 MiB of rows of 32 bytes 1.6 times as slow so.
-const LEAST_TURNED: usize = 2 << 10;
+const LEAST_TRANSPOSED: usize = 2 << 10;
 /// The most pieces.
 const MOST_PIECES: usize = 16;
 /// Steps that are further apart are as well copied piece by piece, ...
@@ -200,10 +200,10 @@ impl Nest<'_> {
         let rows_within = |block: usize| div(block, row.unsigned_abs()).max(1);
         let is_upwards = tuning.reads_upwards();
         // The last piece of a row that lies backwards comes first.
-        let is_turned =
-            is_upwards && past.is_some() && self.apart < 0 && extent * step >= LEAST_TURNED;
+        let is_backwards =
+            is_upwards && past.is_some() && self.apart < 0 && extent * step >= LEAST_TRANSPOSED;
         let few = match past {
-            Some(_) if is_turned => 1,
+            Some(_) if is_backwards => 1,
             Some(_) => rows_within(BLOCK),
             None if is_upwards => rows_within(CACHED_BLOCK),
             None => usize::MAX,
@@ -213,7 +213,7 @@ impl Nest<'_> {
         while let Some(all) = blocks.next(&mut block) {
             for rows in ranges(all.clone(), few) {
                 for at in 0..pieces {
-                    let at = if is_turned { pieces - 1 - at } else { at };
+                    let at = if is_backwards { pieces - 1 - at } else { at };
                     let Some(piece) = parts.clone().nth(at) else { continue };
                     let run = block.run(&piece);
                     let from = self.apart.wrapping_mul(signed(usize_of(piece.offset)));

@@ -103,7 +103,7 @@ impl Vector for __m512i {
     }
 
     #[inline(always)]
-    unsafe fn lanes_turned([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+    unsafe fn lanes_transposed([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         // SAFETY: 1.
         unsafe {
             // Even lanes, and odd ones: once of neighbours, and once of pairs.

@@ -37,7 +37,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     columns: columns_on_lines,
     deinterleave_lines: Some(deinterleave::<true>),
     by_turns: Some(runs_past::by_turns),
-    strands: Some(interleave_runs::copy),
+    interleave_runs: Some(interleave_runs::copy),
     by_second: true,
     picks_upwards: true,
     combine: Some(unequal::combine::<true>),

@@ -1,5 +1,5 @@
 //! Pieces of single elements that share bytes. The bytes of rows are deinterleaved as such, some of them at a
-//! time, and then each piece has its elements taken out of them. Those of long rows are turned.
+//! time, and then each piece has its elements taken out of them. Those of long rows are transposed.
 
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::strided::Axis;
@@ -7,8 +7,8 @@ use super::kernel::sub_byte::{mix, BitPlace, SideBySide};
 use super::kernel::transpose::Transpose;
 use super::rows::Rows;
 use super::sub_byte::GRANULE;
+use super::sub_byte_transpose::Transposed;
 use super::tuning::Tuning;
-use super::turned::Turned;
 use crate::error::number;
 use crate::math::{div, parts};
 use crate::parts::Transfer;
@@ -22,10 +22,10 @@ const BYTES: usize = 4 << 10;
 /// transposed: 32×1 elements of 4 bits 8, 20; 48×1 10, 15.
 const DEINTERLEAVED: usize = 8;
 const COLUMNS: usize = 16;
-/// The most elements of a row: longer ones are turned.
+/// The most elements of a row: longer ones are transposed.
 const MOST: usize = 128;
-/// Bytes of rows that are turned at a time.
-const TURNED: usize = 64 << 10;
+/// Bytes of rows that are transposed at a time.
+const AT_ONCE: usize = 64 << 10;
 
 /// The most of a row that is no whole bytes: of as many rows as make them there are words of each byte then.
 const MOST_ODD: usize = BYTES / LINE;
@@ -36,7 +36,7 @@ pub(super) enum Way {
     Taken,
     /// So many rows at a time are whole bytes.
     Mixed(usize),
-    Turned,
+    Transposed,
 }
 
 /// How pieces are copied that are single elements, if all are.
@@ -49,9 +49,9 @@ pub(super) fn way(transfer: &Transfer<'_>) -> Option<Way> {
         && extent > 1
         && transfer.parts.iter().all(|part| part.len == 1);
     are_singles.then_some(match extent * bits % 8 {
-        _ if extent > MOST => Way::Turned,
+        _ if extent > MOST => Way::Transposed,
         0 => Way::Taken,
-        _ if extent > MOST_ODD => Way::Turned,
+        _ if extent > MOST_ODD => Way::Transposed,
         _ => Way::Mixed(8 >> bits.trailing_zeros()),
     })
 }
@@ -69,14 +69,14 @@ pub(super) unsafe fn copy(
     rows: Range<usize>,
 ) -> usize {
     // What is transposed is read beyond the end of a row, but not of the last one.
-    let is_last = rows.end == usize_of(transfer.geometry.outer) && way != Way::Turned;
+    let is_last = rows.end == usize_of(transfer.geometry.outer) && way != Way::Transposed;
     let together = if let Way::Mixed(together) = way { together } else { 1 };
     let rest = if is_last { 8 } else { 0 };
     let whole = rows.len().saturating_sub(rest) & !(8 * together - 1);
     let rows = rows.start..rows.start + whole;
     // SAFETY: the caller's promise.
     unsafe {
-        if way == Way::Turned {
+        if way == Way::Transposed {
             turn(transfer, tuning, &rows);
         } else {
             take_out(transfer, tuning, together, rows.clone());
@@ -93,7 +93,7 @@ pub(super) unsafe fn copy(
 unsafe fn turn(transfer: &Transfer<'_>, tuning: &Tuning, rows: &Range<usize>) {
     let bits = transfer.geometry.dtype.bits() as usize;
     let row = usize_of(transfer.geometry.extent) * bits;
-    let at_once = div(8 * TURNED, row).next_multiple_of(GRANULE);
+    let at_once = div(8 * AT_ONCE, row).next_multiple_of(GRANULE);
     for rows in parts(rows.clone(), at_once) {
         let mut parts = transfer.parts.iter();
         let mut next = parts.next();
@@ -110,7 +110,7 @@ unsafe fn turn(transfer: &Transfer<'_>, tuning: &Tuning, rows: &Range<usize>) {
         let rows = SideBySide { source, begin, step, rows: count, bits: row };
         let shared = if bits == 4 { 1 } else { 2 };
         // SAFETY: the caller's promise.
-        unsafe { Turned { shared, rows, targets: &mut targets }.copy(tuning) };
+        unsafe { Transposed { shared, rows, targets: &mut targets }.copy(tuning) };
     }
 }
 

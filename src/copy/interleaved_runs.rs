@@ -1,13 +1,13 @@
 //! Rows that are made of a run of each of few streams: what the pieces of a packed tensor make that are columns of
 //! one matrix, or blocks of them.
 
-use super::few_rows::SMALL_ROWS;
 use super::kernel::combine::Scratch;
 use super::kernel::interleave::{are_quick, Interleave, MAX_INTERLEAVED};
 use super::kernel::strided::{Axis, Place};
-use super::kernel::{Kernels, NonTemporal, Strands, LANE};
+use super::kernel::{CopyInterleaved, Kernels, NonTemporal, LANE};
 use super::layout::{Layout, FEW_AXES};
 use super::runs::LONG;
+use super::small_packed::SMALL_ROWS;
 use super::tuning::{self, Tuning};
 use crate::math::{self, div, signed, wrapped};
 use crate::parts::{Part, Transfer};
@@ -32,7 +32,7 @@ const ROOM: usize = 4 << 10;
 /// Streams, the bytes that each has of a row, and how many rows there are.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-pub(crate) struct Woven {
+pub(crate) struct InterleavedRuns {
     /// 0 = it is not so.
     unit: usize,
     streams: usize,
@@ -41,14 +41,14 @@ pub(crate) struct Woven {
     apart: isize,
 }
 
-impl Woven {
+impl InterleavedRuns {
     /// Those of a row of units that make a run, and a column of such rows, one behind the other.
     pub(super) fn of(unit: usize, row: Axis, column: Axis) -> Option<Self> {
         let Axis { extent: streams, from: apart, to } = row;
         let all = signed(streams * unit);
-        let is_woven = (2..=MAX_INTERLEAVED).contains(&streams)
+        let is_interleaved = (2..=MAX_INTERLEAVED).contains(&streams)
             && (to, column.from, column.to) == (signed(unit), signed(unit), all);
-        is_woven.then_some(Self { unit, streams, rows: column.extent, apart })
+        is_interleaved.then_some(Self { unit, streams, rows: column.extent, apart })
     }
 
     /// Copies a transfer of one piece through the caches, if it is small, and all of it such; whether it was.
@@ -59,11 +59,11 @@ impl Woven {
         if !cfg!(feature = "avx512") || transfer.bytes > SMALL_ROWS {
             return false;
         }
-        let (Some(woven), Some(part)) = (Self::new(transfer), transfer.part(0)) else {
+        let (Some(runs), Some(part)) = (Self::new(transfer), transfer.part(0)) else {
             return false;
         };
         // SAFETY: the caller's promise.
-        unsafe { woven.copy(transfer.source, part.target) }
+        unsafe { runs.copy(transfer.source, part.target) }
     }
 
     /// Those of a checked transfer of one piece, if they are all of it.
@@ -137,7 +137,7 @@ impl Woven {
         unsafe {
             let are_few = self.unit > 2 && self.rows < FEW_ROWS * self.unit;
             let is_short = self.is_short(kernels, false);
-            match kernels.strands.filter(|_| are_few || !is_short) {
+            match kernels.interleave_runs.filter(|_| are_few || !is_short) {
                 Some(runs) => runs(&rows, 0),
                 None if is_short => rows.run(kernels, None),
                 None => return false,
@@ -149,7 +149,7 @@ impl Woven {
     /// Whether units are interleaved by shuffles.
     fn is_short(&self, kernels: &Kernels, past: bool) -> bool {
         let &Self { unit, streams, .. } = self;
-        let are_runs = kernels.strands.is_some()
+        let are_runs = kernels.interleave_runs.is_some()
             && unit == LANE
             && streams >= LEAST_STREAMS
             && !past
@@ -164,15 +164,15 @@ impl Woven {
     pub(super) fn are_runs(&self, tuning: Tuning) -> bool {
         let past = tuning.apart.is_some();
         let are_near = if past { self.unit * self.streams < MOST_SENT } else { self.unit < LONG };
-        tuning.kernels.strands.is_some() && are_near && !self.is_short(tuning.kernels, past)
+        tuning.kernels.interleave_runs.is_some() && are_near && !self.is_short(tuning.kernels, past)
     }
 
     /// Copies runs, past the caches or not. Does not wait for stores past the caches.
     ///
     /// # Safety
-    /// As [`Woven::copy`].
+    /// As [`InterleavedRuns::copy`].
     pub(super) unsafe fn copy_runs(&self, place: Place, tuning: Tuning) {
-        let Some(runs) = tuning.kernels.strands else { return };
+        let Some(runs) = tuning.kernels.interleave_runs else { return };
         let rows = self.all(place);
         // SAFETY: the caller's promise.
         unsafe {
@@ -187,9 +187,9 @@ impl Woven {
 /// Copies runs past the caches, some rows at a time.
 ///
 /// # Safety
-/// As [`Woven::copy`].
+/// As [`InterleavedRuns::copy`].
 #[inline(never)] // which takes much of the stack
-unsafe fn send(all: &Interleave, copy: Strands, past: &NonTemporal, ahead: usize) {
+unsafe fn send(all: &Interleave, copy: CopyInterleaved, past: &NonTemporal, ahead: usize) {
     let &Interleave { source, apart, len, unit, count, target } = all;
     let mut scratch = Scratch::<ROOM>::NEW;
     let mut lines = scratch.alone(target);
@@ -228,7 +228,7 @@ unsafe fn send(all: &Interleave, copy: Strands, past: &NonTemporal, ahead: usize
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{signed, Axis, Tuning, Woven};
+    use super::{signed, Axis, InterleavedRuns, Tuning};
 
     /// Runs of any length, of streams a gap apart, through the caches and past them, at the very end or the very begin
     /// of memory that may be touched; compared run by run.
@@ -256,14 +256,14 @@ mod tests {
                 }
                 let across = Axis { extent: streams, from: signed(stream), to: signed(unit) };
                 let column = Axis { extent: rows, from: signed(unit), to: signed(row) };
-                let woven = Woven::of(unit, across, column).unwrap();
+                let runs = InterleavedRuns::of(unit, across, column).unwrap();
                 for tuning in Tuning::all() {
                     // SAFETY: source and target are as large.
                     unsafe {
                         target.write_bytes(0xEE, all);
-                        if tuning.kernels.strands.is_some() {
-                            woven.copy_runs((source, target), tuning);
-                        } else if !woven.copy(source, target) {
+                        if tuning.kernels.interleave_runs.is_some() {
+                            runs.copy_runs((source, target), tuning);
+                        } else if !runs.copy(source, target) {
                             continue;
                         }
                         tuning.finish();

@@ -26,7 +26,7 @@ pub(crate) fn is_small(geometry: &Geometry<'_>, bytes: usize) -> bool {
 }
 
 /// Few rows of a packed input, which are copied into packed outputs run by run.
-pub(crate) struct FewRows {
+pub(crate) struct SmallPacked {
     copy: CopyBytes,
     /// Bytes of one step on the split axis, and of a row.
     step: usize,
@@ -38,7 +38,7 @@ pub(crate) struct FewRows {
 #[derive(Clone, Copy)]
 pub(crate) struct Loops(Option<&'static Kernels>);
 
-impl FewRows {
+impl SmallPacked {
     #[inline(always)]
     pub(crate) fn new(geometry: &Geometry<'_>, bytes: usize) -> Self {
         Self::with(tuning::contiguous(bytes), geometry)
@@ -109,7 +109,7 @@ impl FewRows {
     }
 
     /// # Safety
-    /// As [`FewRows::copy`].
+    /// As [`SmallPacked::copy`].
     #[inline(always)]
     unsafe fn copy_each(&self, source: *const u8, target: *mut u8, run: usize) {
         let mut row = 0;
@@ -121,7 +121,7 @@ impl FewRows {
     }
 
     /// # Safety
-    /// As [`FewRows::copy`].
+    /// As [`SmallPacked::copy`].
     #[inline(never)]
     unsafe fn copy_several(
         &self,
@@ -161,7 +161,7 @@ const LONG_RUN: usize = if LOW_THRESHOLDS { 32 } else { 3 << 10 };
 /// As [`super::run`].
 #[inline(never)] // off the way of other copies
 pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &'static Kernels) {
-    let rows = FewRows::with(kernels.copy, &transfer.geometry);
+    let rows = SmallPacked::with(kernels.copy, &transfer.geometry);
     let count = rows.count;
     let (mut all, mut room) = (transfer.parts.iter(), parts::ROOM);
     loop {
@@ -176,7 +176,7 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &'static K
             if done == count {
                 return;
             }
-            let rest = FewRows { count: rows.count - done, ..rows };
+            let rest = SmallPacked { count: rows.count - done, ..rows };
             let loops = Loops((rest.count >= SEVERAL_ROWS).then_some(kernels));
             for part in parts {
                 let run = rows.run(part.len);
@@ -191,7 +191,7 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &'static K
     }
 }
 
-impl FewRows {
+impl SmallPacked {
     /// Deinterleaves pieces that are alike; as many rows as it can.
     ///
     /// # Safety

@@ -1,6 +1,6 @@
 //! Elements that share bytes, of an input in whose memory the rows of a piece lie side by side: a
 //! transposed matrix. As many rows as share a byte are put together first: then columns of bytes are columns
-//! of the output, and are turned as such.
+//! of the output, and are transposed as such.
 
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::sub_byte::SideBySide;
@@ -12,7 +12,7 @@ use core::ops::Range;
 use core::ptr::null_mut;
 
 /// A matrix whose columns become rows.
-pub(super) struct Turned<'a> {
+pub(super) struct Transposed<'a> {
     /// How many elements share a byte, as a power of two.
     pub shared: u32,
     /// Its rows, which share bytes evenly; the bits of each are all of its columns'.
@@ -21,10 +21,10 @@ pub(super) struct Turned<'a> {
     pub targets: &'a mut dyn for<'t> Visit<(Range<usize>, &'t mut [*mut u8])>,
 }
 
-/// Lines of rows that have been put together, which are turned at a time.
+/// Lines of rows that have been put together, which are transposed at a time.
 const LINES: usize = LINE;
 
-impl Turned<'_> {
+impl Transposed<'_> {
     /// Copies the matrix.
     ///
     /// # Safety
@@ -84,7 +84,7 @@ impl Turned<'_> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
-    use super::{Range, SideBySide, Tuning, Turned};
+    use super::{Range, SideBySide, Transposed, Tuning};
 
     const BYTES: usize = 64 << 10;
 
@@ -119,11 +119,11 @@ mod tests {
             }
         };
         for tuning in Tuning::all() {
-            let mut turned = Turned { shared, rows: side_by_side, targets: &mut targets };
+            let mut transposed = Transposed { shared, rows: side_by_side, targets: &mut targets };
             // SAFETY: source and target are as large as they need be.
             unsafe {
                 target.write_bytes(0xEE, columns * rows * bits / 8);
-                turned.copy(&tuning);
+                transposed.copy(&tuning);
             }
             for column in 0..columns {
                 for at in 0..rows {

@@ -9,14 +9,14 @@ use core::ptr::null_mut;
 const MOST: usize = 16;
 
 /// A transfer whose split axis lies the other way round.
-pub(super) struct Mirrored {
+pub(super) struct Reversed {
     source: *const u8,
     strides: [i64; MOST_AXES],
     parts: [Part; MOST],
     count: usize,
 }
 
-impl Mirrored {
+impl Reversed {
     pub(super) const NONE: Self = Self {
         source: core::ptr::null(),
         strides: [0; MOST_AXES],
@@ -39,7 +39,7 @@ impl Mirrored {
 
     /// Makes it that of a checked transfer whose axis lies backwards, if its pieces have a step each: in place,
     /// for it takes some of the stack.
-    pub(super) fn mirror(&mut self, transfer: &Transfer<'_>) -> Option<()> {
+    pub(super) fn reverse(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let Transfer { geometry, strides, .. } = transfer;
         self.strides.get(..geometry.shape.len())?;
         let stride = Self::stride(transfer)?;
@@ -76,7 +76,7 @@ impl Mirrored {
 
 #[cfg(test)]
 mod tests {
-    use super::Mirrored;
+    use super::Reversed;
     use crate::copy::run;
     use crate::copy::testing::{parts, transfer};
     use crate::dtype::DType;
@@ -104,8 +104,8 @@ mod tests {
                     let first = input.as_ptr().wrapping_add(pixel - inner).cast();
                     let all = transfer(DType::Uint16, &shape, 1, first, &parts);
                     let backwards = Transfer { strides: Some(&strides), ..all };
-                    let mut mirrored = Mirrored::NONE;
-                    assert!(mirrored.mirror(&backwards).is_some());
+                    let mut reversed = Reversed::NONE;
+                    assert!(reversed.reverse(&backwards).is_some());
                     // SAFETY: the input and the outputs are as large as their shapes.
                     unsafe { run(&backwards, channels, None, &mut Report::default()) }.unwrap();
                     for (at, output) in

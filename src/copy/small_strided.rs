@@ -72,7 +72,7 @@ pub(super) unsafe fn copy(transfer: &Transfer<'_>) -> bool {
 /// Pieces with strides that are a row of units each, or a few rows, few units in all: what a plan knows of them.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(crate) struct FewUnits {
+pub(crate) struct SmallStrided {
     /// Bytes of a unit and how many units there are, of a piece of one step; 0 = it is not so.
     unit: usize,
     count: usize,
@@ -87,13 +87,13 @@ pub(crate) struct FewUnits {
     order: Order,
 }
 
-/// See [`FewUnits`].
+/// See [`SmallStrided`].
 type Grows = usize;
 const BY_UNITS: Grows = 0;
 const BY_COUNT: Grows = 1;
 const NOT: Grows = 2;
 
-impl FewUnits {
+impl SmallStrided {
     pub(crate) const NONE: Self = Self {
         unit: 0,
         count: 0,
@@ -249,7 +249,7 @@ mod tests {
     use super::super::strided;
     use super::super::testing::{parts, transfer};
     use super::super::tuning::Tuning;
-    use super::{copy, FewUnits};
+    use super::{copy, SmallStrided};
     #[cfg(unix)]
     use super::{signed, Axis, Block, Order};
     use crate::dtype::DType;
@@ -338,7 +338,7 @@ mod tests {
                 [0, targets.len()].map(|len| Pointers::new(targets.as_ptr(), step, len))
             };
             let of_plan = Parts::Planned { parts: &planned, targets: nowhere };
-            let few = FewUnits::new(&Transfer { parts: of_plan, source: null(), ..transfer });
+            let few = SmallStrided::new(&Transfer { parts: of_plan, source: null(), ..transfer });
             for tuning in Tuning::all() {
                 for way in 0..3 {
                     for output in &mut copied {
