@@ -47,11 +47,11 @@ const LEAST_BLOCK: usize = 512;
 /// GB/s by blocks and piece by piece: 5 columns of 4 bytes, 1,200 a block 10, 16, 2,000 14, 16, 5,000 21, 16; of 48
 /// and 48 bytes 1,200 16, 31, 5,000 31, 33, 16,000 38, 32; of 12 and 4 1,200 11, 28, 16,000 24, 28; of eight of 1 to
 /// 20 bytes 1,200 5.9, 10, 5,000 13, 10.
-const LEAST_HELD: usize = if LOW { 0 } else { 3 << 10 };
-const LONG_BLOCK: usize = if LOW { 0 } else { 40 << 10 };
+const LEAST_HELD: usize = if LOW { 1 } else { 3 << 10 };
+const LONG_BLOCK: usize = if LOW { 1 } else { 40 << 10 };
 /// Where they do not, shorter ones go through them. Zen 4, 24 MB, GB/s past them and through: 48 and 48 bytes, 1,200
 /// a block 3.8, 11, 5,000 10, 14, 40,000 16, 16; five of 40 3,000 7.1, 9.2, 16,000 12, 11.
-const LEAST_PAST: usize = if LOW { 0 } else { 12 << 10 };
+const LEAST_PAST: usize = if LOW { 1 } else { 12 << 10 };
 /// Unless they are taken many at a time: of a column so many bytes of all.
 const LEAST_COLUMNS: usize = 512;
 /// Or a piece has so many bytes of one that is repeated that it goes on with what it has. Zen 4, a row of 34 bytes
