@@ -122,15 +122,15 @@ const SHORT: usize = 2 << 10;
 /// Rows of fewer lines than this are read as they lie.
 const LEAST_ALIGNED: usize = 8;
 /// Targets of fewer lines than this are not worth going past the caches for: transposed, the same of units of several
-/// bytes where they begin elsewhere in their lines, and deinterleaved. Zen 4, ms of 24 MiB of 2, 8 and 16 bytes transposed
+/// bytes where they begin elsewhere in their lines, and deinterleaved. Zen 4, ms of 24 MB of 2, 8 and 16 bytes transposed
 /// to targets of 272 bytes past the caches and through them: 5.7, 3.5, 5.0, 3.6, 3.7, 2.7; but on lines of 256 .9, 3.8.
 const MIN_STREAMED: usize = 4;
 const MIN_OFF_LINES: usize = 7;
 const MIN_DEINTERLEAVED: usize = 64;
 /// So few columns are deinterleaved though rows fill a lane; of units of 2 and 4 bytes more, if there are so many bytes
-/// in the caches, or targets begin alike in their lines past them. Zen 4, GB/s of twelve deinterleaved and transposed: 8 KB
-/// of 2 bytes 11, 15, of 4 bytes 14, 19, 512 KB 33, 29, 33, 30; 64 KB of 8 bytes 24, 33, of 16 27, 32; 24 MB of 4 bytes
-/// 5, 13, on their lines 23, 19.
+/// in the caches, or targets begin alike in their lines past them. Zen 4, GB/s of twelve deinterleaved and transposed:
+/// 8 KB of 2 bytes 11, 15, of 4 bytes 14, 19, 512 KB 30, 26, 33, 30; 64 KB of 8 bytes 24, 33, of 16 27, 32; 24 MB of 4 bytes
+/// 5, 14, on their lines 14, 13.
 const FEW: usize = 6;
 const LEAST_HELD: usize = 48 << 10;
 /// So many matrices that are alike are looked at as one: what they have in common is found out once for all.

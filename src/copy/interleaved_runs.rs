@@ -18,7 +18,7 @@ const LEAST_STREAMS: usize = 5;
 /// More bytes of six and eight, for which there are loops, go by permutes: 6 × 16 400 KB 1.04 times as quick, 3 MB 1.47.
 const MOST_LANES: usize = 256 << 10;
 /// Units of more than 2 bytes are copied as runs where rows of a small copy are fewer than this for each byte.
-/// Zen 4, ns by permutes and so: 16 of 5 × 4 185, 59, 12 of 4 × 8 95, 41, 64 of 9 × 8 240, 115; but 64 of 8 × 4 106, 160.
+/// Zen 4, ns by permutes and so: 16 of 5 × 4 185, 59, 12 of 4 × 8 95, 41, 64 of 9 × 8 328, 157; but 64 of 8 × 4 135, 166.
 const FEW_ROWS: usize = 12;
 /// Shorter runs go through the caches: their many stores wait for those past the caches. Zen 4, GB/s of 18 MiB of three
 /// runs past the caches and through them: 6 bytes 7, 8, 12 bytes 13, 11, 24 15, 12, 100 18, 14.
