@@ -48,10 +48,10 @@ impl<'a> Way<'a> {
         unit: usize,
         step: usize,
         is_halved: bool,
-        is_in_one_set: bool,
+        by_turns: bool,
         indices: &'a mut Tables,
     ) -> Option<Self> {
-        let groups = if is_in_one_set { Self::groups_in_one_set } else { Self::groups };
+        let groups = if by_turns { Self::groups_by_turns } else { Self::groups };
         let (pieces, groups, together) = groups(len, unit);
         let most = match together {
             1 => (most_registers(pieces), 4),
@@ -90,12 +90,27 @@ impl<'a> Way<'a> {
         (div_ceil(len, groups), groups, 2)
     }
 
-    /// The same for targets that have all of their lines in one set of a first-level cache of eight ways. Zen 4,
-    /// share of the flat copy in 1 MiB, for two groups at a time: 8×7 bytes .60 for .46, 8×12 .62 for .47, 16×15 .56
-    /// for .37, 8×24 .63 for .47; but twelve, where they have not, 12×24 .53 for .66.
-    fn groups_in_one_set(len: usize, unit: usize) -> (usize, usize, usize) {
-        let pieces = if unit <= LANE / 2 { 4 } else { 2 };
+    /// The same of groups that have a turn each, where registers go as two halves. Zen 4, us in 1 MiB for two groups at
+    /// a time: 7×10 bytes 36 for 43, 10×13 35 for 44, 11×3 54 for 70, 14×10 37 for 49, but 8×6 39 for 35, 10×6 39 for 38.
+    fn groups_by_turns(len: usize, unit: usize) -> (usize, usize, usize) {
+        let are_longer = len <= 8 && unit <= LANE / 2;
+        let pieces = if unit <= LANE / 4 || are_longer { 4 } else { 2 };
         (pieces, div_ceil(len, pieces), 1)
+    }
+
+    /// Whether they do better so. Targets that have all of their lines in one set of a first-level cache of eight ways
+    /// do: share of the flat copy in 1 MiB 8×7 bytes .60 for .46, 8×12 .62 for .47, 16×15 .56 for .37, 8×24 .63 for .47;
+    /// but twelve, where they have not, 12×24 .53 for .66.
+    fn are_by_turns(block: &Deinterleave, len: usize, unit: usize) -> bool {
+        let least = match len {
+            ..=8 => LANE / 2 + 1,
+            9..=10 => LANE / 2 - 1,
+            _ => 1,
+        };
+        len > OF_A_SET
+            && !unit.is_power_of_two()
+            && ((least..LANE).contains(&unit)
+                || are_in_one_set(block.targets.iter().take(len), OF_A_SET))
     }
 
     /// Takes the runs of `count` rows to their targets, each group in a turn of its own.
@@ -243,11 +258,8 @@ pub(super) unsafe fn deinterleave(
         return false;
     }
     let mut tables = [Indices::NONE; MOST_INDICES];
-    let is_in_one_set = is_halved
-        && !past
-        && !width.is_power_of_two()
-        && are_in_one_set(block.targets.iter().take(len), OF_A_SET);
-    let Some(way) = Way::new(len, width, block.step, is_halved, is_in_one_set, &mut tables) else {
+    let by_turns = is_halved && !past && Way::are_by_turns(block, len, width);
+    let Some(way) = Way::new(len, width, block.step, is_halved, by_turns, &mut tables) else {
         return false;
     };
     let mut seams = Seams::new(&way.permute).filter(|_| way.groups == 1);
