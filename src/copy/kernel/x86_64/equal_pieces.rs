@@ -11,6 +11,7 @@ use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
 use super::buffer::{asks_later, Buffer, BUFFERS, MEETINGS};
+use super::equal_runs::{AHEAD_BYTES, LEAST_AHEAD, MOST_AHEAD};
 use super::halves::OF_A_SET;
 use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
@@ -286,14 +287,8 @@ pub(super) unsafe fn deinterleave(
     }
 }
 
-/// Of so many bytes, input is prefetched so many ahead, but not of more, of fewer where lines are whole. Zen 5,
-/// share of the flat copy for without: 4×4 bytes 1.5 MiB .88 for .84, 2.5 .89 for .83, 2×8 3 MiB .91 for .80,
-/// 4×1 3 MiB .92 for .88, but 2×4 7.6 MiB .83 for .91, 2×8 9 MiB .75 for .88; 3×7 6 MiB .93 for .84, but 8 .75
-/// for .88, 9 .68 for .75, 4×24 9 .66 for .81.
-pub(super) const LARGE: usize = 768 << 10;
-pub(super) const LARGEST: usize = 4 << 20;
+/// Of more bytes input is not prefetched where lines are not whole.
 const LARGEST_ACROSS: usize = 7 << 20;
-pub(super) const AHEAD: usize = 1536;
 
 /// Of so many bytes, targets that take turns are prefetched too. Zen 5, share of the flat copy: 16×6 bytes 9.2
 /// MiB .58 for .49, 8.5 MiB .61 for .56, 14×6 9 MiB .52 for .46, 16×12 .62 for .53, but 16×6 6 MiB .63 for .66.
@@ -308,12 +303,13 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
     let &Deinterleave { source, step, ref targets, count, after, prefetch, .. } = block;
     let Some(targets) = targets.get(..way.len).filter(|_| count > 0) else { return };
     let readable = (count + after - 1) * step + way.len * width;
-    let most = if way.permute.packing.rows * width == LINE { LARGEST } else { LARGEST_ACROSS };
+    let most = if way.permute.packing.rows * width == LINE { MOST_AHEAD } else { LARGEST_ACROSS };
     // Zen 4 is the slower for it: 2×12 bytes .75 of the flat copy for .83, 3×12 .74 for .81.
-    let is_large = way.groups == 1 && !way.is_halved && (LARGE..most).contains(&(count * step));
+    let is_large =
+        way.groups == 1 && !way.is_halved && (LEAST_AHEAD..most).contains(&(count * step));
     let ahead = match past {
         true => prefetch,
-        false if is_large => AHEAD,
+        false if is_large => AHEAD_BYTES,
         false => 0,
     };
     let first = targets.first().map_or(0, |target| *target as usize % LINE);

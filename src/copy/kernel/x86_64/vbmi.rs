@@ -8,7 +8,7 @@ use super::super::row_major::{self, RowRun};
 use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
-use super::piece_loops::{self, Ways};
+use super::piece_loops::{self, Ways, LEAST_STRING};
 use super::{
     avx2, avx512, carry, equal_pieces, equal_runs, few, half_lines, halves, ordered, part_lines,
     strands, turns, unequal, weave,
@@ -233,10 +233,6 @@ unsafe fn row_major_halves(runs: &mut [RowRun], step: usize, count: usize) -> bo
 /// the other. Zen 4, us for row by row: 12 of 8 to 56 bytes 18 for 23, 13 of 8 to 264 2.5 for 3.1, 12 and 48 in rows of
 /// 252 .5 for .7; but 8, 168 and 280 4.5 MB 220 for 170.
 const MOST_OF_FEW: usize = 2 << 10;
-
-/// Runs of so many bytes go by one instruction. Zen 5, ns for a loop's: three runs of 2,400 bytes, 4 rows 282
-/// for 357, 8 705 for 718, 16 1,569 for 1,435; share of the flat copy: runs of 4 KiB .86 for .60 in 32 KiB.
-pub(super) const LEAST_STRING: usize = 9 << 8;
 
 /// Copies contiguous bytes, long ones by `rep movsb`.
 ///
