@@ -6,8 +6,9 @@
 //! 2. Every stream must be readable and the target writable over all rows, those after them included, but for that
 //!    those of the target may be any memory of a line; they do not overlap.
 
-use super::super::generic::chunk;
+use super::super::generic::{chunk, ends};
 use super::super::interleave::Interleave;
+use super::super::vector::LANE;
 use super::super::CopyBytes;
 use super::halves::{self, HALF};
 use crate::math::div_ceil;
@@ -40,6 +41,18 @@ pub(super) unsafe fn copy(rows: &Interleave, after: usize) {
             ..=8 => each(&first, |source, target| chunk::<8>(source, target, 0)),
             9..=16 => each(&first, |source, target| chunk::<16>(source, target, 0)),
             17..=HALF => each(&first, |source, target| chunk::<HALF>(source, target, 0)),
+            // Without a loop: Zen 4, 40 bytes 43 GB/s for 26.
+            33..=48 => each(&first, |source, target| {
+                chunk::<HALF>(source, target, 0);
+                chunk::<LANE>(source, target, unit - LANE);
+            }),
+            49..=64 => each(&first, |source, target| ends::<HALF>(source, target, unit)),
+            _ if (unit - 1) % HALF < LANE => each(&first, |source, target| {
+                for half in (0..unit - LANE).step_by(HALF) {
+                    chunk::<HALF>(source, target, half);
+                }
+                chunk::<LANE>(source, target, unit - LANE);
+            }),
             _ => each(&first, |source, target| {
                 for half in (0..unit - HALF).step_by(HALF) {
                     chunk::<HALF>(source, target, half);
