@@ -213,12 +213,12 @@ const MOST_TURNS: usize = 2;
 /// The indices of a group.
 type Tables = [Indices; MOST_INDICES];
 
-/// Whether so many elements, of 1, 2, 4, 8 or 16 bytes, go by the network; it takes none past the caches to targets
-/// that are not alike. Zen 5, share of the flat copy by
-/// permutes and by the network: 7×4 bytes .59, .64, 16×2 .31, .60, 16×4 .48, .60, but 6×4 .69, .60, 8×8 .80,
-/// .66, 16×8 .71, .60; past the caches 8×1 .80, 1.03, 16×1 .50, .95, 12×2 .62, .80, 14×4 .57, .73, but 8×4
-/// .81, .78, 16×8 .82, .67. Zen 4, GB/s: 14×1 byte 12 for 17, 9×16 25 for 33, past the caches 6×4 17 for 24, 9×16 14
-/// for 23, but 9×1 16 for 12, 6×16 1 MiB 40 for 36; to targets that are not alike 10×4 11 for 5.
+/// Whether so many elements, of 1, 2, 4, 8 or 16 bytes, go by the network, or of 32 piece by piece; it takes none past
+/// the caches to targets that are not alike. Zen 5, share of the flat copy by permutes and by the network: 7×4 bytes
+/// .59, .64, 16×2 .31, .60, 16×4 .48, .60, but 6×4 .69, .60, 8×8 .80, .66, 16×8 .71, .60; past the caches 8×1 .80,
+/// 1.03, 16×1 .50, .95, 12×2 .62, .80, 14×4 .57, .73, but 8×4 .81, .78, 16×8 .82, .67. Zen 4, GB/s: 14×1 byte 12 for
+/// 17, 9×16 25 for 33, past the caches 6×4 17 for 24, 9×16 14 for 23, but 9×1 16 for 12, 6×16 1 MiB 40 for 36; to
+/// targets that are not alike 10×4 11 for 5.
 fn is_for_network(
     block: &Deinterleave,
     len: usize,
@@ -227,7 +227,7 @@ fn is_for_network(
     is_halved: bool,
 ) -> bool {
     match (past, is_halved) {
-        (true, true) => block.is_alike(len, width),
+        (true, true) => width <= LANE && block.is_alike(len, width),
         (true, false) => {
             ((len > 8 && width < 8) || (len > 6 && len * width < LINE / 2))
                 && block.is_alike(len, width)
