@@ -13,7 +13,7 @@
 //! Targets that begin within a line, each elsewhere, and go past the caches get their blocks by way of
 //! the scratch too: the rows before a block's own are transposed once more, so that what a target's line
 //! still lacks is there, in front. Bytes have a way of their own where registers permute them
-//! (`x86_64/carry.rs`).
+//! (`x86_64/transpose_past.rs`).
 //!
 //! # Safety
 //! 1. The CPU must have the features of the level.

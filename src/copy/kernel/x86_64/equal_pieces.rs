@@ -10,6 +10,7 @@ use super::super::row_major::are_in_one_set;
 use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::LANE;
 use super::super::{Deinterleave, NextBlock, MAX_DEINTERLEAVED};
+use super::blocks::Seams;
 use super::buffer::{asks_later, Buffer, BUFFERS, MEETINGS};
 use super::equal_runs::{AHEAD_BYTES, LEAST_AHEAD, MOST_AHEAD};
 use super::halves::OF_A_SET;
@@ -17,7 +18,6 @@ use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
     MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
 };
-use super::seams::Seams;
 use crate::math::{div, div_ceil, div_rem, next_multiple};
 use core::ptr::null;
 

@@ -20,7 +20,7 @@ use super::super::strided::Axis;
 use super::super::table::KERNELS;
 use super::super::vector::Vector;
 use super::super::{Deinterleave, Gather, NextBlock};
-use super::carry;
+use super::transpose_past;
 use core::arch::asm;
 use core::arch::x86_64::*;
 use core::hint::black_box;
@@ -222,8 +222,8 @@ unsafe fn lines_past<const N: usize>(block: &Deinterleave, unit: i8, bytes: usiz
     let owed = targets.map(|target| target as usize % LINE);
     // SAFETY: the caller's promise.
     unsafe {
-        let numbers = carry::numbers();
-        let behind = owed.map(|owed| carry::behind(owed, &numbers));
+        let numbers = transpose_past::numbers();
+        let behind = owed.map(|owed| transpose_past::behind(owed, &numbers));
         let begins = targets.map(|target| target.wrapping_sub(target as usize % LINE));
         let mut before = [__m512i::zero(); N];
         let mut at = 0;

@@ -36,7 +36,7 @@ const MOST: usize = ELEMENTS;
 /// at a time.
 const TURN: usize = 8 * MOST;
 /// The least rows of a block, and bytes of a piece where ends count: past the caches, to which they do not go, and of
-/// one of many blocks, for which there is `seams.rs`. Zen 4, 256 KiB, time for these: 3×12 bytes in blocks of 64 rows
+/// one of many blocks, for which there is `blocks.rs`. Zen 4, 256 KiB, time for these: 3×12 bytes in blocks of 64 rows
 /// .49, of 300 .76, of 1,000 1.01, 4×24 of 64 .93, of 128 1.51, but 8×24 of 32 2.05.
 const LEAST: usize = 4 * MOST;
 const LONG: usize = if LOW_THRESHOLDS { 1 } else { 12 << 10 };

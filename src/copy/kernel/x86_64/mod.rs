@@ -11,20 +11,20 @@
 //! | `part_lines.rs` | equal ones of less than a line by registers of half a line |
 //! | `ordered.rs` | units a step apart of rows that a plan knows |
 //! | `permute.rs` | short runs by byte permutes |
-//! | `equal_pieces.rs`, `unequal.rs`, `seams.rs` | groups of them: equal ones, any, rows of many blocks |
-//! | `weave.rs` | the way back: streams interleaved by permutes |
-//! | `strands.rs` | runs of few streams by turns |
-//! | `carry.rs` | transposes past the caches to targets off their lines |
-//! | `turns.rs` | past the caches: long runs that lie apart, by turns |
+//! | `equal_pieces.rs`, `unequal.rs`, `blocks.rs` | groups of them: equal ones, any, rows of many blocks |
+//! | `interleave.rs` | the way back: streams interleaved by permutes |
+//! | `interleave_runs.rs` | runs of few streams by turns |
+//! | `transpose_past.rs` | transposes past the caches to targets off their lines |
+//! | `runs_past.rs` | past the caches: long runs that lie apart, by turns |
 //! | `buffer.rs` | write-combining buffers, by this level's vectors |
 
 pub(super) mod avx2;
 #[cfg(feature = "avx512")]
 pub(super) mod avx512;
 #[cfg(feature = "avx512")]
-mod buffer;
+mod blocks;
 #[cfg(feature = "avx512")]
-mod carry;
+mod buffer;
 #[cfg(feature = "avx512")]
 mod equal_pieces;
 #[cfg(feature = "avx512")]
@@ -36,6 +36,10 @@ mod half_lines;
 #[cfg(feature = "avx512")]
 mod halves;
 #[cfg(feature = "avx512")]
+mod interleave;
+#[cfg(feature = "avx512")]
+mod interleave_runs;
+#[cfg(feature = "avx512")]
 mod ordered;
 #[cfg(feature = "avx512")]
 mod part_lines;
@@ -44,14 +48,10 @@ mod permute;
 #[cfg(feature = "avx512")]
 mod piece_loops;
 #[cfg(feature = "avx512")]
-mod seams;
+mod runs_past;
 #[cfg(feature = "avx512")]
-mod strands;
-#[cfg(feature = "avx512")]
-mod turns;
+mod transpose_past;
 #[cfg(feature = "avx512")]
 mod unequal;
 #[cfg(feature = "avx512")]
 pub(super) mod vbmi;
-#[cfg(feature = "avx512")]
-mod weave;

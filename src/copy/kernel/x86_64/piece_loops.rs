@@ -48,8 +48,9 @@ pub(super) struct Ways {
     pub long: unsafe fn(*const u8, *mut u8, usize),
 }
 
-/// Runs of so many bytes go by one string instruction, where such are quick. Zen 5, ns for a loop's: three runs of 2,400 bytes, 4 rows 282
-/// for 357, 8 705 for 718, 16 1,569 for 1,435; share of the flat copy: runs of 4 KiB .86 for .60 in 32 KiB.
+/// Runs of so many bytes go by one string instruction, where such are quick. Zen 5, ns for a loop's: three runs of
+/// 2,400 bytes, 4 rows 282 for 357, 8 705 for 718, 16 1,569 for 1,435; share of the flat copy: runs of 4 KiB .86 for
+/// .60 in 32 KiB.
 pub(super) const LEAST_STRING: usize = 9 << 8;
 
 /// Runs of so many bytes are long, where rows have so many in all. Zen 5, share of the flat copy by string

@@ -10,8 +10,8 @@ use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways, LEAST_STRING};
 use super::{
-    avx2, avx512, carry, equal_pieces, equal_runs, few, half_lines, halves, ordered, part_lines,
-    strands, turns, unequal, weave,
+    avx2, avx512, equal_pieces, equal_runs, few, half_lines, halves, interleave, interleave_runs,
+    ordered, part_lines, runs_past, transpose_past, unequal,
 };
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -36,8 +36,8 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     row_major: Some(row_major_halves),
     columns: columns_on_lines,
     deinterleave_lines: Some(deinterleave::<true>),
-    by_turns: Some(turns::by_turns),
-    strands: Some(strands::copy),
+    by_turns: Some(runs_past::by_turns),
+    strands: Some(interleave_runs::copy),
     by_second: true,
     picks_upwards: true,
     combine: Some(unequal::combine::<true>),
@@ -49,11 +49,11 @@ const TABLE: Kernels = Kernels {
     deinterleave_lines: Some(deinterleave::<false>),
     longest: permute::LONGEST,
     permutes: equal_pieces::fits,
-    interleave: weave::interleave,
+    interleave: interleave::interleave,
     row_major: Some(row_major),
     picks: Some(&PICKS),
     ordered: Some(ordered::copy),
-    carry: Some(carry::bytes),
+    carry: Some(transpose_past::bytes),
     ..avx512::TABLE
 };
 

@@ -19,7 +19,7 @@ use super::super::strided::Row;
 use super::super::vector::Vector;
 use super::super::TURNS;
 use super::avx2;
-use super::carry::{line_at, numbers};
+use super::transpose_past::{line_at, numbers};
 use crate::math::{parts, signed};
 use core::arch::x86_64::*;
 
