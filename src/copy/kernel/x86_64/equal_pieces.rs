@@ -104,12 +104,12 @@ impl<'a> Way<'a> {
     /// but twelve, where they have not, 12×24 .53 for .66.
     fn are_by_turns(block: &Deinterleave, len: usize, unit: usize) -> bool {
         let least = match len {
-            ..=OF_A_SET => return false,
             ..=8 => LANE / 2 + 1,
-            ..=10 => LANE / 2 - 1,
+            9..=10 => LANE / 2 - 1,
             _ => 1,
         };
-        !unit.is_power_of_two()
+        len > OF_A_SET
+            && !unit.is_power_of_two()
             && ((least..LANE).contains(&unit)
                 || are_in_one_set(block.targets.iter().take(len), OF_A_SET))
     }
