@@ -75,7 +75,7 @@ mod visit;
 pub(crate) use guarded::Guarded;
 pub(crate) use interleaved_runs::InterleavedRuns;
 use kernel::combine::LINE;
-use kernel::rules::{LONG_RUN, LOW_THRESHOLDS};
+use kernel::rules::LONG_RUN;
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, WALK};
 pub(crate) use small_packed::{is_small, SmallPacked};
@@ -176,14 +176,14 @@ unsafe fn run_form(
             return Ok(());
         }
         let are_long = || are_long_on_lines(transfer);
-        let mut tuning = Tuning::new(transfer.bytes, bytes_read(transfer), executor, &are_long);
+        let tuning = Tuning::new(transfer.bytes, bytes_read(transfer), executor, &are_long);
         if let Some(result) = run_rows(transfer, &tuning, executor, report) {
             return result;
         }
         if let Some(result) = run_matrices(transfer, &tuning, executor, report) {
             return result;
         }
-        run_pieces(transfer, &mut tuning, executor, report)
+        run_pieces(transfer, &tuning, executor, report)
     }
 }
 
@@ -321,7 +321,7 @@ unsafe fn run_matrices(
 /// As [`run`].
 unsafe fn run_pieces(
     transfer: &Transfer<'_>,
-    tuning: &mut Tuning,
+    tuning: &Tuning,
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
@@ -331,10 +331,6 @@ unsafe fn run_pieces(
         let work = |range| unsafe { strided::copy(transfer, tuning, range) };
         return cuts::run_bytes(transfer, &work, executor, report);
     }
-    if bytes <= SUB_BYTE_PAST {
-        *tuning = tuning.through_caches();
-    }
-    let tuning = &*tuning;
     // SAFETY: as above; what is read and written stays within the spans that were checked.
     let copy = |part: &Part, bytes| unsafe { sub_byte::copy(transfer, part, tuning, bytes) };
     let singles = sub_byte_singles::way(transfer);
@@ -374,9 +370,6 @@ fn are_long_on_lines(transfer: &Transfer<'_>) -> bool {
             && (part.target as usize | if rows > 1 { run } else { 0 }).is_multiple_of(LINE)
     })
 }
-
-/// Outputs of fewer bytes are made faster by shifts in the caches than by way of a buffer past them.
-const SUB_BYTE_PAST: usize = if LOW_THRESHOLDS { 0 } else { 12 << 20 };
 
 /// How many pieces to cut at: columns of 4 bytes then have whole lines of a row.
 const PIECES: usize = LINE / 4;

@@ -6,7 +6,8 @@
 
 use super::combine::LINE;
 use super::pick::Elements;
-use super::{generic, CopyBytes, NonTemporal};
+use super::vector::Vector;
+use super::{generic, CopyBytes, NonTemporal, PAGE};
 
 /// `count` runs of `len` bits, each `step` bits from the one before.
 #[derive(Clone, Copy)]
@@ -19,9 +20,8 @@ pub(crate) struct Runs {
     pub len: i64,
     /// Bytes below this address may be read whether they hold bits of a run or not.
     pub readable: usize,
-    /// What prefetches long runs, and stores them if they go past the caches; a fence must follow then.
+    /// What prefetches long runs.
     pub stores: Option<&'static NonTemporal>,
-    pub is_past: bool,
 }
 
 impl Runs {
@@ -35,6 +35,14 @@ impl Runs {
         }
     }
 
+    /// Whether [`PackLines`] takes them: they are long, and what lies between them is readable.
+    pub(crate) fn are_lines(&self) -> bool {
+        let gap = self.step.wrapping_sub(self.len);
+        let is_readable = self.readable > 0 || gap < 8 * PAGE as i64;
+        let are_apart = self.count > 1 && gap >= 0 && is_readable;
+        self.len >= 2 * LINE_BITS && (self.count == 1 || are_apart)
+    }
+
     /// Takes the first `count` away.
     #[inline(always)]
     pub(crate) fn skip(&mut self, count: i64) {
@@ -46,10 +54,13 @@ impl Runs {
 
 /// The longest runs that a word holds wherever in a byte they begin, with up to 7 bits before.
 const SHORT: i64 = 56;
+/// Past the caches input is prefetched so many bits ahead, in the runs that follow if there are some that near.
+const AHEAD: i64 = 8 * 2048;
+const MOST_AHEAD: i64 = 8 * (16 << 10);
 /// Runs of so many bits are prefetched.
 const LONG: i64 = 8 * 256;
-/// The shortest, in bytes, that go past the caches: shorter ones are partial lines for the most part.
-const LEAST_PAST: i64 = 8 * LINE as i64;
+/// Bits of a line.
+const LINE_BITS: i64 = 8 * LINE as i64;
 
 /// Appends runs to what is packed already, whole bytes by `copy`.
 ///
@@ -57,10 +68,10 @@ const LEAST_PAST: i64 = 8 * LINE as i64;
 /// The runs must be readable, and from the first byte of each on everything up to `readable`;
 /// there must be room for them.
 #[inline(always)]
-pub(super) unsafe fn pack(copy: CopyBytes, packed: &mut Packed, runs: Runs) {
+pub(super) unsafe fn pack(copy: CopyBytes, packed: &mut Packed, runs: &Runs) {
     // A copy, which registers hold.
     let mut to = *packed;
-    let mut rest = runs;
+    let mut rest = *runs;
     // SAFETY: the caller's promise; no more than `count` runs are taken.
     unsafe {
         while rest.count > 0 && (to.bits > 0 || runs.len > SHORT) {
@@ -83,6 +94,65 @@ pub(super) unsafe fn pack(copy: CopyBytes, packed: &mut Packed, runs: Runs) {
     *packed = to;
 }
 
+/// Packs runs past the caches, from a bit of the first one on, all but the last bits, a line's at the most: those
+/// are what is left of the runs. A fence must follow.
+///
+/// # Safety
+/// As [`pack`]; the target must be aligned to a line. What lies between the runs must be readable; none is shorter
+/// than a line and that bit, and each begins behind the one before.
+pub(super) type PackLines = unsafe fn(&mut Runs, i64, *mut u8);
+
+/// [`PackLines`]: where a run ends within a line, what is behind it and before the next one is read too, and masked.
+///
+/// # Safety
+/// As [`PackLines`].
+#[inline(always)]
+pub(super) unsafe fn pack_lines<V: Vector, const P: usize>(
+    runs: &mut Runs,
+    from: i64,
+    target: *mut u8,
+) {
+    let Runs { source, step, len, .. } = *runs;
+    let (mut at, mut left, mut target) = (runs.begin + from, len - from, target);
+    let ahead = if len <= MOST_AHEAD { step.wrapping_mul(1 + AHEAD / len) } else { AHEAD };
+    let mut put = |words: [u64; LINE / 8], at: i64| {
+        // SAFETY: the caller's promise.
+        unsafe {
+            V::prefetch(byte(source, at.wrapping_add(ahead)));
+            V::put(V::get::<P>(words.as_ptr().cast()), target, true);
+        }
+        target = target.wrapping_add(LINE);
+    };
+    // SAFETY: the caller's promise. A bit of the last run is left, and so there is a byte behind each line.
+    let bits_of = |source, at| unsafe { shifted(byte(source, at), at & 7) };
+    loop {
+        let is_last = runs.count == 1;
+        while left >= LINE_BITS + i64::from(is_last) {
+            put(bits_of(source, at), at);
+            at += LINE_BITS;
+            left -= LINE_BITS;
+        }
+        if is_last {
+            break;
+        }
+        let next = at + left + (step - len);
+        let ours = bits_of(ONES.as_ptr().cast(), LINE_BITS - left);
+        let (mut words, behind) = (bits_of(source, at), bits_of(source, next - left));
+        for ((word, behind), ours) in words.iter_mut().zip(behind).zip(ours) {
+            *word = (*word & ours) | (behind & !ours);
+        }
+        V::prefetch(byte(source, at.wrapping_add(ahead))); // the run's last line
+        put(words, next);
+        at = next + (LINE_BITS - left);
+        left += len - LINE_BITS;
+        runs.count -= 1;
+    }
+    (runs.begin, runs.len) = (at, left);
+}
+
+/// A line of ones and more than one of zeros.
+static ONES: [[u64; LINE / 8]; 3] = [[u64::MAX; LINE / 8], [0; LINE / 8], [0; LINE / 8]];
+
 /// Packed bytes that grow.
 #[derive(Clone, Copy)]
 pub(crate) struct Packed {
@@ -98,6 +168,23 @@ impl Packed {
     /// No bits yet, and room for `bytes`.
     pub(crate) fn new(target: *mut u8, bytes: usize) -> Self {
         Self { target, end: target.wrapping_add(bytes), held: 0, bits: 0 }
+    }
+
+    /// Bits up to the next line.
+    pub(crate) fn up_to_line(&self) -> i64 {
+        let of_line = (self.target as usize % LINE * 8) as i64 + i64::from(self.bits);
+        (LINE_BITS - of_line) % LINE_BITS
+    }
+
+    /// Appends runs past the caches as [`PackLines`] does.
+    ///
+    /// # Safety
+    /// As [`PackLines`]; there must be whole lines.
+    pub(crate) unsafe fn push_lines(&mut self, past: &NonTemporal, runs: &mut Runs, from: i64) {
+        let all = runs.count * runs.len - from;
+        // SAFETY: the caller's promise.
+        unsafe { (past.pack_lines)(runs, from, self.target) };
+        self.target = self.target.wrapping_add(((all - runs.len) / 8) as usize);
     }
 
     /// Whether there are whole bytes.
@@ -162,7 +249,7 @@ impl Packed {
     /// As [`pack`].
     #[inline(always)]
     unsafe fn push_long(&mut self, copy: CopyBytes, runs: &Runs) {
-        let Runs { source, begin: at, len, readable, stores, is_past, .. } = *runs;
+        let Runs { source, begin: at, len, readable, .. } = *runs;
         let head = i64::from((8 - self.bits) % 8).min(len);
         let bytes = (len - head) / 8;
         let tail = (len - head) % 8;
@@ -173,10 +260,7 @@ impl Packed {
                 self.push(load(source, at, head as u32, readable), head as u32);
             }
             let (from, by) = (byte(source, middle), middle & 7);
-            match stores.filter(|_| is_past && bytes >= LEAST_PAST) {
-                Some(past) => shift_past(copy, past, from, by, self.target, bytes as usize),
-                None => shift(copy, from, by, self.target, bytes as usize),
-            }
+            shift(copy, from, by, self.target, bytes as usize);
             self.target = self.target.add(bytes as usize);
             if tail > 0 {
                 self.push(load(source, last, tail as u32, readable), tail as u32);
@@ -214,31 +298,6 @@ impl Packed {
         if self.bits > 0 {
             // SAFETY: the caller's promise.
             unsafe { self.target.write(self.held as u8) };
-        }
-    }
-}
-
-/// [`shift`] of whole lines past the caches. Not inlined: it is for long runs.
-///
-/// # Safety
-/// As [`shift`]; the CPU must have the stores.
-#[inline(never)]
-unsafe fn shift_past(
-    copy: CopyBytes,
-    past: &NonTemporal,
-    source: *const u8,
-    by: i64,
-    target: *mut u8,
-    bytes: usize,
-) {
-    let head = (target as usize).wrapping_neg() % LINE;
-    let lines = (bytes - head) / LINE * LINE;
-    let tail = head + lines;
-    // SAFETY: the caller's promise; each part lies within the bytes.
-    unsafe {
-        (past.shift)(source.add(head), by, target.add(head), lines);
-        for part in [0..head, tail..bytes] {
-            shift(copy, source.add(part.start), by, target.add(part.start), part.len());
         }
     }
 }

@@ -10,6 +10,7 @@ macro_rules! level {
         deinterleave: $deinterleave:expr, interleave: $interleave:expr
     ) => {{
         use $crate::copy::kernel::{
+            bits::{self, Runs},
             combine::LINE,
             generic, merge, stream, table,
             transpose::{self, Band, Bands, Block, WidthLoops},
@@ -23,8 +24,8 @@ macro_rules! level {
         $crate::copy::kernel::table::inlined! { [#[$feature]]
             fn stream(source: *const u8, target: *mut u8, bytes: usize) =
                 stream::stream::<V, LINE_PARTS>(source, target, bytes, None);
-            fn shift(source: *const u8, by: i64, target: *mut u8, bytes: usize) =
-                stream::shift::<V, LINE_PARTS>(source, by, target, bytes);
+            fn pack_lines(runs: &mut Runs, from: i64, target: *mut u8) =
+                bits::pack_lines::<V, LINE_PARTS>(runs, from, target);
             fn merge(streams: &mut [Stream], turns: usize, soon: *const u8, turn: usize) =
                 merge::merge::<V, LINE_PARTS>(streams, turns, soon, turn);
             fn in_order<const W: usize, const N: usize>(
@@ -63,7 +64,7 @@ macro_rules! level {
             interleave: $interleave,
             non_temporal: Some(NonTemporal {
                 stream,
-                shift,
+                pack_lines,
                 prefetch: stream::prefetch::<V>,
                 fence: <V as Vector>::fence,
                 merge,

@@ -86,7 +86,7 @@ pub(super) struct Kernels {
     /// Takes rows of a few units of so many bytes apart, if there is a loop for these; whether there is.
     pub columns: unsafe fn(*const u8, &[*mut u8], usize, usize) -> bool,
     /// Packs runs of bits.
-    pub pack: unsafe fn(&mut Packed, Runs),
+    pub pack: unsafe fn(&mut Packed, &Runs),
     /// Takes the elements at one place of 2, or 4, times as many bytes: of 4 bits, and of 2.
     pub take: [unsafe fn(*const u8, usize, *mut u8, usize); 2],
     /// Puts each 2, or 4, rows of such elements together in a line.
@@ -165,8 +165,8 @@ pub(super) type Merge = unsafe fn(&mut [Stream], usize, *const u8, usize);
 pub(super) struct NonTemporal {
     /// Copies contiguous bytes: whole lines to an aligned target.
     pub stream: unsafe fn(*const u8, *mut u8, usize),
-    /// The same from the bit on (of the first byte, as [`bits`] number them) that comes third.
-    pub shift: unsafe fn(*const u8, i64, *mut u8, usize),
+    /// Packs whole lines of runs of bits.
+    pub pack_lines: bits::PackLines,
     /// Prefetches so many bytes of input, from any address on.
     pub prefetch: fn(*const u8, usize),
     /// What must follow the last store.

@@ -1,4 +1,4 @@
-//! Flat copies past the caches, from a byte or a bit on: non-temporal stores of whole lines.
+//! Flat copies past the caches: non-temporal stores of whole lines.
 //!
 //! The trick: a line is loaded before the one before it is stored. Where the source lies a line ahead
 //! of the target within its page, CPUs take the load for one of what is being stored, and let it wait.
@@ -8,7 +8,6 @@
 //! 2. The source must be readable and the target writable for `bytes`, whole lines; they do not overlap.
 //! 3. The target must be aligned to a line, and a fence must follow the last store.
 
-use super::bits::shifted;
 use super::combine::LINE;
 use super::opaque::opaque;
 use super::vector::Vector;
@@ -40,29 +39,6 @@ pub(super) unsafe fn stream<V: Vector, const P: usize>(
                 line = V::get(source.add(at + LINE));
             }
             V::put(last, target.add(at), true);
-        }
-    }
-}
-
-/// The same of bytes that begin at the bit `by` of the first one.
-///
-/// # Safety
-/// 1, 2, 3; where `by` is not 0, one byte more must be readable.
-#[inline(always)]
-pub(super) unsafe fn shift<V: Vector, const P: usize>(
-    source: *const u8,
-    by: i64,
-    target: *mut u8,
-    bytes: usize,
-) {
-    // SAFETY: 1, 2, 3; every line lies within `bytes`.
-    unsafe {
-        if by == 0 {
-            return stream::<V, P>(source, target, bytes, None);
-        }
-        for at in (0..bytes).step_by(LINE) {
-            let words = shifted::<{ LINE / 8 }>(source.add(at), by);
-            V::put(V::get::<P>(words.as_ptr().cast()), target.add(at), true);
         }
     }
 }

@@ -40,7 +40,7 @@ macro_rules! table {
         $crate::copy::kernel::table::inlined! { [$(#[$feature])?]
             fn gather_over<const N: usize>(gather: Gather) = gather_any(loops::gather_over::<N>(gather));
             fn gather_halves<const HALVES: usize>(gather: Gather) = loops::gather_halves::<HALVES>(gather);
-            fn pack(packed: &mut Packed, runs: Runs) = bits::pack($copy, packed, runs);
+            fn pack(packed: &mut Packed, runs: &Runs) = bits::pack($copy, packed, runs);
             fn take<const F: usize>(source: *const u8, place: usize, target: *mut u8, bytes: usize) =
                 sub_byte::take::<F>(source, place, target, bytes);
             fn join<const F: usize, const W: usize>(rows: &SideBySide, target: *mut u8) =
