@@ -216,6 +216,35 @@ class Program(unittest.TestCase):
                                                    delta=.051 + rounding * (1 + found),
                                                    msg=(*key, name))
 
+    def test_the_readme_has_the_figures_of_the_results(self):
+        """Its table of how many times libsplit's time others take."""
+        directories = {"Intel Sapphire Rapids": "sapphire-rapids", "AMD Zen 5": "zen5",
+                       "AMD Zen 4": "zen4"}
+        shapes = {"query, key": "W2", "planes of an": "W5", "heads": "W6", "planes of a part": "L1",
+                  "planes put": "L8u"}
+        readme = (HERE.parent / "README.md").read_text(encoding="utf-8")
+        _, _, table = readme.partition("| CPU | split |")
+        head, _, *lines = table.partition("\n\n")[0].splitlines()
+        peers = {"NumPy": "numpy"}
+        names = [peers.get(name, name) for name in head.strip(" |").split(" | ")]
+        cpu, checked = None, 0
+        for line in lines:
+            name, shape, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+            cpu = name or cpu
+            work = next(work for begin, work in shapes.items() if shape.startswith(begin))
+            path = HERE / "results" / directories[cpu] / "results.csv"
+            with open(path, newline="", encoding="utf-8") as file:
+                times = {row["competitor"]: float(row["median_ns"])
+                         for row in csv.DictReader(file)
+                         if (row["workload"], row["threads"], row["offset"]) == (work, "1", "0")}
+            for peer, cell in zip(names, cells, strict=True):
+                ratio = times.get(peer, math.nan) / times["libsplit"]
+                digits = 1 if ratio < 9.95 else 0
+                expected = "–" if math.isnan(ratio) else f"{ratio:.{digits}f}"
+                self.assertEqual(cell, expected, (cpu, work, peer))
+                checked += 1
+        self.assertEqual(checked, 13 * len(names))
+
     def test_bounds_are_a_table_or_a_message(self):
         with tempfile.TemporaryDirectory() as directory:
             command = [sys.executable, HERE / "bounds.py", "--build", BUILD, "--output", directory]
