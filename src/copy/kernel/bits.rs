@@ -8,6 +8,7 @@ use super::combine::LINE;
 use super::pick::Elements;
 use super::vector::Vector;
 use super::{generic, CopyBytes, NonTemporal, PAGE};
+use crate::math::div_rem_signed;
 
 /// `count` runs of `len` bits, each `step` bits from the one before.
 #[derive(Clone, Copy)]
@@ -114,7 +115,8 @@ pub(super) unsafe fn pack_lines<V: Vector, const P: usize>(
 ) {
     let Runs { source, step, len, .. } = *runs;
     let (mut at, mut left, mut target) = (runs.begin + from, len - from, target);
-    let ahead = if len <= MOST_AHEAD { step.wrapping_mul(1 + AHEAD / len) } else { AHEAD };
+    let times = 1 + div_rem_signed(AHEAD, len).0;
+    let ahead = if len <= MOST_AHEAD { step.wrapping_mul(times) } else { AHEAD };
     let mut put = |words: [u64; LINE / 8], at: i64| {
         // SAFETY: the caller's promise.
         unsafe {
