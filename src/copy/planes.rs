@@ -47,7 +47,7 @@ impl Columns<'_> {
         let is_one_loop =
             tuning.kernels.takes_blocks(count, unit) && step <= count.max(3) * unit && run >= LINE;
         let is_lane = unit < LANE && count * unit >= LANE && run <= TURNED;
-        let is_backwards = (!is_deinterleaved || (is_lane && !is_one_loop))
+        let is_transposed = (!is_deinterleaved || (is_lane && !is_one_loop))
             && (count <= WAYS || !self.conflicts());
         let joined = if tuning.transposed.is_none() { JOINED } else { JOINED / 2 };
         let are_small = count <= MOST && count * run < LARGE;
@@ -58,7 +58,7 @@ impl Columns<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             let short = tuning.through_caches();
-            if are_alike && is_backwards {
+            if are_alike && is_transposed {
                 self.with_scratch::<0>(0..rows, planes, false, short);
             } else if are_alike && is_deinterleaved {
                 if is_one_loop || run > joined || !self.go_on(planes) {

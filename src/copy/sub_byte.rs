@@ -202,8 +202,8 @@ impl<'a> Layout<'a> {
         let bytes = div_rem_signed(row.extent * self.bits, 8);
         let are_picked =
             row.extent >= LONG_ROW && row.bits.wrapping_abs() < NEAR * self.bits * self.bits;
-        let is_backwards = self.run == self.bits && column.bits == self.bits && !are_picked;
-        (is_backwards && bytes.1 == 0).then_some((*column, *row, usize_of(bytes.0)))
+        let is_transposed = self.run == self.bits && column.bits == self.bits && !are_picked;
+        (is_transposed && bytes.1 == 0).then_some((*column, *row, usize_of(bytes.0)))
     }
 
     /// The matrix that some bytes of the output begin with, and how many bytes it becomes.

@@ -21,7 +21,7 @@ const BLOCK: usize = 8 << 10;
 /// of the flat copy: piece by piece .20, by 32 KiB .24, 128 KiB .29, 512 KiB .29; of 4 MiB .37, .30, .35, .37.
 const CACHED_BLOCK: usize = 512 << 10;
 /// Shorter rows that lie backwards are not read upwards. Zen 4, 26 MiB of rows of 32 bytes 1.6 times as slow so.
-const LEAST_TRANSPOSED: usize = 2 << 10;
+const LEAST_BACKWARDS: usize = 2 << 10;
 /// The most pieces.
 const MOST_PIECES: usize = 16;
 /// Steps that are further apart are as well copied piece by piece, ...
@@ -201,7 +201,7 @@ impl Nest<'_> {
         let is_upwards = tuning.reads_upwards();
         // The last piece of a row that lies backwards comes first.
         let is_backwards =
-            is_upwards && past.is_some() && self.apart < 0 && extent * step >= LEAST_TRANSPOSED;
+            is_upwards && past.is_some() && self.apart < 0 && extent * step >= LEAST_BACKWARDS;
         let few = match past {
             Some(_) if is_backwards => 1,
             Some(_) => rows_within(BLOCK),

@@ -16,13 +16,13 @@ impl Nest<'_> {
     pub(super) unsafe fn transpose(&self, parts: &Iter<'_>, rows: &Range<usize>) -> bool {
         let Some(first) = parts.clone().next() else { return false };
         let (len, unit) = (first.len, self.block.bytes(first.len));
-        let is_backwards = self.block.width > MAX_DEINTERLEAVED * unit && Columns::turns(unit);
+        let is_transposed = self.block.width > MAX_DEINTERLEAVED * unit && Columns::turns(unit);
         let mut end = first.offset;
         let mut is_column = |part: Part| {
             end = part.offset + len;
             part.len == len && part.offset.checked_rem(len) == Some(0)
         };
-        if !is_backwards || !parts.clone().all(&mut is_column) {
+        if !is_transposed || !parts.clone().all(&mut is_column) {
             return false;
         }
         let begin = self.block.bytes(first.offset);
