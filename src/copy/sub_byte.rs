@@ -280,7 +280,7 @@ impl<'a> Layout<'a> {
             }
             // SAFETY: as above.
             unsafe {
-                if let Some(past) = self.tuning.non_temporal.filter(|_| runs.are_lines()) {
+                if let Some(past) = self.tuning.of_bits().filter(|_| runs.are_lines()) {
                     self.send(past, &mut packed, &mut runs);
                 }
                 (self.tuning.kernels.pack)(&mut packed, &runs);

@@ -1,11 +1,11 @@
 //! How a copy of so many bytes goes about it on this machine: which loops, whether past the caches, how
 //! far ahead to prefetch. The rules are those of `kernel/rules.rs`.
 
-use super::kernel::rules::{eighths_of, Rules, LONGEST_COMBINED, LOW_THRESHOLDS};
+use super::kernel::rules::{eighths_of, Rules, LONGEST_COMBINED, LONG_RUN, LOW_THRESHOLDS};
 #[cfg(test)]
 use super::kernel::rules::{AGAIN, AGAIN_BY_STRINGS};
 use super::kernel::strided::Row;
-use super::kernel::{CopyBytes, Kernels, NonTemporal, LEAST_TURN, LONGEST_TURN};
+use super::kernel::{CopyBytes, Kernels, NonTemporal, LEAST_TURN, LONGEST_TURN, MAX_DEINTERLEAVED};
 use super::parallel::{self, Executor, Streaming};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
@@ -17,8 +17,6 @@ pub(super) struct Tuning {
     pub non_temporal: Option<&'static NonTemporal>,
     /// The same for those of runs that are short, or lie apart: deinterleaved, interleaved.
     pub apart: Option<&'static NonTemporal>,
-    /// The same for those of packed rows that are short.
-    short: Option<&'static NonTemporal>,
     /// The same for those that are transposed.
     pub transposed: Option<&'static NonTemporal>,
     /// The same where their rows begin elsewhere in their lines, and are no gain until all are past the caches.
@@ -33,6 +31,8 @@ pub(super) struct Tuning {
     pub is_row_major_past: bool,
     /// Whether short runs of many pieces never go past the caches.
     pub goes_by_piece: bool,
+    /// Whether packed rows of few pieces of one length go past the caches no sooner than long ones, and others do.
+    keeps_equal: bool,
 }
 
 impl Tuning {
@@ -70,23 +70,22 @@ impl Tuning {
             |held| past(held) || read.saturating_add(read.min(bytes)) > rules.of_apart(held);
         let scattered = stores.filter(|_| all.is_some_and(is_apart));
         let apart = if threads > 1 && rules.keeps_apart { non_temporal } else { scattered };
-        let short = if rules.keeps_short { non_temporal } else { apart };
         let of_one = |eighths| {
             let is_past = |held| past(eighths_of(held, eighths));
             stores.filter(|_| one.is_some_and(is_past))
         };
         let (transposed, off_lines) = match rules.transposed {
             8 => (scattered, non_temporal),
-            eighths => (of_one(eighths), of_one(8)),
+            eighths => (of_one(eighths), of_one(eighths)),
         };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
-        let Rules { prefetch, is_row_major_past, goes_by_piece, .. } = rules;
+        let Rules { prefetch, is_row_major_past, goes_by_piece, keeps_equal, .. } = rules;
         let again = rules.again();
         Self {
             kernels,
             non_temporal,
             apart,
-            short,
+            keeps_equal,
             transposed,
             off_lines,
             prefetch,
@@ -104,8 +103,7 @@ impl Tuning {
 
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        let (apart, short) = (None, None);
-        Self { non_temporal: None, apart, short, transposed: None, off_lines: None, ..self }
+        Self { non_temporal: None, apart: None, transposed: None, off_lines: None, ..self }
     }
 
     /// The same for outputs whose rows begin elsewhere in their lines.
@@ -113,15 +111,31 @@ impl Tuning {
         Self { transposed: self.off_lines, ..self }
     }
 
-    /// The same for pieces that have few bytes of each row.
-    pub(super) fn for_short_runs(self) -> Self {
-        Self { non_temporal: self.short, ..self }
+    /// The same for so many packed pieces, which have so many bytes of a row on average.
+    pub(super) fn for_rows(self, pieces: usize, run: usize, are_equal: &dyn Fn() -> bool) -> Self {
+        let are_few = pieces <= MAX_DEINTERLEAVED;
+        let non_temporal = match self.keeps_equal {
+            true if !are_few => self.transposed,
+            true if run < LONG_RUN && !are_equal() => self.apart,
+            false if are_few && run <= SHORT_RUN => self.apart,
+            _ => self.non_temporal,
+        };
+        Self { non_temporal, ..self }
     }
 
     /// The same for runs of strided pieces, which are not transposed.
     pub(super) fn for_runs(self) -> Self {
         let transposed = if self.kernels.by_turns.is_some() { self.apart } else { self.transposed };
         Self { transposed, ..self }
+    }
+
+    /// The stores for runs of bits.
+    pub(super) fn of_bits(&self) -> Option<&'static NonTemporal> {
+        if self.keeps_equal {
+            self.apart
+        } else {
+            self.non_temporal
+        }
     }
 
     /// The loop for runs of so many bytes that lie apart and go past the caches by turns.
@@ -166,7 +180,6 @@ impl Tuning {
                 kernels,
                 non_temporal: stores,
                 apart: stores,
-                short: stores,
                 transposed: stores,
                 off_lines: stores,
                 prefetch: 2048,
@@ -174,11 +187,15 @@ impl Tuning {
                 again,
                 is_row_major_past: longest == usize::MAX,
                 goes_by_piece: longest == LONGEST_COMBINED,
+                keeps_equal: longest == LONGEST_COMBINED,
             })
         };
         levels.flat_map(ways).collect()
     }
 }
+
+/// Runs of so many bytes on average, or fewer, are short.
+pub(super) const SHORT_RUN: usize = 32;
 
 /// The loop of this CPU that copies contiguous bytes, so many in all.
 #[inline]

@@ -19,8 +19,8 @@ pub(in super::super) struct Rules {
     /// Bytes of input and outputs together that one thread copies faster through the caches than past
     /// them: whole pages.
     pub budget: usize,
-    /// As many threads bring as much each, below 64.
-    pub threads: usize,
+    /// The most that several threads copy so together, of which each brings as much: below 256 MiB, whole ones.
+    pub all: usize,
     /// Eighths of that, five to all, that hold outputs of runs that are short, or lie apart.
     pub apart: usize,
     /// Eighths of what one thread brings, five to all but one, that hold outputs that are transposed, whatever the
@@ -28,8 +28,9 @@ pub(in super::super) struct Rules {
     pub transposed: usize,
     /// Eighths of one thread's, five to all, that hold outputs of runs that are short, or off their lines.
     pub short: usize,
-    /// Whether packed rows of short runs go past the caches no sooner than long ones.
-    pub keeps_short: bool,
+    /// Whether packed rows of few pieces of one length, however short, go past the caches no sooner than long ones, unequal
+    /// ones as [`Rules::apart`], and many pieces as [`Rules::transposed`].
+    pub keeps_equal: bool,
     /// Whether few long rows go past the caches one by one too.
     pub is_row_major_past: bool,
     /// Whether several threads keep runs that lie apart in the caches while these hold them.
@@ -52,6 +53,9 @@ pub(in super::super) struct Rules {
 }
 
 const MIB: usize = 1 << 20;
+
+/// The largest [`Rules::all`].
+const MOST: usize = 255 * MIB;
 
 /// So many eighths of bytes that are held, whole pages.
 pub(in super::super) fn eighths_of(held: usize, eighths: usize) -> usize {
@@ -78,15 +82,15 @@ impl Rules {
             // lower the clock.
             (_, level) => level.min(Level::Avx2),
         };
-        let (budget, threads) = Self::budget(cpu);
+        let (budget, all) = Self::budget(cpu);
         Self {
             level,
             budget,
-            threads,
+            all: all & !(MIB - 1),
             apart: Self::apart(cpu),
             transposed: Self::transposed(cpu),
             short: Self::short(cpu),
-            keeps_short: Self::keeps_short(cpu),
+            keeps_equal: Self::keeps_equal(cpu),
             is_row_major_past: Self::is_row_major_past(cpu),
             keeps_apart: Self::keeps_apart(cpu),
             combines: Self::combines(cpu),
@@ -108,22 +112,26 @@ impl Rules {
         if vendor == Vendor::Intel && second >= MIB && third > 36 * MIB {
             // Sapphire Rapids: the cores' own caches are large, and the shared one is a mesh of many
             // slices, no quicker to write to than memory. Past them from 1.5 × L2 of a thread on.
-            return ((second + second / 2) & !(PAGE - 1), 63);
+            let one = (second + second / 2) & !(PAGE - 1);
+            return (one, one.saturating_mul(63).min(MOST));
         }
         // Virtual machines report the size of their host's.
         let third = if third == 0 { 32 * MIB } else { third.clamp(4 * MIB, 64 * MIB) };
         if vendor == Vendor::Amd && cpu.family == 0x1A {
             // Zen 5, read row by row: 1.0 to 1.25 × L3 with one thread, 1.5 × with two. At half of L3,
             // i64×2 of 10 to 13 MiB copied at 31 GB/s instead of 37 to 39.
-            return (third & !(PAGE - 1), 1);
+            return (third & !(PAGE - 1), third);
         }
-        // Zen 4, share of the flat copy through the caches and past them, MiB of outputs on lines: three runs of 4 KiB 8
-        // 1.06, .85, 10 .96, .95; four long ones 9 1.12, .96, 10 .93, 1.00. But where neighbours of the virtual machine
-        // use the shared cache, past them sooner: two of 4 MB 1.3 times as quick, 4,892 × 3 of 573 bytes 1.5, 7,007 × 16
-        // of 76 2.3.
+        if Self::is_zen4(cpu) {
+            // 3/4 of it, where neighbours of the virtual machine leave the shared cache alone: GB/s of memcpy through the
+            // caches and past them, MiB of outputs 6 44, 29; 8.5 41, 29; 10 38, 29; 12 33, 29; 14 29, 29; in long runs, or
+            // equal ones of any length, on lines and off. Where they use it, past it wins sooner: two of 4 MB 1.3 times as
+            // quick. But what else copies tensors goes through the caches there.
+            return ((third / 4 * 3) & !(PAGE - 1), third);
+        }
         // Zen 3: the two are equal at L3 / 2 with one thread, at 1.3 × L3 with two; in the caches the
         // stores past them cost 20–55 %.
-        ((third / 2) & !(PAGE - 1), 2)
+        ((third / 2) & !(PAGE - 1), third)
     }
 
     fn apart(cpu: &Cpu) -> usize {
@@ -143,8 +151,10 @@ impl Rules {
             // threads: i64×2 14 .61 for .76, 16 .74 for .83, .99 for .85; interleaved 14 .71 for .83, 16 .81 for .81;
             // rows with a pitch 12 .56 for .52, .69 for .52, 16 .64 for .69, .95 for .76. Where neighbours of the
             // virtual machine use the shared cache, past it wins sooner: u8×4 interleaved 6 .92 for .70, f32×2 6
-            // .93 for .80, u8 backwards 7.9 .84 for .57.
-            _ if Self::is_zen4(cpu) => 7,
+            // .93 for .80, u8 backwards 7.9 .84 for .57. Where they do not, time through them for past them, means of
+            // 20 random splits a kind: parts of pictures 7 .78, 8 .85, 9 .90, heads .82, .78, .80, interleaved .71,
+            // .76, .83, unequal runs of 30 to 3,000 bytes 8 .82, 9 1.06, 10 .86, 11 1.13, some of them 2.
+            _ if Self::is_zen4(cpu) => 6,
             _ => 8,
         }
     }
@@ -154,8 +164,10 @@ impl Rules {
             // Share of the flat copy past the caches for through them, MiB of outputs on lines: f32 [1024,1792] 7
             // .59 for .36, 1,344² 6.9 .73 for .65, u16 [1792,2048] 7 .62 for .37, u8 2,688² 6.9 .64 for .50, f32
             // [1024,1536] 6 .48 for .44. Two threads, of f32 2,048² 16 .58 for .34, of others .39 to 1.9 times as
-            // quick from one minute to the next through them, slower than one thread then, .75 to 1.8 past them.
-            return 6;
+            // quick from one minute to the next through them, slower than one thread then, .75 to 1.8 past them. Later, where
+            // neighbours left the shared cache, time through them for past them, random ones of 1 to 16 bytes: 7 .91, 8
+            // .97, 9 .90, 10 1.02, 12 1.3; but 100 to 400 columns 8 1.2 to 2.5, 11 1.4 to 3.
+            return 5;
         }
         8
     }
@@ -172,11 +184,12 @@ impl Rules {
         }
     }
 
-    fn keeps_short(cpu: &Cpu) -> bool {
+    fn keeps_equal(cpu: &Cpu) -> bool {
         // Zen 4, GB/s past the caches for through them, MiB of outputs, where neighbours leave the shared cache: 2×4
         // bytes 7 28 for 35 to 38, 8 25 to 27 for 30 to 36; 3×1 7 28 for 38 to 40; 4×1 8 28 for 34 to 39; 10 28 for 26 to
         // 31. Where they use it, 7.2 and 7.9 MiB on lines and off, of eighty: .59 to 1.6 times as quick through them, 1.04
-        // on the whole; a picture's part 4×1 .97 of the flat copy for .68, .95 for .79.
+        // on the whole; a picture's part 4×1 .97 of the flat copy for .68, .95 for .79. Time through them for past them
+        // of 30 random equal ones of 1 to 600 bytes each: 8 .63, 9 .75, 10 .73, 11 .90, 13 .83.
         Self::is_zen4(cpu)
     }
 
@@ -258,7 +271,7 @@ impl Rules {
         if LOW_THRESHOLDS {
             return 1 << 10;
         }
-        self.budget.saturating_mul(threads.min(self.threads).max(1))
+        self.budget.saturating_mul(threads).clamp(self.budget, self.all.max(self.budget))
     }
 
     /// Of so many bytes that are held, those of outputs of runs that are short, or off their lines.
@@ -316,7 +329,7 @@ impl Rules {
             strings: 0,
             repeats_by_strings: false,
             is_row_major_past: false,
-            keeps_short: false,
+            keeps_equal: false,
             keeps_apart: false,
             is_halved: false,
             goes_by_piece: false,
@@ -332,14 +345,14 @@ impl Rules {
         let eighths = |of: usize| 8u64.saturating_sub(of as u64);
         u64::from(self.keeps_apart) << 63
             | u64::from(self.is_halved) << 62
-            | u64::from(self.goes_by_piece) << 52
-            | u64::from(self.keeps_short) << 51
+            | u64::from(self.goes_by_piece) << 10
+            | u64::from(self.keeps_equal) << 11
+            | ((self.all / MIB) as u64) << 48
             | ((self.budget / PAGE) as u64) << 32
             | ((self.prefetch / PREFETCH_UNIT) as u64) << 24
             | ((self.strings / PAGE) as u64) << 16
             | eighths(self.apart) << 14
-            | eighths(self.transposed) << 55
-            | (self.threads as u64) << 8
+            | eighths(self.transposed) << 8
             | u64::from(self.combines) << 7
             | eighths(self.short) << 5
             | u64::from(self.repeats_by_strings) << 4
@@ -354,9 +367,9 @@ impl Rules {
         Self {
             level: LEVELS.get(field(0, 3)).copied().unwrap_or(Level::Portable),
             budget: field(32, 16).saturating_mul(PAGE),
-            threads: field(8, 6),
+            all: field(48, 8).saturating_mul(MIB),
             apart: 8 - field(14, 2),
-            transposed: 8 - field(55, 2),
+            transposed: 8 - field(8, 2),
             short: 8 - field(5, 2),
             is_row_major_past: field(3, 1) > 0,
             keeps_apart: field(63, 1) > 0,
@@ -365,8 +378,8 @@ impl Rules {
             strings: field(16, 8) * PAGE,
             repeats_by_strings: field(4, 1) > 0,
             is_halved: field(62, 1) > 0,
-            goes_by_piece: field(52, 1) > 0,
-            keeps_short: field(51, 1) > 0,
+            goes_by_piece: field(10, 1) > 0,
+            keeps_equal: field(11, 1) > 0,
         }
     }
 }
@@ -423,20 +436,20 @@ mod tests {
         use super::super::cpu::recorded::{
             cpu, ALDER_LAKE, ALL, AVX, SAPPHIRE_RAPIDS, SSE, ZEN3, ZEN4, ZEN5,
         };
-        let is = |words, level, budget, threads, prefetch, strings| {
+        let is = |words, level, budget, all, prefetch, strings| {
             let is_zen5 = words == ZEN5;
             let rules = Rules {
                 level,
                 budget,
-                threads,
+                all,
                 apart: if is_zen5 {
                     5
                 } else if words == ZEN4 {
-                    7
+                    6
                 } else {
                     8
                 },
-                transposed: if words == ZEN4 { 6 } else { 8 },
+                transposed: if words == ZEN4 { 5 } else { 8 },
                 short: if is_zen5 && cfg!(feature = "avx512") { 6 } else { 8 },
                 is_row_major_past: is_zen5,
                 keeps_apart: is_zen5 && cfg!(feature = "avx512"),
@@ -446,18 +459,18 @@ mod tests {
                 repeats_by_strings: is_zen5,
                 is_halved: words == ZEN4,
                 goes_by_piece: words == ZEN4,
-                keeps_short: words == ZEN4,
+                keeps_equal: words == ZEN4,
             };
             assert_eq!(Rules::of(&cpu(words, ALL)), rules);
             // And registers that the operating system does not keep are never used.
             assert!(Rules::of(&cpu(words, AVX)).level <= Level::Avx2);
             assert_eq!(Rules::of(&cpu(words, SSE)).level, Level::Portable);
         };
-        is(ZEN3, Level::Avx2, 16 * MIB, 2, 2048, 0);
-        is(ZEN4, Level::Vbmi, 8 * MIB, 2, 2048, 0);
-        is(ZEN5, Level::Vbmi, 32 * MIB, 1, 8192, 24 << 10);
-        is(SAPPHIRE_RAPIDS, Level::Avx2, 3 * MIB, 63, 2048, 0);
-        is(ALDER_LAKE, Level::Avx2, 9 * MIB, 2, 2048, 0);
+        is(ZEN3, Level::Avx2, 16 * MIB, 32 * MIB, 2048, 0);
+        is(ZEN4, Level::Vbmi, 12 * MIB, 16 * MIB, 2048, 0);
+        is(ZEN5, Level::Vbmi, 32 * MIB, 32 * MIB, 8192, 24 << 10);
+        is(SAPPHIRE_RAPIDS, Level::Avx2, 3 * MIB, 189 * MIB, 2048, 0);
+        is(ALDER_LAKE, Level::Avx2, 9 * MIB, 18 * MIB, 2048, 0);
     }
 
     /// What follows from the rules for outputs of a kind, on CPUs where thresholds are as measured.
@@ -477,7 +490,7 @@ mod tests {
             assert_eq!(rules.is_row_major_past, is_row_major);
         };
         is(ZEN3, [128, 256, 128, 128], false);
-        is(ZEN4, [64, 128, 64, 56], false);
+        is(ZEN4, [96, 128, 96, 72], false);
         is(ZEN5, [256, 256, 192, 160], true);
         is(SAPPHIRE_RAPIDS, [24, 48, 24, 24], false);
         is(ALDER_LAKE, [72, 144, 72, 72], false);
@@ -490,7 +503,7 @@ mod tests {
         let safe = Rules {
             level: Level::Avx2,
             budget: 16 * MIB,
-            threads: 2,
+            all: 32 * MIB,
             apart: 8,
             transposed: 8,
             short: 8,
@@ -502,7 +515,7 @@ mod tests {
             repeats_by_strings: false,
             is_halved: false,
             goes_by_piece: false,
-            keeps_short: false,
+            keeps_equal: false,
         };
         assert_eq!(Rules::of(&unknown), safe);
     }
@@ -511,24 +524,24 @@ mod tests {
     fn rules_fit_into_a_word() {
         for level in LEVELS {
             for prefetch in [64, 2048, 8192] {
-                for (budget, threads) in [(4096, 1), (3 * MIB, 63), (64 * MIB, 2)] {
+                for (budget, all) in [(4096, 0), (3 * MIB, 189 * MIB), (64 * MIB, 64 * MIB)] {
                     for strings in [0, 24 << 10] {
                         let rules = Rules {
                             level,
                             budget,
-                            threads,
-                            apart: if threads == 1 { 5 } else { 8 },
-                            transposed: if threads == 1 { 6 } else { 7 },
-                            short: if threads == 2 { 6 } else { 8 },
+                            all,
+                            apart: if all == 0 { 5 } else { 8 },
+                            transposed: if all == 0 { 6 } else { 7 },
+                            short: if all == budget { 6 } else { 8 },
                             is_row_major_past: prefetch == 64,
-                            keeps_apart: threads == 2,
+                            keeps_apart: all == budget,
                             combines: strings == 0,
                             prefetch,
                             strings,
                             repeats_by_strings: prefetch == 2048,
                             is_halved: strings == 0,
-                            goes_by_piece: threads == 63,
-                            keeps_short: threads == 1,
+                            goes_by_piece: all > budget,
+                            keeps_equal: all == 0,
                         };
                         assert_eq!(Rules::unpacked(rules.packed()), rules);
                         assert_ne!(rules.packed(), 0);

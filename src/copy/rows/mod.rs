@@ -27,10 +27,11 @@ use super::kernel::combine::LINE;
 use super::kernel::row_major::RowRun;
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{self, Axis, Row};
-use super::kernel::{Gather, MAX_DEINTERLEAVED, PAGE, TURNS};
+use super::kernel::{Gather, PAGE, TURNS};
 use super::runs::{self, Ahead};
-use super::tuning::{Tuning, LEAST_PAST};
-use crate::math::{self, div, signed};
+use super::tuning::{Tuning, LEAST_PAST, SHORT_RUN};
+use crate::error::number;
+use crate::math::{self, div, div_ceil, signed};
 use crate::parts::{self, Part, Transfer};
 use crate::shape::usize_of;
 use core::mem::MaybeUninit;
@@ -100,9 +101,6 @@ const LONGEST_PAST: usize = 20;
 const FEW_TOGETHER: usize = 8;
 const LEAST_BY_PIECE: usize = if LOW_THRESHOLDS { 0 } else { 48 << 10 };
 
-/// Runs of so many bytes on average, or fewer, are short.
-const SHORT_RUN: usize = 32;
-
 impl Rows {
     /// Those of a packed input.
     fn new(transfer: &Transfer<'_>, tuning: Tuning) -> Self {
@@ -121,9 +119,11 @@ impl Rows {
         rows.width = rows.bytes(geometry.extent);
         rows.row = rows.width;
         let pieces = transfer.parts.count();
-        if pieces <= MAX_DEINTERLEAVED && rows.width <= pieces * SHORT_RUN {
-            rows.tuning = tuning.for_short_runs();
-        }
+        let are_equal = || {
+            let longest = transfer.parts.iter().longest(geometry.extent);
+            longest.saturating_mul(number(pieces)) == geometry.extent
+        };
+        rows.tuning = tuning.for_rows(pieces, div_ceil(rows.width, pieces), &are_equal);
         rows
     }
 
