@@ -116,7 +116,7 @@ impl Tuning {
         let are_few = pieces <= MAX_DEINTERLEAVED;
         let non_temporal = match self.keeps_equal {
             true if !are_few => self.transposed,
-            true if run < LONG_RUN && !are_equal() => self.apart,
+            true if run < LONG_RUN && (pieces > MOST_EQUAL || !are_equal()) => self.apart,
             false if are_few && run <= SHORT_RUN => self.apart,
             _ => self.non_temporal,
         };
@@ -193,6 +193,10 @@ impl Tuning {
         levels.flat_map(ways).collect()
     }
 }
+
+/// Equal pieces, so many at the most, stay in the caches as long as long ones. Zen 4, 10 MiB through them, 8 of a byte
+/// .53 of the time past them, 6 of three .59, but 9 of a byte 1.5, 16 of three 1.5.
+const MOST_EQUAL: usize = 8;
 
 /// Runs of so many bytes on average, or fewer, are short.
 pub(super) const SHORT_RUN: usize = 32;
