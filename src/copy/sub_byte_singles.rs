@@ -110,7 +110,7 @@ unsafe fn turn(transfer: &Transfer<'_>, tuning: &Tuning, rows: &Range<usize>) {
         let rows = SideBySide { source, begin, step, rows: count, bits: row };
         let shared = if bits == 4 { 1 } else { 2 };
         // SAFETY: the caller's promise.
-        unsafe { Transposed { shared, rows, targets: &mut targets }.copy(tuning) };
+        unsafe { Transposed { shared, rows, only: None, targets: &mut targets }.copy(tuning) };
     }
 }
 

@@ -389,7 +389,7 @@ unsafe fn load(source: *const u8, at: i64, len: u32, readable: usize) -> u64 {
 
 /// The byte that holds the bit `at`.
 #[inline(always)]
-pub(super) fn byte(source: *const u8, at: i64) -> *const u8 {
+pub(crate) fn byte(source: *const u8, at: i64) -> *const u8 {
     source.wrapping_offset((at >> 3) as isize)
 }
 
