@@ -61,7 +61,7 @@ impl BitColumns {
     #[inline(never)] // which takes some of the stack
     pub(super) unsafe fn copy(&self, target: *mut u8, tuning: &Tuning) {
         let shared = self.shared;
-        let are_whole = (self.bits | self.before) & 7 == 0;
+        let are_whole = (self.bits | self.before).trailing_zeros() >= 3;
         let mut targets = |(columns, targets): (Range<usize>, &mut [*mut u8])| {
             self.place(target, columns, targets);
         };

@@ -85,7 +85,6 @@ impl Tuning {
             kernels,
             non_temporal,
             apart,
-            keeps_equal,
             transposed,
             off_lines,
             prefetch,
@@ -93,6 +92,7 @@ impl Tuning {
             again,
             is_row_major_past,
             goes_by_piece,
+            keeps_equal,
         }
     }
 
