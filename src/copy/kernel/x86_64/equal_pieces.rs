@@ -18,8 +18,8 @@ use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
     MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
 };
-use crate::math::{div, div_ceil, div_rem, next_multiple};
-use core::ptr::null;
+use crate::math::{self, div, div_ceil, div_rem, next_multiple};
+use core::ptr::{null, null_mut};
 
 /// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
 pub(super) const TURN: usize = 16 << 10;
@@ -125,12 +125,60 @@ impl<'a> Way<'a> {
         source: *const u8,
         targets: &[*mut u8],
         count: usize,
+        mut bounds: Bounds,
+    ) {
+        let Packing { pieces, step, .. } = self.permute.packing;
+        let unit = self.permute.units.first().copied().unwrap_or(1);
+        // Of pieces that are in two groups each has its own.
+        let mut all = [null_mut(); MAX_DEINTERLEAVED];
+        for (group, slots) in all.chunks_exact_mut(pieces.max(1)).enumerate().take(self.groups) {
+            let targets = targets.get(self.begin(group, pieces)..).unwrap_or_default();
+            for (slot, target) in slots.iter_mut().zip(targets) {
+                *slot = *target;
+            }
+        }
+        for rows in math::parts(0..count, self.block) {
+            let source = source.wrapping_add(rows.start * step);
+            let mut now = bounds;
+            for (group, slots) in all.chunks_exact_mut(pieces.max(1)).enumerate().take(self.groups)
+            {
+                let mut turn = Streams::of_one(&self.permute.packing, slots.iter().copied());
+                turn.offsets = [self.begin(group, pieces) * unit; MOST_STREAMS];
+                // SAFETY: the caller's promise.
+                unsafe {
+                    self.permute.copy(source, &mut turn, rows.len(), count - rows.start, now);
+                }
+                for (slot, target) in slots.iter_mut().zip(turn.targets) {
+                    *slot = target;
+                }
+                now.access.ahead = 0;
+            }
+            bounds.readable = bounds.readable.saturating_sub(rows.len() * step);
+        }
+    }
+
+    /// The same, some groups together, of the first rows and then of others.
+    ///
+    /// # Safety
+    /// 1, 2; 3 if past the caches.
+    #[inline(never)] // which takes some of the stack
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn together(
+        &self,
+        source: *const u8,
+        targets: &[*mut u8],
+        count: usize,
+        first: usize,
         bounds: Bounds,
     ) {
-        let mut turns = [const { Streams::NONE }; MAX_DEINTERLEAVED / 2];
+        let mut turns = [const { Streams::NONE }; MOST_TURNS];
         self.turns(&mut turns, targets);
+        let Packing { pieces, registers, step, .. } = self.permute.packing;
+        for turn in &mut turns {
+            turn.are_owned = count * step >= OWNED && (pieces, registers, self.groups) == (4, 5, 4);
+        }
         // SAFETY: the caller's promise.
-        unsafe { self.copy(&mut turns, source, count, self.block, bounds) };
+        unsafe { self.copy(&mut turns, source, count, first, bounds) };
     }
 
     /// The turns that groups take.
@@ -207,7 +255,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// The most turns that groups take.
+/// The most turns that groups take together.
 const MOST_TURNS: usize = 2;
 
 /// The indices of a group.
@@ -328,14 +376,7 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
             let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
             let is_whole = way.permute.packing.rows * width == LINE && rest == 0 && head > 0;
             let rows = if is_whole { head } else { way.block };
-            let mut turns = [const { Streams::NONE }; MOST_TURNS];
-            way.turns(&mut turns, targets);
-            let Packing { pieces, registers, .. } = way.permute.packing;
-            for turn in &mut turns {
-                turn.are_owned =
-                    count * step >= OWNED && (pieces, registers, way.groups) == (4, 5, 4);
-            }
-            way.copy(&mut turns, source, count, rows, bounds);
+            way.together(source, targets, count, rows, bounds);
         }
     }
 }
