@@ -137,21 +137,26 @@ impl<'a> Way<'a> {
                 *slot = *target;
             }
         }
+        let ahead = bounds.access.ahead;
         for rows in math::parts(0..count, self.block) {
             let source = source.wrapping_add(rows.start * step);
-            let mut now = bounds;
+            bounds.access.ahead = ahead;
             for (group, slots) in all.chunks_exact_mut(pieces.max(1)).enumerate().take(self.groups)
             {
-                let mut turn = Streams::of_one(&self.permute.packing, slots.iter().copied());
+                let mut turn = Streams::NONE;
+                (turn.groups, turn.run) = (1, loops(&self.permute.packing, 1));
                 turn.offsets = [self.begin(group, pieces) * unit; MOST_STREAMS];
+                for (slot, target) in turn.targets.iter_mut().zip(&*slots) {
+                    *slot = *target;
+                }
                 // SAFETY: the caller's promise.
                 unsafe {
-                    self.permute.copy(source, &mut turn, rows.len(), count - rows.start, now);
+                    self.permute.copy(source, &mut turn, rows.len(), count - rows.start, bounds);
                 }
-                for (slot, target) in slots.iter_mut().zip(turn.targets) {
-                    *slot = target;
+                for (slot, target) in slots.iter_mut().zip(&turn.targets) {
+                    *slot = *target;
                 }
-                now.access.ahead = 0;
+                bounds.access.ahead = 0;
             }
             bounds.readable = bounds.readable.saturating_sub(rows.len() * step);
         }
@@ -384,6 +389,10 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
 /// The most bytes of a buffer, whole lines.
 const MOST_BUFFER: usize = 17 * LINE;
 
+/// Where buffers have room; as [`Streams`], in one page.
+#[repr(align(64))]
+struct Rooms([*mut u8; MAX_DEINTERLEAVED]);
+
 /// Takes all rows past the caches by way of write-combining buffers.
 ///
 /// # Safety
@@ -415,6 +424,7 @@ unsafe fn combined(
         room = room.wrapping_add(apart);
     }
     let block = (apart / LINE - 2) * each;
+    let mut rooms = Rooms([room; MAX_DEINTERLEAVED]);
     let mut turns = [const { Streams::NONE }; MOST_TURNS];
     way.turns(&mut turns, targets);
     // Zen 4 asks for the next rows while lines go off: targets stay in general registers, and memory is kept busy.
@@ -424,12 +434,13 @@ unsafe fn combined(
     let mut bounds = Bounds { spare: LINE, access, ..bounds };
     for done in (0..count).step_by(block.max(1)) {
         let rows = block.min(count - done);
-        let rooms: [*mut u8; MAX_DEINTERLEAVED] =
-            core::array::from_fn(|at| buffers.get(at).map_or(room, Buffer::room));
+        for (slot, buffer) in rooms.0.iter_mut().zip(&buffers) {
+            *slot = buffer.room();
+        }
         // SAFETY: the caller's promise; a buffer has room for as many bytes, and a line more.
         unsafe {
             let source = source.wrapping_add(done * step);
-            way.aim(&mut turns, &rooms);
+            way.aim(&mut turns, &rooms.0);
             way.copy(&mut turns, source, rows, way.block, bounds);
             let next = source.wrapping_add(rows * step);
             let mut soon = if asks_later { next } else { null() };
