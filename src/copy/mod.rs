@@ -152,6 +152,9 @@ unsafe fn run_form(
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
+    if transfer.bytes == 0 {
+        return Ok(());
+    }
     // SAFETY: the caller's promise.
     unsafe {
         if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
@@ -170,9 +173,6 @@ unsafe fn run_form(
             }
         } else if cfg!(feature = "avx512") && small_packed::are_little(transfer) {
             small_packed::copy_each_part(transfer, tuning::kernels(transfer.bytes));
-            return Ok(());
-        }
-        if transfer.bytes == 0 {
             return Ok(());
         }
         let are_long = || are_long_on_lines(transfer);

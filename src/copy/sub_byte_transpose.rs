@@ -100,8 +100,8 @@ impl BitColumns {
     unsafe fn join_ends(&self, column: usize, target: *mut u8) {
         let (begin, each) = (self.begin(column), 8 >> self.shared);
         let SideBySide { source, begin: first, step, .. } = self.rows;
-        let mut joined = 0;
-        for place in (0..8).step_by(each) {
+        let (mut joined, mut place) = (0, 0);
+        while place < 8 {
             // From where the column begins, which is within the byte.
             let from = (begin & !7) + number(place) - begin;
             let (column, bit) =
@@ -111,6 +111,7 @@ impl BitColumns {
             // SAFETY: the caller's promise.
             let bits = unsafe { byte(source, at).read() } >> (at & 7);
             joined |= (bits & ((1 << each) - 1)) << place;
+            place += each;
         }
         // SAFETY: as above.
         unsafe { target.wrapping_add(usize_of(begin >> 3)).write(joined) };
