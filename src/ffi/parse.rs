@@ -133,7 +133,7 @@ impl<'a> Call<'a> {
             }
             let split = &*checked(split, "params.split", report)?;
             let Some((lengths, at)) = plain_lengths(split) else {
-                return Self::parse_closely(call, split, request, room, report);
+                return Self::parse_closely(call, split, *request, room, report);
             };
             let request = Request { lengths: Some(lengths), ..*request };
             Self::find_pieces(call, &request, at, room, report)
@@ -149,14 +149,14 @@ impl<'a> Call<'a> {
     unsafe fn parse_closely(
         call: *mut Self,
         split: &libsplit_tensor,
-        request: &Request<'a>,
+        request: Request<'a>,
         room: &'a mut blocks::Room,
         report: &mut Report,
     ) -> Result<(), Fault> {
         // SAFETY: the caller's promise.
         unsafe {
             let (lengths, at) = lengths_closely(split, report)?;
-            let request = Request { lengths: Some(lengths), ..*request };
+            let request = Request { lengths: Some(lengths), ..request };
             Self::find_pieces(call, &request, at, room, report)
         }
     }
@@ -371,13 +371,24 @@ pub(super) fn check_array(
     field: &'static str,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    if array.is_null() {
-        return report.refuse(Error::NullField { which, field });
-    }
-    if array.is_aligned() {
+    if !array.is_null() && array.is_aligned() {
         return Ok(());
     }
-    let (expected, actual) = alignment(array);
+    refuse_array(array as usize, which, field, report)
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_array(
+    address: usize,
+    which: Which,
+    field: &'static str,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    if address == 0 {
+        return report.refuse(Error::NullField { which, field });
+    }
+    let (expected, actual) = alignment(address, align_of::<i64>());
     report.refuse(Error::AlignmentField { which, field, expected, actual })
 }
 
@@ -401,19 +412,30 @@ pub(super) fn checked<T>(
     argument: &'static str,
     report: &mut Report,
 ) -> Result<*const T, Fault> {
-    if pointer.is_null() {
-        return report.refuse(Error::Null { argument });
-    }
-    if pointer.is_aligned() {
+    if !pointer.is_null() && pointer.is_aligned() {
         return Ok(pointer);
     }
-    let (expected, actual) = alignment(pointer);
+    refuse_pointer(pointer as usize, align_of::<T>(), argument, report)
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_pointer<T>(
+    address: usize,
+    align: usize,
+    argument: &'static str,
+    report: &mut Report,
+) -> Result<T, Fault> {
+    if address == 0 {
+        return report.refuse(Error::Null { argument });
+    }
+    let (expected, actual) = alignment(address, align);
     report.refuse(Error::Alignment { argument, expected, actual })
 }
 
-/// The alignment that a pointer should have, and by how much it misses it.
-fn alignment<T>(pointer: *const T) -> (i64, i64) {
-    (number(align_of::<T>()), number(pointer as usize & (align_of::<T>() - 1)))
+/// The alignment that an address should have, and by how much it misses it.
+fn alignment(address: usize, align: usize) -> (i64, i64) {
+    (number(align), number(address & (align - 1)))
 }
 
 /// Bytes that structures had in their first version, which ended with these fields: old programs state
