@@ -318,9 +318,7 @@ unsafe fn plain<const KEEPS_AXIS: bool>(
     arrays: &mut Span,
 ) -> Option<Span> {
     let rank = geometry.shape.len() - usize::from(!KEEPS_AXIS);
-    // Both in one comparison.
-    let type_and_offset =
-        u64::from(output.dtype.0.cast_unsigned()) | u64::from(output.bit_offset) << 32;
+    let type_and_offset = parse::type_and_offset(output);
     if output.rank != rank_number(rank) || type_and_offset != geometry.dtype as u64 {
         return None;
     }

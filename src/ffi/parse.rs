@@ -3,7 +3,7 @@
 //! Promises are those of [`super`].
 
 use super::types::{
-    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params,
+    libsplit_error, libsplit_executor, libsplit_op, libsplit_params,
     libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use crate::blocks;
@@ -133,7 +133,7 @@ impl<'a> Call<'a> {
             }
             let split = &*checked(split, "params.split", report)?;
             let Some((lengths, at)) = plain_lengths(split) else {
-                return Self::parse_closely(call, split, *request, room, report);
+                return Self::parse_closely(call, split, request.copy(), room, report);
             };
             let request = Request { lengths: Some(lengths), ..*request };
             Self::find_pieces(call, &request, at, room, report)
@@ -232,14 +232,15 @@ pub(super) fn check_flags(
 /// Promise 1.
 #[inline(always)]
 unsafe fn plain_lengths<'a>(tensor: &libsplit_tensor) -> Option<(Lengths<'a>, Span)> {
-    let (dtype, size) = match tensor.dtype {
-        libsplit_dtype::INT64 => (DType::Int64, size_of::<i64>()),
-        libsplit_dtype::INT32 => (DType::Int32, size_of::<i32>()),
+    const INT64: u64 = DType::Int64 as u64;
+    const INT32: u64 = DType::Int32 as u64;
+    let (dtype, size) = match type_and_offset(tensor) {
+        INT64 => (DType::Int64, size_of::<i64>()),
+        INT32 => (DType::Int32, size_of::<i32>()),
         _ => return None,
     };
     let data = tensor.data as usize;
     if tensor.rank != 1
-        || tensor.bit_offset != 0
         || !tensor.strides.is_null()
         || tensor.shape.is_null()
         || !tensor.shape.is_aligned()
@@ -250,11 +251,12 @@ unsafe fn plain_lengths<'a>(tensor: &libsplit_tensor) -> Option<(Lengths<'a>, Sp
     }
     // SAFETY: promise 1.
     let count = unsafe { *tensor.shape };
-    if !(0..=MAX_OUTPUTS).contains(&count) {
+    if !(1..=MAX_OUTPUTS).contains(&count) {
         return None;
     }
     let bytes = usize_of(count) * size;
-    if tensor.data_bytes != 0 && tensor.data_bytes < bytes {
+    // None stated is the most.
+    if tensor.data_bytes.wrapping_sub(1) < bytes - 1 {
         return None;
     }
     let span = Span { start: data, end: data.checked_add(bytes)? };
@@ -298,6 +300,12 @@ unsafe fn lengths_closely<'a>(
         Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, dtype)
     };
     Ok((lengths, at))
+}
+
+/// A descriptor's type and bit offset, for one comparison.
+#[inline(always)]
+pub(super) fn type_and_offset(tensor: &libsplit_tensor) -> u64 {
+    u64::from(tensor.dtype.0.cast_unsigned()) | u64::from(tensor.bit_offset) << 32
 }
 
 #[inline(always)]
