@@ -93,8 +93,9 @@ fn whole_bytes(splitting: &Splitting<'_>) -> usize {
 /// What is plain to see of outputs: that each is as it should be, and has no elements or lies above or below
 /// those before it.
 struct Plain {
-    /// From the lowest to the highest byte that is written, and of their shapes and strides.
+    /// From the lowest to the highest byte that is written.
     written: Span,
+    /// From the first begin of a shape or of strides to the last.
     arrays: Span,
 }
 
@@ -126,12 +127,13 @@ impl Plain {
                 None => seen.see_in_blocks(splitting, first),
             }
         };
-        let written = seen.written;
+        let (written, mut arrays) = (seen.written, seen.arrays);
+        arrays.end = arrays.end.wrapping_add(size_of_val(splitting.geometry.shape));
         // One at NULL would be the lowest.
         are_plain
             && written.start != 0
             && written.is_apart(input)
-            && written.is_apart(seen.arrays)
+            && written.is_apart(arrays)
             && written.is_apart(Span::of_slice(outputs))
             && reads.are_apart(written)
     }
@@ -191,7 +193,7 @@ impl Plain {
         mut output: *const libsplit_tensor,
     ) -> bool {
         let step_bits = geometry.step_bits();
-        let (mut end, mut arrays) = (self.written.end, Span::NOWHERE);
+        let (mut end, mut arrays) = (self.written.end, self.arrays);
         for len in lengths {
             // SAFETY: promises 1 and 2.
             let given = unsafe { &*output };
@@ -212,8 +214,7 @@ impl Plain {
             }
             output = output.wrapping_add(1);
         }
-        arrays.end = arrays.end.wrapping_add(size_of_val(geometry.shape));
-        (self.written.end, self.arrays) = (end, self.arrays.hull(arrays));
+        (self.written.end, self.arrays) = (end, arrays);
         true
     }
 }
@@ -341,8 +342,8 @@ unsafe fn plain<const KEEPS_AXIS: bool>(
         return None;
     }
     let bytes = usize::try_from(shape::bytes_of_bits(step_bits.wrapping_mul(len))).ok()?;
-    // None stated is the most.
-    if output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) && bytes > 0 {
+    // None stated is the most; of one without elements they are for others to look at.
+    if output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) {
         return None;
     }
     let start = output.data as usize;
