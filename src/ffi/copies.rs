@@ -121,7 +121,7 @@ impl Plain {
         let splitting = &call.splitting;
         let mut seen = Self::new(first);
         // SAFETY: promises 1 and 2; there are as many outputs as lengths.
-        let are_plain = unsafe {
+        let seen_to = unsafe {
             match splitting.pieces.words() {
                 Some(lengths) => seen.see(&splitting.geometry, lengths, first),
                 None => seen.see_in_blocks(splitting, first),
@@ -130,7 +130,7 @@ impl Plain {
         let (written, mut arrays) = (seen.written, seen.arrays);
         arrays.end = arrays.end.wrapping_add(size_of_val(splitting.geometry.shape));
         // One at NULL would be the lowest.
-        are_plain
+        seen_to == outputs.as_ptr_range().end
             && written.start != 0
             && written.is_apart(input)
             && written.is_apart(arrays)
@@ -145,22 +145,20 @@ impl Plain {
         &mut self,
         splitting: &Splitting<'_>,
         mut outputs: *const libsplit_tensor,
-    ) -> bool {
+    ) -> *const libsplit_tensor {
         let (mut all, mut room) = (Blocks::new(&splitting.pieces), blocks::room());
         loop {
             let lengths = all.next(&mut room);
-            if lengths.is_empty() {
-                return true;
-            }
+            let next = outputs.wrapping_add(lengths.len());
             // SAFETY: the caller's promise.
-            if !unsafe { self.see(&splitting.geometry, lengths, outputs) } {
-                return false;
+            outputs = unsafe { self.see(&splitting.geometry, lengths, outputs) };
+            if lengths.is_empty() || outputs != next {
+                return outputs;
             }
-            outputs = outputs.wrapping_add(lengths.len());
         }
     }
 
-    /// Looks at outputs until one is not plain or lies among others.
+    /// Looks at outputs until one is not plain or lies among others, which it gives.
     ///
     /// # Safety
     /// Promises 1 and 2, for as many outputs as lengths.
@@ -170,7 +168,7 @@ impl Plain {
         geometry: &Geometry<'_>,
         lengths: &[i64],
         first: *const libsplit_tensor,
-    ) -> bool {
+    ) -> *const libsplit_tensor {
         // SAFETY: the caller's promise.
         unsafe {
             if geometry.keeps_axis {
@@ -191,7 +189,7 @@ impl Plain {
         geometry: &Geometry<'_>,
         lengths: &[i64],
         mut output: *const libsplit_tensor,
-    ) -> bool {
+    ) -> *const libsplit_tensor {
         let step_bits = geometry.step_bits();
         let (mut end, mut arrays) = (self.written.end, self.arrays);
         for len in lengths {
@@ -201,7 +199,7 @@ impl Plain {
             let Some(span) =
                 (unsafe { plain::<KEEPS_AXIS>(geometry, step_bits, *len, given, &mut arrays) })
             else {
-                return false;
+                return output;
             };
             if span.is_empty() {
                 // Wherever that is.
@@ -210,12 +208,12 @@ impl Plain {
             } else if span.end <= self.written.start {
                 self.written.start = span.start;
             } else {
-                return false;
+                return output;
             }
             output = output.wrapping_add(1);
         }
         (self.written.end, self.arrays) = (end, arrays);
-        true
+        output
     }
 }
 
@@ -241,7 +239,7 @@ unsafe fn see_all(
         let mut plain = Plain::new(output);
         // SAFETY: promises 1 and 2.
         unsafe {
-            if plain.see(geometry, &[piece.len], output) && plain.written.start != 0 {
+            if plain.see(geometry, &[piece.len], output) != output && plain.written.start != 0 {
                 if !plain.written.is_empty() {
                     seen.push(plain.written, true, plain.written.len());
                 }
@@ -319,12 +317,12 @@ unsafe fn plain<const KEEPS_AXIS: bool>(
     arrays: &mut Span,
 ) -> Option<Span> {
     let rank = geometry.shape.len() - usize::from(!KEEPS_AXIS);
-    let type_and_offset = parse::type_and_offset(output);
-    if output.rank != rank_number(rank) || type_and_offset != geometry.dtype as u64 {
+    let (shape, strides) = (output.shape, output.strides);
+    if output.rank != rank_number(rank) || shape.is_null() {
         return None;
     }
-    let (shape, strides) = (output.shape, output.strides);
-    if shape.is_null() || !shape.is_aligned() {
+    let type_and_offset = parse::type_and_offset(output);
+    if type_and_offset != geometry.dtype as u64 || !shape.is_aligned() {
         return None;
     }
     let begin = |array: *mut i64| Span { start: array as usize, end: array as usize };
