@@ -423,7 +423,9 @@ unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) 
     // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
     unsafe {
         match call.splitting.pieces.words() {
-            Some(lengths) if rows.is_one() => run_row(&rows, 0, call.input.data, lengths, outputs),
+            Some(lengths) if rows.is_one() => {
+                run_row(&rows, 0, call.input.data, lengths, outputs.as_ptr());
+            }
             _ => run_several(call, outputs, bytes),
         }
     }
@@ -441,7 +443,7 @@ unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize
     if let Some(lengths) = pieces.words().filter(|lengths| rows.are_long(lengths.len())) {
         for row in 0..rows.count {
             // SAFETY: the caller's promise.
-            unsafe { run_row(&rows, row, source, lengths, outputs) };
+            unsafe { run_row(&rows, row, source, lengths, outputs.as_ptr()) };
         }
         return;
     }
@@ -507,15 +509,18 @@ unsafe fn run_row(
     row: usize,
     mut source: *const u8,
     lengths: &[i64],
-    outputs: &[libsplit_tensor],
+    mut output: *const libsplit_tensor,
 ) {
-    for (len, output) in lengths.iter().zip(outputs) {
+    for len in lengths {
         let run = rows.run(*len);
-        if !is_unwanted(output) {
-            // SAFETY: the caller's promise.
-            unsafe { rows.copy_run(row, source, output.data.cast(), run) };
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !is_unwanted(&*output) {
+                rows.copy_run(row, source, (*output).data.cast(), run);
+            }
         }
         source = source.wrapping_add(run);
+        output = output.wrapping_add(1);
     }
 }
 

@@ -240,11 +240,12 @@ unsafe fn plain_lengths<'a>(tensor: &libsplit_tensor) -> Option<(Lengths<'a>, Sp
         _ => return None,
     };
     let data = tensor.data as usize;
-    if tensor.rank != 1
-        || !tensor.strides.is_null()
-        || tensor.shape.is_null()
-        || !tensor.shape.is_aligned()
+    // What is asked of one address is asked apart, for compilers make more of it in one go.
+    if tensor.shape.is_null()
         || data == 0
+        || tensor.rank != 1
+        || !tensor.strides.is_null()
+        || !tensor.shape.is_aligned()
         || data & (size - 1) != 0
     {
         return None;
