@@ -22,8 +22,9 @@ pub(super) const MANY_ROWS: usize = 64;
 #[inline(always)]
 pub(crate) fn is_small(geometry: &Geometry<'_>, bytes: usize) -> bool {
     let rows = usize_of(geometry.outer);
-    let are_few = rows < MANY_ROWS && bytes <= SMALL || rows < ROW_MAJOR && bytes <= SMALL_ROWS;
-    are_few && !geometry.dtype.is_sub_byte()
+    rows < MANY_ROWS
+        && (bytes <= SMALL || rows < ROW_MAJOR && bytes <= SMALL_ROWS)
+        && !geometry.dtype.is_sub_byte()
 }
 
 /// Few rows of a packed input, which are copied into packed outputs run by run.

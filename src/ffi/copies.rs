@@ -135,7 +135,7 @@ impl Plain {
             && written.is_apart(input)
             && written.is_apart(arrays)
             && written.is_apart(Span::of_slice(outputs))
-            && reads.are_apart(written)
+            && reads.are_plainly_apart(written)
     }
 
     /// # Safety
