@@ -452,7 +452,13 @@ unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize
     let mut lengths = blocks.first(&mut room);
     while !lengths.is_empty() {
         // SAFETY: the caller's promise.
-        source = unsafe { run_rows(&rows, source, lengths, output) };
+        source = unsafe {
+            if rows.is_one() {
+                run_row(&rows, 0, source, lengths, output)
+            } else {
+                run_rows(&rows, source, lengths, output)
+            }
+        };
         output = output.wrapping_add(lengths.len());
         lengths = blocks.next(&mut room);
     }
@@ -499,7 +505,7 @@ unsafe fn run(
     unsafe { copy::run(&transfer, transfer.parts.wanted(), pool, report) }
 }
 
-/// Copies what pieces have of a row.
+/// Copies what pieces have of a row; gives where the next one begins.
 ///
 /// # Safety
 /// As [`run_rows`].
@@ -510,7 +516,7 @@ unsafe fn run_row(
     mut source: *const u8,
     lengths: &[i64],
     mut output: *const libsplit_tensor,
-) {
+) -> *const u8 {
     for len in lengths {
         let run = rows.run(*len);
         // SAFETY: the caller's promise.
@@ -522,6 +528,7 @@ unsafe fn run_row(
         source = source.wrapping_add(run);
         output = output.wrapping_add(1);
     }
+    source
 }
 
 /// Copies pieces of few rows; gives where the next one begins.
