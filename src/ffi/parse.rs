@@ -3,8 +3,8 @@
 //! Promises are those of [`super`].
 
 use super::types::{
-    libsplit_error, libsplit_executor, libsplit_op, libsplit_params,
-    libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_tensor,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use crate::blocks;
 use crate::dtype::DType;

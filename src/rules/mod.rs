@@ -134,8 +134,7 @@ pub(crate) fn find_pieces<'a, 'p>(
         Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
             split_to_sequence::expect_lengths(request, &lengths, report)?;
             if lengths.len().is_none() {
-                let chunks =
-                    split_to_sequence::chunks_of(request.copy(), lengths, extent, report)?;
+                let chunks = split_to_sequence::chunks_of(request.copy(), lengths, extent, report)?;
                 return Ok(pieces.write(chunks));
             }
             MinusOne::Refused
