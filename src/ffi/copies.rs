@@ -134,7 +134,7 @@ impl Plain {
             && written.start != 0
             && written.is_apart(input)
             && written.is_apart(arrays)
-            && written.is_apart(Span::of_slice(outputs))
+            && Span::of_slice(outputs).is_apart(written)
             && reads.are_plainly_apart(written)
     }
 
