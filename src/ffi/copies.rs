@@ -61,21 +61,20 @@ pub(crate) unsafe fn copy_parsed(
     unsafe {
         let input = call.input.span(geometry.elements, Which::Input, report)?;
         let is_packed = call.input.is_packed();
-        let are_plain = Plain::are_all(call, input, outputs, reads);
-        let (mut bytes, are_packed) = if are_plain {
-            let all = if is_packed { input.len() } else { geometry.piece_bytes(geometry.extent) };
-            (all, true)
-        } else {
-            match see_all(call, input, outputs, reads, pool, report)? {
+        let plain = Plain::are_all(call, input, outputs, reads);
+        let (mut bytes, are_packed) = match plain {
+            Some(are_packed) if is_packed => (input.len(), are_packed),
+            Some(are_packed) => (geometry.piece_bytes(geometry.extent), are_packed),
+            None => match see_all(call, input, outputs, reads, pool, report)? {
                 Some(seen) => seen,
                 None => return Ok(()),
-            }
+            },
         };
         if is_packed && are_packed && bytes > 0 && copy::is_small(geometry, bytes) {
             run_small(call, outputs, bytes);
             return Ok(());
         }
-        if are_plain && geometry.dtype.is_sub_byte() {
+        if plain.is_some() && geometry.dtype.is_sub_byte() {
             bytes = whole_bytes(&call.splitting);
         }
         run(call, outputs, bytes, are_packed, pool, report)
@@ -97,16 +96,19 @@ struct Plain {
     written: Span,
     /// From the first begin of a shape or of strides to the last.
     arrays: Span,
+    are_packed: bool,
 }
 
 impl Plain {
     #[inline(always)]
     fn new(first: &libsplit_tensor) -> Self {
         let start = first.data as usize;
-        Self { written: Span { start, end: start }, arrays: Span::NOWHERE }
+        let written = Span { start, end: start };
+        Self { written, arrays: Span::NOWHERE, are_packed: true }
     }
 
-    /// Whether all outputs of a copy are such, and lie apart from everything that is read.
+    /// Whether all outputs of a copy are such, and lie apart from everything that is read; and if so, whether they are
+    /// packed.
     ///
     /// # Safety
     /// Promises 1 and 2.
@@ -116,12 +118,12 @@ impl Plain {
         input: Span,
         outputs: &[libsplit_tensor],
         reads: Reads<'_>,
-    ) -> bool {
-        let Some(first) = outputs.first() else { return false };
+    ) -> Option<bool> {
+        let first = outputs.first()?;
         let splitting = &call.splitting;
         let mut seen = Self::new(first);
         // SAFETY: promises 1 and 2; there are as many outputs as lengths.
-        let seen_to = unsafe {
+        let are_plain = unsafe {
             match splitting.pieces.words() {
                 Some(lengths) => seen.see(&splitting.geometry, lengths, first),
                 None => seen.see_in_blocks(splitting, first),
@@ -130,12 +132,13 @@ impl Plain {
         let (written, mut arrays) = (seen.written, seen.arrays);
         arrays.end = arrays.end.wrapping_add(size_of_val(splitting.geometry.shape));
         // One at NULL would be the lowest.
-        seen_to == outputs.as_ptr_range().end
+        let are_plain = are_plain
             && written.start != 0
             && written.is_apart(input)
             && written.is_apart(arrays)
             && Span::of_slice(outputs).is_apart(written)
-            && reads.are_plainly_apart(written)
+            && reads.are_plainly_apart(written);
+        are_plain.then_some(seen.are_packed)
     }
 
     /// # Safety
@@ -145,20 +148,22 @@ impl Plain {
         &mut self,
         splitting: &Splitting<'_>,
         mut outputs: *const libsplit_tensor,
-    ) -> *const libsplit_tensor {
+    ) -> bool {
         let (mut all, mut room) = (Blocks::new(&splitting.pieces), blocks::room());
         loop {
             let lengths = all.next(&mut room);
-            let next = outputs.wrapping_add(lengths.len());
-            // SAFETY: the caller's promise.
-            outputs = unsafe { self.see(&splitting.geometry, lengths, outputs) };
-            if lengths.is_empty() || outputs != next {
-                return outputs;
+            if lengths.is_empty() {
+                return true;
             }
+            // SAFETY: the caller's promise.
+            if !unsafe { self.see(&splitting.geometry, lengths, outputs) } {
+                return false;
+            }
+            outputs = outputs.wrapping_add(lengths.len());
         }
     }
 
-    /// Looks at outputs until one is not plain or lies among others, which it gives.
+    /// Whether outputs are all plain, and lie above or below each other.
     ///
     /// # Safety
     /// Promises 1 and 2, for as many outputs as lengths.
@@ -168,51 +173,81 @@ impl Plain {
         geometry: &Geometry<'_>,
         lengths: &[i64],
         first: *const libsplit_tensor,
-    ) -> *const libsplit_tensor {
+    ) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            if geometry.keeps_axis {
-                self.see_axes::<true>(geometry, lengths, first)
+            let seen_to = if geometry.keeps_axis {
+                self.see_axes::<true, false>(geometry, lengths, first)
             } else {
-                self.see_axes::<false>(geometry, lengths, first)
-            }
+                self.see_axes::<false, false>(geometry, lengths, first)
+            };
+            seen_to == first.wrapping_add(lengths.len())
+                || self.see_padded(geometry, lengths, first)
         }
     }
 
-    /// Nothing is done here that goes on after what is rare, so that all of it is in registers.
+    /// The same where some have padding.
+    ///
+    /// # Safety
+    /// As [`Self::see`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn see_padded(
+        &mut self,
+        geometry: &Geometry<'_>,
+        lengths: &[i64],
+        first: *const libsplit_tensor,
+    ) -> bool {
+        if geometry.dtype.is_sub_byte() {
+            return false;
+        }
+        self.are_packed = false;
+        // SAFETY: the caller's promise.
+        let seen_to = unsafe {
+            if geometry.keeps_axis {
+                self.see_axes::<true, true>(geometry, lengths, first)
+            } else {
+                self.see_axes::<false, true>(geometry, lengths, first)
+            }
+        };
+        seen_to == first.wrapping_add(lengths.len())
+    }
+
+    /// Looks at outputs until one is not plain or lies among others, which it gives. Nothing is done here that goes
+    /// on after what is rare, so that all of it is in registers.
     ///
     /// # Safety
     /// As [`Self::see`].
     #[inline(never)]
-    unsafe fn see_axes<const KEEPS_AXIS: bool>(
+    unsafe fn see_axes<const KEEPS_AXIS: bool, const PADDED: bool>(
         &mut self,
         geometry: &Geometry<'_>,
         lengths: &[i64],
         mut output: *const libsplit_tensor,
     ) -> *const libsplit_tensor {
         let step_bits = geometry.step_bits();
-        let (mut end, mut arrays) = (self.written.end, self.arrays);
+        let (Span { mut start, mut end }, mut arrays) = (self.written, self.arrays);
         for len in lengths {
             // SAFETY: promises 1 and 2.
             let given = unsafe { &*output };
             // SAFETY: promises 1 and 2.
-            let Some(span) =
-                (unsafe { plain::<KEEPS_AXIS>(geometry, step_bits, *len, given, &mut arrays) })
-            else {
+            let Some(span) = (unsafe {
+                plain::<KEEPS_AXIS, PADDED>(geometry, step_bits, *len, given, &mut arrays)
+            }) else {
                 return output;
             };
             if span.is_empty() {
                 // Wherever that is.
             } else if span.start >= end {
                 end = span.end;
-            } else if span.end <= self.written.start {
-                self.written.start = span.start;
+            } else if span.end <= start {
+                start = span.start;
             } else {
                 return output;
             }
             output = output.wrapping_add(1);
         }
-        (self.written.end, self.arrays) = (end, arrays);
+        (self.written, self.arrays) = (Span { start, end }, arrays);
         output
     }
 }
@@ -239,9 +274,10 @@ unsafe fn see_all(
         let mut plain = Plain::new(output);
         // SAFETY: promises 1 and 2.
         unsafe {
-            if plain.see(geometry, &[piece.len], output) != output && plain.written.start != 0 {
+            if plain.see(geometry, &[piece.len], output) && plain.written.start != 0 {
                 if !plain.written.is_empty() {
-                    seen.push(plain.written, true, plain.written.len());
+                    let bytes = geometry.piece_bytes(piece.len);
+                    seen.push(plain.written, plain.are_packed, bytes);
                 }
             } else if is_unwanted(output) {
                 continue;
@@ -303,13 +339,12 @@ unsafe fn see_closely(
 }
 
 /// Where an output of `len` steps lies, if it is plain to see that all about it is right, unless that is at
-/// NULL: packed, of some axes, with all numbers as they should be. Anything else is for
-/// [`check`] to judge.
+/// NULL: packed, or row-major with padding, with all numbers as they should be. Anything else is for [`check`] to judge.
 ///
 /// # Safety
 /// Promises 1 and 2.
 #[inline(always)]
-unsafe fn plain<const KEEPS_AXIS: bool>(
+unsafe fn plain<const KEEPS_AXIS: bool, const PADDED: bool>(
     geometry: &Geometry<'_>,
     step_bits: i64,
     len: i64,
@@ -327,19 +362,24 @@ unsafe fn plain<const KEEPS_AXIS: bool>(
     }
     let begin = |array: *mut i64| Span { start: array as usize, end: array as usize };
     *arrays = arrays.hull(begin(shape));
+    let packed = shape::bytes_of_bits(step_bits.wrapping_mul(len));
     // SAFETY: its rank is right, and there is an array for the shape.
-    let has_axes = unsafe {
+    let bytes = unsafe {
         if strides.is_null() {
-            has_axes::<KEEPS_AXIS, false>(geometry, len, shape, strides)
+            has_axes::<KEEPS_AXIS, false>(geometry, len, shape, strides).then_some(packed)?
         } else {
             *arrays = arrays.hull(begin(strides));
-            strides.is_aligned() && has_axes::<KEEPS_AXIS, true>(geometry, len, shape, strides)
+            if !strides.is_aligned() {
+                return None;
+            }
+            if PADDED {
+                padded_bytes::<KEEPS_AXIS>(geometry, len, shape, strides)?
+            } else {
+                has_axes::<KEEPS_AXIS, true>(geometry, len, shape, strides).then_some(packed)?
+            }
         }
     };
-    if !has_axes {
-        return None;
-    }
-    let bytes = usize::try_from(shape::bytes_of_bits(step_bits.wrapping_mul(len))).ok()?;
+    let bytes = usize::try_from(bytes).ok()?;
     // None stated is the most; of one without elements they are for others to look at.
     if output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) {
         return None;
@@ -390,6 +430,46 @@ unsafe fn has_axes<const KEEPS_AXIS: bool, const STRIDED: bool>(
         }
     }
     true
+}
+
+/// The bytes from the first to the last of an output that lies in row-major order, with padding, if it has these extents.
+///
+/// # Safety
+/// As [`has_axes`].
+#[inline(never)] // off the way of packed ones
+unsafe fn padded_bytes<const KEEPS_AXIS: bool>(
+    geometry: &Geometry<'_>,
+    len: i64,
+    shape: *const i64,
+    strides: *const i64,
+) -> Option<i64> {
+    let lost = usize::from(!KEEPS_AXIS);
+    let (mut covered, mut has_elements) = (0i64, true);
+    for (at, &extent) in geometry.shape.iter().enumerate().rev() {
+        let is_split = at == geometry.axis;
+        if is_split && !KEEPS_AXIS {
+            continue;
+        }
+        let at = if at > geometry.axis { at - lost } else { at };
+        let expected = if is_split { len } else { extent };
+        // SAFETY: within the arrays.
+        let (extent, stride) = unsafe { (*shape.add(at), *strides.add(at)) };
+        if extent != expected {
+            return None;
+        }
+        has_elements &= extent > 0;
+        if extent > 1 {
+            // Each steps over all that is inward of it.
+            if stride <= covered {
+                return None;
+            }
+            covered = (extent - 1).checked_mul(stride)?.checked_add(covered)?;
+        }
+    }
+    if !has_elements {
+        return Some(0);
+    }
+    covered.checked_add(1)?.checked_mul(i64::from(geometry.dtype.bits() / 8))
 }
 
 /// Checks everything about an output but its address: what it reaches over, nothing if it has no

@@ -18,8 +18,8 @@ use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
     MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
 };
-use crate::math::{div, div_ceil, div_rem, next_multiple};
-use core::ptr::null;
+use crate::math::{self, div, div_ceil, div_rem, next_multiple};
+use core::ptr::{null, null_mut};
 
 /// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
 pub(super) const TURN: usize = 16 << 10;
@@ -125,12 +125,65 @@ impl<'a> Way<'a> {
         source: *const u8,
         targets: &[*mut u8],
         count: usize,
+        mut bounds: Bounds,
+    ) {
+        let Packing { pieces, step, .. } = self.permute.packing;
+        let unit = self.permute.units.first().copied().unwrap_or(1);
+        // Of pieces that are in two groups each has its own.
+        let mut all = [null_mut(); MAX_DEINTERLEAVED];
+        for (group, slots) in all.chunks_exact_mut(pieces.max(1)).enumerate().take(self.groups) {
+            let targets = targets.get(self.begin(group, pieces)..).unwrap_or_default();
+            for (slot, target) in slots.iter_mut().zip(targets) {
+                *slot = *target;
+            }
+        }
+        let ahead = bounds.access.ahead;
+        for rows in math::parts(0..count, self.block) {
+            let source = source.wrapping_add(rows.start * step);
+            bounds.access.ahead = ahead;
+            for (group, slots) in all.chunks_exact_mut(pieces.max(1)).enumerate().take(self.groups)
+            {
+                let mut turn = Streams::NONE;
+                (turn.groups, turn.run) = (1, loops(&self.permute.packing, 1));
+                turn.offsets = [self.begin(group, pieces) * unit; MOST_STREAMS];
+                for (slot, target) in turn.targets.iter_mut().zip(&*slots) {
+                    *slot = *target;
+                }
+                // SAFETY: the caller's promise.
+                unsafe {
+                    self.permute.copy(source, &mut turn, rows.len(), count - rows.start, bounds);
+                }
+                for (slot, target) in slots.iter_mut().zip(&turn.targets) {
+                    *slot = *target;
+                }
+                bounds.access.ahead = 0;
+            }
+            bounds.readable = bounds.readable.saturating_sub(rows.len() * step);
+        }
+    }
+
+    /// The same, some groups together, of the first rows and then of others.
+    ///
+    /// # Safety
+    /// 1, 2; 3 if past the caches.
+    #[inline(never)] // which takes some of the stack
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn together(
+        &self,
+        source: *const u8,
+        targets: &[*mut u8],
+        count: usize,
+        first: usize,
         bounds: Bounds,
     ) {
-        let mut turns = [const { Streams::NONE }; MAX_DEINTERLEAVED / 2];
+        let mut turns = [const { Streams::NONE }; MOST_TURNS];
         self.turns(&mut turns, targets);
+        let Packing { pieces, registers, step, .. } = self.permute.packing;
+        for turn in &mut turns {
+            turn.are_owned = count * step >= OWNED && (pieces, registers, self.groups) == (4, 5, 4);
+        }
         // SAFETY: the caller's promise.
-        unsafe { self.copy(&mut turns, source, count, self.block, bounds) };
+        unsafe { self.copy(&mut turns, source, count, first, bounds) };
     }
 
     /// The turns that groups take.
@@ -207,7 +260,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// The most turns that groups take.
+/// The most turns that groups take together.
 const MOST_TURNS: usize = 2;
 
 /// The indices of a group.
@@ -328,20 +381,17 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
             let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
             let is_whole = way.permute.packing.rows * width == LINE && rest == 0 && head > 0;
             let rows = if is_whole { head } else { way.block };
-            let mut turns = [const { Streams::NONE }; MOST_TURNS];
-            way.turns(&mut turns, targets);
-            let Packing { pieces, registers, .. } = way.permute.packing;
-            for turn in &mut turns {
-                turn.are_owned =
-                    count * step >= OWNED && (pieces, registers, way.groups) == (4, 5, 4);
-            }
-            way.copy(&mut turns, source, count, rows, bounds);
+            way.together(source, targets, count, rows, bounds);
         }
     }
 }
 
 /// The most bytes of a buffer, whole lines.
 const MOST_BUFFER: usize = 17 * LINE;
+
+/// Where buffers have room; as [`Streams`], in one page.
+#[repr(align(64))]
+struct Rooms([*mut u8; MAX_DEINTERLEAVED]);
 
 /// Takes all rows past the caches by way of write-combining buffers.
 ///
@@ -374,6 +424,7 @@ unsafe fn combined(
         room = room.wrapping_add(apart);
     }
     let block = (apart / LINE - 2) * each;
+    let mut rooms = Rooms([room; MAX_DEINTERLEAVED]);
     let mut turns = [const { Streams::NONE }; MOST_TURNS];
     way.turns(&mut turns, targets);
     // Zen 4 asks for the next rows while lines go off: targets stay in general registers, and memory is kept busy.
@@ -383,12 +434,13 @@ unsafe fn combined(
     let mut bounds = Bounds { spare: LINE, access, ..bounds };
     for done in (0..count).step_by(block.max(1)) {
         let rows = block.min(count - done);
-        let rooms: [*mut u8; MAX_DEINTERLEAVED] =
-            core::array::from_fn(|at| buffers.get(at).map_or(room, Buffer::room));
+        for (slot, buffer) in rooms.0.iter_mut().zip(&buffers) {
+            *slot = buffer.room();
+        }
         // SAFETY: the caller's promise; a buffer has room for as many bytes, and a line more.
         unsafe {
             let source = source.wrapping_add(done * step);
-            way.aim(&mut turns, &rooms);
+            way.aim(&mut turns, &rooms.0);
             way.copy(&mut turns, source, rows, way.block, bounds);
             let next = source.wrapping_add(rows * step);
             let mut soon = if asks_later { next } else { null() };
