@@ -48,6 +48,8 @@ impl Operator {
     }
 
     /// The version to turn to for a `dtype` that this one does not allow.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn that_allows(self, dtype: DType) -> Self {
         use Operator::{Split13, Split2, SplitToSequence24, VariadicSplit1};
         let newer = if self >= Self::SplitToSequence11 {

@@ -21,8 +21,10 @@ pub(super) const MANY_ROWS: usize = 64;
 /// Whether a copy of packed tensors is so small that runs one after another are the quickest.
 #[inline(always)]
 pub(crate) fn is_small(geometry: &Geometry<'_>, bytes: usize) -> bool {
-    let most = if usize_of(geometry.outer) < ROW_MAJOR { SMALL_ROWS } else { SMALL };
-    bytes <= most && usize_of(geometry.outer) < MANY_ROWS && !geometry.dtype.is_sub_byte()
+    let rows = usize_of(geometry.outer);
+    rows < MANY_ROWS
+        && (bytes <= SMALL || rows < ROW_MAJOR && bytes <= SMALL_ROWS)
+        && !geometry.dtype.is_sub_byte()
 }
 
 /// Few rows of a packed input, which are copied into packed outputs run by run.

@@ -92,8 +92,9 @@ fn whole_bytes(splitting: &Splitting<'_>) -> usize {
 /// What is plain to see of outputs: that each is as it should be, and has no elements or lies above or below
 /// those before it.
 struct Plain {
-    /// From the lowest to the highest byte that is written, and of their shapes and strides.
+    /// From the lowest to the highest byte that is written.
     written: Span,
+    /// From the first begin of a shape or of strides to the last.
     arrays: Span,
     are_packed: bool,
 }
@@ -128,14 +129,15 @@ impl Plain {
                 None => seen.see_in_blocks(splitting, first),
             }
         };
-        let written = seen.written;
+        let (written, mut arrays) = (seen.written, seen.arrays);
+        arrays.end = arrays.end.wrapping_add(size_of_val(splitting.geometry.shape));
         // One at NULL would be the lowest.
         let are_plain = are_plain
             && written.start != 0
             && written.is_apart(input)
-            && written.is_apart(seen.arrays)
-            && written.is_apart(Span::of_slice(outputs))
-            && reads.are_apart(written);
+            && written.is_apart(arrays)
+            && Span::of_slice(outputs).is_apart(written)
+            && reads.are_plainly_apart(written);
         are_plain.then_some(seen.are_packed)
     }
 
@@ -161,7 +163,7 @@ impl Plain {
         }
     }
 
-    /// Looks at outputs until one is not plain or lies among others.
+    /// Whether outputs are all plain, and lie above or below each other.
     ///
     /// # Safety
     /// Promises 1 and 2, for as many outputs as lengths.
@@ -174,12 +176,13 @@ impl Plain {
     ) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            let are_packed = if geometry.keeps_axis {
+            let seen_to = if geometry.keeps_axis {
                 self.see_axes::<true, false>(geometry, lengths, first)
             } else {
                 self.see_axes::<false, false>(geometry, lengths, first)
             };
-            are_packed || self.see_padded(geometry, lengths, first)
+            seen_to == first.wrapping_add(lengths.len())
+                || self.see_padded(geometry, lengths, first)
         }
     }
 
@@ -200,16 +203,18 @@ impl Plain {
         }
         self.are_packed = false;
         // SAFETY: the caller's promise.
-        unsafe {
+        let seen_to = unsafe {
             if geometry.keeps_axis {
                 self.see_axes::<true, true>(geometry, lengths, first)
             } else {
                 self.see_axes::<false, true>(geometry, lengths, first)
             }
-        }
+        };
+        seen_to == first.wrapping_add(lengths.len())
     }
 
-    /// Nothing is done here that goes on after what is rare, so that all of it is in registers.
+    /// Looks at outputs until one is not plain or lies among others, which it gives. Nothing is done here that goes
+    /// on after what is rare, so that all of it is in registers.
     ///
     /// # Safety
     /// As [`Self::see`].
@@ -219,10 +224,9 @@ impl Plain {
         geometry: &Geometry<'_>,
         lengths: &[i64],
         mut output: *const libsplit_tensor,
-    ) -> bool {
+    ) -> *const libsplit_tensor {
         let step_bits = geometry.step_bits();
-        let (mut end, mut arrays) = (self.written.end, Span::NOWHERE);
-        let mut start = self.written.start;
+        let (Span { mut start, mut end }, mut arrays) = (self.written, self.arrays);
         for len in lengths {
             // SAFETY: promises 1 and 2.
             let given = unsafe { &*output };
@@ -230,7 +234,7 @@ impl Plain {
             let Some(span) = (unsafe {
                 plain::<KEEPS_AXIS, PADDED>(geometry, step_bits, *len, given, &mut arrays)
             }) else {
-                return false;
+                return output;
             };
             if span.is_empty() {
                 // Wherever that is.
@@ -239,13 +243,12 @@ impl Plain {
             } else if span.end <= start {
                 start = span.start;
             } else {
-                return false;
+                return output;
             }
             output = output.wrapping_add(1);
         }
-        arrays.end = arrays.end.wrapping_add(size_of_val(geometry.shape));
-        (self.written, self.arrays) = (Span { start, end }, self.arrays.hull(arrays));
-        true
+        (self.written, self.arrays) = (Span { start, end }, arrays);
+        output
     }
 }
 
@@ -349,14 +352,12 @@ unsafe fn plain<const KEEPS_AXIS: bool, const PADDED: bool>(
     arrays: &mut Span,
 ) -> Option<Span> {
     let rank = geometry.shape.len() - usize::from(!KEEPS_AXIS);
-    // Both in one comparison.
-    let type_and_offset =
-        u64::from(output.dtype.0.cast_unsigned()) | u64::from(output.bit_offset) << 32;
-    if output.rank != rank_number(rank) || type_and_offset != geometry.dtype as u64 {
+    let (shape, strides) = (output.shape, output.strides);
+    if output.rank != rank_number(rank) || shape.is_null() {
         return None;
     }
-    let (shape, strides) = (output.shape, output.strides);
-    if shape.is_null() || !shape.is_aligned() {
+    let type_and_offset = parse::type_and_offset(output);
+    if type_and_offset != geometry.dtype as u64 || !shape.is_aligned() {
         return None;
     }
     let begin = |array: *mut i64| Span { start: array as usize, end: array as usize };
@@ -379,8 +380,8 @@ unsafe fn plain<const KEEPS_AXIS: bool, const PADDED: bool>(
         }
     };
     let bytes = usize::try_from(bytes).ok()?;
-    // None stated is the most.
-    if output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) && bytes > 0 {
+    // None stated is the most; of one without elements they are for others to look at.
+    if output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) {
         return None;
     }
     let start = output.data as usize;
@@ -502,7 +503,9 @@ unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) 
     // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
     unsafe {
         match call.splitting.pieces.words() {
-            Some(lengths) if rows.is_one() => run_row(&rows, 0, call.input.data, lengths, outputs),
+            Some(lengths) if rows.is_one() => {
+                run_row(&rows, 0, call.input.data, lengths, outputs.as_ptr());
+            }
             _ => run_several(call, outputs, bytes),
         }
     }
@@ -520,7 +523,7 @@ unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize
     if let Some(lengths) = pieces.words().filter(|lengths| rows.are_long(lengths.len())) {
         for row in 0..rows.count {
             // SAFETY: the caller's promise.
-            unsafe { run_row(&rows, row, source, lengths, outputs) };
+            unsafe { run_row(&rows, row, source, lengths, outputs.as_ptr()) };
         }
         return;
     }
@@ -529,7 +532,13 @@ unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize
     let mut lengths = blocks.first(&mut room);
     while !lengths.is_empty() {
         // SAFETY: the caller's promise.
-        source = unsafe { run_rows(&rows, source, lengths, output) };
+        source = unsafe {
+            if rows.is_one() {
+                run_row(&rows, 0, source, lengths, output)
+            } else {
+                run_rows(&rows, source, lengths, output)
+            }
+        };
         output = output.wrapping_add(lengths.len());
         lengths = blocks.next(&mut room);
     }
@@ -576,7 +585,7 @@ unsafe fn run(
     unsafe { copy::run(&transfer, transfer.parts.wanted(), pool, report) }
 }
 
-/// Copies what pieces have of a row.
+/// Copies what pieces have of a row; gives where the next one begins.
 ///
 /// # Safety
 /// As [`run_rows`].
@@ -586,16 +595,20 @@ unsafe fn run_row(
     row: usize,
     mut source: *const u8,
     lengths: &[i64],
-    outputs: &[libsplit_tensor],
-) {
-    for (len, output) in lengths.iter().zip(outputs) {
+    mut output: *const libsplit_tensor,
+) -> *const u8 {
+    for len in lengths {
         let run = rows.run(*len);
-        if !is_unwanted(output) {
-            // SAFETY: the caller's promise.
-            unsafe { rows.copy_run(row, source, output.data.cast(), run) };
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !is_unwanted(&*output) {
+                rows.copy_run(row, source, (*output).data.cast(), run);
+            }
         }
         source = source.wrapping_add(run);
+        output = output.wrapping_add(1);
     }
+    source
 }
 
 /// Copies pieces of few rows; gives where the next one begins.

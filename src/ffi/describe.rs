@@ -113,16 +113,13 @@ unsafe fn fill(
         shape: axes::kept(geometry, geometry.shape, &mut shape_room),
         strides: geometry.shape.as_ptr(),
         packed_with: UNPACKED,
-        room: None,
+        are_own: false,
+        room: &mut strides_room,
     };
     match strides {
-        Strides::Given(strides) => {
-            axes.strides = axes::kept(geometry, strides, &mut strides_room);
-        }
-        Strides::PackedWith(extent) => {
-            axes.strides = axes::packed(geometry, extent, &mut strides_room);
-        }
-        Strides::Packed => axes.room = Some(&mut strides_room),
+        Strides::Given(strides) => axes.strides = axes::kept(geometry, strides, axes.room),
+        Strides::PackedWith(extent) => axes.strides = axes::packed(geometry, extent, axes.room),
+        Strides::Packed => axes.are_own = true,
     }
     // SAFETY: the caller's promise, and there are as many outputs as lengths.
     unsafe {
@@ -144,9 +141,10 @@ const UNPACKED: i64 = i64::MIN;
 struct Axes<'a> {
     shape: *const i64,
     strides: *const i64,
-    /// Room for packed strides of outputs of their own, and the length that they are laid out for.
-    room: Option<&'a mut axes::Room>,
+    /// Whether outputs have packed strides of their own, and the length that those at hand are for.
+    are_own: bool,
     packed_with: i64,
+    room: &'a mut axes::Room,
 }
 
 impl Axes<'_> {
@@ -174,8 +172,9 @@ impl Axes<'_> {
                     let (shape, mut strides) = ((*output).shape, (*output).strides);
                     if strides.is_null() {
                         strides = shape; // which is written next
-                    } else if self.packed_with != *len && self.room.is_some() {
-                        self.pack(geometry, *len);
+                    } else if self.packed_with != *len && self.are_own {
+                        self.strides = axes::packed(geometry, *len, self.room);
+                        self.packed_with = *len;
                     }
                     write([(self.strides, strides), (self.shape, shape)], &raw const rank);
                     if geometry.keeps_axis {
@@ -187,14 +186,6 @@ impl Axes<'_> {
             output = output.wrapping_add(1);
         }
         offset
-    }
-
-    #[inline(never)]
-    fn pack(&mut self, geometry: &Geometry<'_>, len: i64) {
-        if let Some(room) = &mut self.room {
-            self.strides = axes::packed(geometry, len, room);
-            self.packed_with = len;
-        }
     }
 }
 
@@ -221,7 +212,7 @@ unsafe fn write(both: [(*const i64, *mut i64); 2], count: *const usize) {
 ///
 /// # Safety
 /// Promises 1 and 2.
-#[inline(never)] // with all registers to itself
+#[inline(always)]
 unsafe fn check_outputs(
     call: &Call<'_>,
     views: Option<&Place<'_>>,
@@ -242,7 +233,7 @@ unsafe fn check_outputs(
             check_unstrided(views, &call.splitting, outputs, report)?;
         }
         if seen.hulls_are_apart(descriptors)
-            && reads.are_apart(descriptors.hull(shapes).hull(strides))
+            && reads.are_plainly_apart(descriptors.hull(shapes).hull(strides))
         {
             return Ok(());
         }

@@ -3,8 +3,8 @@
 //! Promises are those of [`super`].
 
 use super::types::{
-    libsplit_dtype, libsplit_error, libsplit_executor, libsplit_op, libsplit_params,
-    libsplit_tensor, LIBSPLIT_FLAG_CLAMP_UNEVEN,
+    libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_tensor,
+    LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
 use crate::blocks;
 use crate::dtype::DType;
@@ -133,7 +133,7 @@ impl<'a> Call<'a> {
             }
             let split = &*checked(split, "params.split", report)?;
             let Some((lengths, at)) = plain_lengths(split) else {
-                return Self::parse_closely(call, split, request, room, report);
+                return Self::parse_closely(call, split, request.copy(), room, report);
             };
             let request = Request { lengths: Some(lengths), ..*request };
             Self::find_pieces(call, &request, at, room, report)
@@ -149,14 +149,14 @@ impl<'a> Call<'a> {
     unsafe fn parse_closely(
         call: *mut Self,
         split: &libsplit_tensor,
-        request: &Request<'a>,
+        request: Request<'a>,
         room: &'a mut blocks::Room,
         report: &mut Report,
     ) -> Result<(), Fault> {
         // SAFETY: the caller's promise.
         unsafe {
             let (lengths, at) = lengths_closely(split, report)?;
-            let request = Request { lengths: Some(lengths), ..*request };
+            let request = Request { lengths: Some(lengths), ..request };
             Self::find_pieces(call, &request, at, room, report)
         }
     }
@@ -188,28 +188,54 @@ impl<'a> Call<'a> {
 /// The operator version that governs.
 #[inline(always)]
 fn operator(params: &libsplit_params, report: &mut Report) -> Result<Operator, Fault> {
-    let operator = match params.op {
-        op if op == libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
-        libsplit_op::ONNX_SPLIT_TO_SEQUENCE => Operator::onnx_split_to_sequence(params.opset),
-        libsplit_op::OPENVINO_VARIADIC_SPLIT => {
-            openvino(params.opset, Operator::VariadicSplit1, "OpenVINO VariadicSplit")
-        }
-        libsplit_op::OPENVINO_SPLIT => {
-            openvino(params.opset, Operator::OpenVinoSplit1, "OpenVINO Split")
-        }
-        libsplit_op(actual) => Err(Error::OperatorUnknown { expected: 4, actual: actual.into() }),
-    };
-    match operator {
+    let &libsplit_params { op: libsplit_op(op), opset, .. } = params;
+    let versions = OPERATORS.get(op.cast_unsigned() as usize);
+    match versions.and_then(|versions| versions.get(opset.cast_unsigned() as usize)) {
+        Some(Some(operator)) => Ok(*operator),
+        _ => operator_closely(op, opset, report),
+    }
+}
+
+/// The same of a number that is none, or not in the table.
+#[cold]
+#[inline(never)]
+fn operator_closely(op: i32, opset: i32, report: &mut Report) -> Result<Operator, Fault> {
+    match find_operator(op, opset) {
         Ok(operator) => Ok(operator),
         Err(error) => report.refuse(error),
     }
 }
 
-#[inline(always)]
-fn openvino(opset: i32, operator: Operator, name: &'static str) -> Result<Operator, Error> {
+/// What [`find_operator`] finds, by operator and opset, of those opsets that there are and will be for long.
+#[allow(clippy::indexing_slicing, clippy::cast_sign_loss)] // by the compiler, within the table
+static OPERATORS: [[Option<Operator>; 32]; 5] = {
+    let mut all = [[None; 32]; 5];
+    let mut at = 0;
+    while at < 32 * 5 {
+        if let Ok(operator) = find_operator(at / 32, at % 32) {
+            all[at as usize / 32][at as usize % 32] = Some(operator);
+        }
+        at += 1;
+    }
+    all
+};
+
+const fn find_operator(op: i32, opset: i32) -> Result<Operator, Error> {
+    match libsplit_op(op) {
+        libsplit_op::ONNX_SPLIT => Operator::onnx_split(opset),
+        libsplit_op::ONNX_SPLIT_TO_SEQUENCE => Operator::onnx_split_to_sequence(opset),
+        libsplit_op::OPENVINO_VARIADIC_SPLIT => {
+            openvino(opset, Operator::VariadicSplit1, "OpenVINO VariadicSplit")
+        }
+        libsplit_op::OPENVINO_SPLIT => openvino(opset, Operator::OpenVinoSplit1, "OpenVINO Split"),
+        libsplit_op(actual) => Err(Error::OperatorUnknown { expected: 4, actual: actual as i64 }),
+    }
+}
+
+const fn openvino(opset: i32, operator: Operator, name: &'static str) -> Result<Operator, Error> {
     match opset {
         0 | 1 => Ok(operator),
-        _ => Err(Error::OpenVinoOpset { operator: name, expected: 1, actual: opset.into() }),
+        _ => Err(Error::OpenVinoOpset { operator: name, expected: 1, actual: opset as i64 }),
     }
 }
 
@@ -232,29 +258,32 @@ pub(super) fn check_flags(
 /// Promise 1.
 #[inline(always)]
 unsafe fn plain_lengths<'a>(tensor: &libsplit_tensor) -> Option<(Lengths<'a>, Span)> {
-    let (dtype, size) = match tensor.dtype {
-        libsplit_dtype::INT64 => (DType::Int64, size_of::<i64>()),
-        libsplit_dtype::INT32 => (DType::Int32, size_of::<i32>()),
+    const INT64: u64 = DType::Int64 as u64;
+    const INT32: u64 = DType::Int32 as u64;
+    let (dtype, size) = match type_and_offset(tensor) {
+        INT64 => (DType::Int64, size_of::<i64>()),
+        INT32 => (DType::Int32, size_of::<i32>()),
         _ => return None,
     };
     let data = tensor.data as usize;
-    if tensor.rank != 1
-        || tensor.bit_offset != 0
-        || !tensor.strides.is_null()
-        || tensor.shape.is_null()
-        || !tensor.shape.is_aligned()
+    // What is asked of one address is asked apart, for compilers make more of it in one go.
+    if tensor.shape.is_null()
         || data == 0
+        || tensor.rank != 1
+        || !tensor.strides.is_null()
+        || !tensor.shape.is_aligned()
         || data & (size - 1) != 0
     {
         return None;
     }
     // SAFETY: promise 1.
     let count = unsafe { *tensor.shape };
-    if !(0..=MAX_OUTPUTS).contains(&count) {
+    if !(1..=MAX_OUTPUTS).contains(&count) {
         return None;
     }
     let bytes = usize_of(count) * size;
-    if tensor.data_bytes != 0 && tensor.data_bytes < bytes {
+    // None stated is the most.
+    if tensor.data_bytes.wrapping_sub(1) < bytes - 1 {
         return None;
     }
     let span = Span { start: data, end: data.checked_add(bytes)? };
@@ -298,6 +327,12 @@ unsafe fn lengths_closely<'a>(
         Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, dtype)
     };
     Ok((lengths, at))
+}
+
+/// A descriptor's type and bit offset, for one comparison.
+#[inline(always)]
+pub(super) fn type_and_offset(tensor: &libsplit_tensor) -> u64 {
+    u64::from(tensor.dtype.0.cast_unsigned()) | u64::from(tensor.bit_offset) << 32
 }
 
 #[inline(always)]
@@ -371,13 +406,24 @@ pub(super) fn check_array(
     field: &'static str,
     report: &mut Report,
 ) -> Result<(), Fault> {
-    if array.is_null() {
-        return report.refuse(Error::NullField { which, field });
-    }
-    if array.is_aligned() {
+    if !array.is_null() && array.is_aligned() {
         return Ok(());
     }
-    let (expected, actual) = alignment(array);
+    refuse_array(array as usize, which, field, report)
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_array(
+    address: usize,
+    which: Which,
+    field: &'static str,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    if address == 0 {
+        return report.refuse(Error::NullField { which, field });
+    }
+    let (expected, actual) = alignment(address, align_of::<i64>());
     report.refuse(Error::AlignmentField { which, field, expected, actual })
 }
 
@@ -401,19 +447,30 @@ pub(super) fn checked<T>(
     argument: &'static str,
     report: &mut Report,
 ) -> Result<*const T, Fault> {
-    if pointer.is_null() {
-        return report.refuse(Error::Null { argument });
-    }
-    if pointer.is_aligned() {
+    if !pointer.is_null() && pointer.is_aligned() {
         return Ok(pointer);
     }
-    let (expected, actual) = alignment(pointer);
+    refuse_pointer(pointer as usize, align_of::<T>(), argument, report)
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_pointer<T>(
+    address: usize,
+    align: usize,
+    argument: &'static str,
+    report: &mut Report,
+) -> Result<T, Fault> {
+    if address == 0 {
+        return report.refuse(Error::Null { argument });
+    }
+    let (expected, actual) = alignment(address, align);
     report.refuse(Error::Alignment { argument, expected, actual })
 }
 
-/// The alignment that a pointer should have, and by how much it misses it.
-fn alignment<T>(pointer: *const T) -> (i64, i64) {
-    (number(align_of::<T>()), number(pointer as usize & (align_of::<T>() - 1)))
+/// The alignment that an address should have, and by how much it misses it.
+fn alignment(address: usize, align: usize) -> (i64, i64) {
+    (number(align), number(address & (align - 1)))
 }
 
 /// Bytes that structures had in their first version, which ended with these fields: old programs state
@@ -553,6 +610,7 @@ fn is_zero(tensor: &libsplit_tensor) -> bool {
 mod tests {
     #![allow(clippy::cast_ptr_alignment)] // memory that is aligned enough
 
+    use super::{find_operator, libsplit_op, libsplit_params, operator};
     use super::{versioned, Error, MaybeUninit, Report};
     #[cfg(target_pointer_width = "64")]
     use super::{FIRST_ERROR, FIRST_EXECUTOR, FIRST_PARAMS};
@@ -562,6 +620,27 @@ mod tests {
     #[test]
     fn the_sizes_of_first_versions_never_change() {
         assert_eq!((FIRST_PARAMS, FIRST_EXECUTOR, FIRST_ERROR), (48, 32, 272));
+    }
+
+    #[test]
+    fn operators_are_the_same_within_the_table_and_beyond() {
+        for op in [-1, 0, 1, 2, 3, 4, 5, i32::MIN, i32::MAX] {
+            for opset in (-2..40).chain([i32::MIN, i32::MAX]) {
+                let params = libsplit_params {
+                    struct_size: size_of::<libsplit_params>(),
+                    op: libsplit_op(op),
+                    opset,
+                    axis: 0,
+                    split: core::ptr::null(),
+                    num_outputs: 0,
+                    keepdims: 0,
+                    flags: 0,
+                };
+                let mut report = Report::default();
+                let found = operator(&params, &mut report).map_err(|_| report.reason());
+                assert_eq!(found, find_operator(op, opset).map_err(Some));
+            }
+        }
     }
 
     /// Today's version of a structure whose first had two fields.

@@ -93,17 +93,15 @@ fn rest(
     }
 }
 
-/// Whether lengths are none below 0 and add up to the extent.
+/// Whether lengths add up to the extent, none below 0 or so large that [`MAX_OUTPUTS`] of them could be too much.
 #[inline(always)]
 fn add_up_to(lengths: &[i64], extent: i64) -> bool {
-    let (mut sum, mut signs) = (0i64, 0i64);
-    let are_lengths = lengths.iter().all(|length| {
+    let (mut sum, mut bits) = (0i64, 0i64);
+    for length in lengths {
         sum = sum.wrapping_add(*length);
-        // A sum that is too large has been negative.
-        signs |= sum;
-        *length >= 0
-    });
-    are_lengths && signs >= 0 && sum == extent
+        bits |= *length;
+    }
+    bits >> 32 == 0 && sum == extent
 }
 
 /// The sum of lengths that nothing can be said against, and whether one of them is the rest; else nothing.

@@ -118,12 +118,12 @@ pub(crate) fn find_pieces<'a, 'p>(
             // The versions of ONNX Split come first.
             operator if operator <= Operator::Split18 => onnx_split::even(request, extent, report)?,
             Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
-                split_to_sequence::chunks(*request, 1, extent, report)?
+                split_to_sequence::chunks(request.copy(), 1, extent, report)?
             }
             Operator::VariadicSplit1 => {
                 return report.refuse(Error::LengthsAbsent { operator: request.operator });
             }
-            _ => openvino::split(*request, extent, report)?,
+            _ => openvino::split(request.copy(), extent, report)?,
         }));
     };
     let minus_one = match request.operator {
@@ -134,7 +134,7 @@ pub(crate) fn find_pieces<'a, 'p>(
         Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
             split_to_sequence::expect_lengths(request, &lengths, report)?;
             if lengths.len().is_none() {
-                let chunks = split_to_sequence::chunks_of(*request, lengths, extent, report)?;
+                let chunks = split_to_sequence::chunks_of(request.copy(), lengths, extent, report)?;
                 return Ok(pieces.write(chunks));
             }
             MinusOne::Refused
@@ -146,6 +146,13 @@ pub(crate) fn find_pieces<'a, 'p>(
 }
 
 impl Request<'_> {
+    /// One of its own for a function off the way of others, without the lengths. A plain copy would be the
+    /// original, which then lies in memory.
+    #[inline(always)]
+    pub(crate) fn copy(&self) -> Self {
+        Self { lengths: None, ..*self }
+    }
+
     /// That the outputs given, and a `num_outputs` where there is one, agree with `count`.
     /// Called before any loop over the pieces, so that absurd numbers are refused at once.
     #[inline(always)]
