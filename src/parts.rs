@@ -271,6 +271,20 @@ impl<'a> OutputStrides<'a> {
         matches!(self, Self::Packed)
     }
 
+    /// Whether two outputs have the same.
+    #[inline]
+    pub(crate) fn are_alike(&self, one: usize, other: usize) -> bool {
+        if self.are_packed() || one == other {
+            return true;
+        }
+        match (self.get(one), self.get(other)) {
+            (None, None) => true,
+            // Not as slices: bcmp would have to be imported.
+            (Some(one), Some(other)) => one.iter().zip(other).all(|(one, other)| one == other),
+            _ => false,
+        }
+    }
+
     /// Those of an output; `None` = packed.
     #[inline(never)] // once in the library
     pub(crate) fn get(&self, index: usize) -> Option<&'a [i64]> {

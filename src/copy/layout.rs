@@ -45,11 +45,8 @@ pub(super) fn each(
         let list = parts.list(&mut room);
         let mut rest = list;
         while let Some(first) = rest.first() {
-            // Not as slices: bcmp would have to be imported.
-            let strides = |part: &Part| output_strides.get(part.index).into_iter().flatten();
             let is_like = |part: &&Part| {
-                let are_alike = output_strides.are_packed() || strides(part).eq(strides(first));
-                part.len == first.len && are_alike
+                part.len == first.len && output_strides.are_alike(part.index, first.index)
             };
             let count = rest.iter().take_while(is_like).count();
             let mut alike = rest.iter().take(count);

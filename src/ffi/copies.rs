@@ -61,21 +61,20 @@ pub(crate) unsafe fn copy_parsed(
     unsafe {
         let input = call.input.span(geometry.elements, Which::Input, report)?;
         let is_packed = call.input.is_packed();
-        let are_plain = Plain::are_all(call, input, outputs, reads);
-        let (mut bytes, are_packed) = if are_plain {
-            let all = if is_packed { input.len() } else { geometry.piece_bytes(geometry.extent) };
-            (all, true)
-        } else {
-            match see_all(call, input, outputs, reads, pool, report)? {
+        let plain = Plain::are_all(call, input, outputs, reads);
+        let (mut bytes, are_packed) = match plain {
+            Some(are_packed) if is_packed => (input.len(), are_packed),
+            Some(are_packed) => (geometry.piece_bytes(geometry.extent), are_packed),
+            None => match see_all(call, input, outputs, reads, pool, report)? {
                 Some(seen) => seen,
                 None => return Ok(()),
-            }
+            },
         };
         if is_packed && are_packed && bytes > 0 && copy::is_small(geometry, bytes) {
             run_small(call, outputs, bytes);
             return Ok(());
         }
-        if are_plain && geometry.dtype.is_sub_byte() {
+        if plain.is_some() && geometry.dtype.is_sub_byte() {
             bytes = whole_bytes(&call.splitting);
         }
         run(call, outputs, bytes, are_packed, pool, report)
@@ -96,16 +95,19 @@ struct Plain {
     /// From the lowest to the highest byte that is written, and of their shapes and strides.
     written: Span,
     arrays: Span,
+    are_packed: bool,
 }
 
 impl Plain {
     #[inline(always)]
     fn new(first: &libsplit_tensor) -> Self {
         let start = first.data as usize;
-        Self { written: Span { start, end: start }, arrays: Span::NOWHERE }
+        let written = Span { start, end: start };
+        Self { written, arrays: Span::NOWHERE, are_packed: true }
     }
 
-    /// Whether all outputs of a copy are such, and lie apart from everything that is read.
+    /// Whether all outputs of a copy are such, and lie apart from everything that is read; and if so, whether they are
+    /// packed.
     ///
     /// # Safety
     /// Promises 1 and 2.
@@ -115,8 +117,8 @@ impl Plain {
         input: Span,
         outputs: &[libsplit_tensor],
         reads: Reads<'_>,
-    ) -> bool {
-        let Some(first) = outputs.first() else { return false };
+    ) -> Option<bool> {
+        let first = outputs.first()?;
         let splitting = &call.splitting;
         let mut seen = Self::new(first);
         // SAFETY: promises 1 and 2; there are as many outputs as lengths.
@@ -128,12 +130,13 @@ impl Plain {
         };
         let written = seen.written;
         // One at NULL would be the lowest.
-        are_plain
+        let are_plain = are_plain
             && written.start != 0
             && written.is_apart(input)
             && written.is_apart(seen.arrays)
             && written.is_apart(Span::of_slice(outputs))
-            && reads.are_apart(written)
+            && reads.are_apart(written);
+        are_plain.then_some(seen.are_packed)
     }
 
     /// # Safety
@@ -171,10 +174,37 @@ impl Plain {
     ) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            if geometry.keeps_axis {
-                self.see_axes::<true>(geometry, lengths, first)
+            let are_packed = if geometry.keeps_axis {
+                self.see_axes::<true, false>(geometry, lengths, first)
             } else {
-                self.see_axes::<false>(geometry, lengths, first)
+                self.see_axes::<false, false>(geometry, lengths, first)
+            };
+            are_packed || self.see_padded(geometry, lengths, first)
+        }
+    }
+
+    /// The same where some have padding.
+    ///
+    /// # Safety
+    /// As [`Self::see`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn see_padded(
+        &mut self,
+        geometry: &Geometry<'_>,
+        lengths: &[i64],
+        first: *const libsplit_tensor,
+    ) -> bool {
+        if geometry.dtype.is_sub_byte() {
+            return false;
+        }
+        self.are_packed = false;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if geometry.keeps_axis {
+                self.see_axes::<true, true>(geometry, lengths, first)
+            } else {
+                self.see_axes::<false, true>(geometry, lengths, first)
             }
         }
     }
@@ -184,7 +214,7 @@ impl Plain {
     /// # Safety
     /// As [`Self::see`].
     #[inline(never)]
-    unsafe fn see_axes<const KEEPS_AXIS: bool>(
+    unsafe fn see_axes<const KEEPS_AXIS: bool, const PADDED: bool>(
         &mut self,
         geometry: &Geometry<'_>,
         lengths: &[i64],
@@ -192,28 +222,29 @@ impl Plain {
     ) -> bool {
         let step_bits = geometry.step_bits();
         let (mut end, mut arrays) = (self.written.end, Span::NOWHERE);
+        let mut start = self.written.start;
         for len in lengths {
             // SAFETY: promises 1 and 2.
             let given = unsafe { &*output };
             // SAFETY: promises 1 and 2.
-            let Some(span) =
-                (unsafe { plain::<KEEPS_AXIS>(geometry, step_bits, *len, given, &mut arrays) })
-            else {
+            let Some(span) = (unsafe {
+                plain::<KEEPS_AXIS, PADDED>(geometry, step_bits, *len, given, &mut arrays)
+            }) else {
                 return false;
             };
             if span.is_empty() {
                 // Wherever that is.
             } else if span.start >= end {
                 end = span.end;
-            } else if span.end <= self.written.start {
-                self.written.start = span.start;
+            } else if span.end <= start {
+                start = span.start;
             } else {
                 return false;
             }
             output = output.wrapping_add(1);
         }
         arrays.end = arrays.end.wrapping_add(size_of_val(geometry.shape));
-        (self.written.end, self.arrays) = (end, self.arrays.hull(arrays));
+        (self.written, self.arrays) = (Span { start, end }, self.arrays.hull(arrays));
         true
     }
 }
@@ -242,7 +273,8 @@ unsafe fn see_all(
         unsafe {
             if plain.see(geometry, &[piece.len], output) && plain.written.start != 0 {
                 if !plain.written.is_empty() {
-                    seen.push(plain.written, true, plain.written.len());
+                    let bytes = geometry.piece_bytes(piece.len);
+                    seen.push(plain.written, plain.are_packed, bytes);
                 }
             } else if is_unwanted(output) {
                 continue;
@@ -304,13 +336,12 @@ unsafe fn see_closely(
 }
 
 /// Where an output of `len` steps lies, if it is plain to see that all about it is right, unless that is at
-/// NULL: packed, of some axes, with all numbers as they should be. Anything else is for
-/// [`check`] to judge.
+/// NULL: packed, or row-major with padding, with all numbers as they should be. Anything else is for [`check`] to judge.
 ///
 /// # Safety
 /// Promises 1 and 2.
 #[inline(always)]
-unsafe fn plain<const KEEPS_AXIS: bool>(
+unsafe fn plain<const KEEPS_AXIS: bool, const PADDED: bool>(
     geometry: &Geometry<'_>,
     step_bits: i64,
     len: i64,
@@ -330,19 +361,24 @@ unsafe fn plain<const KEEPS_AXIS: bool>(
     }
     let begin = |array: *mut i64| Span { start: array as usize, end: array as usize };
     *arrays = arrays.hull(begin(shape));
+    let packed = shape::bytes_of_bits(step_bits.wrapping_mul(len));
     // SAFETY: its rank is right, and there is an array for the shape.
-    let has_axes = unsafe {
+    let bytes = unsafe {
         if strides.is_null() {
-            has_axes::<KEEPS_AXIS, false>(geometry, len, shape, strides)
+            has_axes::<KEEPS_AXIS, false>(geometry, len, shape, strides).then_some(packed)?
         } else {
             *arrays = arrays.hull(begin(strides));
-            strides.is_aligned() && has_axes::<KEEPS_AXIS, true>(geometry, len, shape, strides)
+            if !strides.is_aligned() {
+                return None;
+            }
+            if PADDED {
+                padded_bytes::<KEEPS_AXIS>(geometry, len, shape, strides)?
+            } else {
+                has_axes::<KEEPS_AXIS, true>(geometry, len, shape, strides).then_some(packed)?
+            }
         }
     };
-    if !has_axes {
-        return None;
-    }
-    let bytes = usize::try_from(shape::bytes_of_bits(step_bits.wrapping_mul(len))).ok()?;
+    let bytes = usize::try_from(bytes).ok()?;
     // None stated is the most.
     if output.data_bytes.wrapping_sub(1) < bytes.wrapping_sub(1) && bytes > 0 {
         return None;
@@ -393,6 +429,46 @@ unsafe fn has_axes<const KEEPS_AXIS: bool, const STRIDED: bool>(
         }
     }
     true
+}
+
+/// The bytes from the first to the last of an output that lies in row-major order, with padding, if it has these extents.
+///
+/// # Safety
+/// As [`has_axes`].
+#[inline(never)] // off the way of packed ones
+unsafe fn padded_bytes<const KEEPS_AXIS: bool>(
+    geometry: &Geometry<'_>,
+    len: i64,
+    shape: *const i64,
+    strides: *const i64,
+) -> Option<i64> {
+    let lost = usize::from(!KEEPS_AXIS);
+    let (mut covered, mut has_elements) = (0i64, true);
+    for (at, &extent) in geometry.shape.iter().enumerate().rev() {
+        let is_split = at == geometry.axis;
+        if is_split && !KEEPS_AXIS {
+            continue;
+        }
+        let at = if at > geometry.axis { at - lost } else { at };
+        let expected = if is_split { len } else { extent };
+        // SAFETY: within the arrays.
+        let (extent, stride) = unsafe { (*shape.add(at), *strides.add(at)) };
+        if extent != expected {
+            return None;
+        }
+        has_elements &= extent > 0;
+        if extent > 1 {
+            // Each steps over all that is inward of it.
+            if stride <= covered {
+                return None;
+            }
+            covered = (extent - 1).checked_mul(stride)?.checked_add(covered)?;
+        }
+    }
+    if !has_elements {
+        return Some(0);
+    }
+    covered.checked_add(1)?.checked_mul(i64::from(geometry.dtype.bits() / 8))
 }
 
 /// Checks everything about an output but its address: what it reaches over, nothing if it has no

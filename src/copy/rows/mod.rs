@@ -213,16 +213,14 @@ impl Nest<'_> {
         for rows in math::parts(rows, block) {
             if is_one {
                 // SAFETY: as above.
-                unsafe { self.copy_group(&mut group, rows, tuning) };
+                unsafe { self.copy_group(&mut group, rows, false) };
                 continue;
             }
             all = parts.clone();
             while self.next_group(&mut group, &mut all) {
                 let is_small = group.runs().iter().all(|run| run.bytes <= small);
-                let small = tuning.through_caches();
-                let tuning = if is_small { &small } else { tuning };
                 // SAFETY: as above.
-                unsafe { self.copy_group(&mut group, rows.clone(), tuning) };
+                unsafe { self.copy_group(&mut group, rows.clone(), is_small) };
             }
         }
         self.block.tuning.finish();
@@ -304,12 +302,15 @@ impl Nest<'_> {
         }
     }
 
-    /// Copies some rows of a group.
+    /// Copies some rows of a group, through the caches or as they go.
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>, tuning: &Tuning) {
-        let mut block = Rows { tuning: *tuning, ..self.block };
+    unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>, is_small: bool) {
+        let mut block = Rows { ..self.block };
+        if is_small {
+            block.tuning = block.tuning.through_caches();
+        }
         // SAFETY: the caller's promise.
         unsafe {
             if self.is_one_block() {
@@ -319,7 +320,7 @@ impl Nest<'_> {
             if self.has_short_lines(group) {
                 return self.copy_lines(group, rows);
             }
-            let is_deinterleaved = group.is_deinterleaved(tuning);
+            let is_deinterleaved = group.is_deinterleaved(&block.tuning);
             let mut blocks = self.blocks(rows);
             let mut offered = 0;
             block.copy_group(group, true, &mut |block, runs| {

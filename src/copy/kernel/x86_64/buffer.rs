@@ -23,8 +23,9 @@ pub(super) fn asks_later(bytes: usize, step: usize) -> bool {
     step <= 1 << 10 || step <= bytes * 64
 }
 
-/// Bytes on their way past the caches.
+/// Bytes on their way past the caches. It lies in one page, as [`super::permute::Streams`] does.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 pub(super) struct Buffer {
     /// Begins a line, as what it goes to does.
     scratch: *mut u8,

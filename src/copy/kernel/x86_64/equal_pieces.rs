@@ -147,6 +147,30 @@ impl<'a> Way<'a> {
         }
     }
 
+    /// The same, some groups together, of the first rows and then of others.
+    ///
+    /// # Safety
+    /// 1, 2; 3 if past the caches.
+    #[inline(never)] // which takes some of the stack
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+    unsafe fn together(
+        &self,
+        source: *const u8,
+        targets: &[*mut u8],
+        count: usize,
+        first: usize,
+        bounds: Bounds,
+    ) {
+        let mut turns = [const { Streams::NONE }; MOST_TURNS];
+        self.turns(&mut turns, targets);
+        let Packing { pieces, registers, step, .. } = self.permute.packing;
+        for turn in &mut turns {
+            turn.are_owned = count * step >= OWNED && (pieces, registers, self.groups) == (4, 5, 4);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.copy(&mut turns, source, count, first, bounds) };
+    }
+
     /// The turns that groups take.
     #[inline(never)] // once in the library
     fn turns(&self, turns: &mut [Streams], targets: &[*mut u8]) {
@@ -221,7 +245,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// The most turns that groups take.
+/// The most turns that groups take together.
 const MOST_TURNS: usize = 2;
 
 /// The indices of a group.
@@ -342,20 +366,17 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
             let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
             let is_whole = way.permute.packing.rows * width == LINE && rest == 0 && head > 0;
             let rows = if is_whole { head } else { way.block };
-            let mut turns = [const { Streams::NONE }; MOST_TURNS];
-            way.turns(&mut turns, targets);
-            let Packing { pieces, registers, .. } = way.permute.packing;
-            for turn in &mut turns {
-                turn.are_owned =
-                    count * step >= OWNED && (pieces, registers, way.groups) == (4, 5, 4);
-            }
-            way.copy(&mut turns, source, count, rows, bounds);
+            way.together(source, targets, count, rows, bounds);
         }
     }
 }
 
 /// The most bytes of a buffer, whole lines.
 const MOST_BUFFER: usize = 17 * LINE;
+
+/// Where buffers have room; as [`Streams`], in one page.
+#[repr(align(64))]
+struct Rooms([*mut u8; MAX_DEINTERLEAVED]);
 
 /// Takes all rows past the caches by way of write-combining buffers.
 ///
@@ -388,6 +409,7 @@ unsafe fn combined(
         room = room.wrapping_add(apart);
     }
     let block = (apart / LINE - 2) * each;
+    let mut rooms = Rooms([room; MAX_DEINTERLEAVED]);
     let mut turns = [const { Streams::NONE }; MOST_TURNS];
     way.turns(&mut turns, targets);
     // Zen 4 asks for the next rows while lines go off: targets stay in general registers, and memory is kept busy.
@@ -397,12 +419,13 @@ unsafe fn combined(
     let mut bounds = Bounds { spare: LINE, access, ..bounds };
     for done in (0..count).step_by(block.max(1)) {
         let rows = block.min(count - done);
-        let rooms: [*mut u8; MAX_DEINTERLEAVED] =
-            core::array::from_fn(|at| buffers.get(at).map_or(room, Buffer::room));
+        for (slot, buffer) in rooms.0.iter_mut().zip(&buffers) {
+            *slot = buffer.room();
+        }
         // SAFETY: the caller's promise; a buffer has room for as many bytes, and a line more.
         unsafe {
             let source = source.wrapping_add(done * step);
-            way.aim(&mut turns, &rooms);
+            way.aim(&mut turns, &rooms.0);
             way.copy(&mut turns, source, rows, way.block, bounds);
             let next = source.wrapping_add(rows * step);
             let mut soon = if asks_later { next } else { null() };
