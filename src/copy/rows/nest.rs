@@ -183,8 +183,14 @@ impl<'a> Nest<'a> {
         let pieces = self.transfer.parts.count();
         let goes_on = |times| block * times >= LEAST_REPEATED * pieces;
         let are_spread = |unit| {
-            let has_loop = matches!((unit, pieces), (1 | 2, 5 | 8..) | (3, 4..=12));
-            has_loop && count >= LEAST_SPREAD_ROWS && !self.is_into_packed()
+            let (has_loop, times) = match unit {
+                1 | 2 => (matches!(pieces, 5 | 8..), 1),
+                3 => (matches!(pieces, 4..=12), 1),
+                4 => (matches!(pieces, 5 | 8), 2),
+                6 => (matches!(pieces, 4 | 5), 2),
+                _ => (false, 0),
+            };
+            has_loop && count >= LEAST_SPREAD_ROWS * times && !self.is_into_packed()
         };
         let is_long = match count {
             1 if is_held => {
