@@ -100,7 +100,7 @@ static const struct job jobs[] = {
     {"past the caches, deinterleaved", F32, 2, {3000000, 3}, 1, 3, PACKED, IN_ORDER, 0, DEEP},
     {"past the caches, transposed", F32, 2, {3000, 3000}, 1, 3, TRANSPOSED, IN_ORDER, 0, DEEP},
     {"4-bit elements", U4, 2, {301, 303}, 1, 3, PACKED, IN_ORDER, 4, 0},
-    {"4-bit elements, transposed", U4, 2, {301, 303}, 1, 3, TRANSPOSED, IN_ORDER, 4, 0},
+    {"4-bit elements, transposed", U4, 2, {301, 303}, 1, 3, TRANSPOSED, IN_ORDER, 4, DEEP},
     {"4-bit elements, transposed, whole bytes",
      U4,
      2,

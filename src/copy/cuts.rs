@@ -40,13 +40,16 @@ pub(super) fn run_parts(
 #[inline(never)] // or it is in the library twice, as the shims of closures are
 fn copy_bytes(transfer: &Transfer<'_>, copy: &CopyPart<'_>, range: Range<usize>) {
     let mut begin = 0usize;
-    for part in transfer.parts.iter() {
+    let mut parts = transfer.parts.iter();
+    // Where it is: moved, it would be loaded by wider registers than it was stored by, which waits for all stores
+    // before it.
+    while let Some(part) = &parts.next() {
         if begin >= range.end {
             break;
         }
         let end = begin.saturating_add(transfer.geometry.piece_bytes(part.len));
         if end > range.start && end > begin {
-            copy(&part, range.start.max(begin) - begin..range.end.min(end) - begin);
+            copy(part, range.start.max(begin) - begin..range.end.min(end) - begin);
         }
         begin = end;
     }

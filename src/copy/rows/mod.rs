@@ -320,23 +320,34 @@ impl Nest<'_> {
             if self.has_short_lines(group) {
                 return self.copy_lines(group, rows);
             }
-            let is_deinterleaved = group.is_deinterleaved(&block.tuning);
-            let mut blocks = self.blocks(rows);
-            let mut offered = 0;
-            block.copy_group(group, true, &mut |block, runs| {
-                blocks.skip(offered - block.more.extent);
-                let rows = blocks.next(block)?;
-                block.more = Axis::NONE;
-                if is_deinterleaved && rows.len() == block.count {
-                    block.more = blocks.more(runs);
-                }
-                offered = block.more.extent;
-                for run in runs {
-                    run.target = blocks.target(run);
-                }
-                Some(rows)
-            });
+            self.copy_blocks(&mut block, group, rows);
         }
+    }
+
+    /// Copies some rows of a group in several blocks.
+    ///
+    /// # Safety
+    /// As [`Nest::copy_all`].
+    #[inline(never)] // for its stack
+    unsafe fn copy_blocks(&self, block: &mut Rows, group: &mut Group, rows: Range<usize>) {
+        let is_deinterleaved = group.is_deinterleaved(&block.tuning);
+        let mut blocks = self.blocks(rows);
+        let mut offered = 0;
+        let mut next = |block: &mut Rows, runs: &mut [Run]| {
+            blocks.skip(offered - block.more.extent);
+            let rows = blocks.next(block)?;
+            block.more = Axis::NONE;
+            if is_deinterleaved && rows.len() == block.count {
+                block.more = blocks.more(runs);
+            }
+            offered = block.more.extent;
+            for run in runs {
+                run.target = blocks.target(run);
+            }
+            Some(rows)
+        };
+        // SAFETY: the caller's promise.
+        unsafe { block.copy_group(group, true, &mut next) };
     }
 
     /// Whether blocks are single rows, and the runs of a group too short to be worth a call each.

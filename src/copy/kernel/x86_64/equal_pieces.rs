@@ -18,8 +18,8 @@ use super::permute::{
     loops, most_registers, Access, Bounds, Indices, Packing, Permute, Streams, LONGEST,
     MOST_INDICES, MOST_PIECES, MOST_REGISTERS, MOST_STREAMS,
 };
-use crate::math::{self, div, div_ceil, div_rem, next_multiple};
-use core::ptr::{null, null_mut};
+use crate::math::{div, div_ceil, div_rem, next_multiple, parts};
+use core::ptr::null;
 
 /// Pieces that take turns do so over so many bytes of rows, which stay in the first-level cache.
 pub(super) const TURN: usize = 16 << 10;
@@ -118,47 +118,32 @@ impl<'a> Way<'a> {
     ///
     /// # Safety
     /// 1, 2.
-    #[inline(never)] // which takes some of the stack
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     unsafe fn by_groups(
         &self,
         source: *const u8,
         targets: &[*mut u8],
         count: usize,
-        mut bounds: Bounds,
+        readable: usize,
     ) {
         let Packing { pieces, step, .. } = self.permute.packing;
         let unit = self.permute.units.first().copied().unwrap_or(1);
-        // Of pieces that are in two groups each has its own.
-        let mut all = [null_mut(); MAX_DEINTERLEAVED];
-        for (group, slots) in all.chunks_exact_mut(pieces.max(1)).enumerate().take(self.groups) {
-            let targets = targets.get(self.begin(group, pieces)..).unwrap_or_default();
-            for (slot, target) in slots.iter_mut().zip(targets) {
-                *slot = *target;
-            }
-        }
-        let ahead = bounds.access.ahead;
-        for rows in math::parts(0..count, self.block) {
-            let source = source.wrapping_add(rows.start * step);
-            bounds.access.ahead = ahead;
-            for (group, slots) in all.chunks_exact_mut(pieces.max(1)).enumerate().take(self.groups)
-            {
-                let mut turn = Streams::NONE;
-                (turn.groups, turn.run) = (1, loops(&self.permute.packing, 1));
-                turn.offsets = [self.begin(group, pieces) * unit; MOST_STREAMS];
-                for (slot, target) in turn.targets.iter_mut().zip(&*slots) {
-                    *slot = *target;
+        let mut turn = Streams::of_one(&self.permute.packing, [].into_iter());
+        for rows in parts(0..count, self.block) {
+            for group in 0..self.groups {
+                let first = self.begin(group, pieces);
+                let some = targets.get(first..).unwrap_or_default().iter().take(pieces);
+                for (slot, target) in turn.targets.iter_mut().zip(some) {
+                    *slot = opaque(target.wrapping_add(rows.start * unit));
                 }
+                let begin = rows.start * step + first * unit;
+                let bounds = Bounds::reading(readable - begin);
+                let source = source.wrapping_add(begin);
                 // SAFETY: the caller's promise.
                 unsafe {
                     self.permute.copy(source, &mut turn, rows.len(), count - rows.start, bounds);
                 }
-                for (slot, target) in slots.iter_mut().zip(&turn.targets) {
-                    *slot = *target;
-                }
-                bounds.access.ahead = 0;
             }
-            bounds.readable = bounds.readable.saturating_sub(rows.len() * step);
         }
     }
 
@@ -375,7 +360,7 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
         if past && (way.groups > 1 || !way.is_alike(block, width)) {
             combined(way, source, targets, count, bounds);
         } else if way.groups > 1 && way.together == 1 && way.permute.packing.is_halved {
-            way.by_groups(source, targets, count, bounds);
+            way.by_groups(source, targets, count, readable);
         } else {
             // Stores that cross a line take twice the time of others.
             let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
