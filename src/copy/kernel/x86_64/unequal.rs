@@ -197,7 +197,7 @@ unsafe fn combine_by(
     }
     let by_pointers = is_halved && runs.len() <= MOST_BY_POINTERS && asks_later(width, step);
     let mut tables = [Indices::NONE; MOST_TABLES];
-    let mut groups = [const { None }; MOST_GROUPS];
+    let mut groups = [const { None }; MOST_BUFFERS / 2];
     // SAFETY: 1.
     if !unsafe { fill(&mut groups, &mut tables, runs, step, MOST_PIECES, by_pointers) } {
         return false;
@@ -260,7 +260,7 @@ unsafe fn combine_by(
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
 unsafe fn fill<'a>(
-    groups: &mut [Option<Group<'a>>; MOST_GROUPS],
+    groups: &mut [Option<Group<'a>>],
     mut tables: &'a mut [Indices],
     runs: &[RowRun],
     step: usize,
