@@ -84,15 +84,9 @@ impl Plane {
         (from.wrapping_mul(last), to.wrapping_mul(last))
     }
 
-    /// How it is copied, and as many like it.
+    /// How it is copied, and as many like it; by units if that is by rows of them, too.
     #[inline(never)]
-    pub(super) fn way<'a>(
-        &self,
-        again: Axis,
-        is_large: bool,
-        slot: &'a mut Slot,
-        tuning: Tuning,
-    ) -> Way<'a> {
+    pub(super) fn way(&self, again: Axis, is_large: bool, tuning: Tuning) -> Way<'static> {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
         if let Some(runs) =
@@ -129,16 +123,25 @@ impl Plane {
                 return Way::Transposed;
             }
         }
-        let units = Units::whole(unit, row.from);
-        let count = row.extent.min(BLOCK);
-        let is_long = column.extent <= row.extent && row.extent >= LEAST_PICKED;
-        if row.to == signed(unit) && is_long {
-            let rows = RowCopy::runs(slot, tuning.kernels, None, units, count, 0);
-            if rows.are_picked() {
-                return Way::Rows(rows);
-            }
-        }
         Way::Units
+    }
+
+    /// Whether its rows are long enough to be picked by registers.
+    pub(super) fn may_have_rows(&self) -> bool {
+        let &Self { unit, row, column, .. } = self;
+        row.to == signed(unit) && column.extent <= row.extent && row.extent >= LEAST_PICKED
+    }
+
+    /// Some units of each such row at a time, if these are picked.
+    pub(super) fn rows<'a>(&self, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
+        let &Self { unit, row, .. } = self;
+        let (units, count) = (Units::whole(unit, row.from), row.extent.min(BLOCK));
+        let rows = RowCopy::runs(slot, tuning.kernels, None, units, count, 0);
+        if rows.are_picked() {
+            Way::Rows(rows)
+        } else {
+            Way::Units
+        }
     }
 
     /// Whether others like it are copied with it.

@@ -84,23 +84,64 @@ impl Region<'_> {
         let column = next.and_then(|at| outer.get(at)).copied().unwrap_or(Axis::ONE);
         let (source, target, again) = (null(), null_mut(), Axis::ONE);
         let mut plane = Plane { source, target, unit, row, column, again, has_column };
-        let mut slot = Slot::uninit();
         let is_large = self.units() * unit >= LARGE;
         let mut others = Odometer::new(outer, next);
         (others.from, others.to) = plane.walk_forwards();
-        let way = plane.way(others.inner(), is_large, &mut slot, *tuning);
-        if matches!(way, Way::Units) && self.units() * unit <= SMALL {
-            // SAFETY: the caller's promise.
-            return unsafe { copy_each(places, unit, self.axes, tuning.kernels) };
+        let way = plane.way(others.inner(), is_large, *tuning);
+        // SAFETY: the caller's promise.
+        unsafe {
+            match way {
+                Way::Units if plane.may_have_rows() => {
+                    self.copy_units(&mut plane, &mut others, places, tuning);
+                }
+                _ => self.copy_each_plane(&mut plane, &way, &mut others, places, tuning),
+            }
         }
-        if plane.takes_others(&way) {
+    }
+
+    /// Copies planes of units by rows, if these are picked by registers.
+    ///
+    /// # Safety
+    /// As [`Region::copy`].
+    #[inline(never)] // which takes some of the stack
+    unsafe fn copy_units(
+        &self,
+        plane: &mut Plane,
+        others: &mut Odometer<'_>,
+        places: &mut Places<'_>,
+        tuning: &Tuning,
+    ) {
+        let mut slot = Slot::uninit();
+        let way = plane.rows(&mut slot, *tuning);
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_each_plane(plane, &way, others, places, tuning) };
+    }
+
+    /// Copies planes that are alike.
+    ///
+    /// # Safety
+    /// As [`Region::copy`].
+    #[inline(never)] // once in the library
+    unsafe fn copy_each_plane(
+        &self,
+        plane: &mut Plane,
+        way: &Way<'_>,
+        others: &mut Odometer<'_>,
+        places: &mut Places<'_>,
+        tuning: &Tuning,
+    ) {
+        if matches!(way, Way::Units) && self.units() * self.unit <= SMALL {
+            // SAFETY: the caller's promise.
+            return unsafe { copy_each(places, self.unit, self.axes, tuning.kernels) };
+        }
+        if plane.takes_others(way) {
             plane.again = others.take_inner();
         }
         while let Some(place) = places() {
             loop {
                 (plane.source, plane.target) = others.of(place);
                 // SAFETY: the plane lies within the region.
-                unsafe { plane.copy(&way, *tuning) };
+                unsafe { plane.copy(way, *tuning) };
                 if !others.advance() {
                     break;
                 }
