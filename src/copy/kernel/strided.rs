@@ -140,7 +140,7 @@ impl<'a> RowCopy<'a> {
     #[inline(never)] // which takes some of the stack
     unsafe fn stream_alone(&self, pick: &Pick<1>, past: &NonTemporal, rows: &pick::Rows) {
         let mut scratch = Scratch::<MOST>::NEW;
-        let [mut lines]: [WriteCombining; 1] = scratch.share(&[rows.target]);
+        let mut lines = scratch.alone(rows.target);
         // SAFETY: the caller's promise.
         unsafe {
             self.stream(pick, past, rows, &mut lines);
