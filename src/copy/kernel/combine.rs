@@ -148,6 +148,22 @@ impl WriteCombining {
         self.line = self.line.wrapping_add(bytes);
     }
 
+    /// Where its first line is put together, and where that goes; how many bytes of it are there or not ours, and how many
+    /// are not ours.
+    #[cfg_attr(not(all(target_arch = "x86_64", feature = "avx512")), allow(dead_code))]
+    pub(super) fn first(&self) -> (*mut u8, *mut u8, usize, usize) {
+        (self.scratch, self.line, self.fill, self.foreign)
+    }
+
+    /// That of a line further on is there now, and so many bytes of it, none of which is not ours.
+    #[cfg_attr(not(all(target_arch = "x86_64", feature = "avx512")), allow(dead_code))]
+    pub(super) fn go_on(&mut self, line: *mut u8, fill: usize) {
+        if line != self.line {
+            self.foreign = 0;
+        }
+        (self.line, self.fill) = (line, fill);
+    }
+
     /// Where the next bytes go, as many as [`Scratch::room`] says at the most. There is room for a
     /// line more.
     pub(crate) fn room(&self) -> *mut u8 {

@@ -63,7 +63,7 @@ use deinterleave::{DeinterleaveLines, NextBlock, MOST_OF_BLOCKS};
 pub(super) use gather::Gather;
 pub(super) use merge::Stream;
 use ordered::Ordered;
-use pick::Picks;
+use pick::{ByLines, Picks};
 use row_major::RowRun;
 use sub_byte::SideBySide;
 use transpose::{Carry, Transpose, WidthLoops};
@@ -121,6 +121,8 @@ pub(super) struct Kernels {
     /// Whether these read what goes past the caches upwards, wherever that can be. Zen 4, 24 MiB of floats backwards
     /// into two outputs, share of the flat copy: .60 downwards, .93 upwards.
     pub picks_upwards: bool,
+    /// Puts what is picked of rows together to lines that go past the caches, wherever these begin, if that is known to win.
+    pick_lines: Option<ByLines>,
     /// By width.
     transpose: &'static [WidthLoops; WIDTHS.len()],
     carry: Option<Carry>,

@@ -9,7 +9,7 @@
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
 use super::opaque::opaque;
 pub(crate) use super::pick::Span;
-use super::pick::{self, BySpans, Pick, Units};
+use super::pick::{self, ByLines, BySpans, Pick, Units};
 use super::{are_near, generic, Gather, Kernels, NonTemporal};
 use crate::math::{div, signed};
 use core::hint::black_box;
@@ -118,11 +118,14 @@ impl<'a> RowCopy<'a> {
         unsafe {
             if let Some(pick) = self.pick {
                 let rows = pick::Rows { count, after, from, to, ..row.picked() };
-                let bytes = rows.units * self.units.len();
-                let least = if bytes.is_multiple_of(LINE) { LEAST_LINES } else { LEAST_PAST };
+                let (bytes, least) = (self.bytes(&rows), self.least_past(&rows));
+                let is_long = || {
+                    bytes >= least
+                        || (count * bytes >= least && self.by_lines(pick, &rows).is_some())
+                };
                 return match (self.past, lines) {
                     (Some(past), Some(lines)) => self.stream(pick, past, &rows, lines),
-                    (Some(past), None) if bytes >= least => self.stream_alone(pick, past, &rows),
+                    (Some(past), None) if is_long() => self.stream_alone(pick, past, &rows),
                     _ => pick.copy(&rows),
                 };
             }
@@ -133,6 +136,28 @@ impl<'a> RowCopy<'a> {
         }
     }
 
+    /// Of a row.
+    fn bytes(&self, rows: &pick::Rows) -> usize {
+        rows.units * self.units.len()
+    }
+
+    /// Those that are worth going past the caches.
+    fn least_past(&self, rows: &pick::Rows) -> usize {
+        if self.bytes(rows).is_multiple_of(LINE) {
+            LEAST_LINES
+        } else {
+            LEAST_PAST
+        }
+    }
+
+    /// The loop for a row, or for rows that become one run, whatever its lines, if there is one.
+    #[inline(never)] // once in the library
+    fn by_lines(&self, pick: &Pick<1>, rows: &pick::Rows) -> Option<ByLines> {
+        let is_run =
+            rows.to == signed(self.bytes(rows)) && are_near(rows.from, pick.read(rows.units));
+        self.kernels.pick_lines.filter(|_| (rows.count == 1 || is_run) && !pick.lags(rows))
+    }
+
     /// Picks rows past the caches by way of lines of its own.
     ///
     /// # Safety
@@ -140,7 +165,7 @@ impl<'a> RowCopy<'a> {
     #[inline(never)] // which takes some of the stack
     unsafe fn stream_alone(&self, pick: &Pick<1>, past: &NonTemporal, rows: &pick::Rows) {
         let mut scratch = Scratch::<MOST>::NEW;
-        let [mut lines]: [WriteCombining; 1] = scratch.share(&[rows.target]);
+        let mut lines = scratch.alone(rows.target);
         // SAFETY: the caller's promise.
         unsafe {
             self.stream(pick, past, rows, &mut lines);
@@ -159,35 +184,72 @@ impl<'a> RowCopy<'a> {
         rows: &pick::Rows,
         lines: &mut WriteCombining,
     ) {
-        let makes_lines = pick.makes_lines(rows);
-        let at_once = if makes_lines { 0 } else { div(lines.takes(), self.units.len()) };
-        let is_upwards = self.goes_upwards(rows.from);
-        for at in 0..rows.count {
-            let mut row = pick::Rows { ahead: self.ahead, ..rows.part(at..at + 1) };
-            // SAFETY: the caller's promise; the buffer has room for as many.
+        let rows = pick::Rows { ahead: self.ahead, ..*rows };
+        let has_lines = pick.makes_lines(&rows);
+        let is_long = rows.count == 1 || self.bytes(&rows) >= self.least_past(&rows);
+        let is_straight = has_lines && is_long;
+        let by_lines = if is_straight { None } else { self.by_lines(pick, &rows) };
+        let makes_lines = has_lines && by_lines.is_none();
+        // Of these, what is read beyond a row is read anyhow.
+        let over = if by_lines.is_some() && rows.count > 1 { pick.over(&rows).1 } else { 0..0 };
+        let mut at = 0;
+        while at < rows.count {
+            let are_over = over.contains(&at);
+            let end = if are_over { over.end } else { at + 1 };
+            let some = rows.part(at..end);
+            at = end;
+            // SAFETY: the caller's promise.
             unsafe {
-                if !lines.is_at(row.target) {
+                if !lines.is_at(some.target) {
                     lines.finish();
-                    lines.begin(row.target);
+                    lines.begin(some.target);
                 }
-                while row.units > 0 {
-                    let mut most = usize::MAX;
-                    if makes_lines {
-                        if lines.of_line() == 0 {
-                            lines.skip(pick.copy_lines(&mut row, is_upwards));
-                        }
-                        most = LINE - lines.of_line();
+                match by_lines.filter(|_| are_over) {
+                    Some(by_lines) => by_lines(pick, &some, self.bytes(&some), lines),
+                    None => self.stream_row(pick, past, some, makes_lines, lines),
+                }
+            }
+        }
+    }
+
+    /// A row of them.
+    ///
+    /// # Safety
+    /// As [`RowCopy::stream`].
+    unsafe fn stream_row(
+        &self,
+        pick: &Pick<1>,
+        past: &NonTemporal,
+        mut row: pick::Rows,
+        makes_lines: bool,
+        lines: &mut WriteCombining,
+    ) {
+        let is_upwards = self.goes_upwards(row.from);
+        let at_once = if makes_lines { 0 } else { div(lines.takes(), self.units.len()) };
+        // SAFETY: the caller's promise; the buffer has room for as many.
+        unsafe {
+            let by_lines = if makes_lines { None } else { self.by_lines(pick, &row) };
+            if let Some(by_lines) = by_lines {
+                let steps = pick.whole_steps(row.units, usize::MAX);
+                pick.copy_merged(by_lines, &mut row, steps, lines);
+            }
+            while row.units > 0 {
+                let mut most = usize::MAX;
+                if makes_lines {
+                    if lines.of_line() == 0 {
+                        lines.skip(pick.copy_lines(&mut row, is_upwards));
                     }
-                    // What windows reach over is the row's, though not yet its turn.
-                    let steps = pick.whole_steps(row.units, at_once);
-                    let bytes = if steps > 0 {
-                        row.target = lines.room();
-                        pick.copy_steps(&mut row, steps)
-                    } else {
-                        pick.copy_few(&mut row, lines.room(), most)
-                    };
-                    lines.filled(past, bytes);
+                    most = LINE - lines.of_line();
                 }
+                // What windows reach over is the row's, though not yet its turn.
+                let steps = pick.whole_steps(row.units, at_once);
+                let bytes = if steps > 0 {
+                    row.target = lines.room();
+                    pick.copy_steps(&mut row, steps)
+                } else {
+                    pick.copy_few(&mut row, lines.room(), most)
+                };
+                lines.filled(past, bytes);
             }
         }
     }

@@ -72,6 +72,7 @@ macro_rules! table {
             picks: None,
             ordered: None,
             picks_upwards: false,
+            pick_lines: None,
             transpose: $transpose,
             carry: None,
             by_second: false,

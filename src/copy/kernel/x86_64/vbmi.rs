@@ -1,7 +1,7 @@
 //! AVX-512 VBMI: the loops of AVX-512; equal short runs, and units a step apart, by byte permutes; runs of a
 //! line and more row by row; and the same again with long runs by string instructions.
 
-use super::super::combine::LINE;
+use super::super::combine::{WriteCombining, LINE};
 use super::super::opaque::opaque;
 use super::super::pick::{self, picks, Few, Pick, Picks, Register, Rows, Span, Table};
 use super::super::row_major::{self, RowRun};
@@ -9,6 +9,7 @@ use super::super::vector::{instructions, Vector};
 use super::super::{generic, Deinterleave, Gather, Kernels, NextBlock};
 use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways, LEAST_STRING};
+use super::transpose_past::{behind, numbers};
 use super::{
     avx2, avx512, equal_pieces, equal_runs, few, half_lines, halves, interleave, interleave_runs,
     ordered, part_lines, runs_past, transpose_past, unequal,
@@ -40,6 +41,7 @@ pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     interleave_runs: Some(interleave_runs::copy),
     by_second: true,
     picks_upwards: true,
+    pick_lines: Some(lines),
     combine: Some(unequal::combine::<true>),
     ..TABLE
 };
@@ -70,6 +72,67 @@ static PICKS: Picks = Picks {
 unsafe fn spans(pick: &Pick<1>, rows: &Rows, spans: &mut [Span]) {
     // SAFETY: the caller's promise.
     unsafe { pick::spans::<__m512i>(pick, rows, spans) };
+}
+
+/// Picks so many bytes of each row past the caches, on CPUs that load and store registers of a line as two halves: on others
+/// it has not been measured. By way of a buffer each load would wait for the stores to it, and these for all that went past
+/// the caches before.
+///
+/// # Safety
+/// As [`Pick::copy`]; the windows of all steps must be readable, and a fence follow.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
+unsafe fn lines(pick: &Pick<1>, rows: &Rows, bytes: usize, lines: &mut WriteCombining) {
+    let (from, most, registers, mut row) = pick.course(rows);
+    let (scratch, mut target, mut fill, mut foreign) = lines.first();
+    let is_downwards = from.cast_signed() < 0;
+    let prefetch = |source: *const u8| {
+        let soon = source.wrapping_offset(rows.ahead);
+        if is_downwards {
+            __m512i::prefetch_second(soon);
+        } else {
+            __m512i::prefetch(soon);
+        }
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let [[first, orders @ ..]] = pick.orders::<__m512i, 4>();
+        let mut line = __m512i::load(scratch);
+        // Bytes go so far up, and those beyond the line to the begin of the next one.
+        let mut turn = behind(fill, &numbers());
+        for _ in 0..rows.count {
+            let (mut source, mut left) = (row, bytes);
+            while left > 0 {
+                let mut all = __m512i::load(source).permuted(first, None);
+                prefetch(source);
+                for (order, at) in orders.iter().zip(1..) {
+                    if at < registers {
+                        let window = source.wrapping_add(at * LINE);
+                        prefetch(window);
+                        all = __m512i::load(window).permuted(*order, Some(all));
+                    }
+                }
+                let turned = _mm512_permutexvar_epi8(turn, all);
+                line = _mm512_mask_blend_epi8(u64::MAX << fill, line, turned);
+                let bytes = left.min(most);
+                let by = _mm512_set1_epi8(bytes.to_le_bytes()[0].cast_signed());
+                turn = _mm512_sub_epi8(turn, by);
+                (fill, left) = (fill + bytes, left - bytes);
+                if fill >= LINE {
+                    if foreign > 0 {
+                        _mm512_mask_storeu_epi8(target.cast(), u64::MAX << foreign, line);
+                        foreign = 0;
+                    } else {
+                        line.stream(target);
+                    }
+                    (line, target, fill) = (turned, target.wrapping_add(LINE), fill - LINE);
+                }
+                source = source.wrapping_add(from);
+            }
+            row = row.wrapping_offset(rows.from);
+        }
+        line.store(scratch);
+    }
+    lines.go_on(target, fill);
 }
 
 /// One lane of a line.
