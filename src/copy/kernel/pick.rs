@@ -502,7 +502,7 @@ impl How {
         // Elements that share bytes take a permute for each place, and win by whole bytes.
         let at_least = if shared > 0 { 2 * how.to } else { each * units.count() };
         let at_once = at_least * lanes;
-        let is_quicker = at_once >= 2 * registers && at_once >= LEAST && step > 0;
+        let is_quicker = at_once > 2 * (registers - 1) && at_once >= LEAST && step > 0;
         let is_quicker = is_quicker && (shared > 0 || at_least > registers);
         if each == 0 || !is_quicker || how.reach > MOST_REACH {
             return None;
