@@ -51,7 +51,9 @@ impl Columns<'_> {
             && (count <= WAYS || !self.conflicts());
         let joined = if tuning.transposed.is_none() { JOINED } else { JOINED / 2 };
         let are_small = count <= MOST && count * run < LARGE;
+        // Columns that are fewer than a square's are stored through the caches anyway.
         let is_through = tuning.transposed.is_none()
+            || (!is_deinterleaved && count * unit < LINE)
             || !self.are_long(is_deinterleaved)
             || self.rows_to_line().is_none();
         let are_alike = are_small && is_through && !self.are_interleaved(tuning);

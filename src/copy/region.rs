@@ -6,7 +6,7 @@ use super::kernel::pick::{Units, LEAST_PICKED};
 use super::kernel::strided::{Axis, Block, Places, RowCopy, RowSteps, Slot, LEAST_PAST};
 use super::kernel::Kernels;
 use super::odometer::Odometer;
-use super::plane::{Plane, Way, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
+use super::plane::{Plane, Way, LARGE, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use crate::math::{div_ceil, signed};
@@ -23,8 +23,6 @@ pub(super) struct Region<'a> {
 pub(super) const LONGEST_PICKED: usize = 16;
 /// So few bytes are as quickly copied in any order.
 const SMALL: usize = 16 << 10;
-/// More bytes are not in the second-level cache.
-const LARGE: usize = 2 << 20;
 
 impl Region<'_> {
     /// Copies the units of as many regions as there are places. Does not wait for stores past the caches.
