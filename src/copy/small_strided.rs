@@ -33,6 +33,7 @@ const MOST_MIXED: usize = if LOW_THRESHOLDS { MOST } else { 16 << 10 };
 const SHORT_ROW: usize = 32;
 
 /// Whether it is worth counting units.
+#[inline(never)] // once in the library
 fn may_be_few(transfer: &Transfer<'_>) -> bool {
     let &Transfer { ref geometry, bytes, strides, .. } = transfer;
     let is_repeated = || strides.is_some_and(|all| all.contains(&0));

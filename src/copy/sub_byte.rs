@@ -187,6 +187,7 @@ impl<'a> Layout<'a> {
     }
 
     /// The rows of the output that lie side by side in the input, and what each is of, if any do.
+    #[inline(never)] // once in the library
     fn side_by_side(&self) -> Option<(BitAxis, BitAxis)> {
         let [.., column, row] = self.axes() else { return None };
         let are_picked =
@@ -314,6 +315,7 @@ impl<'a> Layout<'a> {
     ///
     /// # Safety
     /// As [`Layout::copy`]; there must be room for them.
+    #[inline(never)] // for few runs
     unsafe fn up_to_whole(&self, packed: &mut Packed, runs: &mut Runs) {
         while !packed.is_whole() {
             // SAFETY: the caller's promise.
@@ -323,6 +325,7 @@ impl<'a> Layout<'a> {
     }
 
     /// How to pick whole runs by registers, if they can be.
+    #[inline(never)] // off the way of few runs
     fn elements<'s>(&self, slot: &'s mut Slot, runs: &Runs) -> Option<Elements<'s>> {
         let fields = |bits: i64| div_rem_signed(bits, self.bits).0;
         let step = isize::try_from(fields(runs.step)).ok()?;
@@ -337,6 +340,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Bits from `source` to a run.
+    #[inline(never)] // once in the library
     fn run_begin(&self, mut run: i64) -> i64 {
         let mut begin = self.begin;
         for axis in self.axes().iter().rev() {

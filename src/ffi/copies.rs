@@ -198,18 +198,12 @@ impl Plain {
         lengths: &[i64],
         first: *const libsplit_tensor,
     ) -> bool {
-        if geometry.dtype.is_sub_byte() {
+        if geometry.dtype.is_sub_byte() || !geometry.keeps_axis {
             return false;
         }
         self.are_packed = false;
         // SAFETY: the caller's promise.
-        let seen_to = unsafe {
-            if geometry.keeps_axis {
-                self.see_axes::<true, true>(geometry, lengths, first)
-            } else {
-                self.see_axes::<false, true>(geometry, lengths, first)
-            }
-        };
+        let seen_to = unsafe { self.see_axes::<true, true>(geometry, lengths, first) };
         seen_to == first.wrapping_add(lengths.len())
     }
 
@@ -372,8 +366,8 @@ unsafe fn plain<const KEEPS_AXIS: bool, const PADDED: bool>(
             if !strides.is_aligned() {
                 return None;
             }
-            if PADDED {
-                padded_bytes::<KEEPS_AXIS>(geometry, len, shape, strides)?
+            if PADDED && KEEPS_AXIS {
+                padded_bytes(geometry, len, shape, strides)?
             } else {
                 has_axes::<KEEPS_AXIS, true>(geometry, len, shape, strides).then_some(packed)?
             }
@@ -432,26 +426,21 @@ unsafe fn has_axes<const KEEPS_AXIS: bool, const STRIDED: bool>(
     true
 }
 
-/// The bytes from the first to the last of an output that lies in row-major order, with padding, if it has these extents.
+/// The bytes from the first to the last of an output with all axes that lies in row-major order, with padding, if it has
+/// these extents.
 ///
 /// # Safety
 /// As [`has_axes`].
 #[inline(never)] // off the way of packed ones
-unsafe fn padded_bytes<const KEEPS_AXIS: bool>(
+unsafe fn padded_bytes(
     geometry: &Geometry<'_>,
     len: i64,
     shape: *const i64,
     strides: *const i64,
 ) -> Option<i64> {
-    let lost = usize::from(!KEEPS_AXIS);
     let (mut covered, mut has_elements) = (0i64, true);
     for (at, &extent) in geometry.shape.iter().enumerate().rev() {
-        let is_split = at == geometry.axis;
-        if is_split && !KEEPS_AXIS {
-            continue;
-        }
-        let at = if at > geometry.axis { at - lost } else { at };
-        let expected = if is_split { len } else { extent };
+        let expected = if at == geometry.axis { len } else { extent };
         // SAFETY: within the arrays.
         let (extent, stride) = unsafe { (*shape.add(at), *strides.add(at)) };
         if extent != expected {

@@ -212,7 +212,7 @@ unsafe fn write(both: [(*const i64, *mut i64); 2], count: *const usize) {
 ///
 /// # Safety
 /// Promises 1 and 2.
-#[inline(always)]
+#[inline(never)] // once in the library
 unsafe fn check_outputs(
     call: &Call<'_>,
     views: Option<&Place<'_>>,

@@ -450,22 +450,22 @@ pub(super) fn checked<T>(
     if !pointer.is_null() && pointer.is_aligned() {
         return Ok(pointer);
     }
-    refuse_pointer(pointer as usize, align_of::<T>(), argument, report)
+    Err(refuse_pointer(pointer as usize, align_of::<T>(), argument, report))
 }
 
 #[cold]
 #[inline(never)]
-fn refuse_pointer<T>(
+fn refuse_pointer(
     address: usize,
     align: usize,
     argument: &'static str,
     report: &mut Report,
-) -> Result<T, Fault> {
+) -> Fault {
     if address == 0 {
-        return report.refuse(Error::Null { argument });
+        return report.fail(Error::Null { argument });
     }
     let (expected, actual) = alignment(address, align);
-    report.refuse(Error::Alignment { argument, expected, actual })
+    report.fail(Error::Alignment { argument, expected, actual })
 }
 
 /// The alignment that an address should have, and by how much it misses it.
