@@ -188,54 +188,28 @@ impl<'a> Call<'a> {
 /// The operator version that governs.
 #[inline(always)]
 fn operator(params: &libsplit_params, report: &mut Report) -> Result<Operator, Fault> {
-    let &libsplit_params { op: libsplit_op(op), opset, .. } = params;
-    let versions = OPERATORS.get(op.cast_unsigned() as usize);
-    match versions.and_then(|versions| versions.get(opset.cast_unsigned() as usize)) {
-        Some(Some(operator)) => Ok(*operator),
-        _ => operator_closely(op, opset, report),
-    }
-}
-
-/// The same of a number that is none, or not in the table.
-#[cold]
-#[inline(never)]
-fn operator_closely(op: i32, opset: i32, report: &mut Report) -> Result<Operator, Fault> {
-    match find_operator(op, opset) {
+    let operator = match params.op {
+        op if op == libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
+        libsplit_op::ONNX_SPLIT_TO_SEQUENCE => Operator::onnx_split_to_sequence(params.opset),
+        libsplit_op::OPENVINO_VARIADIC_SPLIT => {
+            openvino(params.opset, Operator::VariadicSplit1, "OpenVINO VariadicSplit")
+        }
+        libsplit_op::OPENVINO_SPLIT => {
+            openvino(params.opset, Operator::OpenVinoSplit1, "OpenVINO Split")
+        }
+        libsplit_op(actual) => Err(Error::OperatorUnknown { expected: 4, actual: actual.into() }),
+    };
+    match operator {
         Ok(operator) => Ok(operator),
         Err(error) => report.refuse(error),
     }
 }
 
-/// What [`find_operator`] finds, by operator and opset, of those opsets that there are and will be for long.
-#[allow(clippy::indexing_slicing, clippy::cast_sign_loss)] // by the compiler, within the table
-static OPERATORS: [[Option<Operator>; 32]; 5] = {
-    let mut all = [[None; 32]; 5];
-    let mut at = 0;
-    while at < 32 * 5 {
-        if let Ok(operator) = find_operator(at / 32, at % 32) {
-            all[at as usize / 32][at as usize % 32] = Some(operator);
-        }
-        at += 1;
-    }
-    all
-};
-
-const fn find_operator(op: i32, opset: i32) -> Result<Operator, Error> {
-    match libsplit_op(op) {
-        libsplit_op::ONNX_SPLIT => Operator::onnx_split(opset),
-        libsplit_op::ONNX_SPLIT_TO_SEQUENCE => Operator::onnx_split_to_sequence(opset),
-        libsplit_op::OPENVINO_VARIADIC_SPLIT => {
-            openvino(opset, Operator::VariadicSplit1, "OpenVINO VariadicSplit")
-        }
-        libsplit_op::OPENVINO_SPLIT => openvino(opset, Operator::OpenVinoSplit1, "OpenVINO Split"),
-        libsplit_op(actual) => Err(Error::OperatorUnknown { expected: 4, actual: actual as i64 }),
-    }
-}
-
-const fn openvino(opset: i32, operator: Operator, name: &'static str) -> Result<Operator, Error> {
+#[inline(always)]
+fn openvino(opset: i32, operator: Operator, name: &'static str) -> Result<Operator, Error> {
     match opset {
         0 | 1 => Ok(operator),
-        _ => Err(Error::OpenVinoOpset { operator: name, expected: 1, actual: opset as i64 }),
+        _ => Err(Error::OpenVinoOpset { operator: name, expected: 1, actual: opset.into() }),
     }
 }
 
@@ -610,7 +584,6 @@ fn is_zero(tensor: &libsplit_tensor) -> bool {
 mod tests {
     #![allow(clippy::cast_ptr_alignment)] // memory that is aligned enough
 
-    use super::{find_operator, libsplit_op, libsplit_params, operator};
     use super::{versioned, Error, MaybeUninit, Report};
     #[cfg(target_pointer_width = "64")]
     use super::{FIRST_ERROR, FIRST_EXECUTOR, FIRST_PARAMS};
@@ -620,27 +593,6 @@ mod tests {
     #[test]
     fn the_sizes_of_first_versions_never_change() {
         assert_eq!((FIRST_PARAMS, FIRST_EXECUTOR, FIRST_ERROR), (48, 32, 272));
-    }
-
-    #[test]
-    fn operators_are_the_same_within_the_table_and_beyond() {
-        for op in [-1, 0, 1, 2, 3, 4, 5, i32::MIN, i32::MAX] {
-            for opset in (-2..40).chain([i32::MIN, i32::MAX]) {
-                let params = libsplit_params {
-                    struct_size: size_of::<libsplit_params>(),
-                    op: libsplit_op(op),
-                    opset,
-                    axis: 0,
-                    split: core::ptr::null(),
-                    num_outputs: 0,
-                    keepdims: 0,
-                    flags: 0,
-                };
-                let mut report = Report::default();
-                let found = operator(&params, &mut report).map_err(|_| report.reason());
-                assert_eq!(found, find_operator(op, opset).map_err(Some));
-            }
-        }
     }
 
     /// Today's version of a structure whose first had two fields.

@@ -8,7 +8,7 @@ impl Operator {
     ///
     /// # Errors
     /// [`Error::Opset`] below 1.
-    pub const fn onnx_split(opset: i32) -> Result<Self, Error> {
+    pub fn onnx_split(opset: i32) -> Result<Self, Error> {
         // The newest first.
         match opset {
             18.. => Ok(Self::Split18),
@@ -16,7 +16,7 @@ impl Operator {
             11.. => Ok(Self::Split11),
             2.. => Ok(Self::Split2),
             1 => Ok(Self::Split1),
-            _ => Err(Error::Opset { operator: "ONNX Split", expected: 1, actual: opset as i64 }),
+            _ => Err(Error::Opset { operator: "ONNX Split", expected: 1, actual: opset.into() }),
         }
     }
 
@@ -24,14 +24,14 @@ impl Operator {
     ///
     /// # Errors
     /// [`Error::Opset`] below 11.
-    pub const fn onnx_split_to_sequence(opset: i32) -> Result<Self, Error> {
+    pub fn onnx_split_to_sequence(opset: i32) -> Result<Self, Error> {
         match opset {
             11..=23 => Ok(Self::SplitToSequence11),
             24.. => Ok(Self::SplitToSequence24),
             _ => Err(Error::Opset {
                 operator: "ONNX SplitToSequence",
                 expected: 11,
-                actual: opset as i64,
+                actual: opset.into(),
             }),
         }
     }
