@@ -227,11 +227,13 @@ impl<'a> Layout<'a> {
     fn up_to_matrix(&self, part: Range<usize>) -> usize {
         let Some((_, row)) = self.side_by_side() else { return part.len() };
         let bits = row.extent * self.bits;
-        let next = (div_rem_signed(self.bit_of(part.start), bits).0 + 1) * bits;
-        usize_of((next + 7) / 8).saturating_sub(part.start).min(part.len())
+        let start = self.bit_of(part.start);
+        let next = start + bits - div_rem_signed(start, bits).1;
+        usize_of((next + 7) >> 3).saturating_sub(part.start).min(part.len())
     }
 
     /// The bit of the output that a byte begins with, no more than it has.
+    #[inline(never)] // once in the library
     fn bit_of(&self, byte: usize) -> i64 {
         i64::try_from(byte).map_or(self.total, |byte| byte * 8).min(self.total)
     }
