@@ -17,7 +17,7 @@
  *     output byte has changed (but see LIBSPLIT_STATUS_ERROR_EXECUTOR).
  *   - No heap allocation, no I/O, no threads of its own, no pointer kept after return, and no
  *     global or thread-local state but what the CPU has once said of itself.
- *   - A call takes less than 25 KiB of the stack, or 36 KiB where more than 16,384 outputs are in
+ *   - A call takes less than 24 KiB of the stack, or 36 KiB where more than 16,384 outputs are in
  *     no order. Most take less than 8 KiB: docs/realtime.md says which do not.
  *   - Thread-safe and reentrant. Concurrent calls may share inputs, not outputs.
  *   - No alignment is required of any data pointer.
