@@ -116,8 +116,7 @@ const SMALL: usize = 256 << 10;
 const HELD: usize = 1 << 20;
 /// Columns of so many bytes, but of bytes, are worth it where they begin elsewhere in their lines. Zen 5, 11 to 15
 /// MiB, share of the flat copy past the caches for through them: f32 of 280 bytes .28 for .46, 1,200 .42 for .42,
-/// 8,016 .55 for .38; u16 600 .28 for .37, 2,000 .36 for .38, 5,000 .42 for .35; u8 300 .38 for .32. On Zen 4 no
-/// columns are: f32 1,350² .40 for .58, f64 900² .43 for .59, u16 1,700² .32 for .46, u8 2,500² .40 for .48.
+/// 8,016 .55 for .38; u16 600 .28 for .37, 2,000 .36 for .38, 5,000 .42 for .35; u8 300 .38 for .32.
 const SHORT: usize = 2 << 10;
 /// Rows of fewer lines than this are read as they lie.
 const LEAST_ALIGNED: usize = 8;
@@ -253,7 +252,7 @@ impl Columns<'_> {
         let meet = self.conflicts() || (unit <= 2 && is_near(self.step, CLOSE));
         let head = if meet || tuning.transposed.is_some() { self.rows_to_line() } else { Some(0) };
         // Where targets begin elsewhere in their lines, and the caches would do, short columns are no gain.
-        let is_short = (unit > 1 && rows * unit < SHORT) || tuning.kernels.by_second;
+        let is_short = unit > 1 && rows * unit < SHORT;
         let tuning = if head.is_none() && is_short { tuning.for_others() } else { tuning };
         let meet = meet || tuning.transposed.is_some();
         // What does not meet in the caches, or is less than a line of columns, is taken straight from the source,

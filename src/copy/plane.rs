@@ -30,6 +30,7 @@ const CONFLICT: usize = 1024;
 const WAYS: usize = 8;
 /// Shorter rows, in units, have their columns walked instead.
 pub(super) const LEAST_ROW: usize = 16;
+/// Of shorter ones columns are walked, too, where what is read is no longer in the second-level cache.
 const LEAST_DENSE: usize = 5;
 /// More bytes are not in the second-level cache.
 pub(super) const LARGE: usize = 2 << 20;

@@ -76,7 +76,10 @@ impl Tuning {
         };
         let (transposed, off_lines) = match rules.transposed {
             8 => (scattered, non_temporal),
-            eighths => (of_one(eighths), of_one(eighths)),
+            eighths => {
+                let past = of_one(eighths);
+                (past, past)
+            }
         };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
         let Rules { prefetch, is_row_major_past, goes_by_piece, keeps_equal, .. } = rules;

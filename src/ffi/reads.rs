@@ -62,7 +62,7 @@ impl<'a> Reads<'a> {
     }
 
     /// Whether a span lies above or below each of them.
-    #[inline(never)]
+    #[inline(never)] // once in the library
     pub(super) fn are_apart(&self, span: Span) -> bool {
         self.are_plainly_apart(span)
     }

@@ -271,7 +271,7 @@ impl Rules {
         if LOW_THRESHOLDS {
             return 1 << 10;
         }
-        self.budget.saturating_mul(threads).clamp(self.budget, self.all.max(self.budget))
+        self.budget.saturating_mul(threads).min(self.all).max(self.budget)
     }
 
     /// Of so many bytes that are held, those of outputs of runs that are short, or off their lines.

@@ -307,7 +307,7 @@ impl Nest<'_> {
     /// # Safety
     /// As [`Nest::copy_all`].
     unsafe fn copy_group(&self, group: &mut Group, rows: Range<usize>, is_small: bool) {
-        let mut block = Rows { ..self.block };
+        let mut block = self.block;
         if is_small {
             block.tuning = block.tuning.through_caches();
         }
