@@ -124,10 +124,9 @@ impl Plain {
         let mut seen = Self::new(first);
         // SAFETY: promises 1 and 2; there are as many outputs as lengths.
         let are_plain = unsafe {
-            match splitting.pieces.words() {
-                Some(lengths) => seen.see(&splitting.geometry, lengths, first),
-                None => seen.see_in_blocks(splitting, first),
-            }
+            let words = splitting.pieces.words();
+            words.is_some_and(|lengths| seen.see_packed(&splitting.geometry, lengths, first))
+                || seen.see_others(splitting, first)
         };
         let (written, mut arrays) = (seen.written, seen.arrays);
         arrays.end = arrays.end.wrapping_add(size_of_val(splitting.geometry.shape));
@@ -141,14 +140,20 @@ impl Plain {
         are_plain.then_some(seen.are_packed)
     }
 
+    /// Whether outputs are such whose lengths are not in a row, or that are not all packed, as was seen.
+    ///
     /// # Safety
     /// As [`Self::see`].
     #[inline(never)]
-    unsafe fn see_in_blocks(
+    unsafe fn see_others(
         &mut self,
         splitting: &Splitting<'_>,
         mut outputs: *const libsplit_tensor,
     ) -> bool {
+        if let Some(lengths) = splitting.pieces.words() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.see_padded(&splitting.geometry, lengths, outputs) };
+        }
         let (mut all, mut room) = (Blocks::new(&splitting.pieces), blocks::room());
         loop {
             let lengths = all.next(&mut room);
@@ -176,14 +181,30 @@ impl Plain {
     ) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            let seen_to = if geometry.keeps_axis {
+            self.see_packed(geometry, lengths, first) || self.see_padded(geometry, lengths, first)
+        }
+    }
+
+    /// The same of packed ones.
+    ///
+    /// # Safety
+    /// As [`Self::see`].
+    #[inline(always)]
+    unsafe fn see_packed(
+        &mut self,
+        geometry: &Geometry<'_>,
+        lengths: &[i64],
+        first: *const libsplit_tensor,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        let seen_to = unsafe {
+            if geometry.keeps_axis {
                 self.see_axes::<true, false>(geometry, lengths, first)
             } else {
                 self.see_axes::<false, false>(geometry, lengths, first)
-            };
-            seen_to == first.wrapping_add(lengths.len())
-                || self.see_padded(geometry, lengths, first)
-        }
+            }
+        };
+        seen_to == lengths.as_ptr_range().end
     }
 
     /// The same where some have padding.
@@ -204,11 +225,11 @@ impl Plain {
         self.are_packed = false;
         // SAFETY: the caller's promise.
         let seen_to = unsafe { self.see_axes::<true, true>(geometry, lengths, first) };
-        seen_to == first.wrapping_add(lengths.len())
+        seen_to == lengths.as_ptr_range().end
     }
 
-    /// Looks at outputs until one is not plain or lies among others, which it gives. Nothing is done here that goes
-    /// on after what is rare, so that all of it is in registers.
+    /// Looks at outputs until one is not plain or lies among others, and gives where its length is, or where lengths
+    /// end. Nothing is done here that goes on after what is rare, so that all of it is in registers.
     ///
     /// # Safety
     /// As [`Self::see`].
@@ -218,7 +239,7 @@ impl Plain {
         geometry: &Geometry<'_>,
         lengths: &[i64],
         mut output: *const libsplit_tensor,
-    ) -> *const libsplit_tensor {
+    ) -> *const i64 {
         let step_bits = geometry.step_bits();
         let (Span { mut start, mut end }, mut arrays) = (self.written, self.arrays);
         for len in lengths {
@@ -228,7 +249,7 @@ impl Plain {
             let Some(span) = (unsafe {
                 plain::<KEEPS_AXIS, PADDED>(geometry, step_bits, *len, given, &mut arrays)
             }) else {
-                return output;
+                return len;
             };
             if span.is_empty() {
                 // Wherever that is.
@@ -237,12 +258,12 @@ impl Plain {
             } else if span.end <= start {
                 start = span.start;
             } else {
-                return output;
+                return len;
             }
             output = output.wrapping_add(1);
         }
         (self.written, self.arrays) = (Span { start, end }, arrays);
-        output
+        lengths.as_ptr_range().end
     }
 }
 
