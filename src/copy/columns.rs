@@ -435,6 +435,7 @@ impl Columns<'_> {
     }
 
     /// The first row whose units begin a line of their targets, if it is the same for all.
+    #[inline(never)] // once in the library
     pub(super) fn rows_to_line(&self) -> Option<usize> {
         let (mut all, mut are_alike) = (None, true);
         self.targets.each(&mut |Targets { first, apart, count }: Targets| {

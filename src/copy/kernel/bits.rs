@@ -63,13 +63,13 @@ const LONG: i64 = 8 * 256;
 /// Bits of a line.
 const LINE_BITS: i64 = 8 * LINE as i64;
 
-/// Appends runs to what is packed already, whole bytes by `copy`.
+/// Appends runs to what is packed already, whole bytes by `copy`; `SMALL` code takes single elements as other runs.
 ///
 /// # Safety
 /// The runs must be readable, and from the first byte of each on everything up to `readable`;
 /// there must be room for them.
 #[inline(always)]
-pub(super) unsafe fn pack(copy: CopyBytes, packed: &mut Packed, runs: &Runs) {
+pub(super) unsafe fn pack<const SMALL: bool>(copy: CopyBytes, packed: &mut Packed, runs: &Runs) {
     // A copy, which registers hold.
     let mut to = *packed;
     let mut rest = *runs;
@@ -84,7 +84,7 @@ pub(super) unsafe fn pack(copy: CopyBytes, packed: &mut Packed, runs: &Runs) {
             }
             rest.skip(1);
         }
-        if matches!(rest.len, 2 | 4) && (rest.begin | rest.step) % rest.len == 0 {
+        if !SMALL && matches!(rest.len, 2 | 4) && (rest.begin | rest.step) % rest.len == 0 {
             to.push_elements(&mut rest);
         }
         while rest.count > 0 {

@@ -42,14 +42,18 @@ impl<const BYTES: usize> Scratch<BYTES> {
         Self::apart(buffers).saturating_sub(2 * LINE)
     }
 
-    /// Buffers for some targets, 32 at the most, all of which take as much at a time.
-    pub(crate) fn share<const N: usize>(&mut self, targets: &[*mut u8]) -> [WriteCombining; N] {
-        let (apart, room) = (Self::apart(targets.len()), Self::room(targets.len()));
-        let first = self.as_mut_ptr();
-        core::array::from_fn(|at| {
-            let target = targets.get(at).copied().unwrap_or(core::ptr::null_mut());
-            WriteCombining::new(target, first.wrapping_add(at * apart), room)
-        })
+    /// Makes a buffer of it for each target, all of which take as much at a time.
+    pub(crate) fn share(
+        &mut self,
+        lines: &mut [WriteCombining],
+        targets: impl Iterator<Item = *mut u8>,
+    ) {
+        let (apart, room) = (Self::apart(lines.len()), Self::room(lines.len()));
+        let mut place = self.as_mut_ptr();
+        for (lines, target) in lines.iter_mut().zip(targets) {
+            *lines = WriteCombining::new(target, place, room);
+            place = place.wrapping_add(apart);
+        }
     }
 
     /// As much of it as a buffer as lies in one page: at least half, if it is no larger than a page.

@@ -28,6 +28,7 @@ pub(super) const MOST_OF_BLOCKS: usize = 4;
 
 impl Deinterleave {
     /// Whether as many targets begin the same number of whole units behind their lines.
+    #[inline(never)] // once in the library
     pub(super) fn is_alike(&self, len: usize, width: usize) -> bool {
         let mut targets = self.targets.iter().take(len).map(|target| *target as usize % LINE);
         let first = targets.next().unwrap_or(0);
@@ -35,6 +36,7 @@ impl Deinterleave {
     }
 
     /// Leaves the first rows out.
+    #[inline(never)] // as above
     pub(super) fn skip(&mut self, rows: usize, width: usize) {
         self.source = self.source.wrapping_add(rows * self.step);
         self.targets = self.targets.map(|target| target.wrapping_add(rows * width));

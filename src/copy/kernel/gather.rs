@@ -63,6 +63,7 @@ impl Gather {
     ///
     /// # Safety
     /// As [`Kernels::gather`].
+    #[inline(never)] // once in the library
     pub(crate) unsafe fn copy_range(&self, kernels: &Kernels, range: Range<usize>) {
         let Self { source, step, target, unit, .. } = *self;
         let (first, mut within) = div_rem(range.start, unit);

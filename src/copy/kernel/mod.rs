@@ -238,6 +238,7 @@ impl Kernels {
     }
 
     /// The loop that gathers units of `unit` bytes. Its contract is 1, 3 of `generic.rs`.
+    #[inline(never)] // once in the library
     pub(super) fn gather(&self, unit: usize) -> unsafe fn(Gather) {
         let place = GATHERS.iter().position(|longest| unit <= *longest);
         place.and_then(|place| self.gather.get(place).copied()).unwrap_or(self.gather_any)

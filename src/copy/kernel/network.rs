@@ -16,11 +16,12 @@
 //! 3. A fence must follow the last store past the caches.
 
 use super::combine::LINE;
+use super::opaque::opaque;
 use super::stream::prefetch;
 use super::three::Orders;
 use super::vector::{load_rows, transposed, Vector, LANE};
 use super::{Deinterleave, NextBlock, WIDTHS};
-use crate::math::{div, div_ceil, div_rem, rem};
+use crate::math::{div, div_ceil, rem};
 
 /// The most lines of each target that are made of some columns before the next.
 const MOST_LINES: usize = 64;
@@ -44,9 +45,11 @@ impl Tile {
             return Self { columns: in_lane, rows: 1, order: None };
         }
         let mut order = [0; LANE];
-        for (at, slot) in order.iter_mut().enumerate() {
-            let (unit, byte) = div_rem(at, width);
-            let (column, row) = div_rem(unit, rows);
+        // All of them are powers of two.
+        let (of_unit, of_column) = (width.trailing_zeros(), rows.trailing_zeros());
+        for (at, slot) in (0..opaque(LANE)).zip(&mut order) {
+            let (unit, byte) = (at >> of_unit, at & (width - 1));
+            let (column, row) = (unit >> of_column, unit & (rows - 1));
             let from = row * rows_of.step + column * width + byte;
             *slot = u8::try_from(from).unwrap_or(0);
         }

@@ -40,7 +40,8 @@ macro_rules! table {
         $crate::copy::kernel::table::inlined! { [$(#[$feature])?]
             fn gather_over<const N: usize>(gather: Gather) = gather_any(loops::gather_over::<N>(gather));
             fn gather_halves<const HALVES: usize>(gather: Gather) = loops::gather_halves::<HALVES>(gather);
-            fn pack(packed: &mut Packed, runs: &Runs) = bits::pack($copy, packed, runs);
+            fn pack(packed: &mut Packed, runs: &Runs) =
+                bits::pack::<{ $is_small }>($copy, packed, runs);
             fn take<const F: usize>(source: *const u8, place: usize, target: *mut u8, bytes: usize) =
                 sub_byte::take::<F>(source, place, target, bytes);
             fn join<const F: usize, const W: usize>(rows: &SideBySide, target: *mut u8) =
@@ -98,7 +99,7 @@ const fn by_unit<const W: usize>() -> WidthLoops {
 pub(super) static KERNELS: Kernels = table!(
     copy: copy_rare,
     transpose: &[by_unit::<1>(), by_unit::<2>(), by_unit::<4>(), by_unit::<8>(), by_unit::<16>()],
-    // Whoever has no AVX2 copies units of more than a lane one by one.
+    // Whoever has no AVX2 copies units of more than a lane, and elements that share bytes, one by one.
     is_small: true,
     deinterleave_lines: None,
     interleave: |_, _| None,

@@ -3,9 +3,9 @@
 //! load four. The contract is that of `network.rs`.
 
 use super::combine::LINE;
+use super::opaque::opaque;
 use super::vector::{load_rows, Vector, LANE};
 use super::Deinterleave;
-use crate::math::div_rem;
 
 /// Of each target from each of the three: where the bytes of a lane come from, or 0x80 for none.
 pub(super) struct Orders([[[u8; LANE]; 3]; 3]);
@@ -15,9 +15,9 @@ impl Orders {
     pub(super) fn new(width: usize) -> Self {
         let mut orders = [[[0x80; LANE]; 3]; 3];
         for (target, orders) in orders.iter_mut().enumerate() {
-            for to in 0..LANE {
+            for to in 0..opaque(LANE) {
                 // Units of a target are three apart in the input.
-                let (unit, byte) = div_rem(to, width);
+                let (unit, byte) = (to >> width.trailing_zeros(), to & (width - 1));
                 let from = (unit * 3 + target) * width + byte;
                 let slot = orders.get_mut(from / LANE).and_then(|order| order.get_mut(to));
                 if let Some(slot) = slot {

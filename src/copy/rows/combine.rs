@@ -1,13 +1,13 @@
 //! Pieces whose runs are too short to be put together in registers go past the caches by way of a
 //! write-combining buffer each.
 
-use super::super::kernel::combine::Scratch;
+use super::super::kernel::combine::{Scratch, WriteCombining};
 use super::super::kernel::NonTemporal;
 use super::run::Run;
-use super::{Rows, BLOCK_PAST};
+use super::{written, Rows, BLOCK_PAST};
 use crate::math::{div, div_ceil, parts};
+use core::mem::MaybeUninit;
 use core::ops::Range;
-use core::ptr::null_mut;
 
 /// Pieces that have a buffer at a time, and their buffers: as much of the stack as there is to spare.
 const MOST: usize = 8;
@@ -26,6 +26,7 @@ impl Rows {
     ///
     /// # Safety
     /// As [`super::Nest::copy_all`]. Runs must fit into a buffer.
+    #[inline(never)] // once in the library
     pub(super) unsafe fn combine(
         &self,
         past: &NonTemporal,
@@ -50,13 +51,11 @@ impl Rows {
     /// As [`Rows::combine`].
     #[inline(never)] // which takes much of the stack
     unsafe fn combine_some(&self, past: &NonTemporal, runs: &[Run], rows: Range<usize>, put: Put) {
-        let mut targets = [null_mut(); MOST];
-        for (slot, run) in targets.iter_mut().zip(runs) {
-            *slot = run.target.wrapping_add(rows.start * run.bytes);
-        }
         let mut scratch = Buffers::NEW;
-        let targets = targets.get(..runs.len()).unwrap_or_default();
-        let mut lines = scratch.share::<MOST>(targets);
+        let mut lines = [WriteCombining::NONE; MOST];
+        let lines = lines.get_mut(..runs.len()).unwrap_or_default();
+        let target = |run: &Run| run.target.wrapping_add(rows.start * run.bytes);
+        scratch.share(lines, runs.iter().map(target));
         let longest = runs.iter().map(|run| run.bytes).max().unwrap_or(1);
         let turn = div(Buffers::room(runs.len()), longest);
         let offset = runs.first().map_or(0, |run| run.offset);
@@ -66,19 +65,21 @@ impl Rows {
                 self.source.wrapping_add(rows.end * self.row + offset),
                 turn * self.row,
             );
-            let mut buffered = [Run::NONE; MOST];
-            for ((slot, run), lines) in buffered.iter_mut().zip(runs).zip(&mut lines) {
-                *slot = Run { target: lines.room().wrapping_sub(first * run.bytes), ..*run };
-            }
+            let buffered = |(run, lines): (&Run, &WriteCombining)| Run {
+                target: lines.room().wrapping_sub(first * run.bytes),
+                ..*run
+            };
+            let mut room = [const { MaybeUninit::uninit() }; MOST];
+            let buffered = written(&mut room, runs.iter().zip(&*lines).map(buffered));
             // SAFETY: the caller's promise; a buffer has room for as many bytes.
             unsafe {
-                put(self, buffered.get(..runs.len()).unwrap_or_default(), &rows);
-                for (run, lines) in runs.iter().zip(&mut lines) {
+                put(self, buffered, &rows);
+                for (run, lines) in runs.iter().zip(&mut *lines) {
                     lines.filled(past, rows.len() * run.bytes);
                 }
             }
         }
-        for (_, lines) in runs.iter().zip(&mut lines) {
+        for lines in lines {
             // SAFETY: the caller's promise.
             unsafe { lines.finish() };
         }

@@ -5,8 +5,9 @@ use super::super::kernel::strided::Axis;
 use super::super::kernel::{Deinterleave, MAX_DEINTERLEAVED};
 use super::super::visit::Visit;
 use super::run::Run;
-use super::{NextRows, Rows, Tuning};
+use super::{written, NextRows, Rows, Tuning};
 use crate::math::{div, div_rem, parts, signed};
+use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::null_mut;
 
@@ -23,6 +24,7 @@ impl Rows {
     /// # Safety
     /// Every row must be readable up to the next, the last one of a block over the columns; every target
     /// must be writable.
+    #[inline(never)] // once in the library
     pub(in super::super) unsafe fn deinterleave_columns(
         row: usize,
         width: usize,
@@ -32,11 +34,14 @@ impl Rows {
         next: &mut dyn Visit<usize, Option<(*const u8, usize)>>,
     ) {
         let mut rows = Self { more: blocks, ..Self::of_units(width, row, tuning) };
-        let mut runs = [Run { bytes: width, ..Run::NONE }; MAX_DEINTERLEAVED];
-        for (column, (run, target)) in runs.iter_mut().zip(targets).enumerate() {
-            *run = Run { offset: column * width, first: *target, ..*run };
-        }
-        let runs = runs.get_mut(..targets.len()).unwrap_or_default();
+        let mut room = [const { MaybeUninit::uninit() }; MAX_DEINTERLEAVED];
+        let run = |(column, first): (usize, &*mut u8)| Run {
+            offset: column * width,
+            bytes: width,
+            first: *first,
+            ..Run::NONE
+        };
+        let runs = written(&mut room, targets.iter().enumerate().map(run));
         let next = &mut |block: &mut Self, runs: &mut [Run]| {
             let at = blocks.extent - block.more.extent;
             (block.source, block.count) = next.visit(at)?;
@@ -94,6 +99,7 @@ impl Rows {
     }
 
     /// Where targets begin as far within lines, rows that end where their lines do.
+    #[inline(never)] // once in the library
     fn whole_lines(&self, runs: &[Run], rows: &Range<usize>) -> Range<usize> {
         if rows.len() == self.count {
             return rows.clone();

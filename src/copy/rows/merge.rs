@@ -5,10 +5,10 @@ use super::super::kernel::strided::{Axis, Place};
 use super::super::kernel::{NonTemporal, Stream};
 use super::group::MAX_GROUP;
 use super::run::Run;
-use super::{Rows, Tuning};
+use super::{written, Rows, Tuning};
 use crate::math::{div, div_ceil, gcd, parts, rem, signed, wrapped};
+use core::mem::MaybeUninit;
 use core::ops::Range;
-use core::ptr::null_mut;
 
 /// Pieces whose runs go past the caches take turns of about this many bytes of input.
 const TURN: usize = 1024;
@@ -21,30 +21,21 @@ impl Rows {
     /// As [`super::Nest::copy_all`].
     #[inline(never)] // which takes much of the stack
     pub(super) unsafe fn merge(&self, past: &NonTemporal, runs: &[Run], rows: &Range<usize>) {
-        let nothing = Stream {
-            source: self.source,
-            left: 0,
-            unit: 0,
-            gap: 0,
-            target: null_mut(),
-            turn: 0,
-            due: 0,
-        };
-        let mut streams = [nothing; MAX_GROUP];
-        let Some(streams) = streams.get_mut(..runs.len()) else { return };
         let rows_a_turn = self.rows_a_turn(runs);
-        // SAFETY: the caller's promise.
+        let stream = |run: &Run| {
+            let all = self.runs(run);
+            let begin = all.line_before(rows.start * run.bytes);
+            let first = all.line_after(begin);
+            let end = all.line_before(rows.end * run.bytes);
+            // SAFETY: the caller's promise.
+            unsafe { all.copy_range(self.tuning.kernels, begin..first.min(end)) };
+            let due = signed(rows.start * run.bytes) - signed(first);
+            Stream { due, turn: signed(rows_a_turn * run.bytes), ..all.stream(first) }
+        };
+        let mut room = [const { MaybeUninit::uninit() }; MAX_GROUP];
+        let streams = written(&mut room, runs.iter().map(stream));
+        // SAFETY: as above.
         unsafe {
-            for (stream, run) in streams.iter_mut().zip(runs) {
-                let all = self.runs(run);
-                let begin = all.line_before(rows.start * run.bytes);
-                let first = all.line_after(begin);
-                let end = all.line_before(rows.end * run.bytes);
-                all.copy_range(self.tuning.kernels, begin..first.min(end));
-                *stream = all.stream(first);
-                stream.due = signed(rows.start * run.bytes) - signed(first);
-                stream.turn = signed(rows_a_turn * run.bytes);
-            }
             let offset = runs.first().map_or(0, |run| run.offset);
             // Rows that lie apart are prefetched whole.
             let ahead = if self.row == self.width {
@@ -99,13 +90,14 @@ impl Rows {
         let (count, width) = (row.extent, column.extent * unit);
         let rows = Self { source, count, width, ..Self::of_units(unit, wrapped(row.from), tuning) };
         for some in parts(0..column.extent, MAX_GROUP) {
-            let mut runs = [Run::NONE; MAX_GROUP];
-            for (at, run) in some.clone().zip(&mut runs) {
+            let run = |at: usize| {
                 let target = target.wrapping_offset(column.to.wrapping_mul(signed(at)));
-                *run = Run { offset: at * unit, bytes: unit, target, ..Run::NONE };
-            }
+                Run { offset: at * unit, bytes: unit, target, ..Run::NONE }
+            };
+            let mut room = [const { MaybeUninit::uninit() }; MAX_GROUP];
+            let runs = written(&mut room, some.map(run));
             // SAFETY: the caller's promise.
-            unsafe { rows.merge(past, runs.get(..some.len()).unwrap_or_default(), &(0..count)) };
+            unsafe { rows.merge(past, runs, &(0..count)) };
         }
     }
 }

@@ -36,7 +36,7 @@ use crate::parts::{self, Part, Transfer};
 use crate::shape::usize_of;
 use core::mem::MaybeUninit;
 use core::ops::Range;
-use core::ptr::{null, null_mut};
+use core::ptr::null;
 use core::slice::{from_mut, from_raw_parts_mut};
 use group::{Group, MAX_GROUP};
 pub(super) use nest::Nest;
@@ -378,21 +378,17 @@ impl Nest<'_> {
         while blocks.next(&mut block).is_some() {
             let Axis { extent: more, from: source_step, .. } = blocks.along(most);
             let mut room = [const { MaybeUninit::uninit() }; MAX_GROUP];
-            let mut len = 0;
-            for (slot, run) in room.iter_mut().zip(group.runs()) {
-                slot.write(Row {
-                    source: block.source.wrapping_add(run.offset),
-                    source_step,
-                    target: blocks.target(run),
-                    target_step: blocks.step(run),
-                    count: 1 + more,
-                    unit: run.bytes,
-                });
-                len += 1;
-            }
-            // SAFETY: so many have been written; the caller's promise.
+            let row = |run: &Run| Row {
+                source: block.source.wrapping_add(run.offset),
+                source_step,
+                target: blocks.target(run),
+                target_step: blocks.step(run),
+                count: 1 + more,
+                unit: run.bytes,
+            };
+            let rows = written(&mut room, group.runs().iter().map(row));
+            // SAFETY: the caller's promise.
             unsafe {
-                let rows: &mut [Row] = from_raw_parts_mut(room.as_mut_ptr().cast(), len);
                 if self.is_by_row {
                     strided::copy_by_row(block.tuning.kernels, rows);
                 } else {
@@ -584,22 +580,19 @@ impl Rows {
         rows: &Range<usize>,
         copy: &mut dyn FnMut(&mut [RowRun]) -> bool,
     ) -> bool {
-        let nothing = RowRun { source: self.source, bytes: 0, target: null_mut() };
-        let mut slots = [nothing; MAX_GROUP];
-        for (slot, run) in slots.iter_mut().zip(long_first(runs)) {
-            *slot = RowRun {
-                source: self.source.wrapping_add(rows.start * self.row + run.offset),
-                bytes: run.bytes,
-                target: run.target.wrapping_add(rows.start * run.bytes),
-            };
-        }
-        copy(slots.get_mut(..runs.len()).unwrap_or_default())
+        let run = |run: &Run| RowRun {
+            source: self.source.wrapping_add(rows.start * self.row + run.offset),
+            bytes: run.bytes,
+            target: run.target.wrapping_add(rows.start * run.bytes),
+        };
+        copy(written(&mut [const { MaybeUninit::uninit() }; MAX_GROUP], long_first(runs).map(run)))
     }
 
     /// Copies some rows of pieces, one after the other.
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
+    #[inline(never)] // once in the library
     unsafe fn gather(&self, runs: &[Run], rows: &Range<usize>) {
         for run in long_first(runs) {
             // SAFETY: the caller's promise.
@@ -647,6 +640,18 @@ impl Rows {
 fn long_first(runs: &[Run]) -> impl Iterator<Item = &Run> {
     let first = runs.iter().position(|run| run.bytes > SHORT_RUN).unwrap_or(0);
     runs.iter().skip(first).chain(runs.iter().take(first))
+}
+
+/// As many items as there is room for, in it: an array that is filled first is written twice, by a store for each word.
+#[inline(always)]
+fn written<T>(room: &mut [MaybeUninit<T>], items: impl Iterator<Item = T>) -> &mut [T] {
+    let mut len = 0;
+    for (slot, item) in room.iter_mut().zip(items) {
+        slot.write(item);
+        len += 1;
+    }
+    // SAFETY: so many have been written.
+    unsafe { from_raw_parts_mut(room.as_mut_ptr().cast(), len) }
 }
 
 #[cfg(test)]

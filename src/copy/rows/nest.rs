@@ -391,6 +391,7 @@ impl<'a> Nest<'a> {
     }
 
     /// The blocks of a range of all rows.
+    #[inline(never)] // once in the library
     pub(super) fn blocks(&self, rows: Range<usize>) -> Blocks<'_> {
         let number = div(rows.start, self.block.count);
         let mut blocks =

@@ -62,9 +62,9 @@ impl<'a> Way<'a> {
         // Whole lines do better without: Zen 4, 4×1 bytes in 8 MiB .82 for .92, 2×4 .79 for .87.
         let by_pointers = is_halved && !unit.is_power_of_two();
         let packing = Packing::quickest(pieces, unit, pieces * unit, step, most, by_pointers)?;
-        let pieces = (0..packing.pieces).map(|piece| (piece * unit, unit));
+        let mut pieces = (0..packing.pieces).map(|piece| (piece * unit, unit));
         // SAFETY: 1.
-        let permute = unsafe { Permute::new(packing, indices, pieces)? };
+        let permute = unsafe { Permute::new(packing, indices, &mut pieces)? };
         let block = match div(TURN, step) {
             _ if groups == together => usize::MAX,
             rows => div(rows, packing.rows).max(1) * packing.rows,

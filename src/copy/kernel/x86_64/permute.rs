@@ -266,11 +266,12 @@ impl<'a> Permute<'a> {
     ///
     /// # Safety
     /// 1.
+    #[inline(never)] // once in the library
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe fn new(
         packing: Packing,
         indices: &'a mut [Indices],
-        pieces: impl Iterator<Item = (usize, usize)>,
+        pieces: &mut dyn Iterator<Item = (usize, usize)>,
     ) -> Option<Self> {
         let mut units = [0; MOST_PIECES];
         let tables = indices.chunks_exact_mut((packing.registers - 1).max(1));

@@ -282,9 +282,11 @@ unsafe fn fill<'a>(
         let Some(offset) = some.first().map(|run| run.source as usize - begin) else {
             return false;
         };
-        let pieces = some.iter().map(|run| ((run.source as usize - begin) - offset, run.bytes));
+        let mut pieces = some.iter().map(|run| ((run.source as usize - begin) - offset, run.bytes));
         // SAFETY: 1.
-        let Some(permute) = (unsafe { Permute::new(packing, own, pieces) }) else { return false };
+        let Some(permute) = (unsafe { Permute::new(packing, own, &mut pieces) }) else {
+            return false;
+        };
         let streams = Streams::of_one(&packing, some.iter().map(|run| run.target));
         let Some(slot) = slots.next() else { return false };
         *slot = Some(Group { first: from, offset, permute, streams, done: 0, turn: 0, behind: 0 });
