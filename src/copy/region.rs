@@ -325,7 +325,7 @@ pub(super) unsafe fn copy_each(
 mod tests {
     use super::super::guarded::Guarded;
     use super::super::kernel::strided::Row;
-    use super::{signed, Axis, Region, RowCopy, RowSteps, Slot, Tuning, Units};
+    use super::{signed, Axis, Block, Region, RowCopy, RowSteps, Slot, Tuning, Units};
 
     const ROOM: usize = 64 << 10;
     const MOST: usize = 200;
@@ -523,6 +523,33 @@ mod tests {
             for step in [1, 2, -1] {
                 let (step, parts) = (step * signed(part), [(times, 0), (1, 0)]);
                 check(Units { step, part, parts }, &source, &target);
+            }
+        }
+    }
+
+    /// A unit again and again, up to some thousands of times, at the begin and the end of what may be touched.
+    #[test]
+    fn a_unit_that_is_repeated() {
+        let target = Guarded::filled(ROOM);
+        let units = [0x51u8, 0x62, 0x73, 0x84, 0x95, 0xA6, 0xB7, 0xC8];
+        for unit in [1, 2, 4, 8] {
+            for count in (1..80).chain([255, 256, 257, 1023, 1024, 1031, 3000]) {
+                let row = Axis { extent: count, from: 0, to: signed(unit) };
+                let block = Block { unit, axes: [Axis::ONE, row] };
+                let all = Tuning::all().into_iter();
+                for (tuning, at_end) in all.flat_map(|tuning| [(tuning, false), (tuning, true)]) {
+                    let begin = target.place(count * unit, at_end);
+                    // SAFETY: there is room for as many.
+                    let copied = unsafe {
+                        begin.write_bytes(0xEE, count * unit);
+                        block.copy((units.as_ptr(), begin), Axis::ONE, tuning.kernels);
+                        std::slice::from_raw_parts(begin, count * unit)
+                    };
+                    assert!(
+                        copied.chunks(unit).all(|copied| *copied == units[..unit]),
+                        "{count} of {unit}"
+                    );
+                }
             }
         }
     }

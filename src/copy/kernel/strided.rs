@@ -475,6 +475,7 @@ impl Block {
         let &Self { unit, axes: [_, inner] } = self;
         let repeats = inner.from == 0 && inner.to == signed(unit);
         match unit {
+            2 | 4 | 8 if repeats && inner.extent * unit >= LEAST_BY_LINE => repeat_lines,
             1 | 2 | 4 | 8 if repeats => repeat,
             1 => elements::<u8>,
             2 => elements::<u16>,
@@ -549,6 +550,32 @@ unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, kernels: &Ke
             target.cast::<[u8; 8]>().wrapping_add(at).write(units.to_ne_bytes());
         }
         target.wrapping_add(last).cast::<u64>().write_unaligned(units);
+    }
+}
+
+/// So many bytes are stored by registers of half a line, where there are such, from a line that is stored first. Zen 4, time
+/// for by 8 and 16 bytes: 600 1.37, 1,200 1.1, 2,000 .9, 4,000 .7, 12 KB of 5 MB .73.
+const LEAST_BY_LINE: usize = 2 << 10;
+
+/// One unit of 2, 4 or 8 bytes very often.
+///
+/// # Safety
+/// 1.
+unsafe fn repeat_lines(source: *const u8, target: *mut u8, block: &Block, kernels: &Kernels) {
+    let &Block { unit, axes: [outer, row] } = block;
+    let [bytes, extent] = [row.extent * unit, LINE >> unit.trailing_zeros()];
+    let Some(copy) = kernels.units else {
+        // SAFETY: the caller's promise.
+        return unsafe { black_box(repeat as CopyRow)(source, target, block, kernels) };
+    };
+    let mut line = [0u8; LINE];
+    let first = Block { unit, axes: [outer, Axis { extent, ..row }] };
+    // SAFETY: the caller's promise; the last line overlaps the one before it.
+    unsafe {
+        // Not inlined: the library has it once.
+        black_box(repeat as CopyRow)(source, line.as_mut_ptr(), &first, kernels);
+        copy(line.as_ptr(), 0, target, signed(LINE), bytes / LINE, LINE);
+        copy(line.as_ptr(), 0, target.wrapping_add(bytes - LINE), 0, 1, LINE);
     }
 }
 
