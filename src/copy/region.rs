@@ -9,7 +9,7 @@ use super::odometer::Odometer;
 use super::plane::{Plane, Way, LARGE, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
-use crate::math::{div_ceil, signed};
+use crate::math::{self, div_ceil, signed};
 use core::hint::black_box;
 use core::ptr::{null, null_mut};
 
@@ -217,22 +217,38 @@ impl UnitRun<'_> {
     /// As [`Region::copy`].
     unsafe fn copy(&self, rows: &RowCopy<'_>, places: &mut Places<'_>) {
         let &Self { row, units, outer } = self;
-        let mut all = Odometer::new(outer, None);
-        let Axis { extent: count, from, to } = all.take_inner();
+        let bytes = row.extent * units.len();
+        // Few short rows that touch nothing else are copied with those of a longer axis, some of its steps at a time.
+        let (at, at_once) = match *outer {
+            [.., Axis { extent: longer, .. }, Axis { extent: few, .. }]
+                if few < longer && rows.are_few(few) && few * bytes < LEAST_PAST =>
+            {
+                (outer.len() - 2, AT_ONCE)
+            }
+            _ => (outer.len().wrapping_sub(1), usize::MAX),
+        };
+        let many = outer.get(at).copied().unwrap_or(Axis::ONE);
+        let mut others = Odometer::new(outer, Some(at));
         while let Some(place) = places() {
-            loop {
-                let (source, target) = all.of(place);
-                let steps = RowSteps { count, after: 0, from, to };
-                // SAFETY: the rows lie within the region.
-                unsafe { rows.copy_all(row.of(source, target, units.len()), steps, None) };
-                if !all.advance() {
-                    break;
+            for some in math::parts(0..many.extent, at_once) {
+                let place = many.moved(place, signed(some.start));
+                let Axis { from, to, .. } = many;
+                loop {
+                    let (source, target) = others.of(place);
+                    let steps = RowSteps { count: some.len(), after: 0, from, to };
+                    // SAFETY: the rows lie within the region.
+                    unsafe { rows.copy_all(row.of(source, target, units.len()), steps, None) };
+                    if !others.advance() {
+                        break;
+                    }
                 }
             }
         }
     }
 }
 
+/// Steps that are copied at a time.
+const AT_ONCE: usize = 32;
 /// So much further ahead than long runs. Zen 5, share of the flat copy: columns reversed, u8 1.0 → 1.7,
 /// f16 1.0 → 1.5, f32 1.3 → 1.5; every second one the same.
 const AHEAD: usize = 4;
@@ -309,7 +325,7 @@ pub(super) unsafe fn copy_each(
 mod tests {
     use super::super::guarded::Guarded;
     use super::super::kernel::strided::Row;
-    use super::{signed, RowCopy, RowSteps, Slot, Tuning, Units};
+    use super::{signed, Axis, Block, Region, RowCopy, RowSteps, Slot, Tuning, Units};
 
     const ROOM: usize = 64 << 10;
     const MOST: usize = 200;
@@ -449,6 +465,57 @@ mod tests {
         }
     }
 
+    /// Few rows behind each other, many times over, whose units lie backwards or apart.
+    #[test]
+    fn few_rows_of_many() {
+        let (source, target) = (Guarded::filled(ROOM), Guarded::filled(ROOM));
+        for (unit, count, few, times) in [
+            (1, 33, 2, -1),
+            (2, 40, 3, 2),
+            (4, 17, 2, -1),
+            (4, 21, 12, -1),
+            (3, 22, 5, 2),
+            (8, 22, 2, -3),
+        ] {
+            let (step, longer) = (signed(unit) * times, 70 / few + 20);
+            let reach = step.unsigned_abs() * (count - 1) + unit;
+            let (row, group) = (reach + 5, few * (reach + 5) + 9);
+            let (read, bytes) = ((longer - 1) * group + (few - 1) * row + reach, unit * count);
+            for at_end in [false, true] {
+                let lowest = source.place(read, at_end).cast_const();
+                let first = lowest.wrapping_add(if step < 0 { reach - unit } else { 0 });
+                let begin = target.place(longer * few * bytes, at_end);
+                let axes = [
+                    Axis { extent: longer, from: signed(group), to: signed(few * bytes) },
+                    Axis { extent: few, from: signed(row), to: signed(bytes) },
+                    Axis { extent: count, from: step, to: signed(unit) },
+                ];
+                let place = |at: usize| {
+                    let (line, at) = (at / bytes, at % bytes);
+                    let place = first.wrapping_add(line / few * group + line % few * row);
+                    place.wrapping_offset(step * signed(at / unit)).wrapping_add(at % unit)
+                };
+                let all = longer * few * bytes;
+                // SAFETY: within the rows.
+                let expected: Vec<u8> = (0..all).map(|at| unsafe { place(at).read() }).collect();
+                for tuning in Tuning::all() {
+                    let mut places = Some((first, begin));
+                    // SAFETY: source and target are as large as the rows.
+                    let copied = unsafe {
+                        begin.write_bytes(0xEE, all);
+                        Region { unit, axes: &axes }.copy(&mut || places.take(), &tuning);
+                        tuning.finish();
+                        std::slice::from_raw_parts(begin, all)
+                    };
+                    assert!(
+                        copied == expected,
+                        "{few} rows of {count} of {unit} bytes, {step} apart"
+                    );
+                }
+            }
+        }
+    }
+
     #[test]
     fn units_that_are_repeated() {
         let (source, target) = (Guarded::filled(ROOM), Guarded::filled(ROOM));
@@ -456,6 +523,33 @@ mod tests {
             for step in [1, 2, -1] {
                 let (step, parts) = (step * signed(part), [(times, 0), (1, 0)]);
                 check(Units { step, part, parts }, &source, &target);
+            }
+        }
+    }
+
+    /// A unit again and again, up to some thousands of times, at the begin and the end of what may be touched.
+    #[test]
+    fn a_unit_that_is_repeated() {
+        let target = Guarded::filled(ROOM);
+        let units = [0x51u8, 0x62, 0x73, 0x84, 0x95, 0xA6, 0xB7, 0xC8];
+        for unit in [1, 2, 4, 8] {
+            for count in (1..80).chain([255, 256, 257, 1023, 1024, 1031, 3000]) {
+                let row = Axis { extent: count, from: 0, to: signed(unit) };
+                let block = Block { unit, axes: [Axis::ONE, row] };
+                let all = Tuning::all().into_iter();
+                for (tuning, at_end) in all.flat_map(|tuning| [(tuning, false), (tuning, true)]) {
+                    let begin = target.place(count * unit, at_end);
+                    // SAFETY: there is room for as many.
+                    let copied = unsafe {
+                        begin.write_bytes(0xEE, count * unit);
+                        block.copy((units.as_ptr(), begin), Axis::ONE, tuning.kernels);
+                        std::slice::from_raw_parts(begin, count * unit)
+                    };
+                    assert!(
+                        copied.chunks(unit).all(|copied| *copied == units[..unit]),
+                        "{count} of {unit}"
+                    );
+                }
             }
         }
     }

@@ -20,7 +20,7 @@
 use super::combine::{WriteCombining, LINE};
 use super::vector::{Vector, LANE};
 use super::{are_near, generic, Kernels, PAGE};
-use crate::math::{div, div_ceil, rem, signed};
+use crate::math::{self, div, div_ceil, rem, signed};
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, Range};
 use core::ptr::null_mut;
@@ -136,6 +136,18 @@ impl Rows {
         [how.from.wrapping_mul(lanes), signed(how.to).wrapping_mul(lanes)]
     }
 
+    /// Goes over them; of elements that share bytes there is one.
+    #[cfg_attr(not(all(target_arch = "x86_64", feature = "avx512")), allow(dead_code))]
+    #[inline(always)] // into loops of their own
+    pub(super) fn each<const F: usize>(&self, mut row: impl FnMut(*const u8, *mut u8)) {
+        let (mut source, mut target) = (self.source, self.target);
+        for _ in 0..if F == 1 { self.count } else { 1 } {
+            row(source, target);
+            source = source.wrapping_offset(self.from);
+            target = target.wrapping_offset(self.to);
+        }
+    }
+
     /// Some of them.
     #[inline(never)] // once in the library
     pub(super) fn part(&self, rows: Range<usize>) -> Self {
@@ -196,8 +208,8 @@ pub(super) struct Few {
 
 /// Picks so many steps of each row.
 pub(super) type Steps<const F: usize> = unsafe fn(&Pick<F>, &Rows, usize);
-/// Picks few units, and touches no more than those.
-type PickFew<const F: usize> = unsafe fn(&Pick<F>, &Few, *const u8, *mut u8);
+/// Picks few units of each row, and touches no more than those.
+type PickFew<const F: usize> = unsafe fn(&Pick<F>, &Few, &Rows);
 
 /// The loops of a level for `F` fields a byte, by registers of a window.
 pub(super) struct Loops<const F: usize> {
@@ -233,14 +245,9 @@ macro_rules! picks {
             unsafe { pick::steps::<$register, F, R>(pick, rows, count) };
         }
         #[$feature]
-        unsafe fn few<const F: usize>(
-            pick: &Pick<F>,
-            few: &Few,
-            source: *const u8,
-            target: *mut u8,
-        ) {
+        unsafe fn few<const F: usize>(pick: &Pick<F>, few: &Few, rows: &Rows) {
             // SAFETY: the caller's promise.
-            unsafe { $few(pick, few, source, target) };
+            unsafe { $few(pick, few, rows) };
         }
         const fn loops<const F: usize>(steps: [Steps<F>; 4]) -> Loops<F> {
             Loops {
@@ -347,20 +354,15 @@ pub(super) unsafe fn spans<V: Register>(pick: &Pick<1>, rows: &Rows, spans: &mut
     }
 }
 
-/// A [`PickFew`] by way of buffers.
+/// A [`PickFew`] of a row by way of buffers.
 ///
 /// # Safety
 /// 1, 2.
 #[inline(always)]
-pub(super) unsafe fn buffered<V: Register, const F: usize>(
-    pick: &Pick<F>,
-    few: &Few,
-    source: *const u8,
-    target: *mut u8,
-) {
+pub(super) unsafe fn buffered<V: Register, const F: usize>(pick: &Pick<F>, few: &Few, rows: &Rows) {
     let mut windows = [0u8; MOST_REACH + LINE];
     let mut lanes = [0u8; LINE];
-    let first = source.wrapping_offset(pick.begin).wrapping_add(few.before);
+    let first = rows.source.wrapping_offset(pick.begin).wrapping_add(few.before);
     // SAFETY: the caller's promise; no more units than a step's are in the windows of one, and there is
     // room for the lanes of one.
     unsafe {
@@ -368,7 +370,7 @@ pub(super) unsafe fn buffered<V: Register, const F: usize>(
         let source = windows.as_ptr().wrapping_offset(pick.window - pick.begin);
         let orders = pick.orders::<V, MOST_REGISTERS>();
         pick.take(&orders, source).store_lanes(lanes.as_mut_ptr(), pick.to);
-        generic::copy_rare(lanes.as_ptr(), target, few.bytes);
+        generic::copy_rare(lanes.as_ptr(), rows.target, few.bytes);
     }
 }
 
@@ -583,6 +585,11 @@ impl How {
         from == to && to < 2 * signed(LINE) && (LINE / 4..4 * LINE).contains(&behind)
     }
 
+    /// Whether lanes are lines, so that there are masks for what is left of many rows.
+    pub(super) fn is_by_line(&self) -> bool {
+        cfg!(all(target_arch = "x86_64", feature = "avx512")) && self.lane == LINE
+    }
+
     /// Whether a window is one register.
     #[cfg_attr(not(all(target_arch = "x86_64", feature = "avx512")), allow(dead_code))]
     pub(super) fn has_one_register(&self) -> bool {
@@ -788,19 +795,20 @@ impl<const F: usize> Pick<F> {
         }
     }
 
-    /// Picks rows one by one, and touches nothing else.
+    /// Picks rows, some at a time, and touches nothing else.
     ///
     /// # Safety
     /// As [`Pick::copy`].
     #[inline(never)] // once in the library
     unsafe fn copy_each(&self, rows: &Rows) {
-        for at in 0..rows.count {
+        let at_once = if self.is_by_line() { AT_ONCE } else { 1 };
+        for some in math::parts(0..rows.count, at_once) {
             // SAFETY: the caller's promise.
-            unsafe { self.copy_row(&mut rows.part(at..at + 1)) };
+            unsafe { self.copy_row(&mut rows.part(some)) };
         }
     }
 
-    /// Picks a row, of which nothing is left then.
+    /// Picks a row, or rows, of which nothing is left then.
     ///
     /// # Safety
     /// As [`Pick::copy`].
@@ -811,8 +819,7 @@ impl<const F: usize> Pick<F> {
             (self.by_steps)(self, row, steps);
             self.skip(row, steps * self.each * self.lanes);
             while row.units > 0 {
-                let target = row.target;
-                self.copy_few(row, target, usize::MAX);
+                self.copy_few(row, usize::MAX);
             }
         }
     }
@@ -874,12 +881,12 @@ impl<const F: usize> Pick<F> {
         bytes
     }
 
-    /// Picks the first units of a row, no more than a step takes and than are so many bytes; their bytes.
+    /// Picks the first units of a row, or of rows, no more than a step takes and than are so many bytes; their bytes.
     ///
     /// # Safety
-    /// 1, 2; there must be room for them at the target, which need not be the row's.
+    /// 1, 2.
     #[inline(never)] // once a row
-    pub(super) unsafe fn copy_few(&self, row: &mut Rows, target: *mut u8, most: usize) -> usize {
+    pub(super) unsafe fn copy_few(&self, row: &mut Rows, most: usize) -> usize {
         let count = self.each * self.lanes;
         let count = count.min(row.units).min(most >> self.units.len().trailing_zeros());
         let read = self.read(count);
@@ -887,7 +894,7 @@ impl<const F: usize> Pick<F> {
         let few = Few { before, read, bytes: self.bytes(count) };
         if count > 0 {
             // SAFETY: the caller's promise.
-            unsafe { (self.few)(self, &few, row.source, target) };
+            unsafe { (self.few)(self, &few, row) };
             self.skip(row, count);
         }
         few.bytes
@@ -973,6 +980,8 @@ impl<const F: usize> Pick<F> {
 
 /// Rows of fewer units are as quickly copied unit by unit as picked, unless the next row continues them.
 pub(crate) const LEAST_PICKED: usize = 32;
+/// Rows that are picked at a time, first the steps of all, then what is left of them: few lines of the caches.
+const AT_ONCE: usize = 32;
 /// Fewer units than this in a step are no quicker than one by one.
 const LEAST: usize = 4;
 

@@ -172,14 +172,14 @@ impl Register for __m512i {
     }
 }
 
-/// Picks few units under masks.
+/// Picks few units of each row under masks.
 ///
 /// # Safety
 /// That of `pick.rs`.
 #[inline(always)]
-unsafe fn masked<const F: usize>(pick: &Pick<F>, few: &Few, source: *const u8, target: *mut u8) {
+unsafe fn masked<const F: usize>(pick: &Pick<F>, few: &Few, rows: &Rows) {
     let (mut before, mut end) = (few.before, few.before + few.read);
-    let mut source = source.wrapping_offset(pick.begin);
+    let mut begin = pick.begin;
     // SAFETY: no bytes but those of the units, and what lies between them, are touched.
     unsafe {
         let mut orders = pick.orders::<__m512i, 4>();
@@ -190,20 +190,25 @@ unsafe fn masked<const F: usize>(pick: &Pick<F>, few: &Few, source: *const u8, t
             for [order, ..] in &mut orders {
                 *order = _mm512_sub_epi8(*order, skipped);
             }
-            (source, before, end) = (source.wrapping_add(before), 0, few.read);
+            (begin, before, end) = (begin.wrapping_add_unsigned(before), 0, few.read);
         }
-        let mut windows = [__m512i::zero(); 4];
-        for window in &mut windows {
-            let wanted = first_bytes(end) & !first_bytes(before);
-            // As above.
-            if wanted != 0 {
-                *window = _mm512_maskz_loadu_epi8(wanted, source.cast());
+        let wanted = [0, LINE, 2 * LINE, 3 * LINE].map(|at| {
+            first_bytes(end.saturating_sub(at)) & !first_bytes(before.saturating_sub(at))
+        });
+        let stored = first_bytes(few.bytes);
+        rows.each::<F>(|source, target| {
+            let mut source = source.wrapping_offset(begin);
+            let mut windows = [__m512i::zero(); 4];
+            for (window, wanted) in windows.iter_mut().zip(wanted) {
+                // As above.
+                if wanted != 0 {
+                    *window = _mm512_maskz_loadu_epi8(wanted, source.cast());
+                }
+                source = source.wrapping_add(LINE);
             }
-            source = source.wrapping_add(LINE);
-            (before, end) = (before.saturating_sub(LINE), end.saturating_sub(LINE));
-        }
-        let all = pick.picked(&orders, &windows);
-        _mm512_mask_storeu_epi8(target.cast(), first_bytes(few.bytes), all);
+            let all = pick.picked(&orders, &windows);
+            _mm512_mask_storeu_epi8(target.cast(), stored, all);
+        });
     }
 }
 
