@@ -1,7 +1,7 @@
 //! Few rows become columns: they are interleaved, straight into outputs that are no wider, and by way of
 //! the first-level cache into wider ones, whose other columns are not ours to write.
 
-use super::columns::{Columns, Targets};
+use super::columns::{Columns, Targets, LEAST_AGAIN};
 use super::kernel::combine::LINE;
 use super::kernel::interleave::{are_quick, Interleave, MAX_INTERLEAVED};
 use super::kernel::strided::{self, Row};
@@ -14,16 +14,19 @@ use core::mem::MaybeUninit;
 const SCRATCH: usize = 2048;
 /// Outputs of fewer lines than this are not worth going past the caches for.
 const MIN_STREAMED: usize = 64;
+/// Bytes of each of many matrices that are worth a call.
+const LEAST: usize = 4 << 10;
 
 impl Columns<'_> {
-    /// Whether the rows are so few, and long enough, to be interleaved.
-    pub(super) fn are_interleaved(&self, tuning: Tuning) -> bool {
+    /// Whether the rows are so few, and long enough, to be interleaved, with as many matrices like it.
+    pub(super) fn are_interleaved(&self, planes: usize, tuning: Tuning) -> bool {
         let &Self { rows, unit, count, .. } = self;
+        let is_worth = planes < LEAST_AGAIN || rows * count * unit >= LEAST;
         (2..=MAX_INTERLEAVED).contains(&rows)
             && count >= LINE
             && Columns::turns(unit)
             && (tuning.kernels.interleave)(rows, unit).is_some()
-            && if self.are_beside() {
+            && if is_worth && self.are_beside() {
                 tuning.apart.is_some() || are_quick(rows, unit)
             } else {
                 // What fills lanes is transposed more quickly.

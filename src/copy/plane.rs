@@ -110,9 +110,12 @@ impl Plane {
         let units = row.extent * column.extent;
         let are_wide = row.extent * unit >= 2 * LANE && column.extent * unit >= LANE;
         let are_alike = again.extent >= LEAST_AGAIN && (are_wide || is_deinterleaved);
-        let are_many = units >= if are_alike { LEAST_TRANSPOSED } else { LEAST_UNITS };
+        let are_many = match again.extent {
+            LEAST_AGAIN.. if is_deinterleaved && columns.is_one_loop(tuning) => true,
+            _ => units >= if are_alike { LEAST_TRANSPOSED } else { LEAST_UNITS },
+        };
         if has_column && are_many && Columns::turns(unit) {
-            let are_few = is_deinterleaved || columns.are_interleaved(tuning);
+            let are_few = is_deinterleaved || columns.are_interleaved(again.extent, tuning);
             let both_conflict = row.conflicts() && column.conflicts();
             let is_large = is_large && shorter >= MIN_TRANSPOSED;
             let is_quicker = unit < LONGEST_TRANSPOSED

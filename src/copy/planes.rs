@@ -11,8 +11,6 @@ use crate::math::{div, signed};
 use core::ops::Range;
 use core::ptr::null_mut;
 
-/// The most columns that are transposed at a time.
-const MOST: usize = 64;
 /// So many lines in one set of the caches stay there.
 const WAYS: usize = 8;
 /// Larger matrices are each worth the way.
@@ -44,19 +42,18 @@ impl Columns<'_> {
         }
         let is_deinterleaved = self.are_deinterleaved(planes, tuning.transposed.is_some());
         let run = rows * unit;
-        let is_one_loop =
-            tuning.kernels.takes_blocks(count, unit) && step <= count.max(3) * unit && run >= LINE;
+        let is_one_loop = self.is_one_loop(tuning);
         let is_lane = unit < LANE && count * unit >= LANE && run <= TURNED;
         let is_transposed = (!is_deinterleaved || (is_lane && !is_one_loop))
             && (count <= WAYS || !self.conflicts());
         let joined = if tuning.transposed.is_none() { JOINED } else { JOINED / 2 };
-        let are_small = count <= MOST && count * run < LARGE;
+        let are_small = count * run < LARGE;
         // Columns that are fewer than a square's are stored through the caches anyway.
         let is_through = tuning.transposed.is_none()
             || (!is_deinterleaved && count * unit < LINE)
             || !self.are_long(is_deinterleaved)
             || self.rows_to_line().is_none();
-        let are_alike = are_small && is_through && !self.are_interleaved(tuning);
+        let are_alike = are_small && is_through && !self.are_interleaved(extent, tuning);
         // SAFETY: the caller's promise.
         unsafe {
             let short = tuning.through_caches();
@@ -82,6 +79,13 @@ impl Columns<'_> {
                 }
             }
         }
+    }
+
+    /// Whether one loop deinterleaves all of many matrices like it.
+    pub(super) fn is_one_loop(&self, tuning: Tuning) -> bool {
+        let &Self { step, rows, unit, count, .. } = self;
+        let takes_blocks = tuning.kernels.takes_blocks(count, unit);
+        takes_blocks && step <= count.max(3) * unit && rows * unit >= LINE
     }
 
     /// Deinterleaves the rows, and of as many matrices like it: each to its targets; or, if there is a scratch of
