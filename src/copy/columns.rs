@@ -184,9 +184,9 @@ impl Columns<'_> {
     /// # Safety
     /// All rows must be readable and all targets writable; they do not overlap.
     pub(super) unsafe fn copy(&self, tuning: Tuning) {
-        if self.are_interleaved(1, tuning) {
+        if self.are_interleaved(tuning) {
             // SAFETY: the caller's promise.
-            return unsafe { self.interleave(tuning) };
+            return unsafe { self.interleave(Axis::ONE, tuning) };
         }
         let is_past = tuning.transposed.is_some();
         let is_deinterleaved = self.are_deinterleaved(Axis::ONE, is_past);
