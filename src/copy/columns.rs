@@ -149,17 +149,21 @@ impl Columns<'_> {
 
     /// Whether they are so few, and close enough, to be deinterleaved, with as many matrices like it, past the caches
     /// or not.
-    pub(super) fn are_deinterleaved(&self, planes: Axis, is_past: bool) -> bool {
+    pub(super) fn are_deinterleaved(&self, planes: Axis, tuning: Tuning) -> bool {
+        let is_past = tuning.transposed.is_some();
         let &Self { step, rows, unit, count, .. } = self;
         let is_large = rows * count * unit >= LEAST_HELD;
         // What fills lanes is mostly transposed as quickly, and units that do one by one.
         let are_few = match count {
             _ if count * unit < LANE => true,
-            ..=FEW => is_past || count <= MOST_OF_BLOCKS || !self.are_units(),
+            _ if count <= FEW => is_past || count <= MOST_OF_BLOCKS || !self.are_units(tuning),
             ..=MAX_DEINTERLEAVED => match unit {
                 2 | 4 if is_past => self.rows_to_line().is_some(),
                 2 | 4 => is_large,
-                _ => unit > 1 && is_large && !is_past && self.conflicts(),
+                _ => {
+                    let is_large = is_large || !tuning.kernels.by_second;
+                    unit > 1 && is_large && !is_past && self.conflicts()
+                }
             },
             _ => false,
         };
@@ -188,9 +192,8 @@ impl Columns<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.interleave(Axis::ONE, tuning) };
         }
-        let is_past = tuning.transposed.is_some();
-        let is_deinterleaved = self.are_deinterleaved(Axis::ONE, is_past);
-        if self.are_units() && !is_past && !is_deinterleaved {
+        let is_deinterleaved = self.are_deinterleaved(Axis::ONE, tuning);
+        if !is_deinterleaved && self.are_units(tuning) && tuning.transposed.is_none() {
             // SAFETY: the caller's promise.
             return unsafe { self.copy_units(tuning) };
         }
@@ -206,9 +209,9 @@ impl Columns<'_> {
     }
 
     /// Whether units are as long as lanes, and so few that the first-level cache holds them for all columns.
-    fn are_units(&self) -> bool {
+    fn are_units(&self, tuning: Tuning) -> bool {
         let &Self { rows, unit, count, .. } = self;
-        unit >= LANE && rows * count * unit <= HELD_FIRST
+        unit >= LANE && rows * count * unit <= HELD_FIRST && tuning.kernels.by_second
     }
 
     /// Copies them unit by unit, one column after the other.

@@ -12,9 +12,11 @@ use core::mem::MaybeUninit;
 
 /// Bytes on the way into wider rows.
 const SCRATCH: usize = 2048;
-/// Outputs of fewer lines than this are not worth going past the caches for. Zen 4, GB/s of 12 MB past the caches and
-/// through them: 8 x 784 bytes 5.6, 10.9, 3 x 3,136 9.4, 16, 4 x 784 of 4 bytes 13, 19, but 8 x 784 of these 17, 15.
-const MIN_STREAMED: usize = 256;
+/// Outputs of fewer lines than this are not worth going past the caches for, on Zen 4 and elsewhere. Zen 4, GB/s of 12 MB
+/// past the caches and through them: 8 x 784 bytes 5.6, 10.9, 3 x 3,136 9.4, 16, 4 x 784 of 4 bytes 13, 19, but 8 x 784
+/// of these 17, 15.
+const LEAST_BY_SECOND: usize = 256;
+const MIN_STREAMED: usize = 64;
 /// Of more rows those of a line are not worth it. Zen 4, GB/s of many matrices interleaved for transposed: 8 rows of 33 of
 /// 2 bytes 23 for 3.7, of 4 26 for 18, 4 of 8 bytes 32 for 22, but 12 of 2 bytes 11 for 13, 16 of 4 19 for 24.
 const MOST_SHORT: usize = 9;
@@ -24,8 +26,10 @@ impl Columns<'_> {
     #[inline(never)] // once in the library
     pub(super) fn are_interleaved(&self, tuning: Tuning) -> bool {
         let &Self { rows, unit, count, .. } = self;
+        let is_short = rows <= MOST_SHORT && tuning.kernels.by_second;
+        let least = if is_short { unit } else { 1 };
         (2..=MAX_INTERLEAVED).contains(&rows)
-            && count * if rows <= MOST_SHORT { unit } else { 1 } >= LINE
+            && count * least >= LINE
             && Columns::turns(unit)
             && (tuning.kernels.interleave)(rows, unit).is_some()
             && if self.are_beside() {
@@ -58,11 +62,12 @@ impl Columns<'_> {
             column += count;
             let Some(target) = first else { return true };
             let (row, bytes) = (rows * unit, count * rows * unit);
-            let past = tuning.apart.filter(|_| bytes >= MIN_STREAMED * LINE);
+            let least = if tuning.kernels.by_second { LEAST_BY_SECOND } else { MIN_STREAMED };
+            let past = tuning.apart.filter(|_| bytes >= least * LINE);
             let are_one = row == apart && past.is_none();
             let (one, all) = if are_one { (planes, Axis::ONE) } else { (Axis::ONE, planes) };
-            let mut places = all.places((source, target));
-            while let Some((source, target)) = places() {
+            let mut next = all.places((source, target));
+            while let Some((source, target)) = next() {
                 let streams = Interleave { source, apart: step, len: rows, unit, count, target };
                 // SAFETY: the caller's promise.
                 unsafe {

@@ -106,7 +106,7 @@ impl Plane {
         }
         let targets = self.targets();
         let columns = self.columns(&targets);
-        let is_deinterleaved = columns.are_deinterleaved(again, tuning.transposed.is_some());
+        let is_deinterleaved = columns.are_deinterleaved(again, tuning);
         let units = row.extent * column.extent;
         let are_wide = row.extent * unit > LANE && column.extent * unit >= LANE;
         let are_alike = again.extent >= LEAST_AGAIN && (are_wide || is_deinterleaved);

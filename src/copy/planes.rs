@@ -44,7 +44,7 @@ impl Columns<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.copy(tuning) };
         }
-        let is_deinterleaved = self.are_deinterleaved(planes, tuning.transposed.is_some());
+        let is_deinterleaved = self.are_deinterleaved(planes, tuning);
         let run = rows * unit;
         let is_one_loop = self.is_one_loop(tuning);
         let is_lane = unit < LANE && count * unit >= LANE && run <= TURNED;
@@ -58,8 +58,9 @@ impl Columns<'_> {
             || !self.are_long(is_deinterleaved)
             || self.rows_to_line().is_none();
         let are_alike = are_small && is_through;
-        let is_worth = tuning.apart.is_none() || run < LANE || count * run >= INTERLEAVED;
-        if is_worth && self.are_interleaved(tuning) {
+        let are_held = tuning.apart.is_none() || !tuning.kernels.by_second;
+        let is_worth = are_held || run < LANE || count * run >= INTERLEAVED;
+        if is_worth && !is_one_loop && self.are_interleaved(tuning) {
             // SAFETY: the caller's promise.
             return unsafe { self.interleave(planes, tuning) };
         }
