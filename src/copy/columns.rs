@@ -3,9 +3,9 @@
 
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::opaque::opaque;
-use super::kernel::strided::Axis;
+use super::kernel::strided::{Axis, Block};
 use super::kernel::transpose::{scratch, Transpose, NEAR, SAME_SET};
-use super::kernel::{Kernels, LANE, MAX_DEINTERLEAVED};
+use super::kernel::{Kernels, LANE, MAX_DEINTERLEAVED, MOST_OF_BLOCKS};
 use super::tuning::Tuning;
 use super::visit::Visit;
 use crate::math::{self, div, div_rem, signed};
@@ -131,6 +131,9 @@ const MIN_DEINTERLEAVED: usize = 64;
 /// 8 KB of 2 bytes 11, 15, of 4 bytes 14, 19, 512 KB 30, 26, 33, 30; 64 KB of 8 bytes 24, 33, of 16 27, 32; 24 MB of 4 bytes
 /// 5, 14, on their lines 14, 13.
 const FEW: usize = 6;
+/// Zen 4, GB/s of columns of 16 bytes unit by unit, for others: 7 of 250 43 for 25, 20 of 60 36 for 28, 6 of 200 40 for
+/// 22; but 8 of 300, 37 KiB, 21 for 32.
+const HELD_FIRST: usize = 32 << 10;
 const LEAST_HELD: usize = 48 << 10;
 /// So many matrices that are alike are looked at as one: what they have in common is found out once for all.
 pub(super) const LEAST_AGAIN: usize = 8;
@@ -146,17 +149,24 @@ impl Columns<'_> {
 
     /// Whether they are so few, and close enough, to be deinterleaved, with as many matrices like it, past the caches
     /// or not.
-    pub(super) fn are_deinterleaved(&self, planes: Axis, is_past: bool) -> bool {
+    pub(super) fn are_deinterleaved(&self, planes: Axis, tuning: Tuning) -> bool {
+        let is_past = tuning.transposed.is_some();
         let &Self { step, rows, unit, count, .. } = self;
-        // What fills lanes is mostly transposed as quickly.
-        let are_few = count * unit < LANE
-            || count <= FEW
-            || count <= MAX_DEINTERLEAVED
-                && match unit {
-                    2 | 4 if is_past => self.rows_to_line().is_some(),
-                    2 | 4 => rows * count * unit >= LEAST_HELD,
-                    _ => unit > 1 && !is_past && self.conflicts(),
-                };
+        let is_large = rows * count * unit >= LEAST_HELD;
+        // What fills lanes is mostly transposed as quickly, and units that do one by one.
+        let are_few = match count {
+            _ if count * unit < LANE => true,
+            _ if count <= FEW => is_past || count <= MOST_OF_BLOCKS || !self.are_units(tuning),
+            ..=MAX_DEINTERLEAVED => match unit {
+                2 | 4 if is_past => self.rows_to_line().is_some(),
+                2 | 4 => is_large,
+                _ => {
+                    let is_large = is_large || !tuning.kernels.by_second;
+                    unit > 1 && is_large && !is_past && self.conflicts()
+                }
+            },
+            _ => false,
+        };
         // Fewer rows are worth it if they make lines, and are not far from each other.
         let least = match planes.extent {
             ..LEAST_AGAIN => 2 * LINE,
@@ -180,9 +190,13 @@ impl Columns<'_> {
     pub(super) unsafe fn copy(&self, tuning: Tuning) {
         if self.are_interleaved(tuning) {
             // SAFETY: the caller's promise.
-            return unsafe { self.interleave(tuning) };
+            return unsafe { self.interleave(Axis::ONE, tuning) };
         }
-        let is_deinterleaved = self.are_deinterleaved(Axis::ONE, tuning.transposed.is_some());
+        let is_deinterleaved = self.are_deinterleaved(Axis::ONE, tuning);
+        if !is_deinterleaved && self.are_units(tuning) && tuning.transposed.is_none() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy_units(tuning) };
+        }
         let tuning = if self.are_long(is_deinterleaved) { tuning } else { tuning.through_caches() };
         // SAFETY: the caller's promise.
         unsafe {
@@ -192,6 +206,31 @@ impl Columns<'_> {
                 self.transpose(tuning);
             }
         }
+    }
+
+    /// Whether units are as long as lanes, and so few that the first-level cache holds them for all columns.
+    fn are_units(&self, tuning: Tuning) -> bool {
+        let &Self { rows, unit, count, .. } = self;
+        unit >= LANE && rows * count * unit <= HELD_FIRST && tuning.kernels.by_second
+    }
+
+    /// Copies them unit by unit, one column after the other.
+    ///
+    /// # Safety
+    /// As [`Columns::copy`].
+    unsafe fn copy_units(&self, tuning: Tuning) {
+        let &Self { mut source, step, rows, unit, .. } = self;
+        let inner = Axis { extent: rows, from: signed(step), to: signed(unit) };
+        self.targets.each(&mut |Targets { first, apart, count }: Targets| {
+            let outer = Axis { extent: count, from: signed(unit), to: signed(apart) };
+            if let Some(target) = first {
+                let block = Block { unit, axes: [outer, inner] };
+                // SAFETY: the caller's promise.
+                unsafe { block.copy((source, target), Axis::ONE, tuning.kernels) };
+            }
+            source = source.wrapping_add(count * unit);
+            true
+        });
     }
 
     /// Whether targets are worth going past the caches for.

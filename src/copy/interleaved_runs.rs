@@ -139,7 +139,7 @@ impl InterleavedRuns {
             let is_short = self.is_short(kernels, false);
             match kernels.interleave_runs.filter(|_| are_few || !is_short) {
                 Some(runs) => runs(&rows, 0),
-                None if is_short => rows.run(kernels, None),
+                None if is_short => rows.run(Axis::ONE, kernels, None),
                 None => return false,
             }
         }

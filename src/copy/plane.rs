@@ -106,11 +106,14 @@ impl Plane {
         }
         let targets = self.targets();
         let columns = self.columns(&targets);
-        let is_deinterleaved = columns.are_deinterleaved(again, tuning.transposed.is_some());
+        let is_deinterleaved = columns.are_deinterleaved(again, tuning);
         let units = row.extent * column.extent;
-        let are_wide = row.extent * unit >= 2 * LANE && column.extent * unit >= LANE;
+        let are_wide = row.extent * unit > LANE && column.extent * unit >= LANE;
         let are_alike = again.extent >= LEAST_AGAIN && (are_wide || is_deinterleaved);
-        let are_many = units >= if are_alike { LEAST_TRANSPOSED } else { LEAST_UNITS };
+        let are_many = match again.extent {
+            LEAST_AGAIN.. if is_deinterleaved && columns.is_one_loop(tuning) => true,
+            _ => units >= if are_alike { LEAST_TRANSPOSED } else { LEAST_UNITS },
+        };
         if has_column && are_many && Columns::turns(unit) {
             let are_few = is_deinterleaved || columns.are_interleaved(tuning);
             let both_conflict = row.conflicts() && column.conflicts();

@@ -11,8 +11,6 @@ use crate::math::{div, signed};
 use core::ops::Range;
 use core::ptr::null_mut;
 
-/// The most columns that are transposed at a time.
-const MOST: usize = 64;
 /// So many lines in one set of the caches stay there.
 const WAYS: usize = 8;
 /// Larger matrices are each worth the way.
@@ -25,6 +23,10 @@ const TURNED: usize = 12 * LINE;
 /// a copy. Zen 4, the same: u8 6x49 44 for 506, 8x81 41 for 134, 8x196 33 for 75; but f32 5x196 27 for 22.
 /// Where caches do not hold all, half of that: u16 6x196 of 24 MiB 6.8 ms for 4.7, but 6x49 7.6 for 13.6.
 const JOINED: usize = 7 * LINE;
+
+/// Where caches do not hold all, smaller ones, of rows that fill a lane, are transposed. Zen 4, 12 MB of 8 bytes, ms for
+/// interleaved: 5x16 .68 for 1.42, 5x49 .68 for .98, 8x33 .75 for 1.0.
+const INTERLEAVED: usize = 4 << 10;
 
 /// Bytes of the scratch of matrices that are deinterleaved as one.
 const ROOM: usize = 12 << 10;
@@ -42,21 +44,26 @@ impl Columns<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.copy(tuning) };
         }
-        let is_deinterleaved = self.are_deinterleaved(planes, tuning.transposed.is_some());
+        let is_deinterleaved = self.are_deinterleaved(planes, tuning);
         let run = rows * unit;
-        let is_one_loop =
-            tuning.kernels.takes_blocks(count, unit) && step <= count.max(3) * unit && run >= LINE;
+        let is_one_loop = self.is_one_loop(tuning);
         let is_lane = unit < LANE && count * unit >= LANE && run <= TURNED;
         let is_transposed = (!is_deinterleaved || (is_lane && !is_one_loop))
             && (count <= WAYS || !self.conflicts());
         let joined = if tuning.transposed.is_none() { JOINED } else { JOINED / 2 };
-        let are_small = count <= MOST && count * run < LARGE;
+        let are_small = count * run < LARGE;
         // Columns that are fewer than a square's are stored through the caches anyway.
         let is_through = tuning.transposed.is_none()
             || (!is_deinterleaved && count * unit < LINE)
             || !self.are_long(is_deinterleaved)
             || self.rows_to_line().is_none();
-        let are_alike = are_small && is_through && !self.are_interleaved(tuning);
+        let are_alike = are_small && is_through;
+        let are_held = tuning.apart.is_none() || !tuning.kernels.by_second;
+        let is_worth = are_held || run < LANE || count * run >= INTERLEAVED;
+        if is_worth && !is_one_loop && self.are_interleaved(tuning) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.interleave(planes, tuning) };
+        }
         // SAFETY: the caller's promise.
         unsafe {
             let short = tuning.through_caches();
@@ -82,6 +89,13 @@ impl Columns<'_> {
                 }
             }
         }
+    }
+
+    /// Whether one loop deinterleaves all of many matrices like it.
+    pub(super) fn is_one_loop(&self, tuning: Tuning) -> bool {
+        let &Self { step, rows, unit, count, .. } = self;
+        let takes_blocks = tuning.kernels.takes_blocks(count, unit);
+        takes_blocks && step <= count.max(3) * unit && rows * unit >= LINE
     }
 
     /// Deinterleaves the rows, and of as many matrices like it: each to its targets; or, if there is a scratch of
@@ -231,14 +245,15 @@ mod tests {
         }
     }
 
-    /// Of so few rows and columns that they are transposed, deinterleaved as one or each for itself.
+    /// Of so few rows and columns that they are transposed, interleaved, deinterleaved as one or each for itself.
     #[test]
     fn many_small_matrices() {
         let memory = [Guarded::filled(BYTES), Guarded::filled(BYTES)];
         for unit in [1, 2, 4, 8, 16] {
             let runs = [LANE, 49, 64, 81, 130, JOINED, TURNED].map(|bytes| bytes.div_ceil(unit));
-            for rows in runs.into_iter().flat_map(|rows| [rows, rows + 1]) {
-                for count in 1..=18 {
+            let runs = runs.into_iter().flat_map(|rows| [rows, rows + 1]);
+            for rows in runs.chain([2, 3, 5, 7]) {
+                for count in (1..=18).chain([33, 65, 130]) {
                     for variant in [0, rows + count, rows + 7 * count] {
                         check(&memory, unit, rows, count, variant);
                     }

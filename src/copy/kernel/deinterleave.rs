@@ -24,7 +24,7 @@ pub(crate) struct Deinterleave {
 pub(crate) const MAX_DEINTERLEAVED: usize = 16;
 /// The most of which many blocks are taken at a time, by byte permutes: more leave no register for it, and 5 of
 /// 7 bytes would reach .89 of the flat copy on Zen 5 for .91.
-pub(super) const MOST_OF_BLOCKS: usize = 4;
+pub(crate) const MOST_OF_BLOCKS: usize = 4;
 
 impl Deinterleave {
     /// Whether as many targets begin the same number of whole units behind their lines.

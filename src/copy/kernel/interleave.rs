@@ -14,10 +14,10 @@
 
 use super::combine::{Scratch, LINE};
 use super::opaque::opaque;
-use super::strided::{self, Row};
+use super::strided::{Axis, Block};
 use super::vector::{Vector, LANE};
 use super::Kernels;
-use crate::math::{div, div_rem, signed};
+use crate::math::{div, div_rem, parts, signed, wrapped};
 use core::ptr::null;
 
 /// The most streams that are interleaved at a time.
@@ -43,10 +43,45 @@ pub(crate) struct Turns {
     pub unit: usize,
     pub target: *mut u8,
     pub blocks: usize,
+    /// How many times as many follow, each how much further from the end of the one before.
+    pub again: Axis,
     /// Past the caches, where each stream is prefetched so many bytes ahead; the target is aligned to a
     /// line then.
     pub past: Option<usize>,
 }
+
+/// Where streams and the target of turns are, and how many of their registers are left until they follow again.
+pub(super) struct Course {
+    pub at: usize,
+    pub target: *mut u8,
+    left: usize,
+}
+
+impl Turns {
+    /// How often a register of each stream is taken, and where first.
+    #[inline(always)]
+    pub(super) fn course<V: Vector>(&self) -> (usize, Course) {
+        let left = self.blocks * (LINE / V::BYTES);
+        (left * self.again.extent, Course { at: 0, target: self.target, left })
+    }
+
+    /// Goes on behind such a register, of so many streams.
+    #[inline(always)]
+    pub(super) fn go_on<V: Vector>(&self, course: &mut Course, len: usize) {
+        course.at = course.at.wrapping_add(V::BYTES);
+        course.target = course.target.wrapping_add(len * V::BYTES);
+        course.left -= 1;
+        if course.left == 0 {
+            let (_, Course { left, .. }) = self.course::<V>();
+            course.left = left;
+            course.at = course.at.wrapping_add(wrapped(self.again.from));
+            course.target = course.target.wrapping_offset(self.again.to);
+        }
+    }
+}
+
+/// Bytes of matrices that are interleaved together.
+const AT_ONCE: usize = 128 << 10;
 
 /// Does all blocks of streams of as many units.
 ///
@@ -66,38 +101,46 @@ pub(crate) fn are_quick(streams: usize, unit: usize) -> bool {
 }
 
 impl Interleave {
-    /// Interleaves all rows; past the caches if streams are to be prefetched so many bytes ahead, and
-    /// the target begins where a unit of a line does.
+    /// Interleaves all rows, as many times as an axis has steps, each as far from the one before as it says; past the
+    /// caches if streams are to be prefetched so many bytes ahead, and the target begins where a unit of a line does,
+    /// as does each next one.
     ///
     /// # Safety
-    /// 1 for `kernels`, 2; 3 if past the caches.
-    pub(crate) unsafe fn run(&self, kernels: &Kernels, past: Option<usize>) {
-        let &Self { len, unit, count, target, .. } = self;
-        let all = len * count;
+    /// 1 for `kernels`, 2 of all of them; 3 if past the caches.
+    pub(crate) unsafe fn run(&self, all: Axis, kernels: &Kernels, past: Option<usize>) {
+        let &Self { len, unit, count, .. } = self;
+        let units = len * count;
         let block = len * div(LINE, unit);
-        let kernel = (kernels.interleave)(len, unit).filter(|_| all >= block);
+        let kernel = (kernels.interleave)(len, unit).filter(|_| units >= block);
         let Some(kernel) = kernel else {
             // SAFETY: the caller's promise.
-            return unsafe { self.one_by_one(kernels) };
+            return unsafe { self.one_by_one(all, kernels) };
         };
-        let (ahead, rest) = div_rem((target as usize).wrapping_neg() % LINE, unit);
-        let head = if rest == 0 { ahead } else { 0 };
-        let blocks = div(all.saturating_sub(head), block);
-        let is_short = head + blocks * block < all;
-        // What is before the first line, and behind the last, is made with its neighbours.
-        // SAFETY: the caller's promise.
-        unsafe {
-            kernel(&[
-                Turns { blocks: usize::from(head > 0), ..self.turns(0) },
-                Turns { blocks, past: past.filter(|_| rest == 0), ..self.turns(head) },
-                Turns { blocks: usize::from(is_short), ..self.turns(all - block) },
-            ]);
+        // So many are still in the second-level cache when what is left of each has its turn.
+        for some in parts(0..all.extent, div(AT_ONCE, units * unit).max(1)) {
+            let (source, target) = all.moved((self.source, self.target), signed(some.start));
+            let (ahead, rest) = div_rem((target as usize).wrapping_neg() % LINE, unit);
+            let is_on = rest == 0 && (some.len() == 1 || all.to % signed(LINE) == 0);
+            let head = if is_on { ahead } else { 0 };
+            let blocks = div(units.saturating_sub(head), block);
+            let is_short = head + blocks * block < units;
+            let streams = Self { source, target, ..*self };
+            let all = Axis { extent: some.len(), ..all };
+            // What is before the first line, and behind the last, is made with its neighbours.
+            // SAFETY: the caller's promise.
+            unsafe {
+                kernel(&[
+                    streams.turns(0, usize::from(head > 0), all),
+                    Turns { past: past.filter(|_| is_on), ..streams.turns(head, blocks, all) },
+                    streams.turns(units - block, usize::from(is_short), all),
+                ]);
+            }
         }
     }
 
-    /// From a unit of some row on.
+    /// So many blocks from a unit of some row on, of all.
     #[inline(never)]
-    fn turns(&self, first: usize) -> Turns {
+    fn turns(&self, first: usize, blocks: usize, all: Axis) -> Turns {
         let &Self { source, apart, len, unit, target, .. } = self;
         let (row, begin) = div_rem(first, len);
         let row = source.wrapping_add(row * unit);
@@ -109,23 +152,23 @@ impl Interleave {
             next = if at == len { below } else { next.wrapping_add(apart) };
         }
         let target = target.wrapping_add(first * unit);
-        Turns { sources, len, unit, target, blocks: 0, past: None }
+        let from = all.from.wrapping_sub(signed(blocks * LINE));
+        let to = all.to.wrapping_sub(signed(blocks * len * LINE));
+        let again = Axis { from, to, ..all };
+        Turns { sources, len, unit, target, blocks, again, past: None }
     }
 
     /// All units of a stream, and then those of the next.
     ///
     /// # Safety
     /// 2.
-    unsafe fn one_by_one(&self, kernels: &Kernels) {
-        let &Self { mut source, apart, len, unit, count, mut target } = self;
-        for _ in 0..len {
-            let (source_step, target_step) = (signed(unit), signed(len * unit));
-            let row = Row { source, source_step, target, target_step, count, unit };
-            // SAFETY: the caller's promise.
-            unsafe { strided::copy(kernels, row) };
-            source = source.wrapping_add(apart);
-            target = target.wrapping_add(unit);
-        }
+    unsafe fn one_by_one(&self, all: Axis, kernels: &Kernels) {
+        let &Self { source, apart, len, unit, count, target } = self;
+        let outer = Axis { extent: len, from: signed(apart), to: signed(unit) };
+        let inner = Axis { extent: count, from: signed(unit), to: signed(len * unit) };
+        let block = Block { unit, axes: [outer, inner] };
+        // SAFETY: the caller's promise.
+        unsafe { block.copy((source, target), all, kernels) };
     }
 }
 
@@ -174,21 +217,20 @@ pub(super) unsafe fn blocks<S: Shuffle, const N: usize>(shuffle: &S, all: &[Turn
             for (slot, source) in sources.iter_mut().zip(turns.sources) {
                 *slot = source;
             }
-            let (mut target, mut at) = (turns.target, 0);
-            for _ in 0..turns.blocks * (LINE / S::Register::BYTES) {
+            let (count, mut course) = turns.course::<S::Register>();
+            for _ in 0..count {
                 let mut registers = [S::Register::zero(); N];
                 for (slot, source) in registers.iter_mut().zip(sources) {
-                    *slot = S::Register::load(source.wrapping_add(at));
+                    *slot = S::Register::load(source.wrapping_add(course.at));
                 }
                 let rows = runs(shuffle, registers);
                 if let Some(ahead) = turns.past {
                     for source in sources {
-                        S::Register::prefetch(source.wrapping_add(at + ahead));
+                        S::Register::prefetch(source.wrapping_add(course.at.wrapping_add(ahead)));
                     }
                 }
-                S::Register::put(rows, target, turns.past.is_some());
-                at += S::Register::BYTES;
-                target = target.wrapping_add(N * S::Register::BYTES);
+                S::Register::put(rows, course.target, turns.past.is_some());
+                turns.go_on::<S::Register>(&mut course, N);
             }
         }
     }
@@ -221,26 +263,27 @@ pub(super) unsafe fn staged<S: Shuffle>(shuffle: &S, all: &[Turns]) {
     // SAFETY: the caller's promise.
     unsafe {
         for turns in all {
-            let (mut target, mut at) = (turns.target, 0);
-            for _ in 0..turns.blocks * (LINE / S::Register::BYTES) {
+            let (times, mut course) = turns.course::<S::Register>();
+            for _ in 0..times {
                 if let Some(ahead) = turns.past {
                     // Written out, it would be 500 bytes.
                     for source in turns.sources.iter().take(opaque(len)) {
-                        S::Register::prefetch(opaque(*source).wrapping_add(at + ahead));
+                        let ahead = course.at.wrapping_add(ahead);
+                        S::Register::prefetch(opaque(*source).wrapping_add(ahead));
                     }
                 }
-                let (mut from, mut offset) = (turns.sources.as_ptr(), at);
+                let (mut from, mut offset) = (turns.sources.as_ptr(), course.at);
                 for (number, &stage_of) in stages.iter().enumerate().take(count) {
                     let (room, lines) = if number % 2 == 0 { first } else { second };
                     if number + 1 < count {
                         stage(shuffle, stage_of, from, offset, room, false);
                     } else {
-                        stage(shuffle, stage_of, from, offset, target, turns.past.is_some());
+                        let past = turns.past.is_some();
+                        stage(shuffle, stage_of, from, offset, course.target, past);
                     }
                     (from, offset) = (lines, 0);
                 }
-                at += S::Register::BYTES;
-                target = target.wrapping_add(len * S::Register::BYTES);
+                turns.go_on::<S::Register>(&mut course, len);
             }
         }
     }
@@ -423,7 +466,8 @@ impl<V: InOrder> Shuffle for ByLanes<V> {
 /// 1, 2; 3 if past the caches.
 #[inline(always)]
 pub(super) unsafe fn lanes<V: Vector>(all: &[Turns]) {
-    for &Turns { sources, len, blocks, past, mut target, .. } in all {
+    for turns in all {
+        let &Turns { sources, len, past, .. } = turns;
         // Of each register of a few rows, where its first lane is, and how far from there the next.
         let mut registers = [(null::<u8>(), 0); MAX_INTERLEAVED];
         let unit = |number: usize| {
@@ -434,15 +478,18 @@ pub(super) unsafe fn lanes<V: Vector>(all: &[Turns]) {
             let (first, next) = (unit(number), unit(number + V::LANES - 1));
             *slot = (first, (next as usize).wrapping_sub(first as usize));
         }
-        for at in (0..blocks * LINE).step_by(V::BYTES) {
+        let (times, mut course) = turns.course::<V>();
+        for _ in 0..times {
+            let mut target = course.target;
             for (first, apart) in registers.iter().take(len) {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    let register = V::load_lanes(first.wrapping_add(at), *apart);
+                    let register = V::load_lanes(first.wrapping_add(course.at), *apart);
                     V::put([register], target, past.is_some());
                 }
                 target = target.wrapping_add(V::BYTES);
             }
+            turns.go_on::<V>(&mut course, len);
         }
     }
 }

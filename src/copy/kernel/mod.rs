@@ -58,8 +58,8 @@ mod x86_64;
 
 use bits::{Packed, Runs};
 use cpu::Level;
-pub(super) use deinterleave::{Deinterleave, MAX_DEINTERLEAVED};
-use deinterleave::{DeinterleaveLines, NextBlock, MOST_OF_BLOCKS};
+pub(super) use deinterleave::{Deinterleave, MAX_DEINTERLEAVED, MOST_OF_BLOCKS};
+use deinterleave::{DeinterleaveLines, NextBlock};
 pub(super) use gather::Gather;
 pub(super) use merge::Stream;
 use ordered::Ordered;

@@ -205,11 +205,14 @@ unsafe fn five(all: &[Turns]) {
     // SAFETY: the caller's promise.
     unsafe {
         let pairs = Pairs::of(LEN, unit);
-        for &Turns { mut sources, blocks, past, mut target, .. } in all {
+        for turns in all {
+            let &Turns { mut sources, past, .. } = turns;
             // Of the last pair there is but one.
             let [_, _, _, _, last, none, ..] = &mut sources;
             *none = *last;
-            for at in (0..blocks * LINE).step_by(LINE) {
+            let (times, mut course) = turns.course::<__m512i>();
+            for _ in 0..times {
+                let at = course.at;
                 let mut registers = [[_mm512_setzero_si512(); 2]; LEN.div_ceil(2)];
                 let (two, _) = sources.as_chunks::<2>();
                 for (pair, sources) in registers.iter_mut().zip(two) {
@@ -217,13 +220,15 @@ unsafe fn five(all: &[Turns]) {
                 }
                 if let Some(ahead) = past {
                     for source in sources.iter().take(LEN) {
-                        __m512i::prefetch(source.wrapping_add(at + ahead));
+                        __m512i::prefetch(source.wrapping_add(at.wrapping_add(ahead)));
                     }
                 }
+                let mut target = course.target;
                 pairs.put(opaque(LEN), &registers, |line| {
                     __m512i::put([line], target, past.is_some());
                     target = target.wrapping_add(LINE);
                 });
+                turns.go_on::<__m512i>(&mut course, LEN);
             }
         }
     }
