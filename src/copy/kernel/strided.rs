@@ -7,7 +7,7 @@
 //! 2. What lies between the units of a source must be readable.
 
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
-use super::opaque::opaque;
+use super::opaque::{at_line, opaque};
 pub(crate) use super::pick::Span;
 use super::pick::{self, ByLines, BySpans, Pick, Units};
 use super::{are_near, generic, Gather, Kernels, NonTemporal, LANE};
@@ -549,6 +549,7 @@ unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, kernels: &Ke
             4 => u64::from(source.cast::<u32>().read_unaligned()) * (u64::MAX / 0xFFFF_FFFF),
             _ => source.cast::<u64>().read_unaligned(),
         };
+        at_line();
         for at in 0..last.div_ceil(size_of::<u64>()) {
             target.cast::<[u8; 8]>().wrapping_add(at).write(units.to_ne_bytes());
         }

@@ -22,7 +22,7 @@
 
 use super::combine::{Scratch, LINE};
 use super::generic;
-use super::opaque::opaque;
+use super::opaque::{at_line, opaque};
 use super::pick::Register;
 use super::vector::{load_lanes, load_rows, put_together, transposed, Vector, LANE};
 use super::NonTemporal;
@@ -1051,6 +1051,7 @@ pub(super) unsafe fn by_units<const W: usize>(block: &Block<'_>) {
         let mut source = block.source.wrapping_add(column * W);
         let mut left = block.rows;
         let mut target = target.wrapping_add(block.at);
+        at_line();
         while left > 0 {
             // SAFETY: the caller's promise.
             unsafe { generic::chunk::<W>(source, target, 0) };
