@@ -131,10 +131,10 @@ const MIN_DEINTERLEAVED: usize = 64;
 /// 8 KB of 2 bytes 11, 15, of 4 bytes 14, 19, 512 KB 30, 26, 33, 30; 64 KB of 8 bytes 24, 33, of 16 27, 32; 24 MB of 4 bytes
 /// 5, 14, on their lines 14, 13.
 const FEW: usize = 6;
+const LEAST_HELD: usize = 48 << 10;
 /// Zen 4, GB/s of columns of 16 bytes unit by unit, for others: 7 of 250 43 for 25, 20 of 60 36 for 28, 6 of 200 40 for
 /// 22; but 8 of 300, 37 KiB, 21 for 32.
 const HELD_FIRST: usize = 32 << 10;
-const LEAST_HELD: usize = 48 << 10;
 /// So many matrices that are alike are looked at as one: what they have in common is found out once for all.
 pub(super) const LEAST_AGAIN: usize = 8;
 /// Rows further apart are not deinterleaved: that asks for what lies between them, and may read 16 bytes

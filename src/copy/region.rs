@@ -2,7 +2,7 @@
 //! else is copied plane by plane.
 
 use super::kernel::combine::LINE;
-use super::kernel::pick::{Units, LEAST_PICKED};
+use super::kernel::pick::{Units, AT_ONCE, LEAST_PICKED};
 use super::kernel::strided::{Axis, Block, Places, RowCopy, RowSteps, Slot, LEAST_PAST};
 use super::kernel::Kernels;
 use super::odometer::Odometer;
@@ -247,8 +247,6 @@ impl UnitRun<'_> {
     }
 }
 
-/// Steps that are copied at a time.
-const AT_ONCE: usize = 32;
 /// So much further ahead than long runs. Zen 5, share of the flat copy: columns reversed, u8 1.0 → 1.7,
 /// f16 1.0 → 1.5, f32 1.3 → 1.5; every second one the same.
 const AHEAD: usize = 4;

@@ -229,7 +229,8 @@ impl Plain {
     }
 
     /// Looks at outputs until one is not plain or lies among others, and gives where its length is, or where lengths
-    /// end. Nothing is done here that goes on after what is rare, so that all of it is in registers.
+    /// end: to say whether would take six instructions more. Nothing is done here that goes on after what is rare, so
+    /// that all of it is in registers.
     ///
     /// # Safety
     /// As [`Self::see`].

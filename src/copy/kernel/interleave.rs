@@ -58,10 +58,16 @@ pub(super) struct Course {
 }
 
 impl Turns {
+    /// Registers of each stream, until they follow again.
+    #[inline(always)]
+    fn registers<V: Vector>(&self) -> usize {
+        self.blocks * (LINE / V::BYTES)
+    }
+
     /// How often a register of each stream is taken, and where first.
     #[inline(always)]
     pub(super) fn course<V: Vector>(&self) -> (usize, Course) {
-        let left = self.blocks * (LINE / V::BYTES);
+        let left = self.registers::<V>();
         (left * self.again.extent, Course { at: 0, target: self.target, left })
     }
 
@@ -72,8 +78,7 @@ impl Turns {
         course.target = course.target.wrapping_add(len * V::BYTES);
         course.left -= 1;
         if course.left == 0 {
-            let (_, Course { left, .. }) = self.course::<V>();
-            course.left = left;
+            course.left = self.registers::<V>();
             course.at = course.at.wrapping_add(wrapped(self.again.from));
             course.target = course.target.wrapping_offset(self.again.to);
         }

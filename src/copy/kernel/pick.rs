@@ -981,7 +981,7 @@ impl<const F: usize> Pick<F> {
 /// Rows of fewer units are as quickly copied unit by unit as picked, unless the next row continues them.
 pub(crate) const LEAST_PICKED: usize = 32;
 /// Rows that are picked at a time, first the steps of all, then what is left of them: few lines of the caches.
-const AT_ONCE: usize = 32;
+pub(crate) const AT_ONCE: usize = 32;
 /// Fewer units than this in a step are no quicker than one by one.
 const LEAST: usize = 4;
 

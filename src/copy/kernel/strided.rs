@@ -536,6 +536,7 @@ unsafe fn elements<T: Copy>(
 ///
 /// # Safety
 /// 1.
+#[inline(never)] // once in the library
 unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, kernels: &Kernels) {
     let &Block { unit, axes: [_, row] } = block;
     // SAFETY: the caller's promise; the last ones overlap others.
@@ -570,14 +571,13 @@ unsafe fn repeat_lines(source: *const u8, target: *mut u8, block: &Block, kernel
     let [bytes, extent] = [row.extent * unit, LINE >> unit.trailing_zeros()];
     let Some(copy) = kernels.units else {
         // SAFETY: the caller's promise.
-        return unsafe { black_box(repeat as CopyRow)(source, target, block, kernels) };
+        return unsafe { repeat(source, target, block, kernels) };
     };
     let mut line = [0u8; LINE];
     let first = Block { unit, axes: [outer, Axis { extent, ..row }] };
     // SAFETY: the caller's promise; the last line overlaps the one before it.
     unsafe {
-        // Not inlined: the library has it once.
-        black_box(repeat as CopyRow)(source, line.as_mut_ptr(), &first, kernels);
+        repeat(source, line.as_mut_ptr(), &first, kernels);
         copy(line.as_ptr(), 0, target, signed(LINE), bytes / LINE, LINE);
         copy(line.as_ptr(), 0, target.wrapping_add(bytes - LINE), 0, 1, LINE);
     }
