@@ -7,6 +7,7 @@ use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_
 use crate::blocks::{self, Blocks};
 use crate::copy::{self, Executor, SmallPacked};
 use crate::error::{Error, Fault, Report, Which};
+use crate::overlap::few::{Few, FEW};
 use crate::overlap::spans::{self, Numbered};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Splitting};
@@ -89,12 +90,12 @@ fn whole_bytes(splitting: &Splitting<'_>) -> usize {
     bytes.fold(0, usize::wrapping_add)
 }
 
-/// What is plain to see of outputs: that each is as it should be, and has no elements or lies above or below
-/// those before it.
+/// What is plain to see of outputs: that each is as it should be.
 struct Plain {
     /// From the lowest to the highest byte that is written.
     written: Span,
-    /// From the first begin of a shape or of strides to the last.
+    /// From the first begin of a shape or of strides to the last; everywhere, if an output with elements does not lie
+    /// above or below those before it.
     arrays: Span,
     are_packed: bool,
 }
@@ -128,16 +129,20 @@ impl Plain {
             words.is_some_and(|lengths| seen.see_packed(&splitting.geometry, lengths, first))
                 || seen.see_others(splitting, first)
         };
+        // One at NULL would be the lowest.
+        if !are_plain || seen.written.start == 0 {
+            return None;
+        }
         let (written, mut arrays) = (seen.written, seen.arrays);
         arrays.end = arrays.end.wrapping_add(size_of_val(splitting.geometry.shape));
-        // One at NULL would be the lowest.
-        let are_plain = are_plain
-            && written.start != 0
-            && written.is_apart(input)
+        let are_apart = written.is_apart(input)
             && written.is_apart(arrays)
             && Span::of_slice(outputs).is_apart(written)
             && reads.are_plainly_apart(written);
-        are_plain.then_some(seen.are_packed)
+        if are_apart || seen.are_packed && are_few_and_apart(call, input, outputs, reads) {
+            return Some(seen.are_packed);
+        }
+        None
     }
 
     /// Whether outputs are such whose lengths are not in a row, or that are not all packed, as was seen.
@@ -168,7 +173,7 @@ impl Plain {
         }
     }
 
-    /// Whether outputs are all plain, and lie above or below each other.
+    /// Whether outputs are all plain.
     ///
     /// # Safety
     /// Promises 1 and 2, for as many outputs as lengths.
@@ -228,9 +233,8 @@ impl Plain {
         seen_to == lengths.as_ptr_range().end
     }
 
-    /// Looks at outputs until one is not plain or lies among others, and gives where its length is, or where lengths
-    /// end: to say whether would take six instructions more. Nothing is done here that goes on after what is rare, so
-    /// that all of it is in registers.
+    /// Looks at outputs until one is not plain, and gives where its length is, or where lengths end: to say whether would
+    /// take six instructions more. Nothing is done here that goes on after what is rare, so that all of it is in registers.
     ///
     /// # Safety
     /// As [`Self::see`].
@@ -259,13 +263,43 @@ impl Plain {
             } else if span.end <= start {
                 start = span.start;
             } else {
-                return len;
+                (start, end) = (start.min(span.start), end.max(span.end));
+                arrays = Span { start: 0, end: usize::MAX };
             }
             output = output.wrapping_add(1);
         }
         (self.written, self.arrays) = (Span { start, end }, arrays);
         lengths.as_ptr_range().end
     }
+}
+
+/// Whether few outputs, all of them plain and packed, are apart from each other and all that is read.
+#[cold]
+#[inline(never)]
+fn are_few_and_apart(
+    call: &Call<'_>,
+    input: Span,
+    outputs: &[libsplit_tensor],
+    reads: Reads<'_>,
+) -> bool {
+    let Splitting { geometry, pieces } = &call.splitting;
+    if outputs.len() > FEW {
+        return false;
+    }
+    let mut few = Few::new();
+    for (index, output) in outputs.iter().enumerate() {
+        let bytes = geometry.piece_bytes(blocks::length(pieces, index));
+        few.push(Span::of_bytes(output.data.cast_const(), bytes));
+    }
+    let rank = geometry.output_rank();
+    few.are_apart()
+        && few.are_apart_from(input)
+        && few.are_apart_from(Span::of_slice(outputs))
+        && reads.are_apart_from_all(&few)
+        && outputs.iter().all(|output| {
+            few.are_apart_from(Span::of_array(output.shape, rank))
+                && few.are_apart_from(Span::of_array(output.strides, rank))
+        })
 }
 
 /// Checks every output, whatever it is like, and all of them against each other and what is read. Gives how

@@ -25,6 +25,7 @@ use super::types::{
 use crate::copy::{self, short_runs, Executor, InterleavedRuns, SmallPacked, SmallStrided};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
+use crate::overlap::few::{Few, FEW};
 use crate::parts::{OutputStrides, Parts, PlannedPart, Pointers, Transfer};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Splitting};
@@ -573,6 +574,9 @@ impl<'a> Planned<'a> {
         report: &mut Report,
     ) -> Result<bool, Fault> {
         let head = self.head;
+        if self.are_few_and_apart(input, targets, reads) {
+            return Ok(false);
+        }
         let reaches: &[Reach] = if head.has_strided_outputs {
             self.array(head.arrays.reaches, head.num_parts)
         } else {
@@ -597,6 +601,29 @@ impl<'a> Planned<'a> {
             unsafe { copy::run_stacked(&one, &transfer, pool, report) }?;
         }
         Ok(are_one)
+    }
+
+    /// Whether few packed outputs are apart from each other and all that is read.
+    fn are_few_and_apart(
+        &self,
+        input: Span,
+        targets: Pointers<'_, u8>,
+        reads: &[(Which, Span)],
+    ) -> bool {
+        if self.head.num_parts > FEW || self.head.has_strided_outputs {
+            return false;
+        }
+        let (geometry, mut few) = (self.geometry(), Few::new());
+        for part in self.parts() {
+            let (start, bytes) = (targets.get(part.index), geometry.piece_bytes(part.len));
+            if start.is_null() || (start as usize).checked_add(bytes).is_none() {
+                return false;
+            }
+            few.push(Span::of_bytes(start, bytes));
+        }
+        few.are_apart()
+            && few.are_apart_from(input)
+            && reads.iter().all(|(_, read)| few.are_apart_from(*read))
     }
 
     /// Copies run by run.
@@ -735,11 +762,10 @@ pub(crate) unsafe fn copy_on(
         if head.runs.step() > 0 && plan.copy_interleaved(input, span, targets, &reads(), report)? {
             return Ok(());
         }
-        if let Some(written) = plan.plain(targets).filter(|written| written.is_apart(span)) {
-            if !reads().iter().all(|(_, read)| read.is_apart(written)) {
-                check_reads(&plan.transfer(input, targets), written, &reads(), report)?;
-            }
-        } else if plan.check(input, span, targets, &reads(), pool, report)? {
+        let is_plain = plan.plain(targets).is_some_and(|written| {
+            written.is_apart(span) && reads().iter().all(|(_, read)| read.is_apart(written))
+        });
+        if !is_plain && plan.check(input, span, targets, &reads(), pool, report)? {
             return Ok(());
         }
         if head.is_small {

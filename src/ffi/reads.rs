@@ -3,6 +3,7 @@
 use super::parse::Call;
 use super::types::{libsplit_error, libsplit_executor};
 use crate::error::Which;
+use crate::overlap::few::Few;
 use crate::span::Span;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 use core::ptr::null;
@@ -65,6 +66,12 @@ impl<'a> Reads<'a> {
     #[inline(never)] // once in the library
     pub(super) fn are_apart(&self, span: Span) -> bool {
         self.are_plainly_apart(span)
+    }
+
+    /// Whether few others lie above or below each of them.
+    #[inline(never)] // off the way of most calls
+    pub(super) fn are_apart_from_all(&self, few: &Few) -> bool {
+        self.all(|_, read| few.are_apart_from(read))
     }
 
     /// The same on the way of every call.

@@ -7,11 +7,13 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `lattice.rs` | whether two strided tensors lie over one another |
-//! | `spans.rs` | whether any of many spans do |
+//! | `few.rs` | whether any of few spans do |
+//! | `spans.rs` | the same of many |
 //! | `order.rs`, `windows.rs` | spans by their addresses, whatever their order, without a heap |
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod few;
 pub(crate) mod lattice;
 mod order;
 pub(crate) mod spans;

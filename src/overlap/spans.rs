@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::few::{Few, FEW};
 use super::order::{in_blocks, in_runs, Visit};
 use super::windows::{Bits, Gaps, Summary, Window};
 use crate::math::div;
@@ -93,26 +94,19 @@ impl Spans for Numbered<'_> {
     }
 }
 
-/// So many spans are compared each with each before anything else is tried. Zen 5, ns of a copy into 3 and 8 outputs
-/// on both sides of the input, before and after: 77, 70; 335, 132.
-const FEW: usize = 32;
-
 /// Whether it is plain to see that spans are few, and that none of them meets one of those before it, or, where so
 /// many are of a first kind, none of those one of the others.
-#[allow(clippy::needless_bitwise_bool)] // without branches, for nobody could foretell them
 fn are_few_and_apart(spans: &dyn Spans, first: Option<usize>) -> bool {
-    let mut room = [Span::default(); FEW];
-    let Some(few) = room.get_mut(..spans.len()) else { return false };
-    for (index, slot) in few.iter_mut().enumerate() {
-        *slot = spans.span(index);
+    let mut few = Few::new();
+    let written = first.unwrap_or(spans.len());
+    if written > FEW {
+        return false;
     }
-    few.iter().enumerate().skip(first.unwrap_or(1)).all(|(index, span)| {
-        let others = few.get(..first.unwrap_or(index)).unwrap_or_default();
-        span.is_empty()
-            || others.iter().fold(true, |are_apart, other| {
-                are_apart & ((other.end <= span.start) | (span.end <= other.start))
-            })
-    })
+    (0..written).for_each(|index| few.push(spans.span(index)));
+    match first {
+        None => few.are_apart(),
+        Some(first) => (first..spans.len()).all(|index| few.are_apart_from(spans.span(index))),
+    }
 }
 
 /// Two of the spans that meet, if any do: the higher number first.
