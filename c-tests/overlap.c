@@ -264,6 +264,116 @@ static void test_many_outputs_beside_their_arrays(void) {
     free(own);
 }
 
+/* A call all of whose memory comes from one heap, in any order, each chunk beside the next. */
+enum { MOST = 40, DATA = 0, SHAPE = 1, STRIDES = 2, OF_EACH = 3 };
+enum { SOURCE = OF_EACH * MOST, INPUT_SHAPE, LENGTHS, COUNT, CHUNKS };
+struct heap {
+    libsplit_params params; /* first, for addresses below the chunks */
+    int64_t words[9 * MOST + 16], before[9 * MOST + 16];
+    int64_t
+        *chunks[CHUNKS]; /* of the outputs data, shapes and strides by turns, and then the others */
+    unsigned char *source;
+    libsplit_tensor input, split, outputs[MOST], described[MOST];
+};
+
+static size_t words_of(size_t chunk, size_t outputs) {
+    return chunk == SOURCE ? 2 * outputs : chunk == LENGTHS ? outputs : chunk == COUNT ? 1 : 2;
+}
+
+/* The chunks of so many outputs, and the others. */
+static size_t any_chunk(size_t outputs, uint64_t *seed) {
+    size_t own = OF_EACH * outputs;
+    size_t at = (size_t)random_in(seed, 0, (int64_t)(own + CHUNKS - SOURCE - 1));
+    return at < own ? at : at - own + SOURCE;
+}
+
+static void fill_heap(struct heap *heap, size_t outputs, uint64_t *seed) {
+    memset(heap, 0, sizeof *heap);
+    for (int64_t *next = heap->words; next < heap->words + 9 * outputs + 3;) {
+        size_t chunk = any_chunk(outputs, seed);
+        if (!heap->chunks[chunk]) {
+            heap->chunks[chunk] = next;
+            next += words_of(chunk, outputs);
+        }
+    }
+    heap->source = (unsigned char *)heap->chunks[SOURCE];
+    int64_t *shape = heap->chunks[INPUT_SHAPE], *lengths = heap->chunks[LENGTHS];
+    int64_t *count = heap->chunks[COUNT];
+    shape[0] = 2, shape[1] = 8 * (int64_t)outputs;
+    *count = (int64_t)outputs;
+    heap->input = packed(LIBSPLIT_DTYPE_UINT8, heap->source, 2, shape);
+    heap->split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, count);
+    heap->params = (libsplit_params)LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_ONNX_SPLIT, 18);
+    heap->params.axis = 1;
+    heap->params.split = &heap->split;
+    for (size_t i = 0; i < outputs; i++) {
+        int64_t **own = &heap->chunks[OF_EACH * i];
+        lengths[i] = 8;
+        own[SHAPE][0] = 2, own[SHAPE][1] = 8;
+        own[STRIDES][0] = 8, own[STRIDES][1] = 1;
+        libsplit_tensor output = packed(LIBSPLIT_DTYPE_UINT8, own[DATA], 2, own[SHAPE]);
+        output.strides = own[STRIDES];
+        output.capacity = 2;
+        heap->outputs[i] = heap->described[i] = output;
+    }
+    for (size_t i = 0; i < 16 * outputs; i++)
+        heap->source[i] = (unsigned char)(i * 7 + i / 256);
+    memcpy(heap->before, heap->words, sizeof heap->words);
+}
+
+static void check_heap_arrives(const struct heap *heap, size_t outputs) {
+    int wrong = 0;
+    for (size_t i = 0; i < outputs; i++)
+        for (size_t row = 0; row < 2; row++)
+            wrong += memcmp((char *)heap->outputs[i].data + 8 * row,
+                            heap->source + 8 * (row * outputs + i), 8) != 0;
+    CHECK_EQ_INT(wrong, 0);
+}
+
+/* Moves data of an output, or its shape, so that it ends within a chunk, or begins there. */
+static void check_heap_overlap(struct heap *heap, size_t outputs, uint64_t *seed) {
+    size_t index = (size_t)random_in(seed, 0, (int64_t)outputs - 1);
+    size_t chunk = any_chunk(outputs, seed);
+    int64_t *other = heap->chunks[chunk];
+    libsplit_tensor *output = &heap->outputs[index], *described = &heap->described[index];
+    libsplit_tensor before = *output, before_described = *described;
+    if (chunk != OF_EACH * index + DATA) {
+        int64_t last = 8 * (int64_t)words_of(chunk, outputs) - 1;
+        output->data = (char *)other + random_in(seed, -15, last);
+        CHECK_STATUS(libsplit_copy(&heap->input, &heap->params, heap->outputs, outputs, NULL, NULL),
+                     LIBSPLIT_STATUS_ERROR_OVERLAP);
+        *output = before;
+    }
+    int is_data = chunk == SOURCE || (chunk < SOURCE && chunk % OF_EACH == DATA);
+    if (!is_data && chunk != OF_EACH * index + SHAPE) {
+        described->shape = other - random_in(seed, 0, 1);
+        CHECK_STATUS(libsplit_infer(&heap->input, &heap->params, heap->described, outputs, NULL),
+                     LIBSPLIT_STATUS_ERROR_OVERLAP);
+        CHECK_STATUS(libsplit_view(&heap->input, &heap->params, heap->described, outputs, NULL),
+                     LIBSPLIT_STATUS_ERROR_OVERLAP);
+        *described = before_described;
+    }
+    CHECK(memcmp(heap->words, heap->before, sizeof heap->words) == 0);
+}
+
+static void test_all_memory_in_one_heap(void) {
+    static const size_t counts[] = {1, 2, 3, 8, 15, 16, 17, 31, 32, 33, MOST};
+    struct heap *heap = allocate(sizeof *heap);
+    uint64_t seed = 1;
+    for (size_t c = 0; c < 20 * sizeof counts / sizeof *counts; c++) {
+        size_t outputs = counts[c / 20];
+        CHECK_CASE("%zu outputs in one heap, %zu", outputs, c % 20);
+        fill_heap(heap, outputs, &seed);
+        for (int i = 0; i < 20; i++)
+            check_heap_overlap(heap, outputs, &seed);
+        CHECK_OK(libsplit_infer(&heap->input, &heap->params, heap->described, outputs, NULL));
+        CHECK(memcmp(heap->words, heap->before, sizeof heap->words) == 0);
+        CHECK_OK(libsplit_copy(&heap->input, &heap->params, heap->outputs, outputs, NULL, NULL));
+        check_heap_arrives(heap, outputs);
+    }
+    free(heap);
+}
+
 /* All but one share their strides, which lie before the data; those of the last lie behind it. */
 static void test_many_outputs_with_shared_strides(void) {
     struct around {
@@ -535,6 +645,7 @@ int main(void) {
     test_many_shuffled_outputs();
     test_many_shuffled_columns();
     test_many_outputs_beside_their_arrays();
+    test_all_memory_in_one_heap();
     test_many_outputs_with_shared_strides();
     test_a_million_shuffled_outputs();
     test_interleaved_outputs_of_many_matrices();

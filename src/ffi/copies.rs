@@ -134,7 +134,7 @@ impl Plain {
             return None;
         }
         let (written, mut arrays) = (seen.written, seen.arrays);
-        arrays.end = arrays.end.wrapping_add(size_of_val(splitting.geometry.shape));
+        arrays.end = arrays.end.saturating_add(size_of_val(splitting.geometry.shape));
         let are_apart = written.is_apart(input)
             && written.is_apart(arrays)
             && Span::of_slice(outputs).is_apart(written)
