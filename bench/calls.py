@@ -14,7 +14,8 @@ import time
 # As one_call knows them, and what they do.
 FORMS = {"copy": "copy, lengths int64", "strides": "copy, outputs with strides",
          "rest": "copy, lengths int32 with a -1", "equal": "copy, equal parts of Split-13",
-         "infer": "infer", "view": "view", "plan_copy": "plan_copy", "plan_view": "plan_view"}
+         "heap": "copy, shapes and outputs by turns in a heap", "infer": "infer", "view": "view",
+         "plan_copy": "plan_copy", "plan_view": "plan_view"}
 SIZES = [(3, 12), (3, 3072), (1024, 1024)]  # pieces, columns
 ROUNDS = 7
 TIMED = 300_000  # pieces in a round

@@ -6,8 +6,9 @@
  *     one_call LIBRARY FORM PIECES COLUMNS CALLS
  *
  * Prints nanoseconds per call, but for the first few. For counting instructions: what twice as many
- * calls take more is what the calls take. Descriptors and arrays lie side by side on the stack, as
- * in most programs.
+ * calls take more is what the calls take. Descriptors and arrays lie side by side on the stack, but
+ * in the form "heap": there each output's shape and data are allocated by turns, as C++ vectors
+ * are.
  */
 #define _DEFAULT_SOURCE 1
 
@@ -20,9 +21,9 @@
 
 enum { MOST = 3072, WARM_UP = 16 };
 
-static const char *const forms[] = {"copy",  "strides", "rest",      "equal",
+static const char *const forms[] = {"copy",  "strides", "rest",      "equal",    "heap",
                                     "infer", "view",    "plan_copy", "plan_view"};
-enum form { COPY, STRIDES, REST, EQUAL, INFER, VIEW, PLAN_COPY, PLAN_VIEW, FORMS };
+enum form { COPY, STRIDES, REST, EQUAL, HEAP, INFER, VIEW, PLAN_COPY, PLAN_VIEW, FORMS };
 
 /* ISO C has no conversion from void * to a function's address. */
 #define FIND(name) __extension__(__typeof__(&libsplit_##name)) dlsym(library, "libsplit_" #name)
@@ -98,6 +99,13 @@ int main(int argc, char **argv) {
                                        .dtype = LIBSPLIT_DTYPE_FLOAT};
         if (form == STRIDES || form == INFER || form == VIEW)
             outputs[i].strides = strides[i];
+        if (form == HEAP) {
+            outputs[i].shape = malloc(sizeof shapes[i]);
+            outputs[i].data = malloc(outputs[i].data_bytes);
+            if (!outputs[i].shape || !outputs[i].data)
+                return 1;
+            memcpy(outputs[i].shape, shapes[i], sizeof shapes[i]);
+        }
     }
     libsplit_plan *plan = (libsplit_plan *)plan_memory;
     if (form >= PLAN_COPY &&

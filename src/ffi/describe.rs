@@ -274,6 +274,7 @@ fn check_closely(
 
 /// Whether few outputs have room, and strides if views need them, and all of that is apart from each other and from all
 /// that is read.
+#[inline(never)] // for its stack
 fn are_few_and_apart(
     rank: usize,
     need_strides: bool,

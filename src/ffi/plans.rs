@@ -604,6 +604,7 @@ impl<'a> Planned<'a> {
     }
 
     /// Whether few packed outputs are apart from each other and all that is read.
+    #[inline(never)] // for its stack
     fn are_few_and_apart(
         &self,
         input: Span,
