@@ -7,12 +7,12 @@ use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_
 use crate::blocks::{self, Blocks};
 use crate::copy::{self, Executor, SmallPacked};
 use crate::error::{Error, Fault, Report, Which};
+use crate::joined::Joined;
 use crate::overlap::spans::{self, Numbered};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Splitting};
 use crate::shape::{self, rank_number};
 use crate::span::Span;
-use crate::stacked::Stacked;
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
 use core::mem::offset_of;
@@ -269,7 +269,7 @@ impl Plain {
 }
 
 /// Checks every output, whatever it is like, and all of them against each other and what is read. Gives how
-/// many bytes are to be copied, and whether outputs are packed; or copies them, if they are one matrix.
+/// many bytes are to be copied, and whether outputs are packed; or copies them, if they make one tensor.
 ///
 /// # Safety
 /// Promises 1 and 2.
@@ -312,7 +312,7 @@ unsafe fn see_all(
     let meets_other = !Span::of_slice(outputs).is_apart(written) || !reads.are_apart(written);
     if meets_array || meets_other || !seen.are_apart() {
         let transfer = transfer(call, outputs, seen.bytes, seen.are_packed);
-        let mut one = Stacked::NONE;
+        let mut one = Joined::NONE;
         let are_one = !seen.are_apart() && seen.check_closely(&transfer, &mut one, report)?;
         if meets_other {
             check_reads(&transfer, reads, outputs, report)?;
@@ -322,7 +322,7 @@ unsafe fn see_all(
         }
         if are_one {
             // SAFETY: promise 5.
-            unsafe { copy::run_stacked(&one, &transfer, pool, report) }?;
+            unsafe { copy::run_joined(&one, &transfer, pool, report) }?;
             return Ok(None);
         }
     }
