@@ -134,7 +134,8 @@ impl Plain {
         let are_plain = are_plain
             && written.start != 0
             && written.is_apart(input)
-            && written.is_apart(arrays)
+            && (written.is_apart(arrays)
+                || are_arrays_apart(&splitting.geometry, outputs, written))
             && Span::of_slice(outputs).is_apart(written)
             && reads.are_plainly_apart(written);
         are_plain.then_some(seen.are_packed)
@@ -290,7 +291,10 @@ unsafe fn see_all(
         let mut plain = Plain::new(output);
         // SAFETY: promises 1 and 2.
         unsafe {
-            if plain.see(geometry, &[piece.len], output) && plain.written.start != 0 {
+            // Where some are not packed, it is of no use to know which.
+            let is_plain = (seen.are_packed && plain.see_packed(geometry, &[piece.len], output))
+                || plain.see_padded(geometry, &[piece.len], output);
+            if is_plain && plain.written.start != 0 {
                 if !plain.written.is_empty() {
                     let bytes = geometry.piece_bytes(piece.len);
                     seen.push(plain.written, plain.are_packed, bytes);
@@ -318,7 +322,7 @@ unsafe fn see_all(
             check_reads(&transfer, reads, outputs, report)?;
         }
         if meets_array {
-            check_arrays(&transfer, outputs, report)?;
+            check_arrays(&transfer, outputs, [written, arrays], report)?;
         }
         if are_one {
             // SAFETY: promise 5.
@@ -673,14 +677,28 @@ fn check_reads(
     Ok(())
 }
 
-/// That no output lies over shapes and strides of outputs.
+/// Whether no shape or strides of outputs lie within a span.
+#[cold]
+#[inline(never)]
+fn are_arrays_apart(geometry: &Geometry<'_>, outputs: &[libsplit_tensor], span: Span) -> bool {
+    let rank = geometry.output_rank();
+    (0..2 * outputs.len()).all(|at| parse::array_span(outputs, at, rank).is_apart(span))
+}
+
+/// That no output lies over shapes and strides of outputs; with the memory from the lowest of each to the highest.
 #[inline(never)]
 fn check_arrays(
     transfer: &Transfer<'_>,
     outputs: &[libsplit_tensor],
+    [written, arrays]: [Span; 2],
     report: &mut Report,
 ) -> Result<(), Fault> {
     let (count, rank) = (transfer.parts.count(), transfer.geometry.output_rank());
+    if are_arrays_apart(&transfer.geometry, outputs, written)
+        || (0..count).all(|at| transfer.span(at).is_apart(arrays))
+    {
+        return Ok(());
+    }
     // They follow the outputs in number.
     let of = |at: usize| match at.checked_sub(count) {
         None => transfer.span(at),
