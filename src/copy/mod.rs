@@ -193,8 +193,8 @@ pub(crate) unsafe fn run_joined(
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
-        let (is_one, fewer) = (one.is_one(), one.transfer(transfer));
-        if is_one && InterleavedRuns::copy_small(&fewer) {
+        let fewer = one.transfer(transfer);
+        if fewer.parts.count() == 1 && InterleavedRuns::copy_small(&fewer) {
             return Ok(());
         }
         run_form(&fewer, executor, report)
