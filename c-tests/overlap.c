@@ -493,11 +493,15 @@ static void test_many_empty_pieces_of_many_matrices(void) {
     free(outputs);
 }
 
-/* Tiles of a picture of 3 planes, side by side, with padding between rows and planes. */
-static void check_tiles(int64_t rows, int64_t columns, int64_t tiles, int64_t padding) {
-    int64_t pitch = columns * tiles + 5, plane = rows * pitch + padding;
-    int64_t shape[3] = {3, rows, columns * tiles}, tile[3] = {3, rows, columns};
-    int64_t strides[3] = {plane, pitch, 1};
+/* Tiles of a picture of 3 planes, side by side, with padding between rows and planes; every third
+ * is wider by so much. */
+static void check_tiles(int64_t rows, int64_t columns, int64_t tiles, int64_t padding,
+                        int64_t wider) {
+    int64_t width = columns * tiles + (tiles + 2) / 3 * wider;
+    int64_t pitch = width + 5, plane = rows * pitch + padding;
+    int64_t shape[3] = {3, rows, width}, strides[3] = {plane, pitch, 1};
+    int64_t *lengths = allocate((size_t)tiles * sizeof *lengths);
+    int64_t (*tile)[3] = allocate((size_t)tiles * sizeof *tile);
     size_t bytes = (size_t)(3 * plane) * sizeof(float);
     float *source = allocate(bytes), *canvas = allocate(bytes), *expected = allocate(bytes);
     libsplit_tensor *outputs = allocate((size_t)tiles * sizeof *outputs);
@@ -506,23 +510,26 @@ static void check_tiles(int64_t rows, int64_t columns, int64_t tiles, int64_t pa
         canvas[i] = expected[i] = -1;
     }
     for (int64_t row = 0; row < 3 * rows; row++)
-        memcpy(expected + row / rows * plane + row % rows * pitch, source + row * columns * tiles,
-               (size_t)(columns * tiles) * sizeof(float));
-    for (int64_t i = 0; i < tiles; i++) {
-        outputs[i] = packed(LIBSPLIT_DTYPE_FLOAT, canvas + i * columns, 3, tile);
+        memcpy(expected + row / rows * plane + row % rows * pitch, source + row * width,
+               (size_t)width * sizeof(float));
+    for (int64_t i = 0, column = 0; i < tiles; column += lengths[i++]) {
+        lengths[i] = columns + (i % 3 == 0 ? wider : 0);
+        memcpy(tile[i], (int64_t[3]){3, rows, lengths[i]}, sizeof *tile);
+        outputs[i] = packed(LIBSPLIT_DTYPE_FLOAT, canvas + column, 3, tile[i]);
         outputs[i].strides = strides;
     }
     libsplit_tensor input = packed(LIBSPLIT_DTYPE_FLOAT, source, 3, shape);
-    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_SPLIT, 1);
+    libsplit_tensor split = packed(LIBSPLIT_DTYPE_INT64, lengths, 1, &tiles);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1);
+    params.split = &split;
     params.axis = 2;
-    params.num_outputs = tiles;
-    CHECK_CASE("%d tiles of [3, %d, %d], padding %d", (int)tiles, (int)rows, (int)columns,
-               (int)padding);
+    CHECK_CASE("%d tiles of [3, %d, %d], padding %d, some wider by %d", (int)tiles, (int)rows,
+               (int)columns, (int)padding, (int)wider);
     CHECK_OK(libsplit_copy(&input, &params, outputs, (size_t)tiles, NULL, NULL));
     CHECK(memcmp(canvas, expected, bytes) == 0);
 
     libsplit_error error = LIBSPLIT_ERROR_INIT;
-    outputs[tiles - 1].data = canvas + (tiles - 1) * columns - 1;
+    outputs[tiles - 1].data = (float *)outputs[tiles - 1].data - 1;
     CHECK_STATUS(libsplit_copy(&input, &params, outputs, (size_t)tiles, NULL, &error),
                  LIBSPLIT_STATUS_ERROR_OVERLAP);
     CHECK(strstr(error.message, " overlaps ") != NULL);
@@ -530,14 +537,19 @@ static void check_tiles(int64_t rows, int64_t columns, int64_t tiles, int64_t pa
     free(canvas);
     free(expected);
     free(outputs);
+    free(lengths);
+    free(tile);
 }
 
 static void test_tiles_of_a_picture(void) {
     for (int64_t padding = 0; padding <= 24; padding += 8) {
-        check_tiles(480, 320, 2, padding);
-        check_tiles(48, 33, 4, padding);
-        check_tiles(5, 7, 40, padding);
-        check_tiles(5, 7, 41, padding + 1);
+        for (int64_t wider = 0; wider <= 2; wider += 2) {
+            check_tiles(480, 320, 2, padding, wider);
+            check_tiles(48, 33, 4, padding, wider);
+            check_tiles(5, 7, 40, padding, wider);
+            check_tiles(5, 7, 41, padding + 1, wider);
+            check_tiles(5, 7, 600, padding, wider);
+        }
     }
 }
 

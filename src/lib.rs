@@ -40,7 +40,7 @@
 //! | `place.rs` | where pieces lie in the input: what makes views |
 //! | `targets.rs`, `parts.rs` | outputs checked, and what the engine is given to copy |
 //! | `overlap/` | whether outputs lie over one another |
-//! | `stacked.rs` | pieces that are one tensor with an axis more: apart, and copied as one |
+//! | `joined.rs` | pieces whose outputs make one tensor: apart, and copied as one |
 //! | `copy/` | bytes moved |
 //! | `error.rs` | what is wrong with a call, and how it is said |
 //! | `tensor.rs`, `shape.rs`, `span.rs`, `math.rs` | tensors in memory, and checked arithmetic on them |
@@ -63,6 +63,7 @@ mod copy;
 mod dtype;
 mod error;
 pub mod ffi;
+mod joined;
 mod lengths;
 mod math;
 mod operator;
@@ -73,7 +74,6 @@ mod plan;
 mod rules;
 mod shape;
 mod span;
-mod stacked;
 mod targets;
 mod tensor;
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{number, Error, Fault, Report, Which};
+use crate::joined::Joined;
 use crate::overlap::lattice::{self, Answer, Lattice};
 use crate::overlap::spans::{self, See, Spans, Trail};
 use crate::overlap::{self, Clash, Places};
@@ -10,7 +11,6 @@ use crate::parts::{Part, Parts, Transfer};
 use crate::plan::{Geometry, Piece};
 use crate::shape;
 use crate::span::Span;
-use crate::stacked::Stacked;
 use crate::tensor::{Reach, Tensor};
 
 /// That an output has the type, rank and extents that the operator gives, and begins at a whole
@@ -100,21 +100,23 @@ impl Outputs {
         self.trail.is_apart && !self.meets_input
     }
 
-    /// The same where it is not. Gives whether all of them make `one` matrix, as which they are copied.
+    /// The same where it is not. Gives whether they make `one` tensor, as slices of which they are copied.
     #[cold]
     #[inline(never)]
     pub(crate) fn check_closely(
         &self,
         transfer: &Transfer<'_>,
-        one: &mut Stacked,
+        one: &mut Joined,
         report: &mut Report,
     ) -> Result<bool, Fault> {
         if self.meets_input {
             check_input(transfer, self.input, report)?;
         }
-        let are_one = !self.trail.is_apart && one.stack(transfer).is_some();
-        if self.trail.is_apart || are_one {
-            return Ok(are_one);
+        if self.trail.is_apart {
+            return Ok(false);
+        }
+        if let Some(are_fewer) = one.join(transfer) {
+            return Ok(are_fewer);
         }
         let found = if self.are_packed {
             let found = spans::meeting(transfer);

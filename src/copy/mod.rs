@@ -5,7 +5,7 @@
 //! | **what is decided once a call** | |
 //! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
 //! | `parallel.rs`, `cuts.rs` | how the work is cut into tasks; what a range of all bytes, or of rows, has of each piece |
-//! | `joined.rs`, `reversed.rs` | pieces whose outputs continue each other are one; steps of an axis that lies backwards |
+//! | `reversed.rs` | steps of an axis that lies backwards |
 //! | **small copies** | |
 //! | `small_packed.rs`, `short_runs.rs` | few rows of packed tensors, run by run; equal short ones, of plans |
 //! | `small_strided.rs` | pieces with strides, unit by unit |
@@ -47,7 +47,6 @@ mod cuts;
 mod guarded;
 mod interleaved;
 mod interleaved_runs;
-mod joined;
 mod kernel;
 mod layout;
 mod matrices;
@@ -67,7 +66,7 @@ mod sub_byte;
 mod sub_byte_singles;
 mod sub_byte_transpose;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod tuning;
 mod visit;
 
@@ -82,12 +81,11 @@ pub(crate) use small_packed::{is_small, SmallPacked};
 pub(crate) use small_strided::SmallStrided;
 
 use crate::error::{Fault, Report};
+use crate::joined::Joined;
 use crate::math::div;
 use crate::parts::{self, Part, Parts, Transfer, FEW_PARTS};
 use crate::shape::usize_of;
-use crate::stacked::Stacked;
 use core::ops::Range;
-use joined::Joined;
 use matrices::Matrices;
 use reversed::Reversed;
 use rows::Nest;
@@ -161,11 +159,6 @@ unsafe fn run_form(
             if small_strided::copy(transfer) {
                 return Ok(());
             }
-            if !transfer.output_strides.are_packed() {
-                if let Some(result) = run_joined(transfer, executor, report) {
-                    return result;
-                }
-            }
             if Reversed::is_backwards(transfer) {
                 if let Some(result) = run_reversed(transfer, executor, report) {
                     return result;
@@ -187,48 +180,41 @@ unsafe fn run_form(
     }
 }
 
-/// Copies pieces that have been found to be one.
+/// Copies pieces that have been found to make one tensor.
 ///
 /// # Safety
 /// As [`run`].
 #[inline(never)] // which takes some of the stack
-pub(crate) unsafe fn run_stacked(
-    one: &Stacked,
+pub(crate) unsafe fn run_joined(
+    one: &Joined,
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
     report: &mut Report,
 ) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
-        let one = one.transfer(transfer);
-        if InterleavedRuns::copy_small(&one) {
+        let fewer = one.transfer(transfer);
+        if fewer.parts.count() == 1 && InterleavedRuns::copy_small(&fewer) {
             return Ok(());
         }
-        run_form(&one, executor, report)
+        run_form(&fewer, executor, report)
     }
 }
 
-/// Copies pieces as those of another form, if they are of that.
-macro_rules! run_as {
-    ($($run:ident: $form:ident, $make:ident;)*) => {$(
-        /// # Safety
-        /// As [`run`].
-        #[inline(never)] // which takes some of the stack
-        unsafe fn $run(
-            transfer: &Transfer<'_>,
-            executor: Option<&dyn Executor>,
-            report: &mut Report,
-        ) -> Option<Result<(), Fault>> {
-            let mut form = $form::NONE;
-            form.$make(transfer)?;
-            // SAFETY: the caller's promise.
-            Some(unsafe { run_form(&form.transfer(transfer), executor, report) })
-        }
-    )*};
-}
-run_as! {
-    run_joined: Joined, join;
-    run_reversed: Reversed, reverse;
+/// Copies pieces of an axis that lies backwards, if they are such.
+///
+/// # Safety
+/// As [`run`].
+#[inline(never)] // which takes some of the stack
+unsafe fn run_reversed(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+    report: &mut Report,
+) -> Option<Result<(), Fault>> {
+    let mut form = Reversed::NONE;
+    form.reverse(transfer)?;
+    // SAFETY: the caller's promise.
+    Some(unsafe { run_form(&form.transfer(transfer), executor, report) })
 }
 
 /// Copies rows that are contiguous from the split axis inward.

@@ -1,7 +1,7 @@
 //! Single steps of an axis that lies backwards, as the channels of a picture with blue first do: counted
 //! from its other end it lies forwards.
 
-use super::joined::MOST_AXES;
+use crate::joined::MOST_AXES;
 use crate::parts::{Part, Parts, Transfer};
 use core::ptr::null_mut;
 

@@ -7,13 +7,13 @@ use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_
 use crate::blocks::{self, Blocks};
 use crate::copy::{self, Executor, SmallPacked};
 use crate::error::{Error, Fault, Report, Which};
+use crate::joined::Joined;
 use crate::overlap::few::{Few, FEW};
 use crate::overlap::spans::{self, Numbered};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::plan::{Geometry, Piece, Splitting};
 use crate::shape::{self, rank_number};
 use crate::span::Span;
-use crate::stacked::Stacked;
 use crate::targets::{self, Outputs};
 use crate::tensor::{Reach, Tensor};
 use core::mem::offset_of;
@@ -135,14 +135,16 @@ impl Plain {
         }
         let (written, mut arrays) = (seen.written, seen.arrays);
         arrays.end = arrays.end.saturating_add(size_of_val(splitting.geometry.shape));
-        let are_apart = written.is_apart(input)
-            && written.is_apart(arrays)
+        let others_are_apart = written.is_apart(input)
             && Span::of_slice(outputs).is_apart(written)
             && reads.are_plainly_apart(written);
-        if are_apart || seen.are_packed && are_few_and_apart(call, input, outputs, reads) {
-            return Some(seen.are_packed);
-        }
-        None
+        let are_apart = others_are_apart && written.is_apart(arrays)
+            || seen.are_packed && are_few_and_apart(call, input, outputs, reads)
+            // Somewhere, and not everywhere.
+            || others_are_apart
+                && arrays.start > 0
+                && are_arrays_apart(&splitting.geometry, outputs, written);
+        are_apart.then_some(seen.are_packed)
     }
 
     /// Whether outputs are such whose lengths are not in a row, or that are not all packed, as was seen.
@@ -303,7 +305,7 @@ fn are_few_and_apart(
 }
 
 /// Checks every output, whatever it is like, and all of them against each other and what is read. Gives how
-/// many bytes are to be copied, and whether outputs are packed; or copies them, if they are one matrix.
+/// many bytes are to be copied, and whether outputs are packed; or copies them, if they make one tensor.
 ///
 /// # Safety
 /// Promises 1 and 2.
@@ -324,7 +326,10 @@ unsafe fn see_all(
         let mut plain = Plain::new(output);
         // SAFETY: promises 1 and 2.
         unsafe {
-            if plain.see(geometry, &[piece.len], output) && plain.written.start != 0 {
+            // Where some are not packed, it is of no use to know which.
+            let is_plain = (seen.are_packed && plain.see_packed(geometry, &[piece.len], output))
+                || plain.see_padded(geometry, &[piece.len], output);
+            if is_plain && plain.written.start != 0 {
                 if !plain.written.is_empty() {
                     let bytes = geometry.piece_bytes(piece.len);
                     seen.push(plain.written, plain.are_packed, bytes);
@@ -346,17 +351,17 @@ unsafe fn see_all(
     let meets_other = !Span::of_slice(outputs).is_apart(written) || !reads.are_apart(written);
     if meets_array || meets_other || !seen.are_apart() {
         let transfer = transfer(call, outputs, seen.bytes, seen.are_packed);
-        let mut one = Stacked::NONE;
+        let mut one = Joined::NONE;
         let are_one = !seen.are_apart() && seen.check_closely(&transfer, &mut one, report)?;
         if meets_other {
             check_reads(&transfer, reads, outputs, report)?;
         }
         if meets_array {
-            check_arrays(&transfer, outputs, report)?;
+            check_arrays(&transfer, outputs, [written, arrays], report)?;
         }
         if are_one {
             // SAFETY: promise 5.
-            unsafe { copy::run_stacked(&one, &transfer, pool, report) }?;
+            unsafe { copy::run_joined(&one, &transfer, pool, report) }?;
             return Ok(None);
         }
     }
@@ -707,14 +712,28 @@ fn check_reads(
     Ok(())
 }
 
-/// That no output lies over shapes and strides of outputs.
+/// Whether no shape or strides of outputs lie within a span.
+#[cold]
+#[inline(never)]
+fn are_arrays_apart(geometry: &Geometry<'_>, outputs: &[libsplit_tensor], span: Span) -> bool {
+    let rank = geometry.output_rank();
+    (0..2 * outputs.len()).all(|at| parse::array_span(outputs, at, rank).is_apart(span))
+}
+
+/// That no output lies over shapes and strides of outputs; with the memory from the lowest of each to the highest.
 #[inline(never)]
 fn check_arrays(
     transfer: &Transfer<'_>,
     outputs: &[libsplit_tensor],
+    [written, arrays]: [Span; 2],
     report: &mut Report,
 ) -> Result<(), Fault> {
     let (count, rank) = (transfer.parts.count(), transfer.geometry.output_rank());
+    if are_arrays_apart(&transfer.geometry, outputs, written)
+        || (0..count).all(|at| transfer.span(at).is_apart(arrays))
+    {
+        return Ok(());
+    }
     // They follow the outputs in number.
     let of = |at: usize| match at.checked_sub(count) {
         None => transfer.span(at),

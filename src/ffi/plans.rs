@@ -25,13 +25,13 @@ use super::types::{
 use crate::copy::{self, short_runs, Executor, InterleavedRuns, SmallPacked, SmallStrided};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
+use crate::joined::Joined;
 use crate::overlap::few::{Few, FEW};
 use crate::parts::{OutputStrides, Parts, PlannedPart, Pointers, Transfer};
 use crate::place::Place;
 use crate::plan::{Geometry, Piece, Splitting};
 use crate::shape::{self, usize_of, MAX_RANK};
 use crate::span::Span;
-use crate::stacked::Stacked;
 use crate::targets::Outputs;
 use crate::tensor::{Reach, Tensor};
 use core::ptr::null;
@@ -557,8 +557,8 @@ impl<'a> Planned<'a> {
         (start != 0).then_some(Span { start, end })
     }
 
-    /// Checks the outputs, whatever they are like, against each other and all that is read. Whether they were one
-    /// matrix, as which they have been copied.
+    /// Checks the outputs, whatever they are like, against each other and all that is read. Whether they made one
+    /// tensor, as slices of which they have been copied.
     ///
     /// # Safety
     /// As [`copy_on`].
@@ -593,12 +593,12 @@ impl<'a> Planned<'a> {
             let span = reach.place(target, which, report)?;
             seen.push(span, !head.has_strided_outputs, bytes);
         }
-        let (transfer, mut one) = (self.transfer(source, targets), Stacked::NONE);
+        let (transfer, mut one) = (self.transfer(source, targets), Joined::NONE);
         let are_one = !seen.are_apart() && seen.check_closely(&transfer, &mut one, report)?;
         check_reads(&transfer, seen.trail.hull, reads, report)?;
         if are_one {
             // SAFETY: promises 3 and 5.
-            unsafe { copy::run_stacked(&one, &transfer, pool, report) }?;
+            unsafe { copy::run_joined(&one, &transfer, pool, report) }?;
         }
         Ok(are_one)
     }
