@@ -13,7 +13,7 @@ use core::ptr::null_mut;
 
 /// The most pieces that are left, where some between them are not wanted, and the most axes: they take some of the
 /// stack.
-const MOST: usize = 4;
+const MOST: usize = 3;
 pub(crate) const MOST_AXES: usize = 12;
 
 /// Pieces as slices of one tensor, in as few as they are without others between them.

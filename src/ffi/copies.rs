@@ -135,16 +135,34 @@ impl Plain {
         }
         let (written, mut arrays) = (seen.written, seen.arrays);
         arrays.end = arrays.end.saturating_add(size_of_val(splitting.geometry.shape));
-        let others_are_apart = written.is_apart(input)
+        let are_apart = written.is_apart(input)
+            && written.is_apart(arrays)
             && Span::of_slice(outputs).is_apart(written)
             && reads.are_plainly_apart(written);
-        let are_apart = others_are_apart && written.is_apart(arrays)
-            || seen.are_packed && are_few_and_apart(call, input, outputs, reads)
-            // Somewhere, and not everywhere.
-            || others_are_apart
-                && arrays.start > 0
-                && are_arrays_apart(&splitting.geometry, outputs, written);
-        are_apart.then_some(seen.are_packed)
+        (are_apart || seen.are_apart(call, input, outputs, reads)).then_some(seen.are_packed)
+    }
+
+    /// Whether outputs are apart from each other and all that is read, though their hulls are not: where they are few,
+    /// or nothing but shapes and strides lies around them.
+    #[cold]
+    #[inline(never)]
+    fn are_apart(
+        &self,
+        call: &Call<'_>,
+        input: Span,
+        outputs: &[libsplit_tensor],
+        reads: Reads<'_>,
+    ) -> bool {
+        if self.are_packed && are_few_and_apart(call, input, outputs, reads) {
+            return true;
+        }
+        let written = self.written;
+        let are_in_order = self.arrays.start > 0;
+        are_in_order
+            && written.is_apart(input)
+            && Span::of_slice(outputs).is_apart(written)
+            && reads.are_apart(written)
+            && are_arrays_apart(&call.splitting.geometry, outputs, written)
     }
 
     /// Whether outputs are such whose lengths are not in a row, or that are not all packed, as was seen.
@@ -276,8 +294,7 @@ impl Plain {
 }
 
 /// Whether few outputs, all of them plain and packed, are apart from each other and all that is read.
-#[cold]
-#[inline(never)]
+#[inline(never)] // for its stack
 fn are_few_and_apart(
     call: &Call<'_>,
     input: Span,
