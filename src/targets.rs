@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::copy::Joined;
 use crate::error::{number, Error, Fault, Report, Which};
 use crate::overlap::lattice::{self, Answer, Lattice};
 use crate::overlap::spans::{self, See, Spans, Trail};
@@ -115,6 +116,9 @@ impl Outputs {
         let are_one = !self.trail.is_apart && one.stack(transfer).is_some();
         if self.trail.is_apart || are_one {
             return Ok(are_one);
+        }
+        if !self.are_packed && Joined::are_apart(transfer) {
+            return Ok(false);
         }
         let found = if self.are_packed {
             let found = spans::meeting(transfer);

@@ -1,9 +1,11 @@
 //! Pieces that are neighbours in the input and columns of one matrix in their outputs are one piece: so
 //! channels are put back together. Copied one after the other, each line of the matrix would be fetched
-//! once for every column.
+//! once for every column. Those that are one are plainly apart, too.
 
+use crate::overlap;
 use crate::parts::{OutputStrides, Part, Parts, Transfer};
 use crate::plan::Geometry;
+use crate::shape::strides_nest;
 use core::ptr::null_mut;
 
 /// The most pieces that are left: of 16 columns, those that nobody wants may be between any two.
@@ -12,7 +14,7 @@ const MOST: usize = 8;
 pub(super) const MOST_AXES: usize = 16;
 
 /// Columns of one matrix, in as few pieces as they are without others between them.
-pub(super) struct Joined {
+pub(crate) struct Joined {
     parts: [Part; MOST],
     count: usize,
     /// Of the matrix, the split axis' own included, in elements.
@@ -20,7 +22,7 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    pub(super) const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         parts: [Part { index: 0, offset: 0, len: 0, target: null_mut() }; MOST],
         count: 0,
         strides: [0; MOST_AXES],
@@ -48,6 +50,18 @@ impl Joined {
             pieces += 1;
         }
         (self.count < pieces).then_some(())
+    }
+
+    /// Whether pieces of a transfer are such, and plainly apart: all elements of the matrix are, and those that are left
+    /// of the pieces.
+    #[inline(never)] // for its stack
+    pub(crate) fn are_apart(transfer: &Transfer<'_>) -> bool {
+        let mut joined = Self::NONE;
+        joined.join(transfer).is_some_and(|()| {
+            let shape = transfer.geometry.shape.iter().copied();
+            strides_nest(&shape.zip(joined.strides.iter().copied()))
+                && (joined.count == 1 || overlap::clash(&joined.transfer(transfer)).is_none())
+        })
     }
 
     /// Whether an output of so many steps has the matrix' strides.
@@ -123,6 +137,7 @@ mod tests {
     use crate::error::Report;
     use crate::parts::{OutputStrides, Transfer};
     use crate::stacked::Stacked;
+    use core::ptr::null_mut;
     use proptest::prelude::*;
 
     /// Planes of a tensor of any rank, put together to pixels.
@@ -222,6 +237,49 @@ mod tests {
                 unsafe { run(&all, count, None, &mut Report::default()) }.unwrap();
                 prop_assert!(outputs == expected);
             }
+        }
+
+        /// Runs of unequal pieces in rows with a pitch, side by side or not.
+        #[test]
+        fn columns_of_a_matrix_are_apart(
+            lengths in prop::collection::vec(1i64..5, 2..12),
+            [outer, inner] in [1i64..4, 1i64..4],
+            [gap, pad] in [0i64..3, 0i64..3],
+            turn in any::<[bool; 2]>(),
+            moved in prop::option::of((any::<prop::sample::Index>(), -3i64..3)),
+        ) {
+            let extent: i64 = lengths.iter().sum();
+            let turned = |is_so: bool, stride: i64| if is_so { -stride } else { stride };
+            let step = inner + pad;
+            let own = [step * (extent + gap), turned(turn[0], step), turned(turn[1], 1)];
+            let mut offset = 0;
+            let mut begins = lengths.iter().map(|len| {
+                offset += len;
+                2000 + (offset - len) * own[1]
+            }).collect::<Vec<_>>();
+            if let Some((at, by)) = moved {
+                begins[at.index(lengths.len())] += by;
+            }
+            let mut taken = vec![false; 4000];
+            let mut are_apart = true;
+            for (len, begin) in lengths.iter().zip(&begins) {
+                for at in 0..outer * len * inner {
+                    let index = [at / inner / len, at / inner % len, at % inner];
+                    let ahead: i64 = index.iter().zip(own).map(|(at, stride)| at * stride).sum();
+                    let slot = &mut taken[usize::try_from(begin + ahead).unwrap()];
+                    are_apart &= !*slot;
+                    *slot = true;
+                }
+            }
+            let target = |begin: &i64| null_mut::<u8>().wrapping_add(usize::try_from(*begin).unwrap());
+            let parts = parts(&lengths, begins.iter().map(target).map(Some));
+            let strides = own.repeat(lengths.len());
+            let output_strides = OutputStrides::Planned { strides: &strides, rank: 3 };
+            let shape = [outer, extent, inner];
+            let packed = transfer(DType::Uint8, &shape, 1, null_mut(), &parts);
+            let found = Joined::are_apart(&Transfer { output_strides, ..packed });
+            prop_assert!(are_apart || !found);
+            prop_assert!(found || moved.is_some() || outer == 1);
         }
     }
 }

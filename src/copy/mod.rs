@@ -87,7 +87,7 @@ use crate::parts::{self, Part, Parts, Transfer, FEW_PARTS};
 use crate::shape::usize_of;
 use crate::stacked::Stacked;
 use core::ops::Range;
-use joined::Joined;
+pub(crate) use joined::Joined;
 use matrices::Matrices;
 use reversed::Reversed;
 use rows::Nest;
