@@ -350,7 +350,9 @@ impl Plane {
 unsafe fn copy_row((source, target): Place, unit: usize, row: Axis, tuning: Tuning) {
     // Shorter ones that are repeated are read from the first-level cache.
     let is_apart = row.from != 0 || unit >= runs::LONG;
-    if let Some(by_turns) = tuning.by_turns(unit).filter(|_| is_apart) {
+    let (goes_on, begins) = (row.to == signed(unit), target as usize | wrapped(row.to));
+    let is_whole = goes_on || unit >= runs::LEAST_OFF_LINES || begins.is_multiple_of(LINE);
+    if let Some(by_turns) = tuning.by_turns(unit).filter(|_| is_apart && is_whole) {
         // SAFETY: the caller's promise.
         return unsafe { by_turns(row.of(source, target, unit)) };
     }
@@ -363,7 +365,7 @@ unsafe fn copy_row((source, target): Place, unit: usize, row: Axis, tuning: Tuni
         }
         return;
     }
-    let row_major = tuning.kernels.row_major.filter(|_| unit >= LINE && row.to == signed(unit));
+    let row_major = tuning.kernels.row_major.filter(|_| unit >= LINE && goes_on);
     let mut run = [RowRun { source, bytes: unit, target }];
     // SAFETY: the caller's promise.
     if row_major.is_some_and(|copy| unsafe { copy(&mut run, wrapped(row.from), row.extent) }) {

@@ -85,11 +85,6 @@ const LEAST_APART: usize = 24;
 const FEWEST_ROWS: usize = if LOW { 1 } else { 8 };
 /// Of so many targets that have their lines in one set of the first-level cache, each is taken by itself.
 const WAYS: usize = 6;
-/// Runs that take turns go past the caches from here on, where they are apart in an output and off its lines: each end
-/// is a line that is read. Zen 4, ms by turns and row by row, 48 bytes apart, 16 bytes off: 8 MiB of 260 bytes .70,
-/// .36, two of 1.7, .70; of 416 .44, .38, two .45, .32; 24 MiB of 260 4.8, 2.2, of 416 3.2, 1.9, of 640 2.9, 2.0; of
-/// 944 1.7, 2.0.
-const LEAST_OFF_LINES: usize = 896;
 
 impl<'a> Nest<'a> {
     /// The form of a checked split of whole bytes, if it is one: if in the input and in the outputs
@@ -126,7 +121,7 @@ impl<'a> Nest<'a> {
         let shortest = runs.min().unwrap_or(0);
         let average = div(width, self.transfer.parts.count());
         let least = match tuning.by_turns(LEAST_TURN) {
-            Some(_) if self.are_off_lines() => LEAST_OFF_LINES,
+            Some(_) if self.are_off_lines() => runs::LEAST_OFF_LINES,
             Some(_) => LEAST_TURN,
             None => runs::LONG,
         };
