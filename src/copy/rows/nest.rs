@@ -62,7 +62,7 @@ const LEAST_SPREAD: usize = if LOW { 1 } else { 512 };
 const LEAST_SPREAD_ROWS: usize = if LOW { 1 } else { 32 };
 /// Where they do not, shorter ones go through them. Zen 4, 24 MB, GB/s past them and through: 48 and 48 bytes, 1,200
 /// a block 3.8, 11, 5,000 10, 14, 40,000 16, 16; five of 40 3,000 7.1, 9.2, 16,000 12, 11.
-const LEAST_PAST: usize = if LOW { 1 } else { 12 << 10 };
+const LEAST_PAST: usize = if LOW { 4 << 10 } else { 12 << 10 };
 /// Unless they are taken many at a time: of a column so many bytes of all.
 const LEAST_COLUMNS: usize = 512;
 /// Or a piece has so many bytes of one that is repeated that it goes on with what it has. Zen 4, a row of 34 bytes
@@ -128,18 +128,15 @@ impl<'a> Nest<'a> {
         let goes_past = if count > 1 { count * width >= LEAST_PAST } else { shortest >= least };
         if !goes_past {
             self.block.tuning = tuning.through_caches();
-            self.is_by_row = match count {
-                1 => {
-                    tuning.is_by_row()
-                        && (RUN..least).contains(&average)
-                        && (shortest >= RUN || !self.is_into_packed())
-                }
-                _ => {
-                    let least = if tuning.apart.is_some() { LEAST_APART } else { LINE };
-                    count <= MOST_BY_ROW
-                        && (least..runs::LONG).contains(&average)
-                        && !self.are_in_one_set()
-                }
+            self.is_by_row = if count > 1 {
+                let least = if tuning.apart.is_some() { LEAST_APART } else { LINE };
+                count <= MOST_BY_ROW
+                    && (least..runs::LONG).contains(&average)
+                    && !self.are_in_one_set()
+            } else {
+                tuning.is_by_row()
+                    && (RUN..least).contains(&average)
+                    && (shortest >= RUN || !self.is_into_packed())
             };
         }
     }
@@ -673,6 +670,40 @@ mod tests {
                     }
                     assert!(*output == expected, "piece {piece} of {pieces} of {bytes} bytes");
                 }
+            }
+        }
+    }
+
+    /// Cropped from blocks of more rows; parts begin and end within blocks.
+    #[test]
+    fn blocks_of_few_rows_go_row_by_row() {
+        const BLOCKS: usize = 7;
+        const ROWS: usize = 3;
+        const PITCH: usize = 900;
+        let lengths = [100usize, 333, 64, 200];
+        let row = lengths.iter().sum::<usize>();
+        let source: Vec<u8> =
+            (0..BLOCKS * (ROWS + 1) * PITCH).map(|at| (at * 7 % 251).to_le_bytes()[0]).collect();
+        let shape = [BLOCKS, ROWS, row].map(|extent| i64::try_from(extent).unwrap());
+        let strides = [(ROWS + 1) * PITCH, PITCH, 1].map(|step| i64::try_from(step).unwrap());
+        for tuning in Tuning::all() {
+            let mut outputs = lengths.map(|len| vec![UNTOUCHED; BLOCKS * ROWS * len]);
+            let targets = outputs.iter_mut().map(|output| Some(output.as_mut_ptr()));
+            let wanted = parts(&lengths.map(|len| i64::try_from(len).unwrap()), targets);
+            let packed = transfer(DType::Uint8, &shape, 2, source.as_ptr(), &wanted);
+            let transfer = Transfer { strides: Some(&strides), ..packed };
+            let nest = Nest::new(&transfer, &tuning).unwrap();
+            assert!(nest.is_by_row);
+            for rows in [0..4, 4..5, 5..12, 12..BLOCKS * ROWS] {
+                // SAFETY: memory is as large as the strides say.
+                unsafe { nest.copy_all(&Parts::Listed(&wanted).iter(), rows) };
+            }
+            let mut offset = 0;
+            for (len, output) in lengths.iter().zip(&outputs) {
+                let begin = |at: usize| (at / ROWS * (ROWS + 1) + at % ROWS) * PITCH + offset;
+                let rows = (0..BLOCKS * ROWS).map(|at| &source[begin(at)..begin(at) + len]);
+                assert!(*output == rows.flatten().copied().collect::<Vec<_>>(), "{len} bytes");
+                offset += len;
             }
         }
     }
