@@ -32,10 +32,15 @@ const WAYS: usize = 8;
 pub(super) const LEAST_ROW: usize = 16;
 /// Of shorter ones columns are walked, too, where what is read is no longer in the second-level cache.
 const LEAST_DENSE: usize = 5;
+/// As many bytes of a row are worth a loop anyhow.
+const LONG_ROW: usize = 3 * LINE;
 /// More bytes are not in the second-level cache.
 pub(super) const LARGE: usize = 2 << 20;
 /// Units of so many bytes are copied as runs.
 pub(super) const LEAST_RUN: usize = 128;
+/// So few of a row are copied one by one: to ask for loops takes as long. Zen 4, us before and after: 2,560 rows of two of
+/// 100 bytes 65, 30, 12,233 of two of 300 1,300, 800.
+const FEW_UNITS: usize = 16;
 /// Columns of such units that are copied row by row at a time.
 const COLUMNS: usize = 4;
 /// Units of a plane's longer side that stay in the first-level cache while the shorter is walked.
@@ -205,6 +210,11 @@ impl Plane {
         let &Self { source, target, unit, row, column, has_column, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
+            let is_short = row.extent * unit < runs::LONG || tuning.by_turns(unit).is_none();
+            if !has_column && row.extent <= FEW_UNITS && unit < runs::LONG && is_short {
+                let block = Block { unit, axes: [column, row] };
+                return block.copy((source, target), Axis::ONE, tuning.kernels);
+            }
             if !has_column || tuning.by_turns(unit).is_some() {
                 // Of columns, a few rows at a time, which take turns.
                 let at_once = if has_column { TURNS } else { row.extent };
@@ -256,12 +266,15 @@ impl Plane {
 
     /// Whether it is worth a loop for each of its short rows to read memory in its order: by columns, lines come again
     /// for each. Zen 4, us row by row and by columns, 12 units of 4 bytes of a row, 40 bytes apart, of 12 MiB 167, 229,
-    /// of 80 MiB 2,600, 7,600; but of 1 MiB 11.6, 10.5, and 120 bytes apart, of 12 MiB 106, 88.
+    /// of 80 MiB 2,600, 7,600; but of 1 MiB 11.6, 10.5, and 120 bytes apart, of 12 MiB 106, 88; rows of longer units, 12 MiB,
+    /// 2 of 32 bytes 1,530, 3,300, 3 of 16 1,460, 3,350, 12 of 60 850, 3,700, 200 KB 4.5, 5.7, but 3 of 24 11.4,
+    /// 6.6, 1.5 MB 132, 95.
     fn is_read_in_order(&self, tuning: Tuning) -> bool {
-        let &Self { row, column, has_column, .. } = self;
+        let &Self { unit, row, column, has_column, .. } = self;
         let reach = column.extent.saturating_mul(column.from.unsigned_abs());
         let is_dense = row.extent >= LEAST_DENSE && row.from.unsigned_abs() <= LINE;
-        tuning.reads_upwards() && !has_column && is_dense && reach >= LARGE
+        let is_long = row.extent * unit >= LONG_ROW || (unit >= LANE && reach >= 4 * LARGE);
+        tuning.reads_upwards() && !has_column && (is_long || (is_dense && reach >= LARGE))
     }
 
     /// Whether it has rows one behind the other, of units that are merged to lines rather than copied each
@@ -337,7 +350,9 @@ impl Plane {
 unsafe fn copy_row((source, target): Place, unit: usize, row: Axis, tuning: Tuning) {
     // Shorter ones that are repeated are read from the first-level cache.
     let is_apart = row.from != 0 || unit >= runs::LONG;
-    if let Some(by_turns) = tuning.by_turns(unit).filter(|_| is_apart) {
+    let (goes_on, begins) = (row.to == signed(unit), target as usize | wrapped(row.to));
+    let is_whole = goes_on || unit >= runs::LEAST_OFF_LINES || begins.is_multiple_of(LINE);
+    if let Some(by_turns) = tuning.by_turns(unit).filter(|_| is_apart && is_whole) {
         // SAFETY: the caller's promise.
         return unsafe { by_turns(row.of(source, target, unit)) };
     }
@@ -350,7 +365,7 @@ unsafe fn copy_row((source, target): Place, unit: usize, row: Axis, tuning: Tuni
         }
         return;
     }
-    let row_major = tuning.kernels.row_major.filter(|_| unit >= LINE && row.to == signed(unit));
+    let row_major = tuning.kernels.row_major.filter(|_| unit >= LINE && goes_on);
     let mut run = [RowRun { source, bytes: unit, target }];
     // SAFETY: the caller's promise.
     if row_major.is_some_and(|copy| unsafe { copy(&mut run, wrapped(row.from), row.extent) }) {

@@ -48,19 +48,19 @@ pub(super) fn are_alike(runs: &[RowRun]) -> bool {
 }
 
 /// Where they go.
-pub(super) fn targets(runs: &[RowRun]) -> impl Iterator<Item = &*mut u8> {
-    runs.iter().map(|run| &run.target)
+pub(super) fn targets(runs: &[RowRun]) -> impl Iterator<Item = *mut u8> + '_ {
+    runs.iter().map(|run| run.target)
 }
 
 /// Whether more than so many targets have the same place within pages.
 #[inline(never)]
-pub(super) fn are_in_one_set<'a>(
-    mut targets: impl Iterator<Item = &'a *mut u8>,
+pub(in super::super) fn are_in_one_set(
+    mut targets: impl Iterator<Item = *mut u8>,
     most: usize,
 ) -> bool {
     let mut sets = [0u8; PAGE / LINE];
     targets.any(|target| {
-        let set = sets.get_mut(*target as usize % PAGE / LINE);
+        let set = sets.get_mut(target as usize % PAGE / LINE);
         set.is_some_and(|set| {
             *set += 1;
             usize::from(*set) > most

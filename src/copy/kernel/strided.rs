@@ -347,16 +347,28 @@ pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
     unsafe { block.row()(source, target, &block, kernels) };
 }
 
-/// Copies rows of as many units, of each a unit by turns.
+/// Copies rows of as many units, of each a unit by turns: some that lie `step` bytes apart and become a run, and
+/// as many again from the rows' next units on.
 ///
 /// # Safety
 /// 1 of all of them.
 #[inline(never)]
-pub(crate) unsafe fn copy_by_row(kernels: &Kernels, rows: &mut [Row]) {
+pub(crate) unsafe fn copy_by_row(
+    kernels: &Kernels,
+    rows: &mut [Row],
+    some: Range<usize>,
+    step: usize,
+) {
     for _ in 0..rows.first().map_or(0, |row| row.count) {
+        for at in some.clone() {
+            for row in &*rows {
+                let source = row.source.wrapping_add(at.wrapping_mul(step));
+                let target = row.target.wrapping_add(at.wrapping_mul(row.unit));
+                // SAFETY: the caller's promise.
+                unsafe { (kernels.copy)(source, target, row.unit) };
+            }
+        }
         for row in &mut *rows {
-            // SAFETY: the caller's promise.
-            unsafe { (kernels.copy)(row.source, row.target, row.unit) };
             row.source = row.source.wrapping_offset(row.source_step);
             row.target = row.target.wrapping_offset(row.target_step);
         }

@@ -207,7 +207,7 @@ impl Nest<'_> {
         }
         let few = self.block.rows_within(if past || is_deinterleaved { BLOCK_PAST } else { BLOCK });
         // What is one group reads the input in its order, and but once; where there is one run, nothing takes turns.
-        let is_in_order = past || is_one_deinterleaved || group.runs().len() == 1;
+        let is_in_order = past || is_one_deinterleaved || group.runs().len() == 1 || self.is_by_row;
         let block = if is_one && is_in_order { rows.len() } else { few };
         let small = if past && !is_one { self.small(parts) } else { 0 };
         for rows in math::parts(rows, block) {
@@ -358,10 +358,10 @@ impl Nest<'_> {
             None => group.runs().iter().all(is_short),
             Some(_) => tuning.by_turns(group.shortest).is_some(),
         };
-        self.block.count == 1 && are_lines
+        self.is_by_row || (self.block.count == 1 && are_lines)
     }
 
-    /// Copies single rows: of some of them, one piece after the other.
+    /// Copies single rows, or short blocks row by row: of some rows, one piece after the other.
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
@@ -375,7 +375,8 @@ impl Nest<'_> {
             None if self.is_by_row => usize::MAX,
             None => block.rows_within(BLOCK),
         };
-        while blocks.next(&mut block).is_some() {
+        while let Some(some) = blocks.next(&mut block) {
+            let most = if some.len() == block.count { most } else { 0 };
             let Axis { extent: more, from: source_step, .. } = blocks.along(most);
             let mut room = [const { MaybeUninit::uninit() }; MAX_GROUP];
             let row = |run: &Run| Row {
@@ -390,7 +391,7 @@ impl Nest<'_> {
             // SAFETY: the caller's promise.
             unsafe {
                 if self.is_by_row {
-                    strided::copy_by_row(block.tuning.kernels, rows);
+                    strided::copy_by_row(block.tuning.kernels, rows, some, block.row);
                 } else {
                     for row in rows {
                         match by_turns {

@@ -1,9 +1,10 @@
 //! Rows that do not all lie as far from one another: blocks, of which each is what the loops take, and
 //! axes outward of them, over which an odometer goes. Packed tensors are one block.
 
+use super::super::kernel::row_major::are_in_one_set;
 use super::super::kernel::{are_near, strided, Kernels, LEAST_TURN, MAX_DEINTERLEAVED};
 use super::run::Run;
-use super::{runs, Rows, Tuning, LINE, LOW_THRESHOLDS};
+use super::{runs, Rows, Tuning, LINE, LOW_THRESHOLDS, SHORT_RUN};
 use crate::copy::kernel::pick::LEAST_PICKED;
 use crate::copy::layout::stride;
 use crate::copy::region::LONGEST_PICKED;
@@ -61,7 +62,7 @@ const LEAST_SPREAD: usize = if LOW { 1 } else { 512 };
 const LEAST_SPREAD_ROWS: usize = if LOW { 1 } else { 32 };
 /// Where they do not, shorter ones go through them. Zen 4, 24 MB, GB/s past them and through: 48 and 48 bytes, 1,200
 /// a block 3.8, 11, 5,000 10, 14, 40,000 16, 16; five of 40 3,000 7.1, 9.2, 16,000 12, 11.
-const LEAST_PAST: usize = if LOW { 1 } else { 12 << 10 };
+const LEAST_PAST: usize = if LOW { 4 << 10 } else { 12 << 10 };
 /// Unless they are taken many at a time: of a column so many bytes of all.
 const LEAST_COLUMNS: usize = 512;
 /// Or a piece has so many bytes of one that is repeated that it goes on with what it has. Zen 4, a row of 34 bytes
@@ -75,11 +76,15 @@ const RUN: usize = 128;
 const LEAST_ROWS: usize = 32;
 const FEW: usize = 8;
 const NEAR: usize = 2 << 20;
-/// Runs that take turns go past the caches from here on, where they are apart in an output and off its lines: each end
-/// is a line that is read. Zen 4, ms by turns and row by row, 48 bytes apart, 16 bytes off: 8 MiB of 260 bytes .70,
-/// .36, two of 1.7, .70; of 416 .44, .38, two .45, .32; 24 MiB of 260 4.8, 2.2, of 416 3.2, 1.9, of 640 2.9, 2.0; of
-/// 944 1.7, 2.0.
-const LEAST_OFF_LINES: usize = 896;
+/// Blocks of so few rows, and of so many bytes on average, are copied row by row; shorter ones piece by piece, but those of
+/// columns. Zen 4, us by blocks and so, 1 to 3 MB: 4 of 196 bytes in 3 rows 213, 86, 3 of 90 in 9 81, 45, in 14 60, 53; 16 of 60
+/// in 3 257, 302, unequal 300, 146; 40 of 24 in 2, piece by piece, 750, 111; 12 MB: 2 of 50 in 2 3,360, 1,660, 16 of 30
+/// 8,420, 4,250, 8 of 24 in 14 2,100, 1,640, but 2 of 20 in 2 1,290, 2,350; 40 of 12 in 3, piece by piece, 10,000, 4,000.
+const MOST_BY_ROW: usize = if LOW { 4 } else { 16 };
+const LEAST_APART: usize = 24;
+const FEWEST_ROWS: usize = if LOW { 1 } else { 8 };
+/// Of so many targets that have their lines in one set of the first-level cache, each is taken by itself.
+const WAYS: usize = 6;
 
 impl<'a> Nest<'a> {
     /// The form of a checked split of whole bytes, if it is one: if in the input and in the outputs
@@ -109,25 +114,37 @@ impl<'a> Nest<'a> {
     }
 
     /// Keeps short blocks in the caches, and single rows of which a run is short: their pieces are copied for
-    /// themselves, or if all runs are short, row by row.
+    /// themselves, or row by row: where blocks are few rows, or all runs are short.
     fn find_way(&mut self, tuning: &Tuning) {
         let Rows { count, width, .. } = self.block;
         let runs = self.transfer.parts.iter().map(|part| self.block.bytes(part.len));
         let shortest = runs.min().unwrap_or(0);
         let average = div(width, self.transfer.parts.count());
         let least = match tuning.by_turns(LEAST_TURN) {
-            Some(_) if self.are_off_lines() => LEAST_OFF_LINES,
+            Some(_) if self.are_off_lines() => runs::LEAST_OFF_LINES,
             Some(_) => LEAST_TURN,
             None => runs::LONG,
         };
         let goes_past = if count > 1 { count * width >= LEAST_PAST } else { shortest >= least };
         if !goes_past {
             self.block.tuning = tuning.through_caches();
-            self.is_by_row = tuning.is_by_row()
-                && count == 1
-                && (RUN..least).contains(&average)
-                && (shortest >= RUN || !self.is_into_packed());
+            self.is_by_row = if count > 1 {
+                let least = if tuning.apart.is_some() { LEAST_APART } else { LINE };
+                count <= MOST_BY_ROW
+                    && (least..runs::LONG).contains(&average)
+                    && !self.are_in_one_set()
+            } else {
+                tuning.is_by_row()
+                    && (RUN..least).contains(&average)
+                    && (shortest >= RUN || !self.is_into_packed())
+            };
         }
+    }
+
+    /// Whether pieces have lines in one set of the first-level cache, more than it has ways.
+    #[inline(never)] // for its stack
+    fn are_in_one_set(&self) -> bool {
+        are_in_one_set(self.transfer.parts.iter().map(|part| part.target), WAYS)
     }
 
     /// Bytes of a row, if everything from the split axis inward is contiguous, but for steps that are picked.
@@ -204,13 +221,14 @@ impl<'a> Nest<'a> {
                 are_short && are_near && blocks >= LEAST_ROWS
             }
             1 => self.block.tuning.apart.is_some(),
+            ..=FEWEST_ROWS if column.is_none() => false,
             _ if !is_held => {
                 let are_short = pieces > TOGETHER && column.is_some_and(|unit| unit <= SHORT);
                 block >= if are_short { LEAST_PICKED_BLOCK } else { LEAST_BLOCK }
             }
             _ if column.is_some_and(are_spread) => block >= LEAST_SPREAD,
             _ if column.is_some() => block >= LEAST_HELD,
-            _ => block * pieces >= LONG_BLOCK,
+            _ => width > pieces * SHORT_RUN && block * pieces >= LONG_BLOCK,
         };
         self.is_by_row
             || is_long
@@ -652,6 +670,40 @@ mod tests {
                     }
                     assert!(*output == expected, "piece {piece} of {pieces} of {bytes} bytes");
                 }
+            }
+        }
+    }
+
+    /// Cropped from blocks of more rows; parts begin and end within blocks.
+    #[test]
+    fn blocks_of_few_rows_go_row_by_row() {
+        const BLOCKS: usize = 7;
+        const ROWS: usize = 3;
+        const PITCH: usize = 900;
+        let lengths = [100usize, 333, 64, 200];
+        let row = lengths.iter().sum::<usize>();
+        let source: Vec<u8> =
+            (0..BLOCKS * (ROWS + 1) * PITCH).map(|at| (at * 7 % 251).to_le_bytes()[0]).collect();
+        let shape = [BLOCKS, ROWS, row].map(|extent| i64::try_from(extent).unwrap());
+        let strides = [(ROWS + 1) * PITCH, PITCH, 1].map(|step| i64::try_from(step).unwrap());
+        for tuning in Tuning::all() {
+            let mut outputs = lengths.map(|len| vec![UNTOUCHED; BLOCKS * ROWS * len]);
+            let targets = outputs.iter_mut().map(|output| Some(output.as_mut_ptr()));
+            let wanted = parts(&lengths.map(|len| i64::try_from(len).unwrap()), targets);
+            let packed = transfer(DType::Uint8, &shape, 2, source.as_ptr(), &wanted);
+            let transfer = Transfer { strides: Some(&strides), ..packed };
+            let nest = Nest::new(&transfer, &tuning).unwrap();
+            assert!(nest.is_by_row);
+            for rows in [0..4, 4..5, 5..12, 12..BLOCKS * ROWS] {
+                // SAFETY: memory is as large as the strides say.
+                unsafe { nest.copy_all(&Parts::Listed(&wanted).iter(), rows) };
+            }
+            let mut offset = 0;
+            for (len, output) in lengths.iter().zip(&outputs) {
+                let begin = |at: usize| (at / ROWS * (ROWS + 1) + at % ROWS) * PITCH + offset;
+                let rows = (0..BLOCKS * ROWS).map(|at| &source[begin(at)..begin(at) + len]);
+                assert!(*output == rows.flatten().copied().collect::<Vec<_>>(), "{len} bytes");
+                offset += len;
             }
         }
     }

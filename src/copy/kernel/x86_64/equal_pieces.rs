@@ -111,7 +111,7 @@ impl<'a> Way<'a> {
         len > OF_A_SET
             && !unit.is_power_of_two()
             && ((least..LANE).contains(&unit)
-                || are_in_one_set(block.targets.iter().take(len), OF_A_SET))
+                || are_in_one_set(block.targets.iter().copied().take(len), OF_A_SET))
     }
 
     /// Takes the runs of `count` rows to their targets, each group in a turn of its own.

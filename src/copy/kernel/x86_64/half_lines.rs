@@ -82,7 +82,7 @@ pub(super) unsafe fn deinterleave(
         return false;
     }
     let (mut together, mut turn) = (len, usize::MAX / 2);
-    if !past && are_in_one_set(targets.iter(), MOST_OF_HALVES) {
+    if !past && are_in_one_set(targets.iter().copied(), MOST_OF_HALVES) {
         (together, turn) = (MOST_OF_HALVES, TURN);
     }
     let way = Way { width, each, together, turn, through, past: past.then_some(by_two) };

@@ -32,7 +32,7 @@ use core::ops::Range;
 pub(super) unsafe fn copy(runs: &[RowRun], step: usize, count: usize) -> bool {
     let [RowRun { bytes, .. }, _, ..] = *runs else { return false };
     // Others are the quicker one piece after the other.
-    let is_on_its_half = |target: &*mut u8| (*target as usize).is_multiple_of(HALF);
+    let is_on_its_half = |target: *mut u8| (target as usize).is_multiple_of(HALF);
     let are_lines = bytes == LINE && step == runs.len() * LINE && targets(runs).all(is_on_its_half);
     let is_one_pass = runs.len() <= if are_lines { 4 } else { 3 };
     let is_better = || is_one_pass || are_in_one_set(targets(runs), MOST_OF_HALVES);
