@@ -23,7 +23,7 @@ enum { MOST = 8 * 1024, LIMIT = 24 * 1024, MANY = 16384, LIMIT_OF_MANY = 36 * 10
 enum { STACK = 1 << 20, OWN = 512, MAX_RANK = 64 };
 #define ROOM ((size_t)160 << 20)
 
-enum layout { PACKED, TRANSPOSED, REVERSED, STEPPED, PLANES, CHANNELS_LAST };
+enum layout { PACKED, TRANSPOSED, REVERSED, STEPPED, PLANES, CHANNELS_LAST, UPWARDS };
 enum placement { IN_ORDER, SHUFFLED, SCATTERED, INTERLEAVED, ALIKE, UNEQUAL };
 
 struct job {
@@ -73,6 +73,9 @@ static const struct job jobs[] = {
     {"transposed, into columns", F32, 2, {500, 600}, 1, 300, TRANSPOSED, INTERLEAVED, 0, 0},
     {"into 15 columns", U8, 2, {20000, 15}, 1, 15, TRANSPOSED, INTERLEAVED, 0, DEEP},
     {"transposed, on tasks", F32, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, TASKS},
+    {"rows upwards, 1 byte", U8, 2, {500, 1000}, 1, 1000, UPWARDS, IN_ORDER, 0, DEEP},
+    {"rows upwards, 4 bytes", F32, 2, {90000, 64}, 1, 64, UPWARDS, IN_ORDER, 0, DEEP},
+    {"rows upwards, few of 8 bytes", F64, 2, {300000, 9}, 1, 9, UPWARDS, IN_ORDER, 0, DEEP},
     {"reversed", F32, 2, {500, 600}, 1, 3, REVERSED, IN_ORDER, 0, 0},
     {"every other element", F32, 2, {500, 600}, 1, 3, STEPPED, IN_ORDER, 0, 0},
     {"past the caches, every other element",
@@ -159,7 +162,7 @@ static void lay_out(const struct work *w, int64_t *strides) {
         int32_t axis = w->job->layout == TRANSPOSED ? i : w->input.rank - 1 - i;
         strides[axis] = w->job->layout == STEPPED ? 2 * reach : reach;
         reach *= w->shape[axis];
-        if (w->job->layout == REVERSED)
+        if (w->job->layout == REVERSED || (w->job->layout == UPWARDS && i > 0))
             strides[axis] = -strides[axis];
     }
 }
@@ -212,6 +215,8 @@ static void set_work(struct work *w, const struct job *job, unsigned char *sourc
         w->input.data = source + last / 8;
         w->input.bit_offset = bits < 8 ? last % 8 : 0;
     }
+    if (job->layout == UPWARDS)
+        w->input.data = source + (size_t)(elements - w->shape[job->rank - 1]) * bits / 8;
     w->shapes = allocate((rank + 2 * count) * sizeof *w->shapes);
     w->lengths = allocate(count * sizeof *w->lengths);
     w->room = allocate(2 * rank * count * sizeof *w->room);

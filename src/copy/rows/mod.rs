@@ -6,6 +6,7 @@
 //! | `nest.rs`, `run.rs` | blocks of rows under axes, over which an odometer goes; what a piece has of each row |
 //! | `group.rs` | which pieces are copied together |
 //! | `deinterleave.rs`, `transpose.rs` | pieces of one width: few, and many |
+//! | `gathered.rs` | rows of short blocks, wherever these lie, as those of one |
 //! | `pairs.rs` | many equal short runs, to two pieces at a time |
 //! | `merge.rs`, `combine.rs` | past the caches: whole lines of runs, and by way of write-combining buffers |
 //! | `repeat.rs` | blocks that are repeated |
@@ -13,6 +14,7 @@
 
 mod combine;
 mod deinterleave;
+mod gathered;
 mod group;
 mod merge;
 mod nest;

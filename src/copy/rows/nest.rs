@@ -22,6 +22,8 @@ pub(in super::super) struct Nest<'a> {
     pub(super) apart: isize,
     /// Whether runs of single rows are copied row by row: they are too short to go past the caches.
     pub(super) is_by_row: bool,
+    /// Whether rows of several blocks are put together first.
+    pub(super) gathers: bool,
     /// How many there are.
     blocks: usize,
     /// Axes over them, innermost first; neighbours that continue each other are one.
@@ -41,7 +43,7 @@ struct OuterAxis {
 /// The most axes over blocks; of more, each piece is copied for itself.
 const MOST_AXES: usize = 12;
 /// Whether blocks of few rows are taken, for tests.
-const LOW: bool = LOW_THRESHOLDS || cfg!(test);
+pub(super) const LOW: bool = LOW_THRESHOLDS || cfg!(test);
 /// Shorter blocks are not worth the way to the loops.
 const LEAST_BLOCK: usize = 512;
 /// Nor longer ones past the caches, of more short columns than are permuted together: units are picked there. Zen 4, ms in
@@ -91,10 +93,7 @@ impl<'a> Nest<'a> {
     /// everything from the split axis inward is contiguous.
     #[inline(never)]
     pub(in super::super) fn new(transfer: &'a Transfer<'a>, tuning: &Tuning) -> Option<Self> {
-        let block = Rows::new(transfer, *tuning);
-        let axes = [OuterAxis::default(); MOST_AXES];
-        let mut nest =
-            Self { transfer, block, apart: 0, is_by_row: false, blocks: 1, axes, rank: 0 };
+        let mut nest = Self::of_one(transfer, Rows::new(transfer, *tuning));
         if transfer.is_packed() && transfer.output_strides.are_packed() {
             if nest.is_whole() {
                 nest.block.widen(nest.block.count);
@@ -103,14 +102,34 @@ impl<'a> Nest<'a> {
             return (!nest.is_picked()).then_some(nest);
         }
         let row = nest.packed_row()?;
+        nest.gathers = nest.has_columns();
         nest.push_outward(row)?;
         if nest.is_picked() {
             return None;
+        }
+        nest.gathers &= !nest.is_block() || (nest.rank > 0 && nest.has_short_columns());
+        if nest.gathers {
+            return Some(nest);
         }
         if nest.rank > 0 {
             nest.find_way(tuning);
         }
         nest.is_worth_it(tuning.apart.is_none()).then_some(nest)
+    }
+
+    /// Of one block.
+    pub(super) fn of_one(transfer: &'a Transfer<'a>, block: Rows) -> Self {
+        let axes = [OuterAxis::default(); MOST_AXES];
+        Self {
+            transfer,
+            block,
+            apart: 0,
+            is_by_row: false,
+            gathers: false,
+            blocks: 1,
+            axes,
+            rank: 0,
+        }
     }
 
     /// Keeps short blocks in the caches, and single rows of which a run is short: their pieces are copied for
@@ -228,7 +247,11 @@ impl<'a> Nest<'a> {
             }
             _ if column.is_some_and(are_spread) => block >= LEAST_SPREAD,
             _ if column.is_some() => block >= LEAST_HELD,
-            _ => width > pieces * SHORT_RUN && block * pieces >= LONG_BLOCK,
+            _ => {
+                width > pieces * SHORT_RUN
+                    && block * pieces >= LONG_BLOCK
+                    && (count >= LEAST_SPREAD_ROWS || width >= pieces * LINE)
+            }
         };
         self.is_by_row
             || is_long
@@ -320,6 +343,12 @@ impl<'a> Nest<'a> {
         is_single || self.to(part, axis).is_none_or(|to| to == packed)
     }
 
+    /// Whether rows of the block lie as the loops want them.
+    fn is_block(&self) -> bool {
+        let Rows { count, row, width, .. } = self.block;
+        count == 1 || (signed(row) >= signed(width) && self.can_read_behind(signed(row)))
+    }
+
     /// Whether rows so far from one another can be read a little behind, as loops for shorter runs do.
     fn can_read_behind(&self, from: isize) -> bool {
         let Rows { width, tuning, .. } = self.block;
@@ -350,7 +379,9 @@ impl<'a> Nest<'a> {
     fn push_rows(&mut self, axis: &OuterAxis) -> bool {
         let Rows { count, row, width, .. } = self.block;
         let is_row = if count == 1 {
-            (axis.from >= signed(width) && self.can_read_behind(axis.from)) || self.apart != 0
+            (axis.from >= signed(width) && self.can_read_behind(axis.from))
+                || self.apart != 0
+                || (self.gathers && axis.from != 0)
         } else {
             times(signed(row), count) == Some(axis.from)
         };
@@ -443,6 +474,7 @@ pub(super) struct Blocks<'a> {
 
 impl Blocks<'_> {
     /// Makes a block the next one; gives which of its rows are wanted.
+    #[inline(never)] // once in the library
     pub(super) fn next(&mut self, block: &mut Rows) -> Option<Range<usize>> {
         if self.rows.is_empty() {
             return None;
@@ -475,6 +507,7 @@ impl Blocks<'_> {
 
     /// How many more whole blocks lie along the innermost axis, `most` at the most, and how far one is from the
     /// next.
+    #[inline(never)] // once in the library
     pub(super) fn along(&self, most: usize) -> strided::Axis {
         let axis = self.nest.axes().first().copied().unwrap_or_default();
         let index = self.index.first().copied().unwrap_or_default();
@@ -511,7 +544,6 @@ impl Blocks<'_> {
         }
     }
 
-    #[inline(never)] // as above
     fn advance(&mut self) {
         self.number += 1;
         for (axis, index) in self.nest.axes().iter().zip(&mut self.index) {

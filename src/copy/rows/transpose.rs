@@ -16,37 +16,52 @@ impl Nest<'_> {
     pub(super) unsafe fn transpose(&self, parts: &Iter<'_>, rows: &Range<usize>) -> bool {
         let Some(first) = parts.clone().next() else { return false };
         let (len, unit) = (first.len, self.block.bytes(first.len));
-        let is_transposed = self.block.width > MAX_DEINTERLEAVED * unit && Columns::turns(unit);
+        let is_transposed = self.gathers
+            || (self.block.width > MAX_DEINTERLEAVED * unit
+                && Columns::turns(unit)
+                && (self.is_one_block() || self.block.count > 1));
         let mut end = first.offset;
         let mut is_column = |part: Part| {
             end = part.offset + len;
-            part.len == len && part.offset.checked_rem(len) == Some(0)
+            is_column(&part, len)
         };
         if !is_transposed || !parts.clone().all(&mut is_column) {
             return false;
         }
         let begin = self.block.bytes(first.offset);
         let count = usize_of((end - first.offset).checked_div(len).unwrap_or(0));
-        let mut blocks = self.blocks(rows.clone());
+        // What is gathered is told where the first row of all goes.
+        let mut blocks = self.blocks(if self.gathers { 0..rows.end } else { rows.clone() });
         let mut block = self.block;
-        while let Some(rows) = blocks.next(&mut block) {
+        while let Some(some) = blocks.next(&mut block) {
             let of_part = |part: Part| {
                 let target = blocks.target(&block.run(&part));
-                let first = Some(target.wrapping_add(rows.start * unit));
+                let first = Some(target.wrapping_add(some.start * unit));
                 Targets { first, apart: 0, count: 1 }
             };
             let targets = Targets::of(parts, first.offset, of_part, len);
             let columns = Columns {
-                source: block.source.wrapping_add(rows.start * block.row + begin),
+                source: block.source.wrapping_add(some.start * block.row + begin),
                 step: block.row,
-                rows: rows.len(),
+                rows: some.len(),
                 unit,
                 count,
                 targets: &targets,
             };
             // SAFETY: the caller's promise.
-            unsafe { columns.copy(block.tuning) };
+            unsafe {
+                if self.gathers {
+                    self.transpose_gathered(&columns, begin, rows);
+                    break;
+                }
+                columns.copy(block.tuning);
+            }
         }
         true
     }
+}
+
+/// Whether it is one of columns of so many steps.
+pub(super) fn is_column(part: &Part, len: i64) -> bool {
+    part.len == len && part.offset.checked_rem(len) == Some(0)
 }
