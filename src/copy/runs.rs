@@ -7,11 +7,6 @@ use crate::math::parts;
 
 /// Runs of so many bytes are worth it.
 pub(super) const LONG: usize = 1024;
-/// Runs that take turns go past the caches from here on, where they are apart in an output and off its lines: each end
-/// is a line that is read. Zen 4, ms by turns and row by row, 48 bytes apart, 16 bytes off: 8 MiB of 260 bytes .70,
-/// .36, two of 1.7, .70; of 416 .44, .38, two .45, .32; 24 MiB of 260 4.8, 2.2, of 416 3.2, 1.9, of 640 2.9, 2.0; of
-/// 944 1.7, 2.0.
-pub(super) const LEAST_OFF_LINES: usize = 896;
 /// So many bytes are prefetched at a time.
 const TURN: usize = 1024;
 /// Of rows up to this the next one is prefetched: 24 MiB of 12 KiB each, backwards, 1.04 of the flat copy

@@ -78,6 +78,11 @@ const RUN: usize = 128;
 const LEAST_ROWS: usize = 32;
 const FEW: usize = 8;
 const NEAR: usize = 2 << 20;
+/// Runs that take turns go past the caches from here on, where they are apart in an output and off its lines: each end
+/// is a line that is read. Zen 4, ms by turns and row by row, 48 bytes apart, 16 bytes off: 8 MiB of 260 bytes .70,
+/// .36, two of 1.7, .70; of 416 .44, .38, two .45, .32; 24 MiB of 260 4.8, 2.2, of 416 3.2, 1.9, of 640 2.9, 2.0; of
+/// 944 1.7, 2.0.
+const LEAST_OFF_LINES: usize = 896;
 /// Blocks of so few rows, and of so many bytes on average, are copied row by row; shorter ones piece by piece, but those of
 /// columns. Zen 4, us by blocks and so, 1 to 3 MB: 4 of 196 bytes in 3 rows 213, 86, 3 of 90 in 9 81, 45, in 14 60, 53; 16 of 60
 /// in 3 257, 302, unequal 300, 146; 40 of 24 in 2, piece by piece, 750, 111; 12 MB: 2 of 50 in 2 3,360, 1,660, 16 of 30
@@ -140,7 +145,7 @@ impl<'a> Nest<'a> {
         let shortest = runs.min().unwrap_or(0);
         let average = div(width, self.transfer.parts.count());
         let least = match tuning.by_turns(LEAST_TURN) {
-            Some(_) if self.are_off_lines() => runs::LEAST_OFF_LINES,
+            Some(_) if self.are_off_lines() => LEAST_OFF_LINES,
             Some(_) => LEAST_TURN,
             None => runs::LONG,
         };
