@@ -113,6 +113,7 @@ pub(crate) enum Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// At least as many as there are.
+    #[inline(never)] // once in the library
     pub(crate) fn count(&self) -> usize {
         match self {
             Self::Listed(parts) => parts.len(),

@@ -2,6 +2,7 @@
 //! time, and then each piece has its elements taken out of them. Those of long rows are transposed.
 
 use super::kernel::combine::{Scratch, LINE};
+use super::kernel::opaque::opaque;
 use super::kernel::strided::Axis;
 use super::kernel::sub_byte::{mix, BitPlace, SideBySide};
 use super::kernel::transpose::Transpose;
@@ -225,6 +226,7 @@ impl Singles<'_> {
         let mut columns = [null_mut(); MOST_ODD];
         let columns = columns.get_mut(..most).unwrap_or_default();
         lay_out(scratch, columns, at_once);
+        let first = columns.first().copied().unwrap_or(scratch);
         for rows in parts(all, at_once) {
             for column in (0..self.row).step_by(most.max(1)) {
                 // The last ones lie partly over those before.
@@ -235,7 +237,6 @@ impl Singles<'_> {
                     let follows = source.wrapping_add(rows.len() * self.row);
                     let some = (source, self.row, rows.len());
                     self.tuning.kernels.transpose(&Transpose::of_bytes(some, columns, follows));
-                    let first = columns.first().copied().unwrap_or(scratch);
                     let first = first.wrapping_sub((column - begin) * at_once);
                     let end = self.row.min(column + most);
                     self.finish(targets, first, at_once, column..end, &rows);
@@ -287,7 +288,8 @@ impl Singles<'_> {
                 let is_next = bit / 8 == self.row;
                 let ahead = if is_next { 1 } else { (bit / 8 * apart).wrapping_neg() };
                 *place = BitPlace { bytes: first.wrapping_add(ahead), bit: bit % 8 };
-                element += targets.len();
+                // Or compilers write it out for all there ever are.
+                element = opaque(element + targets.len());
             }
             if !target.is_null() {
                 // SAFETY: the caller's promise.

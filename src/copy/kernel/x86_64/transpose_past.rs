@@ -94,7 +94,7 @@ impl Square {
                 self.soon = if left > 0 { self.source.wrapping_add(below) } else { next };
                 // The line that the columns end in: the one that they begin in was read with those before.
                 self.soon = self.soon.wrapping_add(LINE - 1);
-                if left == 0 && rest > 0 {
+                if left == 0 && opaque(rest) > 0 {
                     // The last rows, of which some have been taken.
                     let above = self.step.wrapping_mul(LINE - rest);
                     self.source = self.source.wrapping_sub(above);
