@@ -195,7 +195,8 @@ impl<'a> Way<'a> {
             turn.groups = self.together.min(self.groups - first);
             turn.run = loops(&self.permute.packing, turn.groups);
             for (group, offset) in turn.offsets.iter_mut().enumerate().take(turn.groups) {
-                *offset = opaque(self.begin(first + group, pieces) * unit);
+                *offset =
+                    u16::try_from(opaque(self.begin(first + group, pieces) * unit)).unwrap_or(0);
             }
         }
         self.aim(turns, targets);

@@ -164,7 +164,7 @@ pub(super) struct Streams {
     /// Where all of their pieces go.
     pub targets: [*mut u8; MOST_TARGETS],
     /// Bytes from a row's begin to each group.
-    pub offsets: [usize; MOST_STREAMS],
+    pub offsets: [u16; MOST_STREAMS],
     pub groups: usize,
     /// The loop for so many groups, if there is one.
     pub run: Option<Loop>,
@@ -327,7 +327,8 @@ impl<'a> Permute<'a> {
     ) {
         let Packing { pieces, step, rows: each, .. } = self.packing;
         let Bounds { readable, spare, access } = bounds;
-        let last = streams.offsets.iter().take(streams.groups).max().copied().unwrap_or(0);
+        let last =
+            streams.offsets.iter().take(streams.groups).max().map_or(0, |at| usize::from(*at));
         let (loads, mut count) = (last + self.packing.reach(), div(rows, each));
         let unit = self.units.iter().take(pieces).min().copied().unwrap_or(1);
         if readable < rows * step + loads || left * unit + spare < rows * unit + LINE {
@@ -381,8 +382,8 @@ impl<'a> Permute<'a> {
         let offsets = streams.offsets.iter().take(streams.groups);
         for (offset, targets) in offsets.zip(streams.targets.chunks_exact_mut(pieces.max(1))) {
             // Where the others would begin if they went on.
-            let other = others.source.wrapping_add(*offset).wrapping_sub(behind);
-            let from = rows.source.wrapping_add(*offset);
+            let other = others.source.wrapping_add(usize::from(*offset)).wrapping_sub(behind);
+            let from = rows.source.wrapping_add(usize::from(*offset));
             // A lane has whole rows, or begins where the one before ends.
             let mut begin = 0;
             let mut registers = [_mm512_setzero_si512(); MOST_REGISTERS];
@@ -551,7 +552,7 @@ unsafe fn by_pointers<const N: usize, const R: usize>(
             return steps::<N, R, 1, false>(permute, source, streams, course, access);
         }
         let [offset, ..] = streams.offsets;
-        let (source, bytes) = (source.wrapping_add(offset), course.rows * step);
+        let (source, bytes) = (source.wrapping_add(usize::from(offset)), course.rows * step);
         match lanes {
             2 if N == 2 => permute.to_pointers::<N, R, 2>(source, apart, bytes, streams),
             4 if N == 2 => permute.to_pointers::<N, R, 4>(source, apart, bytes, streams),
@@ -648,7 +649,7 @@ unsafe fn by_offset<const N: usize, const R: usize>(
             let mut offset = streams.offsets.as_ptr();
             let mut targets = streams.targets.as_ptr().cast::<[*mut u8; N]>();
             for _ in 0..streams.groups {
-                let mut from = source.wrapping_add(*offset);
+                let mut from = source.wrapping_add(usize::from(*offset));
                 let mut lines = [load(from, 2, lane); N];
                 for register in 1..R {
                     if register == R - 1 && opaque(has_last) == 0 {
@@ -782,7 +783,7 @@ unsafe fn steps<const N: usize, const R: usize, const G: usize, const MAY_OWN: b
                 let mut ahead = source.wrapping_add(access.ahead);
                 for (offset, targets) in offsets.iter().zip(all.chunks_exact(N)) {
                     // Or else the compiler keeps every multiple of it.
-                    let mut from = opaque(source.wrapping_add(*offset));
+                    let mut from = opaque(source.wrapping_add(usize::from(*offset)));
                     let apart = opaque(apart);
                     if G == 1 {
                         until = until.wrapping_add(share);
