@@ -168,7 +168,7 @@ impl<'a> Way<'a> {
     /// 1, 2; 3 if past the caches.
     #[inline(never)] // which takes some of the stack
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn together(
+    unsafe fn together<const TURNS: usize>(
         &self,
         source: *const u8,
         targets: &[*mut u8],
@@ -176,7 +176,7 @@ impl<'a> Way<'a> {
         first: usize,
         bounds: Bounds,
     ) {
-        let mut turns = [const { Streams::NONE }; MOST_TURNS];
+        let mut turns = [const { Streams::NONE }; TURNS];
         self.turns(&mut turns, targets);
         let Packing { pieces, registers, step, .. } = self.permute.packing;
         for turn in &mut turns {
@@ -382,7 +382,12 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
             let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
             let is_whole = way.permute.packing.rows * width == LINE && rest == 0 && head > 0;
             let rows = if is_whole { head } else { way.block };
-            way.together(source, targets, count, rows, bounds);
+            // One turn takes less of the stack.
+            if way.groups == way.together {
+                way.together::<1>(source, targets, count, rows, bounds);
+            } else {
+                way.together::<MOST_TURNS>(source, targets, count, rows, bounds);
+            }
         }
     }
 }
