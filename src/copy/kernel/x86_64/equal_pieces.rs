@@ -52,15 +52,22 @@ impl<'a> Way<'a> {
         by_turns: bool,
         indices: &'a mut Tables,
     ) -> Option<Self> {
-        let groups = if by_turns { Self::groups_by_turns } else { Self::groups };
-        let (pieces, groups, together) = groups(len, unit);
+        let is_odd = is_halved && !unit.is_power_of_two();
+        let by_offset = is_odd && !by_turns && Self::are_by_offset(len, unit);
+        let (pieces, groups, together) = match () {
+            () if by_offset => Self::groups_by_offset(len, unit),
+            () if by_turns => Self::groups_by_turns(len, unit),
+            () => Self::groups(len, unit),
+        };
         let most = match together {
+            _ if by_offset && pieces == 2 => (3, 2),
+            _ if by_offset => (MOST_REGISTERS, 2),
             1 => (most_registers(pieces), 4),
             2 => (MOST_REGISTERS, 2),
             _ => (3, 1),
         };
         // Whole lines do better without: Zen 4, 4×1 bytes in 8 MiB .82 for .92, 2×4 .79 for .87.
-        let by_pointers = is_halved && !unit.is_power_of_two();
+        let by_pointers = is_odd && (by_offset || together == 1);
         let packing = Packing::quickest(pieces, unit, pieces * unit, step, most, by_pointers)?;
         let mut pieces = (0..packing.pieces).map(|piece| (piece * unit, unit));
         // SAFETY: 1.
@@ -91,6 +98,19 @@ impl<'a> Way<'a> {
         (div_ceil(len, groups), groups, 2)
     }
 
+    /// Whether groups of odd pieces go together by an offset. Others do no better.
+    fn are_by_offset(len: usize, unit: usize) -> bool {
+        let least = if unit > LANE { 9 } else { 7 };
+        len >= least && unit > LANE / 4
+    }
+
+    /// Such groups.
+    fn groups_by_offset(len: usize, unit: usize) -> (usize, usize, usize) {
+        let pieces = if unit > LANE / 2 { 2 } else { 4 };
+        let groups = div_ceil(len, pieces);
+        (pieces, groups, groups)
+    }
+
     /// The same of groups that have a turn each, where registers go as two halves. Zen 4, us in 1 MiB for two groups at
     /// a time: 7×10 bytes 36 for 43, 10×13 35 for 44, 11×3 54 for 70, 14×10 37 for 49, but 8×6 39 for 35, 10×6 39 for 38.
     fn groups_by_turns(len: usize, unit: usize) -> (usize, usize, usize) {
@@ -103,14 +123,9 @@ impl<'a> Way<'a> {
     /// do: share of the flat copy in 1 MiB 8×7 bytes .60 for .46, 8×12 .62 for .47, 16×15 .56 for .37, 8×24 .63 for .47;
     /// but twelve, where they have not, 12×24 .53 for .66.
     fn are_by_turns(block: &Deinterleave, len: usize, unit: usize) -> bool {
-        let least = match len {
-            ..=8 => LANE / 2 + 1,
-            9..=10 => LANE / 2 - 1,
-            _ => 1,
-        };
         len > OF_A_SET
             && !unit.is_power_of_two()
-            && ((least..LANE).contains(&unit)
+            && (matches!((len, unit), (6, 9..LANE) | (11.., 3))
                 || are_in_one_set(block.targets.iter().copied().take(len), OF_A_SET))
     }
 
@@ -153,7 +168,7 @@ impl<'a> Way<'a> {
     /// 1, 2; 3 if past the caches.
     #[inline(never)] // which takes some of the stack
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn together(
+    unsafe fn together<const TURNS: usize>(
         &self,
         source: *const u8,
         targets: &[*mut u8],
@@ -161,7 +176,7 @@ impl<'a> Way<'a> {
         first: usize,
         bounds: Bounds,
     ) {
-        let mut turns = [const { Streams::NONE }; MOST_TURNS];
+        let mut turns = [const { Streams::NONE }; TURNS];
         self.turns(&mut turns, targets);
         let Packing { pieces, registers, step, .. } = self.permute.packing;
         for turn in &mut turns {
@@ -180,7 +195,8 @@ impl<'a> Way<'a> {
             turn.groups = self.together.min(self.groups - first);
             turn.run = loops(&self.permute.packing, turn.groups);
             for (group, offset) in turn.offsets.iter_mut().enumerate().take(turn.groups) {
-                *offset = opaque(self.begin(first + group, pieces) * unit);
+                *offset =
+                    u16::try_from(opaque(self.begin(first + group, pieces) * unit)).unwrap_or(0);
             }
         }
         self.aim(turns, targets);
@@ -366,7 +382,12 @@ unsafe fn all_rows(way: &Way<'_>, block: &Deinterleave, width: usize, past: bool
             let (head, rest) = div_rem(first.wrapping_neg() % LINE, width);
             let is_whole = way.permute.packing.rows * width == LINE && rest == 0 && head > 0;
             let rows = if is_whole { head } else { way.block };
-            way.together(source, targets, count, rows, bounds);
+            // One turn takes less of the stack.
+            if way.groups == way.together {
+                way.together::<1>(source, targets, count, rows, bounds);
+            } else {
+                way.together::<MOST_TURNS>(source, targets, count, rows, bounds);
+            }
         }
     }
 }
@@ -438,5 +459,38 @@ unsafe fn combined(
     for (buffer, _) in buffers.iter_mut().zip(targets) {
         // SAFETY: as above.
         unsafe { buffer.finish() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{loops, Indices, Way, LONGEST, MAX_DEINTERLEAVED, MOST_INDICES, MOST_PIECES};
+    use crate::copy::kernel::cpu::{Cpu, Level};
+
+    #[test]
+    fn all_groups_have_loops() {
+        if Cpu::this().level < Level::Vbmi {
+            return;
+        }
+        for (len, unit) in
+            (2..=MAX_DEINTERLEAVED).flat_map(|len| (1..=LONGEST).map(move |unit| (len, unit)))
+        {
+            for between in [0, 1, 5, 17, 64, 300] {
+                for (is_halved, by_turns) in [(false, false), (true, false), (true, true)] {
+                    let by_turns = by_turns && len > MOST_PIECES;
+                    let mut tables = [Indices::NONE; MOST_INDICES];
+                    let step = len * unit + between;
+                    // SAFETY: the level.
+                    let way =
+                        unsafe { Way::new(len, unit, step, is_halved, by_turns, &mut tables) };
+                    let has_loop =
+                        |way: Way<'_>| loops(&way.permute.packing, way.together).is_some();
+                    assert!(
+                        way.is_some_and(has_loop),
+                        "{len}×{unit} in {step}, {is_halved}, {by_turns}"
+                    );
+                }
+            }
+        }
     }
 }
