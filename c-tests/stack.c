@@ -92,7 +92,7 @@ static const struct job jobs[] = {
     {"deinterleaved, 4 of 4 bytes", F32, 2, {100000, 4}, 1, 4, PACKED, IN_ORDER, 0, 0},
     {"deinterleaved, 16 of 2 bytes", U16, 2, {20000, 16}, 1, 16, PACKED, IN_ORDER, 0, 0},
     {"deinterleaved, 64 of 1 byte", U8, 2, {9000, 64}, 1, 64, PACKED, IN_ORDER, 0, 0},
-    {"short runs", U8, 2, {3000, 91}, 1, 13, PACKED, IN_ORDER, 0, 0},
+    {"short runs", U8, 2, {3000, 91}, 1, 13, PACKED, IN_ORDER, 0, DEEP},
     {"short runs on tasks", U8, 2, {50000, 91}, 1, 13, PACKED, IN_ORDER, 0, TASKS | DEEP},
     {"long runs", F32, 2, {100, 3000}, 1, 3, PACKED, IN_ORDER, 0, 0},
     {"past the caches, long runs", F32, 2, {3000, 3000}, 1, 3, PACKED, IN_ORDER, 0, 0},
