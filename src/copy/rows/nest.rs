@@ -4,7 +4,7 @@
 use super::super::kernel::row_major::are_in_one_set;
 use super::super::kernel::{are_near, strided, Kernels, LEAST_TURN, MAX_DEINTERLEAVED};
 use super::run::Run;
-use super::{runs, Rows, Tuning, LINE, LOW_THRESHOLDS, SHORT_RUN};
+use super::{runs, Rows, Tuning, LINE, LOW_THRESHOLDS};
 use crate::copy::kernel::pick::LEAST_PICKED;
 use crate::copy::layout::stride;
 use crate::copy::region::LONGEST_PICKED;
@@ -112,7 +112,9 @@ impl<'a> Nest<'a> {
         if nest.is_picked() {
             return None;
         }
-        nest.gathers &= !nest.is_block() || (nest.rank > 0 && nest.has_short_columns());
+        let is_repeated = nest.innermost().is_some_and(|(_, from)| from == 0);
+        nest.gathers &=
+            !is_repeated && (!nest.is_block() || (nest.rank > 0 && nest.has_short_columns()));
         if nest.gathers {
             return Some(nest);
         }
@@ -154,7 +156,8 @@ impl<'a> Nest<'a> {
             self.block.tuning = tuning.through_caches();
             self.is_by_row = if count > 1 {
                 let least = if tuning.apart.is_some() { LEAST_APART } else { LINE };
-                count <= MOST_BY_ROW
+                self.apart == 0
+                    && count <= MOST_BY_ROW
                     && (least..runs::LONG).contains(&average)
                     && !self.are_in_one_set()
             } else {
@@ -245,7 +248,7 @@ impl<'a> Nest<'a> {
                 are_short && are_near && blocks >= LEAST_ROWS
             }
             1 => self.block.tuning.apart.is_some(),
-            ..=FEWEST_ROWS if column.is_none() => false,
+            ..=FEWEST_ROWS if column.is_none() && self.apart == 0 => false,
             _ if !is_held => {
                 let are_short = pieces > TOGETHER && column.is_some_and(|unit| unit <= SHORT);
                 block >= if are_short { LEAST_PICKED_BLOCK } else { LEAST_BLOCK }
@@ -253,8 +256,7 @@ impl<'a> Nest<'a> {
             _ if column.is_some_and(are_spread) => block >= LEAST_SPREAD,
             _ if column.is_some() => block >= LEAST_HELD,
             _ => {
-                width > pieces * SHORT_RUN
-                    && block * pieces >= LONG_BLOCK
+                block * pieces >= LONG_BLOCK
                     && (count >= LEAST_SPREAD_ROWS || width >= pieces * LINE)
             }
         };
