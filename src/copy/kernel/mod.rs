@@ -43,7 +43,7 @@ mod network;
 pub(super) mod opaque;
 pub(super) mod ordered;
 pub(super) mod pick;
-#[cfg_attr(not(feature = "avx512"), allow(dead_code))]
+#[cfg_attr(not(all(target_arch = "x86_64", feature = "avx512")), allow(dead_code))]
 pub(super) mod row_major;
 pub(super) mod rules;
 mod stream;
