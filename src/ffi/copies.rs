@@ -315,10 +315,7 @@ fn are_few_and_apart(
         && few.are_apart_from(input)
         && few.are_apart_from(Span::of_slice(outputs))
         && reads.are_apart_from_all(&few)
-        && outputs.iter().all(|output| {
-            few.are_apart_from(Span::of_array(output.shape, rank))
-                && few.are_apart_from(Span::of_array(output.strides, rank))
-        })
+        && all_arrays(outputs, rank, |array| few.are_apart_from(array))
 }
 
 /// Checks every output, whatever it is like, and all of them against each other and what is read. Gives how
@@ -734,7 +731,13 @@ fn check_reads(
 #[inline(never)]
 fn are_arrays_apart(geometry: &Geometry<'_>, outputs: &[libsplit_tensor], span: Span) -> bool {
     let rank = geometry.output_rank();
-    (0..2 * outputs.len()).all(|at| parse::array_span(outputs, at, rank).is_apart(span))
+    all_arrays(outputs, rank, |array| array.is_apart(span))
+}
+
+/// Whether something holds for each shape and strides of outputs.
+#[inline(always)]
+fn all_arrays(outputs: &[libsplit_tensor], rank: usize, holds: impl Fn(Span) -> bool) -> bool {
+    outputs.iter().all(|output| parse::arrays(output, rank).into_iter().all(&holds))
 }
 
 /// That no output lies over shapes and strides of outputs; with the memory from the lowest of each to the highest.

@@ -290,8 +290,9 @@ fn are_few_and_apart(
         if !has_room(output, rank) || need_strides && output.strides.is_null() {
             return false;
         }
-        few.push(Span::of_array(output.shape, rank));
-        few.push(Span::of_array(output.strides, rank));
+        for array in parse::arrays(output, rank) {
+            few.push(array);
+        }
     }
     few.are_apart() && reads.are_apart_from_all(&few)
 }
@@ -399,7 +400,7 @@ fn has_room(tensor: &libsplit_tensor, rank: usize) -> bool {
 fn are_side_by_side(rank: usize, outputs: &[libsplit_tensor], reads: Reads<'_>) -> bool {
     let mut own = Trail::EMPTY;
     for output in outputs.iter().filter(|output| !is_unwanted(output)) {
-        let arrays = [output.shape, output.strides].map(|array| Span::of_array(array, rank));
+        let arrays = parse::arrays(output, rank);
         let [shape, strides] = arrays;
         own.is_apart &= shape.is_apart(strides);
         own.push(if output.strides.is_null() { shape } else { shape.hull(strides) });

@@ -561,6 +561,12 @@ pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize)
     }
 }
 
+/// Where the shape and the strides of an output lie; nowhere if it has none.
+#[inline(always)]
+pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
+    [output.shape, output.strides].map(|array| Span::of_array(array, rank))
+}
+
 /// Whether a descriptor is all zero: an output that the caller does not want.
 #[inline(always)]
 pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {

@@ -208,7 +208,7 @@ fn check_apart(
         return report.refuse(Error::ArrayOverlap { argument, other });
     }
     for (index, output) in outputs.iter().enumerate().filter(|(_, output)| !is_unwanted(output)) {
-        let arrays = [output.shape, output.strides].map(|array| Span::of_array(array, rank));
+        let arrays = parse::arrays(output, rank);
         if arrays.iter().any(|array| plan.intersects(*array)) {
             return report.refuse(Error::ArrayOverlap { argument, other: Which::Output(index) });
         }

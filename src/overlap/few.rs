@@ -5,7 +5,8 @@
 
 use crate::span::Span;
 
-/// So many at the most.
+/// So many at the most: before anything else is tried. Zen 5, ns of a copy into 3 and 8 outputs on both sides of the
+/// input, before and after: 77, 70; 335, 132. Zen 4, 3 and 8 outputs among their shapes: 185, 73; 541, 162.
 pub(crate) const FEW: usize = 32;
 
 /// Spans, or too many of them to be kept.

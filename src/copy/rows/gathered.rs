@@ -42,11 +42,19 @@ impl Nest<'_> {
             Some(_) => pieces > FEW_PAST,
             None => pieces > FEW + unit && *bytes >= LEAST * unit * unit * unit,
         };
-        self.apart == 0
-            && self.is_into_packed()
-            && Columns::turns(unit)
+        Columns::turns(unit)
             && are_many()
+            && self.apart == 0
+            && !self.is_repeated()
+            && self.is_into_packed()
             && all.all(|part| is_column(&part, first.len))
+    }
+
+    /// Whether rows come again on an axis: those are better read where they are.
+    fn is_repeated(&self) -> bool {
+        let Transfer { geometry, strides, .. } = self.transfer;
+        let mut axes = geometry.shape.iter().zip(strides.unwrap_or_default());
+        axes.any(|(extent, stride)| *extent > 1 && *stride == 0)
     }
 
     /// Whether blocks have few bytes of each.

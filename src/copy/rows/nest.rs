@@ -112,9 +112,7 @@ impl<'a> Nest<'a> {
         if nest.is_picked() {
             return None;
         }
-        let is_repeated = nest.innermost().is_some_and(|(_, from)| from == 0);
-        nest.gathers &=
-            !is_repeated && (!nest.is_block() || (nest.rank > 0 && nest.has_short_columns()));
+        nest.gathers &= !nest.is_block() || (nest.rank > 0 && nest.has_short_columns());
         if nest.gathers {
             return Some(nest);
         }
