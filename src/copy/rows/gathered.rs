@@ -173,7 +173,7 @@ mod tests {
     const UNTOUCHED: u8 = 0xEE;
 
     /// `blocks` blocks of so many rows to pieces of these lengths, in two parts, past the caches or not: backwards or
-    /// with something between them, at the end or the begin of what may be touched.
+    /// with something between them, at the end or the begin of what may be touched; from 16 on all of them the same one.
     fn check(
         source: &Guarded,
         dtype: DType,
@@ -184,9 +184,12 @@ mod tests {
         let size = dtype.bits() as usize / 8;
         let extent = usize::try_from(lengths.iter().sum::<i64>()).unwrap();
         let pitch = extent + [0, 3][variant % 2];
-        let apart = (rows + variant / 2 % 2) * pitch;
+        let (apart, held) = match (rows + variant / 2 % 2) * pitch {
+            one if variant < 16 => (one, blocks * one),
+            one => (0, one),
+        };
         let [backwards, blocks_backwards] = [variant / 4 % 2 == 1, variant / 8 % 2 == 1];
-        let all = blocks * apart * size;
+        let all = held * size;
         if all > BYTES {
             return;
         }
@@ -216,7 +219,7 @@ mod tests {
             all
         });
         let expected: Vec<Vec<u8>> = expected.collect();
-        let cut = blocks * rows * variant / 16;
+        let cut = blocks * rows * (variant % 16) / 16;
         for tuning in Tuning::all() {
             let room = |len: &i64| vec![UNTOUCHED; ahead + bytes(*len) + 64];
             let mut outputs: Vec<Vec<u8>> = lengths.iter().map(room).collect();
@@ -245,7 +248,7 @@ mod tests {
             types.into_iter().flat_map(|dtype| [9, 16, 17, 70, MOST + 19].map(|some| (dtype, some)))
         {
             for (at, blocks) in [[70, 1], [2, 3], [33, 4], [9, 17]].into_iter().enumerate() {
-                for variant in [at, 5 + at, 12 + at] {
+                for variant in [at, 5 + at, 12 + at, 20 + at] {
                     check(&source, dtype, blocks, &vec![1; columns], variant);
                 }
             }
