@@ -107,8 +107,7 @@ impl Plane {
         }
         let is_line = unit >= LINE && row.to == signed(unit);
         let is_line = is_line && (!has_column || row.extent >= LEAST_ROW);
-        let is_short = has_column && row.extent < LEAST_ROW && tuning.transposed.is_none();
-        if (unit >= LEAST_RUN && !is_short) || is_line {
+        if unit >= LEAST_RUN || is_line {
             return Way::Runs;
         }
         let targets = self.targets();

@@ -266,7 +266,6 @@ impl<'a> Layout<'a> {
                 count,
                 len,
                 readable: self.readable,
-                stores: self.tuning.kernels.non_temporal.as_ref(),
             };
             if count >= FEW_RUNS {
                 // SAFETY: the bits lie within the piece; of many runs, the first few make whole bytes.

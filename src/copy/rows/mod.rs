@@ -428,15 +428,6 @@ impl Nest<'_> {
         }
         !group.runs().is_empty()
     }
-
-    /// Copies the bytes `range` of a piece to its packed target.
-    ///
-    /// # Safety
-    /// As [`Nest::copy_all`].
-    pub(super) unsafe fn copy(&self, part: &Part, range: Range<usize>) {
-        // SAFETY: the caller's promise.
-        unsafe { self.block.copy(part, range) };
-    }
 }
 
 impl Rows {
@@ -607,7 +598,7 @@ impl Rows {
     ///
     /// # Safety
     /// As [`Nest::copy_all`].
-    unsafe fn copy(&self, part: &Part, range: Range<usize>) {
+    pub(super) unsafe fn copy(&self, part: &Part, range: Range<usize>) {
         let all = self.runs(&self.run(part));
         let kernels = self.tuning.kernels;
         let lines = all.line_after(range.start)..all.line_floor(range.end);
@@ -698,7 +689,7 @@ mod tests {
             unsafe {
                 if by_piece {
                     for one in &parts {
-                        form.copy(one, part(size(one.len)));
+                        form.block.copy(one, part(size(one.len)));
                     }
                 } else {
                     form.copy_all(&Parts::Listed(&parts).iter(), part(form.all_rows()));

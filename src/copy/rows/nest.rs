@@ -17,7 +17,7 @@ use core::ops::Range;
 pub(in super::super) struct Nest<'a> {
     pub(super) transfer: &'a Transfer<'a>,
     /// The first block.
-    pub(super) block: Rows,
+    pub(in super::super) block: Rows,
     /// Bytes from a step on the split axis to the next, if they are apart.
     pub(super) apart: isize,
     /// Whether short blocks are copied row by row: they do not go past the caches.
