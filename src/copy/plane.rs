@@ -107,7 +107,8 @@ impl Plane {
         }
         let is_line = unit >= LINE && row.to == signed(unit);
         let is_line = is_line && (!has_column || row.extent >= LEAST_ROW);
-        if unit >= LEAST_RUN || is_line {
+        let is_short = has_column && row.extent < LEAST_ROW && tuning.transposed.is_none();
+        if (unit >= LEAST_RUN && !is_short) || is_line {
             return Way::Runs;
         }
         let targets = self.targets();

@@ -21,9 +21,21 @@ pub(crate) struct Runs {
     pub len: i64,
     /// Bytes below this address may be read whether they hold bits of a run or not.
     pub readable: usize,
+    /// What prefetches long runs.
+    pub stores: Option<&'static NonTemporal>,
 }
 
 impl Runs {
+    /// Prefetches the run after the first: where much lies between them, CPUs do not see it coming.
+    #[inline(always)]
+    fn prefetch_next(&self) {
+        let is_cut = self.count > 1 && self.step.wrapping_abs() >= self.len + self.len / 2;
+        if let Some(stores) = self.stores.filter(|_| self.len >= LONG && is_cut) {
+            let next = byte(self.source, self.begin.wrapping_add(self.step));
+            (stores.prefetch)(next, (self.len / 8) as usize);
+        }
+    }
+
     /// Whether [`PackLines`] takes them: they are long, and what lies between them is readable.
     pub(crate) fn are_lines(&self) -> bool {
         let gap = self.step.wrapping_sub(self.len);
@@ -46,6 +58,8 @@ const SHORT: i64 = 56;
 /// Past the caches input is prefetched so many bits ahead, in the runs that follow if there are some that near.
 const AHEAD: i64 = 8 * 2048;
 const MOST_AHEAD: i64 = 8 * (16 << 10);
+/// Runs of so many bits are prefetched.
+const LONG: i64 = 8 * 256;
 /// Bits of a line.
 const LINE_BITS: i64 = 8 * LINE as i64;
 
@@ -62,6 +76,7 @@ pub(super) unsafe fn pack<const SMALL: bool>(copy: CopyBytes, packed: &mut Packe
     // SAFETY: the caller's promise; no more than `count` runs are taken.
     unsafe {
         while rest.count > 0 && (to.bits > 0 || runs.len > SHORT) {
+            rest.prefetch_next();
             if runs.len <= SHORT {
                 to.push_short(&rest);
             } else {
