@@ -273,7 +273,7 @@ unsafe fn run_rows(
         return Some(Ok(()));
     }
     // SAFETY: as above; what is read and written stays within the spans that were checked.
-    let copy = |part: &Part, bytes| unsafe { nest.copy(part, bytes) };
+    let copy = |part: &Part, bytes| unsafe { nest.block.copy(part, bytes) };
     Some(cuts::run_parts(transfer, &copy, executor, report))
 }
 

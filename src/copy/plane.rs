@@ -4,9 +4,8 @@
 use super::columns::{Columns, EachTargets, Targets, LEAST_AGAIN};
 use super::interleaved_runs::InterleavedRuns;
 use super::kernel::combine::LINE;
-use super::kernel::pick::{Units, LEAST_PICKED};
 use super::kernel::row_major::RowRun;
-use super::kernel::strided::{self, Axis, Block, Place, RowCopy, RowSteps, Slot};
+use super::kernel::strided::{self, Axis, Block, Place};
 use super::kernel::{RowMajor, LANE, TURNS};
 use super::rows::Rows;
 use super::runs::{self, Ahead};
@@ -65,15 +64,13 @@ pub(super) struct Plane {
 }
 
 /// How planes that are alike but for where they are are copied.
-pub(super) enum Way<'a> {
+pub(super) enum Way {
     /// Units of many bytes.
     Runs,
     /// Transposed through registers.
     Transposed,
     /// By turns of few rows.
     InterleavedRuns(InterleavedRuns),
-    /// Some units of each row at a time.
-    Rows(RowCopy<'a>),
     /// All units one by one.
     Units,
 }
@@ -98,9 +95,9 @@ impl Plane {
         (from.wrapping_mul(last), to.wrapping_mul(last))
     }
 
-    /// How it is copied, and as many like it; by units if that is by rows of them, too.
+    /// How it is copied, and as many like it.
     #[inline(never)]
-    pub(super) fn way(&self, again: Axis, is_large: bool, tuning: Tuning) -> Way<'static> {
+    pub(super) fn way(&self, again: Axis, is_large: bool, tuning: Tuning) -> Way {
         let &Self { unit, row, column, has_column, .. } = self;
         let shorter = row.extent.min(column.extent);
         if let Some(runs) =
@@ -143,26 +140,8 @@ impl Plane {
         Way::Units
     }
 
-    /// Whether its rows are long enough to be picked by registers.
-    pub(super) fn may_have_rows(&self) -> bool {
-        let &Self { unit, row, column, .. } = self;
-        row.to == signed(unit) && column.extent <= row.extent && row.extent >= LEAST_PICKED
-    }
-
-    /// Some units of each such row at a time, if these are picked.
-    pub(super) fn rows<'a>(&self, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
-        let &Self { unit, row, .. } = self;
-        let (units, count) = (Units::whole(unit, row.from), row.extent.min(BLOCK));
-        let rows = RowCopy::runs(slot, tuning.kernels, None, units, count, 0);
-        if rows.are_picked() {
-            Way::Rows(rows)
-        } else {
-            Way::Units
-        }
-    }
-
     /// Whether others like it are copied with it.
-    pub(super) fn takes_others(&self, way: &Way<'_>) -> bool {
+    pub(super) fn takes_others(&self, way: &Way) -> bool {
         let is_small = self.row.extent.max(self.column.extent) <= BLOCK;
         matches!(way, Way::Transposed) || (matches!(way, Way::Units) && is_small)
     }
@@ -182,26 +161,14 @@ impl Plane {
     ///
     /// # Safety
     /// The input must be readable and the output writable over it.
-    pub(super) unsafe fn copy(&self, way: &Way<'_>, tuning: Tuning) {
+    pub(super) unsafe fn copy(&self, way: &Way, tuning: Tuning) {
         // SAFETY: the caller's promise.
         unsafe {
             match way {
                 Way::Runs => self.copy_runs(tuning.for_runs()),
                 Way::Transposed => self.columns(&self.targets()).copy_planes(self.again, tuning),
                 Way::InterleavedRuns(runs) => runs.copy_runs((self.source, self.target), tuning),
-                Way::Rows(rows) => {
-                    self.copy_blocks(tuning, &|place, blocks, Block { unit, axes }| {
-                        let [Axis { extent: count, from, to }, row] = axes;
-                        let mut places = blocks.places(place);
-                        while let Some((source, target)) = places() {
-                            let steps = RowSteps { count, after: 0, from, to };
-                            rows.copy_all(row.of(source, target, unit), steps, None);
-                        }
-                    });
-                }
-                Way::Units => self.copy_blocks(tuning, &|place, blocks, block| {
-                    block.copy(place, blocks, tuning.kernels);
-                }),
+                Way::Units => self.copy_blocks(tuning),
             }
         }
     }
@@ -246,8 +213,11 @@ impl Plane {
 
     /// Takes some units of the longer side, and all of the shorter one, at a time: blocks that are alike, then
     /// what is left.
+    ///
+    /// # Safety
+    /// As [`Plane::copy`].
     #[inline(never)] // once in the library
-    fn copy_blocks(&self, tuning: Tuning, copy: &dyn Fn(Place, Axis, Block)) {
+    unsafe fn copy_blocks(&self, tuning: Tuning) {
         let &Self { source, target, unit, row, column, again, has_column } = self;
         let is_wide = if row.conflicts() == column.conflicts() {
             column.extent <= row.extent || row.extent >= LEAST_ROW || self.is_read_in_order(tuning)
@@ -255,17 +225,21 @@ impl Plane {
             column.conflicts()
         };
         let (outer, inner) = if is_wide { (column, row) } else { (row, column) };
-        let of = |extent| Block { unit, axes: [outer, Axis { extent, ..inner }] };
+        let copy = |place: Place, again: Axis, extent: usize| {
+            let block = Block { unit, axes: [outer, Axis { extent, ..inner }] };
+            // SAFETY: the caller's promise.
+            unsafe { block.copy(place, again, tuning.kernels) };
+        };
         let (blocks, rest) = div_rem(inner.extent, BLOCK);
         if inner.extent <= BLOCK || (is_wide && !has_column) {
-            return copy((source, target), again, of(inner.extent));
+            return copy((source, target), again, inner.extent);
         }
         // There are no others like it.
         let step = |step: isize| step.wrapping_mul(signed(BLOCK));
         let all = Axis { extent: blocks, from: step(inner.from), to: step(inner.to) };
-        copy((source, target), all, of(BLOCK));
+        copy((source, target), all, BLOCK);
         if rest > 0 {
-            copy(all.moved((source, target), signed(blocks)), Axis::ONE, of(rest));
+            copy(all.moved((source, target), signed(blocks)), Axis::ONE, rest);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Some units of a strided piece that make whole axes: rows that become runs are picked by registers, all
 //! else is copied plane by plane.
 
+use super::columns::Columns;
 use super::kernel::combine::LINE;
 use super::kernel::pick::{Units, AT_ONCE, LEAST_PICKED};
 use super::kernel::strided::{Axis, Block, Places, RowCopy, RowSteps, Slot, LEAST_PAST};
@@ -53,7 +54,8 @@ impl Region<'_> {
         });
         // SAFETY: the caller's promise.
         unsafe {
-            if !is_run || unit > LONGEST_PICKED || !self.pick(row, outer, column, places, tuning) {
+            let turned = column.filter(|_| Columns::turns(unit));
+            if !is_run || unit > LONGEST_PICKED || !self.pick(row, outer, turned, places, tuning) {
                 self.copy_planes(row, column, outer, places, tuning);
             }
         }
@@ -86,60 +88,18 @@ impl Region<'_> {
         let mut others = Odometer::new(outer, next);
         (others.from, others.to) = plane.walk_forwards();
         let way = plane.way(others.inner(), is_large, *tuning);
-        // SAFETY: the caller's promise.
-        unsafe {
-            match way {
-                Way::Units if plane.may_have_rows() => {
-                    self.copy_units(&mut plane, &mut others, places, tuning);
-                }
-                _ => self.copy_each_plane(&mut plane, &way, &mut others, places, tuning),
-            }
-        }
-    }
-
-    /// Copies planes of units by rows, if these are picked by registers.
-    ///
-    /// # Safety
-    /// As [`Region::copy`].
-    #[inline(never)] // which takes some of the stack
-    unsafe fn copy_units(
-        &self,
-        plane: &mut Plane,
-        others: &mut Odometer<'_>,
-        places: &mut Places<'_>,
-        tuning: &Tuning,
-    ) {
-        let mut slot = Slot::uninit();
-        let way = plane.rows(&mut slot, *tuning);
-        // SAFETY: the caller's promise.
-        unsafe { self.copy_each_plane(plane, &way, others, places, tuning) };
-    }
-
-    /// Copies planes that are alike.
-    ///
-    /// # Safety
-    /// As [`Region::copy`].
-    #[inline(never)] // once in the library
-    unsafe fn copy_each_plane(
-        &self,
-        plane: &mut Plane,
-        way: &Way<'_>,
-        others: &mut Odometer<'_>,
-        places: &mut Places<'_>,
-        tuning: &Tuning,
-    ) {
         if matches!(way, Way::Units) && self.units() * self.unit <= SMALL {
             // SAFETY: the caller's promise.
             return unsafe { copy_each(places, self.unit, self.axes, tuning.kernels) };
         }
-        if plane.takes_others(way) {
+        if plane.takes_others(&way) {
             plane.again = others.take_inner();
         }
         while let Some(place) = places() {
             loop {
                 (plane.source, plane.target) = others.of(place);
                 // SAFETY: the plane lies within the region.
-                unsafe { plane.copy(way, *tuning) };
+                unsafe { plane.copy(&way, *tuning) };
                 if !others.advance() {
                     break;
                 }

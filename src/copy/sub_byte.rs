@@ -249,6 +249,9 @@ impl<'a> Layout<'a> {
         let (mut elements, mut known) = (None, None);
         let (mut bit, end) = (self.bit_of(part.start), self.bit_of(part.end));
         let inner = self.axes().last().copied().unwrap_or(BitAxis { extent: 1, bits: 0 });
+        let kernels = self.tuning.kernels;
+        // Zen 4 sees the next ones coming: time without, 4-bit runs of 5 to 100 KB .81 to .88, of .3 .89, of 1 to 2 1.06.
+        let stores = kernels.non_temporal.as_ref().filter(|_| !kernels.by_second);
         let mut packed = Packed::new(target, part.len());
         while bit < end {
             let (run, within) = div_rem_signed(bit, self.run);
@@ -266,7 +269,7 @@ impl<'a> Layout<'a> {
                 count,
                 len,
                 readable: self.readable,
-                stores: self.tuning.kernels.non_temporal.as_ref(),
+                stores,
             };
             if count >= FEW_RUNS {
                 // SAFETY: the bits lie within the piece; of many runs, the first few make whole bytes.
@@ -289,7 +292,7 @@ impl<'a> Layout<'a> {
                 if let Some(past) = self.tuning.of_bits().filter(|_| runs.are_lines()) {
                     self.send(past, &mut packed, &mut runs);
                 }
-                (self.tuning.kernels.pack)(&mut packed, &runs);
+                (kernels.pack)(&mut packed, &runs);
             }
             bit += len * count;
         }

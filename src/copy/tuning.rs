@@ -150,12 +150,6 @@ impl Tuning {
             .filter(|_| (LEAST_TURN..LONGEST_TURN).contains(&least))
     }
 
-    /// Whether single rows of shorter ones are better copied row by row than piece by piece. Zen 4, 40,501 rows of
-    /// three of 152 bytes, 24 bytes apart in the outputs, 1,310 us for 1,690, 60,000 of two of 240 2,110 for 3,240.
-    pub(super) fn is_by_row(&self) -> bool {
-        cfg!(feature = "avx512") && self.apart.and(self.kernels.by_turns).is_some()
-    }
-
     /// What must follow the last store past the caches, if there are any.
     pub(super) fn finish(&self) {
         if let Some(stores) = self.non_temporal.or(self.apart).or(self.transposed) {

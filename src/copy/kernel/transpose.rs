@@ -65,22 +65,20 @@ impl<'a> Transpose<'a> {
         targets: &'a [*mut u8],
         follows: *const u8,
     ) -> Self {
-        let (width, columns, apart, at) = (1, targets.len(), 0, 0);
-        let (non_temporal, conflicts, by_second, scratch) = (None, false, false, null_mut());
         Self {
             source,
             step,
             rows,
-            width,
-            columns,
+            width: 1,
+            columns: targets.len(),
             targets,
-            apart,
-            at,
+            apart: 0,
+            at: 0,
             follows,
-            non_temporal,
-            conflicts,
-            by_second,
-            scratch,
+            non_temporal: None,
+            conflicts: false,
+            by_second: false,
+            scratch: null_mut(),
         }
     }
 

@@ -17,10 +17,10 @@ use core::ops::Range;
 pub(in super::super) struct Nest<'a> {
     pub(super) transfer: &'a Transfer<'a>,
     /// The first block.
-    pub(super) block: Rows,
+    pub(in super::super) block: Rows,
     /// Bytes from a step on the split axis to the next, if they are apart.
     pub(super) apart: isize,
-    /// Whether runs of single rows are copied row by row: they are too short to go past the caches.
+    /// Whether short blocks are copied row by row: they do not go past the caches.
     pub(super) is_by_row: bool,
     /// Whether rows of several blocks are put together first.
     pub(super) gathers: bool,
@@ -138,7 +138,7 @@ impl<'a> Nest<'a> {
     }
 
     /// Keeps short blocks in the caches, and single rows of which a run is short: their pieces are copied for
-    /// themselves, or row by row: where blocks are few rows, or all runs are short.
+    /// themselves, or row by row where blocks are few rows.
     fn find_way(&mut self, tuning: &Tuning) {
         let Rows { count, width, .. } = self.block;
         let runs = self.transfer.parts.iter().map(|part| self.block.bytes(part.len));
@@ -152,17 +152,11 @@ impl<'a> Nest<'a> {
         let goes_past = if count > 1 { count * width >= LEAST_PAST } else { shortest >= least };
         if !goes_past {
             self.block.tuning = tuning.through_caches();
-            self.is_by_row = if count > 1 {
-                let least = if tuning.apart.is_some() { LEAST_APART } else { LINE };
-                self.apart == 0
-                    && count <= MOST_BY_ROW
-                    && (least..runs::LONG).contains(&average)
-                    && !self.are_in_one_set()
-            } else {
-                tuning.is_by_row()
-                    && (RUN..least).contains(&average)
-                    && (shortest >= RUN || !self.is_into_packed())
-            };
+            let least = if tuning.apart.is_some() { LEAST_APART } else { LINE };
+            self.is_by_row = self.apart == 0
+                && (2..=MOST_BY_ROW).contains(&count)
+                && (least..runs::LONG).contains(&average)
+                && !self.are_in_one_set();
         }
     }
 
