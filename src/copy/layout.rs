@@ -174,6 +174,7 @@ impl<'a> Layout<'a> {
     }
 
     /// How many units there are.
+    #[inline(never)] // once in the library
     pub(super) fn units(&self) -> usize {
         self.axes().iter().map(|axis| axis.extent).product()
     }

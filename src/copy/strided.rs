@@ -5,7 +5,7 @@ use super::kernel::strided::{Axis, Place};
 use super::layout::{each, Layout, Visit, FEW_AXES};
 use super::region::Region;
 use super::tuning::Tuning;
-use crate::math::{div, div_rem, rem};
+use crate::math::{div, div_rem, rem, signed};
 use crate::parts::{Iter, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
@@ -83,6 +83,10 @@ impl Layout<'_> {
     /// The input must be readable and the output writable over the piece.
     #[inline(never)] // as above
     unsafe fn copy(&mut self, place: Place, part: Range<usize>, tuning: &Tuning) {
+        if let Some(way) = self.region().cut_turned() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy_turned(place, part, way, tuning) };
+        }
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
         // SAFETY: the caller's promise; units below the end of the piece lie within it, and so do their bytes.
@@ -99,6 +103,33 @@ impl Layout<'_> {
                 begin += self.copy_region(place, begin..last, tuning);
             }
             self.copy_within(place, last, 0..tail, tuning);
+        }
+    }
+
+    /// Copies as much of an axis, at multiples of so many steps, as a part is of the piece.
+    ///
+    /// # Safety
+    /// As [`Layout::copy`].
+    #[inline(never)] // as above
+    unsafe fn copy_turned(
+        &mut self,
+        place: Place,
+        part: Range<usize>,
+        (at, step): (usize, usize),
+        tuning: &Tuning,
+    ) {
+        let axis = self.axes().get(at).copied().unwrap_or(Axis::ONE);
+        let bytes = self.units() * self.unit;
+        let each = div(bytes, axis.extent) * step;
+        let cut = |byte| div(byte, each) * step;
+        let (begin, end) =
+            (cut(part.start), if part.end < bytes { cut(part.end) } else { axis.extent });
+        if begin < end {
+            let mut place = Some(axis.moved(place, signed(begin)));
+            self.set_extent(self.first + at, end - begin);
+            // SAFETY: the caller's promise.
+            unsafe { self.region().copy(&mut || place.take(), tuning) };
+            self.set_extent(self.first + at, axis.extent);
         }
     }
 
