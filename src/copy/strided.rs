@@ -121,16 +121,35 @@ impl Layout<'_> {
         let axis = self.axes().get(at).copied().unwrap_or(Axis::ONE);
         let bytes = self.units() * self.unit;
         let each = div(bytes, axis.extent) * step;
-        let cut = |byte| div(byte, each) * step;
-        let (begin, end) =
-            (cut(part.start), if part.end < bytes { cut(part.end) } else { axis.extent });
+        let begin = div(part.start, each) * step;
+        let end = if part.end < bytes { div(part.end, each) * step } else { axis.extent };
         if begin < end {
-            let mut place = Some(axis.moved(place, signed(begin)));
-            self.set_extent(self.first + at, end - begin);
+            let place = axis.moved(place, signed(begin));
             // SAFETY: the caller's promise.
-            unsafe { self.region().copy(&mut || place.take(), tuning) };
-            self.set_extent(self.first + at, axis.extent);
+            unsafe { self.copy_steps(place, 0, (at, end - begin), tuning) };
         }
+    }
+
+    /// Copies what is of the axes from one on, and of one of them so many steps.
+    ///
+    /// # Safety
+    /// As [`Layout::copy`].
+    #[inline(never)] // as above
+    unsafe fn copy_steps(
+        &mut self,
+        place: Place,
+        from: usize,
+        (at, count): (usize, usize),
+        tuning: &Tuning,
+    ) {
+        let mut place = Some(place);
+        let extent = self.axes().get(at).map_or(1, |axis| axis.extent);
+        // So many, for now.
+        self.set_extent(at, count);
+        let axes = self.axes().get(from..).unwrap_or_default();
+        // SAFETY: the caller's promise.
+        unsafe { Region { unit: self.unit, axes }.copy(&mut || place.take(), tuning) };
+        self.set_extent(at, extent);
     }
 
     /// Copies some bytes of a unit.
@@ -189,16 +208,11 @@ impl Layout<'_> {
             }
             (outermost, step) = (at - 1, next);
         }
-        let mut place = Some(self.at(place, units.start));
-        let at = self.first + outermost;
-        let extent = self.axes.get(at).map_or(1, |axis| axis.extent);
+        let extent = self.axes().get(outermost).map_or(1, |axis| axis.extent);
         let count = div(units.len(), step).min(extent - rem(div(units.start, step), extent));
-        // So many, for now.
-        self.set_extent(at, count);
-        let axes = self.axes().get(outermost..).unwrap_or_default();
+        let place = self.at(place, units.start);
         // SAFETY: the caller's promise.
-        unsafe { Region { unit: self.unit, axes }.copy(&mut || place.take(), tuning) };
-        self.set_extent(at, extent);
+        unsafe { self.copy_steps(place, outermost, (outermost, count), tuning) };
         count * step
     }
 }
