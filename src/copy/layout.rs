@@ -174,6 +174,7 @@ impl<'a> Layout<'a> {
     }
 
     /// How many units there are.
+    #[inline(never)] // once in the library
     pub(super) fn units(&self) -> usize {
         self.axes().iter().map(|axis| axis.extent).product()
     }
@@ -193,7 +194,7 @@ impl<'a> Layout<'a> {
     }
 
     pub(super) fn set_extent(&mut self, at: usize, extent: usize) {
-        if let Some(axis) = self.axes.get_mut(at) {
+        if let Some(axis) = self.axes.get_mut(self.first + at) {
             axis.extent = extent;
         }
     }

@@ -76,7 +76,7 @@ pub(crate) use interleaved_runs::InterleavedRuns;
 use kernel::combine::LINE;
 use kernel::rules::LONG_RUN;
 pub use parallel::{Executor, Streaming};
-use parallel::{Work, OF_EACH, SET_UP, WALK};
+use parallel::{Work, OF_EACH, SET_UP, SET_UP_AGAIN, TASK_AGAIN, WALK};
 pub(crate) use small_packed::{is_small, SmallPacked};
 pub(crate) use small_strided::SmallStrided;
 
@@ -251,7 +251,10 @@ unsafe fn run_rows(
     }
     // Many rows are cut between rows, short pieces between pieces, few long rows anywhere.
     let count = parts.count();
-    let least = count.saturating_mul(SET_UP);
+    let is_again = has_threads && nest.times().is_some();
+    let (set_up, fewest, pieces) =
+        if is_again { (SET_UP_AGAIN, TASK_AGAIN, 1) } else { (SET_UP, 0, PIECES) };
+    let least = count.saturating_mul(set_up);
     let by_piece = has_threads && div(bytes, parallel::threads(executor, bytes)) < least;
     if by_piece || rows >= small_packed::MANY_ROWS || !is_packed {
         // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
@@ -263,8 +266,8 @@ unsafe fn run_rows(
             }
         };
         let (units, granule, least) =
-            if by_piece { (count, PIECES, 0) } else { (rows, nest.granule(), least) };
-        let work_size = Work { bytes, units, granule, least };
+            if by_piece { (count, pieces, 0) } else { (rows, nest.granule(), least) };
+        let work_size = Work { bytes, units, granule, least: least.max(fewest) };
         return Some(parallel::run(executor, &work_size, &work, report));
     }
     if rows >= ROW_MAJOR && nest.is_row_major() && !has_threads {

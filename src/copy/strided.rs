@@ -5,7 +5,7 @@ use super::kernel::strided::{Axis, Place};
 use super::layout::{each, Layout, Visit, FEW_AXES};
 use super::region::Region;
 use super::tuning::Tuning;
-use crate::math::{div, div_rem, rem};
+use crate::math::{div, div_rem, rem, signed};
 use crate::parts::{Iter, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
@@ -83,6 +83,10 @@ impl Layout<'_> {
     /// The input must be readable and the output writable over the piece.
     #[inline(never)] // as above
     unsafe fn copy(&mut self, place: Place, part: Range<usize>, tuning: &Tuning) {
+        if let Some(way) = self.region().cut_turned() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.copy_turned(place, part, way, tuning) };
+        }
         let (first, head) = self.cut(part.start);
         let (last, tail) = self.cut(part.end);
         // SAFETY: the caller's promise; units below the end of the piece lie within it, and so do their bytes.
@@ -100,6 +104,52 @@ impl Layout<'_> {
             }
             self.copy_within(place, last, 0..tail, tuning);
         }
+    }
+
+    /// Copies as much of an axis, at multiples of so many steps, as a part is of the piece.
+    ///
+    /// # Safety
+    /// As [`Layout::copy`].
+    #[inline(never)] // as above
+    unsafe fn copy_turned(
+        &mut self,
+        place: Place,
+        part: Range<usize>,
+        (at, step): (usize, usize),
+        tuning: &Tuning,
+    ) {
+        let axis = self.axes().get(at).copied().unwrap_or(Axis::ONE);
+        let bytes = self.units() * self.unit;
+        let each = div(bytes, axis.extent) * step;
+        let begin = div(part.start, each) * step;
+        let end = if part.end < bytes { div(part.end, each) * step } else { axis.extent };
+        if begin < end {
+            let place = axis.moved(place, signed(begin));
+            // SAFETY: the caller's promise.
+            unsafe { self.copy_steps(place, 0, (at, end - begin), tuning) };
+        }
+    }
+
+    /// Copies what is of the axes from one on, and of one of them so many steps.
+    ///
+    /// # Safety
+    /// As [`Layout::copy`].
+    #[inline(never)] // as above
+    unsafe fn copy_steps(
+        &mut self,
+        place: Place,
+        from: usize,
+        (at, count): (usize, usize),
+        tuning: &Tuning,
+    ) {
+        let mut place = Some(place);
+        let extent = self.axes().get(at).map_or(1, |axis| axis.extent);
+        // So many, for now.
+        self.set_extent(at, count);
+        let axes = self.axes().get(from..).unwrap_or_default();
+        // SAFETY: the caller's promise.
+        unsafe { Region { unit: self.unit, axes }.copy(&mut || place.take(), tuning) };
+        self.set_extent(at, extent);
     }
 
     /// Copies some bytes of a unit.
@@ -158,16 +208,11 @@ impl Layout<'_> {
             }
             (outermost, step) = (at - 1, next);
         }
-        let mut place = Some(self.at(place, units.start));
-        let at = self.first + outermost;
-        let extent = self.axes.get(at).map_or(1, |axis| axis.extent);
+        let extent = self.axes().get(outermost).map_or(1, |axis| axis.extent);
         let count = div(units.len(), step).min(extent - rem(div(units.start, step), extent));
-        // So many, for now.
-        self.set_extent(at, count);
-        let axes = self.axes().get(outermost..).unwrap_or_default();
+        let place = self.at(place, units.start);
         // SAFETY: the caller's promise.
-        unsafe { Region { unit: self.unit, axes }.copy(&mut || place.take(), tuning) };
-        self.set_extent(at, extent);
+        unsafe { self.copy_steps(place, outermost, (outermost, count), tuning) };
         count * step
     }
 }

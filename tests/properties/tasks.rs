@@ -187,6 +187,101 @@ proptest! {
     }
 }
 
+/// Splits bytes into two pieces or more, on tasks, and gives the outputs' bytes and how many tasks there were.
+fn copy_on_tasks(
+    input: &Tensor,
+    (axis, lengths): (i64, &[i64]),
+    strides_of: &dyn Fn(&[i64]) -> Option<Vec<i64>>,
+    max_tasks: u32,
+) -> (Vec<Vec<u8>>, usize) {
+    let split =
+        Tensor::new(7, &[i64::try_from(lengths.len()).unwrap()]).at(lengths.as_ptr().cast(), 0);
+    let split = split.descriptor();
+    let params =
+        libsplit_params { axis, split: &split, ..params(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1) };
+    let shape = |len: &i64| {
+        let mut shape = input.shape.clone();
+        shape[usize_of(axis)] = *len;
+        shape
+    };
+    let bytes = |len| vec![0xEE; usize_of(shape(len).iter().product())];
+    let mut buffers: Vec<Vec<u8>> = lengths.iter().map(bytes).collect();
+    let tensors: Vec<Option<Tensor>> = (lengths.iter().zip(&mut buffers))
+        .map(|(len, buffer)| {
+            let mut tensor = Tensor::new(2, &shape(len)).at(buffer.as_mut_ptr(), 0);
+            tensor.strides = strides_of(&shape(len));
+            Some(tensor)
+        })
+        .collect();
+    let mut tasks = 0usize;
+    let executor = backwards_on(&mut tasks, max_tasks);
+    copy(input, &params, &wanted(&tensors), Some(&executor)).unwrap();
+    (buffers, tasks)
+}
+
+/// The axes in the other order: the innermost one is the outermost, and may be cut, or only the others.
+#[test]
+fn tasks_turn_tensors() {
+    for (shape, axis, lengths) in [
+        ([211, 61, 53], 0, &[100, 1, 110][..]),
+        ([90, 3, 2500], 1, &[2, 1]),
+        ([2500, 3, 90], 1, &[1, 1, 1]),
+        ([7001, 1, 100], 0, &[5000, 2001]),
+        ([9, 90, 900], 2, &[450, 450]),
+        ([70001, 1, 10], 0, &[70001]),
+    ] {
+        let [_, b, c] = shape;
+        let bytes = noise(usize_of(shape.iter().product()), 5);
+        let input = Tensor::new(2, &shape).at(bytes.as_ptr(), bytes.len());
+        let turned = |shape: &[i64]| Some(vec![1, shape[0], shape[0] * shape[1]]);
+        for max_tasks in [2, 3, 9] {
+            let (copied, tasks) = copy_on_tasks(&input, (axis, lengths), &turned, max_tasks);
+            assert!(tasks > 1);
+            let mut offset = 0;
+            for (len, copied) in lengths.iter().zip(copied) {
+                let mut ends = shape;
+                ends[usize_of(axis)] = *len;
+                let mut from = [0; 3];
+                from[usize_of(axis)] = offset;
+                offset += len;
+                let mut expected = vec![];
+                for k in from[2]..from[2] + ends[2] {
+                    for j in from[1]..from[1] + ends[1] {
+                        let at = |i| bytes[usize_of((i * b + j) * c + k)];
+                        expected.extend((from[0]..from[0] + ends[0]).map(at));
+                    }
+                }
+                assert!(copied == expected, "{shape:?} in {lengths:?}, {max_tasks} tasks");
+            }
+        }
+    }
+}
+
+/// One row again and again, into few pieces and into many.
+#[test]
+fn tasks_repeat_rows() {
+    for (times, lengths) in [
+        (8140, (0..200).map(|at| 1 + at % 3).collect()),
+        (3000, (0..40).map(|at| at * 7 % 50).collect()),
+        (20_001, vec![60, 1, 39]),
+        (1200, vec![300, 200]),
+    ] {
+        let width: i64 = lengths.iter().sum();
+        let row = noise(usize_of(width), 7);
+        let mut input = Tensor::new(2, &[times, width]).at(row.as_ptr(), row.len());
+        input.strides = Some(vec![0, 1]);
+        for max_tasks in [2, 5] {
+            let (copied, _) = copy_on_tasks(&input, (1, &lengths), &|_| None, max_tasks);
+            let mut begin = 0;
+            for (len, copied) in lengths.iter().zip(copied) {
+                let run = &row[begin..begin + usize_of(*len)];
+                begin += run.len();
+                assert!(copied == run.repeat(usize_of(times)), "{lengths:?}, {max_tasks} tasks");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(config(150))]
 

@@ -17,7 +17,7 @@ const LEAST_TIMES: usize = 4;
 impl Nest<'_> {
     /// How often each block comes, if that is worth it.
     #[inline(never)] // once in the library
-    pub(super) fn times(&self) -> Option<usize> {
+    pub(in super::super) fn times(&self) -> Option<usize> {
         let &(times, from) = &self.innermost()?;
         let is_short = self.block.width * self.block.count <= self.block.tuning.again;
         let is_in_caches = self.block.tuning.non_temporal.is_none();
