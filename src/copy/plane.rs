@@ -151,10 +151,10 @@ impl Plane {
 
     /// Some units of each such row at a time, if these are picked.
     pub(super) fn rows<'a>(&self, slot: &'a mut Slot, tuning: Tuning) -> Way<'a> {
-        let &Self { unit, row, .. } = self;
+        let &Self { unit, row, column, .. } = self;
         let (units, count) = (Units::whole(unit, row.from), row.extent.min(BLOCK));
         let rows = RowCopy::runs(slot, tuning.kernels, None, units, count, 0);
-        if rows.are_picked() {
+        if rows.are_picked() && rows.are_worth(column.extent, row.extent) {
             Way::Rows(rows)
         } else {
             Way::Units

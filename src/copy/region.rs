@@ -175,7 +175,8 @@ impl Region<'_> {
             let mut slot = Slot::uninit();
             let rows =
                 RowCopy::runs(&mut slot, tuning.kernels, tuning.apart, units, row.extent, ahead);
-            if rows.are_picked() {
+            let count = outer.last().map_or(1, |next| next.extent);
+            if rows.are_picked() && rows.are_worth(count, row.extent) {
                 // SAFETY: the caller's promise.
                 unsafe { run.copy(&rows, places) };
                 return true;
