@@ -228,6 +228,11 @@ pub(crate) struct Picks {
 }
 
 impl Picks {
+    /// Whether lanes are lines.
+    pub(crate) fn are_by_line(&self) -> bool {
+        cfg!(all(target_arch = "x86_64", feature = "avx512")) && self.bytes.lane == LINE
+    }
+
     /// Whether so many units of so many bytes are picked, each so far from the one before.
     pub(crate) fn have(&self, unit: usize, step: isize, count: usize) -> bool {
         let lanes = (self.bytes.lane, self.bytes.lanes);
