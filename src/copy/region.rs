@@ -477,6 +477,11 @@ mod tests {
             (4, 21, 12, -1),
             (3, 22, 5, 2),
             (8, 22, 2, -3),
+            (2, 10, 2, -1),
+            (4, 6, 25, -1),
+            (8, 2, 12, 3),
+            (8, 40, 3, 2),
+            (4, 33, 4, 4),
         ] {
             let (step, longer) = (signed(unit) * times, 70 / few + 20);
             let reach = step.unsigned_abs() * (count - 1) + unit;
@@ -514,6 +519,16 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    /// Every second of 8 bytes and every fourth of 4 fill lanes of 16 bytes, two units do not.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn units_that_fill_lanes_are_picked() {
+        for picks in Tuning::all().iter().filter_map(|tuning| tuning.kernels.picks) {
+            assert!(picks.have(8, 16, 100) && picks.have(4, 16, 100));
+            assert!(!picks.have(8, 24, 2));
         }
     }
 
