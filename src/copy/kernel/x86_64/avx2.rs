@@ -12,7 +12,8 @@ use core::ptr::from_ref;
 /// For CPUs with AVX2 and BMI2 (which shifts by any number of bits in one step), and only for those.
 pub(in super::super) static AVX2: Kernels = TABLE;
 
-pub(super) const TABLE: Kernels = Kernels { units: Some(units), picks: Some(&PICKS), ..LOOPS };
+pub(super) const TABLE: Kernels =
+    Kernels { units: Some(units), picks: Some(&PICKS), picks_upwards: true, ..LOOPS };
 
 const LOOPS: Kernels = level!(
     #[target_feature(enable = "avx2,bmi2")]
