@@ -114,6 +114,8 @@ pub(super) struct Kernels {
     pub by_turns: Option<unsafe fn(strided::Row)>,
     /// Copies units of 9 to 128 bytes one by one, where there are registers of half a line.
     pub units: Option<CopyUnits>,
+    /// Fills each of some rows with one unit.
+    pub repeat: Option<strided::CopyRow>,
     /// Picks units a step apart, where there are registers for it.
     pub picks: Option<&'static Picks>,
     /// The same of rows that a plan knows.
