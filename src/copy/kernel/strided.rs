@@ -499,8 +499,10 @@ impl Block {
     #[inline(never)] // once in the library
     fn row(&self, kernels: &Kernels) -> (CopyRow, Axis) {
         let &Self { unit, axes: [outer, inner] } = self;
+        let apart = || kernels.apart.filter(|(are_many, _)| are_many(self)).map(|(_, copy)| copy);
         let all = match unit {
             1 | 2 | 4 | 8 | 16 if self.repeats() => kernels.repeat,
+            _ if inner.to > signed(unit) => apart(),
             _ => None,
         };
         if let Some(all) = all {

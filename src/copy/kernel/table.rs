@@ -71,6 +71,7 @@ macro_rules! table {
             pair: None,
             gather_any,
             units: None,
+            apart: None,
             // x86-64 without AVX2 is too rare for it.
             repeat: if cfg!(target_arch = "x86_64") { None } else { Some(strided::repeat) },
             picks: None,
