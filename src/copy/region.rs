@@ -290,7 +290,7 @@ pub(super) unsafe fn copy_each(
     let few = match *axes {
         [] => Some([Axis::ONE; 2]),
         [inner] => Some([Axis::ONE, inner]),
-        [outer, inner] if outer.extent > inner.extent => Some([inner, outer]),
+        [outer, inner] if outer.extent > inner.extent && inner.from != 0 => Some([inner, outer]),
         [outer, inner] => Some([outer, inner]),
         _ => None,
     };

@@ -114,6 +114,10 @@ pub(super) struct Kernels {
     pub by_turns: Option<unsafe fn(strided::Row)>,
     /// Copies units of 9 to 128 bytes one by one, where there are registers of half a line.
     pub units: Option<CopyUnits>,
+    /// Fills each of some rows with one unit.
+    pub repeat: Option<strided::CopyRow>,
+    /// Copies rows of units that lie apart in the output, if these are enough, which is asked first.
+    pub apart: Option<Apart>,
     /// Picks units a step apart, where there are registers for it.
     pub picks: Option<&'static Picks>,
     /// The same of rows that a plan knows.
@@ -145,6 +149,9 @@ pub(super) type CopyBytes = unsafe fn(*const u8, *mut u8, usize);
 /// # Safety
 /// 1, 2 of `generic.rs` for each.
 pub(super) type CopyUnits = unsafe fn(*const u8, isize, *mut u8, isize, usize, usize);
+
+/// Whether there are enough, and the copy.
+pub(super) type Apart = (fn(&strided::Block) -> bool, strided::CopyRow);
 
 /// Copies the runs of so many rows, so many bytes apart, or leaves them alone; whether it did.
 pub(super) type RowMajor = unsafe fn(&mut [RowRun], usize, usize) -> bool;

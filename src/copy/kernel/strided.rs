@@ -7,7 +7,7 @@
 //! 2. What lies between the units of a source must be readable.
 
 use super::combine::{Scratch, WriteCombining, LINE, MOST};
-use super::opaque::{at_line, opaque};
+use super::opaque::opaque;
 pub(crate) use super::pick::Span;
 use super::pick::{self, ByLines, BySpans, Pick, Units};
 use super::{are_near, generic, Gather, Kernels, NonTemporal, LANE};
@@ -354,7 +354,7 @@ pub(crate) unsafe fn copy(kernels: &Kernels, row: Row) {
     let axis = Axis { extent: count, from: source_step, to: target_step };
     let block = Block { unit, axes: [Axis::ONE, axis] };
     // SAFETY: the caller's promise.
-    unsafe { block.row()(source, target, &block, kernels) };
+    unsafe { block.row(kernels).0(source, target, &block, kernels) };
 }
 
 /// Copies rows of as many units, of each a unit by turns: some that lie `step` bytes apart and become a run, and
@@ -430,7 +430,12 @@ impl Axis {
 
     /// Goes over its steps.
     #[inline(always)] // with loops of their own
-    fn each(self, mut source: *const u8, mut target: *mut u8, step: impl Fn(*const u8, *mut u8)) {
+    pub(super) fn each(
+        self,
+        mut source: *const u8,
+        mut target: *mut u8,
+        step: impl Fn(*const u8, *mut u8),
+    ) {
         for _ in 0..self.extent {
             step(source, target);
             source = source.wrapping_offset(self.from);
@@ -467,7 +472,7 @@ impl Block {
     /// 1.
     #[inline(never)] // once in the library
     pub(crate) unsafe fn copy_all(&self, places: &mut Places<'_>, kernels: &Kernels) {
-        let (row, [outer, _]) = (self.row(), self.axes);
+        let (row, outer) = self.row(kernels);
         while let Some((source, target)) = places() {
             // SAFETY: the caller's promise.
             outer.each(source, target, |source, target| unsafe {
@@ -485,23 +490,35 @@ impl Block {
         let &Self { unit, axes: [outer, Axis { from, to, extent }] } = self;
         let is_run =
             extent >= LEAST_GATHERED && to == signed(unit) && from >= to && are_near(from, unit);
-        let row = match unit {
-            ..=LONGEST if is_run => gathered,
-            32..=LONGEST => halves,
-            _ => self.row(),
+        let (row, outer): (CopyRow, _) = match unit {
+            ..=LONGEST if is_run => (gathered, outer),
+            32..=LONGEST => (halves, outer),
+            _ => self.row(kernels),
         };
         // SAFETY: the caller's promise.
         outer.each(source, target, |source, target| unsafe { row(source, target, self, kernels) });
     }
 
-    /// The loop for a row.
+    /// Whether rows are filled with one unit each.
+    fn repeats(&self) -> bool {
+        let &Self { unit, axes: [_, row] } = self;
+        row.from == 0 && row.to == signed(unit) && row.extent * unit >= LEAST_REPEATED
+    }
+
+    /// The loop for a row, and for which rows it is called: some go over them themselves.
     #[inline(never)] // once in the library
-    fn row(&self) -> CopyRow {
-        let &Self { unit, axes: [_, inner] } = self;
-        let repeats = inner.from == 0 && inner.to == signed(unit);
-        match unit {
-            2 | 4 | 8 if repeats && inner.extent * unit >= LEAST_BY_LINE => repeat_lines,
-            1 | 2 | 4 | 8 if repeats => repeat,
+    fn row(&self, kernels: &Kernels) -> (CopyRow, Axis) {
+        let &Self { unit, axes: [outer, inner] } = self;
+        let apart = || kernels.apart.filter(|(are_many, _)| are_many(self)).map(|(_, copy)| copy);
+        let all = match unit {
+            1 | 2 | 4 | 8 | 16 if self.repeats() => kernels.repeat,
+            _ if inner.to > signed(unit) => apart(),
+            _ => None,
+        };
+        if let Some(all) = all {
+            return (all, Axis::ONE);
+        }
+        let row: CopyRow = match unit {
             1 => elements::<u8>,
             2 => elements::<u16>,
             4 => elements::<u32>,
@@ -511,12 +528,13 @@ impl Block {
             5..=7 => ends::<4>,
             9..=128 => halves,
             _ => each,
-        }
+        };
+        (row, outer)
     }
 }
 
 /// Copies a row of units of so many bytes.
-type CopyRow = unsafe fn(*const u8, *mut u8, &Block, &Kernels);
+pub(crate) type CopyRow = unsafe fn(*const u8, *mut u8, &Block, &Kernels);
 
 /// Units that a register holds: `T`'s size.
 ///
@@ -554,56 +572,57 @@ unsafe fn elements<T: Copy>(
     }
 }
 
-/// One unit of 1, 2, 4 or 8 bytes again and again.
+/// Rows of one unit again and again, by lanes.
 ///
 /// # Safety
-/// 1.
-#[inline(never)] // once in the library
-unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, kernels: &Kernels) {
-    let &Block { unit, axes: [_, row] } = block;
-    // SAFETY: the caller's promise; the last ones overlap others.
-    unsafe {
-        let Some(last) = (row.extent * unit).checked_sub(size_of::<u64>()) else {
-            return each(source, target, block, kernels);
+/// As [`repeat_by`].
+pub(super) unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, _: &Kernels) {
+    // SAFETY: the caller's promise.
+    unsafe { repeat_by(source, target, block, |lane| lane) };
+}
+
+/// Rows of one unit of 1, 2, 4, 8 or 16 bytes again and again, by registers of lanes.
+///
+/// # Safety
+/// 1; rows must be no shorter than [`LEAST_REPEATED`].
+#[inline(always)]
+pub(super) unsafe fn repeat_by<R: Copy>(
+    source: *const u8,
+    target: *mut u8,
+    &Block { unit, axes: [outer, row] }: &Block,
+    of: impl Fn([u64; 2]) -> R,
+) {
+    let bytes = row.extent * unit;
+    // SAFETY: the caller's promise; those that overlap are whole units apart.
+    outer.each(source, target, |source, target| unsafe {
+        // There is one loop for all units.
+        let (unit, bytes) = (opaque(unit), opaque(bytes));
+        let lane = match unit {
+            1 => [u64::from(source.read()) * (u64::MAX / 0xFF); 2],
+            2 => [u64::from(source.cast::<u16>().read_unaligned()) * (u64::MAX / 0xFFFF); 2],
+            4 => [u64::from(source.cast::<u32>().read_unaligned()) * (u64::MAX / 0xFFFF_FFFF); 2],
+            8 => [source.cast::<u64>().read_unaligned(); 2],
+            _ => source.cast::<[u64; 2]>().read_unaligned(),
         };
-        let units = match unit {
-            1 => return target.write_bytes(source.read(), row.extent),
-            2 => u64::from(source.cast::<u16>().read_unaligned()) * (u64::MAX / 0xFFFF),
-            4 => u64::from(source.cast::<u32>().read_unaligned()) * (u64::MAX / 0xFFFF_FFFF),
-            _ => source.cast::<u64>().read_unaligned(),
-        };
-        at_line();
-        for at in 0..last.div_ceil(size_of::<u64>()) {
-            target.cast::<[u8; 8]>().wrapping_add(at).write(units.to_ne_bytes());
+        let register = of(lane);
+        let store = |at: usize| target.add(at).cast::<R>().write_unaligned(register);
+        store(0);
+        // On to where registers are within lines, if units are on their own bounds.
+        let aligned = size_of::<R>() - target as usize % size_of::<R>();
+        let mut at =
+            if bytes < LEAST_ON_LINES { size_of::<R>() } else { aligned & unit.wrapping_neg() };
+        while at < bytes - size_of::<R>() {
+            store(at);
+            at += size_of::<R>();
         }
-        target.wrapping_add(last).cast::<u64>().write_unaligned(units);
-    }
+        store(bytes - size_of::<R>());
+    });
 }
 
-/// So many bytes are stored by registers of half a line, where there are such, from a line that is stored first. Zen 4, time
-/// for by 8 and 16 bytes: 600 1.37, 1,200 1.1, 2,000 .9, 4,000 .7, 12 KB of 5 MB .73.
-const LEAST_BY_LINE: usize = 2 << 10;
-
-/// One unit of 2, 4 or 8 bytes very often.
-///
-/// # Safety
-/// 1.
-unsafe fn repeat_lines(source: *const u8, target: *mut u8, block: &Block, kernels: &Kernels) {
-    let &Block { unit, axes: [outer, row] } = block;
-    let [bytes, extent] = [row.extent * unit, LINE >> unit.trailing_zeros()];
-    let Some(copy) = kernels.units else {
-        // SAFETY: the caller's promise.
-        return unsafe { repeat(source, target, block, kernels) };
-    };
-    let mut line = [0u8; LINE];
-    let first = Block { unit, axes: [outer, Axis { extent, ..row }] };
-    // SAFETY: the caller's promise; the last line overlaps the one before it.
-    unsafe {
-        repeat(source, line.as_mut_ptr(), &first, kernels);
-        copy(line.as_ptr(), 0, target, signed(LINE), bytes / LINE, LINE);
-        copy(line.as_ptr(), 0, target.wrapping_add(bytes - LINE), 0, 1, LINE);
-    }
-}
+/// Shorter rows are filled one by one, ...
+const LEAST_REPEATED: usize = LINE / 2;
+/// ... and these are not worth a store more.
+const LEAST_ON_LINES: usize = 512;
 
 /// Units of `N` to `2 * N` bytes.
 ///
@@ -660,4 +679,63 @@ unsafe fn each(source: *const u8, target: *mut u8, block: &Block, kernels: &Kern
     let &Block { unit, axes: [_, row] } = block;
     // SAFETY: the caller's promise.
     row.each(source, target, |source, target| unsafe { (kernels.copy)(source, target, unit) });
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::levels;
+    use super::{Axis, Block};
+    use crate::copy::guarded::Guarded;
+    use crate::math::signed;
+
+    /// Rows of units, each so far from the one before, at one end of what may be touched.
+    fn check(memory: &[Guarded; 2], unit: usize, [rows, row]: [Axis; 2], at_end: bool) {
+        let reach = |step: isize, extent: usize| step.unsigned_abs() * (extent - 1);
+        let read = reach(rows.from, rows.extent) + reach(row.from, row.extent) + unit;
+        let put = reach(rows.to, rows.extent) + reach(row.to, row.extent) + unit;
+        let source = memory[0].place(read, at_end);
+        let target = memory[1].place(put, at_end);
+        let first = if row.from < 0 { reach(row.from, row.extent) } else { 0 };
+        let block = Block { unit, axes: [rows, row] };
+        for kernels in levels() {
+            // SAFETY: all of it lies within the mappings.
+            let (source, copied) = unsafe {
+                target.write_bytes(0xEE, put);
+                let place = (source.wrapping_add(first).cast_const(), target);
+                block.copy(place, Axis::ONE, kernels);
+                (std::slice::from_raw_parts(source, read), std::slice::from_raw_parts(target, put))
+            };
+            let mut expected = vec![0xEE; put];
+            for (outer, inner) in
+                (0..rows.extent).flat_map(|at| (0..row.extent).map(move |to| (at, to)))
+            {
+                let of = |all: isize, one: isize| all * signed(outer) + one * signed(inner);
+                let from = of(rows.from, row.from).wrapping_add_unsigned(first).cast_unsigned();
+                let to = of(rows.to, row.to).cast_unsigned();
+                expected[to..to + unit].copy_from_slice(&source[from..from + unit]);
+            }
+            assert!(copied == expected, "{block:?}, at_end {at_end}");
+        }
+    }
+
+    /// Those that are repeated, and those that lie apart in the output, forwards and backwards, with gaps or without.
+    #[test]
+    fn rows_of_units_apart_and_again() {
+        let memory = [0, 1].map(|_| Guarded::filled(192 << 10));
+        for unit in [1, 2, 3, 4, 5, 8, 12, 16] {
+            for to in [unit, unit + 1, 2 * unit, 3 * unit, 4 * unit, 9 * unit].map(signed) {
+                for from in [0, 1, 2, 3, -1, -2].map(|times| times * signed(unit)) {
+                    for extent in [1, 7, 16, 34, 61, 203] {
+                        for (rows, gap) in [(1, 0), (3, 0), (4, 5)] {
+                            let row = Axis { extent, from, to };
+                            let far = |step: isize| step.abs() * signed(extent) + gap;
+                            let from = far(from).max(signed(unit));
+                            let rows = Axis { extent: rows, from, to: far(to) };
+                            check(&memory, unit, [rows, row], gap == 0);
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -31,7 +31,8 @@ macro_rules! table {
      deinterleave_lines: $lines:expr, interleave: $interleave:expr,
      non_temporal: $non_temporal:expr) => {{
         use $crate::copy::kernel::{
-            bits::{self, Packed, Runs}, generic as loops, sub_byte::{self, SideBySide}, Gather, Kernels,
+            bits::{self, Packed, Runs}, generic as loops, strided, sub_byte::{self, SideBySide}, Gather,
+            Kernels,
         };
         unsafe fn gather_any(gather: Gather) {
             // SAFETY: that of the loop, and 1.
@@ -70,6 +71,9 @@ macro_rules! table {
             pair: None,
             gather_any,
             units: None,
+            apart: None,
+            // x86-64 without AVX2 is too rare for it.
+            repeat: if cfg!(target_arch = "x86_64") { None } else { Some(strided::repeat) },
             picks: None,
             ordered: None,
             picks_upwards: false,

@@ -3,6 +3,7 @@
 use super::super::interleave::InOrder;
 use super::super::level::level;
 use super::super::pick::{buffered, picks, Picks, Register};
+use super::super::strided::{self, Block};
 use super::super::vector::{instructions, Vector, LANE};
 use super::super::Kernels;
 use core::arch::asm;
@@ -12,8 +13,13 @@ use core::ptr::from_ref;
 /// For CPUs with AVX2 and BMI2 (which shifts by any number of bits in one step), and only for those.
 pub(in super::super) static AVX2: Kernels = TABLE;
 
-pub(super) const TABLE: Kernels =
-    Kernels { units: Some(units), picks: Some(&PICKS), picks_upwards: true, ..LOOPS };
+pub(super) const TABLE: Kernels = Kernels {
+    units: Some(units),
+    repeat: Some(repeat),
+    picks: Some(&PICKS),
+    picks_upwards: true,
+    ..LOOPS
+};
 
 const LOOPS: Kernels = level!(
     #[target_feature(enable = "avx2,bmi2")]
@@ -119,6 +125,24 @@ pub(super) unsafe fn units(
         }
         _mm256_zeroupper();
     }
+}
+
+/// Fills rows by registers of half a line. Zen 4, GB/s on lines and off, 7 MB 100, 75, by 16 bytes 58, past the caches 28.
+///
+/// # Safety
+/// That of [`strided::repeat`].
+#[target_feature(enable = "avx2")]
+unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, _: &Kernels) {
+    let half = |[low, high]: [u64; 2]| {
+        _mm256_set_epi64x(
+            high.cast_signed(),
+            low.cast_signed(),
+            high.cast_signed(),
+            low.cast_signed(),
+        )
+    };
+    // SAFETY: the caller's promise.
+    unsafe { strided::repeat_by(source, target, block, half) };
 }
 
 static PICKS: Picks = picks!(

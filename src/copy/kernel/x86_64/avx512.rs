@@ -15,6 +15,7 @@ pub(in super::super) static AVX512: Kernels = TABLE;
 pub(super) const TABLE: Kernels = Kernels {
     pack: NARROW.pack,
     units: NARROW.units,
+    repeat: NARROW.repeat,
     picks: NARROW.picks,
     gather: NARROW.gather,
     transpose: {

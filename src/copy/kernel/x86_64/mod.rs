@@ -10,6 +10,7 @@
 //! | `few.rs` | rows of few units, where registers of a line are loaded and stored as two halves |
 //! | `part_lines.rs` | equal ones of less than a line by registers of half a line |
 //! | `ordered.rs` | units a step apart of rows that a plan knows |
+//! | `apart.rs` | units that lie apart in the output |
 //! | `permute.rs` | short runs by byte permutes |
 //! | `equal_pieces.rs`, `unequal.rs`, `blocks.rs` | groups of them: equal ones, any, rows of many blocks |
 //! | `interleave.rs` | the way back: streams interleaved by permutes |
@@ -18,6 +19,8 @@
 //! | `runs_past.rs` | past the caches: long runs that lie apart, by turns |
 //! | `buffer.rs` | write-combining buffers, by this level's vectors |
 
+#[cfg(feature = "avx512")]
+mod apart;
 pub(super) mod avx2;
 #[cfg(feature = "avx512")]
 pub(super) mod avx512;

@@ -11,8 +11,8 @@ use super::permute::{self, first_bytes};
 use super::piece_loops::{self, Ways, LEAST_STRING};
 use super::transpose_past::{behind, numbers};
 use super::{
-    avx2, avx512, equal_pieces, equal_runs, few, half_lines, halves, interleave, interleave_runs,
-    ordered, part_lines, runs_past, transpose_past, unequal,
+    apart, avx2, avx512, equal_pieces, equal_runs, few, half_lines, halves, interleave,
+    interleave_runs, ordered, part_lines, runs_past, transpose_past, unequal,
 };
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -55,6 +55,7 @@ const TABLE: Kernels = Kernels {
     row_major: Some(row_major),
     picks: Some(&PICKS),
     ordered: Some(ordered::copy),
+    apart: Some((apart::are_many, apart::copy)),
     carry: Some(transpose_past::bytes),
     ..avx512::TABLE
 };
