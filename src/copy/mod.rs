@@ -18,6 +18,7 @@
 //! | **any other piece** | |
 //! | `strided.rs`, `layout.rs` | axes over units of bytes |
 //! | `region.rs`, `plane.rs`, `odometer.rs` | units that make whole axes: rows that are picked, planes, and what lies under them |
+//! | `tiles.rs` | planes of short rows, taken with what these go on with |
 //! | `runs.rs` | long runs that lie apart |
 //! | **elements that share bytes** | |
 //! | `sub_byte.rs` | runs of 4-bit and 2-bit elements |
@@ -67,6 +68,7 @@ mod sub_byte_singles;
 mod sub_byte_transpose;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tiles;
 mod tuning;
 mod visit;
 

@@ -5,10 +5,20 @@
 use super::kernel::strided::{Axis, Place};
 use crate::math::{div_rem, signed};
 
-/// Walks over axes in row-major order, but for one of them, without a division a step of the innermost.
+/// Some axes, by their bits: there are no more of more than one step.
+pub(super) type Axes = usize;
+
+const MOST: usize = usize::BITS as usize;
+
+/// An axis, if there is one.
+pub(super) fn one(axis: Option<usize>) -> Axes {
+    axis.map_or(0, |at| 1 << (at % MOST))
+}
+
+/// Walks over axes in row-major order, but for some of them, without a division a step of the innermost.
 pub(super) struct Odometer<'a> {
     axes: &'a [Axis],
-    skipped: Option<usize>,
+    skipped: Axes,
     inner: Axis,
     /// Steps left of the innermost axis, this one included, and how often it has been gone over.
     left: usize,
@@ -22,7 +32,7 @@ pub(super) struct Odometer<'a> {
 
 impl<'a> Odometer<'a> {
     #[inline(never)] // once in the library
-    pub(super) fn new(axes: &'a [Axis], skipped: Option<usize>) -> Self {
+    pub(super) fn new(axes: &'a [Axis], skipped: Axes) -> Self {
         let inner = Axis::ONE;
         let (left, turns, from, to, is_one) = (1, 0, 0, 0, false);
         let mut odometer = Self { axes, skipped, inner, left, turns, from, to, is_one };
@@ -34,7 +44,8 @@ impl<'a> Odometer<'a> {
 
     fn walked(&self) -> impl DoubleEndedIterator<Item = Axis> + use<'a> {
         let skipped = self.skipped;
-        let walked = self.axes.iter().enumerate().filter(move |(at, _)| skipped != Some(*at));
+        let walked =
+            self.axes.iter().enumerate().filter(move |(at, _)| skipped & one(Some(*at)) == 0);
         walked.map(|(_, axis)| *axis)
     }
 

@@ -1,14 +1,17 @@
 //! Planes of a strided piece: a row by a column of units, transposed through registers where the input and the
 //! output have different innermost axes, else copied as runs, row by row, or unit by unit.
 
-use super::columns::{Columns, EachTargets, Targets, LEAST_AGAIN};
+use super::columns::{Columns, EachTargets, LEAST_AGAIN};
 use super::interleaved_runs::InterleavedRuns;
 use super::kernel::combine::LINE;
+use super::kernel::opaque::opaque;
 use super::kernel::row_major::RowRun;
 use super::kernel::strided::{self, Axis, Block, Place};
 use super::kernel::{RowMajor, LANE, TURNS};
+use super::odometer::Axes;
 use super::rows::Rows;
 use super::runs::{self, Ahead};
+use super::tiles::JointTargets;
 use super::tuning::Tuning;
 use crate::math::{self, div, div_ceil, div_rem, signed, wrapped};
 
@@ -17,6 +20,9 @@ use crate::math::{self, div, div_ceil, div_rem, signed, wrapped};
 const MIN_TRANSPOSED: usize = 8;
 /// Planes, or regions, of fewer units are as quickly copied unit by unit.
 pub(super) const LEAST_UNITS: usize = 256;
+/// The same of those that are joined. Zen 4, us joined and plane by plane, 7 of 60 by 4 units of 8 bytes 32, 17; but 43 × 2
+/// by 2 of 2 bytes 2,130, 3,600.
+const LEAST_JOINED: usize = 128;
 /// Where at least [`LEAST_AGAIN`] planes are alike, so are those of fewer than this: what they have in common is
 /// found out once for all.
 const LEAST_TRANSPOSED: usize = 64;
@@ -51,6 +57,7 @@ const COLUMNS: usize = 4;
 const BLOCK: usize = 128;
 
 /// A row by a column: of contiguous units in the output, and in the input, or of units anywhere.
+#[derive(Clone, Copy)]
 pub(super) struct Plane {
     pub source: *const u8,
     pub target: *mut u8,
@@ -59,6 +66,9 @@ pub(super) struct Plane {
     pub column: Axis,
     /// Planes like it that are copied with it.
     pub again: Axis,
+    /// What short rows go on with in the output, and short columns in the input.
+    pub more: Axis,
+    pub beside: Axis,
     /// Whether units are contiguous the column's way.
     pub has_column: bool,
 }
@@ -95,10 +105,56 @@ impl Plane {
         (from.wrapping_mul(last), to.wrapping_mul(last))
     }
 
+    /// Looks for what short rows go on with in the output, and short columns in the input, or lines would be touched
+    /// again and again for a few units each; which axes are no others then. Longer rows are as quick plane by plane:
+    /// Zen 4, us with those of another axis and without, 14 of 4 bytes 18, 12, 22 of 2 bytes 3.6, 2.8, 8 of 4 bytes
+    /// 6,600, 5,000; but 2 of 4 bytes 3,800, 10,300, 3 bytes 1,170, 3,270, 6 of 8 bytes 211, 419.
+    #[inline(never)] // once in the library
+    pub(super) fn join(&mut self, outer: &[Axis], skipped: Axes) -> Axes {
+        let &mut Self { unit, row, column, has_column, .. } = self;
+        if !has_column {
+            return skipped;
+        }
+        let [rows, columns] = [row, column].map(|axis| signed(axis.extent * unit));
+        let is_short = (row.extent < MIN_TRANSPOSED || row.extent * unit < 2 * LANE) && unit < LANE;
+        let if_so = |is_short: bool, bytes: isize| if is_short { bytes } else { isize::MAX };
+        let (after, along) = (if_so(is_short, rows), if_so(columns < signed(LINE), columns));
+        // What goes on both ways is read as it lies, unless that leaves rows too short.
+        let too_short = if_so(rows <= signed(LANE), rows);
+        let (mut more, mut beside, mut this) = ((0, &Axis::ONE), (0, &Axis::ONE), 1);
+        for axis in outer {
+            // Of input that is there again and again there may be several.
+            if this == skipped {
+            } else if axis.from == along && axis.to != too_short {
+                beside = (this, axis);
+            } else if axis.to == after {
+                more = (this, axis);
+            }
+            this = opaque(this << 1);
+        }
+        let [rows, columns] =
+            [(row, more), (column, beside)].map(|(axis, (_, next))| axis.extent * next.extent);
+        let are_long = rows > MIN_TRANSPOSED && rows * unit >= LANE;
+        if Columns::turns(unit) && are_long && rows * columns >= LEAST_JOINED {
+            (self.more, self.beside) = (*more.1, *beside.1);
+            return skipped | more.0 | beside.0;
+        }
+        self.again = *beside.1;
+        skipped | beside.0
+    }
+
+    /// Whether there is such.
+    fn is_joined(&self) -> bool {
+        self.more.extent.max(self.beside.extent) > 1
+    }
+
     /// How it is copied, and as many like it.
     #[inline(never)]
     pub(super) fn way(&self, again: Axis, is_large: bool, tuning: Tuning) -> Way {
         let &Self { unit, row, column, has_column, .. } = self;
+        if self.is_joined() {
+            return Way::Transposed;
+        }
         let shorter = row.extent.min(column.extent);
         if let Some(runs) =
             InterleavedRuns::of(unit, row, column).filter(|runs| runs.are_runs(tuning))
@@ -143,17 +199,18 @@ impl Plane {
     /// Whether others like it are copied with it.
     pub(super) fn takes_others(&self, way: &Way) -> bool {
         let is_small = self.row.extent.max(self.column.extent) <= BLOCK;
-        matches!(way, Way::Transposed) || (matches!(way, Way::Units) && is_small)
+        (matches!(way, Way::Transposed) && self.more.extent == 1)
+            || (matches!(way, Way::Units) && is_small)
     }
 
-    fn targets(&self) -> Targets {
-        let &Self { target, column, .. } = self;
-        Targets { first: Some(target), apart: wrapped(column.to), count: column.extent }
+    pub(super) fn targets(&self) -> JointTargets {
+        let &Self { target, column, beside, .. } = self;
+        JointTargets { first: target, axes: [beside, column] }
     }
 
-    fn columns<'a>(&self, targets: &'a dyn EachTargets) -> Columns<'a> {
-        let &Self { source, unit, row, column, .. } = self;
-        let (step, rows, count) = (wrapped(row.from), row.extent, column.extent);
+    pub(super) fn columns<'a>(&self, targets: &'a dyn EachTargets) -> Columns<'a> {
+        let &Self { source, unit, row, column, beside, .. } = self;
+        let (step, rows, count) = (wrapped(row.from), row.extent, column.extent * beside.extent);
         Columns { source, step, rows, unit, count, targets }
     }
 
@@ -166,6 +223,7 @@ impl Plane {
         unsafe {
             match way {
                 Way::Runs => self.copy_runs(tuning.for_runs()),
+                Way::Transposed if self.more.extent > 1 => self.copy_tiles(tuning),
                 Way::Transposed => self.columns(&self.targets()).copy_planes(self.again, tuning),
                 Way::InterleavedRuns(runs) => runs.copy_runs((self.source, self.target), tuning),
                 Way::Units => self.copy_blocks(tuning),
@@ -218,7 +276,7 @@ impl Plane {
     /// As [`Plane::copy`].
     #[inline(never)] // once in the library
     unsafe fn copy_blocks(&self, tuning: Tuning) {
-        let &Self { source, target, unit, row, column, again, has_column } = self;
+        let &Self { source, target, unit, row, column, again, has_column, .. } = self;
         let is_wide = if row.conflicts() == column.conflicts() {
             column.extent <= row.extent || row.extent >= LEAST_ROW || self.is_read_in_order(tuning)
         } else {

@@ -6,13 +6,14 @@ use super::kernel::combine::LINE;
 use super::kernel::pick::{Picks, Units, AT_ONCE, LEAST_PICKED};
 use super::kernel::strided::{Axis, Block, Places, RowCopy, RowSteps, Slot, LEAST_PAST};
 use super::kernel::{Kernels, LANE};
-use super::odometer::Odometer;
+use super::odometer::{self, Odometer};
 use super::parallel::OF_EACH;
 use super::plane::{Plane, Way, LARGE, LEAST_ROW, LEAST_RUN, LEAST_UNITS};
 use super::runs::{self, Ahead};
 use super::tuning::Tuning;
 use crate::math::{self, div, div_ceil, signed};
 use core::hint::black_box;
+use core::mem;
 use core::ptr::{null, null_mut};
 
 /// Units of `unit` contiguous bytes under axes, outermost first.
@@ -117,24 +118,33 @@ impl Region<'_> {
         let has_column = column.is_some();
         let next = column.or(outer.len().checked_sub(1));
         let column = next.and_then(|at| outer.get(at)).copied().unwrap_or(Axis::ONE);
-        let (source, target, again) = (null(), null_mut(), Axis::ONE);
-        let mut plane = Plane { source, target, unit, row, column, again, has_column };
+        let (source, target, one) = (null(), null_mut(), Axis::ONE);
+        let (again, more, beside) = (one, one, one);
+        let mut plane =
+            Plane { source, target, unit, row, column, again, more, beside, has_column };
         let is_large = self.units() * unit >= LARGE;
-        let mut others = Odometer::new(outer, next);
-        (others.from, others.to) = plane.walk_forwards();
+        let begin = plane.walk_forwards();
+        let mut others = Odometer::new(outer, plane.join(outer, odometer::one(next)));
+        (others.from, others.to) = begin;
         let way = plane.way(others.inner(), is_large, *tuning);
         if matches!(way, Way::Units) && self.units() * self.unit <= SMALL {
             // SAFETY: the caller's promise.
             return unsafe { copy_each(places, self.unit, self.axes, tuning.kernels) };
         }
-        if plane.takes_others(&way) {
+        let mut again = Axis::ONE;
+        if !plane.takes_others(&way) {
+            again = mem::replace(&mut plane.again, again);
+        } else if plane.again.extent == 1 {
             plane.again = others.take_inner();
         }
         while let Some(place) = places() {
             loop {
-                (plane.source, plane.target) = others.of(place);
-                // SAFETY: the plane lies within the region.
-                unsafe { plane.copy(&way, *tuning) };
+                let mut each = again.places(others.of(place));
+                while let Some(place) = each() {
+                    (plane.source, plane.target) = place;
+                    // SAFETY: the plane lies within the region.
+                    unsafe { plane.copy(&way, *tuning) };
+                }
                 if !others.advance() {
                     break;
                 }
@@ -224,7 +234,7 @@ impl UnitRun<'_> {
             _ => (outer.len().wrapping_sub(1), usize::MAX),
         };
         let many = outer.get(at).copied().unwrap_or(Axis::ONE);
-        let mut others = Odometer::new(outer, Some(at));
+        let mut others = Odometer::new(outer, odometer::one(Some(at)));
         while let Some(place) = places() {
             for some in math::parts(0..many.extent, at_once) {
                 let place = many.moved(place, signed(some.start));
@@ -300,7 +310,7 @@ pub(super) unsafe fn copy_each(
     }
     let longest = (axes.iter().enumerate()).max_by_key(|(_, axis)| axis.extent);
     let inner = longest.map_or(Axis::ONE, |(_, axis)| *axis);
-    let mut others = Odometer::new(axes, longest.map(|(at, _)| at));
+    let mut others = Odometer::new(axes, odometer::one(longest.map(|(at, _)| at)));
     let block = Block { unit, axes: [others.take_inner(), inner] };
     let mut place = None;
     // SAFETY: the caller's promise.
