@@ -121,6 +121,7 @@ impl Tuning {
         let are_few = pieces <= MAX_DEINTERLEAVED;
         let non_temporal = match self.keeps_equal {
             true if !are_few && run < LONG_RUN => self.off_lines,
+            true if !are_few => self.transposed,
             true if run < LONG_RUN && (pieces > MOST_EQUAL || !are_equal()) => self.apart,
             false if are_few && run <= SHORT_RUN => self.apart,
             _ => self.non_temporal,
