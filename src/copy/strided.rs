@@ -220,9 +220,12 @@ impl Layout<'_> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::super::guarded::Guarded;
+    use super::super::kernel::levels;
+    use super::super::kernel::strided::{Axis, Block};
     use super::{copy, Transfer, Tuning};
     use crate::copy::testing::transfer;
     use crate::dtype::DType;
+    use crate::math::signed;
     use crate::parts::{OutputStrides, Part};
     use proptest::prelude::*;
 
@@ -358,6 +361,57 @@ mod tests {
                             let copied = std::slice::from_raw_parts(*begin, expected.len());
                             let past = tuning.non_temporal.is_some();
                             prop_assert!(copied == expected, "from {}, past {past}", part.offset);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Rows of units, each so far from the one before, at one end of what may be touched.
+    fn check(memory: &[Guarded; 2], unit: usize, [rows, row]: [Axis; 2], at_end: bool) {
+        let reach = |step: isize, extent: usize| step.unsigned_abs() * (extent - 1);
+        let read = reach(rows.from, rows.extent) + reach(row.from, row.extent) + unit;
+        let put = reach(rows.to, rows.extent) + reach(row.to, row.extent) + unit;
+        let source = memory[0].place(read, at_end);
+        let target = memory[1].place(put, at_end);
+        let first = if row.from < 0 { reach(row.from, row.extent) } else { 0 };
+        let block = Block { unit, axes: [rows, row] };
+        for kernels in levels() {
+            // SAFETY: all of it lies within the mappings.
+            let (source, copied) = unsafe {
+                target.write_bytes(0xEE, put);
+                let place = (source.wrapping_add(first).cast_const(), target);
+                block.copy(place, Axis::ONE, kernels);
+                (std::slice::from_raw_parts(source, read), std::slice::from_raw_parts(target, put))
+            };
+            let mut expected = vec![0xEE; put];
+            for (outer, inner) in
+                (0..rows.extent).flat_map(|at| (0..row.extent).map(move |to| (at, to)))
+            {
+                let of = |all: isize, one: isize| all * signed(outer) + one * signed(inner);
+                let from = of(rows.from, row.from).wrapping_add_unsigned(first).cast_unsigned();
+                let to = of(rows.to, row.to).cast_unsigned();
+                expected[to..to + unit].copy_from_slice(&source[from..from + unit]);
+            }
+            assert!(copied == expected, "{block:?}, at_end {at_end}");
+        }
+    }
+
+    /// Those that are repeated, and those that lie apart in the output, forwards and backwards, with gaps or without.
+    #[test]
+    fn rows_of_units_apart_and_again() {
+        let memory = [0, 1].map(|_| Guarded::filled(192 << 10));
+        for unit in [1, 2, 3, 4, 5, 8, 12, 16] {
+            for to in [unit, unit + 1, 2 * unit, 3 * unit, 4 * unit, 9 * unit].map(signed) {
+                for from in [0, 1, 2, 3, -1, -2].map(|times| times * signed(unit)) {
+                    for extent in [1, 7, 16, 34, 61, 203] {
+                        for (rows, gap) in [(1, 0), (3, 0), (4, 5)] {
+                            let row = Axis { extent, from, to };
+                            let far = |step: isize| step.abs() * signed(extent) + gap;
+                            let from = far(from).max(signed(unit));
+                            let rows = Axis { extent: rows, from, to: far(to) };
+                            check(&memory, unit, [rows, row], gap == 0);
                         }
                     }
                 }
