@@ -6,6 +6,7 @@ use super::interleaved_runs::InterleavedRuns;
 use super::kernel::combine::LINE;
 use super::kernel::opaque::opaque;
 use super::kernel::row_major::RowRun;
+use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{self, Axis, Block, Place};
 use super::kernel::{RowMajor, LANE, TURNS};
 use super::odometer::Axes;
@@ -23,6 +24,8 @@ pub(super) const LEAST_UNITS: usize = 256;
 /// The same of those that are joined. Zen 4, us joined and plane by plane, 7 of 60 by 4 units of 8 bytes 32, 17; but 43 × 2
 /// by 2 of 2 bytes 2,130, 3,600.
 const LEAST_JOINED: usize = 128;
+/// Times the square of a unit's bytes.
+const LEAST_BYTES_JOINED: usize = if LOW_THRESHOLDS { 1 } else { 16 << 10 };
 /// Where at least [`LEAST_AGAIN`] planes are alike, so are those of fewer than this: what they have in common is
 /// found out once for all.
 const LEAST_TRANSPOSED: usize = 64;
@@ -108,11 +111,12 @@ impl Plane {
     /// Looks for what short rows go on with in the output, and short columns in the input, or lines would be touched
     /// again and again for a few units each; which axes are no others then. Longer rows are as quick plane by plane:
     /// Zen 4, us with those of another axis and without, 14 of 4 bytes 18, 12, 22 of 2 bytes 3.6, 2.8, 8 of 4 bytes
-    /// 6,600, 5,000; but 2 of 4 bytes 3,800, 10,300, 3 bytes 1,170, 3,270, 6 of 8 bytes 211, 419.
+    /// 6,600, 5,000; but 2 of 4 bytes 3,800, 10,300, 3 bytes 1,170, 3,270, 6 of 8 bytes 211, 419. So are few of long units:
+    /// 64 KB of 7 of 8 bytes 23, 16, 280 KB of 3 57, 42, 115 KB of 7 of 4 21, 17.
     #[inline(never)] // once in the library
-    pub(super) fn join(&mut self, outer: &[Axis], skipped: Axes) -> Axes {
+    pub(super) fn join(&mut self, bytes: usize, outer: &[Axis], skipped: Axes) -> Axes {
         let &mut Self { unit, row, column, has_column, .. } = self;
-        if !has_column {
+        if !has_column || bytes < LEAST_BYTES_JOINED * unit * unit {
             return skipped;
         }
         let [rows, columns] = [row, column].map(|axis| signed(axis.extent * unit));

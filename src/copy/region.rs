@@ -124,7 +124,8 @@ impl Region<'_> {
             Plane { source, target, unit, row, column, again, more, beside, has_column };
         let is_large = self.units() * unit >= LARGE;
         let begin = plane.walk_forwards();
-        let mut others = Odometer::new(outer, plane.join(outer, odometer::one(next)));
+        let skipped = plane.join(self.units() * unit, outer, odometer::one(next));
+        let mut others = Odometer::new(outer, skipped);
         (others.from, others.to) = begin;
         let way = plane.way(others.inner(), is_large, *tuning);
         if matches!(way, Way::Units) && self.units() * self.unit <= SMALL {
@@ -300,7 +301,9 @@ pub(super) unsafe fn copy_each(
     let few = match *axes {
         [] => Some([Axis::ONE; 2]),
         [inner] => Some([Axis::ONE, inner]),
-        [outer, inner] if outer.extent > inner.extent && inner.from != 0 => Some([inner, outer]),
+        [outer, inner] if outer.extent > inner.extent && !inner.repeats(unit) => {
+            Some([inner, outer])
+        }
         [outer, inner] => Some([outer, inner]),
         _ => None,
     };

@@ -428,6 +428,11 @@ impl Axis {
         }
     }
 
+    /// Whether a row is filled with one unit.
+    pub(crate) fn repeats(self, unit: usize) -> bool {
+        self.from == 0 && self.to == signed(unit) && self.extent * unit >= LEAST_REPEATED
+    }
+
     /// Goes over its steps.
     #[inline(always)] // with loops of their own
     pub(super) fn each(
@@ -499,19 +504,13 @@ impl Block {
         outer.each(source, target, |source, target| unsafe { row(source, target, self, kernels) });
     }
 
-    /// Whether rows are filled with one unit each.
-    fn repeats(&self) -> bool {
-        let &Self { unit, axes: [_, row] } = self;
-        row.from == 0 && row.to == signed(unit) && row.extent * unit >= LEAST_REPEATED
-    }
-
     /// The loop for a row, and for which rows it is called: some go over them themselves.
     #[inline(never)] // once in the library
     fn row(&self, kernels: &Kernels) -> (CopyRow, Axis) {
         let &Self { unit, axes: [outer, inner] } = self;
         let apart = || kernels.apart.filter(|(are_many, _)| are_many(self)).map(|(_, copy)| copy);
         let all = match unit {
-            1 | 2 | 4 | 8 | 16 if self.repeats() => kernels.repeat,
+            1 | 2 | 4 | 8 | 16 if inner.repeats(unit) => kernels.repeat,
             _ if inner.to > signed(unit) => apart(),
             _ => None,
         };
