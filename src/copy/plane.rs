@@ -111,8 +111,8 @@ impl Plane {
     /// Looks for what short rows go on with in the output, and short columns in the input, or lines would be touched
     /// again and again for a few units each; which axes are no others then. Longer rows are as quick plane by plane:
     /// Zen 4, us with those of another axis and without, 14 of 4 bytes 18, 12, 22 of 2 bytes 3.6, 2.8, 8 of 4 bytes
-    /// 6,600, 5,000; but 2 of 4 bytes 3,800, 10,300, 3 bytes 1,170, 3,270, 6 of 8 bytes 211, 419. So are few of long units:
-    /// 64 KB of 7 of 8 bytes 23, 16, 280 KB of 3 57, 42, 115 KB of 7 of 4 21, 17.
+    /// 6,600, 5,000; 4 of 8 3,000, 2,250, 29 bytes 790, 450; but 2 of 4 bytes 3,800, 10,300, 3 bytes 1,170, 3,270. So are
+    /// few of long units: 280 KB of 3 of 8 bytes 57, 42, 115 KB of 7 of 4 21, 17.
     #[inline(never)] // once in the library
     pub(super) fn join(&mut self, bytes: usize, outer: &[Axis], skipped: Axes) -> Axes {
         let &mut Self { unit, row, column, has_column, .. } = self;
@@ -120,7 +120,8 @@ impl Plane {
             return skipped;
         }
         let [rows, columns] = [row, column].map(|axis| signed(axis.extent * unit));
-        let is_short = (row.extent < MIN_TRANSPOSED || row.extent * unit < 2 * LANE) && unit < LANE;
+        let is_short =
+            row.extent * unit < if row.extent < MIN_TRANSPOSED { 2 * LANE } else { LANE };
         let if_so = |is_short: bool, bytes: isize| if is_short { bytes } else { isize::MAX };
         let (after, along) = (if_so(is_short, rows), if_so(columns < signed(LINE), columns));
         // What goes on both ways is read as it lies, unless that leaves rows too short.
