@@ -428,9 +428,13 @@ impl Axis {
         }
     }
 
-    /// Whether a row is filled with one unit.
+    /// Whether a row is filled with one unit that a lane has one or several of.
     pub(crate) fn repeats(self, unit: usize) -> bool {
-        self.from == 0 && self.to == signed(unit) && self.extent * unit >= LEAST_REPEATED
+        self.from == 0
+            && self.to == signed(unit)
+            && self.extent * unit >= LEAST_REPEATED
+            && unit <= LANE
+            && unit.is_power_of_two()
     }
 
     /// Goes over its steps.
@@ -510,7 +514,7 @@ impl Block {
         let &Self { unit, axes: [outer, inner] } = self;
         let apart = || kernels.apart.filter(|(are_many, _)| are_many(self)).map(|(_, copy)| copy);
         let all = match unit {
-            1 | 2 | 4 | 8 | 16 if inner.repeats(unit) => kernels.repeat,
+            _ if inner.repeats(unit) => kernels.repeat,
             _ if inner.to > signed(unit) => apart(),
             _ => None,
         };
@@ -619,7 +623,7 @@ pub(super) unsafe fn repeat_by<R: Copy>(
 }
 
 /// Shorter rows are filled one by one, ...
-const LEAST_REPEATED: usize = LINE / 2;
+const LEAST_REPEATED: usize = LINE;
 /// ... and these are not worth a store more.
 const LEAST_ON_LINES: usize = 512;
 
