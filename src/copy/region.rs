@@ -488,8 +488,8 @@ mod tests {
             (2, 10, 2, -1),
             (4, 6, 25, -1),
             (8, 2, 12, 3),
-            (8, 40, 3, 2),
-            (4, 33, 4, 4),
+            (8, 12, 3, 2),
+            (4, 12, 4, 4),
         ] {
             let (step, longer) = (signed(unit) * times, 70 / few + 20);
             let reach = step.unsigned_abs() * (count - 1) + unit;
