@@ -70,6 +70,7 @@ static const struct job jobs[] = {
     {"transposed, 8 bytes", F64, 2, {300, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 16 bytes", C128, 2, {150, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 3 axes", F32, 3, {40, 50, 60}, 1, 5, TRANSPOSED, IN_ORDER, 0, 0},
+    {"transposed, short rows", U8, 3, {3000, 50, 3}, 0, 2, TRANSPOSED, IN_ORDER, 0, DEEP},
     {"transposed, into columns", F32, 2, {500, 600}, 1, 300, TRANSPOSED, INTERLEAVED, 0, 0},
     {"into 15 columns", U8, 2, {20000, 15}, 1, 15, TRANSPOSED, INTERLEAVED, 0, DEEP},
     {"transposed, on tasks", F32, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, TASKS},

@@ -116,7 +116,7 @@ impl Plane {
     #[inline(never)] // once in the library
     pub(super) fn join(&mut self, bytes: usize, outer: &[Axis], skipped: Axes) -> Axes {
         let &mut Self { unit, row, column, has_column, .. } = self;
-        if !has_column || bytes < LEAST_BYTES_JOINED * unit * unit {
+        if !has_column || unit >= LINE || bytes < LEAST_BYTES_JOINED * unit * unit {
             return skipped;
         }
         let [rows, columns] = [row, column].map(|axis| signed(axis.extent * unit));
@@ -129,10 +129,10 @@ impl Plane {
         let (mut more, mut beside, mut this) = ((0, &Axis::ONE), (0, &Axis::ONE), 1);
         for axis in outer {
             // Of input that is there again and again there may be several.
-            if this == skipped {
-            } else if axis.from == along && axis.to != too_short {
+            let is_other = this != skipped;
+            if is_other && axis.from == along && axis.to != too_short {
                 beside = (this, axis);
-            } else if axis.to == after {
+            } else if is_other && axis.to == after {
                 more = (this, axis);
             }
             this = opaque(this << 1);

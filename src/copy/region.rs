@@ -28,7 +28,7 @@ pub(super) const LONGEST_PICKED: usize = 16;
 const SMALL: usize = 16 << 10;
 
 /// An axis that can be cut so often is long.
-const MANY_CUTS: usize = 8;
+const MANY_CUTS: usize = 32;
 
 impl Region<'_> {
     /// Copies the units of as many regions as there are places. Does not wait for stores past the caches.

@@ -58,7 +58,7 @@ impl Plane {
             for rows in parts(0..more.extent, steps) {
                 (tile.source, tile.target) = more.moved(place, signed(rows.start));
                 tile.more.extent = rows.len();
-                // SAFETY: the caller's promise; the scratch has room for a tile.
+                // SAFETY: the caller's promise; fewer than 128 columns of fewer than 32 bytes leave room for two steps.
                 unsafe { tile.copy_tile(scratch, tuning) };
             }
         }

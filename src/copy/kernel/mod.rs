@@ -115,7 +115,7 @@ pub(super) struct Kernels {
     /// Copies units of 9 to 128 bytes one by one, where there are registers of half a line.
     pub units: Option<CopyUnits>,
     /// Fills each of some rows with one unit.
-    pub repeat: Option<strided::CopyRow>,
+    pub repeat: strided::CopyRow,
     /// Copies rows of units that lie apart in the output, if these are enough, which is asked first.
     pub apart: Option<Apart>,
     /// Picks units a step apart, where there are registers for it.
@@ -123,7 +123,7 @@ pub(super) struct Kernels {
     /// The same of rows that a plan knows.
     pub ordered: Option<Ordered>,
     /// Whether these read what goes past the caches upwards, wherever that can be. Zen 4, 24 MiB of floats backwards
-    /// into two outputs, share of the flat copy: .60 downwards, .93 upwards; by AVX2, 20 MB of bytes backwards, ms: 2.0, .95.
+    /// into two outputs, share of the flat copy: .60 downwards, .93 upwards; by AVX2, 20 MB of bytes backwards, ms: 2.0, .95 (of other CPUs assumed).
     pub picks_upwards: bool,
     /// Puts what is picked of rows together to lines that go past the caches, wherever these begin, if that is known to win.
     pick_lines: Option<ByLines>,

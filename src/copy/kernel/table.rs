@@ -72,8 +72,7 @@ macro_rules! table {
             gather_any,
             units: None,
             apart: None,
-            // x86-64 without AVX2 is too rare for it.
-            repeat: if cfg!(target_arch = "x86_64") { None } else { Some(strided::repeat) },
+            repeat: strided::repeat,
             picks: None,
             ordered: None,
             picks_upwards: false,

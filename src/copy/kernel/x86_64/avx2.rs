@@ -13,13 +13,8 @@ use core::ptr::from_ref;
 /// For CPUs with AVX2 and BMI2 (which shifts by any number of bits in one step), and only for those.
 pub(in super::super) static AVX2: Kernels = TABLE;
 
-pub(super) const TABLE: Kernels = Kernels {
-    units: Some(units),
-    repeat: Some(repeat),
-    picks: Some(&PICKS),
-    picks_upwards: true,
-    ..LOOPS
-};
+pub(super) const TABLE: Kernels =
+    Kernels { units: Some(units), repeat, picks: Some(&PICKS), picks_upwards: true, ..LOOPS };
 
 const LOOPS: Kernels = level!(
     #[target_feature(enable = "avx2,bmi2")]
@@ -130,7 +125,7 @@ pub(super) unsafe fn units(
 /// Fills rows by registers of half a line. Zen 4, GB/s on lines and off, 7 MB 100, 75, by 16 bytes 58, past the caches 28.
 ///
 /// # Safety
-/// That of [`strided::repeat`].
+/// That of [`strided::repeat`]; the CPU must have AVX2.
 #[target_feature(enable = "avx2")]
 unsafe fn repeat(source: *const u8, target: *mut u8, block: &Block, _: &Kernels) {
     let half = |[low, high]: [u64; 2]| {
