@@ -4,12 +4,11 @@
 use super::columns::{Columns, EachTargets, LEAST_AGAIN};
 use super::interleaved_runs::InterleavedRuns;
 use super::kernel::combine::LINE;
-use super::kernel::opaque::opaque;
 use super::kernel::row_major::RowRun;
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{self, Axis, Block, Place};
 use super::kernel::{RowMajor, LANE, TURNS};
-use super::odometer::Axes;
+use super::odometer::{self, Axes};
 use super::rows::Rows;
 use super::runs::{self, Ahead};
 use super::tiles::JointTargets;
@@ -24,7 +23,7 @@ pub(super) const LEAST_UNITS: usize = 256;
 /// The same of those that are joined. Zen 4, us joined and plane by plane, 7 of 60 by 4 units of 8 bytes 32, 17; but 43 × 2
 /// by 2 of 2 bytes 2,130, 3,600.
 const LEAST_JOINED: usize = 128;
-/// Times the square of a unit's bytes.
+/// And planes in fewer bytes than this times the square of a unit's, which stay in the second-level cache.
 const LEAST_BYTES_JOINED: usize = if LOW_THRESHOLDS { 1 } else { 16 << 10 };
 /// Where at least [`LEAST_AGAIN`] planes are alike, so are those of fewer than this: what they have in common is
 /// found out once for all.
@@ -126,8 +125,9 @@ impl Plane {
         let (after, along) = (if_so(is_short, rows), if_so(columns < signed(LINE), columns));
         // What goes on both ways is read as it lies, unless that leaves rows too short.
         let too_short = if_so(rows <= signed(LANE), rows);
-        let (mut more, mut beside, mut this) = ((0, &Axis::ONE), (0, &Axis::ONE), 1);
-        for axis in outer {
+        let (mut more, mut beside) = ((0, &Axis::ONE), (0, &Axis::ONE));
+        for (at, axis) in outer.iter().enumerate() {
+            let this = odometer::one(Some(at));
             // Of input that is there again and again there may be several.
             let is_other = this != skipped;
             if is_other && axis.from == along && axis.to != too_short {
@@ -135,7 +135,6 @@ impl Plane {
             } else if is_other && axis.to == after {
                 more = (this, axis);
             }
-            this = opaque(this << 1);
         }
         let [rows, columns] =
             [(row, more), (column, beside)].map(|(axis, (_, next))| axis.extent * next.extent);

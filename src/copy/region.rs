@@ -122,15 +122,15 @@ impl Region<'_> {
         let (again, more, beside) = (one, one, one);
         let mut plane =
             Plane { source, target, unit, row, column, again, more, beside, has_column };
-        let is_large = self.units() * unit >= LARGE;
+        let bytes = self.units() * unit;
         let begin = plane.walk_forwards();
-        let skipped = plane.join(self.units() * unit, outer, odometer::one(next));
+        let skipped = plane.join(bytes, outer, odometer::one(next));
         let mut others = Odometer::new(outer, skipped);
         (others.from, others.to) = begin;
-        let way = plane.way(others.inner(), is_large, *tuning);
-        if matches!(way, Way::Units) && self.units() * self.unit <= SMALL {
+        let way = plane.way(others.inner(), bytes >= LARGE, *tuning);
+        if matches!(way, Way::Units) && bytes <= SMALL {
             // SAFETY: the caller's promise.
-            return unsafe { copy_each(places, self.unit, self.axes, tuning.kernels) };
+            return unsafe { copy_each(places, unit, self.axes, tuning.kernels) };
         }
         let mut again = Axis::ONE;
         if !plane.takes_others(&way) {
@@ -276,8 +276,8 @@ pub(super) fn ahead(row: Axis, next: Option<&Axis>, tuning: &Tuning) -> isize {
     let (reach, step) = (row.from.unsigned_abs() * row.extent, next.map_or(0, |next| next.from));
     // Shorter rows are read row by row, where they lie backwards, or what is near is not of the next one yet.
     let goes_on = row.from > 0 && step.unsigned_abs() <= reach + MOST_BETWEEN;
-    let is_near = goes_on || row.to.unsigned_abs() * row.extent >= LEAST_PAST;
-    let is_near = is_near && tuning.kernels.picks.is_some_and(Picks::are_by_line);
+    let is_near = (goes_on || row.to.unsigned_abs() * row.extent >= LEAST_PAST)
+        && tuning.kernels.picks.is_some_and(Picks::are_by_line);
     if is_upwards && is_near && row.from.unsigned_abs() > row.to.unsigned_abs() {
         return NEAR.wrapping_mul(onwards);
     }

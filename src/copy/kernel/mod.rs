@@ -123,7 +123,8 @@ pub(super) struct Kernels {
     /// The same of rows that a plan knows.
     pub ordered: Option<Ordered>,
     /// Whether these read what goes past the caches upwards, wherever that can be. Zen 4, 24 MiB of floats backwards
-    /// into two outputs, share of the flat copy: .60 downwards, .93 upwards; by AVX2, 20 MB of bytes backwards, ms: 2.0, .95 (of other CPUs assumed).
+    /// into two outputs, share of the flat copy: .60 downwards, .93 upwards; by AVX2, 20 MB of bytes backwards, ms: 2.0,
+    /// .95 (of other CPUs with AVX2 assumed).
     pub picks_upwards: bool,
     /// Puts what is picked of rows together to lines that go past the caches, wherever these begin, if that is known to win.
     pick_lines: Option<ByLines>,

@@ -513,14 +513,12 @@ impl Block {
     #[inline(never)] // once in the library
     fn row(&self, kernels: &Kernels) -> (CopyRow, Axis) {
         let &Self { unit, axes: [outer, inner] } = self;
-        let apart = || kernels.apart.filter(|(are_many, _)| are_many(self)).map(|(_, copy)| copy);
-        let all = match unit {
-            _ if inner.repeats(unit) => Some(kernels.repeat),
-            _ if inner.to > signed(unit) => apart(),
-            _ => None,
-        };
-        if let Some(all) = all {
-            return (all, Axis::ONE);
+        if inner.repeats(unit) {
+            return (kernels.repeat, Axis::ONE);
+        }
+        let apart = kernels.apart.filter(|_| inner.to > signed(unit));
+        if let Some((_, copy)) = apart.filter(|(are_many, _)| are_many(self)) {
+            return (copy, Axis::ONE);
         }
         let row: CopyRow = match unit {
             1 => elements::<u8>,
@@ -627,7 +625,7 @@ pub(super) unsafe fn repeat_by<R: Copy>(
 /// one: units of 1 2.0, 14, 2 2.0, 8, 4 1.9, 5, 8 1.9, 3.5; us of 51 rows of three of 16 1.56, 1.1.
 const LEAST_REPEATED: usize = LINE / 2;
 const FEWEST_REPEATED: usize = 4;
-/// ... and these are not worth a store more.
+/// A first store that is off its line is not worth it in shorter ones.
 const LEAST_ON_LINES: usize = 512;
 
 /// Units of `N` to `2 * N` bytes.
