@@ -196,8 +196,8 @@ def run(args: argparse.Namespace) -> report.Results:
     everyone = competitors(args, native)
     libraries = [name for name, _ in args.library]
     today = time.strftime("%Y-%m-%d")
-    results = report.Results(f"Measured {today} on {machine()}; threads {args.pool}", libraries,
-                             {name: one.version for name, one in everyone.items()})
+    results = report.Results(f"Measured {today} on {machine()}; threads {args.pool}", cpu(),
+                             libraries, {name: one.version for name, one in everyone.items()})
     selected = select(args)
     memory = Memory(selected)
     order = random.Random(1)

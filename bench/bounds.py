@@ -312,7 +312,7 @@ def measure(case: Case, args: argparse.Namespace, library: Libsplit, native: Nat
 
 
 def table_line(work: Workload, flat: float, shares: dict) -> list[str]:
-    share, goal = shares["libsplit"], report.GOALS.get(work.name, math.inf)
+    share, goal = shares["libsplit"], report.GOALS.get(work.name, report.Goal(math.inf)).share
     best = {kind: max(((shares[key], key[1]) for key in shares if key[0] == kind), default=None)
             for kind in KINDS}
     bound, way = max(filter(None, [best[TURNS], best[THROUGH]]))

@@ -92,24 +92,177 @@ class Cpu(unittest.TestCase):
 
 
 class Losses(unittest.TestCase):
+    WORK = {work.name: work for work in workloads.ALL}
+
+    def losses(self, name: str, threads=1, offset=0, cpu="zen4", told="L3 32768K",
+               **nanoseconds: float) -> str:
+        """Without the names of what was not measured."""
+        rows = [report.Row(self.WORK[name], threads, offset, competitor.replace("_", " "), True,
+                           [time]) for competitor, time in nanoseconds.items()]
+        versions = {row.competitor: "" for row in rows}
+        text = report.tables(report.Results(told, cpu, ["libsplit"], versions, rows))
+        return text.partition("## Losses")[2].partition("Not measured")[0]
+
     def test_who_is_faster_and_what_is_below_its_goal_are_listed(self):
-        work = {work.name: work for work in workloads.ALL}
+        for offset in [0, 16]:
+            for threads in [1, 2]:
+                found = self.losses("W13", threads, offset, libsplit=2, plain=2, numpy=1)
+                self.assertIn("numpy takes 0.50 of the time |", found)
+        found = self.losses("W13", libsplit=2, plain=1, numpy=9)
+        self.assertIn("0.50 of flat, the goal is 0.88", found)
+        self.assertIn("None", self.losses("W13", offset=16, libsplit=2, plain=1, numpy=9))
+        self.assertIn("None", self.losses("W13", libsplit=1, plain=1, numpy=9))
+        found = self.losses("L4h", libsplit=10, plain=10, numpy=11)
+        self.assertIn("numpy takes 1.10 of the time, the goal is 1.2", found)
 
-        def losses(name: str, **nanoseconds: float) -> str:
-            rows = [report.Row(work[name], 1, 0, competitor, True, [time])
-                    for competitor, time in nanoseconds.items()]
-            versions = dict.fromkeys(nanoseconds, "")
-            return report.tables(report.Results("here", ["libsplit"], versions, rows))
+    def test_a_case_may_miss_several_goals(self):
+        found = self.losses("W16", libsplit=10, plain=5, memcpy=9, numpy=8, cv2=12, onnxruntime=30)
+        self.assertIn("0.50 of flat, the goal is 0.88; memcpy takes 0.90, numpy takes 0.80 of the "
+                      "time; cv2 takes 1.20 of the time, the goal is 1.3; onnxruntime takes 3.00 of "
+                      "the time, the goal is 4", found)
 
-        self.assertIn("numpy takes 0.50", losses("W13", libsplit=2, plain=2, numpy=1))
-        self.assertIn("0.50 of flat, the goal is 0.88", losses("W13", libsplit=2, plain=1, numpy=9))
-        self.assertIn("None", losses("W13", libsplit=1, plain=1, numpy=9))
-        self.assertIn("numpy takes 1.10 of the time, the goal is 1.2",
-                      losses("L4h", libsplit=10, plain=10, numpy=11))
+    def test_some_goals_depend_on_the_cpu(self):
+        times = {"libsplit": 10, "plain": 10, "numpy": 13}
+        self.assertIn("the goal is 1.4", self.losses("W1", **times))
+        self.assertIn("None", self.losses("W1", cpu="zen5", **times))
+        times = {"libsplit": 10, "plain": 9}
+        self.assertIn("None", self.losses("W9", **times))
+        self.assertIn("the goal is 0.95", self.losses("W9", told="L3 16384K", **times))
+        self.assertIn("the goal is 0.95", self.losses("W9L", **times))
+
+    def test_equal_runs_have_goals_by_their_bytes_and_number(self):
+        for share, names in [(0.92, ["W17", "R96x2", "R96x16"]), (0.90, ["R12x5", "R48x2L", "X5x7"]),
+                             (0.60, ["R12x8", "R48x16L", "X16x3"])]:
+            for name in names:
+                self.assertEqual(report.GOALS[name].share, share, name)
+        for name in ["R96x3L", "X9x1", "X5x1", "Xmid"]:
+            self.assertNotIn(name, report.GOALS)
+
+    def test_more_threads_should_be_faster_than_one(self):
+        times = {"libsplit": 10, "1_thread": 16}
+        self.assertIn("1 thread takes 1.60 of the time, the goal is 1.7",
+                      self.losses("W9", threads=2, **times))
+        self.assertIn("the goal is 1.7", self.losses("W11", threads=2, **times))  # 32 MiB
+        self.assertIn("None", self.losses("W9L", threads=2, **times))
+        self.assertIn("None", self.losses("W9", threads=2, told="L3 32768K; threads parked", **times))
+        self.assertIn("1 thread takes 0.90 of the time |",
+                      self.losses("W9L", threads=2, libsplit=10, **{"1_thread": 9}))
+
+    def test_what_has_a_goal_but_was_not_measured_is_named(self):
+        found = report.tables(report.Results("here", "zen4", ["libsplit"], {}))
+        self.assertIn(f"Not measured: {', '.join(report.GOALS)}.", found)
 
     def test_goals_are_of_workloads(self):
-        names = {work.name for work in workloads.ALL}
-        self.assertLessEqual({*report.GOALS, *report.TIMES}, names)
+        self.assertLessEqual(set(report.GOALS), set(self.WORK))
+
+    def test_the_committed_results_end_with_what_they_lose(self):
+        for directory in (HERE / "results").iterdir():
+            text = (directory / "results.md").read_text(encoding="utf-8")
+            self.assertTrue(text.startswith("Measured 20"))
+            losses = report.tables(report.read(directory)).partition("## Losses")[2]
+            self.assertEqual(text.partition("## Losses")[2], losses, directory.name)
+
+
+class Readme(unittest.TestCase):
+    """Its tables of what is lost."""
+
+    CPUS = ["sapphire-rapids", "zen5", "zen4"]
+
+    def rows(self, head: str) -> dict[str, list[str]]:
+        text = (HERE.parent / "README.md").read_text(encoding="utf-8")
+        self.assertIn(head, text)
+        _, *lines = text.partition(f"{head}\n")[2].partition("\n\n")[0].splitlines()
+        return {label: cells for label, *cells in
+                ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)}
+
+    def test_it_has_all_who_are_faster(self):
+        """Of each case the fastest competitor; one thread of libsplit has a row of its own."""
+        shown = self.rows("| split | Sapphire Rapids | Zen 5 | Zen 4 |")
+        named = {
+            "48 bytes to 1 KB": (1, "W10 Ukv"),
+            "12 to 32 KB": (1, "W10b Useq Uqkv Uqk"),
+            "long pieces in": (1, "W2 W3 W15 W19 Xmid"),
+            "runs of 64": (1, "W17 L2b"),
+            "two or three channels": (1, "W5c W9 W16"),
+            "four channels of bytes:": (1, "W5b"),
+            "four channels of bytes put": (1, "L7a L8a"),
+            "24 MiB of one row": (1, "L4o"),
+            "2 threads, long pieces": (2, "W3 W15 U59"),
+            "2 threads, parts": (2, "L2c L2k L2r L3 L4s"),
+            "2 threads, elements": (2, "W5c W9c R48x8"),
+            "2 threads: libsplit": (2, None),
+        }
+        self.assertEqual(len(shown), len(named))
+        for at, cpu in enumerate(self.CPUS):
+            results = report.read(HERE / "results" / cpu)
+            cases, faster, told = results.cases(), {}, set()
+            for key, of in cases.items():
+                for name, row in of.items():
+                    took = report.ratio(row, of["libsplit"])
+                    if name not in ["libsplit", *report.FLAT] and row.right and took < 1:
+                        who = name == "1 thread", *key
+                        faster[who] = min(took, faster.get(who, 1))
+            for begin, (threads, names) in named.items():
+                cells = next(cells for label, cells in shown.items() if label.startswith(begin))
+                about = [(names is None, *key) for key in cases if key[1] == threads
+                         and (names is None or key[0] in names.split())]
+                told |= set(about)
+                found = [faster[who] for who in about if who in faster]
+                expected = _range(found) if found else "none" if about else "–"
+                self.assertEqual(cells[at], expected, (cpu, begin))
+            self.assertLessEqual(set(faster), told, cpu)
+
+    def test_it_has_the_shares_below_the_goals(self):
+        shown = self.rows("| split | goal | Sapphire Rapids | Zen 5 | Zen 4 |")
+        named = {
+            "long pieces past": "W1 W7 W8 W14 W18",
+            "long pieces in": "W2 W3 W15 W19 W10b",
+            "channels": "W4 W4b W5 W5b W5c W6 W13 W16",
+            "two columns": "W9 W9c W9L W9cL",
+            "runs of 64": report.lines_in_cache(),
+            "2 to 5": report.odd_runs(range(2, 6)),
+            "6 to 16": report.odd_runs(range(6, 17)) + " X13",
+            "transposed matrices": "W11 W11u W12",
+            "parts": "L1 L1a L1f L1r L2r L2c L2s L2b L3 L3p L4u",
+            "blocks": "L2k L2z L4s L4r L4q L4v L4h",
+            "a row": "L4o",
+            "every second": "L5 L5u L5s",
+            "in reverse": "L5r L5b L5c",
+            "images": "L6n L6c L6r L6h L6u",
+            "interleaved": "L7u L7a L7f L7s L7m L8u L8a L8f L8s L8i L8m",
+            "2 threads": None,
+        }
+        self.assertEqual(len(shown), len(named))
+        self.assertEqual({name for names in named.values() for name in (names or "").split()},
+                         set(report.GOALS))
+        for at, cpu in enumerate(self.CPUS):
+            results = report.read(HERE / "results" / cpu)
+            cases = results.cases()
+            for begin, names in named.items():
+                goal, *cells = next(cells for label, cells in shown.items()
+                                    if label.startswith(begin))
+                if names:
+                    goals = {name: report.GOALS[name].share for name in names.split()}
+                    found = {name: report.ratio(report.ceiling(of), of["libsplit"])
+                             for (name, threads, offset), of in cases.items()
+                             if (threads, offset) == (1, 0) and name in goals}
+                else:
+                    of_two = {key: of for key, of in cases.items()
+                              if key[1] == 2 and not results.is_past_l3(of["libsplit"].workload)}
+                    goals = dict.fromkeys(of_two, report.MORE_THREADS)
+                    found = {key: report.ratio(of["1 thread"], of["libsplit"])
+                             for key, of in of_two.items()}
+                below = [share for name, share in found.items() if share < goals[name]]
+                expected = (f"{_range(below)} ({len(below)} of {len(found)})" if below
+                            else "met" if found else "–")
+                if names or at == 0:
+                    self.assertEqual(goal, _range(list(goals.values())), begin)
+                self.assertEqual(cells[at], expected, (cpu, begin))
+
+
+def _range(found: list[float]) -> str:
+    """As '0.82–0.91'."""
+    return "–".join(dict.fromkeys(f"{end:.2f}" for end in [min(found), max(found)]))
 
 
 class Verify(unittest.TestCase):
