@@ -19,10 +19,13 @@ pub(super) struct Group {
     len: usize,
     /// Bytes of the shortest run.
     pub shortest: usize,
+    /// Whether elements of one width go together with others.
+    pub is_mixed: bool,
 }
 
 impl Group {
-    pub(super) const NONE: Self = Self { runs: [Run::NONE; MAX_GROUP], len: 0, shortest: 0 };
+    pub(super) const NONE: Self =
+        Self { runs: [Run::NONE; MAX_GROUP], len: 0, shortest: 0, is_mixed: false };
 
     pub(super) fn clear(&mut self) {
         self.len = 0;
@@ -44,7 +47,7 @@ impl Group {
 
     fn is_equal(&self, kernels: &Kernels) -> bool {
         match self.runs() {
-            [first, second, ..] => Self::are_alike(first, second, kernels),
+            [first, second, ..] => !self.is_mixed && Self::are_alike(first, second, kernels),
             _ => false,
         }
     }
@@ -64,7 +67,7 @@ impl Group {
 
     fn is_joined_by(&self, run: &Run, kernels: &Kernels) -> bool {
         let [.., last] = self.runs() else { return true };
-        let is_alike = Self::are_alike(last, run, kernels);
+        let is_alike = !self.is_mixed && Self::are_alike(last, run, kernels);
         (self.len == 1 || self.is_equal(kernels) == is_alike)
             && self.len < if is_alike { MAX_DEINTERLEAVED } else { MAX_GROUP }
     }

@@ -103,6 +103,16 @@ const LONGEST_PAST: usize = 20;
 const FEW_TOGETHER: usize = 8;
 const LEAST_BY_PIECE: usize = if LOW_THRESHOLDS { 0 } else { 48 << 10 };
 
+/// Elements of one width go together with others if pieces are no more than this, of no fewer bytes on average, each of no
+/// more; through the caches and past them. Zen 4, us for groups of their own: 20 of 9 to 23 bytes 4 MB 178 for 509, 11 of 8
+/// to 16 1.6 MB 51 for 105; 8 of 25 and 32 36 MB 3,250 for 6,500, 19 of 2 to 32 24 MB 2,270 for 3,550; but two such
+/// groups past the caches 3,700 for 2,340, 27 of 6 to 10 6,400 for 4,780, and 958 rows of 19 of 5 to 16 14 for 6.
+const MIXED: [usize; 3] = [20, 5, 24];
+const MIXED_PAST: [usize; 3] = [MAX_GROUP, 10, SHORT_RUN];
+/// The fewest groups that they are otherwise, and of rows.
+const LEAST_MIXED: usize = 3;
+const MANY_ROWS: usize = if LOW_THRESHOLDS { 0 } else { 1 << 10 };
+
 impl Rows {
     /// Those of a packed input.
     fn new(transfer: &Transfer<'_>, tuning: Tuning) -> Self {
@@ -185,6 +195,7 @@ impl Nest<'_> {
     unsafe fn copy_groups(&self, parts: &parts::Iter<'_>, rows: Range<usize>) {
         let tuning = &self.block.tuning;
         let mut group = Group::NONE;
+        group.is_mixed = cfg!(feature = "avx512") && self.is_mixed(parts, &mut group);
         let mut all = parts.clone();
         self.next_group(&mut group, &mut all);
         let is_one = all.next().is_none();
@@ -207,7 +218,13 @@ impl Nest<'_> {
                 return;
             }
         }
-        let few = self.block.rows_within(if past || is_deinterleaved { BLOCK_PAST } else { BLOCK });
+        // Zen 4, us for blocks of 24 KiB: 11 pieces of 8 to 48 bytes 3.3 MB 108 for 198, 9 of 16 to 64 33 for 53, 23 of 5
+        // to 12 320 KB 11 for 26; but a 48, an 8 and six 48 10.9 for 9.4.
+        let take_turns = cfg!(feature = "avx512") && !is_one && tuning.goes_by_piece;
+        let are_long = past
+            || is_deinterleaved
+            || (take_turns && self.block.width <= parts.most() * SHORT_RUN);
+        let few = self.block.rows_within(if are_long { BLOCK_PAST } else { BLOCK });
         // What is one group reads the input in its order, and but once; where there is one run, nothing takes turns.
         let is_in_order = past || is_one_deinterleaved || group.runs().len() == 1 || self.is_by_row;
         let block = if is_one && is_in_order { rows.len() } else { few };
@@ -226,6 +243,26 @@ impl Nest<'_> {
             }
         }
         self.block.tuning.finish();
+    }
+
+    /// Whether elements of one width go together with others.
+    fn is_mixed(&self, parts: &parts::Iter<'_>, group: &mut Group) -> bool {
+        let Rows { width, tuning, .. } = self.block;
+        let [most, least, longest] = if tuning.non_temporal.is_some() { MIXED_PAST } else { MIXED };
+        let pieces = parts.most();
+        if !tuning.goes_by_piece
+            || pieces > most
+            || width < least * pieces
+            || self.all_rows() < MANY_ROWS
+            || self.block.bytes(parts.clone().longest(self.transfer.geometry.extent)) > longest
+        {
+            return false;
+        }
+        let (mut all, mut groups) = (parts.clone(), 0);
+        while self.next_group(group, &mut all) {
+            groups += 1;
+        }
+        groups >= LEAST_MIXED
     }
 
     /// Copies some rows piece by piece through the caches, if pieces are many and their runs short; whether they were.
