@@ -1,12 +1,18 @@
 //! AArch64 NEON: registers of 16 bytes. Contracts by number are those of `vector.rs`.
 
-use super::interleave::InOrder;
+use super::combine::LINE;
+use super::interleave::{InOrder, Loop, Turns};
 use super::level::level;
+use super::network::by_lines;
 use super::pick::{buffered, picks, Picks, Register};
+use super::stream::prefetch;
 use super::vector::{instructions, Vector, LANE};
-use super::Kernels;
+use super::{Deinterleave, Kernels, NextBlock};
+use crate::math::div;
 use core::arch::aarch64::*;
 use core::arch::asm;
+use core::ptr::null_mut;
+use core::slice::from_ref;
 
 /// For every AArch64 CPU.
 pub(super) static NEON: Kernels = Kernels { picks: Some(&PICKS), ..LOOPS };
@@ -14,8 +20,8 @@ pub(super) static NEON: Kernels = Kernels { picks: Some(&PICKS), ..LOOPS };
 const LOOPS: Kernels = level!(
     #[target_feature(enable = "neon")]
     vector: uint8x16_t,
-    deinterleave: network::deinterleave,
-    interleave: interleave::interleave
+    deinterleave: deinterleave,
+    interleave: interleave
 );
 
 static PICKS: Picks = picks!(
@@ -45,6 +51,206 @@ mod interleave {
         #[target_feature(enable = "neon")]
         vector: core::arch::aarch64::uint8x16_t
     );
+}
+
+/// Does something for so many registers of units of so many bytes, with the last of the registers, the one four later,
+/// and what instructions call their lanes. The intrinsics ask for units at their own alignment, which callers need not
+/// give.
+macro_rules! by_turns {
+    ($each:ident $units:expr, $width:expr, $other:expr) => {
+        match ($units, $width) {
+            (2, 1) => $each!(2, 1, "v1", "v5", "16b"),
+            (2, 2) => $each!(2, 2, "v1", "v5", "8h"),
+            (2, 4) => $each!(2, 4, "v1", "v5", "4s"),
+            (2, 8) => $each!(2, 8, "v1", "v5", "2d"),
+            (3, 1) => $each!(3, 1, "v2", "v6", "16b"),
+            (3, 2) => $each!(3, 2, "v2", "v6", "8h"),
+            (3, 4) => $each!(3, 4, "v2", "v6", "4s"),
+            (3, 8) => $each!(3, 8, "v2", "v6", "2d"),
+            (4, 1) => $each!(4, 1, "v3", "v7", "16b"),
+            (4, 2) => $each!(4, 2, "v3", "v7", "8h"),
+            (4, 4) => $each!(4, 4, "v3", "v7", "4s"),
+            (4, 8) => $each!(4, 8, "v3", "v7", "2d"),
+            _ => $other,
+        }
+    };
+}
+
+/// How some lines of the first so many columns are made, past the caches or not.
+type Lines = unsafe fn(&Deinterleave, usize, usize, bool);
+
+fn lines_of(units: usize, width: usize) -> Option<Lines> {
+    macro_rules! each {
+        ($units:literal, $width:literal, $($other:literal),*) => {
+            lines::<$units, $width>
+        };
+    }
+    Some(by_turns!(each units, width, return None))
+}
+
+fn interleave(len: usize, unit: usize) -> Option<Loop> {
+    macro_rules! each {
+        ($units:literal, $width:literal, $($other:literal),*) => {
+            put_together::<$units, $width>
+        };
+    }
+    Some(by_turns!(each len, unit, return interleave::interleave(len, unit)))
+}
+
+/// Two registers of each of `N` columns of units of `W` bytes that lie in memory by turns.
+///
+/// # Safety
+/// 1, 2.
+#[inline(always)]
+unsafe fn load_apart<const N: usize, const W: usize>(source: *const u8) -> [[uint8x16_t; 2]; 4] {
+    macro_rules! each {
+        ($units:literal, $width:literal, $last:literal, $later:literal, $lanes:literal) => {{
+            let (a, b, c, d): (uint8x16_t, uint8x16_t, uint8x16_t, uint8x16_t);
+            let (e, f, g, h): (uint8x16_t, uint8x16_t, uint8x16_t, uint8x16_t);
+            asm!(
+                concat!("ld", $units, " {{v0.", $lanes, "-", $last, ".", $lanes, "}}, [{low}]"),
+                concat!("ld", $units, " {{v4.", $lanes, "-", $later, ".", $lanes, "}}, [{high}]"),
+                low = in(reg) source,
+                high = in(reg) source.wrapping_add(N * LANE),
+                out("v0") a,
+                out("v1") b,
+                out("v2") c,
+                out("v3") d,
+                out("v4") e,
+                out("v5") f,
+                out("v6") g,
+                out("v7") h,
+                options(readonly, nostack, preserves_flags),
+            );
+            [[a, e], [b, f], [c, g], [d, h]]
+        }};
+    }
+    // SAFETY: the caller's promise.
+    unsafe { by_turns!(each N, W, [[uint8x16_t::zero(); 2]; 4]) }
+}
+
+/// Stores a register of each of `N` streams, units of `W` bytes by turns.
+///
+/// # Safety
+/// 1, 2.
+#[inline(always)]
+unsafe fn store_together<const N: usize, const W: usize>(
+    [a, b, c, d]: [uint8x16_t; 4],
+    target: *mut u8,
+) {
+    macro_rules! each {
+        ($units:literal, $width:literal, $last:literal, $later:literal, $lanes:literal) => {
+            asm!(
+                concat!("st", $units, " {{v0.", $lanes, "-", $last, ".", $lanes, "}}, [{target}]"),
+                target = in(reg) target,
+                in("v0") a,
+                in("v1") b,
+                in("v2") c,
+                in("v3") d,
+                options(nostack, preserves_flags),
+            )
+        };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { by_turns!(each N, W, {}) }
+}
+
+/// Rows of two to four units, as many as there are columns or more, by loads that take them apart; others by the network.
+///
+/// # Safety
+/// That of `network.rs`.
+unsafe fn deinterleave(
+    block: &mut Deinterleave,
+    len: usize,
+    width: usize,
+    past: bool,
+    next: &mut NextBlock<'_>,
+) {
+    let units = (len..=4).find(|units| units * width == block.step);
+    let Some((units, lines)) = units.zip(units.and_then(|units| lines_of(units, width))) else {
+        // SAFETY: the caller's promise.
+        return unsafe { network::deinterleave(block, len, width, past, next) };
+    };
+    let rows = div(LINE, width);
+    loop {
+        // Of the last row, only the columns are there.
+        let readable = (block.count + block.after).saturating_sub(usize::from(units > len));
+        let mut done = block.count.min(readable);
+        if done < rows || (past && !block.is_alike(len, width)) {
+            done = 0;
+        } else {
+            by_lines(block, (done, rows), width, past, |row, count, past| {
+                let mut some = *block;
+                some.skip(row, width);
+                // SAFETY: the caller's promise.
+                unsafe { lines(&some, len, count, past) }
+            });
+        }
+        if !next(block, done) {
+            break;
+        }
+    }
+}
+
+/// Some lines of the first `len` columns of rows of `N` units of `W` bytes.
+///
+/// # Safety
+/// As [`deinterleave`].
+#[target_feature(enable = "neon")]
+unsafe fn lines<const N: usize, const W: usize>(
+    rows_of: &Deinterleave,
+    len: usize,
+    count: usize,
+    past: bool,
+) {
+    let mut source = rows_of.source;
+    let mut targets = [null_mut(); N];
+    for (slot, target) in targets.iter_mut().zip(rows_of.targets) {
+        *slot = target;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        for at in (0..count * LINE).step_by(2 * LANE) {
+            if past {
+                prefetch::<uint8x16_t>(source.wrapping_add(rows_of.prefetch), N * 2 * LANE);
+            }
+            let columns = load_apart::<N, W>(source);
+            for (number, (column, target)) in columns.into_iter().zip(targets).enumerate() {
+                if number < len {
+                    Vector::put(column, target.add(at), past);
+                }
+            }
+            source = source.add(N * 2 * LANE);
+        }
+    }
+}
+
+/// Interleaves `N` streams of units of `W` bytes by stores that do so; past the caches, where there are no such, by
+/// shuffles.
+///
+/// # Safety
+/// That of [`Loop`].
+#[target_feature(enable = "neon")]
+unsafe fn put_together<const N: usize, const W: usize>(all: &[Turns]) {
+    let shuffles = interleave::interleave(N, W);
+    for turns in all {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(shuffles) = shuffles.filter(|_| turns.past.is_some()) {
+                shuffles(from_ref(turns));
+                continue;
+            }
+            let (count, mut course) = turns.course::<uint8x16_t>();
+            for _ in 0..count {
+                let mut registers = [uint8x16_t::zero(); 4];
+                for (slot, source) in registers.iter_mut().zip(turns.sources).take(N) {
+                    *slot = uint8x16_t::load(source.wrapping_add(course.at));
+                }
+                store_together::<N, W>(registers, course.target);
+                turns.go_on::<uint8x16_t>(&mut course, N);
+            }
+        }
+    }
 }
 
 impl InOrder for uint8x16_t {

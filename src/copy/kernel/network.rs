@@ -185,6 +185,19 @@ unsafe fn deinterleave_block(
             }
         }
     };
+    by_lines(&rows_of, (count, rows), width, past, lines_from);
+    count
+}
+
+/// Says from which row on to make how many lines, past the caches or not, to make `count` rows, which fill one or more.
+#[inline(always)]
+pub(super) fn by_lines(
+    rows_of: &Deinterleave,
+    (count, rows): (usize, usize),
+    width: usize,
+    past: bool,
+    lines_from: impl Fn(usize, usize, bool),
+) {
     // Past the caches from the targets' first whole line on, and through them what is left at
     // either end, over what is there already.
     let begin = rows_of.targets.first().map_or(0, |target| *target as usize);
@@ -193,7 +206,6 @@ unsafe fn deinterleave_block(
     lines_from(0, usize::from(head > 0), false);
     lines_from(head, lines, past);
     lines_from(count - rows, usize::from(head + lines * rows < count), false);
-    count
 }
 
 /// Makes some lines of each of `len` targets.
