@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- *     time_POOL THREADS
+ *     time_POOL THREADS [ROUNDS]
  *
  * Prints a line for each shape and each way of calling: both names, nanoseconds of a call on one
  * thread, and with the pool so many times as long: medians of rounds in which both take turns. A
@@ -140,14 +140,14 @@ static void *be_busy(void *data) {
     return data;
 }
 
-static void measure(const struct way *way, const struct shape *shape, const struct split *split,
-                    const libsplit_executor *executor) {
+static void measure(const struct way *way, int rounds, const struct shape *shape,
+                    const struct split *split, const libsplit_executor *executor) {
     pthread_t busy;
     stops = false;
     if (way->is_busy && pthread_create(&busy, NULL, be_busy, NULL) != 0)
         fail("no thread");
     double alone[MOST_ROUNDS], ratios[MOST_ROUNDS];
-    for (int i = 0; i < way->rounds; i++) {
+    for (int i = 0; i < rounds; i++) {
         double pool = i % 2 ? turn(way, split, executor) : 0;
         alone[i] = turn(way, split, NULL);
         ratios[i] = (i % 2 ? pool : turn(way, split, executor)) / alone[i];
@@ -155,22 +155,23 @@ static void measure(const struct way *way, const struct shape *shape, const stru
     stops = true;
     if (way->is_busy)
         pthread_join(busy, NULL);
-    printf("%s\t%s\t%.0f\t%.3f\n", shape->name, way->name, median(alone, way->rounds),
-           median(ratios, way->rounds));
+    printf("%s\t%s\t%.0f\t%.3f\n", shape->name, way->name, median(alone, rounds),
+           median(ratios, rounds));
     fflush(stdout);
 }
 
 int main(int argc, char **argv) {
     libsplit_executor executor;
-    int threads = argc == 2 ? atoi(argv[1]) : 0;
-    if (threads < 1 || !pool_open(&executor, (uint32_t)threads))
-        fail("usage: time_POOL THREADS");
+    int threads = argc > 1 ? atoi(argv[1]) : 0, rounds = argc > 2 ? atoi(argv[2]) : 0;
+    if (threads < 1 || rounds < 0 || rounds > MOST_ROUNDS ||
+        !pool_open(&executor, (uint32_t)threads))
+        fail("usage: time_POOL THREADS [ROUNDS]");
     char *source = memory(BYTES), *target = memory(BYTES);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct split split;
         describe(&split, &shapes[i], source, target);
         for (size_t j = 0; j < sizeof ways / sizeof *ways; j++)
-            measure(&ways[j], &shapes[i], &split, &executor);
+            measure(&ways[j], rounds ? rounds : ways[j].rounds, &shapes[i], &split, &executor);
     }
     pool_close(&executor);
     return 0;

@@ -31,26 +31,26 @@ SHAPES = {"512 KiB": ((64, 2048), 2), "W4": ((8, 4096, 8), 4), "W17": ((16384, 6
 PAUSE = .05  # until the threads of a session sleep
 
 ABOUT = """\
-Times relative to one thread of libsplit without a pool, by turns in one process, medians: below 1 the pool
-is faster. "Back to back": calls without a gap, so that threads still look for work; "after a pause": one call after
-10 ms in which they went to sleep; "beside a busy thread": back to back, while another thread of the process computes all
-the time. The columns of one thread show the noise. float32, split along the last axis into equal pieces; W2, W4
-and W17 are those of results.md. Sessions of ONNX Runtime are compared with one of one thread, after 50 ms; the time
-of a run that is not copying is part of both.
+Times relative to one thread of libsplit without a pool, by turns in one process, medians: below 1 the pool is
+faster. "Back to back": calls without a gap; "after a pause": one call after 10 ms, in which threads stop looking for
+work; "beside a busy thread": back to back, while another thread computes all the time. The columns of one thread show
+the noise. float32, split along the last axis into equal pieces; W2, W4 and W17 are those of results.md. Sessions of
+ONNX Runtime are compared with one of one thread, after 50 ms; what a run costs besides is part of both.
 """
 
 Found = tuple[str, str, float, float]  # shape, way, ns alone, times as long
 
 
-def of_program(program: pathlib.Path, threads: int) -> Iterator[Found]:
+def of_program(program: pathlib.Path, threads: int, rounds: int | None) -> Iterator[Found]:
     """By pools.c."""
-    told = subprocess.run([program, str(threads)], check=True, stdout=subprocess.PIPE, text=True)
+    command = [program, str(threads), *([str(rounds)] if rounds else [])]
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     for line in told.stdout.splitlines():
         shape, way, alone, ratio = line.split("\t")
         yield shape, way, float(alone), float(ratio)
 
 
-def of_onnxruntime(threads: int) -> Iterator[Found]:
+def of_onnxruntime(threads: int, given: int | None) -> Iterator[Found]:
     """By the provider, in two sessions that take turns."""
     import inside_onnxruntime as inside
     import models
@@ -67,7 +67,7 @@ def of_onnxruntime(threads: int) -> Iterator[Found]:
                 [sys.executable, "-c", "while True: pass"])
             try:
                 pairs = []
-                for index in range(rounds // 2):  # their pauses are long
+                for index in range(given or rounds // 2):  # their pauses are long
                     turns = {run: turn(run, warm_up, timed)
                              for run in ((alone, pool) if index % 2 else (pool, alone))}
                     pairs.append((turns[alone], turns[pool]))
@@ -94,16 +94,16 @@ def turn(run: Callable[[], None], warm_up: float, timed: float) -> float:
     return runs(timed)
 
 
-def found(pool: str, build: pathlib.Path) -> dict[int, list[Found]] | None:
+def found(pool: str, build: pathlib.Path, rounds: int | None) -> dict[int, list[Found]] | None:
     """By numbers of threads; None where there is no such pool."""
     if pool == "onnxruntime":
         if not importlib.util.find_spec("onnxruntime"):
             return None
-        return {threads: list(of_onnxruntime(threads)) for threads in THREADS}
+        return {threads: list(of_onnxruntime(threads, rounds)) for threads in THREADS}
     program = build / f"examples/pools/time_{pool}"
     if not program.exists():
         return None
-    return {threads: list(of_program(program, threads)) for threads in THREADS}
+    return {threads: list(of_program(program, threads, rounds)) for threads in THREADS}
 
 
 def lines(pool: str, by_threads: dict[int, list[Found]]) -> list[list[str]]:
@@ -119,6 +119,7 @@ def lines(pool: str, by_threads: dict[int, list[Found]]) -> list[list[str]]:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="+", default=list(POOLS), choices=POOLS)
+    parser.add_argument("--rounds", type=int, help="fewer or more of them, 61 at the most")
     parser.add_argument("--build", type=pathlib.Path, default=bench.ROOT / "build/release")
     parser.add_argument("--output", type=pathlib.Path, default=bench.ROOT / "out/bench",
                         help="pools.md goes to a directory of this CPU's below it")
@@ -129,7 +130,7 @@ def main() -> int:
     args = arguments()
     table, missing = [], []
     for pool in args.only:
-        by_threads = found(pool, args.build)
+        by_threads = found(pool, args.build, args.rounds)
         if by_threads:
             table += lines(pool, by_threads)
         else:
