@@ -71,7 +71,7 @@ bounds: build $(VENV)/made ## measure what loads and stores alone allow, in a mi
 # Builds with no higher level than these, beside that with all.
 levels := portable avx2 avx512
 .PHONY: bench-calls
-bench-calls: build $(VENV)/made ## measure small calls of each level, beside memcpy, in a minute
+bench-calls: build $(VENV)/made ## measure small calls of each level, beside memcpy, in three minutes
 	@for level in $(levels); do \
 	    echo "==> build: level $$level in build/level-$$level"; \
 	    export RUSTFLAGS="--cfg libsplit_level=\"$$level\""; \
