@@ -68,6 +68,27 @@ bounds: build $(VENV)/made ## measure what loads and stores alone allow, in a mi
 	@echo "==> bounds: results in $(OUT)"
 	@"$(PYTHON)" bench/bounds.py --build $(BUILD) --output "$(OUT)"
 
+# Builds with no higher level than these, beside that with all.
+levels := portable avx2 avx512
+.PHONY: bench-calls
+bench-calls: build $(VENV)/made ## measure small calls of each level, beside memcpy, in three minutes
+	@for level in $(levels); do \
+	    echo "==> build: level $$level in build/level-$$level"; \
+	    export RUSTFLAGS="--cfg libsplit_level=\"$$level\""; \
+	    cmake -S . -B build/level-$$level -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_TESTS=OFF \
+	        -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null && \
+	    cmake --build build/level-$$level --target libsplit-build >/dev/null || exit 1; \
+	done
+	@echo "==> bench: results in $(OUT)"
+	@"$(PYTHON)" bench/levels.py --build $(BUILD) --output "$(OUT)" \
+	    $(foreach level,$(levels),--library $(level)=build/level-$(level)/lib/libsplit.so)
+
+# oneTBB comes first, for the build to find it.
+.PHONY: bench-pools
+bench-pools: $(VENV)/tbb-made onnxruntime $(BENCH_VENV)/made ## measure 1 to 4 threads of pools beside one thread, in six minutes
+	@echo "==> bench: results in $(OUT)"
+	@"$(BENCH_VENV)/bin/python" bench/pools.py --build $(BUILD) --output "$(OUT)"
+
 .PHONY: bench-models
 bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole models in ONNX Runtime, in ten minutes
 	@echo "==> bench: models, with libsplit in ONNX Runtime and without"
@@ -305,9 +326,14 @@ $(VENV)/%-made: $(VENV)/made
 	@tools/$*.sh $(VENV)
 	@touch $@
 
-# For the C++ and DLPack headers: oneTBB, a library that speaks DLPack, a compiler with std::mdspan.
-$(VENV)/cpp-made: $(VENV)/made
-	@tools/pip.sh $(VENV) apache-tvm-ffi tbb-devel ziglang
+# For the C++ and DLPack headers: a library that speaks DLPack, a compiler with std::mdspan.
+$(VENV)/cpp-made: $(VENV)/tbb-made
+	@tools/pip.sh $(VENV) apache-tvm-ffi ziglang
+	@touch $@
+
+# For pools, and for them as well: oneTBB.
+$(VENV)/tbb-made: $(VENV)/made
+	@tools/pip.sh $(VENV) tbb-devel
 	@touch $@
 
 # A checkpoint of 1.2 MB, Silero VAD, under the MIT licence; only the file in it is wanted.

@@ -20,6 +20,7 @@ import pathlib
 import platform
 import random
 import re
+import subprocess
 import sys
 import time
 
@@ -169,6 +170,13 @@ def machine() -> str:
         if kind != "Instruction":
             told.append(f"L{level} {size}")
     return ", ".join(told)
+
+
+def commit() -> str:
+    """What is checked out, with a + where files differ from it."""
+    told = subprocess.run(["git", "describe", "--always", "--dirty=+", "--exclude=*"], cwd=ROOT,
+                          capture_output=True, text=True, check=False)
+    return told.stdout.strip() or "unknown"
 
 
 # Results of CPUs that have them go by these names.

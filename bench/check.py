@@ -412,6 +412,19 @@ class Program(unittest.TestCase):
         self.assertIn(table, done.stdout)
         self.assertEqual(re.findall(r"^\| (\w+)", table, re.MULTILINE), ["W13", "L2z"])
 
+    def test_levels_and_pools_are_tables(self):
+        for program, options, each in [("levels", ["--seconds", "0", "--rounds", "1"], 15),
+                                       ("pools", ["--only", "pthread", "--rounds", "1"], 5)]:
+            with self.subTest(program), tempfile.TemporaryDirectory() as directory:
+                command = [sys.executable, HERE / f"{program}.py", "--build", BUILD, *options,
+                           "--output", directory]
+                done = subprocess.run(command, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                path = pathlib.Path(directory) / bench.cpu() / f"{program}.md"
+                table = path.read_text(encoding="utf-8")
+                self.assertIn(table, done.stdout)
+                self.assertEqual(len(re.findall(r"^\| \w", table, re.MULTILINE)), each + 1)
+
     def test_an_unknown_workload_is_named(self):
         done = self.bench("--only", "W1,W99")
         self.assertEqual(done.returncode, 1)

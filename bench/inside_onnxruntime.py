@@ -59,6 +59,10 @@ WORKLOADS = [
 ]
 
 
+def _devices() -> list:
+    return [device for device in ort.get_ep_devices() if device.ep_name == PROVIDER]
+
+
 @dataclasses.dataclass(frozen=True)
 class Setup:
     """What a session is opened with."""
@@ -80,8 +84,10 @@ class Session:
         options.enable_profiling = setup.profiles
         options.profile_file_prefix = str(pathlib.Path(directory, "profile"))
         if setup.claim:
-            ort.register_execution_provider_library("libsplit", str(LIBRARY))
-            devices = [device for device in ort.get_ep_devices() if device.ep_name == PROVIDER]
+            devices = _devices()
+            if not devices:
+                ort.register_execution_provider_library("libsplit", str(LIBRARY))
+                devices = _devices()
             options.add_provider_for_devices(devices, {"claim": setup.claim})
         self.session = ort.InferenceSession(setup.model, options, enable_fallback=0)
         self.feeds = setup.feeds

@@ -64,6 +64,25 @@ double time_copy(const struct split *split, size_t calls) {
     return time_calls(call_copy, split, calls);
 }
 
+/* The same by a plan */
+
+struct planned {
+    __typeof__(&libsplit_plan_copy) copy;
+    const libsplit_plan *plan;
+    const void *input;
+    void *const *outputs;
+    size_t num_outputs;
+};
+
+static int32_t call_planned(const void *data) {
+    const struct planned *by = data;
+    return by->copy(by->plan, by->input, by->outputs, by->num_outputs, NULL, NULL);
+}
+
+double time_planned(const struct planned *planned, size_t calls) {
+    return time_calls(call_planned, planned, calls);
+}
+
 /* The ceiling: as many bytes, copied flat */
 
 struct flat {

@@ -31,6 +31,11 @@ class Split(Structure):
                 ("num_outputs", c_size_t), ("executor", POINTER(Executor))]
 
 
+class Planned(Structure):
+    _fields_ = [("copy", c_void_p), ("plan", c_void_p), ("input", c_void_p),
+                ("outputs", POINTER(c_void_p)), ("num_outputs", c_size_t)]
+
+
 class Flat(Structure):
     _fields_ = [("source", c_void_p), ("target", c_void_p), ("bytes", c_size_t),
                 ("way", c_int32), ("pool", c_void_p)]
@@ -73,7 +78,7 @@ class Native:
         self.library.pool_new.argtypes = [c_uint32, c_long]
         self.library.pool_new.restype = c_void_p
         self._looks = POOLS[pool]
-        for name in ["time_copy", "time_flat", "time_rows", "time_bounds"]:
+        for name in ["time_copy", "time_planned", "time_flat", "time_rows", "time_bounds"]:
             function = getattr(self.library, name)
             function.argtypes = [c_void_p, c_size_t]
             function.restype = c_double
@@ -126,6 +131,24 @@ class Libsplit:
                 pool=self.native.pool(threads), max_tasks=threads))
         self._check(split)
         return split
+
+    def planned(self, split: Split) -> Planned:
+        """The same call by a plan, on one thread."""
+        size = self.library.libsplit_plan_size
+        size.restype = c_size_t
+        of, count = split.input.contents, c_size_t(split.num_outputs)
+        plan = (c_int64 * (size(of.rank, count) // 8 + 1))()
+        status = self.library.libsplit_plan_init(plan, c_size_t(ctypes.sizeof(plan)), split.input, split.params,
+                                                 split.outputs, count, None)
+        if status != OK:
+            raise RuntimeError(f"libsplit_plan_init: {status}")
+        outputs = (c_void_p * split.num_outputs)(
+            *(split.outputs[i].data for i in range(split.num_outputs)))
+        planned = Planned(copy=ctypes.cast(self.library.libsplit_plan_copy, c_void_p),
+                          plan=ctypes.addressof(plan), input=of.data, outputs=outputs,
+                          num_outputs=split.num_outputs)
+        planned.keep = plan
+        return planned
 
     def _check(self, split: Split) -> None:
         """Makes the call once, for its message if it fails."""
