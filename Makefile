@@ -259,10 +259,10 @@ test-python-package: python
 	    out/python/*.whl
 	@cd python && "$(PYTHON)" -m mypy && "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
 
-# Once more: with sanitizers, with loops for AVX2 alone, and without these.
+# Once more: with sanitizers, with loops for AVX2 alone, without these, with AVX-512 but not VBMI, and with low thresholds.
 .PHONY: test-variants
 test-variants: toolchain $(cmake)
-	@for variant in address thread avx2 portable low; do \
+	@for variant in address thread avx2 portable avx512 low; do \
 	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
 	done
 

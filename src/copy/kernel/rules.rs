@@ -63,7 +63,7 @@ pub(in super::super) fn eighths_of(held: usize, eighths: usize) -> usize {
 }
 
 /// Runs of so many bytes are long, for [`Rules::of_short`].
-pub(in super::super) const LONG_RUN: usize = 32 << 10;
+pub(in super::super) const LONG_RUN: usize = if LOW_THRESHOLDS { 1 << 10 } else { 32 << 10 };
 
 /// The rules for this CPU, once they have been asked for: packed.
 static HERE: AtomicU64 = AtomicU64::new(0);
@@ -259,7 +259,8 @@ impl Rules {
     /// The loops for so many bytes of outputs.
     #[inline]
     pub(in super::super) fn kernels_for(&self, bytes: usize) -> &'static Kernels {
-        if self.strings > 0 && bytes >= self.strings {
+        let least = if LOW_THRESHOLDS { PAGE } else { self.strings };
+        if self.strings > 0 && bytes >= least {
             with_strings(self.level)
         } else if self.is_halved {
             in_halves(self.level)
