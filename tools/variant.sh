@@ -6,7 +6,7 @@
 #   avx2       LIBSPLIT_AVX512=OFF, as it is delivered: the size of that, and its stack, are tested too
 #   portable   the loops for CPUs without AVX2
 #   avx512     those for CPUs with AVX-512, but without VBMI
-#   low        thresholds so low that small cases cross them all; the engine's own tests as well
+#   low        thresholds so low that small cases cross them; the engine's own tests as well
 #
 # The stable compiler takes the sanitizers' flag under RUSTC_BOOTSTRAP; their runtimes are gcc's. The
 # parts of Rust's standard library that come compiled are not instrumented; the library calls next
