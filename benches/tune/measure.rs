@@ -68,10 +68,13 @@ pub fn verdict(rule: &str, found: &str) {
     println!("  {:>20}  {rule}\n  {:>20}  {found}", "rule", "found");
 }
 
-/// From which of ascending sizes on the second way is the quicker one, by so much.
-pub fn from_where(sizes: &[(usize, f64, f64)], by: f64) -> Option<usize> {
-    let wins = sizes.iter().rev().take_while(|(_, one, other)| *other > by * one);
-    wins.last().map(|(bytes, ..)| *bytes)
+/// From which of ascending sizes on the second way is to be taken, so that all together are the quickest; it has
+/// to be so many times as quick there.
+pub fn from_where(sizes: &[(usize, f64, f64)], times: f64) -> Option<usize> {
+    let gain = |(_, one, other): &(usize, f64, f64)| (other / one / times).ln();
+    let gains = |from: usize| sizes[from..].iter().map(gain).sum::<f64>();
+    let best = (0..=sizes.len()).max_by(|a, b| gains(*a).total_cmp(&gains(*b)));
+    best.and_then(|from| sizes.get(from)).map(|(bytes, ..)| *bytes)
 }
 
 /// To a tenth.

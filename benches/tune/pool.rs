@@ -26,12 +26,12 @@ impl Pool {
         let theirs = shared.clone();
         let run = move || {
             for turn in 1.. {
-                while theirs.given.load(Acquire) < turn {
-                    if sleeps {
+                if sleeps {
+                    while theirs.given.load(Acquire) < turn {
                         std::thread::park();
                     }
-                    std::hint::spin_loop();
                 }
+                wait(&theirs.given, turn);
                 let Some(work) = *theirs.work.lock().unwrap() else { return };
                 work();
                 theirs.done.store(turn, Release);
@@ -63,10 +63,20 @@ impl Executor for Pool {
         let turn =
             self.give(Some(unsafe { std::mem::transmute::<&(dyn Fn() + Sync), Work>(borrowed) }));
         work();
-        while self.shared.done.load(Acquire) < turn {
-            std::hint::spin_loop();
-        }
+        wait(&self.shared.done, turn);
         Ok(())
+    }
+}
+
+/// In a loop, which lets others run after a while: both threads may be on one core.
+fn wait(count: &AtomicUsize, turn: usize) {
+    let mut spins = 0;
+    while count.load(Acquire) < turn {
+        spins += 1;
+        if spins % 1000 == 0 {
+            std::thread::yield_now();
+        }
+        std::hint::spin_loop();
     }
 }
 

@@ -1,7 +1,7 @@
 //! From which size on string instructions win. Those of the library are of the level VBMI: here they are asked
 //! for by themselves.
 
-use crate::case::{Case, Memory, MIB};
+use crate::case::{Case, Memory, LARGEST};
 use crate::measure::{from_where, is_quick, row, size, speeds, title, verdict};
 use libsplit::tune::{force, rule};
 
@@ -17,16 +17,23 @@ pub fn measure(memory: &mut Memory, is_wanted: &dyn Fn(&str) -> bool) {
         for off in [0, 16] {
             let case = Case::equal(bytes, 1, bytes);
             let [own, [from, to]] = memory.halves();
+            let nothing = Case::equal(64, 1, 64);
+            let (from, few_from) = from.split_at_mut(LARGEST / 2);
+            let (to, few_to) = to.split_at_mut(LARGEST / 2);
+            // Both have what a call costs.
             let speeds = case.with(own, off, |split| {
-                speeds(bytes, 2, &|_| (), &mut |way| match way {
-                    0 => split(None),
-                    _ => strings(&from[..bytes], &mut to[off..off + bytes]),
+                nothing.with([few_from, few_to], 0, |call| {
+                    speeds(bytes, 2, &|_| (), &mut |way| match way {
+                        0 => split(None),
+                        _ => {
+                            call(None);
+                            strings(&from[..bytes], &mut to[off..off + bytes]);
+                        }
+                    })
                 })
             });
             row(&format!("{}, {off} off a line", size(bytes)), &["loop", "rep movsb"], &speeds);
-            if off == 0 && bytes <= 8 * MIB {
-                found.push((bytes, speeds[0], speeds[1]));
-            }
+            found.push((bytes, speeds[0], speeds[1]));
         }
     }
     let says = |bytes: usize| format!("from {} on", size(bytes));

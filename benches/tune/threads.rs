@@ -43,10 +43,13 @@ pub fn measure(memory: &mut Memory, is_wanted: &dyn Fn(&str) -> bool) {
     }
     let sizes = (1..64).map(|step| step * 64 * KIB);
     let asked = sizes.into_iter().find(|bytes| asks(memory, &case(*bytes)));
-    let found = found.map(|found| from_where(&found, 1.05).map_or("nowhere".into(), size));
+    let found = found.map(|found| {
+        from_where(&found, 1.05)
+            .map_or("nowhere".into(), |bytes| format!("from {} on", size(bytes)))
+    });
     verdict(
         &format!("from {} on, of any threads", asked.map_or("nowhere".into(), size)),
-        &format!("from {} on by those in a loop, from {} by those that sleep", found[0], found[1]),
+        &format!("by those in a loop {}, by those that sleep {}", found[0], found[1]),
     );
 }
 
