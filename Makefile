@@ -5,6 +5,7 @@ CMAKE_FLAGS =
 SECONDS = 60
 MINUTES = 10
 CPUS = aarch64 s390x
+RULES =
 DENY = advisories bans licenses sources
 BUILD := build/release
 VENV := .venv
@@ -95,9 +96,9 @@ bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole 
 	@"$(BENCH_VENV)/bin/python" bench/inside_onnxruntime.py --output "$(OUT)/models.csv"
 
 .PHONY: tune
-tune: toolchain ## measure what rules by CPU decide, on this one, and print both
+tune: toolchain ## measure what RULES by CPU decide, all if not given, on this one, and print both
 	@echo "==> tune: on an idle machine, a few minutes"
-	@cargo bench --locked --bench tune
+	@cargo bench --locked --features tune --bench tune -- $(RULES)
 
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install
@@ -152,7 +153,7 @@ lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and 
 	    clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
-	@cargo clippy --locked --features $(rust_features) --lib --test rust_api -- -D warnings
+	@cargo clippy --locked --features $(rust_features),tune --lib --test rust_api --bench tune -- -D warnings
 	@cargo clippy --locked --manifest-path $(adapter) --all-targets \
 	    --target-dir target/onnxruntime -- -D warnings
 	@cargo clippy --locked --manifest-path $(python) --target-dir target/python -- -D warnings
@@ -195,6 +196,7 @@ cli: build ## build the command-line tool; 'make install' then installs it too
 test-rust: toolchain
 	@echo "==> test: cargo test"
 	@cargo test --locked --no-run && $(limit) cargo test --locked
+	@QUICK=1 cargo test --quiet --locked --features tune --bench tune >/dev/null
 	@cargo test --locked --features $(rust_features) --test rust_api
 	@cargo test --locked --features $(rust_features) --doc
 
@@ -280,10 +282,10 @@ test-python-package: python
 	    out/python/*.whl
 	@cd python && "$(PYTHON)" -m mypy && "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
 
-# Once more: with sanitizers, with loops for AVX2 alone, and without these.
+# Once more: with sanitizers, with other loops, with low thresholds.
 .PHONY: test-variants
 test-variants: toolchain $(cmake)
-	@for variant in address thread avx2 portable low; do \
+	@for variant in address thread avx2 portable avx512 low; do \
 	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
 	done
 

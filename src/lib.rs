@@ -86,6 +86,9 @@ pub use api::rayon::Rayon;
 pub use api::split::Split;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
 pub use api::view::{View, ViewMut};
+#[cfg(feature = "tune")]
+#[doc(hidden)]
+pub use copy::tune;
 pub use copy::{Executor, Streaming};
 pub use dtype::DType;
 pub use error::{Error, ErrorKind, Which};

@@ -5,7 +5,8 @@
 #   thread     ThreadSanitizer
 #   avx2       LIBSPLIT_AVX512=OFF, as it is delivered: the size of that, and its stack, are tested too
 #   portable   the loops for CPUs without AVX2
-#   low        thresholds so low that small cases cross them all; the engine's own tests as well
+#   avx512     those for CPUs with AVX-512, but without VBMI
+#   low        thresholds so low that small cases cross them; the engine's own tests as well
 #
 # The stable compiler takes the sanitizers' flag under RUSTC_BOOTSTRAP; their runtimes are gcc's. The
 # parts of Rust's standard library that come compiled are not instrumented; the library calls next
@@ -35,15 +36,15 @@ avx2)
     tests='[.]shared$|[.]static$|needs_nothing'
     sanitizer=
     ;;
-portable | low)
-    rust_cfg='libsplit_level="portable"'
-    [ $variant = portable ] || rust_cfg=libsplit_low_thresholds
+portable | avx512 | low)
+    rust_cfg="libsplit_level=\"$variant\""
+    [ $variant != low ] || rust_cfg=libsplit_low_thresholds
     c_flags=
     tests='(copy|plan|strides|strings|sub_byte|parallel|neighbour|guard_pages)[.]shared$'
     sanitizer=
     ;;
 *)
-    echo "error: $0 address|thread|avx2|portable|low" >&2
+    echo "error: $0 address|thread|avx2|portable|avx512|low" >&2
     exit 1
     ;;
 esac

@@ -3,6 +3,7 @@
 
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::opaque::opaque;
+use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{Axis, Block};
 use super::kernel::transpose::{scratch, Transpose, NEAR, SAME_SET};
 use super::kernel::{Kernels, LANE, MAX_DEINTERLEAVED, MOST_OF_BLOCKS};
@@ -109,11 +110,11 @@ const NEAR_UNITS: usize = 8;
 /// The same of rows of short units.
 const CLOSE: usize = 4;
 /// Matrices of so many bytes stay in the second-level cache.
-const SMALL: usize = 256 << 10;
+const SMALL: usize = if LOW_THRESHOLDS { 4 << 10 } else { 256 << 10 };
 /// Zen 4, units of 4 bytes and more of so many in all are as quick where they meet. Through the caches in order for
 /// by turns, share of the flat copy: f32 256² .50 for .44, 512² .58 for .54, 640² .66 for .53, f64 509² .53 for .45,
 /// 512² .46 for .42; but f32 1,023² .22 for .29, 1,024² .35 for .39.
-const HELD: usize = 1 << 20;
+const HELD: usize = if LOW_THRESHOLDS { 4 << 10 } else { 1 << 20 };
 /// Columns of so many bytes, but of bytes, are worth it where they begin elsewhere in their lines. Zen 5, 11 to 15
 /// MiB, share of the flat copy past the caches for through them: f32 of 280 bytes .28 for .46, 1,200 .42 for .42,
 /// 8,016 .55 for .38; u16 600 .28 for .37, 2,000 .36 for .38, 5,000 .42 for .35; u8 300 .38 for .32.
@@ -131,10 +132,10 @@ const MIN_DEINTERLEAVED: usize = 64;
 /// 8 KB of 2 bytes 11, 15, of 4 bytes 14, 19, 512 KB 30, 26, 33, 30; 64 KB of 8 bytes 24, 33, of 16 27, 32; 24 MB of 4 bytes
 /// 5, 14, on their lines 14, 13.
 const FEW: usize = 6;
-const LEAST_HELD: usize = 48 << 10;
+const LEAST_HELD: usize = if LOW_THRESHOLDS { 1 << 10 } else { 48 << 10 };
 /// Zen 4, GB/s of columns of 16 bytes unit by unit, for others: 7 of 250 43 for 25, 20 of 60 36 for 28, 6 of 200 40 for
 /// 22; but 8 of 300, 37 KiB, 21 for 32.
-const HELD_FIRST: usize = 32 << 10;
+const HELD_FIRST: usize = if LOW_THRESHOLDS { 1 << 10 } else { 32 << 10 };
 /// So many matrices that are alike are looked at as one: what they have in common is found out once for all.
 pub(super) const LEAST_AGAIN: usize = 8;
 /// Rows further apart are not deinterleaved: that asks for what lies between them, and may read 16 bytes

@@ -3,6 +3,7 @@
 
 use super::kernel::combine::Scratch;
 use super::kernel::interleave::{are_quick, Interleave, MAX_INTERLEAVED};
+use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{Axis, Place};
 use super::kernel::{CopyInterleaved, Kernels, NonTemporal, LANE};
 use super::layout::{Layout, FEW_AXES};
@@ -16,7 +17,7 @@ use crate::parts::{Part, Transfer};
 /// 27, six 36, 44, eight 35, 47; but three 47, 44, past the caches eight 26, 22.
 const LEAST_STREAMS: usize = 5;
 /// More bytes of six and eight, for which there are loops, go by permutes: 6 × 16 400 KB 1.04 times as quick, 3 MB 1.47.
-const MOST_LANES: usize = 256 << 10;
+const MOST_LANES: usize = if LOW_THRESHOLDS { 1 << 10 } else { 256 << 10 };
 /// Units of more than 2 bytes are copied as runs where rows of a small copy are fewer than this for each byte.
 /// Zen 4, ns by permutes and so: 16 of 5 × 4 185, 59, 12 of 4 × 8 95, 41, 64 of 9 × 8 328, 157; but 64 of 8 × 4 135, 166.
 const FEW_ROWS: usize = 12;

@@ -76,6 +76,8 @@ mod visit;
 pub(crate) use guarded::Guarded;
 pub(crate) use interleaved_runs::InterleavedRuns;
 use kernel::combine::LINE;
+#[cfg(feature = "tune")]
+pub use kernel::rules::tune;
 use kernel::rules::LONG_RUN;
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, SET_UP_AGAIN, TASK_AGAIN, WALK};

@@ -42,7 +42,7 @@ const LEAST_DENSE: usize = 5;
 /// As many bytes of a row are worth a loop anyhow.
 const LONG_ROW: usize = 3 * LINE;
 /// More bytes are not in the second-level cache.
-pub(super) const LARGE: usize = 2 << 20;
+pub(super) const LARGE: usize = if LOW_THRESHOLDS { 4 << 10 } else { 2 << 20 };
 /// Units of so many bytes are copied as runs.
 pub(super) const LEAST_RUN: usize = 128;
 /// So few of a row are copied one by one: to ask for loops takes as long. Zen 4, us before and after: 2,560 rows of two of

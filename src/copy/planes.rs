@@ -3,6 +3,7 @@
 use super::columns::{Columns, TakeTargets, Targets};
 use super::kernel::combine::{Scratch, LINE};
 use super::kernel::opaque::opaque;
+use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{Axis, Block};
 use super::kernel::{Kernels, LANE, MAX_DEINTERLEAVED};
 use super::rows::Rows;
@@ -14,7 +15,7 @@ use core::ptr::null_mut;
 /// So many lines in one set of the caches stay there.
 const WAYS: usize = 8;
 /// Larger matrices are each worth the way.
-const LARGE: usize = 16 << 10;
+const LARGE: usize = if LOW_THRESHOLDS { 1 << 10 } else { 16 << 10 };
 /// Columns of so many bytes, where rows fill a lane, are transposed rather than deinterleaved one matrix after the other.
 /// Zen 4, 512 KiB, us for deinterleaved: u16 8x81 21 for 82, f32 8x49 20 for 85, f64 9x49 24 for
 /// 61; but f32 5x196 28 for 22.

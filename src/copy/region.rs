@@ -4,6 +4,7 @@
 use super::columns::Columns;
 use super::kernel::combine::LINE;
 use super::kernel::pick::{Picks, Units, AT_ONCE, LEAST_PICKED};
+use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{Axis, Block, Places, RowCopy, RowSteps, Slot, LEAST_PAST};
 use super::kernel::{Kernels, LANE};
 use super::odometer::{self, Odometer};
@@ -25,7 +26,7 @@ pub(super) struct Region<'a> {
 /// No longer units are picked.
 pub(super) const LONGEST_PICKED: usize = 16;
 /// So few bytes are as quickly copied in any order.
-const SMALL: usize = 16 << 10;
+const SMALL: usize = if LOW_THRESHOLDS { 256 } else { 16 << 10 };
 
 /// An axis that can be cut so often is long.
 const MANY_CUTS: usize = 32;

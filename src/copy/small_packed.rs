@@ -311,7 +311,7 @@ pub(super) fn has_short_runs(transfer: &Transfer<'_>, kernels: &Kernels) -> bool
 /// 9.4; 10,413 of a row of 156 227, 68.
 const EQUAL_ROWS: usize = 96;
 const UNEQUAL_ROWS: usize = 512;
-const NEAR: usize = 1 << 20;
+const NEAR: usize = if LOW_THRESHOLDS { 4 << 10 } else { 1 << 20 };
 /// Bytes of a run of the one, at the least, and of the others, on average.
 const HEAD: usize = 256;
 const TAIL: usize = 32;

@@ -196,7 +196,7 @@ impl Tuning {
 
 /// So many bytes that are repeated are read from the first-level cache. Zen 4, outputs of 24 to 28 MiB through the other
 /// ones and past them, GB/s: rows of a KiB 36, 28, of 12 KiB 35, 28, but of 80 KB 17, 28; of 32 MiB 32, 28, of 40 24, 28.
-const REPEATED: usize = 16 << 10;
+const REPEATED: usize = if LOW_THRESHOLDS { 256 } else { 16 << 10 };
 
 /// Equal pieces, so many at the most, stay in the caches as long as long ones. Zen 4, 10 MiB through them, 8 of a byte
 /// .53 of the time past them, 6 of three .59, but 9 of a byte 1.5, 16 of three 1.5.

@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `cpu.rs` | what CPUID and XGETBV say of a CPU: its level among others |
-//! | `rules.rs` | what to do on which CPU |
+//! | `rules.rs` | what to do on which CPU; `rules/tune.rs`: other rules in their place, for `make tune` |
 //! | `gather.rs`, `deinterleave.rs` | what loops are given: runs that become one, rows that come apart |
 //! | `generic.rs`, `bits.rs`, `strided.rs` | loops that need no registers of their own: bytes, bits, units a step apart |
 //! | `sub_byte.rs` | elements that share bytes: taken out of them, mixed, put side by side |

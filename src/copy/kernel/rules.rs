@@ -1,10 +1,17 @@
-//! What to do on which CPU: every rule, with what was measured for it. A CPU that nobody has measured
-//! gets the safe choice. `make tune` measures all of them on the machine it runs on.
+//! What to do on which CPU: what goes by vendor, family and sizes of caches, each rule with what was measured for
+//! it. A CPU that nobody has measured gets the safe choice. `make tune` measures most of it on the machine that it
+//! runs on (`CONTRIBUTING.md`, Another CPU).
+//!
+//! Elsewhere stands what goes by the loops that a rule has chosen: thresholds of a single loop beside that loop, with
+//! the CPU that they were measured on, and what a table of loops does otherwise in that table (`picks_upwards`).
 //!
 //! Rules are a pure function of what the CPU says of itself ([`Rules::of`]), found out once: under a
 //! hypervisor to ask takes microseconds.
 
 #![forbid(unsafe_code)]
+
+#[cfg(feature = "tune")]
+pub mod tune;
 
 use super::cpu::{Cpu, Level, Vendor};
 use super::{in_halves, of_level, with_strings, Kernels, PAGE};
@@ -63,7 +70,7 @@ pub(in super::super) fn eighths_of(held: usize, eighths: usize) -> usize {
 }
 
 /// Runs of so many bytes are long, for [`Rules::of_short`].
-pub(in super::super) const LONG_RUN: usize = 32 << 10;
+pub(in super::super) const LONG_RUN: usize = if LOW_THRESHOLDS { 1 << 10 } else { 32 << 10 };
 
 /// The rules for this CPU, once they have been asked for: packed.
 static HERE: AtomicU64 = AtomicU64::new(0);
@@ -72,14 +79,16 @@ impl Rules {
     /// The rules for a CPU.
     pub(in super::super) fn of(cpu: &Cpu) -> Self {
         let level = match (cpu.vendor, cpu.level) {
-            // Zen 4 and 5.
-            (Vendor::Amd, level) => level,
+            // Zen 3, which has AVX2 at the most, 4 and 5. Share of the flat copy by VBMI for by AVX2: Zen 4, 5×7 bytes
+            // .77 for .41, 3×12 .84 for .59, 2×9 .86 for .48; Zen 5, in the second-level cache, 2×1 .85 for .59, 3×1 .95
+            // for .46, 3×4 .93 for .47, 2×8 .86 for .62.
+            (Vendor::Amd, level) if matches!(cpu.family, 0x19 | 0x1A) => level,
             // Tested under qemu (`make cross`), measured nowhere: every one of its loops does in a few
             // instructions what the portable ones do element by element.
             (_, Level::Neon) => Level::Neon,
             // Sapphire Rapids was tuned with AVX2, and reaches the flat copy with it. Whether wider
-            // registers win there, or on any other Intel, has not been measured; on older ones they
-            // lower the clock.
+            // registers win there, on any other Intel, on Hygon's CPUs or on AMD's next ones, has not
+            // been measured; on older ones of Intel's they lower the clock.
             (_, level) => level.min(Level::Avx2),
         };
         let (budget, all) = Self::budget(cpu);
@@ -97,6 +106,8 @@ impl Rules {
             prefetch: Self::prefetch(cpu),
             strings: Self::strings(cpu),
             repeats_by_strings: Self::repeats_by_strings(cpu),
+            // Zen 4, 1 MiB, share of the flat copy by registers of half a line for those of a line: two runs of 48 bytes
+            // .81 for .79, three of 64 .94 for .88, five of 96 .91 for .89, twelve of 128 .94 for .92.
             is_halved: Self::is_zen4(cpu),
             goes_by_piece: Self::goes_by_piece(cpu),
         }
@@ -111,7 +122,9 @@ impl Rules {
         let &Cpu { vendor, second, third, .. } = cpu;
         if vendor == Vendor::Intel && second >= MIB && third > 36 * MIB {
             // Sapphire Rapids: the cores' own caches are large, and the shared one is a mesh of many
-            // slices, no quicker to write to than memory. Past them from 1.5 × L2 of a thread on.
+            // slices, no quicker to write to than memory. Past them from 1.5 × L2 of a thread on. GB/s of a flat
+            // copy through them and past them, MB: 1.05 15.5, 14.6, 1.6 9.3, 13.6, 3.3 10.2, 11.8, 4.7 9.3, 11.0,
+            // 6.2 5.3, 10.8, 16 5.1, 7.4.
             let one = (second + second / 2) & !(PAGE - 1);
             return (one, one.saturating_mul(63).min(MOST));
         }
@@ -245,21 +258,23 @@ impl Rules {
             // holds both.
             (Vendor::Amd, 0x1A) => 24 << 10,
             // Zen 4, GB/s for an AVX2 loop: 4 KiB 100 for 115, 64 KiB 57.4 for 57.5, 1 MiB 49.0 for 48.7, but where
-            // target - source is 8 within a page 3.5 for 58, 16 at 8 KiB 49 for 98, at 8 MiB 13 for 33. Sapphire
-            // Rapids: no gain. Zen 3: 15 to 25 times
-            // slower where target - source is 1 to 63 within a page.
+            // target - source is 8 within a page 3.5 for 58, 16 at 8 KiB 49 for 98, at 8 MiB 13 for 33. Zen
+            // 3: 15 to 25 times slower where target - source is 1 to 63 within a page. Sapphire Rapids: no gain
+            // (figures were not kept).
             _ => 0,
         }
     }
 
     fn repeats_by_strings(cpu: &Cpu) -> bool {
+        // Zen 5: see [`AGAIN_BY_STRINGS`]. Not measured elsewhere, where long runs go by loops.
         matches!((cpu.vendor, cpu.family), (Vendor::Amd, 0x1A))
     }
 
     /// The loops for so many bytes of outputs.
     #[inline]
     pub(in super::super) fn kernels_for(&self, bytes: usize) -> &'static Kernels {
-        if self.strings > 0 && bytes >= self.strings {
+        let least = if LOW_THRESHOLDS { PAGE } else { self.strings };
+        if self.strings > 0 && bytes >= least {
             with_strings(self.level)
         } else if self.is_halved {
             in_halves(self.level)
@@ -407,7 +422,7 @@ const FORCED: Level = if cfg!(libsplit_level = "portable") {
     Level::Vbmi
 };
 
-/// Whether thresholds are so low that small cases cross them all: for tests.
+/// Whether thresholds that choose another way by bytes are so low that small cases cross them: for tests.
 pub(in super::super) const LOW_THRESHOLDS: bool = cfg!(libsplit_low_thresholds);
 
 /// The longest elements, but for those of 16 bytes, that every CPU deinterleaves past the caches, by way
@@ -500,8 +515,8 @@ mod tests {
 
     #[test]
     fn what_nobody_has_measured_gets_the_safe_choice() {
-        let vendor = Vendor::Other;
-        let unknown = Cpu { vendor, family: 99, level: Level::Vbmi, second: 0, third: 0 };
+        // The second is one of Hygon's, the third comes after Zen 5.
+        let unknown = [(Vendor::Other, 99), (Vendor::Amd, 0x18), (Vendor::Amd, 0x1B)];
         let safe = Rules {
             level: Level::Avx2,
             budget: 16 * MIB,
@@ -519,7 +534,10 @@ mod tests {
             goes_by_piece: false,
             keeps_equal: false,
         };
-        assert_eq!(Rules::of(&unknown), safe);
+        for (vendor, family) in unknown {
+            let cpu = Cpu { vendor, family, level: Level::Vbmi, second: 0, third: 0 };
+            assert_eq!(Rules::of(&cpu), safe);
+        }
     }
 
     #[test]

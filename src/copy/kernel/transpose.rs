@@ -24,6 +24,7 @@ use super::combine::{Scratch, LINE};
 use super::generic;
 use super::opaque::{at_line, opaque};
 use super::pick::Register;
+use super::rules::LOW_THRESHOLDS;
 use super::vector::{load_lanes, load_rows, put_together, transposed, Vector, LANE};
 use super::NonTemporal;
 use crate::math::{self, div, rem};
@@ -124,7 +125,7 @@ const AHEAD_PAST: usize = 4;
 /// More bytes, taken by turns through the caches, have a line of each target of the next turn asked for. Zen 4, us for
 /// those without, of the first call, the second and the eighth after the targets have left the caches: 2,048² 290 for
 /// 600, 160 for 330, 158 for 158; 1,024² 91 for 195, 56 for 64, 56 for 55; but 512² 23 for 38, 10.1 for 9.5, 9.8 for 9.2.
-const ASKED: usize = 256 << 10;
+const ASKED: usize = if LOW_THRESHOLDS { 1 << 10 } else { 256 << 10 };
 
 /// Bytes of the scratch for units of `width` bytes: a line for each row. Zen 5, u8 2,048² transposed, share of
 /// the flat copy: .51; by half of each line at a time .43, by half of the lines .38, straight from the rows .26.

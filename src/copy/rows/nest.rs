@@ -77,7 +77,7 @@ const RUN: usize = 128;
 /// times as long.
 const LEAST_ROWS: usize = 32;
 const FEW: usize = 8;
-const NEAR: usize = 2 << 20;
+const NEAR: usize = if LOW_THRESHOLDS { 4 << 10 } else { 2 << 20 };
 /// Runs that take turns go past the caches from here on, where they are apart in an output and off its lines: each end
 /// is a line that is read. Zen 4, ms by turns and row by row, 48 bytes apart, 16 bytes off: 8 MiB of 260 bytes .70,
 /// .36, two of 1.7, .70; of 416 .44, .38, two .45, .32; 24 MiB of 260 4.8, 2.2, of 416 3.2, 1.9, of 640 2.9, 2.0; of

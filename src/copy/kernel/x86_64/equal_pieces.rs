@@ -347,7 +347,7 @@ pub(super) unsafe fn deinterleave(
 }
 
 /// Of more bytes input is not prefetched where lines are not whole.
-const LARGEST_ACROSS: usize = 7 << 20;
+const LARGEST_ACROSS: usize = if LOW_THRESHOLDS { 8 << 10 } else { 7 << 20 };
 
 /// Of so many bytes, targets that take turns are prefetched too. Zen 5, share of the flat copy: 16×6 bytes 9.2
 /// MiB .58 for .49, 8.5 MiB .61 for .56, 14×6 9 MiB .52 for .46, 16×12 .62 for .53, but 16×6 6 MiB .63 for .66.

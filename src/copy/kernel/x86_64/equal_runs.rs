@@ -17,6 +17,7 @@
 use super::super::combine::LINE;
 use super::super::opaque::opaque;
 use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
+use super::super::rules::LOW_THRESHOLDS;
 use super::super::stream::prefetch;
 use super::super::vector::Vector;
 use crate::math::{div, div_ceil, parts};
@@ -45,8 +46,8 @@ const AHEAD_PIECES: usize = 4;
 /// whole. Zen 5, share of the flat copy for without: 4×4 bytes 1.5 MiB .88 for .84, 2.5 .89 for .83, 2×8 3 MiB .91
 /// for .80, 4×1 3 MiB .92 for .88, but 2×4 7.6 MiB .83 for .91, 2×8 9 MiB .75 for .88; 3×7 6 MiB .93 for .84, but 8
 /// .75 for .88, 9 .68 for .75, 4×24 9 .66 for .81.
-pub(super) const LEAST_AHEAD: usize = 768 << 10;
-pub(super) const MOST_AHEAD: usize = 4 << 20;
+pub(super) const LEAST_AHEAD: usize = if LOW_THRESHOLDS { 1 << 10 } else { 768 << 10 };
+pub(super) const MOST_AHEAD: usize = if LOW_THRESHOLDS { 4 << 10 } else { 4 << 20 };
 pub(super) const AHEAD_BYTES: usize = 1536;
 
 /// The most pieces at a time.
@@ -63,7 +64,7 @@ const LONG_PASSES: usize = 2 * LINE;
 /// second-level cache all that are shorter than a line: 8 MiB, three of 57 bytes .73 for .91.
 const FEWEST: usize = 3;
 const LEAST_OF_FEW: usize = LINE / 4 * 3;
-const LARGE: usize = 2 << 20;
+const LARGE: usize = if LOW_THRESHOLDS { 4 << 10 } else { 2 << 20 };
 
 /// Copies the runs of `count` rows, `step` bytes apart, if they lie side by side and are equal; whether they
 /// were.

@@ -16,6 +16,7 @@
 //! That of `permute.rs`.
 
 use super::super::combine::LINE;
+use super::super::rules::LOW_THRESHOLDS;
 use super::super::strided::Axis;
 use super::super::table::KERNELS;
 use super::super::vector::Vector;
@@ -27,7 +28,7 @@ use core::hint::black_box;
 
 /// Of so many bytes, rows go by `permute.rs`, whose loads run less far ahead of the stores. Zen 4, share of the flat
 /// copy for by these: 4×1 byte 6 MiB .94 for .93, 7 MiB .95 for .92, 3×1 5 MiB .97 for .95, 7 MiB .96 for .91.
-const LARGE: usize = 6 << 20;
+const LARGE: usize = if LOW_THRESHOLDS { 4 << 10 } else { 6 << 20 };
 
 /// So few bytes of five units and more of eight go piece by piece. Zen 4, ns for by the network: 81 × 7 248 for 472, 160 ×
 /// 6 321, 510, 90 × 16 747, 1,129.

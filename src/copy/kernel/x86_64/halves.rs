@@ -17,6 +17,7 @@
 use super::super::combine::LINE;
 use super::super::generic::{chunk, copy_short};
 use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
+use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::{Vector, LANE};
 use super::avx2::{self, by_halves, moved};
 use super::equal_runs::BLOCK;
@@ -46,7 +47,7 @@ const SHORT: usize = 2 * LINE;
 /// of 256 .90 for .84.
 pub(super) const OF_A_SET: usize = 6;
 /// Of so many bytes.
-const MOST_ALONE: usize = 2 << 20;
+const MOST_ALONE: usize = if LOW_THRESHOLDS { 4 << 10 } else { 2 << 20 };
 
 /// Whether pieces of long runs go one after the other: equal ones that have lines in one set of the first-level cache.
 /// Zen 4, us for row by row: 35 of 240 bytes in 30 rows 6.7 for 8.6, 16 of 218 in 60 4.9 for 8.8, 490 in 15 61 for 78; but

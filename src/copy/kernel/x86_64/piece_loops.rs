@@ -17,6 +17,7 @@
 
 use super::super::combine::LINE;
 use super::super::row_major::RowRun;
+use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::Vector;
 use super::super::{Gather, Kernels};
 use super::equal_runs::{self, AHEAD, BLOCK, LEAST};
@@ -68,9 +69,9 @@ fn least_long(all: usize) -> usize {
     }
 }
 
-const LITTLE: usize = 240 << 10;
-const FEW: usize = 384 << 10;
-const SOME: usize = 3 << 19;
+const LITTLE: usize = if LOW_THRESHOLDS { 4 << 10 } else { 240 << 10 };
+const FEW: usize = if LOW_THRESHOLDS { 8 << 10 } else { 384 << 10 };
+const SOME: usize = if LOW_THRESHOLDS { 16 << 10 } else { 3 << 19 };
 
 /// Of so few bytes in all, two such uneven runs do better each by itself: 1 and 32 bytes .46 for .37, 4 and 32 .54 for
 /// .49, but 3 MiB of 2 and 32 .49 for .69, 16 and 32 .62 for .69.
