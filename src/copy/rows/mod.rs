@@ -26,7 +26,7 @@ mod stepped;
 mod transpose;
 
 use super::kernel::combine::LINE;
-use super::kernel::row_major::RowRun;
+use super::kernel::row_major::{are_many, RowRun, MANY_ROWS};
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::{self, Axis, Row};
 use super::kernel::{Gather, PAGE, TURNS};
@@ -109,9 +109,8 @@ const LEAST_BY_PIECE: usize = if LOW_THRESHOLDS { 0 } else { 48 << 10 };
 /// groups past the caches 3,700 for 2,340, 27 of 6 to 10 6,400 for 4,780, and 958 rows of 19 of 5 to 16 14 for 6.
 const MIXED: [usize; 3] = [20, 5, 24];
 const MIXED_PAST: [usize; 3] = [MAX_GROUP, 10, SHORT_RUN];
-/// The fewest groups that they are otherwise, and of rows.
+/// The fewest groups that they are otherwise.
 const LEAST_MIXED: usize = 3;
-const MANY_ROWS: usize = if LOW_THRESHOLDS { 0 } else { 1 << 10 };
 
 impl Rows {
     /// Those of a packed input.
@@ -218,9 +217,12 @@ impl Nest<'_> {
                 return;
             }
         }
-        // Zen 4, us for blocks of 24 KiB: 11 pieces of 8 to 48 bytes 3.3 MB 108 for 198, 9 of 16 to 64 33 for 53, 23 of 5
+        // Short runs do better by many rows at a time. Zen 4, us for blocks of 24 KiB: 11 pieces of 8 to 48 bytes 3.3 MB 108 for 198, 9 of 16 to 64 33 for 53, 23 of 5
         // to 12 320 KB 11 for 26; but a 48, an 8 and six 48 10.9 for 9.4.
-        let take_turns = cfg!(feature = "avx512") && !is_one && tuning.goes_by_piece;
+        let take_turns = cfg!(feature = "avx512")
+            && tuning.goes_by_piece
+            && !is_one
+            && self.all_rows() >= MANY_ROWS;
         let are_long = past
             || is_deinterleaved
             || (take_turns && self.block.width <= parts.most() * SHORT_RUN);
@@ -253,7 +255,7 @@ impl Nest<'_> {
         if !tuning.goes_by_piece
             || pieces > most
             || width < least * pieces
-            || self.all_rows() < MANY_ROWS
+            || !(LOW_THRESHOLDS || are_many(self.all_rows(), pieces))
             || self.block.bytes(parts.clone().longest(self.transfer.geometry.extent)) > longest
         {
             return false;

@@ -10,7 +10,7 @@
 
 use super::super::combine::{in_page, Scratch, LINE};
 use super::super::opaque::opaque;
-use super::super::row_major::RowRun;
+use super::super::row_major::{are_many, RowRun};
 use super::super::strided::Axis;
 use super::buffer::{asks_later, Buffer, BUFFERS, MEETINGS};
 use super::equal_pieces::TURN;
@@ -132,13 +132,12 @@ unsafe fn copy_by(runs: &[RowRun], step: usize, count: usize, is_halved: bool) -
 /// As [`copy_by`].
 pub(super) unsafe fn copy<const HALVED: bool>(runs: &[RowRun], step: usize, count: usize) -> bool {
     let is_right =
-        !HALVED || (count >= MANY_ROWS && runs.iter().all(|run| run.bytes <= MOST_BYTES));
+        !HALVED || (are_many(count, runs.len()) && runs.iter().all(|run| run.bytes <= MOST_BYTES));
     // SAFETY: the caller's promise.
     is_right && unsafe { copy_by(runs, step, count, HALVED) }
 }
 
 const MOST_BYTES: usize = 24;
-const MANY_ROWS: usize = 1 << 10;
 
 /// The most pieces that go past the caches together, and bytes of buffers beyond what they hold: for bytes
 /// that are not ours or are carried, for steps that go on, for lines, and to begin at one.
