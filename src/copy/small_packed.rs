@@ -43,7 +43,7 @@ pub(crate) struct Loops(&'static Kernels);
 impl SmallPacked {
     #[inline(always)]
     pub(crate) fn new(geometry: &Geometry<'_>, bytes: usize) -> Self {
-        Self::with(tuning::kernels_of_few(bytes).copy, geometry)
+        Self::with(tuning::contiguous(bytes), geometry)
     }
 
     /// The same of several rows, with their loops.

@@ -7,7 +7,7 @@ use super::kernel::rules::{
 #[cfg(test)]
 use super::kernel::rules::{AGAIN, AGAIN_BY_STRINGS};
 use super::kernel::strided::Row;
-use super::kernel::{Kernels, NonTemporal, LEAST_TURN, LONGEST_TURN, MAX_DEINTERLEAVED};
+use super::kernel::{CopyBytes, Kernels, NonTemporal, LEAST_TURN, LONGEST_TURN, MAX_DEINTERLEAVED};
 use super::parallel::{self, Executor, Streaming};
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
@@ -207,7 +207,21 @@ const MOST_EQUAL: usize = 8;
 /// Runs of so many bytes on average, or fewer, are short.
 pub(super) const SHORT_RUN: usize = 32;
 
-/// The loops of this CPU for so many bytes in all, which are few in most calls. Zen 4, ns for asking the rules each time,
+/// The loop of this CPU that copies contiguous bytes, so many in all.
+#[inline]
+pub(super) fn contiguous(bytes: usize) -> CopyBytes {
+    if bytes < LEAST_STRINGS {
+        // SAFETY: NULL, or what was stored below.
+        let known =
+            unsafe { core::mem::transmute::<*mut (), Option<CopyBytes>>(SHORT.load(Relaxed)) };
+        if let Some(copy) = known {
+            return copy;
+        }
+    }
+    find_kernels(bytes).copy
+}
+
+/// All loops, as quickly found. Zen 4, ns for asking the rules each time,
 /// three rows of two of 192 bytes: 52 for 53, of three of 256 65 for 70.
 #[inline]
 pub(super) fn kernels_of_few(bytes: usize) -> &'static Kernels {
@@ -221,6 +235,7 @@ pub(super) fn kernels_of_few(bytes: usize) -> &'static Kernels {
 }
 
 /// Those for fewer bytes than string instructions are for on any CPU, once they have been asked for.
+static SHORT: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 static FEW: AtomicPtr<Kernels> = AtomicPtr::new(core::ptr::null_mut());
 
 #[cold]
@@ -228,6 +243,7 @@ static FEW: AtomicPtr<Kernels> = AtomicPtr::new(core::ptr::null_mut());
 fn find_kernels(bytes: usize) -> &'static Kernels {
     let kernels = kernels(bytes);
     if bytes < LEAST_STRINGS {
+        SHORT.store(kernels.copy as *mut (), Relaxed);
         FEW.store(core::ptr::from_ref(kernels).cast_mut(), Relaxed);
     }
     kernels

@@ -77,7 +77,7 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
 }
 
 /// Gathers units of any size, longer ones without a call for each, and those on their half lines by registers of a line.
-/// Zen 4, ns for calls: 24 rows of two of 192 bytes 201, 122, of 256 214, 143; 16 of ten of 175 750, 580.
+/// Zen 4, ns for calls: 24 rows of two of 192 bytes 201, 122, of 256 215, 148; 16 of ten of 175 751, 584.
 ///
 /// # Safety
 /// 1, with AVX-512 F; 3 of `generic.rs`.
