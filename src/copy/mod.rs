@@ -81,7 +81,7 @@ pub use kernel::rules::tune;
 use kernel::rules::LONG_RUN;
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, SET_UP_AGAIN, TASK_AGAIN, WALK};
-pub(crate) use small_packed::{is_small, SmallPacked};
+pub(crate) use small_packed::{is_small, Loops, SmallPacked};
 pub(crate) use small_strided::SmallStrided;
 
 use crate::error::{Fault, Report};

@@ -36,14 +36,21 @@ pub(crate) struct SmallPacked {
     pub(crate) count: usize,
 }
 
-/// Loops for several rows, if there are such.
+/// Loops for several rows.
 #[derive(Clone, Copy)]
-pub(crate) struct Loops(Option<&'static Kernels>);
+pub(crate) struct Loops(&'static Kernels);
 
 impl SmallPacked {
     #[inline(always)]
     pub(crate) fn new(geometry: &Geometry<'_>, bytes: usize) -> Self {
         Self::with(tuning::contiguous(bytes), geometry)
+    }
+
+    /// The same of several rows, with their loops.
+    #[inline(always)]
+    pub(crate) fn several(geometry: &Geometry<'_>, bytes: usize) -> (Self, Loops) {
+        let kernels = tuning::kernels_of_few(bytes);
+        (Self::with(kernels.copy, geometry), Loops(kernels))
     }
 
     #[inline(always)]
@@ -88,13 +95,6 @@ impl SmallPacked {
         unsafe { (self.copy)(source, target, run) }
     }
 
-    /// Those for several rows, asked for once a call.
-    #[inline(always)]
-    pub(crate) fn loops(&self) -> Loops {
-        let bytes = || self.row * self.count;
-        Loops((self.count >= SEVERAL_ROWS).then(|| tuning::kernels(bytes())))
-    }
-
     /// Copies a run of each row by its loops.
     ///
     /// # Safety
@@ -103,9 +103,10 @@ impl SmallPacked {
     pub(crate) unsafe fn copy(&self, loops: Loops, source: *const u8, target: *mut u8, run: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            match loops.0 {
-                Some(kernels) => self.copy_several(kernels, source, target, run),
-                None => self.copy_each(source, target, run),
+            if self.count >= SEVERAL_ROWS {
+                self.copy_several(loops.0, source, target, run);
+            } else {
+                self.copy_each(source, target, run);
             }
         }
     }
@@ -141,7 +142,10 @@ impl SmallPacked {
                 _ if run == row => copy(source, target, run * count),
                 1..LEAST_UNIT => (kernels.gather(run))(rows),
                 LEAST_UNIT..=SHORT => kernels.gather_units(rows),
-                _ => self.copy_each(source, target, run),
+                _ => match kernels.gather_long {
+                    Some(gather) => gather(rows),
+                    None => self.copy_each(source, target, run),
+                },
             }
         }
     }
@@ -179,12 +183,11 @@ pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &'static K
                 return;
             }
             let rest = SmallPacked { count: rows.count - done, ..rows };
-            let loops = Loops((rest.count >= SEVERAL_ROWS).then_some(kernels));
             for part in parts {
                 let run = rows.run(part.len);
                 let source = transfer.source.wrapping_add(rows.run(part.offset) + done * rows.row);
                 let target = part.target.wrapping_add(done * run);
-                rest.copy(loops, source, target, run);
+                rest.copy(Loops(kernels), source, target, run);
             }
         }
         if parts.len() < FEW_PARTS {

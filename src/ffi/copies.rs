@@ -5,7 +5,7 @@ use super::parse::{self, is_unwanted, Call, Look};
 use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::blocks::{self, Blocks};
-use crate::copy::{self, Executor, SmallPacked};
+use crate::copy::{self, Executor, Loops, SmallPacked};
 use crate::error::{Error, Fault, Report, Which};
 use crate::joined::Joined;
 use crate::overlap::few::{Few, FEW};
@@ -582,7 +582,7 @@ unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) 
 #[inline(never)] // for its rows lie in memory
 unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
     let Splitting { geometry, pieces } = &call.splitting;
-    let rows = SmallPacked::new(geometry, bytes);
+    let (rows, loops) = SmallPacked::several(geometry, bytes);
     let source = call.input.data.cast_const();
     if let Some(lengths) = pieces.words().filter(|lengths| rows.are_long(lengths.len())) {
         for row in 0..rows.count {
@@ -600,7 +600,7 @@ unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize
             if rows.is_one() {
                 run_row(&rows, 0, source, lengths, output)
             } else {
-                run_rows(&rows, source, lengths, output)
+                run_rows(&rows, loops, source, lengths, output)
             }
         };
         output = output.wrapping_add(lengths.len());
@@ -682,11 +682,11 @@ unsafe fn run_row(
 #[inline(never)] // with all registers to itself
 unsafe fn run_rows(
     rows: &SmallPacked,
+    loops: Loops,
     mut source: *const u8,
     lengths: &[i64],
     mut output: *const libsplit_tensor,
 ) -> *const u8 {
-    let loops = rows.loops();
     for len in lengths {
         let run = rows.run(*len);
         // SAFETY: the caller's promise.

@@ -637,13 +637,13 @@ impl<'a> Planned<'a> {
             // SAFETY: promises 3 and 5.
             return unsafe { short_runs::copy(source, self.head.run, self.head.outer, targets) };
         }
-        let rows = SmallPacked::new(&self.geometry(), self.head.bytes);
         // SAFETY: promises 3 and 5.
         unsafe {
-            if rows.is_one() {
+            if self.head.outer == 1 {
+                let rows = SmallPacked::new(&self.geometry(), self.head.bytes);
                 self.run_row(&rows, 0, source, targets);
             } else {
-                self.run_several(&rows, source, targets);
+                self.run_several(source, targets);
             }
         }
     }
@@ -651,15 +651,15 @@ impl<'a> Planned<'a> {
     /// # Safety
     /// As [`Planned::run_small`].
     #[inline(never)] // off the way of smaller ones
-    unsafe fn run_several(&self, rows: &SmallPacked, source: *const u8, targets: Pointers<'a, u8>) {
+    unsafe fn run_several(&self, source: *const u8, targets: Pointers<'a, u8>) {
+        let (rows, loops) = SmallPacked::several(&self.geometry(), self.head.bytes);
         let parts = self.parts();
         // SAFETY: the caller's promise.
         unsafe {
             if rows.are_long(parts.len()) {
-                (0..rows.count).for_each(|row| self.run_row(rows, row, source, targets));
+                (0..rows.count).for_each(|row| self.run_row(&rows, row, source, targets));
                 return;
             }
-            let loops = rows.loops();
             for part in parts {
                 let source = source.wrapping_add(rows.run(part.offset));
                 rows.copy(loops, source, targets.at(part.index), rows.run(part.len));

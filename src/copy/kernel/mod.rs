@@ -97,6 +97,8 @@ pub(super) struct Kernels {
     /// By [`GATHERS`].
     gather: &'static [unsafe fn(Gather); GATHERS.len()],
     gather_any: unsafe fn(Gather),
+    /// Gathers units of more than 128 bytes, where that is known to be quicker than copying one by one.
+    pub gather_long: Option<unsafe fn(Gather)>,
     pub deinterleave_lines: Option<DeinterleaveLines>,
     /// Elements of so many bytes and fewer are deinterleaved, whatever their width.
     longest: usize,

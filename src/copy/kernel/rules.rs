@@ -72,6 +72,9 @@ pub(in super::super) fn eighths_of(held: usize, eighths: usize) -> usize {
 /// Runs of so many bytes are long, for [`Rules::of_short`].
 pub(in super::super) const LONG_RUN: usize = if LOW_THRESHOLDS { 1 << 10 } else { 32 << 10 };
 
+/// The least [`Rules::strings`] of any CPU, but for 0.
+pub(in super::super) const LEAST_STRINGS: usize = 24 << 10;
+
 /// The rules for this CPU, once they have been asked for: packed.
 static HERE: AtomicU64 = AtomicU64::new(0);
 
@@ -256,7 +259,7 @@ impl Rules {
             // 16 KiB 159, 180, 255; 32 KiB 161, 92, 80; 128 KiB 129, 96, 88; 512 KiB 99, 77, 77;
             // 4 MiB 65–68, 55–62, 57–62; 16 MiB 53, 42, 44. Half of the first-level cache: up to there it
             // holds both.
-            (Vendor::Amd, 0x1A) => 24 << 10,
+            (Vendor::Amd, 0x1A) => LEAST_STRINGS,
             // Zen 4, GB/s for an AVX2 loop: 4 KiB 100 for 115, 64 KiB 57.4 for 57.5, 1 MiB 49.0 for 48.7, but where
             // target - source is 8 within a page 3.5 for 58, 16 at 8 KiB 49 for 98, at 8 MiB 13 for 33. Zen
             // 3: 15 to 25 times slower where target - source is 1 to 63 within a page. Sapphire Rapids: no gain

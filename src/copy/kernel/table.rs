@@ -70,6 +70,7 @@ macro_rules! table {
             ],
             pair: None,
             gather_any,
+            gather_long: None,
             units: None,
             apart: None,
             repeat: strided::repeat,

@@ -15,10 +15,11 @@
 //! 2. Every run must be readable and room for all runs writable at each target; they do not overlap.
 
 use super::super::combine::LINE;
-use super::super::generic::{chunk, copy_short};
+use super::super::generic::{chunk, copy_short, gather_by};
 use super::super::row_major::{are_alike, are_in_one_set, targets, RowRun};
 use super::super::rules::LOW_THRESHOLDS;
 use super::super::vector::{Vector, LANE};
+use super::super::Gather;
 use super::avx2::{self, by_halves, moved};
 use super::equal_runs::BLOCK;
 use crate::math::{div, parts, signed};
@@ -66,14 +67,83 @@ pub(super) unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
     // SAFETY: the caller's promise; no move goes beyond `bytes`.
     unsafe {
         match bytes {
-            LONG.. => {}
+            LONG.. => copy_long(source, target, bytes),
             129.. => {
                 chunk::<LINE>(source, target, 0);
-                return chunk::<128>(source, target, bytes - 128);
+                chunk::<128>(source, target, bytes - 128);
             }
-            _ => return copy_short(source, target, bytes),
+            _ => copy_short(source, target, bytes),
         }
-        let mut at = (target as usize).wrapping_neg() % HALF;
+    }
+}
+
+/// Gathers units of any size, longer ones without a call for each, and those on their half lines by registers of a line.
+/// Zen 4, ns for calls: 24 rows of two of 192 bytes 201, 122, of 256 215, 148; 16 of ten of 175 751, 584.
+///
+/// # Safety
+/// 1, with AVX-512 F; 3 of `generic.rs`.
+#[target_feature(enable = "avx2,avx512f")]
+pub(super) unsafe fn gather(gather: Gather) {
+    let Gather { mut source, step, mut target, count, unit } = gather;
+    if unit <= SHORT {
+        // SAFETY: the caller's promise.
+        return unsafe { gather_by(copy, gather) };
+    }
+    let is_on_its_half = (target as usize | unit).is_multiple_of(HALF);
+    for _ in 0..count {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if is_on_its_half {
+                copy_whole(source, target, unit);
+            } else {
+                copy_long(source, target, unit);
+            }
+        }
+        source = source.wrapping_add(step);
+        target = target.wrapping_add(unit);
+    }
+}
+
+/// Copies more than a line, the last one over the one before it.
+///
+/// # Safety
+/// 1, with AVX-512 F; 2 of `generic.rs`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn copy_whole(source: *const u8, target: *mut u8, bytes: usize) {
+    let last = bytes - LINE;
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            ".p2align 5",
+            "2:",
+            "vmovups {line}, zmmword ptr [{source} + {at}]",
+            "vmovups zmmword ptr [{target} + {at}], {line}",
+            "add {at}, 64",
+            "cmp {at}, {last}",
+            "jb 2b",
+            "vmovups {line}, zmmword ptr [{source} + {last}]",
+            "vmovups zmmword ptr [{target} + {last}], {line}",
+            line = out(zmm_reg) _,
+            source = in(reg) source,
+            target = in(reg) target,
+            at = inout(reg) 0usize => _,
+            last = in(reg) last,
+            options(nostack),
+        );
+    }
+}
+
+/// Copies half a line and more.
+///
+/// # Safety
+/// 1; 2 of `generic.rs`.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn copy_long(source: *const u8, target: *mut u8, bytes: usize) {
+    let mut at = (target as usize).wrapping_neg() % HALF;
+    // SAFETY: the caller's promise; no move goes beyond `bytes`.
+    unsafe {
         if at > 0 {
             chunk::<HALF>(source, target, 0);
         }
@@ -329,7 +399,7 @@ unsafe fn copy_until(source: *const u8, target: *mut u8, begin: usize, last: usi
 #[cfg(test)]
 mod tests {
     use super::super::super::cpu::{Cpu, Level};
-    use super::{copy, equal_runs, RowRun, LINE};
+    use super::{copy, equal_runs, gather, Gather, RowRun, LINE};
 
     #[test]
     fn any_bytes_to_any_place_of_a_line_and_no_others() {
@@ -346,6 +416,30 @@ mod tests {
                 let (copied, after) = rest.split_at(bytes);
                 assert!(copied == &source[..bytes], "{bytes} bytes");
                 assert!(before.iter().chain(after).all(|byte| *byte == 255), "{bytes} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn units_of_any_length_to_any_place_of_a_line_and_no_others() {
+        if Cpu::this().level < Level::Avx512 {
+            return;
+        }
+        let source: Vec<u8> = (0..4 * 700u32).map(|at| (at % 251).to_le_bytes()[0]).collect();
+        let (step, count) = (700, 4);
+        for unit in (1..500).chain([511, 512, 513, 640, 700]) {
+            for begin in 0..LINE {
+                let mut target = [255; 4 * 700 + 2 * LINE];
+                let first = target.as_ptr().align_offset(LINE) + begin;
+                let mut expected = target;
+                for row in 0..count {
+                    expected[first + row * unit..][..unit]
+                        .copy_from_slice(&source[row * step..][..unit]);
+                }
+                let (source, target_begin) = (source.as_ptr(), target[first..].as_mut_ptr());
+                // SAFETY: both are as large.
+                unsafe { gather(Gather { source, step, target: target_begin, count, unit }) };
+                assert!(target == expected, "{unit} bytes from {begin} on");
             }
         }
     }

@@ -33,7 +33,8 @@ pub(in super::super) static VBMI_STRINGS: Kernels = Kernels {
 /// The same, for CPUs that load and store registers of a line as two halves.
 pub(in super::super) static VBMI_HALVES: Kernels = Kernels {
     copy: halves::copy,
-    gather_any: gather_halves,
+    gather_any: halves::gather,
+    gather_long: Some(halves::gather),
     row_major: Some(row_major_halves),
     columns: columns_on_lines,
     deinterleave_lines: Some(deinterleave::<true>),
@@ -429,13 +430,4 @@ unsafe fn columns_on_lines(
 unsafe fn gather_strings(gather: Gather) {
     // SAFETY: the caller's promise.
     unsafe { generic::gather_by(copy_string, gather) };
-}
-
-/// The same.
-///
-/// # Safety
-/// 1, 3 of `generic.rs`.
-unsafe fn gather_halves(gather: Gather) {
-    // SAFETY: the caller's promise.
-    unsafe { generic::gather_by(halves::copy, gather) };
 }
