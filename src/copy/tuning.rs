@@ -24,6 +24,8 @@ pub(super) struct Tuning {
     /// The same where their rows begin elsewhere in their lines, and for packed rows of many pieces: no gain until all
     /// are past the caches.
     off_lines: Option<&'static NonTemporal>,
+    /// The same for several threads and packed rows of [`MANY_STREAMS`] or more pieces.
+    crowded: Option<&'static NonTemporal>,
     /// Bytes ahead that input is prefetched then.
     pub prefetch: usize,
     /// The longest elements that are deinterleaved then.
@@ -85,6 +87,7 @@ impl Tuning {
             // .38 to .55, 9 .41 to .65, 11 .5 to .7, some 1.2, 13 .8 to 1.5; of 20 bytes 8 .8, 9 1.0, 11 1.2.
             eighths => (of_one(eighths), of_one(if threads > 1 { 8 } else { eighths })),
         };
+        let crowded = if threads > 1 && rules.keeps_equal { of_one(CROWDED) } else { None };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
         let Rules { prefetch, is_row_major_past, goes_by_piece, keeps_equal, .. } = rules;
         let again = rules.again();
@@ -94,6 +97,7 @@ impl Tuning {
             apart,
             transposed,
             off_lines,
+            crowded,
             prefetch,
             longest,
             again,
@@ -110,7 +114,14 @@ impl Tuning {
 
     /// The same, but never past the caches.
     pub(super) fn through_caches(self) -> Self {
-        Self { non_temporal: None, apart: None, transposed: None, off_lines: None, ..self }
+        Self {
+            non_temporal: None,
+            apart: None,
+            transposed: None,
+            off_lines: None,
+            crowded: None,
+            ..self
+        }
     }
 
     /// The same for outputs whose rows begin elsewhere in their lines.
@@ -124,6 +135,9 @@ impl Tuning {
         let non_temporal = match self.keeps_equal {
             true if !are_few && run < LONG_RUN => self.off_lines,
             true if !are_few => self.transposed,
+            true if run < LONG_RUN && pieces >= MANY_STREAMS && self.crowded.is_some() => {
+                self.crowded
+            }
             true if run < LONG_RUN && (pieces > MOST_EQUAL || !are_equal()) => self.apart,
             false if are_few && run <= SHORT_RUN => self.apart,
             _ => self.non_temporal,
@@ -184,6 +198,7 @@ impl Tuning {
                 apart: stores,
                 transposed: stores,
                 off_lines: stores,
+                crowded: stores,
                 prefetch: 2048,
                 longest,
                 again,
@@ -203,6 +218,14 @@ const REPEATED: usize = if LOW_THRESHOLDS { 256 } else { 16 << 10 };
 /// Equal pieces, so many at the most, stay in the caches as long as long ones. Zen 4, 10 MiB through them, 8 of a byte
 /// .53 of the time past them, 6 of three .59, but 9 of a byte 1.5, 16 of three 1.5.
 const MOST_EQUAL: usize = 8;
+
+/// Several threads send so many packed pieces, or more, past the caches where one does with an eighth less: more streams
+/// of stores miss them at once than a CPU foresees. Zen 4, two threads, us before and after, where neighbours use the
+/// shared cache: 14.5 MiB of ten of 56 to 688 bytes 871, 558, 15.5 of six of 136 to 568 1,509, 588, 16 of six of 1.5 to 2.4
+/// KB 848, 610, 17 of eight of 5 to 13 KB 1,109, 710, 16.5 of eight of 2 bytes 1,126, 664, 17.8 of 15 of 486 1,531, 735;
+/// but 12.5 of eight of 192 to 680 224, 247, 15.5 of three of 4 618, 612, 17.5 of four of 480 550, 665.
+const MANY_STREAMS: usize = 5;
+const CROWDED: usize = 9;
 
 /// Runs of so many bytes on average, or fewer, are short.
 pub(super) const SHORT_RUN: usize = 32;
