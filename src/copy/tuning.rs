@@ -2,7 +2,7 @@
 //! far ahead to prefetch. The rules are those of `kernel/rules.rs`.
 
 use super::kernel::rules::{
-    eighths_of, Rules, LEAST_STRINGS, LONGEST_COMBINED, LONG_RUN, LOW_THRESHOLDS,
+    eighths_of, Rules, LEAST_STRINGS, LONGEST_COMBINED, LONG_RUN, LOW_THRESHOLDS, SHORT_AHEAD,
 };
 #[cfg(test)]
 use super::kernel::rules::{AGAIN, AGAIN_BY_STRINGS};
@@ -89,8 +89,8 @@ impl Tuning {
         };
         let crowded = if threads > 1 && rules.keeps_equal { of_one(CROWDED) } else { None };
         let longest = if rules.combines { usize::MAX } else { LONGEST_COMBINED };
-        let Rules { prefetch, is_row_major_past, goes_by_piece, keeps_equal, .. } = rules;
-        let again = rules.again();
+        let Rules { is_row_major_past, goes_by_piece, keeps_equal, .. } = rules;
+        let (prefetch, again) = (rules.ahead_of_long(), rules.again());
         Self {
             kernels,
             non_temporal,
@@ -142,7 +142,8 @@ impl Tuning {
             false if are_few && run <= SHORT_RUN => self.apart,
             _ => self.non_temporal,
         };
-        Self { non_temporal, ..self }
+        let prefetch = if run < SHORT_AHEAD { Rules::here().prefetch } else { self.prefetch };
+        Self { non_temporal, prefetch, ..self }
     }
 
     /// The same for runs of strided pieces, which are not transposed.
