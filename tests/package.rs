@@ -53,5 +53,5 @@ fn the_package_builds_from_its_own_archive() {
     cargo_package(&["--target-dir".as_ref(), target.as_ref()]);
     let name = concat!("package/libsplit-", env!("CARGO_PKG_VERSION"), ".crate");
     let bytes = std::fs::metadata(target.join(name)).unwrap().len();
-    assert!(bytes < 400_000, "the package has grown to {bytes} bytes");
+    assert!(bytes < 412_000, "the package has grown to {bytes} bytes");
 }
