@@ -196,7 +196,8 @@ cli: build ## build the command-line tool; 'make install' then installs it too
 test-rust: toolchain
 	@echo "==> test: cargo test"
 	@cargo test --locked --no-run && $(limit) cargo test --locked
-	@QUICK=1 cargo test --quiet --locked --features tune --bench tune >/dev/null
+	@cargo test --quiet --locked --features tune --bench tune --no-run && \
+	    QUICK=1 timeout 300 cargo test --quiet --locked --features tune --bench tune >/dev/null
 	@cargo test --locked --features $(rust_features) --test rust_api
 	@cargo test --locked --features $(rust_features) --doc
 

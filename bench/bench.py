@@ -174,8 +174,11 @@ def machine() -> str:
 
 def commit() -> str:
     """What is checked out, with a + where files differ from it."""
-    told = subprocess.run(["git", "describe", "--always", "--dirty=+", "--exclude=*"], cwd=ROOT,
-                          capture_output=True, text=True, check=False)
+    try:
+        told = subprocess.run(["git", "describe", "--always", "--dirty=+", "--exclude=*"], cwd=ROOT,
+                              capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"
     return told.stdout.strip() or "unknown"
 
 

@@ -16,7 +16,7 @@ install() {
         fail "apt-get could not install $*"
 }
 
-if [ ! -x "$rust/rustc" ]; then
+if [ ! -x "$rust/rustc" ] || [ ! -d "$rust/usr/lib/rustlib/aarch64-unknown-linux-gnu" ]; then
     echo "==> cross: the compiler, from Debian"
     command -v apt-get >/dev/null || fail "the compilers for other CPUs come from Debian's packages"
     apt-get -qq update

@@ -57,7 +57,7 @@ fn prefetch() -> Choice {
         rule: "prefetch",
         of: "bytes ahead, 48 MiB past the caches",
         others: &PAST,
-        values: vec![512, 1024, 2048, 4096, 8192, 12288],
+        values: vec![512, 1024, 2048, 4096, 6144, 8192, 12288],
         cases: equal(48 * MIB, &runs),
     }
 }

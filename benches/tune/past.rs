@@ -16,9 +16,9 @@ struct Kind {
 }
 
 pub fn measure(memory: &mut Memory, is_wanted: &dyn Fn(&str) -> bool) {
-    let pool = Pool::new(false);
     for threads in [1, 2] {
-        let executor: Option<&dyn Executor> = if threads == 1 { None } else { Some(&pool) };
+        let pool = (threads > 1).then(|| Pool::new(false));
+        let executor = pool.as_ref().map(|pool| pool as &dyn Executor);
         for kind in kinds() {
             let rules = if threads == 1 { "budget" } else { "all" };
             let name = format!("{}: {rules}{}, of {threads}", kind.name, kind.rules);

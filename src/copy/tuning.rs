@@ -190,6 +190,7 @@ impl Tuning {
             let ways = [
                 (None, 0, AGAIN),
                 (None, 0, AGAIN_BY_STRINGS),
+                (None, LONGEST_COMBINED, AGAIN),
                 (past, LONGEST_COMBINED, AGAIN),
                 (past, usize::MAX, AGAIN),
             ];
@@ -220,8 +221,8 @@ const REPEATED: usize = if LOW_THRESHOLDS { 256 } else { 16 << 10 };
 /// .53 of the time past them, 6 of three .59, but 9 of a byte 1.5, 16 of three 1.5.
 const MOST_EQUAL: usize = 8;
 
-/// Several threads send so many packed pieces, or more, past the caches where one does with an eighth less: more streams
-/// of stores miss them at once than a CPU foresees. Zen 4, two threads, us before and after, where neighbours use the
+/// Several threads send so many packed pieces of short runs, or more, past the caches from nine eighths of what one keeps
+/// in them: more streams of stores miss them at once than a CPU foresees. Zen 4, two threads, us before and after, where neighbours use the
 /// shared cache: 14.5 MiB of ten of 56 to 688 bytes 871, 558, 15.5 of six of 136 to 568 1,509, 588, 16 of six of 1.5 to 2.4
 /// KB 848, 610, 17 of eight of 5 to 13 KB 1,109, 710, 16.5 of eight of 2 bytes 1,126, 664, 17.8 of 15 of 486 1,531, 735;
 /// but 12.5 of eight of 192 to 680 224, 247, 15.5 of three of 4 618, 612, 17.5 of four of 480 550, 665.

@@ -57,13 +57,16 @@ impl Cpu {
     }
 
     /// This CPU.
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
     pub(in super::super) fn this() -> Self {
         Self { level: Level::Neon, ..Self::UNKNOWN }
     }
 
     /// This CPU.
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )))]
     pub(in super::super) fn this() -> Self {
         Self::UNKNOWN
     }

@@ -24,11 +24,11 @@
 
 // Other CPUs have loops for every case, but not for every way of going about it.
 #![cfg_attr(
-    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))),
     allow(dead_code, unused_imports, unused_macros)
 )]
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod aarch64;
 pub(super) mod bits;
 pub(super) mod combine;
@@ -266,7 +266,7 @@ pub(super) fn of_level(level: Level) -> &'static Kernels {
         Level::Avx512 | Level::Vbmi => &x86_64::avx2::AVX2,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => &x86_64::avx2::AVX2,
-        #[cfg(target_arch = "aarch64")]
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
         Level::Neon => &aarch64::NEON,
         _ => &table::KERNELS,
     }

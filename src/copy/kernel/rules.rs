@@ -36,7 +36,8 @@ pub(in super::super) struct Rules {
     /// Eighths of one thread's, five to all, that hold outputs of runs that are short, or off their lines.
     pub short: usize,
     /// Whether packed rows of few pieces of one length, however short, go past the caches no sooner than long ones, unequal
-    /// ones as [`Rules::apart`], and many pieces as [`Rules::transposed`].
+    /// ones as [`Rules::apart`], and many pieces as [`Rules::transposed`]; of several threads five and more sooner. There
+    /// [`Rules::prefetch`] is that of short runs alone.
     pub keeps_equal: bool,
     /// Whether few long rows go past the caches one by one too.
     pub is_row_major_past: bool,
@@ -73,7 +74,7 @@ pub(in super::super) fn eighths_of(held: usize, eighths: usize) -> usize {
 pub(in super::super) const LONG_RUN: usize = if LOW_THRESHOLDS { 1 << 10 } else { 32 << 10 };
 
 /// The least [`Rules::strings`] of any CPU, but for 0.
-pub(in super::super) const LEAST_STRINGS: usize = 24 << 10;
+pub(in super::super) const LEAST_STRINGS: usize = if LOW_THRESHOLDS { PAGE } else { 24 << 10 };
 
 /// Runs of fewer bytes on average are short, for [`Rules::prefetch`].
 pub(in super::super) const SHORT_AHEAD: usize = 1 << 10;
@@ -147,8 +148,10 @@ impl Rules {
             // equal ones of any length, on lines and off. Where they use it, past it wins sooner: two of 4 MB 1.3 times as
             // quick. But what else copies tensors goes through the caches there. Two threads, us through them for past
             // them: 16 MiB 310 for 590, 18 360 for 670, 20 450 for 740, 22 600 for 810, 24 720 for 910, in long runs, in
-            // ones of 2 to 4 KiB, and of two columns.
-            return ((third / 4 * 3) & !(PAGE - 1), third / 2 * 3);
+            // ones of 2 to 4 KiB, and of two columns. Where neighbours use it, us through them for past them, parts of tensors
+            // of 16 MiB 1.3 to 1.65 times as long, every other row of 24 1.6, 3×128 bytes of 24 1.35, 3×4 1.2; two columns
+            // put together 15 .87: so no more than a quarter beyond it.
+            return ((third / 4 * 3) & !(PAGE - 1), third / 4 * 5);
         }
         // Zen 3: the two are equal at L3 / 2 with one thread, at 1.3 × L3 with two; in the caches the
         // stores past them cost 20–55 %.
@@ -292,8 +295,7 @@ impl Rules {
     /// The loops for so many bytes of outputs.
     #[inline]
     pub(in super::super) fn kernels_for(&self, bytes: usize) -> &'static Kernels {
-        let least = if LOW_THRESHOLDS { PAGE } else { self.strings };
-        if self.strings > 0 && bytes >= least {
+        if self.strings > 0 && bytes >= self.strings {
             with_strings(self.level)
         } else if self.is_halved {
             in_halves(self.level)
@@ -371,6 +373,7 @@ impl Rules {
             goes_by_piece: false,
             short: 8,
             transposed: 8,
+            prefetch: 2048,
             ..self
         }
     }
@@ -504,7 +507,7 @@ mod tests {
         };
         is(ZEN3, Level::Avx2, 16 * MIB, 32 * MIB, 2048, 0);
         let zen4 = if cfg!(feature = "avx512") { 6144 } else { 2048 };
-        is(ZEN4, Level::Vbmi, 12 * MIB, 24 * MIB, zen4, 0);
+        is(ZEN4, Level::Vbmi, 12 * MIB, 20 * MIB, zen4, 0);
         is(ZEN5, Level::Vbmi, 32 * MIB, 32 * MIB, 8192, 24 << 10);
         is(SAPPHIRE_RAPIDS, Level::Avx2, 3 * MIB, 189 * MIB, 2048, 0);
         is(ALDER_LAKE, Level::Avx2, 9 * MIB, 18 * MIB, 2048, 0);
@@ -527,7 +530,7 @@ mod tests {
             assert_eq!(rules.is_row_major_past, is_row_major);
         };
         is(ZEN3, [128, 256, 128, 128], false);
-        is(ZEN4, [96, 192, 96, 72], false);
+        is(ZEN4, [96, 160, 96, 72], false);
         is(ZEN5, [256, 256, 192, 160], true);
         is(SAPPHIRE_RAPIDS, [24, 48, 24, 24], false);
         is(ALDER_LAKE, [72, 144, 72, 72], false);

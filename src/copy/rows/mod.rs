@@ -217,8 +217,8 @@ impl Nest<'_> {
                 return;
             }
         }
-        // Short runs do better by many rows at a time. Zen 4, us for blocks of 24 KiB: 11 pieces of 8 to 48 bytes 3.3 MB 108 for 198, 9 of 16 to 64 33 for 53, 23 of 5
-        // to 12 320 KB 11 for 26; but a 48, an 8 and six 48 10.9 for 9.4.
+        // Short runs do better by many rows at a time. Zen 4, us for blocks of 24 KiB: 11 pieces of 8 to 48 bytes 3.3 MB
+        // 108 for 198, 9 of 16 to 64 33 for 53, 23 of 5 to 12 320 KB 11 for 26; but a 48, an 8 and six 48 10.9 for 9.4.
         let take_turns = cfg!(feature = "avx512")
             && tuning.goes_by_piece
             && !is_one
@@ -254,6 +254,7 @@ impl Nest<'_> {
         let pieces = parts.most();
         if !tuning.goes_by_piece
             || pieces > most
+            || !self.is_one_block()
             || width < least * pieces
             || !(LOW_THRESHOLDS || are_many(self.all_rows(), pieces))
             || self.block.bytes(parts.clone().longest(self.transfer.geometry.extent)) > longest
@@ -897,6 +898,29 @@ mod tests {
             for rows in [3, 130] {
                 check_guarded(&memory, lengths, rows, true);
                 check_guarded(&memory, lengths, rows, false);
+            }
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn elements_of_several_widths_go_together_and_nothing_is_touched_beside_them() {
+        let memory: Vec<_> = (0..=32).map(|_| Guarded::filled(1 << 20)).collect();
+        let many: Vec<i64> = (0..32).map(|at| if at / 3 % 2 == 0 { 32 } else { 11 }).collect();
+        let lists: [&[i64]; 5] = [
+            &[8, 8, 16, 16, 8, 8, 12, 12, 8, 24],
+            &[25, 25, 32, 25, 25, 32, 32, 25],
+            &[5, 1, 1, 1, 1, 15, 19, 19, 5, 5],
+            &[24, 24, 24, 24, 24, 9, 9, 7, 7, 24, 24, 24, 24, 24, 24, 24, 24, 24, 9, 9],
+            &many,
+        ];
+        for lengths in lists {
+            for rows in [530, 1100] {
+                check_guarded(&memory, lengths, rows, true);
+                check_guarded(&memory, lengths, rows, false);
+            }
+            for tuning in Tuning::all() {
+                check(lengths, 1100, 5, tuning, false, 530);
             }
         }
     }

@@ -24,7 +24,8 @@ pub fn highest() -> usize {
     number(|level| *level <= Cpu::this().level)
 }
 
-/// Lets this process go by the rules for this CPU, but for those that are named, until the next call.
+/// Lets this process go by the rules for this CPU, but for those that are named, until the next call; small calls keep the
+/// loops that they have found.
 pub fn force(others: &[(&str, usize)]) {
     let mut rules = Rules::of(&Cpu::this());
     for (name, value) in others {
@@ -32,6 +33,8 @@ pub fn force(others: &[(&str, usize)]) {
     }
     rules.level = rules.level.min(Cpu::this().level);
     // What fits into a word of them.
+    rules.prefetch = rules.prefetch.min(255 * super::PREFETCH_UNIT);
+    rules.strings = rules.strings.min(255 * PAGE);
     rules.budget = rules.budget.clamp(PAGE, (1 << 15) * PAGE);
     rules.all = rules.all.min(super::MOST) & !(MIB - 1);
     HERE.store(rules.packed(), Relaxed);
