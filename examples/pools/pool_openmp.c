@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * A call from within a parallel region has one thread, unless OMP_MAX_ACTIVE_LEVELS allows more. Where
- * other work may take cores, set OMP_WAIT_POLICY=passive: GCC's threads spin while they wait, and one that
- * has been given no core keeps the call for milliseconds.
+ * A call from within a parallel region has one thread, unless OMP_MAX_ACTIVE_LEVELS allows more.
+ * Where other work may take cores, set OMP_WAIT_POLICY=passive: GCC's threads spin while they wait,
+ * and one that has been given no core keeps the call for milliseconds.
  */
 #include "pools.h"
 
