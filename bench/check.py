@@ -185,7 +185,7 @@ class Readme(unittest.TestCase):
             "runs of 64": (1, "W17 L2b"),
             "two or three channels": (1, "W5c W9 W16"),
             "four channels of bytes:": (1, "W5b"),
-            "four channels of bytes put": (1, "L7a L8a"),
+            "channels put together": (1, "L7a L7s L8a L8f"),
             "24 MiB of one row": (1, "L4o"),
             "2 threads, long pieces": (2, "W3 W15 U59"),
             "2 threads, parts": (2, "L2c L2k L2r L3 L4s"),

@@ -115,7 +115,7 @@ class Row:
 
     @property
     def median(self) -> float:
-        return statistics.median(self.samples)
+        return round(statistics.median(self.samples), 1)  # as the CSV has it
 
     @property
     def deviation(self) -> float:
