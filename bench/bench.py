@@ -182,6 +182,14 @@ def commit() -> str:
     return told.stdout.strip() or "unknown"
 
 
+def keep(text: str, name: str, output: pathlib.Path) -> None:
+    """Prints a table, and writes it as a file of that name to this CPU's directory."""
+    directory = output / cpu()
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / name).write_text(text, encoding="utf-8")
+    print(f"{text}\nThis table is in {directory}.")
+
+
 # Results of CPUs that have them go by these names.
 CPUS = {("GenuineIntel", 6, 143): "sapphire-rapids", ("AuthenticAMD", 25, 1): "zen3",
         ("AuthenticAMD", 25, 17): "zen4", ("AuthenticAMD", 26, 2): "zen5"}

@@ -354,10 +354,8 @@ def main() -> int:
         print(" | ".join(lines[-1]), flush=True)
     text = (f"Measured {time.strftime('%Y-%m-%d')} on {bench.machine()}\n\n{ABOUT}\n"
             f"{report.markdown(head, lines, text_columns=3)}\n")
-    directory = args.output / bench.cpu()
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "bounds.md").write_text(text, encoding="utf-8")
-    print(f"\n{text}\nThis table is in {directory}.")
+    print()
+    bench.keep(text, "bounds.md", args.output)
     return 0
 
 

@@ -79,15 +79,13 @@ def main() -> int:
     native = Native(args.build / "bench/bench_native.so")
     paths = [*args.library, ("full", args.build / "lib/libsplit.so")]
     libraries = {name: Libsplit(pathlib.Path(path).resolve(), native) for name, path in paths}
-    memory = bench.Memory(workloads())
-    lines = [measure(memory.case(work, 1, 0), libraries, native, args) for work in workloads()]
+    selected = workloads()
+    memory = bench.Memory(selected)
+    lines = [measure(memory.case(work, 1, 0), libraries, native, args) for work in selected]
     head = ["split", "memcpy", *(title for name in libraries for title in (name, "plan"))]
     text = (f"Measured {time.strftime('%Y-%m-%d')}, commit {bench.commit()}, on {bench.machine()}\n\n{ABOUT}\n"
             f"{report.markdown(head, lines, text_columns=1)}\n")
-    directory = args.output / bench.cpu()
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "levels.md").write_text(text, encoding="utf-8")
-    print(f"{text}\nThis table is in {directory}.")
+    bench.keep(text, "levels.md", args.output)
     return 0
 
 

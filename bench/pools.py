@@ -143,10 +143,7 @@ def main() -> int:
     text = (f"Measured {time.strftime('%Y-%m-%d')}, commit {bench.commit()}, on {bench.machine()}\n\n{ABOUT}"
             + f"Not found: {', '.join(missing)}.\n" * bool(missing)
             + f"\n{report.markdown(head, table, text_columns=2)}\n")
-    directory = args.output / bench.cpu()
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "pools.md").write_text(text, encoding="utf-8")
-    print(f"{text}\nThis table is in {directory}.")
+    bench.keep(text, "pools.md", args.output)
     return 0
 
 
