@@ -222,8 +222,8 @@ const REPEATED: usize = if LOW_THRESHOLDS { 256 } else { 16 << 10 };
 const MOST_EQUAL: usize = 8;
 
 /// Several threads send so many packed pieces of short runs, or more, past the caches from nine eighths of what one keeps
-/// in them: more streams of stores miss them at once than a CPU foresees. Zen 4, two threads, us before and after, where neighbours use the
-/// shared cache: 14.5 MiB of ten of 56 to 688 bytes 871, 558, 15.5 of six of 136 to 568 1,509, 588, 16 of six of 1.5 to 2.4
+/// in them: more streams of stores miss them at once than a CPU foresees. Zen 4, two threads, us before and after, where
+/// neighbours use the shared cache: 14.5 MiB of ten of 56 to 688 bytes 871, 558, 15.5 of six of 136 to 568 1,509, 588, 16 of six of 1.5 to 2.4
 /// KB 848, 610, 17 of eight of 5 to 13 KB 1,109, 710, 16.5 of eight of 2 bytes 1,126, 664, 17.8 of 15 of 486 1,531, 735;
 /// but 12.5 of eight of 192 to 680 224, 247, 15.5 of three of 4 618, 612, 17.5 of four of 480 550, 665.
 const MANY_STREAMS: usize = 5;
