@@ -475,6 +475,7 @@ mod tests {
         use super::super::cpu::recorded::{
             cpu, ALDER_LAKE, ALL, AVX, SAPPHIRE_RAPIDS, SSE, ZEN3, ZEN4, ZEN5,
         };
+        use super::{LOW_THRESHOLDS, PAGE};
         let is = |words, level, budget, all, prefetch, strings| {
             let is_zen5 = words == ZEN5;
             let rules = Rules {
@@ -508,7 +509,8 @@ mod tests {
         is(ZEN3, Level::Avx2, 16 * MIB, 32 * MIB, 2048, 0);
         let zen4 = if cfg!(feature = "avx512") { 6144 } else { 2048 };
         is(ZEN4, Level::Vbmi, 12 * MIB, 20 * MIB, zen4, 0);
-        is(ZEN5, Level::Vbmi, 32 * MIB, 32 * MIB, 8192, 24 << 10);
+        let zen5 = if LOW_THRESHOLDS { PAGE } else { 24 << 10 };
+        is(ZEN5, Level::Vbmi, 32 * MIB, 32 * MIB, 8192, zen5);
         is(SAPPHIRE_RAPIDS, Level::Avx2, 3 * MIB, 189 * MIB, 2048, 0);
         is(ALDER_LAKE, Level::Avx2, 9 * MIB, 18 * MIB, 2048, 0);
     }
