@@ -6,6 +6,9 @@ SECONDS = 60
 MINUTES = 10
 CPUS = aarch64 s390x
 RULES =
+SINCE = HEAD
+CPU =
+COUNT =
 DENY = advisories bans licenses sources
 BUILD := build/release
 VENV := .venv
@@ -83,6 +86,10 @@ bench-calls: build $(VENV)/made ## measure small calls of each level, beside mem
 	@echo "==> bench: results in $(OUT)"
 	@"$(PYTHON)" bench/levels.py --build $(BUILD) --output "$(OUT)" \
 	    $(foreach level,$(levels),--library $(level)=build/level-$(level)/lib/libsplit.so)
+
+.PHONY: compare
+compare: build $(VENV)/made ## compare with the commit SINCE on COUNT random splits, by the rules of CPU if given
+	@tools/compare.sh "$(SINCE)" "$(CPU)" $(BUILD) "$(PYTHON)" $(if $(COUNT),--count $(COUNT))
 
 # oneTBB comes first, for the build to find it.
 .PHONY: bench-pools

@@ -17,6 +17,7 @@ import numpy as np
 
 import bench
 import bounds
+import compare
 import report
 import workloads
 from competitors import FlatCopy, NumPy, Run
@@ -424,6 +425,18 @@ class Program(unittest.TestCase):
                 table = path.read_text(encoding="utf-8")
                 self.assertIn(table, done.stdout)
                 self.assertEqual(len(re.findall(r"^\| \w", table, re.MULTILINE)), each + 1)
+
+    def test_builds_are_compared_on_random_splits_of_all_kinds(self):
+        library = BUILD / "lib" / "libsplit.so"
+        command = [sys.executable, HERE / "compare.py", "--build", BUILD, "--before", library,
+                   "--now", library, "--count", "40", "--most", "1", "--seconds", "0"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        kinds = re.findall(r"^([\w ]+), ([\w ]+?) +\d+\.\d\d of (\d+)$", done.stdout, re.MULTILINE)
+        self.assertEqual(sum(int(count) for _, _, count in kinds), 40)
+        self.assertEqual({family for family, _, _ in kinds}, set(compare.FAMILIES))
+        self.assertEqual({layout for _, layout, _ in kinds}, set(compare.LAYOUTS))
+        self.assertRegex(done.stdout, r"\d of 40 are more than 1.07 times as long:")
 
     def test_an_unknown_workload_is_named(self):
         done = self.bench("--only", "W1,W99")

@@ -353,7 +353,7 @@ impl Rules {
     #[cold]
     #[inline(never)]
     fn find() -> Self {
-        let mut rules = Self::of(&Cpu::this());
+        let mut rules = Self::of(&cpu());
         if FORCED < rules.level {
             rules = Self { level: FORCED, ..rules.without_strings() };
         }
@@ -432,6 +432,24 @@ pub(in super::super) const AGAIN: usize = 4 << 10;
 const PREFETCH_UNIT: usize = 64;
 pub(super) const LEVELS: [Level; 5] =
     [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
+
+/// The CPU by whose rules this build goes, on whatever CPU it runs: to compare builds for one that is not there.
+/// A level of its that is not there either is not used.
+fn cpu() -> Cpu {
+    let here = Cpu::this();
+    let (vendor, family, level, second, third) = if cfg!(libsplit_cpu = "zen3") {
+        (Vendor::Amd, 0x19, Level::Avx2, MIB / 2, 32 * MIB)
+    } else if cfg!(libsplit_cpu = "zen4") {
+        (Vendor::Amd, 0x19, Level::Vbmi, MIB, 16 * MIB)
+    } else if cfg!(libsplit_cpu = "zen5") {
+        (Vendor::Amd, 0x1A, Level::Vbmi, MIB, 32 * MIB)
+    } else if cfg!(libsplit_cpu = "sapphire-rapids") {
+        (Vendor::Intel, 6, Level::Avx2, 2 * MIB, 105 * MIB)
+    } else {
+        return here;
+    };
+    Cpu { vendor, family, level: level.min(here.level), second, third }
+}
 
 /// The highest level of this build.
 const FORCED: Level = if cfg!(libsplit_level = "portable") {
