@@ -56,7 +56,7 @@ impl Columns<'_> {
         // Columns that are fewer than a square's are stored through the caches anyway.
         let is_through = tuning.transposed.is_none()
             || (!is_deinterleaved && count * unit < LINE)
-            || !self.are_long(is_deinterleaved)
+            || !self.are_long(is_deinterleaved, tuning)
             || self.rows_to_line().is_none();
         let are_alike = are_small && is_through;
         let are_held = tuning.apart.is_none() || !tuning.kernels.by_second;
