@@ -41,8 +41,7 @@ impl Register for uint8x16_t {
 mod network {
     super::super::level::network!(
         #[target_feature(enable = "neon")]
-        vector: core::arch::aarch64::uint8x16_t,
-        parts: 2
+        vector: core::arch::aarch64::uint8x16_t
     );
 }
 

@@ -74,10 +74,9 @@ macro_rules! level {
 }
 pub(super) use level;
 
-/// The network of a level, `parts` vectors of a line at a time: the content of a
-/// module, of which a function called `deinterleave` is meant for others.
+/// The network of a level: the content of a module, of which a function called `deinterleave` is meant for others.
 macro_rules! network {
-    (#[$feature:meta] vector: $vector:ty, parts: $parts:expr) => {
+    (#[$feature:meta] vector: $vector:ty) => {
         use $crate::copy::kernel::{
             combine::LINE, network, three, vector::Vector, Deinterleave, NextBlock,
         };
@@ -87,7 +86,7 @@ macro_rules! network {
         $crate::copy::kernel::table::inlined! { [#[$feature]]
             fn strip<const E: usize, const N: usize>(
                 rows_of: &Deinterleave, tile: &network::Tile, size: &network::Size
-            ) = network::strip::<V, $parts, E, N>(rows_of, tile, size);
+            ) = network::strip::<V, E, N>(rows_of, tile, size);
             fn three<const PAST: bool>(rows_of: &Deinterleave, orders: &three::Orders, lines: usize) =
                 three::deinterleave::<V, LINE_PARTS, PAST>(rows_of, orders, lines);
         }

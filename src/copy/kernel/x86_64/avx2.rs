@@ -181,8 +181,7 @@ impl Register for __m256i {
 pub(super) mod network {
     super::super::super::level::network!(
         #[target_feature(enable = "avx2")]
-        vector: core::arch::x86_64::__m256i,
-        parts: 2
+        vector: core::arch::x86_64::__m256i
     );
 }
 
