@@ -126,19 +126,20 @@ pub(super) unsafe fn gather_over<const N: usize>(gather: Gather) -> Gather {
     gather.after(whole)
 }
 
-/// Gathers units by so many half lines (32 bytes) and another one, the last, which overlaps.
+/// Gathers units by half lines (32 bytes) from their begin up to `end`, and the last one, which overlaps. Units are
+/// alike, so that each takes the branches of the one before.
 ///
 /// # Safety
-/// 1, 3; units must be longer than so many half lines, and no longer than one more.
+/// 1, 3; units must be of 32 bytes and more, and `end` be their length less 32, or that rounded up to halves.
 #[inline(always)]
-pub(super) unsafe fn gather_halves<const HALVES: usize>(gather: Gather) {
+pub(super) unsafe fn gather_halves(end: usize, gather: Gather) {
     let Gather { source, step, target, count, unit } = gather;
     for at in 0..count {
         let (from, to) = (source.wrapping_add(at * step), target.wrapping_add(at * unit));
         // SAFETY: 1, 3.
         unsafe {
-            for half in 0..HALVES {
-                chunk::<32>(from, to, half * 32);
+            for half in (0..end).step_by(32) {
+                chunk::<32>(from, to, half);
             }
             chunk::<32>(from, to, unit - 32);
         }

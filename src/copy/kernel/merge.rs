@@ -14,6 +14,7 @@
 //! 3. Targets must be aligned to a line, and a fence must follow the last store.
 
 use super::combine::LINE;
+use super::opaque::opaque;
 use super::stream::stream;
 use super::vector::Vector;
 use crate::math::signed;
@@ -43,14 +44,18 @@ pub(super) unsafe fn merge<V: Vector, const P: usize>(
                 soon = soon.wrapping_add(bytes);
                 continue;
             }
-            while stream.due >= signed(LINE) {
+            // In registers, for stores may be to anywhere. With that of `skip`, Zen 4, us by AVX2: two of 13 bytes 106
+            // for 171, six of 21 101 for 129, five of 36 235 for 267.
+            let mut to = *stream;
+            while to.due >= signed(LINE) {
                 V::prefetch(soon);
                 // SAFETY: the caller's promise.
-                unsafe { V::put(next_line::<V, P>(stream), stream.target, true) };
+                unsafe { V::put(next_line::<V, P>(&mut to), to.target, true) };
                 soon = soon.wrapping_add(LINE);
-                stream.target = stream.target.wrapping_add(LINE);
-                stream.due -= signed(LINE);
+                to.target = to.target.wrapping_add(LINE);
+                to.due -= signed(LINE);
             }
+            *stream = to;
         }
     }
 }
@@ -109,7 +114,8 @@ impl Stream {
         self.source = self.source.wrapping_add(bytes);
         self.left -= bytes;
         if self.left == 0 {
-            self.source = self.source.wrapping_add(self.gap);
+            // No move under a condition, which all later loads would wait for.
+            self.source = opaque(self.source.wrapping_add(self.gap));
             self.left = self.unit;
         }
     }

@@ -40,7 +40,7 @@ macro_rules! table {
         }
         $crate::copy::kernel::table::inlined! { [$(#[$feature])?]
             fn gather_over<const N: usize>(gather: Gather) = gather_any(loops::gather_over::<N>(gather));
-            fn gather_halves<const HALVES: usize>(gather: Gather) = loops::gather_halves::<HALVES>(gather);
+            fn gather_halves<const HALVES: usize>(gather: Gather) = loops::gather_halves(HALVES * 32, gather);
             fn pack(packed: &mut Packed, runs: &Runs) =
                 bits::pack::<{ $is_small }>($copy, packed, runs);
             fn take<const F: usize>(source: *const u8, place: usize, target: *mut u8, bytes: usize) =

@@ -5,7 +5,8 @@ use super::super::level::level;
 use super::super::pick::{buffered, picks, Picks, Register};
 use super::super::strided::{self, Block};
 use super::super::vector::{instructions, Vector, LANE};
-use super::super::Kernels;
+use super::super::{generic, Gather, Kernels};
+use crate::math::signed;
 use core::arch::asm;
 use core::arch::x86_64::*;
 use core::ptr::from_ref;
@@ -13,8 +14,19 @@ use core::ptr::from_ref;
 /// For CPUs with AVX2 and BMI2 (which shifts by any number of bits in one step), and only for those.
 pub(in super::super) static AVX2: Kernels = TABLE;
 
-pub(super) const TABLE: Kernels =
-    Kernels { units: Some(units), repeat, picks: Some(&PICKS), picks_upwards: true, ..LOOPS };
+pub(super) const TABLE: Kernels = Kernels {
+    // Zen 4, us for loops of both ends, which overlap: 3,693 of 35 bytes and of 2 4.1 for 5.0, four of 35 2.9 for 3.6.
+    gather: {
+        let [one, two, four, eight, lane, half, ..] = *LOOPS.gather;
+        &[one, two, four, eight, lane, half, by_units, by_units, by_units, by_units, by_units]
+    },
+    gather_any,
+    units: Some(units),
+    repeat,
+    picks: Some(&PICKS),
+    picks_upwards: true,
+    ..LOOPS
+};
 
 const LOOPS: Kernels = level!(
     #[target_feature(enable = "avx2,bmi2")]
@@ -119,6 +131,34 @@ pub(super) unsafe fn units(
             _ => by_halves!(each, unit),
         }
         _mm256_zeroupper();
+    }
+}
+
+/// # Safety
+/// 1, 3 of `generic.rs`; units must be of 9 to 128 bytes.
+unsafe fn by_units(gather: Gather) {
+    let Gather { source, step, target, count, unit } = gather;
+    // SAFETY: the caller's promise.
+    unsafe { units(source, signed(step), target, signed(unit), count, unit) };
+}
+
+/// The longest units that have no call each. Zen 4, us for one each, two of 150 bytes 7.0 for 9.8, of 200 9.7 for 11.4,
+/// of 250 5.8 for 6.4, of 350 8.1 for 8.3, of 500 11.6 for 11.4.
+const LONGEST: usize = 384;
+
+/// Gathers units of 129 bytes and more.
+///
+/// # Safety
+/// 1, 3 of `generic.rs`.
+#[target_feature(enable = "avx2")]
+unsafe fn gather_any(gather: Gather) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if gather.unit <= LONGEST {
+            generic::gather_halves(gather.unit - 32, gather);
+        } else {
+            (LOOPS.gather_any)(gather);
+        }
     }
 }
 
