@@ -93,15 +93,21 @@ impl<'a> Transpose<'a> {
         }
     }
 
-    /// Whether targets, or the rows where those do not meet, are each a little less than so many sets of the caches
-    /// behind the one before.
-    fn drifts_back(&self) -> bool {
-        let apart = match *self.targets {
+    /// How many bytes it is from the first target to the second.
+    #[inline(never)] // once in the library
+    fn apart(&self) -> usize {
+        match *self.targets {
             [first, second, ..] if self.apart == 0 => {
                 (second as usize).wrapping_sub(first as usize)
             }
             _ => self.apart,
-        };
+        }
+    }
+
+    /// Whether targets, or the rows where those do not meet, are each a little less than so many sets of the caches
+    /// behind the one before.
+    fn drifts_back(&self) -> bool {
+        let apart = self.apart();
         let beyond = apart.wrapping_add(NEAR) % (SAME_SET / 2);
         let drift = if beyond <= 2 * NEAR && beyond != NEAR { apart } else { self.step };
         drift % (SAME_SET / 2) > SAME_SET / 4
@@ -284,12 +290,13 @@ pub(super) struct Bands {
 /// # Safety
 /// 1, 2, 3.
 pub(super) unsafe fn transpose(turns: &WidthLoops, carry: Option<Carry>, matrix: &Transpose<'_>) {
+    let is_narrow = cfg!(target_arch = "x86_64") && carry.is_none() && matrix.width == 1;
     let carry = carry.filter(|_| matrix.width == 1 && matrix.rows.min(matrix.columns) >= LINE);
     // SAFETY: the caller's promise.
     unsafe {
         match (matrix.non_temporal, carry) {
-            (None, _) => by_bands(turns, matrix),
-            (Some(_), _) if matrix.are_on_lines() => by_bands(turns, matrix),
+            (None, _) => by_bands(turns, matrix, is_narrow),
+            (Some(_), _) if matrix.are_on_lines() => by_bands(turns, matrix, is_narrow),
             (Some(_), Some(carry)) => carry(matrix),
             (Some(stores), None) => by_scratch(turns, stores, matrix),
         }
@@ -303,11 +310,11 @@ fn side(width: usize) -> usize {
 
 /// # Safety
 /// As [`transpose`].
-unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>) {
+unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>, is_narrow: bool) {
     let &Transpose { rows, width, columns, conflicts, .. } = matrix;
     let (side, past) = (side(width), matrix.non_temporal.is_some());
     let loops = turns.bands.filter(|_| columns >= side && rows >= side);
-    let takes_turns = conflicts && rows >= LINES * side && takes_turns(matrix, past);
+    let takes_turns = conflicts && rows >= LINES * side && takes_turns(matrix, past, is_narrow);
     let (half, is_by_second) = (side / 2, cfg!(feature = "avx512") && matrix.by_second);
     let mut row = 0;
     while row < rows {
@@ -327,7 +334,7 @@ unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>) {
             } else if takes_turns && is_by_second && lines > 0 && left - lines * side <= half {
                 // Or what lies in the targets' lines would be stored across them.
                 let end = row + lines * side;
-                by_lines(turns, loops, matrix, end - LINES * side..end, past);
+                by_lines(turns, loops, matrix, end - LINES * side..end, past, is_narrow);
                 row = end;
                 continue;
             } else if lines == 0 || takes_turns {
@@ -337,9 +344,9 @@ unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>) {
                     return few(turns, matrix, rows - last..rows, 0);
                 }
                 let last = if takes_turns { LINES * side } else { side };
-                return by_lines(turns, loops, matrix, rows - last..rows, false);
+                return by_lines(turns, loops, matrix, rows - last..rows, false, is_narrow);
             }
-            by_lines(turns, loops, matrix, row..row + lines * side, past);
+            by_lines(turns, loops, matrix, row..row + lines * side, past, is_narrow);
             row += lines * side;
         }
     }
@@ -358,6 +365,7 @@ unsafe fn by_lines(
     matrix: &Transpose<'_>,
     rows: Range<usize>,
     past: bool,
+    is_narrow: bool,
 ) {
     let &Transpose { source, step, width, columns, targets, at, .. } = matrix;
     let &Transpose { apart, conflicts, by_second, scratch, follows, .. } = matrix;
@@ -387,7 +395,7 @@ unsafe fn by_lines(
         };
         // SAFETY: the caller's promise; there is room for so many.
         unsafe {
-            if lines == LINES && conflicts && takes_turns(matrix, past) {
+            if lines == LINES && conflicts && takes_turns(matrix, past, is_narrow) {
                 (loops.by_turns)(&squares, scratch);
             } else {
                 for turn in 0..whole {
@@ -408,10 +416,13 @@ unsafe fn by_lines(
 /// the caches only short units in rows that are all in one set of the first-level cache. Zen 5, share of the flat
 /// copy by turns for in order: u8 8 KiB apart .44 for .27; f16 8 KiB .50 for .48, 6 KiB .61 for .66; f32 .68
 /// for .76. Through them: u8 2 KiB .50 for .23, f32 4 KiB .50 for .34.
-/// Zen 4, whose first-level cache has fewer ways, u16 6 KiB apart .70 by turns for .50.
-fn takes_turns(matrix: &Transpose<'_>, past: bool) -> bool {
+/// Zen 4, whose first-level cache has fewer ways, u16 6 KiB apart .70 by turns for .50. By AVX2, as it was on Sapphire
+/// Rapids, bytes where targets meet too: here, us, 2,048² 721 in order, 280 by turns; 2,048 × 6,144 2,570, 1,600.
+#[inline(never)] // once in the library
+fn takes_turns(matrix: &Transpose<'_>, past: bool, is_narrow: bool) -> bool {
     let &Transpose { step, width, by_second, .. } = matrix;
-    let few_sets = if by_second { FEW_SETS } else { SAME_SET };
+    let meet = || matrix.apart().is_multiple_of(FEW_SETS);
+    let few_sets = if by_second || (is_narrow && meet()) { FEW_SETS } else { SAME_SET };
     !past || (width <= 2 && step.is_multiple_of(few_sets))
 }
 
