@@ -94,6 +94,7 @@ impl<'a> Transpose<'a> {
     }
 
     /// How many bytes it is from the first target to the second.
+    #[inline(never)] // once in the library
     fn apart(&self) -> usize {
         match *self.targets {
             [first, second, ..] if self.apart == 0 => {
@@ -289,7 +290,7 @@ pub(super) struct Bands {
 /// # Safety
 /// 1, 2, 3.
 pub(super) unsafe fn transpose(turns: &WidthLoops, carry: Option<Carry>, matrix: &Transpose<'_>) {
-    let is_narrow = cfg!(target_arch = "x86_64") && carry.is_none();
+    let is_narrow = cfg!(target_arch = "x86_64") && carry.is_none() && matrix.width == 1;
     let carry = carry.filter(|_| matrix.width == 1 && matrix.rows.min(matrix.columns) >= LINE);
     // SAFETY: the caller's promise.
     unsafe {
@@ -417,13 +418,12 @@ unsafe fn by_lines(
 /// for .76. Through them: u8 2 KiB .50 for .23, f32 4 KiB .50 for .34.
 /// Zen 4, whose first-level cache has fewer ways, u16 6 KiB apart .70 by turns for .50. By AVX2, as it was on Sapphire
 /// Rapids, bytes where targets meet too: here, us, 2,048² 721 in order, 280 by turns; 2,048 × 6,144 2,570, 1,600.
+#[inline(never)] // once in the library
 fn takes_turns(matrix: &Transpose<'_>, past: bool, is_narrow: bool) -> bool {
     let &Transpose { step, width, by_second, .. } = matrix;
-    let few_sets = if by_second { FEW_SETS } else { SAME_SET };
-    let both_meet = || (step | matrix.apart()).is_multiple_of(FEW_SETS);
-    !past
-        || (width <= 2 && step.is_multiple_of(few_sets))
-        || (is_narrow && width == 1 && both_meet())
+    let meet = || matrix.apart().is_multiple_of(FEW_SETS);
+    let few_sets = if by_second || (is_narrow && meet()) { FEW_SETS } else { SAME_SET };
+    !past || (width <= 2 && step.is_multiple_of(few_sets))
 }
 
 /// Squares by turns are so many further along than those above: one is in the sets of the other where targets drift
