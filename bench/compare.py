@@ -68,31 +68,30 @@ def draw(r: random.Random, most: int) -> Workload:
                     views.get(layout), into)
 
 
-def ratio(case: Case, builds: dict[str, LibsplitCopy], args: argparse.Namespace) -> float:
+def ratio(case: Case, builds: dict[str, LibsplitCopy], args: argparse.Namespace,
+          order: random.Random) -> float:
     """The time of the second one, the first one's being 1."""
-    # The first one that is timed finds other caches than those after it: it is one too many.
-    before, now = builds.values()
-    runs = {"first": before.prepare(case), "before": before.prepare(case), "now": now.prepare(case)}
-    rows = bench.measure(case, runs, args, random.Random(1))
+    runs = {name: build.prepare(case) for name, build in builds.items()}
+    rows = bench.measure(case, runs, args, order)
     if not all(row.right for row in rows):
         sys.exit(f"error: wrong bytes: {case.workload.describe()}")
-    return rows[2].median / rows[1].median
+    return rows[1].median / rows[0].median
 
 
 def compare(args: argparse.Namespace) -> None:
     native = Native(args.build / "bench" / "bench_native.so")
     builds = {name: LibsplitCopy(Libsplit(path, native))
               for name, path in [("before", args.before), ("now", args.now)]}
-    order = random.Random(args.seed)
-    works = [draw(order, args.most * MIB) for _ in range(args.count)]
+    draws, order = random.Random(args.seed), random.Random(1)
+    works = [draw(draws, args.most * MIB) for _ in range(args.count)]
     memory = bench.Memory(works)
     ratios, slower = collections.defaultdict(list), []
     for work in works:
         case = memory.case(work, args.threads, args.offset)
-        found = [ratio(case, builds, args)]
+        found = [ratio(case, builds, args, order)]
         if found[0] > args.slower:
-            found += [ratio(case, builds, args) for _ in range(2)]
-        ratios[work.group].append(statistics.median(found))
+            found += [ratio(case, builds, args, order) for _ in range(2)]
+        ratios[work.group].append(found[0])
         if min(found) > args.slower:
             slower.append((min(found), work.describe()))
         gc.collect()

@@ -8,7 +8,12 @@ build=$3
 python=$4
 shift 4
 before=build/compare/$commit
-[ -e "$before/Cargo.toml" ] || git worktree add --quiet --detach "$before" "$commit"
+if [ ! -e "$before/Cargo.toml" ]; then
+    rm -rf "$before.new"
+    mkdir -p "$before.new"
+    git archive "$commit" | tar -x -C "$before.new"
+    mv "$before.new" "$before"
+fi
 if [ -n "$cpu" ]; then
     for tree in "$before" .; do
         grep -q "libsplit_cpu.*\"$cpu\"" "$tree/Cargo.toml" ||

@@ -239,7 +239,7 @@ impl Columns<'_> {
     pub(super) fn are_long(&self, is_deinterleaved: bool, tuning: Tuning) -> bool {
         let bytes = self.rows * self.unit;
         let least = if is_deinterleaved { MIN_DEINTERLEAVED } else { MIN_STREAMED };
-        // Many targets are not asked for nothing: a tenth to a quarter of the time of short columns.
+        // Where it decides something: to ask many targets took a tenth to a quarter of the time of short columns.
         let is_enough =
             self.unit == 1 || bytes >= MIN_OFF_LINES * LINE || tuning.transposed.is_none();
         bytes >= least * LINE && (is_enough || self.rows_to_line().is_some())

@@ -288,6 +288,7 @@ pub(super) unsafe fn strip<V: Vector, const E: usize, const N: usize>(
                         else {
                             return false;
                         };
+                        // `N` is a constant: what lies beyond is not even compiled.
                         if column >= N || first + column >= len {
                             return false;
                         }

@@ -433,8 +433,8 @@ const PREFETCH_UNIT: usize = 64;
 pub(super) const LEVELS: [Level; 5] =
     [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Vbmi];
 
-/// The CPU by whose rules this build goes, on whatever CPU it runs: to compare builds for one that is not there.
-/// A level of its that is not there either is not used.
+/// The CPU by whose rules this build goes: this one, or to compare builds for a CPU that is not here, that one, as
+/// `cpu.rs` has it recorded, but with no higher level than there is here.
 fn cpu() -> Cpu {
     let here = Cpu::this();
     let (vendor, family, level, second, third) = if cfg!(libsplit_cpu = "zen3") {
@@ -444,7 +444,7 @@ fn cpu() -> Cpu {
     } else if cfg!(libsplit_cpu = "zen5") {
         (Vendor::Amd, 0x1A, Level::Vbmi, MIB, 32 * MIB)
     } else if cfg!(libsplit_cpu = "sapphire-rapids") {
-        (Vendor::Intel, 6, Level::Avx2, 2 * MIB, 105 * MIB)
+        (Vendor::Intel, 6, Level::Avx2, 2 * MIB, 84_480 << 10)
     } else {
         return here;
     };

@@ -290,13 +290,14 @@ pub(super) struct Bands {
 /// # Safety
 /// 1, 2, 3.
 pub(super) unsafe fn transpose(turns: &WidthLoops, carry: Option<Carry>, matrix: &Transpose<'_>) {
-    let is_narrow = cfg!(target_arch = "x86_64") && carry.is_none() && matrix.width == 1;
+    // Bytes that AVX2, or AVX-512 without VBMI, transposes.
+    let are_bytes = cfg!(target_arch = "x86_64") && carry.is_none() && matrix.width == 1;
     let carry = carry.filter(|_| matrix.width == 1 && matrix.rows.min(matrix.columns) >= LINE);
     // SAFETY: the caller's promise.
     unsafe {
         match (matrix.non_temporal, carry) {
-            (None, _) => by_bands(turns, matrix, is_narrow),
-            (Some(_), _) if matrix.are_on_lines() => by_bands(turns, matrix, is_narrow),
+            (None, _) => by_bands(turns, matrix, are_bytes),
+            (Some(_), _) if matrix.are_on_lines() => by_bands(turns, matrix, are_bytes),
             (Some(_), Some(carry)) => carry(matrix),
             (Some(stores), None) => by_scratch(turns, stores, matrix),
         }
@@ -310,11 +311,11 @@ fn side(width: usize) -> usize {
 
 /// # Safety
 /// As [`transpose`].
-unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>, is_narrow: bool) {
+unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>, are_bytes: bool) {
     let &Transpose { rows, width, columns, conflicts, .. } = matrix;
     let (side, past) = (side(width), matrix.non_temporal.is_some());
     let loops = turns.bands.filter(|_| columns >= side && rows >= side);
-    let takes_turns = conflicts && rows >= LINES * side && takes_turns(matrix, past, is_narrow);
+    let takes_turns = conflicts && rows >= LINES * side && takes_turns(matrix, past, are_bytes);
     let (half, is_by_second) = (side / 2, cfg!(feature = "avx512") && matrix.by_second);
     let mut row = 0;
     while row < rows {
@@ -334,7 +335,7 @@ unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>, is_narrow: bool) 
             } else if takes_turns && is_by_second && lines > 0 && left - lines * side <= half {
                 // Or what lies in the targets' lines would be stored across them.
                 let end = row + lines * side;
-                by_lines(turns, loops, matrix, end - LINES * side..end, past, is_narrow);
+                by_lines(turns, loops, matrix, end - LINES * side..end, past, are_bytes);
                 row = end;
                 continue;
             } else if lines == 0 || takes_turns {
@@ -344,9 +345,9 @@ unsafe fn by_bands(turns: &WidthLoops, matrix: &Transpose<'_>, is_narrow: bool) 
                     return few(turns, matrix, rows - last..rows, 0);
                 }
                 let last = if takes_turns { LINES * side } else { side };
-                return by_lines(turns, loops, matrix, rows - last..rows, false, is_narrow);
+                return by_lines(turns, loops, matrix, rows - last..rows, false, are_bytes);
             }
-            by_lines(turns, loops, matrix, row..row + lines * side, past, is_narrow);
+            by_lines(turns, loops, matrix, row..row + lines * side, past, are_bytes);
             row += lines * side;
         }
     }
@@ -365,7 +366,7 @@ unsafe fn by_lines(
     matrix: &Transpose<'_>,
     rows: Range<usize>,
     past: bool,
-    is_narrow: bool,
+    are_bytes: bool,
 ) {
     let &Transpose { source, step, width, columns, targets, at, .. } = matrix;
     let &Transpose { apart, conflicts, by_second, scratch, follows, .. } = matrix;
@@ -395,7 +396,7 @@ unsafe fn by_lines(
         };
         // SAFETY: the caller's promise; there is room for so many.
         unsafe {
-            if lines == LINES && conflicts && takes_turns(matrix, past, is_narrow) {
+            if lines == LINES && conflicts && takes_turns(matrix, past, are_bytes) {
                 (loops.by_turns)(&squares, scratch);
             } else {
                 for turn in 0..whole {
@@ -416,13 +417,13 @@ unsafe fn by_lines(
 /// the caches only short units in rows that are all in one set of the first-level cache. Zen 5, share of the flat
 /// copy by turns for in order: u8 8 KiB apart .44 for .27; f16 8 KiB .50 for .48, 6 KiB .61 for .66; f32 .68
 /// for .76. Through them: u8 2 KiB .50 for .23, f32 4 KiB .50 for .34.
-/// Zen 4, whose first-level cache has fewer ways, u16 6 KiB apart .70 by turns for .50. By AVX2, as it was on Sapphire
-/// Rapids, bytes where targets meet too: here, us, 2,048² 714 in order, 280 by turns; 2,048 × 6,144 2,440, 1,390.
+/// Zen 4, whose first-level cache has fewer ways, u16 6 KiB apart .70 by turns for .50. By AVX2 bytes
+/// where targets meet too, as was chosen on Sapphire Rapids: Zen 4, us, 2,048² 714 in order, 280 by turns; 2,048 × 6,144 2,440, 1,390.
 #[inline(never)] // once in the library
-fn takes_turns(matrix: &Transpose<'_>, past: bool, is_narrow: bool) -> bool {
+fn takes_turns(matrix: &Transpose<'_>, past: bool, are_bytes: bool) -> bool {
     let &Transpose { step, width, by_second, .. } = matrix;
     let meet = || matrix.apart().is_multiple_of(FEW_SETS);
-    let few_sets = if by_second || (is_narrow && meet()) { FEW_SETS } else { SAME_SET };
+    let few_sets = if by_second || (are_bytes && meet()) { FEW_SETS } else { SAME_SET };
     !past || (width <= 2 && step.is_multiple_of(few_sets))
 }
 
