@@ -22,9 +22,8 @@ import numpy as np
 import bench
 from competitors import Case, LibsplitCopy
 from native import Libsplit, Native
-from workloads import Layout, Workload
+from workloads import MIB, Layout, Workload
 
-MIB = 1 << 20
 DTYPES = ["u1", "f2", "f4", "i8", "c16"]
 
 

@@ -417,8 +417,9 @@ unsafe fn by_lines(
 /// the caches only short units in rows that are all in one set of the first-level cache. Zen 5, share of the flat
 /// copy by turns for in order: u8 8 KiB apart .44 for .27; f16 8 KiB .50 for .48, 6 KiB .61 for .66; f32 .68
 /// for .76. Through them: u8 2 KiB .50 for .23, f32 4 KiB .50 for .34.
-/// Zen 4, whose first-level cache has fewer ways, u16 6 KiB apart .70 by turns for .50. By AVX2 bytes
-/// where targets meet too, as was chosen on Sapphire Rapids: Zen 4, us, 2,048² 714 in order, 280 by turns; 2,048 × 6,144 2,440, 1,390.
+/// Zen 4, whose first-level cache has fewer ways, u16 6 KiB apart .70 by turns for .50. By AVX2 bytes where
+/// targets meet too, as was chosen on Sapphire Rapids: Zen 4, us, 2,048² 714 in order, 280 by turns; 2,048 × 6,144
+/// 2,440, 1,390.
 #[inline(never)] // once in the library
 fn takes_turns(matrix: &Transpose<'_>, past: bool, are_bytes: bool) -> bool {
     let &Transpose { step, width, by_second, .. } = matrix;

@@ -15,7 +15,8 @@ use core::ptr::from_ref;
 pub(in super::super) static AVX2: Kernels = TABLE;
 
 pub(super) const TABLE: Kernels = Kernels {
-    // Zen 4 by AVX2, us for loops of both ends, which overlap: 3,693 of 35 bytes and of 2 4.1 for 5.0, four of 35 2.9 for 3.6.
+    // Zen 4 by AVX2, us for loops of both ends, which overlap: 3,693 of 35 bytes and of 2 4.1 for 5.0, four of 35 2.9
+    // for 3.6.
     gather: {
         let [one, two, four, eight, lane, half, ..] = *LOOPS.gather;
         &[one, two, four, eight, lane, half, by_units, by_units, by_units, by_units, by_units]
