@@ -5,7 +5,7 @@ use super::parse::{self, is_unwanted, Call, Look};
 use super::reads::Reads;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::blocks::{self, Blocks};
-use crate::copy::{self, Executor, Loops, SmallPacked};
+use crate::copy::{self, Executor};
 use crate::error::{Error, Fault, Report, Which};
 use crate::joined::Joined;
 use crate::overlap::few::{Few, FEW};
@@ -71,10 +71,6 @@ pub(crate) unsafe fn copy_parsed(
                 None => return Ok(()),
             },
         };
-        if is_packed && are_packed && bytes > 0 && copy::is_small(geometry, bytes) {
-            run_small(call, outputs, bytes);
-            return Ok(());
-        }
         if plain.is_some() && geometry.dtype.is_sub_byte() {
             bytes = whole_bytes(&call.splitting);
         }
@@ -375,7 +371,7 @@ unsafe fn see_all(
         }
         if are_one {
             // SAFETY: promise 5.
-            unsafe { copy::run_joined(&one, &transfer, pool, report) }?;
+            unsafe { copy::run(&transfer, pool, report) }?;
             return Ok(None);
         }
     }
@@ -559,55 +555,6 @@ pub(super) unsafe fn check<'a>(
     Ok((tensor, reach, is_packed))
 }
 
-/// # Safety
-/// As [`copy::run`]; see [`copy::is_small`].
-#[inline(always)]
-unsafe fn run_small(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
-    let rows = SmallPacked::new(&call.splitting.geometry, bytes);
-    // SAFETY: promises 1, 2 and 5; there are as many outputs as lengths.
-    unsafe {
-        match call.splitting.pieces.words() {
-            Some(lengths) if rows.is_one() => {
-                run_row(&rows, 0, call.input.data, lengths, outputs.as_ptr());
-            }
-            _ => run_several(call, outputs, bytes),
-        }
-    }
-}
-
-/// The same of several rows, or many pieces.
-///
-/// # Safety
-/// As [`run_small`].
-#[inline(never)] // for its rows lie in memory
-unsafe fn run_several(call: &Call<'_>, outputs: &[libsplit_tensor], bytes: usize) {
-    let Splitting { geometry, pieces } = &call.splitting;
-    let (rows, loops) = SmallPacked::several(geometry, bytes);
-    let source = call.input.data.cast_const();
-    if let Some(lengths) = pieces.words().filter(|lengths| rows.are_long(lengths.len())) {
-        for row in 0..rows.count {
-            // SAFETY: the caller's promise.
-            unsafe { run_row(&rows, row, source, lengths, outputs.as_ptr()) };
-        }
-        return;
-    }
-    let (mut source, mut output) = (source, outputs.as_ptr());
-    let (mut blocks, mut room) = (Blocks::new(pieces), blocks::room());
-    let mut lengths = blocks.first(&mut room);
-    while !lengths.is_empty() {
-        // SAFETY: the caller's promise.
-        source = unsafe {
-            if rows.is_one() {
-                run_row(&rows, 0, source, lengths, output)
-            } else {
-                run_rows(&rows, loops, source, lengths, output)
-            }
-        };
-        output = output.wrapping_add(lengths.len());
-        lengths = blocks.next(&mut room);
-    }
-}
-
 /// A checked copy, as the engine takes it.
 #[inline(never)]
 fn transfer<'a>(
@@ -646,59 +593,7 @@ unsafe fn run(
 ) -> Result<(), Fault> {
     let transfer = transfer(call, outputs, bytes, are_packed);
     // SAFETY: promise 5.
-    unsafe { copy::run(&transfer, transfer.parts.wanted(), pool, report) }
-}
-
-/// Copies what pieces have of a row; gives where the next one begins.
-///
-/// # Safety
-/// As [`run_rows`].
-#[inline(always)]
-unsafe fn run_row(
-    rows: &SmallPacked,
-    row: usize,
-    mut source: *const u8,
-    lengths: &[i64],
-    mut output: *const libsplit_tensor,
-) -> *const u8 {
-    for len in lengths {
-        let run = rows.run(*len);
-        // SAFETY: the caller's promise.
-        unsafe {
-            if !is_unwanted(&*output) {
-                rows.copy_run(row, source, (*output).data.cast(), run);
-            }
-        }
-        source = source.wrapping_add(run);
-        output = output.wrapping_add(1);
-    }
-    source
-}
-
-/// Copies pieces of few rows; gives where the next one begins.
-///
-/// # Safety
-/// There must be as many outputs as lengths, of a checked copy.
-#[inline(never)] // with all registers to itself
-unsafe fn run_rows(
-    rows: &SmallPacked,
-    loops: Loops,
-    mut source: *const u8,
-    lengths: &[i64],
-    mut output: *const libsplit_tensor,
-) -> *const u8 {
-    for len in lengths {
-        let run = rows.run(*len);
-        // SAFETY: the caller's promise.
-        unsafe {
-            if run > 0 && !is_unwanted(&*output) {
-                rows.copy(loops, source, (*output).data.cast(), run);
-            }
-        }
-        source = source.wrapping_add(run);
-        output = output.wrapping_add(1);
-    }
-    source
+    unsafe { copy::run(&transfer, pool, report) }
 }
 
 /// A field of all descriptors, so far from the begin of each.

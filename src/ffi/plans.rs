@@ -22,7 +22,7 @@ use super::reads::Reads;
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_params, libsplit_plan, libsplit_tensor,
 };
-use crate::copy::{self, short_runs, Executor, InterleavedRuns, SmallPacked, SmallStrided};
+use crate::copy::{self, Executor};
 use crate::dtype::DType;
 use crate::error::{Error, Fault, Report, Which};
 use crate::joined::Joined;
@@ -66,18 +66,11 @@ struct Head {
     /// Whether the input, or an output, has strides that are not packed.
     is_strided: bool,
     has_strided_outputs: bool,
-    /// Whether nothing has strides and there is little to copy.
-    is_small: bool,
-    /// Bytes of a run, where all outputs then have as many, and few; else 0.
-    run: u8,
     extent: i64,
     elements: i64,
     inner: i64,
     outer: i64,
     reach: Reach,
-    few: SmallStrided,
-    /// What outputs make that lie beside each other.
-    runs: InterleavedRuns,
     arrays: Arrays,
 }
 
@@ -257,21 +250,6 @@ impl Writer<'_> {
                     self.entry::<i64>(array, 0).copy_from_nonoverlapping(axes.as_ptr(), axes.len());
                 }
             }
-            let is_packed =
-                !is_strided && !self.has_strided_outputs && !geometry.dtype.is_sub_byte();
-            let parts = self.entry::<PlannedPart>(self.arrays.parts, 0).cast_const();
-            let parts = core::slice::from_raw_parts(parts, num_parts);
-            let run = match parts {
-                [first, rest @ ..]
-                    if is_packed
-                        && num_outputs > 1
-                        && num_parts == num_outputs
-                        && rest.iter().all(|part| part.len == first.len) =>
-                {
-                    short_runs::run(geometry, bytes, num_parts, first.len)
-                }
-                _ => 0,
-            };
             self.place.cast::<Head>().write(Head {
                 magic: MAGIC,
                 num_outputs,
@@ -285,20 +263,13 @@ impl Writer<'_> {
                 has_elements: view.has_elements,
                 is_strided,
                 has_strided_outputs: self.has_strided_outputs,
-                is_small: run > 0 || (is_packed && copy::is_small(geometry, bytes)),
-                run,
                 extent: geometry.extent,
                 elements: geometry.elements,
                 inner: geometry.inner,
                 outer: geometry.outer,
                 reach,
-                few: SmallStrided::NONE,
-                runs: InterleavedRuns::default(),
                 arrays: self.arrays,
             });
-            if cfg!(feature = "avx512") && (is_strided || self.has_strided_outputs) {
-                self.write_few();
-            }
         }
         Ok(())
     }
@@ -343,24 +314,6 @@ impl Writer<'_> {
             bytes += geometry.piece_bytes(len);
         }
         Ok((num_outputs, num_parts, bytes))
-    }
-
-    /// Writes what is copied unit by unit.
-    ///
-    /// # Safety
-    /// As [`Writer::write`]; all else must be written.
-    #[inline(never)] // for its stack
-    unsafe fn write_few(&self) {
-        let head = self.place.cast::<Head>();
-        // SAFETY: the caller's promise; no pointer is read.
-        unsafe {
-            let plan = Planned { head: &*head, place: self.place };
-            let transfer = plan.transfer(null(), Pointers::new(null(), 0, 0));
-            (*head).few = SmallStrided::new(&transfer);
-            if (*head).num_parts == (*head).num_outputs && !(*head).is_strided {
-                (*head).runs = InterleavedRuns::planned(&transfer).unwrap_or_default();
-            }
-        }
     }
 
     /// Writes the strides of an output: its own, or the packed ones.
@@ -485,21 +438,14 @@ impl<'a> Planned<'a> {
         if self.head.has_strided_outputs {
             return self.plain_strided(targets);
         }
-        let (step_bits, parts, run) = (self.geometry().step_bits(), self.parts(), self.head.run);
+        let (step_bits, parts) = (self.geometry().step_bits(), self.parts());
         // SAFETY: promise 3; there are as many targets as outputs.
         let target = |part: &PlannedPart| unsafe { targets.at(part.index) };
         let start = target(parts.first()?) as usize;
         let mut written = Span { start, end: start };
-        if run > 0 {
-            let bytes = usize::from(run) * usize_of(self.head.outer);
-            for target in targets.iter() {
-                put_apart!(written, target as usize, bytes);
-            }
-        } else {
-            for part in parts {
-                let bytes = usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len)));
-                put_apart!(written, target(part) as usize, bytes);
-            }
+        for part in parts {
+            let bytes = usize_of(shape::bytes_of_bits(step_bits.wrapping_mul(part.len)));
+            put_apart!(written, target(part) as usize, bytes);
         }
         // One at NULL would be the lowest.
         (written.start != 0).then_some(written)
@@ -519,42 +465,6 @@ impl<'a> Planned<'a> {
             put_apart!(written, start, end - start);
         }
         Some(written)
-    }
-
-    /// Copies outputs that are what they are planned to make, and apart from the input; whether it did.
-    ///
-    /// # Safety
-    /// As [`copy_on`].
-    #[inline(never)] // off the way of others
-    unsafe fn copy_interleaved(
-        &self,
-        input: *const u8,
-        span: Span,
-        targets: Pointers<'_, u8>,
-        reads: &[(Which, Span)],
-        report: &mut Report,
-    ) -> Result<bool, Fault> {
-        let written = self.runs(targets).filter(|written| written.is_apart(span));
-        let Some(written) = written else { return Ok(false) };
-        if !reads.iter().all(|(_, read)| read.is_apart(written)) {
-            check_reads(&self.transfer(input, targets), written, reads, report)?;
-        }
-        // SAFETY: the caller's promise.
-        Ok(unsafe { self.head.runs.copy(input, targets.get(0)) })
-    }
-
-    /// The memory of outputs that are.
-    fn runs(&self, targets: Pointers<'_, u8>) -> Option<Span> {
-        let start = targets.get(0) as usize;
-        let mut next = start;
-        for target in targets.iter() {
-            if target as usize != next {
-                return None;
-            }
-            next = next.wrapping_add(self.head.runs.step());
-        }
-        let end = start.checked_add(self.head.runs.bytes())?;
-        (start != 0).then_some(Span { start, end })
     }
 
     /// Checks the outputs, whatever they are like, against each other and all that is read. Whether they made one
@@ -598,7 +508,7 @@ impl<'a> Planned<'a> {
         check_reads(&transfer, seen.trail.hull, reads, report)?;
         if are_one {
             // SAFETY: promises 3 and 5.
-            unsafe { copy::run_joined(&one, &transfer, pool, report) }?;
+            unsafe { copy::run(&transfer, pool, report) }?;
         }
         Ok(are_one)
     }
@@ -627,65 +537,6 @@ impl<'a> Planned<'a> {
             && reads.iter().all(|(_, read)| few.are_apart_from(*read))
     }
 
-    /// Copies run by run.
-    ///
-    /// # Safety
-    /// As [`copy::run`]; see [`copy::is_small`].
-    #[inline(always)]
-    unsafe fn run_small(&self, source: *const u8, targets: Pointers<'a, u8>) {
-        if self.head.run > 0 {
-            // SAFETY: promises 3 and 5.
-            return unsafe { short_runs::copy(source, self.head.run, self.head.outer, targets) };
-        }
-        // SAFETY: promises 3 and 5.
-        unsafe {
-            if self.head.outer == 1 {
-                let rows = SmallPacked::new(&self.geometry(), self.head.bytes);
-                self.run_row(&rows, 0, source, targets);
-            } else {
-                self.run_several(source, targets);
-            }
-        }
-    }
-
-    /// # Safety
-    /// As [`Planned::run_small`].
-    #[inline(never)] // off the way of smaller ones
-    unsafe fn run_several(&self, source: *const u8, targets: Pointers<'a, u8>) {
-        let (rows, loops) = SmallPacked::several(&self.geometry(), self.head.bytes);
-        let parts = self.parts();
-        // SAFETY: the caller's promise.
-        unsafe {
-            if rows.are_long(parts.len()) {
-                (0..rows.count).for_each(|row| self.run_row(&rows, row, source, targets));
-                return;
-            }
-            for part in parts {
-                let source = source.wrapping_add(rows.run(part.offset));
-                rows.copy(loops, source, targets.at(part.index), rows.run(part.len));
-            }
-        }
-    }
-
-    /// Copies what pieces have of a row.
-    ///
-    /// # Safety
-    /// As [`Planned::run_small`].
-    #[inline(always)]
-    unsafe fn run_row(
-        &self,
-        rows: &SmallPacked,
-        row: usize,
-        source: *const u8,
-        targets: Pointers<'a, u8>,
-    ) {
-        for part in self.parts() {
-            let source = source.wrapping_add(rows.run(part.offset));
-            // SAFETY: the caller's promise.
-            unsafe { rows.copy_run(row, source, targets.at(part.index), rows.run(part.len)) };
-        }
-    }
-
     /// # Safety
     /// As [`copy::run`].
     #[inline(never)]
@@ -698,7 +549,7 @@ impl<'a> Planned<'a> {
     ) -> Result<(), Fault> {
         let transfer = self.transfer(source, targets);
         // SAFETY: promises 3 and 5.
-        unsafe { copy::run(&transfer, self.head.num_parts, pool, report) }
+        unsafe { copy::run(&transfer, pool, report) }
     }
 }
 
@@ -760,21 +611,10 @@ pub(crate) unsafe fn copy_on(
         let span = head.reach.place(input, Which::Input, report)?;
         let [first, second, third] = others;
         let reads = || [(Which::Plan, plan.span()), first, second, third];
-        if head.runs.step() > 0 && plan.copy_interleaved(input, span, targets, &reads(), report)? {
-            return Ok(());
-        }
         let is_plain = plan.plain(targets).is_some_and(|written| {
             written.is_apart(span) && reads().iter().all(|(_, read)| read.is_apart(written))
         });
         if !is_plain && plan.check(input, span, targets, &reads(), pool, report)? {
-            return Ok(());
-        }
-        if head.is_small {
-            plan.run_small(input, targets);
-            return Ok(());
-        }
-        if head.few.are_there() {
-            head.few.copy(input, plan.parts(), targets, head.bytes);
             return Ok(());
         }
         plan.run(input, targets, pool, report)

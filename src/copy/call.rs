@@ -1,0 +1,319 @@
+//! What is decided once for a copy, and how runs, groups and squares of units are moved by it: through the caches or past
+//! them, and how near to the ends of what may be read.
+
+use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
+use super::parallel::{Executor, Streaming};
+use super::program::{Group, Program};
+use super::runs::Runs;
+use super::shuffle::Turns;
+use super::stage::{Stage, STAGE_BYTES};
+use super::tile::Block;
+use super::vector::LINE_BYTES;
+use crate::math::{div, div_ceil};
+use crate::parts::Transfer;
+use crate::shape::{self, usize_of};
+use core::ops::Range;
+
+/// No system has smaller pages: what lies between elements that are nearer than this to each other is readable.
+const PAGE_BYTES: usize = 4096;
+
+/// What all of a copy has in common.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    pub machine: Machine,
+    /// Whether outputs go to memory past the caches.
+    pub past: bool,
+    /// Where the input ends. All of it may be read, unless there are pages between its elements.
+    pub readable_end: *const u8,
+    pub has_holes: bool,
+}
+
+/// Groups of units that follow each other in each target.
+#[derive(Clone, Copy)]
+pub(super) struct Shuffle<'a> {
+    pub program: &'a Program,
+    pub source: *const u8,
+    /// Pieces, each so many bytes of input from the one before it.
+    pub targets: &'a [*mut u8],
+    pub apart: isize,
+    /// Bytes of each target that lie before.
+    pub at: usize,
+    pub count: usize,
+    pub readable_end: *const u8,
+    pub next: *const u8,
+}
+
+impl Call {
+    pub(super) fn new(machine: Machine, transfer: &Transfer<'_>, executor: Option<&dyn Executor>) -> Self {
+        let geometry = &transfer.geometry;
+        let bits = i64::from(geometry.dtype.bits());
+        let strides = transfer.strides.map(|strides| {
+            let reach = shape::reach(geometry.shape.iter().copied().zip(strides.iter().copied()));
+            reach.map_or(1, |(_, high)| high + 1)
+        });
+        let last = (strides.unwrap_or(geometry.elements) * bits + i64::from(transfer.bit_offset) + 7) >> 3;
+        let readable_end = transfer.source.wrapping_offset(last as isize);
+        let past = is_past(&machine, transfer, executor);
+        Self { machine, past, readable_end, has_holes: has_holes(transfer) }
+    }
+
+    /// Where what may be read ends for `rows` rows, `from` bytes apart, that have `bytes` each. Where pages may lie between
+    /// rows, that is nowhere: only what is asked for may be read.
+    pub(super) fn readable_end(&self, source: *const u8, rows: usize, from: isize, bytes: usize) -> *const u8 {
+        if !self.has_holes {
+            return self.readable_end;
+        }
+        if self.is_far(from) {
+            return core::ptr::null();
+        }
+        let last = from.max(0).wrapping_mul(rows.cast_signed() - 1);
+        source.wrapping_offset(last).wrapping_add(bytes)
+    }
+
+    /// Whether there may be a page between what is so many bytes apart.
+    pub(super) fn is_far(&self, step: isize) -> bool {
+        self.has_holes && step.unsigned_abs() >= PAGE_BYTES
+    }
+
+    /// Moves rows of runs.
+    ///
+    /// # Safety
+    /// The runs must be readable and writable, and the source up to its end.
+    #[inline]
+    pub(super) unsafe fn rows(&self, runs: &Runs, stage: &mut Stage, next: *const u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !self.past {
+                return (self.machine.kernels.rows)(runs);
+            }
+            let are_lines = runs.run.is_multiple_of(LINE_BYTES)
+                && (runs.target as usize | runs.to.unsigned_abs()).is_multiple_of(LINE_BYTES);
+            if runs.run >= LEAST_STREAMED_BYTES || are_lines {
+                return (self.machine.kernels.stream)(runs, next);
+            }
+            if runs.to != runs.run.cast_signed() {
+                return (self.machine.kernels.rows)(runs);
+            }
+            self.staged(stage, runs.target, (runs.run, runs.count), next, |begin, count, target| {
+                let source = runs.source.wrapping_offset(runs.from.wrapping_mul(begin.cast_signed()));
+                (self.machine.kernels.rows)(&Runs { source, target, count, ..*runs });
+            });
+        }
+    }
+
+    /// Lets `fill` make units of `bytes` bytes in a stage, as many at a time as it has room for.
+    ///
+    /// # Safety
+    /// As [`Stage::push`].
+    unsafe fn staged(
+        &self,
+        stage: &mut Stage,
+        target: *mut u8,
+        (bytes, count): (usize, usize),
+        next: *const u8,
+        fill: impl Fn(usize, usize, *mut u8),
+    ) {
+        let some = div(STAGE_BYTES, bytes).max(1);
+        let (mut done, mut next) = (0, next);
+        // SAFETY: the caller's promise.
+        unsafe {
+            stage.go_to(target);
+            while done < count {
+                let units = some.min(count - done);
+                stage.push(bytes * units, next, |memory| fill(done, units, memory));
+                next = next.wrapping_add(bytes * units);
+                done += units;
+            }
+        }
+    }
+
+    /// Moves groups by a program, and by units what its windows must not read.
+    ///
+    /// # Safety
+    /// The groups must be readable and writable, and the source up to its end.
+    pub(super) unsafe fn shuffle(&self, all: &Shuffle<'_>, stage: &mut Stage) {
+        let &Shuffle { program, count, .. } = all;
+        let begins = self.begins(all);
+        let begin = begins.start.min(count);
+        // SAFETY: within the groups.
+        unsafe {
+            self.units(all, 0, begin);
+            let to_line = self.groups_to_line(all, begin).filter(|_| program.makes_lines());
+            let end = match to_line {
+                Some(groups) => {
+                    let first = self.turns(all, &begins, begin..(begin + groups).min(count), false);
+                    self.turns(all, &begins, first..count, self.past)
+                }
+                None if self.past => self.staged_turns(all, &begins, begin, stage),
+                None => self.turns(all, &begins, begin..count, false),
+            };
+            self.units(all, end, count);
+        }
+    }
+
+    /// The groups at which turns may begin: the windows of a turn must lie within what may be read.
+    fn begins(&self, all: &Shuffle<'_>) -> Range<usize> {
+        let &Shuffle { program, count, .. } = all;
+        let last = all.apart.max(0).wrapping_mul(all.targets.len().cast_signed() - 1);
+        let top = all.source.wrapping_offset(last.wrapping_add(program.high)) as usize;
+        let end = all.readable_end as usize;
+        let from = program.group.from;
+        if from < 0 {
+            // The first ones may have nothing behind them, and groups that are not there lie below the input.
+            let first = top.saturating_sub(end).div_ceil(from.unsigned_abs());
+            return first..(count + 1).saturating_sub(program.groups);
+        }
+        match end.checked_sub(top) {
+            Some(room) => 0..room.checked_div(from.unsigned_abs()).map_or(count, |groups| groups.saturating_add(1)),
+            None => 0..0,
+        }
+    }
+
+    /// Moves groups by a program, the last turn exactly, so that nothing is written behind it. Returns how far it has come.
+    unsafe fn turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, groups: Range<usize>, past: bool) -> usize {
+        let program = all.program;
+        let begin = groups.start;
+        if groups.is_empty() || !begins.contains(&begin) {
+            return begin;
+        }
+        let most = (div(begins.end - 1 - begin, program.groups) + 1).saturating_mul(program.groups);
+        let count = groups.len().min(most);
+        let whole = if program.makes_lines() { count } else { count - 1 };
+        let turns = div(whole, program.groups);
+        let turns = Turns {
+            program,
+            source: all.source.wrapping_offset(program.group.from.wrapping_mul(begin.cast_signed())),
+            targets: all.targets,
+            apart: all.apart,
+            at: all.at + begin * program.group.bytes(),
+            turns,
+            rest: count - turns * program.groups,
+            next: all.next,
+        };
+        let [through, beyond] = self.machine.kernels.shuffle;
+        // SAFETY: the caller's promise.
+        unsafe { if past { beyond(&turns) } else { through(&turns) } };
+        begin + count
+    }
+
+    /// The same, one piece after the other, by way of a stage.
+    unsafe fn staged_turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, begin: usize, stage: &mut Stage) -> usize {
+        let bytes = all.program.group.bytes();
+        // As many as turns can make from here on.
+        let end = if begins.contains(&begin) {
+            let most = (div(begins.end - 1 - begin, all.program.groups) + 1).saturating_mul(all.program.groups);
+            all.count.min(begin.saturating_add(most))
+        } else {
+            begin
+        };
+        for (number, target) in all.targets.iter().enumerate() {
+            let source = all.source.wrapping_offset(all.apart.wrapping_mul(number.cast_signed()));
+            let place = target.wrapping_add(all.at + begin * bytes);
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.staged(stage, place, (bytes, end - begin), all.next, |done, units, target| {
+                    let groups = begin + done..begin + done + units;
+                    let target = target.wrapping_sub(groups.start * bytes);
+                    let one = Shuffle { source, targets: &[target], at: 0, ..*all };
+                    let reached = self.turns(&one, begins, groups.clone(), false);
+                    self.units(&one, reached, groups.end);
+                });
+            }
+        }
+        end
+    }
+
+    /// How many groups there are before all targets begin a line, if they do so together.
+    fn groups_to_line(&self, all: &Shuffle<'_>, begin: usize) -> Option<usize> {
+        let bytes = all.program.group.bytes();
+        let first = all.targets.first().map_or(0, |target| *target as usize % LINE_BYTES);
+        if all.targets.iter().any(|target| *target as usize % LINE_BYTES != first) {
+            return None;
+        }
+        let at = |groups: usize| (first + all.at + (begin + groups) * bytes).is_multiple_of(LINE_BYTES);
+        (0..LINE_BYTES).find(|groups| at(*groups))
+    }
+
+    /// Moves groups unit by unit.
+    #[inline(never)]
+    unsafe fn units(&self, all: &Shuffle<'_>, begin: usize, end: usize) {
+        if begin == end {
+            return;
+        }
+        let Group { unit, units, apart, from } = all.program.group;
+        for (number, target) in all.targets.iter().enumerate() {
+            let piece = all.source.wrapping_offset(all.apart.wrapping_mul(number.cast_signed()));
+            for group in begin..end {
+                let source = piece.wrapping_offset(from.wrapping_mul(group.cast_signed()));
+                let target = target.wrapping_add(all.at + group * unit * units);
+                let to = unit.cast_signed();
+                let runs = Runs { source, target, run: unit, count: units, from: apart, to, readable_end: source };
+                // SAFETY: within the groups.
+                unsafe { (self.machine.kernels.rows)(&runs) };
+            }
+        }
+    }
+
+    /// Transposes a block.
+    ///
+    /// # Safety
+    /// As the kernel's.
+    pub(super) unsafe fn transpose(&self, block: &Block<'_>) {
+        let past = self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES;
+        // SAFETY: the caller's promise.
+        unsafe { self.machine.kernels.transpose(block, past)(block) }
+    }
+
+    /// What must follow the last store past the caches.
+    pub(super) fn finish(&self) {
+        if self.past {
+            (self.machine.kernels.fence)();
+        }
+    }
+}
+
+/// Whether there may be pages between elements of the input: taken by size of step, each axis must begin within a page
+/// behind what the smaller ones reach.
+fn has_holes(transfer: &Transfer<'_>) -> bool {
+    let geometry = &transfer.geometry;
+    let Some(strides) = transfer.strides else { return false };
+    let size = usize_of(i64::from(geometry.dtype.bits())).div_ceil(8);
+    let (mut reach, mut last) = (size, 0);
+    loop {
+        let steps = geometry.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
+        let steps = steps.map(|(extent, stride)| (stride.unsigned_abs() as usize, usize_of(*extent)));
+        let Some(next) = steps.clone().map(|(step, _)| step).filter(|step| *step > last).min() else {
+            return false;
+        };
+        if next.saturating_mul(size) >= reach.saturating_add(PAGE_BYTES) {
+            return true;
+        }
+        for (_, extent) in steps.filter(|(step, _)| *step == next) {
+            reach = reach.saturating_add(next.saturating_mul(size).saturating_mul(extent - 1));
+        }
+        last = next;
+    }
+}
+
+/// Whether a copy goes to memory past the caches: where these do not hold what is read and what is written.
+fn is_past(machine: &Machine, transfer: &Transfer<'_>, executor: Option<&dyn Executor>) -> bool {
+    let held = match executor.map_or(Streaming::Auto, Executor::streaming) {
+        Streaming::Auto => machine.held_bytes,
+        Streaming::OutputsReadNext => machine.held_bytes.saturating_mul(2),
+        Streaming::Never => return false,
+    };
+    let moved = transfer.bytes.saturating_add(bytes_read(transfer));
+    moved > machine.least(held) && transfer.bytes > machine.least(LEAST_PAST_BYTES)
+}
+
+/// Bytes of input: those that are repeated count once, and of elements that are apart whole lines are read.
+fn bytes_read(transfer: &Transfer<'_>) -> usize {
+    let geometry = &transfer.geometry;
+    let Some(strides) = transfer.strides else { return transfer.bytes };
+    let steps = geometry.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
+    let repeated = steps.clone().filter(|(_, stride)| **stride == 0);
+    let once = repeated.fold(transfer.bytes, |bytes, (extent, _)| div(bytes, usize_of(*extent)));
+    let apart = steps.map(|(_, stride)| stride.unsigned_abs()).filter(|step| *step > 0).min().unwrap_or(1);
+    let elements_of_line = div_ceil(LINE_BYTES * 8, geometry.dtype.bits() as usize);
+    once.saturating_mul((apart as usize).min(elements_of_line))
+}
