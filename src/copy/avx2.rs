@@ -63,11 +63,20 @@ impl Vector for __m128i {
         unsafe { _mm_shuffle_epi8(self, index) }
     }
     #[inline(always)]
-    unsafe fn pick(_: *const u8, _: [isize; 2], index: Self) -> Self {
-        index
+    unsafe fn load_window(source: *const u8, _: [isize; 2]) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(source) }
     }
     #[inline(always)]
-    unsafe fn pick_more(self, _: *const u8, _: [isize; 2], _: Self, _: u64) -> Self {
+    unsafe fn pick(self, _: Self) -> Self {
+        self
+    }
+    #[inline(always)]
+    unsafe fn pick_two(self, _: Self, _: [Self; 2]) -> Self {
+        self
+    }
+    #[inline(always)]
+    unsafe fn pick_more(self, _: Self, _: Self) -> Self {
         self
     }
     #[inline(always)]
@@ -132,14 +141,24 @@ impl Vector for __m256i {
         unsafe { _mm256_shuffle_epi8(self, index) }
     }
     #[inline(always)]
-    unsafe fn pick(source: *const u8, [low, high]: [isize; 2], index: Self) -> Self {
+    unsafe fn load_window(source: *const u8, [low, high]: [isize; 2]) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { Self::load_lanes(source.wrapping_offset(low), high.wrapping_sub(low)).shuffle(index) }
+        unsafe { Self::load_lanes(source.wrapping_offset(low), high.wrapping_sub(low)) }
     }
     #[inline(always)]
-    unsafe fn pick_more(self, source: *const u8, offsets: [isize; 2], index: Self, _: u64) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { _mm256_or_si256(self, Self::pick(source, offsets, index)) }
+    unsafe fn pick(self, index: Self) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { self.shuffle(index) }
+    }
+    #[inline(always)]
+    unsafe fn pick_two(self, window: Self, [first, second]: [Self; 2]) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { self.shuffle(first).pick_more(window, second) }
+    }
+    #[inline(always)]
+    unsafe fn pick_more(self, window: Self, index: Self) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { _mm256_or_si256(self, window.shuffle(index)) }
     }
     #[inline(always)]
     fn prefetch(at: *const u8) {

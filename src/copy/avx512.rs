@@ -57,17 +57,24 @@ impl Vector for __m512i {
         unsafe { _mm512_shuffle_epi8(self, index) }
     }
     #[inline(always)]
-    unsafe fn pick(source: *const u8, [first, _]: [isize; 2], index: Self) -> Self {
+    unsafe fn load_window(source: *const u8, [ahead, _]: [isize; 2]) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { _mm512_permutexvar_epi8(index, Self::load(source.wrapping_offset(first))) }
+        unsafe { Self::load(source.wrapping_offset(ahead)) }
     }
     #[inline(always)]
-    unsafe fn pick_more(self, source: *const u8, [first, _]: [isize; 2], index: Self, mask: u64) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let all = Self::load(source.wrapping_offset(first));
-            _mm512_mask_permutexvar_epi8(self, mask, index, all)
-        }
+    unsafe fn pick(self, index: Self) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { _mm512_permutexvar_epi8(index, self) }
+    }
+    #[inline(always)]
+    unsafe fn pick_two(self, window: Self, [_, index]: [Self; 2]) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { _mm512_permutex2var_epi8(self, index, window) }
+    }
+    #[inline(always)]
+    unsafe fn pick_more(self, window: Self, index: Self) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { _mm512_permutex2var_epi8(self, index, window) }
     }
     #[inline(always)]
     fn prefetch(at: *const u8) {

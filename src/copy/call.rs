@@ -1,21 +1,27 @@
 //! What is decided once for a copy, and how runs, groups and squares of units are moved by it: through the caches or past
 //! them, and how near to the ends of what may be read.
 
-use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
+use super::machine::{Machine, FAR_ROWS_BYTES, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
 use super::parallel::{Executor, Streaming};
-use super::program::{Group, Program};
+use super::program::{Group, Program, MAX_OUTPUTS};
 use super::runs::Runs;
 use super::shuffle::Turns;
-use super::stage::{Stage, STAGE_BYTES};
+use super::stage::{Stages, STAGE_BYTES};
 use super::tile::Block;
 use super::vector::LINE_BYTES;
 use crate::math::{div, div_ceil};
 use crate::parts::Transfer;
 use crate::shape::{self, usize_of};
+use core::mem::MaybeUninit;
 use core::ops::Range;
+use core::ptr::null_mut;
 
 /// No system has smaller pages: what lies between elements that are nearer than this to each other is readable.
 const PAGE_BYTES: usize = 4096;
+
+/// Lines that are gathered before they are transposed.
+#[repr(C, align(64))]
+struct Lines([u8; 2 * LINE_BYTES * LINE_BYTES]);
 
 /// What all of a copy has in common.
 #[derive(Clone, Copy)]
@@ -33,9 +39,8 @@ pub(super) struct Call {
 pub(super) struct Shuffle<'a> {
     pub program: &'a Program,
     pub source: *const u8,
-    /// Pieces, each so many bytes of input from the one before it.
+    /// Pieces, as far from each other in the input as those of the program.
     pub targets: &'a [*mut u8],
-    pub apart: isize,
     /// Bytes of each target that lie before.
     pub at: usize,
     pub count: usize,
@@ -80,7 +85,7 @@ impl Call {
     /// # Safety
     /// The runs must be readable and writable, and the source up to its end.
     #[inline]
-    pub(super) unsafe fn rows(&self, runs: &Runs, stage: &mut Stage, next: *const u8) {
+    pub(super) unsafe fn rows(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
         // SAFETY: the caller's promise.
         unsafe {
             if !self.past {
@@ -94,35 +99,16 @@ impl Call {
             if runs.to != runs.run.cast_signed() {
                 return (self.machine.kernels.rows)(runs);
             }
-            self.staged(stage, runs.target, (runs.run, runs.count), next, |begin, count, target| {
-                let source = runs.source.wrapping_offset(runs.from.wrapping_mul(begin.cast_signed()));
-                (self.machine.kernels.rows)(&Runs { source, target, count, ..*runs });
-            });
-        }
-    }
-
-    /// Lets `fill` make units of `bytes` bytes in a stage, as many at a time as it has room for.
-    ///
-    /// # Safety
-    /// As [`Stage::push`].
-    unsafe fn staged(
-        &self,
-        stage: &mut Stage,
-        target: *mut u8,
-        (bytes, count): (usize, usize),
-        next: *const u8,
-        fill: impl Fn(usize, usize, *mut u8),
-    ) {
-        let some = div(STAGE_BYTES, bytes).max(1);
-        let (mut done, mut next) = (0, next);
-        // SAFETY: the caller's promise.
-        unsafe {
-            stage.go_to(target);
-            while done < count {
-                let units = some.min(count - done);
-                stage.push(bytes * units, next, |memory| fill(done, units, memory));
-                next = next.wrapping_add(bytes * units);
-                done += units;
+            let [stage, ..] = stages;
+            stage.go_to(runs.target);
+            let (some, mut done, mut next) = (div(STAGE_BYTES, runs.run).max(1), 0, next);
+            while done < runs.count {
+                let count = some.min(runs.count - done);
+                let source = runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
+                (self.machine.kernels.rows)(&Runs { source, target: stage.room(), count, ..*runs });
+                stage.push(runs.run * count, next);
+                next = next.wrapping_add(runs.run * count);
+                done += count;
             }
         }
     }
@@ -131,7 +117,24 @@ impl Call {
     ///
     /// # Safety
     /// The groups must be readable and writable, and the source up to its end.
-    pub(super) unsafe fn shuffle(&self, all: &Shuffle<'_>, stage: &mut Stage) {
+    pub(super) unsafe fn shuffle(&self, all: &Shuffle<'_>, stages: &mut Stages) {
+        let &Shuffle { program, targets, count, .. } = all;
+        let mut done = 0;
+        // As many pieces as the program makes; the last ones may be made together with some that have been.
+        while done < targets.len() {
+            let first = done.min(targets.len().saturating_sub(program.pieces));
+            let some = targets.get(first..first + program.pieces).unwrap_or_default();
+            let ahead = program.apart.wrapping_mul(first.cast_signed());
+            let next = all.next.wrapping_add(done * count * program.group.bytes());
+            let some = Shuffle { source: all.source.wrapping_offset(ahead), targets: some, next, ..*all };
+            // SAFETY: the caller's promise.
+            unsafe { self.shuffle_some(&some, stages) };
+            done = first + program.pieces;
+        }
+    }
+
+    /// The same of as many pieces as the program makes.
+    unsafe fn shuffle_some(&self, all: &Shuffle<'_>, stages: &mut Stages) {
         let &Shuffle { program, count, .. } = all;
         let begins = self.begins(all);
         let begin = begins.start.min(count);
@@ -144,7 +147,7 @@ impl Call {
                     let first = self.turns(all, &begins, begin..(begin + groups).min(count), false);
                     self.turns(all, &begins, first..count, self.past)
                 }
-                None if self.past => self.staged_turns(all, &begins, begin, stage),
+                None if self.past => self.staged_turns(all, &begins, begin, stages),
                 None => self.turns(all, &begins, begin..count, false),
             };
             self.units(all, end, count);
@@ -154,8 +157,7 @@ impl Call {
     /// The groups at which turns may begin: the windows of a turn must lie within what may be read.
     fn begins(&self, all: &Shuffle<'_>) -> Range<usize> {
         let &Shuffle { program, count, .. } = all;
-        let last = all.apart.max(0).wrapping_mul(all.targets.len().cast_signed() - 1);
-        let top = all.source.wrapping_offset(last.wrapping_add(program.high)) as usize;
+        let top = all.source.wrapping_offset(program.high) as usize;
         let end = all.readable_end as usize;
         let from = program.group.from;
         if from < 0 {
@@ -184,7 +186,6 @@ impl Call {
             program,
             source: all.source.wrapping_offset(program.group.from.wrapping_mul(begin.cast_signed())),
             targets: all.targets,
-            apart: all.apart,
             at: all.at + begin * program.group.bytes(),
             turns,
             rest: count - turns * program.groups,
@@ -196,31 +197,34 @@ impl Call {
         begin + count
     }
 
-    /// The same, one piece after the other, by way of a stage.
-    unsafe fn staged_turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, begin: usize, stage: &mut Stage) -> usize {
+    /// The same by way of stages, as far as turns can.
+    unsafe fn staged_turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, begin: usize, stages: &mut Stages) -> usize {
         let bytes = all.program.group.bytes();
-        // As many as turns can make from here on.
-        let end = if begins.contains(&begin) {
-            let most = (div(begins.end - 1 - begin, all.program.groups) + 1).saturating_mul(all.program.groups);
-            all.count.min(begin.saturating_add(most))
-        } else {
-            begin
-        };
-        for (number, target) in all.targets.iter().enumerate() {
-            let source = all.source.wrapping_offset(all.apart.wrapping_mul(number.cast_signed()));
-            let place = target.wrapping_add(all.at + begin * bytes);
-            // SAFETY: the caller's promise.
+        let some = div(STAGE_BYTES, bytes).max(1);
+        let (mut done, mut next) = (begin, all.next);
+        while done < all.count {
+            let end = all.count.min(done + some);
+            let mut targets = [null_mut(); MAX_OUTPUTS];
+            for ((slot, stage), target) in targets.iter_mut().zip(&mut *stages).zip(all.targets) {
+                // SAFETY: the caller's promise.
+                unsafe { stage.go_to(target.wrapping_add(all.at + done * bytes)) };
+                *slot = stage.room().wrapping_sub(done * bytes);
+            }
+            let targets = targets.get(..all.targets.len()).unwrap_or_default();
+            // SAFETY: the caller's promise, and there is room for as many.
             unsafe {
-                self.staged(stage, place, (bytes, end - begin), all.next, |done, units, target| {
-                    let groups = begin + done..begin + done + units;
-                    let target = target.wrapping_sub(groups.start * bytes);
-                    let one = Shuffle { source, targets: &[target], at: 0, ..*all };
-                    let reached = self.turns(&one, begins, groups.clone(), false);
-                    self.units(&one, reached, groups.end);
-                });
+                let reached = self.turns(&Shuffle { targets, at: 0, ..*all }, begins, done..end, false);
+                for stage in stages.iter_mut().take(targets.len()) {
+                    stage.push((reached - done) * bytes, next);
+                    next = next.wrapping_add((reached - done) * bytes);
+                }
+                done = reached;
+                if reached < end {
+                    break;
+                }
             }
         }
-        end
+        done
     }
 
     /// How many groups there are before all targets begin a line, if they do so together.
@@ -242,7 +246,7 @@ impl Call {
         }
         let Group { unit, units, apart, from } = all.program.group;
         for (number, target) in all.targets.iter().enumerate() {
-            let piece = all.source.wrapping_offset(all.apart.wrapping_mul(number.cast_signed()));
+            let piece = all.source.wrapping_offset(all.program.apart.wrapping_mul(number.cast_signed()));
             for group in begin..end {
                 let source = piece.wrapping_offset(from.wrapping_mul(group.cast_signed()));
                 let target = target.wrapping_add(all.at + group * unit * units);
@@ -254,14 +258,62 @@ impl Call {
         }
     }
 
-    /// Transposes a block.
+    /// Asks for bytes of rows that are read later.
+    pub(super) fn ask(&self, source: *const u8, rows: usize, from: isize, bytes: usize) {
+        (self.machine.kernels.ask)(source, rows, from, bytes);
+    }
+
+    /// Transposes a block. Where rows lie far apart, a line of each is gathered first: all of them may lie in one set of
+    /// the first-level cache, which then loses them between one column and the next.
     ///
     /// # Safety
     /// As the kernel's.
     pub(super) unsafe fn transpose(&self, block: &Block<'_>) {
         let past = self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES;
+        let kernel = self.machine.kernels.transpose(block, past);
+        let columns = div(LINE_BYTES, block.tile.unit);
+        let is_far = block.from.unsigned_abs() >= FAR_ROWS_BYTES && block.targets.len() >= columns;
+        let are_lines = block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
         // SAFETY: the caller's promise.
-        unsafe { self.machine.kernels.transpose(block, past)(block) }
+        unsafe {
+            if !is_far || (past && !are_lines) || block.tile.merged > 1 || block.rows < LINE_BYTES {
+                return kernel(block);
+            }
+            self.transpose_gathered(block, kernel, columns);
+        }
+    }
+
+    /// The same, a line of so many columns of some rows after the other.
+    #[inline(never)]
+    unsafe fn transpose_gathered(&self, block: &Block<'_>, kernel: unsafe fn(&Block<'_>), columns: usize) {
+        let mut lines = MaybeUninit::<Lines>::uninit();
+        let lines = lines.as_mut_ptr().cast::<u8>();
+        let mut row = 0;
+        while row < block.rows {
+            // The last rows may be more, so that none are left over.
+            let left = block.rows - row;
+            let rows = if left < 2 * LINE_BYTES { left } else { LINE_BYTES };
+            let first = block.source.wrapping_offset(block.from.wrapping_mul(row.cast_signed()));
+            let mut column = 0;
+            while column < block.targets.len() {
+                // The last columns may be taken together with some that have been.
+                let begin = column.min(block.targets.len() - columns);
+                let source = first.wrapping_add(begin * block.tile.unit);
+                let (run, count, from, to) = (LINE_BYTES, rows, block.from, LINE_BYTES.cast_signed());
+                let targets = block.targets.get(begin..begin + columns).unwrap_or_default();
+                let at = block.at + row * block.tile.unit;
+                self.ask(source.wrapping_add(LINE_BYTES), rows, block.from, 1);
+                // SAFETY: within the block, and the lines have room for as many rows.
+                unsafe {
+                    let runs = Runs { source, target: lines, run, count, from, to, readable_end: source };
+                    (self.machine.kernels.rows)(&runs);
+                    let readable_end = lines.wrapping_add(rows * LINE_BYTES);
+                    kernel(&Block { source: lines, from: to, rows, targets, at, readable_end, tile: block.tile });
+                }
+                column = begin + columns;
+            }
+            row += rows;
+        }
     }
 
     /// What must follow the last store past the caches.

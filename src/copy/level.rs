@@ -34,6 +34,8 @@ pub(super) struct Kernels {
     pub transpose: [[unsafe fn(&Block<'_>); 2]; 5],
     /// The same where rows are merged, from units of 2 to 8 bytes.
     pub transpose_merged: [[unsafe fn(&Block<'_>); 2]; 3],
+    /// Asks for what is read later: a place, rows, bytes from one to the next, and of each.
+    pub ask: fn(*const u8, usize, isize, usize),
     pub fence: fn(),
 }
 
@@ -92,6 +94,7 @@ macro_rules! kernels {
                 [transpose::<4, 4, true>, transpose_past::<4, 4, true>],
                 [transpose::<8, 2, true>, transpose_past::<8, 2, true>],
             ],
+            ask: stream::ask::<V>,
             fence: <V as Vector>::fence,
         }
     }};
@@ -143,7 +146,9 @@ pub(super) fn kernels_of(level: Level) -> &'static Kernels {
         #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
         Level::Avx512 => &AVX512,
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 | Level::Avx2 => &AVX2,
+        Level::Avx2 => &AVX2,
+        #[cfg(all(target_arch = "x86_64", not(feature = "avx512")))]
+        Level::Avx512 => &AVX2,
         _ => &PORTABLE,
     }
 }

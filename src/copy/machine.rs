@@ -24,7 +24,7 @@ pub(super) const SMALL_BYTES: usize = 128 << 10;
 /// Outputs of fewer bytes stay in the caches, however small these say they are.
 pub(super) const LEAST_PAST_BYTES: usize = 1 << 20;
 /// So far ahead of what is sent past the caches its input is asked for.
-pub(super) const AHEAD_BYTES: usize = 4 << 10;
+pub(super) const AHEAD_BYTES: usize = 2 << 10;
 /// Runs that take turns on their way past the caches, and how much of each: as many places as CPUs fetch ahead of.
 pub(super) const RUNS_IN_TURN: usize = 16;
 pub(super) const TURN_BYTES: usize = 256;
@@ -38,6 +38,8 @@ pub(super) const LONG_BLOCK_BYTES: usize = 256 << 10;
 pub(super) const LONG_RUN_BYTES: usize = 1 << 10;
 /// Bytes of each column that are transposed in a block: whole lines, and several.
 pub(super) const COLUMN_BYTES: usize = 512;
+/// Rows so far apart may lie in few sets of the first-level cache.
+pub(super) const FAR_ROWS_BYTES: usize = 512;
 /// Of a piece that others share lines with, so much is taken at a time.
 pub(super) const LEAST_TURN_BYTES: usize = 32 << 10;
 
@@ -48,12 +50,19 @@ pub(super) const LONGEST_UNIT_BYTES: usize = 128;
 /// Less of a piece is copied unit by unit.
 pub(super) const LEAST_BYTES: usize = 256;
 
+/// Turns of a program that each of its sets makes before the next set does: so that indices are not loaded for every turn,
+/// and lines not read far out of their order.
+pub(super) const TURNS_OF_SET: usize = 8;
+
 /// Costs are in sixteenths of a cycle for a line of output.
 pub(super) const CYCLE: usize = 16;
 /// A load and a store of a run that is shorter than a line.
 pub(super) const RUN_COST: usize = 20;
-/// A pick of a register, from as many windows as it has.
+/// A load of a window, which may lie in two lines, and a pick from it.
+pub(super) const LOAD_COST: usize = 16;
 pub(super) const PICK_COST: usize = 16;
+/// A program that costs no more for a line is not compared with others.
+pub(super) const CHEAP_LINE: usize = 96;
 /// A store of a register.
 pub(super) const STORE_COST: usize = 16;
 /// The way through a buffer, for a line that is not made whole.
@@ -173,4 +182,11 @@ impl Machine {
     pub(super) fn name(&self) -> &'static str {
         self.model.name
     }
+}
+
+/// The levels that this CPU and this build have.
+#[cfg(test)]
+pub(super) fn levels() -> Vec<Level> {
+    let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
+    all.into_iter().filter(|level| *level <= Cpu::this().level && kernels_of(*level).level == *level).collect()
 }

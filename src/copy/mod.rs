@@ -71,7 +71,7 @@ use parallel::Work;
 use piece::{Choice, Mover};
 use program::Program;
 use rows::Rows;
-use stage::Stage;
+use stage::{Stage, Stages};
 use vector::LINE_BYTES;
 
 /// Copies every part of a checked transfer to its target.
@@ -168,7 +168,7 @@ unsafe fn run_pieces(
     let is_sub_byte = transfer.geometry.dtype.is_sub_byte();
     let work = |range: Range<usize>| {
         let mut program = Program::NONE;
-        let mut stage = Stage::new(call.machine.kernels);
+        let mut stages = Stage::all(call.machine.kernels);
         let mut start = range.start;
         while start < range.end {
             let end = if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
@@ -183,14 +183,14 @@ unsafe fn run_pieces(
                     if is_sub_byte {
                         bits::copy(transfer, &piece.part, call, begin..end);
                     } else {
-                        copy_some(transfer, &piece, (call, &mut program, &mut stage), begin..end);
+                        copy_some(transfer, &piece, (call, &mut program, &mut stages), begin..end);
                     }
                 }
             }
             start = end;
         }
         // SAFETY: as above.
-        unsafe { stage.finish() };
+        unsafe { stages.iter_mut().for_each(|stage| stage.finish()) };
         call.finish();
     };
     let least = count.saturating_mul(WALK_BYTES);
@@ -267,13 +267,13 @@ fn div_wide(a: u128, b: usize) -> usize {
 unsafe fn copy_some(
     transfer: &Transfer<'_>,
     piece: &Piece,
-    (call, program, stage): (&Call, &mut Program, &mut Stage),
+    (call, program, stages): (&Call, &mut Program, &mut Stages),
     range: Range<usize>,
 ) {
     let mut nest = Nest::NONE;
     nest.make(transfer, &piece.part, piece.step);
     let choice = Choice::new(call, &nest, program);
-    let mut mover = Mover { call, choice: &choice, program, stage };
+    let mut mover = Mover { call, choice: &choice, program, stages };
     // SAFETY: the caller's promise.
     unsafe {
         if range.len() == nest.bytes() {

@@ -6,7 +6,7 @@ use super::machine::{BLOCK_BYTES, COLUMN_BYTES, LEAST_BYTES};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
-use super::stage::Stage;
+use super::stage::{Stage, Stages};
 use super::tile::{Block, Tile, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
 use crate::math::{div, next_multiple};
@@ -44,7 +44,7 @@ impl Choice {
             }
         }
         let (group, axes, count) = group_of(nest);
-        match cost::of_program(call, program, group, count) {
+        match cost::of_program(call, program, group, (1, 0), count) {
             Some(cost) if cost < least && (axes == 2 || inner.extent >= program.groups) => {
                 Self { method: Method::Shuffle, axes, ..best }
             }
@@ -72,7 +72,7 @@ pub(super) struct Mover<'a> {
     pub call: &'a Call,
     pub choice: &'a Choice,
     pub program: &'a Program,
-    pub stage: &'a mut Stage,
+    pub stages: &'a mut Stages,
 }
 
 impl Mover<'_> {
@@ -87,7 +87,7 @@ impl Mover<'_> {
         unsafe {
             if nest.axes().is_empty() {
                 let next = source.wrapping_add(unit);
-                return self.call.rows(&Runs::one(source, target, unit), self.stage, next);
+                return self.call.rows(&Runs::one(source, target, unit), self.stages, next);
             }
             match self.choice.method {
                 Method::Shuffle => self.copy_groups(nest),
@@ -102,20 +102,20 @@ impl Mover<'_> {
     unsafe fn copy_runs(&mut self, nest: &mut Nest) {
         let run = nest.unit;
         let inner = nest.pop();
-        let (call, stage) = (self.call, &mut *self.stage);
+        let (call, stages) = (self.call, &mut *self.stages);
         by_blocks(nest, inner, 1, |source, target, axis| {
             let Axis { extent: count, from, to } = axis;
             let readable_end = call.readable_end(source, count, from, run);
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             // SAFETY: the caller's promise.
-            unsafe { call.rows(&Runs { source, target, run, count, from, to, readable_end }, stage, next) };
+            unsafe { call.rows(&Runs { source, target, run, count, from, to, readable_end }, stages, next) };
         });
     }
 
     /// # Safety
     /// As [`Mover::copy`].
     unsafe fn copy_groups(&mut self, nest: &mut Nest) {
-        let &mut Self { call, choice, program, ref mut stage } = self;
+        let &mut Self { call, choice, program, ref mut stages } = self;
         let reach = program.group.reach();
         for _ in 1..choice.axes {
             nest.pop();
@@ -126,9 +126,9 @@ impl Mover<'_> {
             let readable_end = call.readable_end(source, count, from, reach);
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             let targets = &[target];
-            let shuffle = Shuffle { program, source, targets, apart: 0, at: 0, count, readable_end, next };
+            let shuffle = Shuffle { program, source, targets, at: 0, count, readable_end, next };
             // SAFETY: the caller's promise.
-            unsafe { call.shuffle(&shuffle, stage) };
+            unsafe { call.shuffle(&shuffle, stages) };
         });
     }
 

@@ -5,13 +5,14 @@
 
 use super::call::{Call, Shuffle};
 use super::cost::{self, Method};
-use super::machine::{BLOCK_BYTES, COLUMN_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES};
+use super::machine::{LEAST_STREAMED_BYTES, BLOCK_BYTES, COLUMN_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
-use super::stage::Stage;
+use super::stage::{Stage, Stages};
 use super::tile::{Block, Tile, MAX_COLUMNS};
-use crate::math::div;
+use super::vector::LINE_BYTES;
+use crate::math::{div, next_multiple};
 use crate::parts::{Iter, Part, Transfer};
 use crate::shape::usize_of;
 use core::iter::Peekable;
@@ -141,13 +142,26 @@ impl Rows {
         (source.wrapping_offset(self.row.from.wrapping_mul(within.cast_signed())), extent - within)
     }
 
+    /// Whether rows of so many bytes of a band leave no gaps between them.
+    fn is_dense(&self, bytes: usize) -> bool {
+        self.row.from.unsigned_abs() <= bytes + LINE_BYTES
+    }
+
     /// Rows of a block.
     fn block(&self, bands: &Bands<'_>) -> usize {
         let step = self.row.from.unsigned_abs().max(self.wanted).max(1);
-        let bytes = if self.wanted / bands.count.max(1) >= LONG_RUN_BYTES { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
+        // What is made in one pass need not be found again.
+        let is_once = match bands.bands.first() {
+            Some(band) if bands.count == 1 => {
+                band.program(bands).is_some_and(|program| program.pieces == band.targets.len() && program.sets().len() == 1)
+            }
+            _ => false,
+        };
+        let are_long = self.wanted / bands.count.max(1) >= LONG_RUN_BYTES;
+        let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
         let rows = if bands.has_columns { (bytes / step).max(div(COLUMN_BYTES, self.run(1))) } else { bytes / step };
-        let rows = rows.max(if self.call.past { 16 } else { 1 });
-        if rows > 64 { rows / 64 * 64 } else { rows }
+        // So that every block begins a line again where the first one does.
+        if bands.has_short { next_multiple(rows, LINE_BYTES) } else { rows.max(if self.call.past { RUNS_IN_TURN } else { 1 }) }
     }
 
     /// Copies what pieces have of some rows.
@@ -157,7 +171,7 @@ impl Rows {
     #[inline(never)]
     pub(super) unsafe fn copy(&self, parts: Iter<'_>, rows: Range<usize>) {
         let mut programs = [Program::NONE; MAX_PROGRAMS];
-        let mut stage = Stage::new(self.call.machine.kernels);
+        let mut stages = Stage::all(self.call.machine.kernels);
         let mut parts = parts.peekable();
         while parts.peek().is_some() {
             let bands = Bands::new(self, &mut parts, &mut programs);
@@ -168,12 +182,12 @@ impl Rows {
                 let count = block.min(left).min(rows.end - row);
                 let next = if row + count < rows.end { self.find(row + count).0 } else { source };
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_block(&bands, &mut stage, (source, left), row, count, next) };
+                unsafe { self.copy_block(&bands, &mut stages, (source, left), row, count, next) };
                 row += count;
             }
         }
         // SAFETY: as above.
-        unsafe { stage.finish() };
+        unsafe { stages.iter_mut().for_each(|stage| stage.finish()) };
         self.call.finish();
     }
 
@@ -182,14 +196,17 @@ impl Rows {
     unsafe fn copy_block(
         &self,
         bands: &Bands<'_>,
-        stage: &mut Stage,
+        stages: &mut Stages,
         (source, left): (*const u8, usize),
         row: usize,
         count: usize,
         next: *const u8,
     ) {
         let from = self.row.from;
-        for band in bands.bands.iter().take(bands.count) {
+        // Long runs first: they bring the lines that they share with short ones.
+        let is_long = |band: &&Band| band.run >= LEAST_STREAMED_BYTES;
+        let all = || bands.bands.iter().take(bands.count);
+        for band in all().filter(is_long).chain(all().filter(|band| !is_long(band))) {
             let &Band { ahead, run, apart, ref targets, method } = band;
             let source = source.wrapping_offset(ahead);
             let targets = bands.targets.get(targets.clone()).unwrap_or_default();
@@ -199,14 +216,21 @@ impl Rows {
                 let last = apart.max(0).unsigned_abs() * (targets.len() - 1);
                 self.call.readable_end(source, left, from, last + run)
             };
-            let (at, next) = (row * run, next.wrapping_offset(ahead));
+            let (at, mut next) = (row * run, next.wrapping_offset(ahead));
+            if self.call.past && !(bands.count == 1 && self.is_dense(targets.len() * run)) {
+                // Streams ask for what they read next, and programs for what follows; here neither is what the band reads.
+                if run < LEAST_STREAMED_BYTES {
+                    self.call.ask(next, count, from, targets.len() * run);
+                    next = source;
+                }
+            }
             // SAFETY: the caller's promise.
             unsafe {
                 match method {
                     Method::Shuffle => {
                         let Some(program) = band.program(bands) else { continue };
-                        let shuffle = Shuffle { program, source, targets, apart, at, count, readable_end, next };
-                        self.call.shuffle(&shuffle, stage);
+                        let shuffle = Shuffle { program, source, targets, at, count, readable_end, next };
+                        self.call.shuffle(&shuffle, stages);
                     }
                     Method::Transpose => {
                         let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
@@ -217,7 +241,7 @@ impl Rows {
                             let ahead = apart.wrapping_mul(number.cast_signed());
                             let (source, next) = (source.wrapping_offset(ahead), next.wrapping_offset(ahead));
                             let (target, to) = (target.wrapping_add(at), run.cast_signed());
-                            self.call.rows(&Runs { source, target, run, count, from, to, readable_end }, stage, next);
+                            self.call.rows(&Runs { source, target, run, count, from, to, readable_end }, stages, next);
                         }
                     }
                 }
@@ -239,8 +263,13 @@ struct Band {
 impl Band {
     const NONE: Self = Self { ahead: 0, apart: 0, run: 0, targets: 0..0, method: Method::Runs };
 
+    fn is_made_by(&self, program: &Program) -> bool {
+        let is_alike = program.group.unit == self.run && (program.apart == self.apart || self.targets.len() == 1);
+        program.groups > 0 && is_alike && program.pieces <= self.targets.len()
+    }
+
     fn program<'a>(&self, bands: &'a Bands<'_>) -> Option<&'a Program> {
-        bands.programs.iter().find(|program| program.groups > 0 && program.group.unit == self.run)
+        bands.programs.iter().find(|program| self.is_made_by(program))
     }
 }
 
@@ -251,6 +280,7 @@ struct Bands<'a> {
     targets: [*mut u8; MAX_TARGETS],
     programs: &'a [Program],
     has_columns: bool,
+    has_short: bool,
 }
 
 impl<'a> Bands<'a> {
@@ -262,6 +292,7 @@ impl<'a> Bands<'a> {
             targets: [null_mut(); MAX_TARGETS],
             programs: &[],
             has_columns: false,
+            has_short: false,
         };
         for program in programs.iter_mut() {
             program.groups = 0;
@@ -286,6 +317,7 @@ impl<'a> Bands<'a> {
             let apart = if first.len > 1 { run.cast_signed() } else { rows.apart };
             *band = Band { ahead: rows.ahead(&first), apart, run, targets: begin..found, method: Method::Runs };
             band.method = method_of(rows, band, programs, &mut made);
+            all.has_short |= cost::is_short(run);
             all.has_columns |= matches!(band.method, Method::Transpose);
             all.count += 1;
         }
@@ -296,7 +328,7 @@ impl<'a> Bands<'a> {
 
 /// How a band is moved: the cheapest way, of which a program may have been made for another band.
 fn method_of(rows: &Rows, band: &Band, programs: &mut [Program; MAX_PROGRAMS], made: &mut usize) -> Method {
-    let known = programs.iter().any(|program| program.groups > 0 && program.group.unit == band.run);
+    let known = programs.iter().any(|program| band.is_made_by(program));
     let columns = band.targets.len();
     let are_beside = band.apart == band.run.cast_signed();
     let transposed = if are_beside { cost::of_transpose(&rows.call, band.run, columns, rows.row.from, rows.count) } else { None };
@@ -310,7 +342,7 @@ fn method_of(rows: &Rows, band: &Band, programs: &mut [Program; MAX_PROGRAMS], m
     }
     let Some(slot) = programs.get_mut(*made) else { return best.1 };
     let group = Group { unit: band.run, units: 1, apart: 0, from: rows.row.from };
-    if let Some(cost) = cost::of_program(&rows.call, slot, group, rows.row.extent) {
+    if let Some(cost) = cost::of_program(&rows.call, slot, group, (columns, band.apart), rows.row.extent) {
         if cost < best.0 {
             *made += 1;
             return Method::Shuffle;

@@ -4,7 +4,7 @@
 //! Of all that is unsafe here: the runs must be readable and writable, and the CPU must have the features of the level.
 
 use super::opaque::opaque;
-use super::vector::{Vector, LINE_BYTES};
+use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 
 /// Runs of this length and more are aligned in the target first, and move four registers at a time.
 const ALIGNED_RUN_BYTES: usize = 512;
@@ -70,6 +70,12 @@ unsafe fn moved<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
                 V::load(source.wrapping_add(at)).store(target.wrapping_add(at));
                 at += V::BYTES;
             }
+        } else if N % LANE_BYTES == 0 {
+            let mut at = 0;
+            while at < N {
+                V::Lane::load(source.wrapping_add(at)).store(target.wrapping_add(at));
+                at += LANE_BYTES;
+            }
         } else {
             target.cast::<[u8; N]>().write_unaligned(source.cast::<[u8; N]>().read_unaligned());
         }
@@ -82,13 +88,14 @@ unsafe fn moved<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
 /// So many bytes must be readable and writable.
 #[inline(always)]
 pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
+    // By words and registers, not by arrays of bytes, which compilers keep in memory.
     macro_rules! both {
-        ($n:literal) => {{
-            let last = bytes - $n;
-            let (a, b) = (source.cast::<[u8; $n]>(), source.wrapping_add(last).cast::<[u8; $n]>());
+        ($word:ty) => {{
+            let last = bytes - size_of::<$word>();
+            let (a, b) = (source.cast::<$word>(), source.wrapping_add(last).cast::<$word>());
             let (a, b) = (a.read_unaligned(), b.read_unaligned());
-            target.cast::<[u8; $n]>().write_unaligned(a);
-            target.wrapping_add(last).cast::<[u8; $n]>().write_unaligned(b);
+            target.cast::<$word>().write_unaligned(a);
+            target.wrapping_add(last).cast::<$word>().write_unaligned(b);
         }};
     }
     // SAFETY: the caller's promise.
@@ -98,11 +105,18 @@ pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, b
                 moved::<V, 64>(source, target);
                 moved::<V, 64>(source.wrapping_add(bytes - 64), target.wrapping_add(bytes - 64));
             }
-            32.. => both!(32),
-            16.. => both!(16),
-            8.. => both!(8),
-            4.. => both!(4),
-            2.. => both!(2),
+            32.. => {
+                moved::<V, 32>(source, target);
+                moved::<V, 32>(source.wrapping_add(bytes - 32), target.wrapping_add(bytes - 32));
+            }
+            16.. => {
+                let (a, b) = (V::Lane::load(source), V::Lane::load(source.wrapping_add(bytes - 16)));
+                a.store(target);
+                b.store(target.wrapping_add(bytes - 16));
+            }
+            8.. => both!(u64),
+            4.. => both!(u32),
+            2.. => both!(u16),
             1 => target.write(source.read()),
             0 => {}
         }

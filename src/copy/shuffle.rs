@@ -5,53 +5,44 @@
 //! program's `high` must be readable, and the output of all groups writable. What goes past the caches must be whole
 //! lines, and a fence must follow.
 
-use super::program::{Program, Step};
+use super::machine::TURNS_OF_SET;
+use super::program::{Pick, Program, Set, MAX_OUTPUTS};
 use super::vector::Vector;
 
-/// Whole turns of a program, and then some groups, for pieces that read the same rows.
+/// Whole turns of a program, and then some groups.
 #[derive(Clone, Copy)]
 pub(super) struct Turns<'a> {
     pub program: &'a Program,
     pub source: *const u8,
-    /// Pieces, each so many bytes of input from the one before it.
+    /// As many pieces as the program makes.
     pub targets: &'a [*mut u8],
-    pub apart: isize,
     /// Bytes of each target that others have made before.
     pub at: usize,
     pub turns: usize,
     /// Groups after them, no more than a turn has.
     pub rest: usize,
-    /// What is read next: with each line that goes past the caches, one of these is asked for.
+    /// What is read next: with each register that goes past the caches, as many bytes of it are asked for.
     pub next: *const u8,
 }
 
-/// Runs all turns for one register of the program, and then for the next, so that the indices stay in registers. What the
-/// last register of a turn writes beyond it, the first one of the next turn writes again: so the last one goes first.
+/// Runs all turns for one set of the program, and then for the next, so that the indices stay in registers. What the last
+/// register of a turn writes beyond it, the first one of the next turn writes again: so the last set goes first. Past the
+/// caches lines are sent in their order, so there every turn runs all sets.
 ///
 /// # Safety
 /// As the module says.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
-    let program = all.program;
-    let (mut first, mut next) = (program.counts.iter().sum(), all.next);
-    for number in (0..program.registers).rev() {
-        let count = program.counts.get(number).copied().unwrap_or(0);
-        first -= count;
-        let steps = program.steps.as_ptr().wrapping_add(first).cast::<Step>();
-        let at = all.at + number * V::BYTES;
-        // SAFETY: the program has so many steps; the caller's promise.
-        next = unsafe {
-            match count {
-                1 => one_register::<V, PAST, 1>(all, steps, at, next),
-                2 => one_register::<V, PAST, 2>(all, steps, at, next),
-                3 => one_register::<V, PAST, 3>(all, steps, at, next),
-                4 => one_register::<V, PAST, 4>(all, steps, at, next),
-                5 => one_register::<V, PAST, 5>(all, steps, at, next),
-                6 => one_register::<V, PAST, 6>(all, steps, at, next),
-                7 => one_register::<V, PAST, 7>(all, steps, at, next),
-                _ => one_register::<V, PAST, 8>(all, steps, at, next),
-            }
-        };
+    let (sets, mut next) = (all.program.sets(), all.next);
+    let each = if PAST && sets.len() > 1 { TURNS_OF_SET } else { all.turns.max(1) };
+    let mut done = 0;
+    while done < all.turns {
+        for number in 0..sets.len() {
+            let Some(set) = sets.get(sets.len() - 1 - number) else { continue };
+            // SAFETY: the caller's promise.
+            next = unsafe { any_set::<V, PAST>(all, set, done, each.min(all.turns - done), next) };
+        }
+        done += each;
     }
     if all.rest > 0 {
         // SAFETY: the caller's promise.
@@ -59,38 +50,76 @@ pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
     }
 }
 
-/// One register of each turn, of all pieces.
+/// A set of some turns.
 #[inline(always)]
-unsafe fn one_register<V: Vector, const PAST: bool, const N: usize>(
+unsafe fn any_set<V: Vector, const PAST: bool>(
     all: &Turns<'_>,
-    steps: *const Step,
-    mut at: usize,
+    set: &Set,
+    first: usize,
+    turns: usize,
+    next: *const u8,
+) -> *const u8 {
+    macro_rules! one_of {
+        ($($outputs:literal: $($windows:literal)*;)*) => {
+            match (set.outputs, set.windows) {
+                $($(($outputs, $windows) => one_set::<V, PAST, $outputs, $windows>(all, set, first, turns, next),)*)*
+                _ => next,
+            }
+        };
+    }
+    // SAFETY: the program has so many picks; the caller's promise.
+    unsafe {
+        one_of! {
+            1: 1 2 3 4 5 6 7 8;
+            2: 1 2 3 4 5 6 7 8;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6 7;
+            5: 1 2 3 4 5;
+        }
+    }
+}
+
+/// A set of each turn, of `E` outputs from `R` windows.
+#[inline(always)]
+unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
+    all: &Turns<'_>,
+    set: &Set,
+    first: usize,
+    turns: usize,
     mut next: *const u8,
 ) -> *const u8 {
-    let (from, to) = (all.program.from(), all.program.bytes());
-    let mut source = all.source;
-    // SAFETY: there are `N` steps; the caller's promise.
+    let program = all.program;
+    let (from, to) = (program.from(), program.bytes());
+    let mut source = all.source.wrapping_offset(from.wrapping_mul(first.cast_signed()));
+    // SAFETY: the set has so many windows and picks; the caller's promise.
     unsafe {
-        let steps = &*steps.cast::<[Step; N]>();
-        let index = steps.map(|step| V::load(step.index.as_ptr()));
-        let mask = steps.map(|step| step.mask);
-        let offsets = steps.map(|step| step.offsets);
-        for _ in 0..all.turns {
-            let mut piece = source;
-            for target in all.targets {
-                let mut made = V::pick(piece, offsets[0], index[0]);
-                for n in 1..N {
-                    made = made.pick_more(piece, offsets[n], index[n], mask[n]);
+        let picks = &*program.picks.as_ptr().wrapping_add(set.first_pick).cast::<[[Pick; E]; R]>();
+        let windows = *program.windows.as_ptr().wrapping_add(set.first_window).cast::<[[isize; 2]; R]>();
+        let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
+        let targets = targets_of::<V, E>(all, set);
+        let mut at = first * to;
+        for _ in 0..turns {
+            let mut loaded = [V::load_window(source, windows[0]); R];
+            for r in 1..R {
+                loaded[r] = V::load_window(source, windows[r]);
+            }
+            for e in 0..E {
+                let mut made = if R == 1 {
+                    loaded[0].pick(index[0][e])
+                } else {
+                    loaded[0].pick_two(loaded[R.min(2) - 1], [index[0][e], index[R.min(2) - 1][e]])
+                };
+                for r in 2..R {
+                    made = made.pick_more(loaded[r], index[r][e]);
                 }
-                let target = target.wrapping_add(at);
+                let target = targets[e].wrapping_add(at);
                 if PAST {
                     made.stream(target);
-                    V::prefetch(next);
+                    V::prefetch_later(next);
                     next = next.wrapping_add(V::BYTES);
                 } else {
                     made.store(target);
                 }
-                piece = piece.wrapping_offset(all.apart);
             }
             at += to;
             source = source.wrapping_offset(from);
@@ -99,47 +128,141 @@ unsafe fn one_register<V: Vector, const PAST: bool, const N: usize>(
     next
 }
 
+/// Where the outputs of a set go: a register of each piece, or registers that follow each other.
+///
+/// # Safety
+/// There must be a target for each piece of the program.
+#[inline(always)]
+unsafe fn targets_of<V: Vector, const E: usize>(all: &Turns<'_>, set: &Set) -> [*mut u8; E] {
+    let (pieces, registers) = if all.program.pieces > 1 { (1, 0) } else { (0, V::BYTES) };
+    let at = all.at + set.register * V::BYTES;
+    let mut targets = [core::ptr::null_mut(); E];
+    for (number, slot) in targets.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        let target = unsafe { *all.targets.as_ptr().wrapping_add(number * pieces) };
+        *slot = target.wrapping_add(at + number * registers);
+    }
+    targets
+}
+
+/// The piece and the register that an output of a set is.
+#[inline(always)]
+fn place(program: &Program, set: &Set, output: usize) -> (usize, usize) {
+    if program.pieces > 1 { (output, set.register) } else { (0, set.register + output) }
+}
+
 /// The groups after the last turn, exactly.
 #[inline(always)]
 unsafe fn rest<V: Vector>(all: &Turns<'_>) {
     let program = all.program;
-    let mut source = all.source.wrapping_offset(program.from().wrapping_mul(all.turns.cast_signed()));
-    for target in all.targets {
-        let mut target = target.wrapping_add(all.at + program.bytes() * all.turns);
-        let mut left = program.group.bytes() * all.rest;
-        let mut steps = program.steps.as_ptr().cast::<Step>();
-        for count in program.counts {
+    let source = all.source.wrapping_offset(program.from().wrapping_mul(all.turns.cast_signed()));
+    let at = all.at + program.bytes() * all.turns;
+    let bytes = program.group.bytes() * all.rest;
+    for set in program.sets() {
+        for output in 0..set.outputs.min(MAX_OUTPUTS * 2) {
+            let (piece, register) = place(program, set, output);
+            let Some(target) = all.targets.get(piece) else { continue };
+            let begin = register * V::BYTES;
+            let left = bytes.saturating_sub(begin).min(V::BYTES);
             if left == 0 {
-                break;
+                continue;
             }
-            let bytes = left.min(V::BYTES);
-            // SAFETY: the program has so many steps; the caller's promise.
+            let target = target.wrapping_add(at + begin);
+            // SAFETY: the caller's promise.
             unsafe {
-                let made = register::<V>(steps, count, source);
-                if bytes < V::BYTES {
-                    made.store_part(target, bytes);
+                let made = register_of::<V>(program, set, output, source);
+                if left < V::BYTES {
+                    made.store_part(target, left);
                 } else {
                     made.store(target);
                 }
             }
-            steps = steps.wrapping_add(count);
-            (target, left) = (target.wrapping_add(bytes), left - bytes);
         }
-        source = source.wrapping_offset(all.apart);
     }
 }
 
-/// A register by any number of steps.
+/// An output of any set.
 #[inline(always)]
-unsafe fn register<V: Vector>(steps: *const Step, count: usize, source: *const u8) -> V {
-    // SAFETY: the caller's promise.
+unsafe fn register_of<V: Vector>(program: &Program, set: &Set, output: usize, source: *const u8) -> V {
+    let picks = program.picks.as_ptr().wrapping_add(set.first_pick + output).cast::<Pick>();
+    let windows = program.windows.as_ptr().wrapping_add(set.first_window);
+    // SAFETY: the set has so many windows and picks; the caller's promise.
     unsafe {
-        let step = &*steps;
-        let mut made = V::pick(source, step.offsets, V::load(step.index.as_ptr()));
-        for n in 1..count {
-            let step = &*steps.wrapping_add(n);
-            made = made.pick_more(source, step.offsets, V::load(step.index.as_ptr()), step.mask);
+        let index = |r: usize| V::load(picks.wrapping_add(r * set.outputs).cast());
+        let window = |r: usize| V::load_window(source, *windows.wrapping_add(r));
+        if set.windows == 1 {
+            return window(0).pick(index(0));
+        }
+        let mut made = window(0).pick_two(window(1), [index(0), index(1)]);
+        for r in 2..set.windows {
+            made = made.pick_more(window(r), index(r));
         }
         made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::level::kernels_of;
+    use super::super::machine::levels;
+    use super::super::program::{Group, Program};
+    use super::Turns;
+    use std::ptr::null;
+
+    /// Every byte of every piece is where the group says it comes from.
+    #[test]
+    fn programs_do_what_groups_say() {
+        let mut made = 0;
+        for level in levels() {
+            let kernels = kernels_of(level);
+            for unit in 1..128 {
+                for (units, apart, from) in [
+                    (1, 0, unit as isize * 3),
+                    (1, 0, unit as isize * 6 + 1),
+                    (1, 0, unit as isize),
+                    (1, 0, 0),
+                    (1, 0, -2 * unit as isize),
+                    (3, 700, unit as isize),
+                    (3, -(unit as isize), 3 * unit as isize),
+                    (2, 4 * unit as isize, 9 * unit as isize),
+                ] {
+                    let group = Group { unit, units, apart, from };
+                    for (pieces, between) in [(1, 0), (2, unit as isize), (3, unit as isize), (6, unit as isize)] {
+                        let mut program = Program::NONE;
+                        if !program.make(group, (pieces, between), kernels.register) {
+                            continue;
+                        }
+                        made += 1;
+                        check(&program, kernels.shuffle[0]);
+                    }
+                }
+            }
+        }
+        assert!(made > 1000 || levels().len() == 1);
+    }
+
+    fn check(program: &Program, shuffle: unsafe fn(&Turns<'_>)) {
+        let group = program.group;
+        let input: Vec<u8> = (0..400_000u32).map(|at| (at * 31 % 251 + at / 251 % 7).to_le_bytes()[0]).collect();
+        for (turns, rest) in [(0, 1), (0, program.groups), (1, 1), (3, program.groups.min(2))] {
+            let count = turns * program.groups + rest;
+            let bytes = count * group.bytes();
+            let mut outputs = vec![vec![0xEE; bytes + 1]; program.pieces];
+            let targets: Vec<*mut u8> = outputs.iter_mut().map(|output| output.as_mut_ptr()).collect();
+            let source = input[200_000..].as_ptr();
+            let targets = &targets[..];
+            // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
+            unsafe { shuffle(&Turns { program, source, targets, at: 0, turns, rest, next: null() }) };
+            for (piece, output) in outputs.iter().enumerate() {
+                for byte in 0..bytes {
+                    let (g, within) = (byte / group.bytes(), byte % group.bytes());
+                    let (u, within) = (within / group.unit, within % group.unit);
+                    let from = g as isize * group.from + u as isize * group.apart + within as isize;
+                    let at = 200_000 + from + piece as isize * program.apart;
+                    assert_eq!(output[byte], input[at as usize], "byte {byte} of piece {piece}: {group:?}");
+                }
+                assert_eq!(output[bytes], 0xEE);
+            }
+        }
     }
 }

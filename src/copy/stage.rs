@@ -2,17 +2,21 @@
 //! sent. What is left of a line waits for what follows in the target, from one row to the next.
 
 use super::level::Kernels;
+use super::program::MAX_OUTPUTS;
 use super::runs::Runs;
 use super::vector::LINE_BYTES;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
 /// Bytes that are put together before they are sent.
-pub(super) const STAGE_BYTES: usize = 2 << 10;
+pub(super) const STAGE_BYTES: usize = 512;
 
 /// Room for them, for what is held back, and for what kernels write beyond.
 #[repr(C, align(64))]
 struct Buffer([MaybeUninit<u8>; STAGE_BYTES + 2 * LINE_BYTES]);
+
+/// One for each piece that is made together with others.
+pub(super) type Stages = [Stage; MAX_OUTPUTS];
 
 /// A buffer for a part of a target.
 pub(super) struct Stage {
@@ -26,7 +30,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new(kernels: &'static Kernels) -> Self {
+    pub(super) fn all(kernels: &'static Kernels) -> Stages {
+        core::array::from_fn(|_| Self::new(kernels))
+    }
+
+    fn new(kernels: &'static Kernels) -> Self {
         let buffer = Buffer([const { MaybeUninit::uninit() }; STAGE_BYTES + 2 * LINE_BYTES]);
         Self { buffer, kernels, line: null_mut(), begin: 0, end: 0 }
     }
@@ -49,13 +57,18 @@ impl Stage {
         }
     }
 
-    /// Takes up to [`STAGE_BYTES`] more, which `fill` puts where it is told, and sends the lines that are whole.
+    /// Where the next bytes are to be put, [`STAGE_BYTES`] at the most.
+    pub(super) fn room(&mut self) -> *mut u8 {
+        let end = self.end;
+        self.memory().wrapping_add(end)
+    }
+
+    /// Takes what has been put there, and sends the lines that are whole.
     ///
     /// # Safety
     /// So many bytes must be writable behind what has been pushed. A fence must follow.
-    pub(super) unsafe fn push(&mut self, bytes: usize, next: *const u8, fill: impl FnOnce(*mut u8)) {
+    pub(super) unsafe fn push(&mut self, bytes: usize, next: *const u8) {
         let memory = self.memory();
-        fill(memory.wrapping_add(self.end));
         self.end += bytes;
         let whole = self.end / LINE_BYTES * LINE_BYTES;
         if whole == 0 {

@@ -15,31 +15,55 @@ use super::opaque::opaque;
 use super::runs::{copy_short, Runs};
 use super::vector::{Vector, LINE_BYTES};
 
-/// Sends rows of runs. What is read after them begins at `next`.
+/// Sends rows of runs. What is read after them begins at `next`, in rows like these.
 ///
 /// # Safety
 /// As the module says.
 #[inline(always)]
 pub(super) unsafe fn rows<V: Vector>(runs: &Runs, next: *const u8) {
-    let mut done = 0;
-    while done < runs.count {
-        let some = RUNS_IN_TURN.min(runs.count - done);
-        let mut part = 0;
-        while part < runs.run {
-            let end = (part + TURN_BYTES).min(runs.run);
-            for row in done..done + some {
-                // SAFETY: within the runs.
-                unsafe { part_of_run::<V>(runs, row, part, end, next) };
+    let &Runs { run, count, .. } = runs;
+    // SAFETY: within the runs.
+    unsafe {
+        if count == 1 || run < TURN_BYTES {
+            for row in 0..count {
+                part_of_run::<V, false>(runs, row, 0, run, next);
             }
-            part = end;
+            return;
         }
-        done += some;
+        let mut done = 0;
+        while done < count {
+            let some = RUNS_IN_TURN.min(count - done);
+            let mut part = 0;
+            while part < run {
+                let end = (part + TURN_BYTES).min(run);
+                for row in done..done + some {
+                    part_of_run::<V, true>(runs, row, part, end, next);
+                }
+                part = end;
+            }
+            done += some;
+        }
+    }
+}
+
+/// Asks for so many bytes of each row, which are read later.
+#[inline(always)]
+pub(super) fn ask<V: Vector>(source: *const u8, rows: usize, from: isize, bytes: usize) {
+    let mut row = source;
+    for _ in 0..rows {
+        let mut at = 0;
+        while at < bytes {
+            V::prefetch_later(row.wrapping_add(at));
+            at += LINE_BYTES;
+        }
+        V::prefetch_later(row.wrapping_add(bytes - 1));
+        row = opaque(row.wrapping_offset(from));
     }
 }
 
 /// What a turn has of a run: the lines that begin there, and the partial ones at its ends.
 #[inline(always)]
-unsafe fn part_of_run<V: Vector>(runs: &Runs, row: usize, begin: usize, end: usize, next: *const u8) {
+unsafe fn part_of_run<V: Vector, const IN_TURN: bool>(runs: &Runs, row: usize, begin: usize, end: usize, next: *const u8) {
     let &Runs { run, count, from, to, .. } = runs;
     let steps = row.cast_signed();
     let source = runs.source.wrapping_offset(from.wrapping_mul(steps));
@@ -55,16 +79,22 @@ unsafe fn part_of_run<V: Vector>(runs: &Runs, row: usize, begin: usize, end: usi
         if begin == 0 && !(are_joined && row > 0) {
             copy_short::<V>(source, target, line(0));
         }
+        let rows_on = |rows: usize| source.wrapping_offset(from.wrapping_mul(rows.cast_signed()));
         let ahead = if count == 1 {
             Ahead { own: run.saturating_sub(AHEAD_BYTES), by: AHEAD_BYTES, next }
-        } else if row + RUNS_IN_TURN < count {
-            Ahead { own: 0, by: 0, next: source.wrapping_offset(from.wrapping_mul(RUNS_IN_TURN.cast_signed())) }
+        } else if IN_TURN && row + RUNS_IN_TURN < count {
+            Ahead { own: 0, by: 0, next: rows_on(RUNS_IN_TURN) }
         } else {
-            Ahead { own: 0, by: 0, next: next.wrapping_offset(from.wrapping_mul((row % RUNS_IN_TURN).cast_signed())) }
+            let row = if IN_TURN { row % RUNS_IN_TURN } else { row };
+            Ahead { own: 0, by: 0, next: next.wrapping_offset(from.wrapping_mul(row.cast_signed())) }
         };
         let mut at = first;
         while at < until {
-            V::prefetch_later(ahead.of(source, at));
+            if IN_TURN {
+                V::prefetch_later(ahead.of(source, at));
+            } else {
+                V::prefetch(ahead.of(source, at));
+            }
             let mut part = at;
             while part < at + LINE_BYTES {
                 V::load(source.wrapping_add(part)).stream(target.wrapping_add(part));

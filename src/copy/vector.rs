@@ -31,10 +31,14 @@ pub(super) trait Vector: Copy {
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self);
     /// Puts the bytes of each lane in the order of the index's lane.
     unsafe fn shuffle(self, index: Self) -> Self;
-    /// Returns bytes by their numbers from where each window begins. Levels with one window ignore the second offset.
-    unsafe fn pick(source: *const u8, offsets: [isize; 2], index: Self) -> Self;
-    /// Returns this register with bytes of another pick: where the mask says so, or where the index has no number.
-    unsafe fn pick_more(self, source: *const u8, offsets: [isize; 2], index: Self, mask: u64) -> Self;
+    /// Loads what begins so many bytes ahead; on levels whose window is a lane, each lane by itself.
+    unsafe fn load_window(source: *const u8, ahead: [isize; 2]) -> Self;
+    /// Returns the bytes of this window that the index numbers.
+    unsafe fn pick(self, index: Self) -> Self;
+    /// Returns the bytes that the indices number, of this window and of another, as `Pick` says.
+    unsafe fn pick_two(self, window: Self, index: [Self; 2]) -> Self;
+    /// Returns these bytes with some of another window.
+    unsafe fn pick_more(self, window: Self, index: Self) -> Self;
     /// Asks for the line of an address, which may be any address at all.
     fn prefetch(at: *const u8);
     /// Asks for a line that is not needed at once.
@@ -83,11 +87,20 @@ impl Vector for u128 {
         self
     }
     #[inline(always)]
-    unsafe fn pick(_: *const u8, _: [isize; 2], index: Self) -> Self {
-        index
+    unsafe fn load_window(source: *const u8, _: [isize; 2]) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(source) }
     }
     #[inline(always)]
-    unsafe fn pick_more(self, _: *const u8, _: [isize; 2], _: Self, _: u64) -> Self {
+    unsafe fn pick(self, _: Self) -> Self {
+        self
+    }
+    #[inline(always)]
+    unsafe fn pick_two(self, _: Self, _: [Self; 2]) -> Self {
+        self
+    }
+    #[inline(always)]
+    unsafe fn pick_more(self, _: Self, _: Self) -> Self {
         self
     }
     #[inline(always)]
