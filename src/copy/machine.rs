@@ -59,7 +59,7 @@ pub(super) const CYCLE: usize = 16;
 /// A load and a store of a run that is shorter than a line.
 pub(super) const RUN_COST: usize = 20;
 /// A load of a window, which may lie in two lines, and a pick from it.
-pub(super) const LOAD_COST: usize = 16;
+pub(super) const LOAD_COST: usize = 26;
 pub(super) const PICK_COST: usize = 16;
 /// A program that costs no more for a line is not compared with others.
 pub(super) const CHEAP_LINE: usize = 96;
