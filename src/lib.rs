@@ -76,6 +76,8 @@ mod shape;
 mod span;
 mod targets;
 mod tensor;
+#[allow(dead_code)] // until libsplit_plan_describe uses it
+mod text;
 
 pub use api::element::Element;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
