@@ -4,8 +4,9 @@
 #![forbid(unsafe_code)]
 
 use super::kernel::combine::LINE;
+use super::old::{Fault, Report};
 use super::parallel::{self, Executor, Work, WALK};
-use crate::error::{number, Fault, Report};
+use crate::error::number;
 use crate::math::parts;
 use crate::parts::{Part, Transfer};
 use crate::shape::{packed_bytes, usize_of};

@@ -42,6 +42,9 @@
 //! | merge, combine | put short runs together to lines: in registers; in a buffer |
 //! | past the caches | by non-temporal stores, of whole lines; a fence must follow the last one |
 
+// Until the new engine takes the place of all this.
+#![allow(dead_code)]
+
 mod columns;
 mod cuts;
 #[cfg(all(test, unix))]
@@ -52,6 +55,7 @@ mod kernel;
 mod layout;
 mod matrices;
 mod odometer;
+mod old;
 mod parallel;
 mod plane;
 mod planes;
@@ -59,9 +63,7 @@ mod region;
 mod reversed;
 mod rows;
 mod runs;
-pub(crate) mod short_runs;
 mod small_packed;
-mod small_strided;
 mod strided;
 mod sub_byte;
 mod sub_byte_singles;
@@ -74,32 +76,45 @@ mod visit;
 
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
-pub(crate) use interleaved_runs::InterleavedRuns;
 use kernel::combine::LINE;
 #[cfg(feature = "tune")]
 pub use kernel::rules::tune;
 use kernel::rules::LONG_RUN;
 pub use parallel::{Executor, Streaming};
 use parallel::{Work, OF_EACH, SET_UP, SET_UP_AGAIN, TASK_AGAIN, WALK};
-pub(crate) use small_packed::{is_small, Loops, SmallPacked};
-pub(crate) use small_strided::SmallStrided;
 
-use crate::error::{Fault, Report};
-use crate::joined::Joined;
+use crate::error::Error;
 use crate::math::div;
-use crate::parts::{self, Part, Parts, Transfer, FEW_PARTS};
+use crate::parts::{Part, Parts, Transfer};
 use crate::shape::usize_of;
 use core::ops::Range;
 use matrices::Matrices;
+use old::{Fault, Report, FEW_PARTS};
 use reversed::Reversed;
 use rows::Nest;
 use tuning::Tuning;
+
+/// Copies every part of a checked transfer to its target.
+///
+/// # Safety
+/// The input must be readable and every output writable over what was checked.
+#[inline(never)]
+pub(crate) unsafe fn run(
+    transfer: &Transfer<'_>,
+    executor: Option<&dyn Executor>,
+) -> Result<(), Error> {
+    let mut report = Report::default();
+    let count = transfer.parts.iter().count();
+    // SAFETY: the caller's promise.
+    let copied = unsafe { run_counted(transfer, count, executor, &mut report) };
+    copied.map_err(|fault| report.error(fault))
+}
 
 /// Copies every part of a checked transfer, of which there are `count`, to its target.
 ///
 /// # Safety
 /// The input must be readable and every output writable over what was checked.
-pub(crate) unsafe fn run(
+unsafe fn run_counted(
     transfer: &Transfer<'_>,
     count: usize,
     executor: Option<&dyn Executor>,
@@ -128,7 +143,7 @@ unsafe fn run_listed(
 ) -> Result<(), Fault> {
     let mut all = transfer.parts.iter();
     loop {
-        let mut room = parts::ROOM;
+        let mut room = old::ROOM;
         let parts = all.list(&mut room);
         if parts.is_empty() {
             return Ok(());
@@ -160,9 +175,6 @@ unsafe fn run_form(
     // SAFETY: the caller's promise.
     unsafe {
         if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
-            if small_strided::copy(transfer) {
-                return Ok(());
-            }
             if Reversed::is_backwards(transfer) {
                 if let Some(result) = run_reversed(transfer, executor, report) {
                     return result;
@@ -181,27 +193,6 @@ unsafe fn run_form(
             return result;
         }
         run_pieces(transfer, &tuning, executor, report)
-    }
-}
-
-/// Copies pieces that have been found to make one tensor.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // which takes some of the stack
-pub(crate) unsafe fn run_joined(
-    one: &Joined,
-    transfer: &Transfer<'_>,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let fewer = one.transfer(transfer);
-        if fewer.parts.count() == 1 && InterleavedRuns::copy_small(&fewer) {
-            return Ok(());
-        }
-        run_form(&fewer, executor, report)
     }
 }
 

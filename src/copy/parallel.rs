@@ -10,7 +10,8 @@
 
 use super::kernel::combine::LINE;
 use super::kernel::rules::LOW_THRESHOLDS;
-use crate::error::{number, Error, Fault, Report};
+use super::old::{Fault, Report};
+use crate::error::{number, Error};
 use crate::math::{div, div_ceil, next_multiple};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

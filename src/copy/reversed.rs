@@ -1,7 +1,7 @@
 //! Single steps of an axis that lies backwards, as the channels of a picture with blue first do: counted
 //! from its other end it lies forwards.
 
-use crate::joined::MOST_AXES;
+use super::old::MOST_AXES;
 use crate::parts::{Part, Parts, Transfer};
 use core::ptr::null_mut;
 
@@ -80,7 +80,6 @@ mod tests {
     use crate::copy::run;
     use crate::copy::testing::{parts, transfer};
     use crate::dtype::DType;
-    use crate::error::Report;
     use crate::parts::Transfer;
 
     /// Channels that lie backwards, all or some of them, of units of so many elements.
@@ -107,7 +106,7 @@ mod tests {
                     let mut reversed = Reversed::NONE;
                     assert!(reversed.reverse(&backwards).is_some());
                     // SAFETY: the input and the outputs are as large as their shapes.
-                    unsafe { run(&backwards, channels, None, &mut Report::default()) }.unwrap();
+                    unsafe { run(&backwards, None) }.unwrap();
                     for (at, output) in
                         outputs.iter().enumerate().filter(|(at, _)| Some(*at) != unwanted)
                     {

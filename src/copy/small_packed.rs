@@ -5,10 +5,11 @@ use super::kernel::opaque::opaque;
 use super::kernel::rules::LOW_THRESHOLDS;
 use super::kernel::strided::Axis;
 use super::kernel::{CopyBytes, Deinterleave, Gather, Kernels, MAX_DEINTERLEAVED};
+use super::old::{FEW_PARTS, ROOM};
 use super::{tuning, ROW_MAJOR};
+use crate::geometry::Geometry;
 use crate::math::div;
-use crate::parts::{self, Part, Transfer, FEW_PARTS};
-use crate::plan::Geometry;
+use crate::parts::{Part, Transfer};
 use crate::shape::usize_of;
 use core::ptr::null_mut;
 
@@ -169,7 +170,7 @@ const LONG_RUN: usize = if LOW_THRESHOLDS { 32 } else { 3 << 10 };
 pub(super) unsafe fn copy_each_part(transfer: &Transfer<'_>, kernels: &'static Kernels) {
     let rows = SmallPacked::with(kernels.copy, &transfer.geometry);
     let count = rows.count;
-    let (mut all, mut room) = (transfer.parts.iter(), parts::ROOM);
+    let (mut all, mut room) = (transfer.parts.iter(), ROOM);
     loop {
         let parts = all.list(&mut room);
         if parts.is_empty() {

@@ -20,6 +20,13 @@ pub(crate) type Key<'a> = dyn Fn(usize) -> Option<usize> + 'a;
 pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
 
 /// Calls `visit` for each number below `count` that has a key, lowest key first, until it breaks.
+pub(crate) fn in_order(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
+    if in_runs(count, key, visit).is_none() {
+        in_blocks(count, key, visit);
+    }
+}
+
+/// [`in_order`] of anything, a block of the lowest at a time.
 #[cold]
 #[inline(never)]
 pub(crate) fn in_blocks(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
@@ -57,7 +64,7 @@ impl Run {
     }
 }
 
-/// The same, far faster, of what consists of a few ascending runs; `None` if there are more.
+/// [`in_order`], far faster, of what consists of a few ascending runs; `None` if there are more.
 #[cold]
 #[inline(never)] // its stack is not that of the other way
 pub(crate) fn in_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Option<()> {

@@ -1,0 +1,82 @@
+//! Memory as a map of cells, a window of it at a time: of spans that all begin and end at whole numbers of
+//! cells, two meet if they have a cell in common. For many that lie close together it takes few passes.
+
+#![forbid(unsafe_code)]
+
+use super::Spans;
+use crate::span::Span;
+
+/// Cells of 2 to the power of `shift` bytes from the lowest address on.
+pub(crate) struct Grid {
+    lowest: usize,
+    shift: u32,
+}
+
+/// Bits of a window, and the spans that `order.rs` takes in a pass: a grid should take no more passes.
+const WORDS: usize = 1 << 12;
+const CELLS: usize = 64 * WORDS;
+const BLOCK: usize = 1 << 11;
+
+impl Grid {
+    /// The grid of some spans, if they lie close enough.
+    pub(crate) fn over(spans: &dyn Spans) -> Option<Self> {
+        let (mut hull, mut bits, mut count) = (Span::NOWHERE, 0, 0);
+        for span in (0..spans.len()).map(|at| spans.span(at)).filter(|span| !span.is_empty()) {
+            hull = hull.hull(span);
+            bits |= span.start | span.len();
+            count += 1;
+        }
+        let shift = bits.trailing_zeros().min(12);
+        let windows = hull.end.checked_sub(hull.start)? >> shift;
+        (windows / CELLS <= count / BLOCK).then_some(Self { lowest: hull.start, shift })
+    }
+
+    /// Whether two of the first `written` spans meet, if that counts `among` them, or one of them one of the others.
+    #[inline(never)] // for its stack
+    #[allow(clippy::large_stack_arrays)] // no heap
+    pub(crate) fn any_meet(&self, written: usize, among: bool, spans: &dyn Spans) -> bool {
+        let mut window = Some(self.lowest);
+        let mut taken = [0u64; WORDS];
+        while let Some(start) = window {
+            let end = start.saturating_add(CELLS << self.shift);
+            window = None;
+            taken.fill(0);
+            for index in 0..spans.len() {
+                let span = spans.span(index);
+                if span.is_empty() || span.end <= start {
+                    continue;
+                }
+                if span.end > end {
+                    let beyond = span.start.max(end);
+                    window = Some(window.map_or(beyond, |next: usize| next.min(beyond)));
+                }
+                if span.start < end {
+                    let within = Span { start: span.start.max(start), end: span.end.min(end) };
+                    let is_written = index < written;
+                    let meets = self.meets(&mut taken, start, within, is_written);
+                    if meets && (among || !is_written) {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether one of the cells of a span that lies in the window is taken; if it is written, takes them.
+    fn meets(&self, taken: &mut [u64], window: usize, span: Span, is_written: bool) -> bool {
+        let first = (span.start - window) >> self.shift;
+        let end = (span.end - window) >> self.shift;
+        let mut meets = false;
+        let words = taken.iter_mut().enumerate().take(end.div_ceil(64));
+        for (at, word) in words.skip(first / 64) {
+            let bits = !0u64 << first.saturating_sub(64 * at)
+                & !0u64 >> (64 * (at + 1)).saturating_sub(end);
+            meets |= *word & bits != 0;
+            if is_written {
+                *word |= bits;
+            }
+        }
+        meets
+    }
+}
