@@ -99,16 +99,17 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// The parts of a range of pieces.
+    /// The parts of a range of pieces, which may go on past the last one.
     pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
-        let Range { start, end } = range;
+        let end = range.end.min(self.count());
+        let start = range.start.min(end);
         match *self {
-            Self::Listed(parts) => Iter::Listed(parts.get(range).unwrap_or_default().iter()),
+            Self::Listed(parts) => Iter::Listed(parts.get(start..end).unwrap_or_default().iter()),
             Self::Ruled { pieces, targets } => {
                 Iter::Ruled { pieces: pieces.iter_from(start).until(end), targets }
             }
             Self::Planned { records, targets } => {
-                let records = records.get(range).unwrap_or_default().iter();
+                let records = records.get(start..end).unwrap_or_default().iter();
                 Iter::Planned { records, next: start, targets }
             }
         }

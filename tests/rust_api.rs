@@ -1,6 +1,6 @@
 //! The Rust API, where it is more than the C functions by other names.
 
-use libsplit::{DType, Error, Lengths, Operator, Plan, Split, View, ViewMut, Which};
+use libsplit::{DType, Error, Field, Lengths, Operator, Plan, Split, View, ViewMut, Which};
 use proptest::prelude::*;
 use std::mem::MaybeUninit;
 
@@ -266,7 +266,7 @@ fn bytes_that_do_not_hold_a_tensor_are_refused() {
     let short = copy(&[1; 7], &mut [&mut a, &mut b]);
     assert_eq!(short, Err(Error::DataBytes { which, expected: 8, actual: 7 }));
     let absent = copy(&[], &mut [&mut a, &mut b]);
-    assert_eq!(absent, Err(Error::NullField { which, field: "data" }));
+    assert_eq!(absent, Err(Error::NullField { which, field: Field::Data }));
     let small = copy(&[1; 8], &mut [&mut a, &mut b[..3]]);
     let which = Which::Output(1);
     assert_eq!(small, Err(Error::DataBytes { which, expected: 4, actual: 3 }));
