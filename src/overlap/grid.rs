@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::order::{BLOCK, LARGE_BLOCK, MANY};
 use super::Spans;
 use crate::span::Span;
 
@@ -12,10 +13,9 @@ pub(crate) struct Grid {
     shift: u32,
 }
 
-/// Bits of a window, and the spans that `order.rs` takes in a pass: a grid should take no more passes.
-const WORDS: usize = 1 << 12;
-const CELLS: usize = 64 * WORDS;
-const BLOCK: usize = 1 << 11;
+/// Words of a window's bits, of few spans and of many.
+const WORDS: usize = 256;
+const LARGE_WORDS: usize = 4096;
 
 impl Grid {
     /// The grid of some spans, if they lie close enough.
@@ -28,17 +28,28 @@ impl Grid {
         }
         let shift = bits.trailing_zeros().min(12);
         let windows = hull.end.checked_sub(hull.start)? >> shift;
-        (windows / CELLS <= count / BLOCK).then_some(Self { lowest: hull.start, shift })
+        // A grid should take no more passes than the other way.
+        let (words, block) =
+            if count > MANY { (LARGE_WORDS, LARGE_BLOCK) } else { (WORDS, BLOCK) };
+        (windows / (64 * words) <= count / block).then_some(Self { lowest: hull.start, shift })
     }
 
     /// Whether two of the first `written` spans meet, if that counts `among` them, or one of them one of the others.
+    pub(crate) fn any_meet(&self, written: usize, among: bool, spans: &dyn Spans) -> bool {
+        if spans.len() > MANY {
+            self.any_meet_by::<LARGE_WORDS>(written, among, spans)
+        } else {
+            self.any_meet_by::<WORDS>(written, among, spans)
+        }
+    }
+
     #[inline(never)] // for its stack
     #[allow(clippy::large_stack_arrays)] // no heap
-    pub(crate) fn any_meet(&self, written: usize, among: bool, spans: &dyn Spans) -> bool {
+    fn any_meet_by<const N: usize>(&self, written: usize, among: bool, spans: &dyn Spans) -> bool {
         let mut window = Some(self.lowest);
-        let mut taken = [0u64; WORDS];
+        let mut taken = [0u64; N];
         while let Some(start) = window {
-            let end = start.saturating_add(CELLS << self.shift);
+            let end = start.saturating_add((64 * N) << self.shift);
             window = None;
             taken.fill(0);
             for index in 0..spans.len() {

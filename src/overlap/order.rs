@@ -8,11 +8,11 @@ use core::ops::ControlFlow;
 /// So many ascending runs are merged.
 const RUNS: usize = if cfg!(libsplit_low_thresholds) { 2 } else { 32 };
 /// So many of the lowest are found in one pass.
-const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 256;
 /// Of more numbers than this, so many: then a pass is longer than a call should wait for many of
 /// them, and 32 KiB of the stack are the lesser evil.
-const MANY: usize = 1 << 14;
-const LARGE_BLOCK: usize = 2048;
+pub(crate) const MANY: usize = 1 << 14;
+pub(crate) const LARGE_BLOCK: usize = 2048;
 
 /// Where numbers from 0 on stand; `None` for one that is not to be visited.
 pub(crate) type Key<'a> = dyn Fn(usize) -> Option<usize> + 'a;
