@@ -113,10 +113,24 @@ impl<'a> Lengths<'a> {
     }
 
     /// Entry `index` as a number. `index` is below the length, and the values are known.
-    #[inline]
     pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
         let not_integer = Error::LengthNotInteger { output: index, dtype: self.dtype };
         self.value(index).ok_or(not_integer)
+    }
+
+    /// The entries of a list whose values are known, if they lie in memory as a slice of int64 does.
+    #[inline]
+    #[allow(clippy::cast_ptr_alignment)] // which is looked at
+    pub(crate) fn words(&self) -> Option<&'a [i64]> {
+        let data = self.data.cast::<i64>();
+        let are_words = self.dtype == DType::Int64
+            && self.bit_stride == i64::BITS.into()
+            && !self.is_scalar
+            && !data.is_null()
+            && data.is_aligned();
+        let len = usize::try_from(self.len).ok().filter(|_| are_words)?;
+        // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
+        Some(unsafe { core::slice::from_raw_parts(data, len) })
     }
 
     /// Entry `index`, which the rules have checked; -1 where it is the rest.
@@ -127,16 +141,19 @@ impl<'a> Lengths<'a> {
 
     /// [`Lengths::get`] without an error.
     #[inline]
-    fn value(&self, index: i64) -> Option<i64> {
+    pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.len && self.is_known());
-        let bits = self.bit_offset + index * self.bit_stride;
-        let at = self.data.wrapping_offset(offset_of(bits));
+        // Of types of whole bytes, the first begins at `data`.
+        let at = self.data.wrapping_offset(offset_of(index.wrapping_mul(self.bit_stride)));
         // SAFETY: the element is readable by the promise of `from_raw` or of the borrowed slice.
         unsafe {
             match self.dtype {
                 DType::Int64 => Some(at.cast::<i64>().read_unaligned()),
                 DType::Int32 => Some(at.cast::<i32>().read_unaligned().into()),
-                dtype => read(self.data, bits, dtype),
+                dtype => {
+                    let bits = self.bit_offset + index * self.bit_stride;
+                    read(self.data, bits, dtype)
+                }
             }
         }
     }

@@ -72,7 +72,7 @@ pub(crate) enum Parts<'a> {
     #[allow(dead_code)] // for tests, and for the engine
     Listed(&'a [Part]),
     /// As the operator's rule gives them; a piece whose target is NULL is not wanted.
-    Ruled { pieces: Pieces<'a>, targets: Pointers<'a, u8> },
+    Ruled { pieces: &'a Pieces<'a>, targets: Pointers<'a, u8> },
     /// As a plan has them.
     Planned { records: &'a [Record], targets: Pointers<'a, u8> },
 }

@@ -7,11 +7,11 @@ use super::reads::Owner;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
 use crate::error::Error;
-use crate::overlap::{first_crossing, Numbered};
+use crate::overlap::{first_crossing, Kept, Numbered, Spans};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::span::Span;
 use crate::words::{Field, Which};
-use core::mem::offset_of;
+use core::mem::{offset_of, MaybeUninit};
 
 /// [`super::libsplit_copy`], with a reason in place of a status; `error` is only memory that outputs must not
 /// lie over.
@@ -31,7 +31,8 @@ pub unsafe fn copy(
 ) -> Result<(), Error> {
     // SAFETY: promises 1 and 2.
     unsafe {
-        let mut call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtLayout)?;
+        let mut room = MaybeUninit::uninit();
+        let call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room)?;
         call.reads.set_error(error);
         let pool;
         let mut on = None::<&dyn Executor>;
@@ -41,7 +42,7 @@ pub unsafe fn copy(
             on = Some(&pool);
         }
         let outputs = parse::descriptors(outputs, num_outputs)?;
-        copy_parsed(&call, outputs, on)
+        copy_parsed(call, outputs, on)
     }
 }
 
@@ -77,11 +78,9 @@ pub(crate) unsafe fn copy_parsed(
         if data.is_null() {
             return Err(Error::NullField { which, field: Field::Data });
         }
-        written.push(
-            checked.reach.place(data, which)?,
-            checked.is_packed,
-            geometry.piece_bytes(piece.len),
-        );
+        let span = checked.reach.place(data, which)?;
+        let bytes = if checked.is_packed { span.len() } else { geometry.piece_bytes(piece.len) };
+        written.push(span, checked.is_packed, bytes);
     }
     let transfer = transfer(call, outputs, &written);
     let hull = written.trail.hull;
@@ -91,8 +90,7 @@ pub(crate) unsafe fn copy_parsed(
         && hull.is_apart(Span::of_slice(outputs))
         && call.reads.are_apart(hull))
     {
-        written.check_apart(&transfer, input)?;
-        check_reads(call, outputs, &transfer, hull)?;
+        check_closely(call, outputs, &transfer, &written, input)?;
     }
     if transfer.bytes == 0 {
         return Ok(());
@@ -115,10 +113,7 @@ fn transfer<'a>(
         source: input.data,
         strides: input.strides.filter(|_| bytes > 0 && !input.is_packed()),
         bit_offset: input.bit_offset,
-        parts: Parts::Ruled {
-            pieces: *pieces,
-            targets: fields(outputs, offset_of!(libsplit_tensor, data)),
-        },
+        parts: Parts::Ruled { pieces, targets: fields(outputs, offset_of!(libsplit_tensor, data)) },
         output_strides: if written.are_packed {
             OutputStrides::Packed
         } else {
@@ -136,20 +131,33 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
     unsafe { Pointers::new(first.cast(), size_of::<libsplit_tensor>(), outputs.len()) }
 }
 
-/// Checks that no output lies over structures, lengths, descriptors, or arrays of outputs.
+/// Checks that no output lies over the input, other outputs, or what else is read, of outputs whose hull does.
 #[cold]
 #[inline(never)]
-fn check_reads(
+fn check_closely(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
     transfer: &Transfer<'_>,
+    written: &Written,
+    input: Span,
+) -> Result<(), Error> {
+    let spans = Kept::new(transfer);
+    written.check_apart(transfer, &spans, input)?;
+    check_reads(call, outputs, &spans, written.trail.hull)
+}
+
+/// Checks that no output lies over structures, lengths, descriptors, or arrays of outputs.
+fn check_reads(
+    call: &ParsedCall<'_>,
+    outputs: &[libsplit_tensor],
+    written: &Kept<'_>,
     hull: Span,
 ) -> Result<(), Error> {
     let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
     let count = outputs.len();
-    if reads.any_meets(descriptors, hull, transfer) {
+    if reads.any_meets(descriptors, hull, written) {
         for output in 0..count {
-            let span = transfer.written(output);
+            let span = written.span(output);
             if let Some(other) = reads.under(span) {
                 let is_lengths = reads.lengths().intersects(span);
                 return Err(match other {
@@ -163,9 +171,9 @@ fn check_reads(
             }
         }
     }
-    let rank = transfer.geometry.output_rank();
+    let rank = call.geometry.output_rank();
     let spans = |at: usize| match at.checked_sub(count) {
-        None => transfer.written(at),
+        None => written.span(at),
         // They follow the outputs in number; most lie elsewhere.
         Some(array) => {
             let span = parse::array_span(outputs, array, rank);

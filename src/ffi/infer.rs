@@ -9,6 +9,7 @@ use crate::place::Place;
 use crate::shape::{bytes_of_bits, rank_number, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::words::{Argument, Field, Which};
+use core::mem::MaybeUninit;
 use core::slice;
 
 /// [`super::libsplit_count`], with a reason in place of a status.
@@ -25,7 +26,8 @@ pub unsafe fn count(
 ) -> Result<(), Error> {
     // SAFETY: promise 1.
     unsafe {
-        let call = ParsedCall::parse(input, params, None, Look::AtShape)?;
+        let mut room = MaybeUninit::uninit();
+        let call = ParsedCall::parse(input, params, None, Look::AtShape, &mut room)?;
         checked(count, Argument::Count)?;
         let pieces = usize::try_from(call.pieces.count());
         count.write(pieces.map_err(|_| Error::TooManyElements { which: Which::Input })?);
@@ -50,11 +52,12 @@ pub unsafe fn infer(
 ) -> Result<(), Error> {
     // SAFETY: promises 1 and 2.
     unsafe {
-        let mut call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtShape)?;
+        let mut room = MaybeUninit::uninit();
+        let call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtShape, &mut room)?;
         call.reads.set_error(error);
         let given = parse::descriptors(outputs, num_outputs)?;
-        let seen = Seen::new(&call, given)?;
-        seen.check_arrays(&call, given)?;
+        let seen = Seen::new(call, given)?;
+        seen.check_arrays(call, given)?;
         let sizes = Sizes::new(&call.geometry);
         if call.geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
             let too_large = call.pieces.iter().find(|piece| sizes.of(piece.len).is_none());
@@ -90,17 +93,18 @@ pub unsafe fn view(
 ) -> Result<(), Error> {
     // SAFETY: promises 1 and 2.
     unsafe {
-        let mut call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtLayout)?;
+        let mut room = MaybeUninit::uninit();
+        let call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room)?;
         call.reads.set_error(error);
         let geometry = &call.geometry;
         call.input.span(geometry.elements, Which::Input)?;
         let place = Place::new(geometry, &call.input);
         let given = parse::descriptors(outputs, num_outputs)?;
-        let seen = Seen::new(&call, given)?;
+        let seen = Seen::new(call, given)?;
         if !seen.all_have_strides {
-            check_unstrided(&call, &place, given)?;
+            check_unstrided(call, &place, given)?;
         }
-        seen.check_arrays(&call, given)?;
+        seen.check_arrays(call, given)?;
         for (piece, output) in call.pieces.iter().zip((0..num_outputs).map(|at| outputs.add(at))) {
             if !is_unwanted(&*output) {
                 let view = place.of(piece.offset, piece.len);
@@ -190,9 +194,7 @@ impl Sizes {
 /// What has been seen of the outputs' arrays.
 struct Seen {
     /// The arrays of each output, side by side.
-    own: Trail,
-    shapes: Trail,
-    strides: Trail,
+    arrays: Trail,
     all_have_strides: bool,
 }
 
@@ -201,30 +203,25 @@ impl Seen {
     #[inline(never)] // once in the library
     fn new(call: &ParsedCall<'_>, outputs: &[libsplit_tensor]) -> Result<Self, Error> {
         let rank = call.geometry.output_rank();
-        let (own, shapes, strides) = (Trail::EMPTY, Trail::EMPTY, Trail::EMPTY);
-        let mut seen = Self { own, shapes, strides, all_have_strides: true };
+        let (mut arrays, mut all_have_strides) = (Trail::EMPTY, true);
         for (index, output) in outputs.iter().enumerate() {
             if is_unwanted(output) {
                 continue;
             }
             check_room(index, output, rank)?;
-            let has_strides = !output.strides.is_null();
-            seen.all_have_strides &= has_strides;
-            if rank == 0 {
-                continue;
+            let mut own = Span::of_bytes(output.shape, rank * size_of::<i64>());
+            if output.strides.is_null() {
+                all_have_strides = false;
+            } else {
+                let strides = Span::of_bytes(output.strides, rank * size_of::<i64>());
+                arrays.is_apart &= strides.is_apart(own);
+                own = own.hull(strides);
             }
-            let shape = Span::of_array(output.shape, rank);
-            seen.shapes.push(shape);
-            let mut both = shape;
-            if has_strides {
-                let strides = Span::of_array(output.strides, rank);
-                seen.strides.push(strides);
-                seen.own.is_apart &= strides.is_apart(shape);
-                both = shape.hull(strides);
+            if rank > 0 {
+                arrays.push(own);
             }
-            seen.own.push(both);
         }
-        Ok(seen)
+        Ok(Self { arrays, all_have_strides })
     }
 
     /// Checks that arrays lie over nothing else that is in use, nor over each other.
@@ -234,22 +231,35 @@ impl Seen {
         call: &ParsedCall<'_>,
         outputs: &[libsplit_tensor],
     ) -> Result<(), Error> {
-        let (descriptors, hull) = (Span::of_slice(outputs), self.own.hull);
-        // Each output's side by side, or all shapes and all strides.
-        let are_apart = self.own.is_apart
-            || self.shapes.is_apart
-                && self.strides.is_apart
-                && self.shapes.hull.is_apart(self.strides.hull);
+        let (descriptors, hull) = (Span::of_slice(outputs), self.arrays.hull);
         let reads = &call.reads;
-        if are_apart
-            && descriptors.is_apart(hull)
-            && reads.are_apart(hull)
-            && reads.are_apart(descriptors)
-        {
+        let are_apart = descriptors.is_apart(hull)
+            && (reads.are_apart(descriptors.hull(hull))
+                || reads.are_apart(hull) && reads.are_apart(descriptors));
+        let is_own =
+            self.arrays.is_apart || all_apart_by_kind(outputs, call.geometry.output_rank());
+        if are_apart && is_own {
             return Ok(());
         }
-        check_arrays(call, outputs, hull, are_apart)
+        check_arrays(call, outputs, hull, is_own)
     }
+}
+
+/// Whether it is plain to see that the shapes of all outputs lie on one side of all strides, and each
+/// beside those before it.
+#[inline(never)] // of most it is not asked
+fn all_apart_by_kind(outputs: &[libsplit_tensor], rank: usize) -> bool {
+    let (mut shapes, mut strides) = (Trail::EMPTY, Trail::EMPTY);
+    for output in outputs {
+        let [shape, stride] = arrays(output, rank);
+        if !shape.is_empty() {
+            shapes.push(shape);
+        }
+        if !stride.is_empty() {
+            strides.push(stride);
+        }
+    }
+    shapes.is_apart && strides.is_apart && shapes.hull.is_apart(strides.hull)
 }
 
 /// Checks that there are arrays for an output's shape and strides, if it has such, and long enough.

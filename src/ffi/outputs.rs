@@ -5,9 +5,9 @@ use super::types::libsplit_tensor;
 use crate::error::{number, Error};
 use crate::geometry::{Geometry, Piece};
 use crate::overlap::lattice::{meet, Answer, Lattice, BUDGET};
-use crate::overlap::{self, first_meeting, Axes, Clash, Spans, Tensors, Trail};
+use crate::overlap::{self, first_meeting, Axes, Clash, Kept, Spans, Tensors, Trail};
 use crate::parts::Transfer;
-use crate::shape;
+use crate::shape::{self, rank_number};
 use crate::span::Span;
 use crate::tensor::{Reach, Tensor};
 use crate::words::{Field, Which};
@@ -34,70 +34,40 @@ pub(super) unsafe fn check_output(
     let rank = geometry.output_rank();
     let (shape, strides) = (output.shape.cast_const(), output.strides.cast_const());
     let has_arrays = rank == 0 || !shape.is_null() && shape.is_aligned() && strides.is_aligned();
-    if output.dtype.0 != geometry.dtype as i32
-        || usize::try_from(output.rank) != Ok(rank)
-        || !has_arrays
-    {
+    if output.dtype.0 != geometry.dtype as i32 || output.rank != rank_number(rank) || !has_arrays {
         return Err(wrong_header(geometry, piece.index, output));
     }
-    let (mut packed, mut covered, mut is_packed, mut nests) = (1i64, 0i64, true, true);
-    let mut axis = geometry.shape.len();
-    let mut at = rank;
-    while axis > 0 {
-        axis -= 1;
-        let mut expected = geometry.shape.get(axis).copied().unwrap_or(0);
-        if axis == geometry.axis {
-            if !geometry.keeps_axis {
-                continue;
-            }
-            expected = piece.len;
+    let (mut packed, mut is_packed, mut at) = (1i64, true, rank);
+    for (axis, own) in geometry.shape.iter().enumerate().rev() {
+        let is_split = axis == geometry.axis;
+        if is_split && !geometry.keeps_axis {
+            continue;
         }
-        at -= 1;
+        at = at.wrapping_sub(1);
         // SAFETY: there are as many entries as the rank says, which is the operator's.
-        let (extent, stride) =
-            unsafe { (*shape.add(at), if strides.is_null() { packed } else { *strides.add(at) }) };
-        if extent != expected {
-            // SAFETY: as above.
-            let shape = unsafe { slice::from_raw_parts(shape, rank) };
-            return Err(wrong_extent(geometry, piece, shape));
-        }
-        if extent != 1 {
-            is_packed &= stride == packed;
-            // In row-major order, with padding.
-            nests &= stride > covered;
-            let last = (extent - 1).checked_mul(stride);
-            match last.and_then(|last| last.checked_add(covered)) {
-                Some(reached) => covered = reached,
-                None => nests = false,
+        unsafe {
+            let extent = *shape.add(at);
+            if extent != if is_split { piece.len } else { *own } {
+                return Err(wrong_extent(geometry, piece, slice::from_raw_parts(shape, rank)));
             }
+            if !strides.is_null() {
+                is_packed &= (*strides.add(at) == packed) | (extent == 1);
+            }
+            packed = packed.wrapping_mul(extent);
         }
-        packed = packed.wrapping_mul(extent);
     }
-    let which = Which::Output(piece.index);
     if output.bit_offset != 0 {
-        let actual = output.bit_offset.into();
+        let (which, actual) = (Which::Output(piece.index), output.bit_offset.into());
         return Err(Error::BitOffsetNotZero { which, expected: 0, actual });
     }
-    let (elements, bits) = (geometry.piece_elements(piece.len), geometry.dtype.bits());
-    if elements == 0 {
-        return Ok(Checked { reach: Reach { low: 0, bytes: 0 }, is_packed: true });
+    // The extents multiply to the number of elements.
+    let bytes = shape::packed_bytes(packed, geometry.dtype.bits());
+    let has_memory = output.data_bytes == 0 || output.data_bytes as u64 >= bytes.cast_unsigned();
+    if (is_packed && has_memory) || bytes == 0 {
+        return Ok(Checked { reach: Reach { low: 0, bytes }, is_packed: true });
     }
-    let bytes = if is_packed {
-        Some(shape::packed_bytes(elements, bits))
-    } else if nests && bits >= 8 {
-        covered.checked_add(1).and_then(|end| end.checked_mul(i64::from(bits / 8)))
-    } else {
-        None
-    };
-    match bytes {
-        Some(bytes)
-            if output.data_bytes == 0 || output.data_bytes as u64 >= bytes.cast_unsigned() =>
-        {
-            Ok(Checked { reach: Reach { low: 0, bytes }, is_packed })
-        }
-        // SAFETY: as above.
-        _ => unsafe { check_layout(geometry, piece, output, elements) },
-    }
+    // SAFETY: as above.
+    unsafe { check_layout(geometry, piece, output, packed) }
 }
 
 /// What is wrong with type, rank or arrays.
@@ -141,7 +111,7 @@ fn wrong_extent(geometry: &Geometry<'_>, piece: Piece, shape: &[i64]) -> Error {
     })
 }
 
-/// Checks a layout that is neither packed nor row-major with padding, or has too little memory.
+/// Checks a layout that is not packed, or has too little memory.
 ///
 /// # Safety
 /// As [`check_output`]; type, rank, arrays and extents must be right.
@@ -206,16 +176,21 @@ impl Written {
     /// Checks that no output lies over the input or another output, byte by byte.
     #[cold]
     #[inline(never)]
-    pub(super) fn check_apart(&self, transfer: &Transfer<'_>, input: Span) -> Result<(), Error> {
+    pub(super) fn check_apart(
+        &self,
+        transfer: &Transfer<'_>,
+        written: &Kept<'_>,
+        input: Span,
+    ) -> Result<(), Error> {
         let mut budget = BUDGET;
         if !self.trail.hull.is_apart(input) {
-            check_input(transfer, input, &mut budget)?;
+            check_input(transfer, written, input, &mut budget)?;
         }
         if self.trail.is_apart {
             return Ok(());
         }
         let clash = if self.are_packed {
-            first_meeting(transfer).map(|(output, other)| Clash { output, other, is_sure: true })
+            first_meeting(written).map(|(output, other)| Clash { output, other, is_sure: true })
         } else {
             overlap::clash(transfer, &mut budget)
         };
@@ -238,7 +213,15 @@ fn overlapping(output: usize, other: Which, is_sure: bool) -> Error {
 
 /// Checks that no output lies over elements of the input.
 #[inline(never)] // for its stack
-fn check_input(transfer: &Transfer<'_>, input: Span, budget: &mut usize) -> Result<(), Error> {
+fn check_input(
+    transfer: &Transfer<'_>,
+    written: &Kept<'_>,
+    input: Span,
+    budget: &mut usize,
+) -> Result<(), Error> {
+    if (0..written.len()).all(|output| !written.span(output).intersects(input)) {
+        return Ok(());
+    }
     let geometry = &transfer.geometry;
     let lattice = match transfer.strides {
         Some(strides) if !geometry.dtype.is_sub_byte() => {
@@ -248,7 +231,7 @@ fn check_input(transfer: &Transfer<'_>, input: Span, budget: &mut usize) -> Resu
         _ => Lattice::whole(input),
     };
     for output in 0..transfer.len() {
-        if !transfer.span(output).intersects(input) {
+        if !written.span(output).intersects(input) {
             continue;
         }
         let answer = meet(&transfer.lattice(output), &lattice, budget);

@@ -49,20 +49,24 @@ impl<'a> ParsedCall<'a> {
         Ok(Self { input, geometry, pieces, reads: Reads::NONE })
     }
 
-    /// Parses a call, and plans its split. `outputs` is the number of outputs that the caller gave.
+    /// Parses a call into `room`, where it stays, for it is large to move; and plans its split. `outputs` is the
+    /// number of outputs that the caller gave.
     ///
     /// # Safety
     /// Promise 1.
     #[inline(never)] // once in the library
-    pub(super) unsafe fn parse(
+    pub(super) unsafe fn parse<'r>(
         input: *const libsplit_tensor,
         params: *const libsplit_params,
         outputs: Option<usize>,
         look: Look,
-    ) -> Result<Self, Error> {
-        let mut reads = Reads::NONE;
-        // SAFETY: promise 1, here and below.
+        room: &'r mut MaybeUninit<Self>,
+    ) -> Result<&'r mut Self, Error> {
+        let call = room.as_mut_ptr();
+        // SAFETY: promise 1, here and below; all fields are written.
         unsafe {
+            (&raw mut (*call).reads).write(Reads::NONE);
+            let reads = &mut (*call).reads;
             let (given, params_bytes) = versioned(params, Argument::Params, FIRST_PARAMS)?;
             reads.set(Owner::Params, Span::of_bytes(params, params_bytes));
             let operator = operator(&given)?;
@@ -86,13 +90,15 @@ impl<'a> ParsedCall<'a> {
                 outputs,
             };
             let (dtype, has_lengths) = (tensor.dtype, !given.split.is_null());
+            (&raw mut (*call).input).write(tensor);
             let geometry = Geometry::new(&request, has_lengths, dtype, tensor.shape)?;
+            (&raw mut (*call).geometry).write(geometry);
             if has_lengths {
                 let split = &*checked(given.split, Argument::Lengths)?;
-                request.lengths = Some(lengths_of(split, &mut reads)?);
+                request.lengths = Some(lengths_of(split, reads)?);
             }
-            let pieces = request.pieces(dtype, geometry.extent)?;
-            Ok(Self { input: tensor, geometry, pieces, reads })
+            (&raw mut (*call).pieces).write(request.pieces(dtype, geometry.extent)?);
+            Ok(&mut *call)
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::describe;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::geometry::{Geometry, Piece};
+use crate::overlap::{Kept, Spans};
 use crate::parts::{OutputStrides, Parts, Pointers, Record, Transfer, UNWANTED};
 use crate::place::Place;
 use crate::shape::{packed_bytes, MAX_RANK};
@@ -30,6 +31,7 @@ use crate::span::Span;
 use crate::tensor::Reach;
 use crate::text::Text;
 use crate::words::{Argument, Which};
+use core::mem::MaybeUninit;
 use core::ptr::null;
 use core::slice;
 
@@ -130,13 +132,14 @@ pub unsafe fn plan_init(
 ) -> Result<(), Error> {
     // SAFETY: promises 1 and 2.
     unsafe {
-        let mut call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtLayout)?;
+        let mut room = MaybeUninit::uninit();
+        let call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room)?;
         call.reads.set_error(error);
         let mut given = None;
         if !outputs.is_null() {
             given = Some(parse::descriptors(outputs, num_outputs)?);
         }
-        make(plan, plan_size, &call, given, num_outputs)
+        make(plan, plan_size, call, given, num_outputs)
     }
 }
 
@@ -491,23 +494,32 @@ pub(crate) unsafe fn copy_by(
             && hull.is_apart(own)
             && others.iter().all(|(_, other)| other.is_apart(hull)))
         {
-            written.check_apart(&transfer, span)?;
-            check_read(&transfer, Which::Plan, own)?;
-            others.iter().try_for_each(|(other, read)| check_read(&transfer, *other, *read))?;
+            check_closely(&transfer, &written, span, own, others)?;
         }
         copy::run(&transfer, executor)
     }
 }
 
-/// Checks that no output lies over memory that is read meanwhile.
+/// Checks that no output lies over the input, other outputs, the plan, or what else is read, of outputs whose
+/// hull does.
 #[cold]
 #[inline(never)]
-fn check_read(transfer: &Transfer<'_>, other: Which, read: Span) -> Result<(), Error> {
-    let outputs = 0..transfer.parts.count();
-    match outputs.into_iter().find(|output| transfer.written(*output).intersects(read)) {
-        None => Ok(()),
-        Some(output) => Err(Error::DataOverDescriptor { output, other }),
+fn check_closely(
+    transfer: &Transfer<'_>,
+    written: &Written,
+    input: Span,
+    plan: Span,
+    others: &[(Which, Span)],
+) -> Result<(), Error> {
+    let (spans, hull) = (Kept::new(transfer), written.trail.hull);
+    written.check_apart(transfer, &spans, input)?;
+    for &(other, read) in [(Which::Plan, plan)].iter().chain(others) {
+        let outputs = if read.is_apart(hull) { 0 } else { spans.len() };
+        if let Some(output) = (0..outputs).find(|at| spans.span(*at).intersects(read)) {
+            return Err(Error::DataOverDescriptor { output, other });
+        }
     }
+    Ok(())
 }
 
 /// [`super::libsplit_plan_view`], with a reason in place of a status; `error` is only memory that the entries

@@ -29,8 +29,7 @@ impl Grid {
         let shift = bits.trailing_zeros().min(12);
         let windows = hull.end.checked_sub(hull.start)? >> shift;
         // A grid should take no more passes than the other way.
-        let (words, block) =
-            if count > MANY { (LARGE_WORDS, LARGE_BLOCK) } else { (WORDS, BLOCK) };
+        let (words, block) = if count > MANY { (LARGE_WORDS, LARGE_BLOCK) } else { (WORDS, BLOCK) };
         (windows / (64 * words) <= count / block).then_some(Self { lowest: hull.start, shift })
     }
 

@@ -69,6 +69,31 @@ impl Spans for Numbered<'_> {
 /// Up to so many written spans are compared each with each.
 const FEW: usize = 16;
 
+/// Spans of which few are kept, for they take long to work out.
+pub(crate) struct Kept<'a> {
+    few: [Span; FEW],
+    all: &'a dyn Spans,
+}
+
+impl<'a> Kept<'a> {
+    pub(crate) fn new(all: &'a dyn Spans) -> Self {
+        let mut few = [Span::default(); FEW];
+        let count = all.len();
+        few.iter_mut().take(count).enumerate().for_each(|(index, slot)| *slot = all.span(index));
+        Self { few, all }
+    }
+}
+
+impl Spans for Kept<'_> {
+    fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    fn span(&self, index: usize) -> Span {
+        self.few.get(index).copied().unwrap_or_else(|| self.all.span(index))
+    }
+}
+
 /// Two spans that meet, if any do: the higher number first.
 pub(crate) fn first_meeting(spans: &dyn Spans) -> Option<(usize, usize)> {
     let found = find(spans.len(), true, spans);

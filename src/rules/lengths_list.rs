@@ -35,6 +35,10 @@ pub(super) fn pieces<'a>(
     if !lengths.is_known() {
         return request.unknown(count);
     }
+    if let Some(words) = lengths.words().filter(|words| add_up_to(words, extent)) {
+        // As most lists are.
+        return Ok(Pieces::Words(words));
+    }
     let (sum, has_rest) = add_up(&lengths, count, minus_one)?;
     let rest = match sum {
         Some(_) if extent == DIM_UNKNOWN => DIM_UNKNOWN,
@@ -50,8 +54,20 @@ pub(super) fn pieces<'a>(
     Ok(Pieces::Listed { lengths, count, rest })
 }
 
-/// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
+/// Whether lengths add up to the extent, none of them below 0 or so large that [`MAX_OUTPUTS`] of them could be
+/// too much.
 #[inline]
+fn add_up_to(lengths: &[i64], extent: i64) -> bool {
+    let (mut sum, mut bits) = (0i64, 0i64);
+    for length in lengths {
+        sum = sum.wrapping_add(*length);
+        bits |= *length;
+    }
+    bits >> 32 == 0 && sum == extent
+}
+
+/// The sum of the entries, `None` past `i64::MAX`, and whether one of them is the rest.
+#[inline(never)] // of most lists it is not asked
 fn add_up(
     lengths: &Lengths<'_>,
     count: i64,

@@ -45,37 +45,39 @@ pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 pub(crate) enum Pieces<'a> {
     /// `size` each for as long as the extent lasts; then what is left, then 0.
     Equal { count: i64, size: i64, extent: i64 },
+    /// These, none of them below 0.
+    Words(&'a [i64]),
     /// As listed; entries of -1 (VariadicSplit) are `rest`, which may be unknown.
     Listed { lengths: Lengths<'a>, count: i64, rest: i64 },
     /// This many, of unknown lengths.
     Unknown { count: i64 },
 }
 
-impl<'a> Pieces<'a> {
+impl Pieces<'_> {
     #[inline]
     pub(crate) fn count(&self) -> i64 {
-        let (Self::Equal { count, .. } | Self::Listed { count, .. } | Self::Unknown { count }) =
-            *self;
-        count
+        match *self {
+            Self::Words(words) => index_of(words.len()),
+            Self::Equal { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
+                count
+            }
+        }
     }
 
     /// The pieces in order.
     #[inline]
-    pub(crate) fn iter(&self) -> PieceIter<'a> {
-        PieceIter { pieces: *self, next: 0, count: usize_of(self.count()), offset: 0 }
+    pub(crate) fn iter(&self) -> PieceIter<'_> {
+        PieceIter { pieces: self, next: 0, count: usize_of(self.count()), offset: 0 }
     }
 
     /// The pieces from one on. A list is summed up to there.
-    pub(crate) fn iter_from(&self, first: usize) -> PieceIter<'a> {
+    pub(crate) fn iter_from(&self, first: usize) -> PieceIter<'_> {
         let mut iter = self.iter();
-        match *self {
-            Self::Equal { size, extent, .. } => {
-                let ahead = index_of(first).saturating_mul(size);
-                (iter.next, iter.offset) = (first, ahead.min(extent));
-            }
-            Self::Listed { .. } | Self::Unknown { .. } => {
-                iter.by_ref().take(first).for_each(drop);
-            }
+        if let Self::Equal { size, extent, .. } = *self {
+            let ahead = index_of(first).saturating_mul(size);
+            (iter.next, iter.offset) = (first, ahead.min(extent));
+        } else {
+            iter.by_ref().take(first).for_each(drop);
         }
         iter
     }
@@ -84,17 +86,18 @@ impl<'a> Pieces<'a> {
     pub(crate) fn len_of(&self, index: usize) -> i64 {
         let offset = match *self {
             Self::Equal { size, extent, .. } => index_of(index).saturating_mul(size).min(extent),
-            Self::Listed { .. } | Self::Unknown { .. } => 0,
+            Self::Words(_) | Self::Listed { .. } | Self::Unknown { .. } => 0,
         };
         self.length(index, offset)
     }
 
     /// Length of the piece with this index, which begins at `offset`.
     #[inline]
-    pub(crate) fn length(&self, index: usize, offset: i64) -> i64 {
+    fn length(&self, index: usize, offset: i64) -> i64 {
         match *self {
             Self::Equal { size, extent, .. } => size.min(extent - offset),
-            Self::Listed { lengths, rest, .. } => match lengths.checked(index_of(index)) {
+            Self::Words(words) => words.get(index).copied().unwrap_or(0),
+            Self::Listed { ref lengths, rest, .. } => match lengths.checked(index_of(index)) {
                 length @ 0.. => length,
                 _ => rest,
             },
@@ -106,7 +109,7 @@ impl<'a> Pieces<'a> {
 /// Goes over pieces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PieceIter<'a> {
-    pieces: Pieces<'a>,
+    pieces: &'a Pieces<'a>,
     next: usize,
     count: usize,
     offset: i64,

@@ -38,9 +38,10 @@ pub(super) fn chunks<'a>(
             Pieces::Unknown { count } if size == 1 => {
                 Ok(Pieces::Equal { count, size, extent: count })
             }
-            pieces @ (Pieces::Unknown { .. } | Pieces::Equal { .. } | Pieces::Listed { .. }) => {
-                Ok(pieces)
-            }
+            pieces @ (Pieces::Unknown { .. }
+            | Pieces::Equal { .. }
+            | Pieces::Words(_)
+            | Pieces::Listed { .. }) => Ok(pieces),
         };
     }
     let count = if size == 1 { extent } else { div_ceil(extent, size) };
