@@ -8,27 +8,38 @@ use crate::dtype::DType;
 use crate::error::Error;
 use core::fmt;
 
-/// An operator version: the document whose rules decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operator {
-    /// ONNX Split-1.
-    Split1,
-    /// ONNX Split-2.
-    Split2,
-    /// ONNX Split-11.
-    Split11,
-    /// ONNX Split-13.
-    Split13,
-    /// ONNX Split-18.
-    Split18,
-    /// ONNX SplitToSequence-11.
-    SplitToSequence11,
-    /// ONNX SplitToSequence-24.
-    SplitToSequence24,
-    /// OpenVINO VariadicSplit-1.
-    VariadicSplit1,
-    /// OpenVINO Split-1.
-    OpenVinoSplit1,
+macro_rules! operators {
+    ($($variant:ident = $name:literal;)*) => {
+        /// An operator version: the document whose rules decide.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Operator {
+            $(#[doc = concat!($name, ".")] $variant,)*
+        }
+
+        impl Operator {
+            /// Every version.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+operators! {
+    Split1 = "ONNX Split-1";
+    Split2 = "ONNX Split-2";
+    Split11 = "ONNX Split-11";
+    Split13 = "ONNX Split-13";
+    Split18 = "ONNX Split-18";
+    SplitToSequence11 = "ONNX SplitToSequence-11";
+    SplitToSequence24 = "ONNX SplitToSequence-24";
+    VariadicSplit1 = "OpenVINO VariadicSplit-1";
+    OpenVinoSplit1 = "OpenVINO Split-1";
 }
 
 /// The rules that a version goes by, which `rules/` has a file each for.
@@ -163,17 +174,7 @@ impl Operator {
 
 impl fmt::Display for Operator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Split1 => "ONNX Split-1",
-            Self::Split2 => "ONNX Split-2",
-            Self::Split11 => "ONNX Split-11",
-            Self::Split13 => "ONNX Split-13",
-            Self::Split18 => "ONNX Split-18",
-            Self::SplitToSequence11 => "ONNX SplitToSequence-11",
-            Self::SplitToSequence24 => "ONNX SplitToSequence-24",
-            Self::VariadicSplit1 => "OpenVINO VariadicSplit-1",
-            Self::OpenVinoSplit1 => "OpenVINO Split-1",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -207,6 +208,21 @@ mod tests {
         }
         assert_eq!(Operator::Split11.that_allows(DType::Bfloat16), Operator::Split13);
         assert_eq!(Operator::Split1.that_allows(DType::Int64), Operator::Split2);
+    }
+
+    /// A new version is not forgotten in the lists of versions.
+    #[test]
+    fn every_onnx_version_governs_from_the_opset_that_it_is_named_for() {
+        for operator in Operator::ALL {
+            let name = operator.to_string();
+            let (family, version) = name.split_once('-').unwrap();
+            let governing: fn(i32) -> _ = match family {
+                "ONNX Split" => Operator::onnx_split,
+                "ONNX SplitToSequence" => Operator::onnx_split_to_sequence,
+                _ => continue,
+            };
+            assert_eq!(governing(version.parse().unwrap()), Ok(*operator));
+        }
     }
 
     #[test]
