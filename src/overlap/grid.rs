@@ -15,7 +15,7 @@ pub(crate) struct Grid {
 
 /// Words of a window's bits, of few spans and of many.
 const WORDS: usize = 256;
-const LARGE_WORDS: usize = 4096;
+const LARGE_WORDS: usize = 2048;
 
 impl Grid {
     /// The grid of some spans, if they lie close enough.

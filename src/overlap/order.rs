@@ -9,8 +9,7 @@ use core::ops::ControlFlow;
 const RUNS: usize = if cfg!(libsplit_low_thresholds) { 2 } else { 32 };
 /// So many of the lowest are found in one pass.
 pub(crate) const BLOCK: usize = 256;
-/// Of more numbers than this, so many: then a pass is longer than a call should wait for many of
-/// them, and 32 KiB of the stack are the lesser evil.
+/// Of more numbers than this, so many: then a pass takes long, and 16 KiB of the stack are the lesser evil.
 pub(crate) const MANY: usize = 1 << 14;
 pub(crate) const LARGE_BLOCK: usize = 2048;
 
@@ -40,7 +39,7 @@ pub(crate) fn in_blocks(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
 #[inline(never)] // for its stack
 #[allow(clippy::large_stack_arrays)] // no heap
 fn by_blocks_of<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    by_blocks(Lowest { keys: &mut [(0, 0); N], len: 0 }, count, key, visit);
+    by_blocks(Lowest { entries: &mut [0; N], len: 0 }, count, key, visit);
 }
 
 /// A run of ascending keys: the next number, and where the run ends.
@@ -93,93 +92,108 @@ pub(crate) fn in_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Opt
     Some(())
 }
 
-/// Visits anything, in a pass for each block of the lowest that have not been visited yet.
+/// Visits anything, in a pass for each block of the lowest that have not been visited yet. An entry is how far a
+/// key lies above a floor, and its number in the lower bits; what lies too far above waits for the next floor.
 #[inline(never)]
 fn by_blocks(mut lowest: Lowest<'_>, count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
+    let shift = (count as u64 | 1).ilog2() + 1;
+    let keys = || (0..count).filter_map(|index| Some((key(index)? as u64, index as u64)));
+    let Some(mut floor) = keys().map(|(key, _)| key).min() else { return };
     let mut visited = None;
     loop {
         lowest.len = 0;
-        for index in 0..count {
-            let Some(key) = key(index) else { continue };
-            if visited.is_none_or(|visited| (key, index) > visited) {
-                lowest.offer((key, index));
+        let mut beyond = None;
+        for (key, index) in keys().filter(|(key, _)| *key >= floor) {
+            let ahead = key - floor;
+            if ahead >> (u64::BITS - shift) > 0 {
+                beyond = Some(beyond.map_or(key, |beyond: u64| beyond.min(key)));
+                continue;
+            }
+            let entry = ahead << shift | index;
+            if visited.is_none_or(|visited| entry > visited) {
+                lowest.offer(entry);
             }
         }
-        let is_last = !lowest.is_full();
-        for &(key, index) in lowest.ascending() {
-            visited = Some((key, index));
-            if visit(index).is_break() {
+        let is_full = lowest.is_full();
+        for entry in lowest.ascending() {
+            visited = Some(*entry);
+            let index = entry & ((1 << shift) - 1);
+            if visit(usize::try_from(index).unwrap_or(0)).is_break() {
                 return;
             }
         }
-        if is_last {
-            return;
+        if !is_full {
+            let Some(next) = beyond else { return };
+            (floor, visited) = (next, None);
         }
     }
 }
 
-/// The lowest of the keys offered, as many as there is room for: a heap with the highest on top.
+/// The lowest of the entries offered, as many as there is room for: a heap with the highest on top.
 struct Lowest<'a> {
-    keys: &'a mut [(usize, usize)],
+    entries: &'a mut [u64],
     len: usize,
 }
 
 impl Lowest<'_> {
     fn is_full(&self) -> bool {
-        self.len >= self.keys.len()
+        self.len >= self.entries.len()
     }
 
-    fn at(&self, at: usize) -> (usize, usize) {
-        self.keys.get(at).copied().unwrap_or_default()
+    #[inline]
+    fn at(&self, at: usize) -> u64 {
+        self.entries.get(at).copied().unwrap_or_default()
     }
 
-    fn set(&mut self, at: usize, key: (usize, usize)) {
-        if let Some(slot) = self.keys.get_mut(at) {
-            *slot = key;
+    #[inline]
+    fn set(&mut self, at: usize, entry: u64) {
+        if let Some(slot) = self.entries.get_mut(at) {
+            *slot = entry;
         }
     }
 
-    fn offer(&mut self, key: (usize, usize)) {
+    #[inline]
+    fn offer(&mut self, entry: u64) {
         if !self.is_full() {
             // Up from the end.
             let mut at = self.len;
             self.len += 1;
-            while at > 0 && self.at((at - 1) / 2) < key {
+            while at > 0 && self.at((at - 1) / 2) < entry {
                 self.set(at, self.at((at - 1) / 2));
                 at = (at - 1) / 2;
             }
-            self.set(at, key);
-        } else if key < self.at(0) {
-            self.sink(key, self.len);
+            self.set(at, entry);
+        } else if entry < self.at(0) {
+            self.sink(entry, self.len);
         }
     }
 
-    /// Puts a key in place of the highest of the first `len`.
+    /// Puts an entry in place of the highest of the first `len`.
     #[inline(never)] // once in the library
-    fn sink(&mut self, key: (usize, usize), len: usize) {
+    fn sink(&mut self, entry: u64, len: usize) {
         let mut at = 0;
         loop {
             let mut child = 2 * at + 1;
             if child + 1 < len && self.at(child) < self.at(child + 1) {
                 child += 1;
             }
-            if child >= len || self.at(child) <= key {
+            if child >= len || self.at(child) <= entry {
                 break;
             }
             self.set(at, self.at(child));
             at = child;
         }
-        self.set(at, key);
+        self.set(at, entry);
     }
 
     /// Sorts them.
-    fn ascending(&mut self) -> &[(usize, usize)] {
+    fn ascending(&mut self) -> &[u64] {
         for end in (1..self.len).rev() {
             let (highest, last) = (self.at(0), self.at(end));
             self.sink(last, end);
             self.set(end, highest);
         }
-        self.keys.get(..self.len).unwrap_or_default()
+        self.entries.get(..self.len).unwrap_or_default()
     }
 }
 
@@ -232,6 +246,16 @@ mod tests {
     fn a_great_many() {
         let count = super::MANY + 4321;
         let keys: Vec<_> = (0..count).map(|i| Some(i * 7919 % count)).collect();
+        assert_eq!(visited(&keys), expected(&keys));
+    }
+
+    /// Farther apart than an entry can say.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn keys_all_over_the_address_space() {
+        let count = 4 * BLOCK;
+        let key = |i: usize| Some((i * 7919 % count) << 52 | (i % 3));
+        let keys: Vec<_> = (0..count).map(key).collect();
         assert_eq!(visited(&keys), expected(&keys));
     }
 
