@@ -2,6 +2,7 @@
 //! the place that it goes to.
 
 use crate::geometry::Geometry;
+use crate::overlap::See;
 use crate::rules::{PieceIter, Pieces};
 use crate::shape;
 use crate::span::Span;
@@ -46,6 +47,18 @@ impl<T> Pointers<'_, T> {
         }
         // SAFETY: within the array, by the promise of `new`.
         unsafe { self.first.byte_add(index * self.step).read() }
+    }
+}
+
+impl Pointers<'_, u8> {
+    /// Shows number and address of those from `low` on and below `high`, as `Spans::starts` does.
+    pub(crate) fn starts(&self, low: usize, mut high: usize, see: &mut See<'_>) {
+        for index in 0..self.len {
+            let start = self.get(index) as usize;
+            if low <= start && start < high {
+                high = see(index, start);
+            }
+        }
     }
 }
 

@@ -90,7 +90,7 @@ pub(crate) unsafe fn copy_parsed(
         && hull.is_apart(Span::of_slice(outputs))
         && call.reads.are_apart(hull))
     {
-        check_closely(call, outputs, &transfer, &written, input)?;
+        check_closely(call, outputs, &transfer, &written, [input, arrays])?;
     }
     if transfer.bytes == 0 {
         return Ok(());
@@ -139,11 +139,11 @@ fn check_closely(
     outputs: &[libsplit_tensor],
     transfer: &Transfer<'_>,
     written: &Written,
-    input: Span,
+    [input, arrays]: [Span; 2],
 ) -> Result<(), Error> {
     let spans = Kept::new(transfer);
     written.check_apart(transfer, &spans, input)?;
-    check_reads(call, outputs, &spans, written.trail.hull)
+    check_reads(call, outputs, &spans, [written.trail.hull, arrays])
 }
 
 /// Checks that no output lies over structures, lengths, descriptors, or arrays of outputs.
@@ -151,7 +151,7 @@ fn check_reads(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
     written: &Kept<'_>,
-    hull: Span,
+    [hull, arrays]: [Span; 2],
 ) -> Result<(), Error> {
     let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
     let count = outputs.len();
@@ -170,6 +170,9 @@ fn check_reads(
                 return Err(Error::DataOverDescriptor { output, other });
             }
         }
+    }
+    if arrays.is_apart(hull) {
+        return Ok(());
     }
     let rank = call.geometry.output_rank();
     let spans = |at: usize| match at.checked_sub(count) {

@@ -5,8 +5,8 @@ use super::types::libsplit_tensor;
 use crate::error::{number, Error};
 use crate::geometry::{Geometry, Piece};
 use crate::overlap::lattice::{meet, Answer, Lattice, BUDGET};
-use crate::overlap::{self, first_meeting, Axes, Clash, Kept, Spans, Tensors, Trail};
-use crate::parts::Transfer;
+use crate::overlap::{self, first_meeting, Axes, Clash, Kept, See, Spans, Tensors, Trail};
+use crate::parts::{Parts, Transfer};
 use crate::shape::{self, rank_number};
 use crate::span::Span;
 use crate::tensor::{Reach, Tensor};
@@ -249,6 +249,25 @@ impl Spans for Transfer<'_> {
 
     fn span(&self, index: usize) -> Span {
         self.written(index)
+    }
+
+    fn starts(&self, low: usize, mut high: usize, see: &mut See<'_>) {
+        match &self.parts {
+            // They begin where they are addressed: most need no closer look.
+            Parts::Ruled { targets, .. } | Parts::Planned { targets, .. }
+                if self.output_strides.are_packed() =>
+            {
+                targets.starts(low, high, see);
+            }
+            Parts::Listed(_) | Parts::Ruled { .. } | Parts::Planned { .. } => {
+                for index in 0..self.len() {
+                    let start = self.written(index).start;
+                    if low <= start && start < high {
+                        high = see(index, start);
+                    }
+                }
+            }
+        }
     }
 }
 

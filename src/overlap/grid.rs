@@ -9,8 +9,10 @@ use crate::span::Span;
 
 /// Cells of 2 to the power of `shift` bytes from the lowest address on.
 pub(crate) struct Grid {
-    lowest: usize,
+    hull: Span,
     shift: u32,
+    /// Bytes of the longest span.
+    longest: usize,
 }
 
 /// Words of a window's bits, of few spans and of many.
@@ -20,17 +22,18 @@ const LARGE_WORDS: usize = 2048;
 impl Grid {
     /// The grid of some spans, if they lie close enough.
     pub(crate) fn over(spans: &dyn Spans) -> Option<Self> {
-        let (mut hull, mut bits, mut count) = (Span::NOWHERE, 0, 0);
+        let (mut hull, mut bits, mut count, mut longest) = (Span::NOWHERE, 0, 0, 0);
         for span in (0..spans.len()).map(|at| spans.span(at)).filter(|span| !span.is_empty()) {
             hull = hull.hull(span);
             bits |= span.start | span.len();
+            longest = longest.max(span.len());
             count += 1;
         }
         let shift = bits.trailing_zeros().min(12);
         let windows = hull.end.checked_sub(hull.start)? >> shift;
         // A grid should take no more passes than the other way.
         let (words, block) = if count > MANY { (LARGE_WORDS, LARGE_BLOCK) } else { (WORDS, BLOCK) };
-        (windows / (64 * words) <= count / block).then_some(Self { lowest: hull.start, shift })
+        (windows / (64 * words) <= count / block).then_some(Self { hull, shift, longest })
     }
 
     /// Whether two of the first `written` spans meet, if that counts `among` them, or one of them one of the others.
@@ -45,32 +48,27 @@ impl Grid {
     #[inline(never)] // for its stack
     #[allow(clippy::large_stack_arrays)] // no heap
     fn any_meet_by<const N: usize>(&self, written: usize, among: bool, spans: &dyn Spans) -> bool {
-        let mut window = Some(self.lowest);
+        let (mut start, mut met) = (self.hull.start, false);
         let mut taken = [0u64; N];
-        while let Some(start) = window {
+        while start < self.hull.end && !met {
             let end = start.saturating_add((64 * N) << self.shift);
-            window = None;
             taken.fill(0);
-            for index in 0..spans.len() {
-                let span = spans.span(index);
-                if span.is_empty() || span.end <= start {
-                    continue;
-                }
-                if span.end > end {
-                    let beyond = span.start.max(end);
-                    window = Some(window.map_or(beyond, |next: usize| next.min(beyond)));
-                }
-                if span.start < end {
+            spans.starts(start.saturating_sub(self.longest), end, &mut |index, _| {
+                let (span, is_written) = (spans.span(index), index < written);
+                if !span.is_empty() && span.end > start {
                     let within = Span { start: span.start.max(start), end: span.end.min(end) };
-                    let is_written = index < written;
                     let meets = self.meets(&mut taken, start, within, is_written);
-                    if meets && (among || !is_written) {
-                        return true;
-                    }
+                    met |= meets && (among || !is_written);
                 }
-            }
+                if met {
+                    0
+                } else {
+                    end
+                }
+            });
+            start = end;
         }
-        false
+        met
     }
 
     /// Whether one of the cells of a span that lies in the window is taken; if it is written, takes them.

@@ -51,7 +51,21 @@ pub(crate) trait Spans {
 
     /// Empty for one that meets nothing.
     fn span(&self, index: usize) -> Span;
+
+    /// Shows number and address of those that begin from `low` on and below `high`, which from then on is
+    /// what `see` returns. They may be empty.
+    fn starts(&self, low: usize, mut high: usize, see: &mut See<'_>) {
+        for index in 0..self.len() {
+            let start = self.span(index).start;
+            if low <= start && start < high {
+                high = see(index, start);
+            }
+        }
+    }
 }
+
+/// What to do at the begin of a span.
+pub(crate) type See<'a> = dyn FnMut(usize, usize) -> usize + 'a;
 
 /// So many spans, each by its number.
 pub(crate) struct Numbered<'a>(pub usize, pub &'a dyn Fn(usize) -> Span);
@@ -92,6 +106,10 @@ impl Spans for Kept<'_> {
     fn span(&self, index: usize) -> Span {
         self.few.get(index).copied().unwrap_or_else(|| self.all.span(index))
     }
+
+    fn starts(&self, low: usize, high: usize, see: &mut See<'_>) {
+        self.all.starts(low, high, see);
+    }
 }
 
 /// Two spans that meet, if any do: the higher number first.
@@ -113,7 +131,6 @@ fn find(written: usize, among: bool, spans: &dyn Spans) -> Option<(usize, usize)
     if written <= FEW {
         return among_few(written, among, spans);
     }
-    let start = |index| Some(spans.span(index)).filter(|s| !s.is_empty()).map(|s| s.start);
     // Where the spans of both kinds end so far, and which end there.
     let (mut ends, mut found) = ([(0, 0); 2], None);
     let mut visit = |index: usize| {
@@ -127,10 +144,10 @@ fn find(written: usize, among: bool, spans: &dyn Spans) -> Option<(usize, usize)
         *own = (*own).max((span.end, index));
         ControlFlow::Continue(())
     };
-    if order::in_runs(spans.len(), &start, &mut visit).is_none()
+    if order::in_runs(spans, &mut visit).is_none()
         && Grid::over(spans).is_none_or(|grid| grid.any_meet(written, among, spans))
     {
-        order::in_blocks(spans.len(), &start, &mut visit);
+        order::in_blocks(spans, &mut visit);
     }
     found
 }
@@ -225,11 +242,11 @@ const FEW_TANGLED: usize = 64;
 #[cold]
 #[inline(never)]
 pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-    first_meeting(&Numbered(tensors.len(), &|index| tensors.span(index)))?;
-    let start = |index| Some(tensors.span(index)).filter(|s| !s.is_empty()).map(|s| s.start);
+    let spans = Numbered(tensors.len(), &|index| tensors.span(index));
+    first_meeting(&spans)?;
     let mut cluster = Cluster { end: 0, members: [0; FEW_TANGLED], len: 0, slices: None };
     let mut found = None;
-    order::in_order(tensors.len(), &start, &mut |index| {
+    order::in_order(&spans, &mut |index| {
         let span = tensors.span(index);
         if span.start >= cluster.end {
             found = cluster.clash(tensors, budget);
