@@ -79,13 +79,11 @@ const SEQUENCE: Versions = &[(24, Operator::SplitToSequence24), (11, Operator::S
 /// The newest version not above an opset.
 #[inline]
 fn governing(versions: Versions, name: &'static str, opset: i32) -> Result<Operator, Error> {
-    match versions.iter().find(|(since, _)| *since <= opset) {
-        Some((_, operator)) => Ok(*operator),
-        None => {
-            let expected = versions.last().map_or(1, |(since, _)| (*since).into());
-            Err(Error::Opset { operator: name, expected, actual: opset.into() })
-        }
+    if let Some((_, operator)) = versions.iter().find(|(since, _)| *since <= opset) {
+        return Ok(*operator);
     }
+    let expected = versions.last().map_or(1, |(since, _)| (*since).into());
+    Err(Error::Opset { operator: name, expected, actual: opset.into() })
 }
 
 impl Operator {

@@ -46,7 +46,7 @@ impl Span {
     /// Whether one lies above the other. Of an empty span within another that is not so.
     #[inline]
     pub(crate) fn is_apart(self, other: Self) -> bool {
-        (other.end <= self.start) | (self.end <= other.start)
+        other.end <= self.start || self.end <= other.start
     }
 
     /// From the lowest to the highest byte of both.

@@ -51,7 +51,7 @@ pub(super) unsafe fn check_output(
                 return Err(wrong_extent(geometry, piece, slice::from_raw_parts(shape, rank)));
             }
             if !strides.is_null() {
-                is_packed &= (*strides.add(at) == packed) | (extent == 1);
+                is_packed &= *strides.add(at) == packed || extent == 1;
             }
             packed = packed.wrapping_mul(extent);
         }

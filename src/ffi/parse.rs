@@ -55,13 +55,13 @@ impl<'a> ParsedCall<'a> {
     /// # Safety
     /// Promise 1.
     #[inline(never)] // once in the library
-    pub(super) unsafe fn parse<'r>(
+    pub(super) unsafe fn parse(
         input: *const libsplit_tensor,
         params: *const libsplit_params,
         outputs: Option<usize>,
         look: Look,
-        room: &'r mut MaybeUninit<Self>,
-    ) -> Result<&'r mut Self, Error> {
+        room: &mut MaybeUninit<Self>,
+    ) -> Result<&mut Self, Error> {
         let call = room.as_mut_ptr();
         // SAFETY: promise 1, here and below; all fields are written.
         unsafe {

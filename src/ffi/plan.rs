@@ -37,6 +37,7 @@ use core::slice;
 
 /// What a plan begins with: its name, and a number of the build, for which only builds that lay plans out alike have
 /// the same.
+#[allow(clippy::indexing_slicing)] // when the library is built
 const MAGIC: u64 = {
     let facts = [
         crate::ffi::LIBSPLIT_VERSION_MAJOR,

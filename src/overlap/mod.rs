@@ -24,7 +24,7 @@ use crate::span::Span;
 use core::ops::ControlFlow;
 use grid::Grid;
 use lattice::{meet, Answer, Lattice};
-use slices::Slices;
+use slices::{Slice, Slices};
 
 /// Sees spans go by: in most calls each lies above or below all before it, and that is all there is
 /// to it.
@@ -285,9 +285,10 @@ impl Cluster {
     }
 
     fn clash(&self, tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-        let slices = self.slices.as_ref().filter(|_| self.len > 1)?;
-        if let Some(meeting) = slices.meeting() {
-            return meeting.map(|(one, two)| clash_of(one, two, true));
+        match self.slices.as_ref().filter(|_| self.len > 1)?.answer() {
+            Slice::Apart => return None,
+            Slice::Meet(one, two) => return Some(clash_of(one, two, true)),
+            Slice::None => {}
         }
         let Some(members) = self.members.get(..self.len) else {
             let [one, two, ..] = self.members;

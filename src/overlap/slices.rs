@@ -14,6 +14,16 @@ use crate::shape::strides_nest;
 use crate::span::Span;
 use core::iter::once;
 
+/// What is found of outputs.
+pub(crate) enum Slice {
+    /// They are not slices of one tensor.
+    None,
+    /// They are, and apart.
+    Apart,
+    /// They are, and these two meet.
+    Meet(usize, usize),
+}
+
 /// Outputs in ascending order, as far as they have been seen.
 pub(crate) struct Slices {
     /// The axes of the first, and the split one among them.
@@ -103,18 +113,20 @@ impl Slices {
         self.end = self.end.max(end);
     }
 
-    /// Two that have a byte in common, or `None` in their place; nothing if they are not slices of one tensor.
-    pub(crate) fn meeting(&self) -> Option<Option<(usize, usize)>> {
-        if !self.are_alike {
-            return None;
-        }
-        let along = self.along.filter(|_| self.are_along);
+    /// Whether two have a byte in common, as far as they are slices of one tensor.
+    pub(crate) fn answer(&self) -> Slice {
+        let of =
+            |meeting: Option<_>| meeting.map_or(Slice::Apart, |(one, two)| Slice::Meet(one, two));
+        let along = self.along.filter(|_| self.are_alike && self.are_along);
         let step = along.and_then(|along| along.checked_mul(self.element_bytes));
         if step.is_some_and(|step| self.are_of_one(step, false)) {
-            return Some(self.meeting);
+            return of(self.meeting);
         }
-        let step = i64::try_from(self.divisor).ok()?;
-        (self.are_equal && self.are_of_one(step, true)).then_some(self.same)
+        let step = i64::try_from(self.divisor).ok().filter(|_| self.are_alike && self.are_equal);
+        if step.is_some_and(|step| self.are_of_one(step, true)) {
+            return of(self.same);
+        }
+        Slice::None
     }
 
     /// Whether a tensor in which outputs are so many bytes apart, or multiples of that, has an address for

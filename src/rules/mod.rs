@@ -107,7 +107,7 @@ impl Pieces<'_> {
 }
 
 /// Goes over pieces.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct PieceIter<'a> {
     pieces: &'a Pieces<'a>,
     next: usize,
@@ -132,7 +132,7 @@ impl Iterator for PieceIter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Piece> {
-        let Self { pieces, next: index, count, offset } = *self;
+        let &mut Self { pieces, next: index, count, offset } = self;
         if index >= count {
             return None;
         }
