@@ -383,3 +383,25 @@ mod ndarrays {
         assert_eq!(ArrayViewD::try_from(&none).unwrap().shape(), [0, 3]);
     }
 }
+
+#[test]
+fn a_plan_says_what_call_it_is_of() {
+    let data = [0u8; 24];
+    let columns = View::strided(&data, 0, &[2, 10], &[12, 1]).unwrap();
+    let split =
+        |lengths: &'static [i64]| Split::new(Operator::VariadicSplit1).axis(1).lengths(lengths);
+    let says = |lengths: &'static [i64]| split(lengths).plan(&columns).unwrap().to_string();
+    let call = "UINT8 [2, 10] by strides [12, 1], axis 1 into ";
+    assert!(says(&[5, 5]).starts_with(&format!("{call}2 pieces of 5")));
+    assert!(says(&[10]).starts_with(&format!("{call}1 piece of 10")));
+    let many = format!("{call}9 pieces of [1, 1, 1, 1, 1, 1, 1, 1] and so on");
+    assert!(says(&[1, 1, 1, 1, 1, 1, 1, 1, 2]).starts_with(&many));
+
+    let no_plan = [0u64; 64];
+    let mut buffer = [7; 8];
+    // SAFETY: memory that is no plan is looked at no further than its first word.
+    let len = unsafe {
+        libsplit::ffi::libsplit_plan_describe(no_plan.as_ptr().cast(), buffer.as_mut_ptr(), 8)
+    };
+    assert_eq!((len, buffer), (0, [7; 8]));
+}
