@@ -48,16 +48,20 @@ impl Grid {
     #[inline(never)] // for its stack
     #[allow(clippy::large_stack_arrays)] // no heap
     fn any_meet_by<const N: usize>(&self, written: usize, among: bool, spans: &dyn Spans) -> bool {
+        self.search(&mut [0; N], written, among, spans)
+    }
+
+    #[inline(never)] // once in the library
+    fn search(&self, taken: &mut [u64], written: usize, among: bool, spans: &dyn Spans) -> bool {
         let (mut start, mut met) = (self.hull.start, false);
-        let mut taken = [0u64; N];
         while start < self.hull.end && !met {
-            let end = start.saturating_add((64 * N) << self.shift);
+            let end = start.saturating_add((64 * taken.len()) << self.shift);
             taken.fill(0);
             spans.starts(start.saturating_sub(self.longest), end, &mut |index, _| {
                 let (span, is_written) = (spans.span(index), index < written);
                 if !span.is_empty() && span.end > start {
                     let within = Span { start: span.start.max(start), end: span.end.min(end) };
-                    let meets = self.meets(&mut taken, start, within, is_written);
+                    let meets = self.meets(taken, start, within, is_written);
                     met |= meets && (among || !is_written);
                 }
                 if met {
