@@ -60,7 +60,7 @@ mod vector;
 pub(crate) use guarded::Guarded;
 pub use parallel::{Executor, Streaming};
 
-use crate::error::{Fault, Report};
+use crate::error::Error;
 use crate::math::div;
 use crate::parts::{Part, Parts, Transfer};
 use call::Call;
@@ -82,15 +82,14 @@ use vector::LINE_BYTES;
 pub(crate) unsafe fn run(
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe {
         if small::is_small(transfer) {
             small::copy(transfer);
             return Ok(());
         }
-        run_on(Machine::here(), transfer, executor, report)
+        run_on(Machine::here(), transfer, executor)
     }
 }
 
@@ -103,18 +102,17 @@ unsafe fn run_on(
     machine: Machine,
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     if transfer.bytes == 0 {
         return Ok(());
     }
     let call = Call::new(machine, transfer, executor);
     // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
     unsafe {
-        if let Some(result) = run_rows(transfer, call, executor, report) {
+        if let Some(result) = run_rows(transfer, call, executor) {
             return result;
         }
-        run_pieces(transfer, &call, executor, report)
+        run_pieces(transfer, &call, executor)
     }
 }
 
@@ -124,8 +122,7 @@ unsafe fn run_rows(
     transfer: &Transfer<'_>,
     call: Call,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Option<Result<(), Fault>> {
+) -> Option<Result<(), Error>> {
     let &Transfer { bytes, ref parts, .. } = transfer;
     let has_threads = parallel::is_of_use(executor, bytes);
     let mut rows = Rows::new(call);
@@ -151,7 +148,7 @@ unsafe fn run_rows(
     } else {
         Work { bytes, units: rows.count, granule: LINE_BYTES.min(rows.count), least }
     };
-    Some(parallel::run(executor, &size, &work, report))
+    Some(parallel::run(executor, &size, &work))
 }
 
 /// Copies pieces one after the other, in ranges of the bytes of all.
@@ -160,8 +157,7 @@ unsafe fn run_pieces(
     transfer: &Transfer<'_>,
     call: &Call,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let bytes = transfer.bytes;
     let count = transfer.parts.count();
     let turn = turn_bytes(transfer, call, count);
@@ -194,7 +190,7 @@ unsafe fn run_pieces(
         call.finish();
     };
     let least = count.saturating_mul(WALK_BYTES);
-    parallel::run(executor, &Work { bytes, units: bytes, granule: LINE_BYTES, least }, &work, report)
+    parallel::run(executor, &Work { bytes, units: bytes, granule: LINE_BYTES, least }, &work)
 }
 
 /// Of how many bytes of all pieces each takes its part before the first one goes on: pieces may share lines of the input.

@@ -75,7 +75,7 @@ impl Rows {
         let geometry = &transfer.geometry;
         let is_whole = |len: i64| (usize_of(len) * self.step_bits).is_multiple_of(8);
         let are_whole = |part: Part| is_whole(part.offset) && is_whole(part.len);
-        if !transfer.is_packed()
+        if !transfer.strides.is_none()
             || !transfer.bit_offset.is_multiple_of(8)
             || !(is_whole(1) || is_whole(geometry.extent) && transfer.parts.iter().all(are_whole))
         {

@@ -11,7 +11,7 @@ pub(super) fn is_small(transfer: &Transfer<'_>) -> bool {
     let geometry = &transfer.geometry;
     let rows = usize_of(geometry.outer);
     transfer.bytes <= SMALL_BYTES
-        && transfer.is_packed()
+        && transfer.strides.is_none()
         && transfer.output_strides.are_packed()
         && !geometry.dtype.is_sub_byte()
         && (rows == 1 || (rows < MANY_ROWS && transfer.bytes >= rows * transfer.parts.count() * LINE_BYTES))
