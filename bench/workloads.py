@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
+import re
 
 import numpy as np
 
@@ -37,6 +39,29 @@ class Layout:
         return f" of [{shape}]{index}{order}"
 
 
+@dataclasses.dataclass(frozen=True)
+class Strided:
+    """A tensor with strides of its own, in elements, in as much memory as they span."""
+
+    strides: tuple[int, ...]
+
+    def reach(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """How many elements lie before the first one, and how many from there on."""
+        steps = [(extent - 1) * stride for extent, stride in zip(shape, self.strides, strict=True)]
+        return (-sum(step for step in steps if step < 0),
+                1 + sum(step for step in steps if step > 0))
+
+    def of(self, packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """The tensor of that shape in this memory."""
+        before, _ = self.reach(shape)
+        return np.lib.stride_tricks.as_strided(
+            packed[before:], shape, [stride * packed.itemsize for stride in self.strides])
+
+    def __str__(self) -> str:
+        """As ' strides [128,1]'."""
+        return f" strides [{','.join(map(str, self.strides))}]"
+
+
 def _slice(taken: slice) -> str:
     begin, end, step = ("" if of is None else str(of)
                         for of in [taken.start, taken.stop, taken.step])
@@ -53,8 +78,9 @@ class Workload:
     shape: tuple[int, ...]
     axis: int  # from the front
     lengths: tuple[int, ...]
-    layout: Layout | None = None  # of the input, if it is not packed
-    into: Layout | None = None  # of what the outputs are slices of, if they are not packed
+    layout: Layout | Strided | None = None  # of the input, if it is not packed
+    # Of what the outputs are slices of, or of each output, if they are not packed.
+    into: Layout | Strided | None = None
     sequence: bool = False  # SplitToSequence without lengths
     quick: bool = True
 
@@ -69,14 +95,22 @@ class Workload:
     @property
     def input_bytes(self) -> int:
         """Of memory that the input lies in."""
-        return math.prod(self.layout.memory) * self.dtype.itemsize if self.layout else self.bytes
+        return self._bytes_of(self.layout, self.shape)
+
+    def _bytes_of(self, layout: Layout | Strided | None, shape: tuple[int, ...]) -> int:
+        """Of memory that a tensor of that shape lies in."""
+        if isinstance(layout, Strided):
+            elements = sum(layout.reach(shape)) if math.prod(shape) else 0
+        else:
+            elements = math.prod(layout.memory if layout else shape)
+        return elements * self.dtype.itemsize
 
     @property
     def output_bytes(self) -> int:
-        """Of memory that the outputs lie in, each packed one on lines of its own."""
-        if self.into:
-            return math.prod(self.into.memory) * self.dtype.itemsize
-        return self.bytes + len(self.lengths) * LINE
+        """Of memory that the outputs lie in, each on lines of its own unless they are slices."""
+        if isinstance(self.into, Layout):
+            return self._bytes_of(self.into, self.shape)
+        return sum(self._bytes_of(self.into, shape) + LINE for shape in self.piece_shapes())
 
     def input(self, memory: np.ndarray) -> np.ndarray:
         """The input, from the first of these bytes on."""
@@ -85,13 +119,14 @@ class Workload:
 
     def outputs(self, memory: np.ndarray) -> list[np.ndarray]:
         """The outputs, from the first of these bytes on."""
-        if self.into:
+        if isinstance(self.into, Layout):
             packed = memory[: self.output_bytes].view(self.dtype)
             return self.slices(self.into.of(packed, self.shape))
         outputs, at = [], 0
         for shape in self.piece_shapes():
-            size = math.prod(shape) * self.dtype.itemsize
-            outputs.append(memory[at : at + size].view(self.dtype).reshape(shape))
+            size = self._bytes_of(self.into, shape)
+            packed = memory[at : at + size].view(self.dtype)
+            outputs.append(self.into.of(packed, shape) if self.into else packed.reshape(shape))
             at += -(-size // LINE) * LINE
         return outputs
 
@@ -127,8 +162,83 @@ class Workload:
             lengths = f"{len(self.lengths)} of {min(each)} to {max(each)}"
         else:
             lengths = ",".join(map(str, self.lengths))
+        return self._spec(lengths)
+
+    def spec(self) -> str:
+        """The same with every length: what parse() makes this workload from."""
+        groups = [(length, len(list(same))) for length, same in itertools.groupby(self.lengths)]
+        return self._spec(",".join(f"{count}×{length}" if count > 1 else str(length)
+                                   for length, count in groups))
+
+    def _spec(self, lengths: str) -> str:
+        shape = ",".join(map(str, self.shape))
+        into = " into slices" if isinstance(self.into, Layout) else " into"
         return (f"{self.dtype} [{shape}]{self.layout or ''} axis {self.axis}: {lengths}"
-                + (f" into slices{self.into}" if self.into else ""))
+                + (f"{into}{self.into}" if self.into else ""))
+
+
+_NUMBERS = r"\[[-0-9, ]*\]"
+_LAYOUT = rf"of\s*{_NUMBERS}\s*(?:\[[-0-9:, ]*\])?(?:\.transpose\([0-9, ]*\))?"
+_STRIDES = rf"strides\s*{_NUMBERS}"
+_SPEC = re.compile(
+    rf"(?P<dtype>\w+)\s*(?P<shape>{_NUMBERS})\s*(?P<layout>{_LAYOUT}|{_STRIDES})?\s*"
+    rf"axis\s*(?P<axis>-?\d+)\s*:\s*(?P<lengths>[0-9×x*, ]+?)\s*"
+    rf"(?:into\s*(?:slices\s*(?P<slices>{_LAYOUT})|(?P<into>{_STRIDES})))?")
+
+
+def parse(text: str, name: str = "", group: str = "asked for") -> Workload:
+    """The split that Workload.spec() describes so.
+
+    As 'uint16 [3000,37,5] axis 1: 12,13,12', 'float32 [4096,8] axis 1: 8×1' or, not packed,
+    'uint8 [3,100,80] strides [80,8192,1] axis 0: 2,1 into strides [8000,80,1]',
+    'uint8 [100,3] of [200,4][::2,1:] axis 1: 3×1 into slices of [3,128][:,:100].transpose(1,0)'.
+    Strides are in elements.
+    """
+    found = _SPEC.fullmatch(text.strip())
+    if not found:
+        raise ValueError(f"'{text}' is not like 'uint16 [3000,37,5] axis 1: 12,13,12' or "
+                         "'uint8 [3,80] strides [96,1] axis 0: 2,1 into strides [128,1]'")
+    try:
+        dtype = np.dtype(found["dtype"])
+    except TypeError as error:
+        raise ValueError(f"'{found['dtype']}' is not a dtype of NumPy") from error
+    shape = _numbers(found["shape"])
+    axis = int(found["axis"])
+    if not -len(shape) <= axis < len(shape):
+        raise ValueError(f"axis {axis} is outside [{-len(shape)}, {len(shape) - 1}]")
+    lengths = _lengths(found["lengths"])
+    if sum(lengths) != shape[axis]:
+        raise ValueError(f"lengths add up to {sum(lengths)}, axis {axis} has {shape[axis]}")
+    layout, into = _layout(found["layout"]), _layout(found["slices"] or found["into"])
+    for kind in [layout, into]:
+        if isinstance(kind, Strided) and len(kind.strides) != len(shape):
+            raise ValueError(f"{len(kind.strides)} strides for {len(shape)} axes")
+    return _workload(group, name, dtype, shape, axis, lengths, layout, into=into)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"-?\d+", text))
+
+
+def _lengths(text: str) -> list[int]:
+    lengths = []
+    for part in text.split(","):
+        count, times, length = re.fullmatch(r"\s*(?:(\d+)\s*([×x*])\s*)?(\d+)\s*", part).groups()
+        lengths += [int(length)] * (int(count) if times else 1)
+    return lengths
+
+
+def _layout(text: str | None) -> Layout | Strided | None:
+    if text is None:
+        return None
+    if text.startswith("strides"):
+        return Strided(_numbers(text))
+    memory, index, order = re.fullmatch(
+        r"of\s*(\[.*?\])\s*(\[.*\])?(?:\.transpose\((.*)\))?", text).groups()
+    slices = []
+    for part in (index or "[]").strip("[] ").split(",") if index else []:
+        slices.append(slice(*(int(end) if end.strip() else None for end in part.split(":"))))
+    return Layout(_numbers(memory), tuple(slices), _numbers(order or ""))
 
 
 def _workload(group, name, dtype, shape, axis, lengths, layout=None, **options) -> Workload:
