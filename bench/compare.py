@@ -121,10 +121,7 @@ def select(args: argparse.Namespace) -> list[Workload]:
 
 
 def load_native(args: argparse.Namespace) -> Native:
-    """The loops in C that time: as CMake has built them, or else built here by the C compiler."""
-    built = args.build / "bench" / "bench_native.so"
-    if built.exists():
-        return Native(built)
+    """The loops in C that time, built by the C compiler: this needs no make."""
     sources = [HERE / name for name in ["native.c", "bounds.c", "pool.c"]]
     content = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.[ch]")))
     made = args.build / "bench" / f"by_compare-{hashlib.sha256(content).hexdigest()[:16]}.so"
@@ -143,12 +140,11 @@ def force(path: pathlib.Path, library: ctypes.CDLL, words: str) -> None:
         function = library.libsplit_test_force
     except AttributeError:
         sys.exit(f"error: {path} has no libsplit_test_force: build it with --cfg libsplit_test_switch")
-    for word in words.replace(",", " ").split():
-        status = function(word.encode())
-        if status == 1:
-            sys.exit(f"error: --force {word}: this CPU does not have it")
-        if status != 0:
-            sys.exit(f"error: --force {word}: libsplit_test_force answers {status}")
+    status = function(words.encode())
+    if status == 1:
+        sys.exit(f"error: --force {words}: this CPU cannot do that")
+    if status != 0:
+        sys.exit(f"error: --force {words}: libsplit_test_force() does not know a word of it and answers {status}")
 
 
 @dataclasses.dataclass
@@ -333,7 +329,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--offset", type=int, default=0, help="of outputs, from a line")
     parser.add_argument("--seconds", type=float, help="at least so many for each split")
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build/release",
-                        help="where CMake has built the benchmark; else the C compiler does, there")
+                        help="where the loops in C that time are built")
     args = parser.parse_args()
     if args.seconds is None:
         args.seconds = 0.1 if args.quick or args.random else 0.5
