@@ -10,6 +10,7 @@ between outputs, must be the same.
     compare.py --old OLD.so --new NEW.so --rows W5,L1    these, or R12* for those that begin so
     compare.py --old OLD.so --new NEW.so --class W,U,L   these classes, of W U L R RL X
     compare.py --old OLD.so --new NEW.so --random 300    random splits
+    compare.py --old OLD.so --new NEW.so --pipeline      between what writes the input and what reads the outputs
     compare.py --old OLD.so --new NEW.so --split 'uint16 [3000,37,5] axis 1: 12,13,12'
     compare.py --old OLD.so --new NEW.so --split 'uint8 [3,80] strides [96,1] axis 0: 2,1 into strides [128,1]'
 
@@ -23,6 +24,7 @@ import collections
 import csv
 import ctypes
 import dataclasses
+import functools
 import gc
 import hashlib
 import math
@@ -34,11 +36,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
 
 import bench
+import pipeline
+import turns
 import workloads
 from native import Libsplit, Native, Split
 from workloads import MIB, Layout, Workload
@@ -49,9 +52,6 @@ CLASSES = {"W": "models", "U": "reports", "L": "layouts", "R": "equal runs in ca
 TOGETHER = {"W U L": "WUL", "R X": ["R", "RL", "X"], "all": CLASSES}
 DTYPES = ["u1", "f2", "f4", "i8", "c16"]
 QUICK_TURN_NS = 100_000
-NEAR = 1.015  # times the least
-SETTLED = 5  # turns
-PATIENCE = 6  # times the seconds of a split, until it is settled
 
 
 def up_to(r: random.Random, least: int, most: int) -> int:
@@ -205,26 +205,8 @@ class Pair:
 
     def times(self, splits: dict[str, Split]) -> list[float]:
         """What a call takes with the one and with the other."""
-        calls = {name: max(1, round(self.args.turn_ns / self.per_call(split, 1)))
-                 for name, split in splits.items()}
-        calls = {name: max(1, round(self.args.turn_ns / self.per_call(split, calls[name])))
-                 for name, split in splits.items()}
-        samples = {name: [] for name in splits}
-        order = list(splits)
-        begin = time.perf_counter()
-        while True:
-            for name in order:
-                samples[name].append(self.per_call(splits[name], calls[name]))
-            order.reverse()
-            taken = time.perf_counter() - begin
-            if taken > self.args.seconds and (taken > PATIENCE * self.args.seconds
-                                              or all(map(is_settled, samples.values()))):
-                return [min(times) for times in samples.values()]
-
-
-def is_settled(times: list[float]) -> bool:
-    """Whether the least was no accident: others came close to it."""
-    return sum(taken < NEAR * min(times) for taken in times) >= SETTLED
+        runs = {name: functools.partial(self.per_call, split) for name, split in splits.items()}
+        return list(turns.least(runs, self.args.turn_ns, self.args.seconds).values())
 
 
 def mean(results: list[Result]) -> float:
@@ -307,6 +289,17 @@ def compare_splits(args: argparse.Namespace) -> None:
     print_rows(Pair(args, works), works)
 
 
+def compare_pipelines(args: argparse.Namespace) -> None:
+    works = pipeline.WORKLOADS
+    pair = Pair(args, works)
+    results = []
+    for work in works:
+        results += pipeline.measure(pair.memory.case(work, args.threads, args.offset), pair.builds,
+                                    pair.native, args.turn_ns, args.seconds)
+        print(work.name, file=sys.stderr, flush=True)
+    print(pipeline.table(results))
+
+
 def arguments() -> argparse.Namespace:
     def names(text: str) -> list[str]:
         return [name for name in text.split(",") if name]
@@ -319,6 +312,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--random", "--count", type=int, nargs="?", const=300, metavar="300",
                         help="so many random splits")
     parser.add_argument("--split", action="append", metavar="SPLIT", help="this one; again for more")
+    parser.add_argument("--pipeline", action="store_true",
+                        help="write the input, split, read the outputs; beside memcpy by rows")
     parser.add_argument("--threads", type=int, default=1, help="of a pool that the benchmark makes")
     parser.add_argument("--force", metavar="WORDS", help="for libsplit_test_force() of the new build: avx2, low")
     parser.add_argument("--quick", action="store_true", help="a minute for all workloads, good to some 3 %%")
@@ -342,6 +337,8 @@ def main() -> None:
     gc.disable()
     if args.split:
         compare_splits(args)
+    elif args.pipeline:
+        compare_pipelines(args)
     elif args.random:
         compare_random(args)
     else:

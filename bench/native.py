@@ -7,7 +7,7 @@ import functools
 import pathlib
 import sys
 from ctypes import POINTER, Structure, byref, c_double, c_int32, c_int64, c_long, c_size_t, \
-    c_uint32, c_void_p
+    c_uint32, c_uint64, c_void_p
 
 import numpy as np
 
@@ -18,6 +18,7 @@ OK = 0
 ONNX_SPLIT = 1
 ONNX_SPLIT_TO_SEQUENCE = 2
 OPSET = 18
+NEVER_STREAM = 4
 
 # The numbers of ONNX TensorProto.DataType.
 DTYPES = {np.dtype(name): number for name, number in [
@@ -45,6 +46,12 @@ class Rows(Structure):
     _fields_ = [("source", c_void_p), ("count", c_size_t), ("row", c_size_t),
                 ("runs", POINTER(c_size_t)), ("targets", POINTER(c_void_p)),
                 ("num_outputs", c_size_t), ("threads", c_uint32), ("pool", c_void_p)]
+
+
+class Pipeline(Structure):
+    _fields_ = [("split", POINTER(Split)), ("rows", POINTER(Rows)), ("input", c_void_p),
+                ("input_words", c_size_t), ("outputs", c_void_p), ("output_words", c_size_t),
+                ("sum", c_uint64)]
 
 
 @functools.cache
@@ -96,6 +103,13 @@ class Native:
         """Nanoseconds per call."""
         return getattr(self.library, f"time_{what}")(byref(job), calls)
 
+    def time_pipeline(self, pipeline: Pipeline, calls: int) -> tuple[float, float, float]:
+        """Nanoseconds per call: to write the input, to split it, to read the outputs."""
+        steps = (c_double * 3)()
+        if self.library.time_pipeline(byref(pipeline), c_size_t(calls), steps) != 0:
+            raise RuntimeError("a call fails")
+        return tuple(steps)
+
 
 class Libsplit:
     """One build of libsplit."""
@@ -111,8 +125,8 @@ class Libsplit:
         return function().decode()
 
     def split(self, source: np.ndarray, axis: int, lengths: list[int], sequence: bool,
-              targets: list[np.ndarray], threads: int) -> Split:
-        """A call, ready to be timed."""
+              targets: list[np.ndarray], threads: int, flags: int = 0) -> Split:
+        """A call, ready to be timed; the flags are those of an executor."""
         params = Params(struct_size=ctypes.sizeof(Params), axis=axis, keepdims=1, opset=OPSET,
                         op=ONNX_SPLIT_TO_SEQUENCE if sequence else ONNX_SPLIT)
         if not sequence:
@@ -128,7 +142,10 @@ class Libsplit:
             run = ctypes.cast(self.native.library.pool_parallel_for, PARALLEL_FOR)
             split.executor = ctypes.pointer(Executor(
                 struct_size=ctypes.sizeof(Executor), parallel_for=run,
-                pool=self.native.pool(threads), max_tasks=threads))
+                pool=self.native.pool(threads), max_tasks=threads, flags=flags))
+        elif flags:
+            split.executor = ctypes.pointer(
+                Executor(struct_size=ctypes.sizeof(Executor), flags=flags))
         self._check(split)
         return split
 
