@@ -32,7 +32,7 @@ import report
 import workloads
 from competitors import PEERS, Case, FlatCopy, LibsplitCopy, MemcpyRows, Run
 from native import POOLS, Libsplit, Native
-from workloads import Workload
+from workloads import SubByte, Workload
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE = 64
@@ -86,11 +86,13 @@ def verify(case: Case, run: Run) -> tuple[bool, float]:
     found = case.targets if run.outputs is None else run.outputs()
     expected = case.workload.slices(case.source)
     right = len(found) == len(expected) and all(
-        a.shape == b.shape and np.array_equal(_bits(a), _bits(b)) for a, b in zip(found, expected))
+        tuple(a.shape) == tuple(b.shape) and np.array_equal(_bits(a), _bits(b)) for a, b in zip(found, expected))
     return right, duration
 
 
-def _bits(array: np.ndarray) -> np.ndarray:
+def _bits(array: np.ndarray | SubByte) -> np.ndarray:
+    if isinstance(array, SubByte):
+        return array.unpacked()
     size = array.dtype.itemsize
     return array.view(np.dtype("V16") if size == 16 else np.dtype(f"u{size}"))
 
@@ -226,7 +228,9 @@ def run(args: argparse.Namespace) -> report.Results:
         for work, threads, offset in bar:
             bar.set_description(f"{work.name}, {threads} thread{'s' * (threads > 1)}, +{offset}")
             case = memory.case(work, threads, offset)
-            prepared = {name: one.prepare(case) for name, one in everyone.items()}
+            # Others' tensors have whole bytes for elements.
+            prepared = {name: one.prepare(case) for name, one in everyone.items()
+                        if not work.sub_byte or isinstance(one, (LibsplitCopy, FlatCopy, MemcpyRows))}
             runs = {name: one for name, one in prepared.items() if one}
             results.rows += measure(case, runs, args, order)
             del prepared, runs

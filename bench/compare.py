@@ -6,9 +6,9 @@ turns of each have come close to its fastest, which is what is reported: what el
 comes and goes. Before they are timed, both fill poisoned outputs, and these bytes, with the gaps
 between outputs, must be the same.
 
-    compare.py --old OLD.so --new NEW.so                 the 130 workloads of bench.py
+    compare.py --old OLD.so --new NEW.so                 the workloads of bench.py
     compare.py --old OLD.so --new NEW.so --rows W5,L1    these, or R12* for those that begin so
-    compare.py --old OLD.so --new NEW.so --class W,U,L   these classes, of W U L R RL X
+    compare.py --old OLD.so --new NEW.so --class W,U,L   these classes, of W U L R RL X S
     compare.py --old OLD.so --new NEW.so --random 300    random splits
     compare.py --old OLD.so --new NEW.so --pipeline      between what writes the input and what reads the outputs
     compare.py --old OLD.so --new NEW.so --split 'uint16 [3000,37,5] axis 1: 12,13,12'
@@ -48,8 +48,9 @@ from workloads import MIB, Layout, Workload
 
 HERE = pathlib.Path(__file__).resolve().parent
 CLASSES = {"W": "models", "U": "reports", "L": "layouts", "R": "equal runs in cache",
-           "RL": "equal runs past the caches", "X": "odd"}
-TOGETHER = {"W U L": "WUL", "R X": ["R", "RL", "X"], "all": CLASSES}
+           "RL": "equal runs past the caches", "X": "odd", "S": "sub-byte"}
+TOGETHER = {"W U L": ["W", "U", "L"], "R X": ["R", "RL", "X"],
+            "all but S": ["W", "U", "L", "R", "RL", "X"]}
 DTYPES = ["u1", "f2", "f4", "i8", "c16"]
 QUICK_TURN_NS = 100_000
 
@@ -308,7 +309,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--old", type=pathlib.Path, required=True, help="libsplit.so")
     parser.add_argument("--new", type=pathlib.Path, required=True, help="another one")
     parser.add_argument("--rows", type=names, metavar="W5,L1", help="these workloads, or R12* for all that begin so")
-    parser.add_argument("--class", type=names, dest="classes", metavar="W,U,L", help="of W U L R RL X")
+    parser.add_argument("--class", type=names, dest="classes", metavar="W,U,L", help="of W U L R RL X S")
     parser.add_argument("--random", "--count", type=int, nargs="?", const=300, metavar="300",
                         help="so many random splits")
     parser.add_argument("--split", action="append", metavar="SPLIT", help="this one; again for more")

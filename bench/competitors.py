@@ -110,7 +110,7 @@ class MemcpyRows:
         self.native = native
 
     def prepare(self, case: Case) -> Run | None:
-        if not case.workload.is_packed:
+        if not case.workload.is_packed or not case.workload.has_whole_runs:
             return None
         job = self.job(case)
         return Run(lambda calls: self.native.time("rows", job, calls))

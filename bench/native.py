@@ -11,12 +11,15 @@ from ctypes import POINTER, Structure, byref, c_double, c_int32, c_int64, c_long
 
 import numpy as np
 
+from workloads import SubByte
+
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests/conformance"))
 from runners.structures import PARALLEL_FOR, Error, Executor, Params, Tensor  # noqa: E402
 
 OK = 0
 ONNX_SPLIT = 1
 ONNX_SPLIT_TO_SEQUENCE = 2
+OPENVINO_VARIADIC_SPLIT = 3
 OPSET = 18
 NEVER_STREAM = 4
 
@@ -24,6 +27,9 @@ NEVER_STREAM = 4
 DTYPES = {np.dtype(name): number for name, number in [
     ("f4", 1), ("u1", 2), ("i1", 3), ("u2", 4), ("i2", 5), ("i4", 6), ("i8", 7), ("?", 9),
     ("f2", 10), ("f8", 11), ("u4", 12), ("u8", 13), ("c8", 14), ("c16", 15)]}
+
+
+SUB_BYTE = {"uint4": 21, "int4": 22, "uint2": 25, "int2": 26}
 
 
 class Split(Structure):
@@ -60,6 +66,17 @@ def _numbers(*numbers: int) -> ctypes.Array:
     of what is measured.
     """
     return (c_int64 * len(numbers))(*numbers)
+
+
+def describe(array: np.ndarray | SubByte) -> Tensor:
+    """A descriptor of the tensor as it lies; the caller keeps its memory."""
+    if isinstance(array, SubByte):
+        byte, bit = divmod(array.first * array.bits, 8)
+        return Tensor(data=array.memory.ctypes.data + byte, shape=_numbers(*array.shape),
+                      strides=_numbers(*array.strides) if array.strides else None,
+                      rank=len(array.shape), capacity=len(array.shape),
+                      dtype=SUB_BYTE[array.dtype], bit_offset=bit)
+    return tensor(array, array.flags.c_contiguous)
 
 
 def tensor(array: np.ndarray, packed: bool) -> Tensor:
@@ -124,19 +141,20 @@ class Libsplit:
         function.restype = ctypes.c_char_p
         return function().decode()
 
-    def split(self, source: np.ndarray, axis: int, lengths: list[int], sequence: bool,
-              targets: list[np.ndarray], threads: int, flags: int = 0) -> Split:
+    def split(self, source: np.ndarray | SubByte, axis: int, lengths: list[int], sequence: bool,
+              targets: list[np.ndarray | SubByte], threads: int, flags: int = 0) -> Split:
         """A call, ready to be timed; the flags are those of an executor."""
         params = Params(struct_size=ctypes.sizeof(Params), axis=axis, keepdims=1, opset=OPSET,
                         op=ONNX_SPLIT_TO_SEQUENCE if sequence else ONNX_SPLIT)
+        if isinstance(source, SubByte):  # ONNX's has no such types
+            params.op, params.opset = OPENVINO_VARIADIC_SPLIT, 1
         if not sequence:
             list_of = np.array(lengths, np.int64)
             params.split = ctypes.pointer(tensor(list_of, packed=True))
             params.keep = list_of
-        outputs = (Tensor * len(targets))(*(
-            tensor(target, target.flags.c_contiguous) for target in targets))
+        outputs = (Tensor * len(targets))(*map(describe, targets))
         split = Split(copy=ctypes.cast(self.library.libsplit_copy, c_void_p),
-                      input=ctypes.pointer(tensor(source, source.flags.c_contiguous)),
+                      input=ctypes.pointer(describe(source)),
                       params=ctypes.pointer(params), outputs=outputs, num_outputs=len(targets))
         if threads > 1:
             run = ctypes.cast(self.native.library.pool_parallel_for, PARALLEL_FOR)

@@ -41,7 +41,7 @@ class Goal:
 
 
 EQUAL_RUNS = [work for work in ALL
-              if work.is_packed and work.rows > 1 and len(set(work.runs)) == 1]
+              if work.is_packed and not work.sub_byte and work.rows > 1 and len(set(work.runs)) == 1]
 
 
 def lines_in_cache() -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 MIB = 1 << 20
 LINE = 64
+SUB_BYTE = ["uint4", "int4", "uint2", "int2"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +63,35 @@ class Strided:
         return f" strides [{','.join(map(str, self.strides))}]"
 
 
+@dataclasses.dataclass
+class SubByte:
+    """A tensor of elements of less than a byte, the first of a byte in its lowest bits."""
+
+    memory: np.ndarray  # bytes
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None  # in elements; None: packed
+    first: int = 0  # where its first element is in memory, in elements
+
+    @property
+    def bits(self) -> int:
+        """Of an element."""
+        return bits_of(self.dtype)
+
+    def unpacked(self) -> np.ndarray:
+        """A byte for each element."""
+        shifts = np.arange(0, 8, self.bits, dtype=np.uint8)
+        elements = ((self.memory[:, None] >> shifts) & (2**self.bits - 1)).reshape(-1)
+        if self.strides is None:
+            return elements[: math.prod(self.shape)].reshape(self.shape)
+        return np.lib.stride_tricks.as_strided(elements[self.first:], self.shape, self.strides)
+
+
+def bits_of(sub_byte: str) -> int:
+    """Of an element of that dtype: 4 of int4."""
+    return int(sub_byte[-1])
+
+
 def _slice(taken: slice) -> str:
     begin, end, step = ("" if of is None else str(of)
                         for of in [taken.start, taken.stop, taken.step])
@@ -83,10 +113,16 @@ class Workload:
     into: Layout | Strided | None = None
     sequence: bool = False  # SplitToSequence without lengths
     quick: bool = True
+    sub_byte: str = ""  # as "int4": the type of elements of which a byte of the dtype holds several
 
     @property
     def bytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
+        return self._bytes(math.prod(self.shape))
+
+    def _bytes(self, elements: int) -> int:
+        if self.sub_byte:
+            return -(-elements * bits_of(self.sub_byte) // 8)
+        return elements * self.dtype.itemsize
 
     @property
     def is_packed(self) -> bool:
@@ -103,7 +139,7 @@ class Workload:
             elements = sum(layout.reach(shape)) if math.prod(shape) else 0
         else:
             elements = math.prod(layout.memory if layout else shape)
-        return elements * self.dtype.itemsize
+        return self._bytes(elements)
 
     @property
     def output_bytes(self) -> int:
@@ -112,12 +148,16 @@ class Workload:
             return self._bytes_of(self.into, self.shape)
         return sum(self._bytes_of(self.into, shape) + LINE for shape in self.piece_shapes())
 
-    def input(self, memory: np.ndarray) -> np.ndarray:
+    def input(self, memory: np.ndarray) -> np.ndarray | SubByte:
         """The input, from the first of these bytes on."""
+        if self.sub_byte:
+            strides = self.layout.strides if self.layout else None
+            first = self.layout.reach(self.shape)[0] if self.layout else 0
+            return SubByte(memory[: self.input_bytes], self.sub_byte, self.shape, strides, first)
         packed = memory[: self.input_bytes].view(self.dtype)
         return self.layout.of(packed, self.shape) if self.layout else packed.reshape(self.shape)
 
-    def outputs(self, memory: np.ndarray) -> list[np.ndarray]:
+    def outputs(self, memory: np.ndarray) -> list[np.ndarray | SubByte]:
         """The outputs, from the first of these bytes on."""
         if isinstance(self.into, Layout):
             packed = memory[: self.output_bytes].view(self.dtype)
@@ -126,7 +166,10 @@ class Workload:
         for shape in self.piece_shapes():
             size = self._bytes_of(self.into, shape)
             packed = memory[at : at + size].view(self.dtype)
-            outputs.append(self.into.of(packed, shape) if self.into else packed.reshape(shape))
+            if self.sub_byte:
+                outputs.append(SubByte(packed, self.sub_byte, shape))
+            else:
+                outputs.append(self.into.of(packed, shape) if self.into else packed.reshape(shape))
             at += -(-size // LINE) * LINE
         return outputs
 
@@ -137,16 +180,26 @@ class Workload:
 
     @property
     def runs(self) -> list[int]:
-        """Bytes of these runs."""
-        unit = math.prod(self.shape[self.axis + 1:]) * self.dtype.itemsize
-        return [length * unit for length in self.lengths]
+        """Bytes of these runs, if they are whole bytes."""
+        unit = math.prod(self.shape[self.axis + 1:])
+        return [self._bytes(length * unit) for length in self.lengths]
+
+    @property
+    def has_whole_runs(self) -> bool:
+        """Whether they are."""
+        if not self.sub_byte:
+            return True
+        unit = math.prod(self.shape[self.axis + 1:]) * bits_of(self.sub_byte)
+        return all(length * unit % 8 == 0 for length in self.lengths)
 
     def piece_shapes(self) -> list[tuple[int, ...]]:
         return [self.shape[: self.axis] + (length,) + self.shape[self.axis + 1:]
                 for length in self.lengths]
 
-    def slices(self, tensor: np.ndarray) -> list[np.ndarray]:
-        """The pieces as views: NumPy's answer."""
+    def slices(self, tensor: np.ndarray | SubByte) -> list[np.ndarray]:
+        """The pieces as views: NumPy's answer. Of elements of less than a byte, with a byte for each."""
+        if isinstance(tensor, SubByte):
+            tensor = tensor.unpacked()
         ends = np.cumsum(self.lengths)
         before = (slice(None),) * self.axis
         return [tensor[before + (slice(end - length, end),)]
@@ -173,7 +226,7 @@ class Workload:
     def _spec(self, lengths: str) -> str:
         shape = ",".join(map(str, self.shape))
         into = " into slices" if isinstance(self.into, Layout) else " into"
-        return (f"{self.dtype} [{shape}]{self.layout or ''} axis {self.axis}: {lengths}"
+        return (f"{self.sub_byte or self.dtype} [{shape}]{self.layout or ''} axis {self.axis}: {lengths}"
                 + (f"{into}{self.into}" if self.into else ""))
 
 
@@ -198,8 +251,9 @@ def parse(text: str, name: str = "", group: str = "asked for") -> Workload:
     if not found:
         raise ValueError(f"'{text}' is not like 'uint16 [3000,37,5] axis 1: 12,13,12' or "
                          "'uint8 [3,80] strides [96,1] axis 0: 2,1 into strides [128,1]'")
+    sub_byte = found["dtype"] if found["dtype"] in SUB_BYTE else ""
     try:
-        dtype = np.dtype(found["dtype"])
+        dtype = np.dtype("u1" if sub_byte else found["dtype"])
     except TypeError as error:
         raise ValueError(f"'{found['dtype']}' is not a dtype of NumPy") from error
     shape = _numbers(found["shape"])
@@ -213,7 +267,9 @@ def parse(text: str, name: str = "", group: str = "asked for") -> Workload:
     for kind in [layout, into]:
         if isinstance(kind, Strided) and len(kind.strides) != len(shape):
             raise ValueError(f"{len(kind.strides)} strides for {len(shape)} axes")
-    return _workload(group, name, dtype, shape, axis, lengths, layout, into=into)
+    if sub_byte and (isinstance(layout, Layout) or into):
+        raise ValueError(f"the input of {sub_byte} may be packed or have strides, its outputs are packed")
+    return _workload(group, name, dtype, shape, axis, lengths, layout, into=into, sub_byte=sub_byte)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -401,7 +457,27 @@ def _layouts() -> list[Workload]:
     ]
 
 
-ALL = _models() + _reports() + _equal_runs() + _odd() + _layouts()
+def _sub_byte() -> list[Workload]:
+    """Elements of less than a byte: quantized weights and what else they may be."""
+
+    def w(name, sub_byte, shape, axis, lengths, layout=None, **options):
+        return _workload("sub-byte", name, "u1", shape, axis, lengths, layout, sub_byte=sub_byte, **options)
+
+    return [
+        w("S1", "int4", (4096, 6144), 1, [4096, 1024, 1024]),
+        w("S2", "int4", (4096, 11008), 0, [2048] * 2),
+        w("S3", "int4", (2048, 999), 1, [333] * 3),
+        w("S4", "int4", (100_000, 48), 1, [16] * 3),
+        w("S5", "int4", (2_000_000, 2), 1, [1] * 2),
+        w("S6", "int4", (500_000, 8), 1, [1] * 8),
+        w("S7", "int4", (2048, 2048), 0, [1024] * 2, Strided((1, 2048))),
+        w("S8", "int4", (1024, 2048), 1, [1024] * 2, Strided((4096, 2))),
+        w("S9", "uint2", (4096, 4096), 1, [1024] * 4),
+        w("S10", "uint2", (1_000_000, 4), 1, [1] * 4),
+    ]
+
+
+ALL = _models() + _reports() + _equal_runs() + _odd() + _layouts() + _sub_byte()
 
 # What the quick mode tries with misaligned outputs, and with more than one thread.
 QUICK_MISALIGNED = ["W1", "W2", "W7", "W14", "W19"]
