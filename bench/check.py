@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,14 +20,16 @@ import numpy as np
 import bench
 import bounds
 import compare
+import pipeline
 import report
 import workloads
 from competitors import FlatCopy, NumPy, Run
-from native import Native
+from native import Libsplit, Native
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", HERE.parent / "build/release"))
-SMALL = [work for work in workloads.ALL if work.bytes <= 2 * workloads.MIB]
+WHOLE = [work for work in workloads.ALL if not work.sub_byte]
+SMALL = [work for work in WHOLE if work.bytes <= 2 * workloads.MIB]
 
 
 class Workloads(unittest.TestCase):
@@ -47,7 +50,7 @@ class Workloads(unittest.TestCase):
 
 class Layouts(unittest.TestCase):
     def test_views_are_what_their_descriptions_say(self):
-        for work in workloads.ALL:
+        for work in WHOLE:
             if not work.layout or 1 in work.layout.memory:
                 continue
             with self.subTest(work.name):
@@ -350,7 +353,7 @@ class Program(unittest.TestCase):
         return subprocess.run([*command, *arguments], capture_output=True, text=True)
 
     def test_every_competitor_that_needs_no_library_is_right(self):
-        only = ["W10", "W11u", "W13", "W15", "R12x3", "Useq", "X5x7", "L2b", "L2s", "L5u", "L6n", "L8m"]
+        only = ["S1", "S5", "S8", "S10", "W10", "W11u", "W13", "W15", "R12x3", "Useq", "X5x7", "L2b", "L2s", "L5u", "L6n", "L8m"]
         with tempfile.TemporaryDirectory() as directory:
             done = self.bench("--only", ",".join(only), "--competitors", "flat,memcpy,numpy",
                               "--rounds", "2", "--seconds", "0", "--output", directory)
@@ -367,6 +370,7 @@ class Program(unittest.TestCase):
                           *FlatCopy.all(Native(BUILD / "bench/bench_native.so"))})
         self.assertTrue(all(float(row["median_ns"]) > 0 for row in rows))
         self.assertIn("| libsplit | copy, lengths int64 ", tables)
+        self.assertIn("| libsplit | view, of libsplit_outputs_init() ", tables)
         self.assertIn("## Losses", tables)
         self.assertIn(tables, done.stdout)
 
@@ -499,6 +503,42 @@ class Program(unittest.TestCase):
             done = self.compare("--rows", "W10b", new=new)
         self.assertEqual(done.returncode, 1)
         self.assertIn("error: bytes differ, first at 0 of", done.stderr)
+
+    def test_any_split_is_measured_and_explained(self):
+        done = self.bench("--split", "uint16 [300,37,5] axis 1: 12,13,12", "--competitors", "flat,numpy",
+                          "--rounds", "1", "--seconds", "0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("uint16 [300,37,5] axis 1: 12,13,12\nlibsplit: "), done.stdout)
+        self.assertRegex(done.stdout, r"\| split 1 \| uint16 \[300,37,5\] axis 1: 12,13,12 ")
+        done = self.bench("--split", "uint16 [300]")
+        self.assertIn("error: --split: 'uint16 [300]' is not like", done.stderr)
+
+    def test_pipelines_are_beside_memcpy(self):
+        works = [work for work in pipeline.WORKLOADS if work.bytes <= workloads.MIB]
+        memory = bench.Memory(works)
+        native = Native(BUILD / "bench/bench_native.so")
+        libraries = {"libsplit": Libsplit(BUILD / "lib/libsplit.so", native)}
+        steps = []
+        for work in works:
+            case = memory.case(work, 1, 0)
+            steps += pipeline.measure(case, libraries, native, 0, 0)
+            for target, piece in zip(case.targets, work.slices(case.source), strict=True):
+                self.assertEqual(target.tobytes(), piece.tobytes())
+        table = pipeline.table(steps)
+        self.assertEqual(len(re.findall(r"^\| \w+ (512K|1M) ", table, re.MULTILINE)), 8)
+        self.assertIn("| memcpy, µs | libsplit, µs | libsplit, NEVER_STREAM, µs |", re.sub(" +", " ", table))
+        self.assertTrue(all(min(step.writing, step.copying, step.reading) > 0 for step in steps))
+
+    def test_instructions_are_counted_in_each_arrangement(self):
+        if shutil.which("valgrind") is None:
+            self.skipTest("needs valgrind")
+        command = [sys.executable, HERE / "instructions.py", BUILD / "lib/libsplit.so", "--pieces", "3",
+                   "--program", BUILD / "bench/one_call"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = re.findall(r"^\| (\w+) +\| (.*?) +\| +(\d+) \|$", done.stdout, re.MULTILINE)
+        self.assertEqual({row[0] for row in rows}, {"copy", "infer", "view", "plan_copy", "plan_view"})
+        self.assertTrue(all(50 < int(row[2]) < 100_000 for row in rows))
 
     def test_an_unknown_workload_is_named(self):
         done = self.bench("--only", "W1,W99")

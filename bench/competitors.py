@@ -14,7 +14,7 @@ from ctypes import c_size_t, c_void_p
 
 import numpy as np
 
-from native import Flat, Libsplit, Native, Rows
+from native import Flat, Libsplit, Native, Rows, describe
 from workloads import Workload
 
 
@@ -110,7 +110,7 @@ class MemcpyRows:
         self.native = native
 
     def prepare(self, case: Case) -> Run | None:
-        if not case.workload.is_packed or not case.workload.has_whole_runs:
+        if not (case.workload.is_packed and case.workload.has_whole_runs):
             return None
         job = self.job(case)
         return Run(lambda calls: self.native.time("rows", job, calls))
@@ -119,9 +119,9 @@ class MemcpyRows:
         """The call on a packed input."""
         work = case.workload
         count = len(work.lengths)
-        return Rows(source=case.source.ctypes.data, count=work.rows, row=sum(work.runs),
+        return Rows(source=case.flat.ctypes.data, count=work.rows, row=sum(work.runs),
                     runs=(c_size_t * count)(*work.runs),
-                    targets=(c_void_p * count)(*(target.ctypes.data for target in case.targets)),
+                    targets=(c_void_p * count)(*(describe(target).data for target in case.targets)),
                     num_outputs=count, threads=case.threads, pool=self.native.pool(case.threads))
 
 

@@ -185,6 +185,18 @@ class Libsplit:
         planned.keep = plan
         return planned
 
+    def describe(self, split: Split) -> str | None:
+        """What a plan of the call will do, in the words of a build that says so."""
+        try:
+            function = self.library.libsplit_plan_describe
+        except AttributeError:
+            return None
+        function.restype = c_size_t
+        planned = self.planned(split)
+        buffer = ctypes.create_string_buffer(4096)
+        function(c_void_p(planned.plan), buffer, c_size_t(len(buffer)))
+        return buffer.value.decode()
+
     def _check(self, split: Split) -> None:
         """Makes the call once, for its message if it fails."""
         error = Error(struct_size=ctypes.sizeof(Error))

@@ -24,6 +24,7 @@ from workloads import LINE, MIB, Workload
 MEMCPY = "memcpy"
 KIB = 1 << 10
 SIZES = [512 * KIB, *(MIB << power for power in range(8))]
+QUICK_SIZES = [2 * MIB, 16 * MIB, 64 * MIB]
 # What a row is cut into.
 SHAPES = {
     "boxes": ("f4", (4, 1, 80)),  # of a detector: place, score, classes
@@ -37,7 +38,8 @@ def _workload(name: str, size: int) -> Workload:
     dtype, lengths = SHAPES[name]
     rows = size // (sum(lengths) * np.dtype(dtype).itemsize)
     label = f"{size // MIB}M" if size >= MIB else f"{size // KIB}K"
-    return Workload(f"{name} {label}", "pipeline", np.dtype(dtype), (rows, sum(lengths)), 1, lengths)
+    return Workload(f"{name} {label}", "pipeline", np.dtype(dtype), (rows, sum(lengths)), 1, lengths,
+                    quick=size in QUICK_SIZES)
 
 
 WORKLOADS = [_workload(name, size) for name in SHAPES for size in SIZES]
