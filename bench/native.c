@@ -282,7 +282,8 @@ double time_rows(const struct rows *rows, size_t calls) {
 struct pipeline {
     const struct split *split; /* or NULL: */
     const struct rows *rows;
-    uint64_t *input; /* whole words, as the outputs, which lie side by side with gaps between them */
+    uint64_t
+        *input; /* whole words, as the outputs, which lie side by side with gaps between them */
     size_t input_words;
     const uint64_t *outputs;
     size_t output_words;

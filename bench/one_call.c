@@ -31,8 +31,8 @@ enum function { COPY, INFER, VIEW, PLAN_COPY, PLAN_VIEW, FUNCTIONS };
  * each array, the data's too; every third output, the middle one of three, not wanted; lengths of
  * another type, one of them -1; no lengths.
  */
-static const char *const arrangements[] = {"", ".strides", ".init", ".heap", ".unwanted", ".rest",
-                                           ".equal"};
+static const char *const arrangements[] = {"",          ".strides", ".init", ".heap",
+                                           ".unwanted", ".rest",    ".equal"};
 enum arrangement { ARRAYS, STRIDES, INIT, HEAP, UNWANTED, REST, EQUAL, ARRANGEMENTS };
 
 /* ISO C has no conversion from void * to a function's address. */
