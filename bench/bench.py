@@ -275,8 +275,7 @@ def select_pipelines(args: argparse.Namespace) -> list[Workload]:
 
 
 def explain(args: argparse.Namespace) -> None:
-    """What is planned for the splits that are asked for, and how that compares."""
-    results = run(args)
+    """Prints what is planned for the splits that are asked for."""
     native = Native(args.build / "bench/bench_native.so", args.pool)
     for work in asked_for(args):
         case = Memory([work]).case(work, 1, 0)
@@ -288,7 +287,6 @@ def explain(args: argparse.Namespace) -> None:
             told = library.describe(split)
             print(f"{name}: {told or 'this build has no libsplit_plan_describe()'}")
         print()
-    print(report.by_threads(results))
 
 
 def asked_for(args: argparse.Namespace) -> list[Workload]:
@@ -370,12 +368,14 @@ def main() -> int:
     if args.split:
         args.calls = args.inside = False
         explain(args)
-        return 0
-    results = run(args)
-    directory = args.output / cpu()
-    report.write(results, directory, args.chart)
-    print(report.tables(results))
-    print(f"These tables and more are in {directory}.")
+        results = run(args)
+        print(report.by_threads(results))
+    else:
+        results = run(args)
+        directory = args.output / cpu()
+        report.write(results, directory, args.chart)
+        print(report.tables(results))
+        print(f"These tables and more are in {directory}.")
     wrong = [row for row in results.rows if not row.right and row.competitor in results.libraries]
     for row in wrong:
         print(f"error: {row.competitor} gives wrong bytes for {row.workload.name}", file=sys.stderr)

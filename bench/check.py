@@ -4,6 +4,7 @@ Environment: BUILD_DIR, where CMake has built libsplit and what the benchmark lo
 """
 
 import csv
+import ctypes
 import dataclasses
 import math
 import os
@@ -487,22 +488,63 @@ class Program(unittest.TestCase):
         done = self.compare("--split", "uint8 [3] axis 0: 2,2")
         self.assertIn("lengths add up to 4, axis 0 has 3", done.stderr)
 
+    def made(self, directory: str, source: str) -> pathlib.Path:
+        """A library that is not libsplit."""
+        path = pathlib.Path(directory) / "made.so"
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", "-xc", "-", "-o", path,
+                        f"-I{HERE.parent}/include"], input=source, text=True, check=True)
+        return path
+
+    COPIES_NOTHING = """
+        #include <libsplit.h>
+        #include <string.h>
+        const char *libsplit_version_string(void) { return "made"; }
+        libsplit_status libsplit_copy(const libsplit_tensor *input, const libsplit_params *params,
+                                      const libsplit_tensor *outputs, size_t count,
+                                      const libsplit_executor *executor, libsplit_error *error) {
+            return 0;
+        }"""
+
     def test_a_build_that_writes_other_bytes_is_told(self):
-        source = """
-            #include <libsplit.h>
-            const char *libsplit_version_string(void) { return "wrong"; }
-            libsplit_status libsplit_copy(const libsplit_tensor *input, const libsplit_params *params,
-                                          const libsplit_tensor *outputs, size_t count,
-                                          const libsplit_executor *executor, libsplit_error *error) {
-                return 0;
-            }"""
         with tempfile.TemporaryDirectory() as directory:
-            new = pathlib.Path(directory) / "wrong.so"
-            subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", "-xc", "-", "-o", new,
-                            f"-I{HERE.parent}/include"], input=source, text=True, check=True)
-            done = self.compare("--rows", "W10b", new=new)
+            done = self.compare("--rows", "W10b", new=self.made(directory, self.COPIES_NOTHING))
         self.assertEqual(done.returncode, 1)
         self.assertIn("error: bytes differ, first at 0 of", done.stderr)
+
+    def test_the_new_build_is_forced_or_says_why_not(self):
+        force = """
+            int32_t libsplit_test_force(const char *words) {
+                return strcmp(words, "avx2 low") == 0 ? 0 : strcmp(words, "neon") == 0 ? 1 : 2;
+            }"""
+        with tempfile.TemporaryDirectory() as directory:
+            new = self.made(directory, self.COPIES_NOTHING + force)
+            for words, message in [("avx2 low", "bytes differ"), ("neon", "this CPU cannot do that"),
+                                   ("avx3", "does not know a word of it")]:
+                self.assertIn(message, self.compare("--rows", "W10b", "--force", words, new=new).stderr)
+        if not hasattr(ctypes.CDLL(str(BUILD / "lib/libsplit.so")), "libsplit_test_force"):
+            self.assertIn("has no libsplit_test_force", self.compare("--force", "low").stderr)
+
+    def test_a_plan_describes_itself(self):
+        describe = """
+            size_t libsplit_plan_size(int32_t rank, size_t count) { return 64; }
+            libsplit_status libsplit_plan_init(libsplit_plan *plan, size_t size, const libsplit_tensor *input,
+                                               const libsplit_params *params, const libsplit_tensor *outputs,
+                                               size_t count, libsplit_error *error) {
+                memcpy(plan, "a plan", 7);
+                return 0;
+            }
+            libsplit_status libsplit_plan_copy(const libsplit_plan *plan, const void *input, void *const *outputs,
+                                               size_t count, const libsplit_executor *executor,
+                                               libsplit_error *error) { return 0; }
+            size_t libsplit_plan_describe(const libsplit_plan *plan, char *buffer, size_t size) {
+                memcpy(buffer, plan, 7);
+                return 6;
+            }"""
+        with tempfile.TemporaryDirectory() as directory:
+            path = self.made(directory, self.COPIES_NOTHING + describe)
+            done = self.bench("--split", "uint8 [2,3] axis 1: 1,2", "--competitors", "flat", "--rounds", "1",
+                              "--seconds", "0", "--library", f"made={path}")
+        self.assertIn("made: a plan\n", done.stdout, done.stderr)
 
     def test_any_split_is_measured_and_explained(self):
         done = self.bench("--split", "uint16 [300,37,5] axis 1: 12,13,12", "--competitors", "flat,numpy",
