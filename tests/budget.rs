@@ -3,6 +3,7 @@
 //! Whoever goes over a limit says in the commit what is worth it, and raises the limit here.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -186,7 +187,7 @@ struct Budget {
 impl Budget {
     fn at_most(&mut self, what: &str, figure: usize, limit: usize) {
         let verdict = if figure > limit { "TOO MANY" } else { "" };
-        self.text += &format!("{what:60} {figure:6} of {limit:6} {verdict}\n");
+        writeln!(self.text, "{what:60} {figure:6} of {limit:6} {verdict}").unwrap();
         self.is_exceeded |= figure > limit;
     }
 
@@ -194,7 +195,7 @@ impl Budget {
     fn none(&mut self, what: &str, found: &[String]) {
         self.at_most(what, found.len(), 0);
         for line in found.iter().take(20) {
-            self.text += &format!("    {line}\n");
+            writeln!(self.text, "    {line}").unwrap();
         }
     }
 }
