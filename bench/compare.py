@@ -116,7 +116,7 @@ def select(args: argparse.Namespace) -> list[Workload]:
         if unknown:
             sys.exit(f"error: no class {', '.join(sorted(unknown))}: they are {', '.join(CLASSES)}")
         chosen += [work for work in workloads.ALL if class_of(work) in args.classes]
-    chosen = list(dict.fromkeys(chosen)) if chosen else workloads.ALL
+    chosen = [each for at, each in enumerate(chosen) if each not in chosen[:at]] or workloads.ALL
     # Of a small split nothing is handed to other threads, by no build.
     return [work for work in chosen if args.threads == 1 or work.bytes >= bench.WORTH_THREADS]
 
