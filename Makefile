@@ -136,7 +136,7 @@ lint: toolchain $(VENV)/lint-made ## check the code with cargo fmt, cargo clippy
 	@(for each in $(manifests); do cargo fmt --all --manifest-path $$each --check || exit; done) && \
 	    clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
-	@cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+	@cargo clippy --locked --workspace --all-targets --features ndarray,rayon,tune -- -D warnings
 	@cargo clippy --locked --manifest-path $(adapter) --all-targets \
 	    --target-dir target/onnxruntime -- -D warnings
 	@cargo clippy --locked --manifest-path $(python) --target-dir target/python -- -D warnings
