@@ -53,15 +53,22 @@ run_tests = $(built) $(all) -- $(keep_going) || echo "error: not all was built" 
     "$(PYTHON)" tools/test.py $(BUILD)
 
 .PHONY: test
-test: configure ## run the tests that show whether all is well: 10 minutes
-	@echo "==> test: up to 10 minutes on two cores. Downloads: crates, and 250 MB of Python packages into $(VENV)."
+test: test-says configure ## run the tests that show whether all is well: 10 minutes
 	$(run_tests) --label-exclude slow
 
+.PHONY: test-says
+test-says:
+	@echo "==> test: about 10 minutes on two idle cores. It downloads crates, and Python packages that take"
+	@echo "    500 MB in $(VENV), and goes on after failures. 'make test-all' runs the rest."
+
 .PHONY: test-all
-test-all: configure $(VENV)/lint-made ## run all tests, as CI does: 40 minutes
-	@echo "==> test-all: up to 40 minutes on two cores. Downloads: crates, 1.5 GB of Python packages into $(VENV)"
-	@echo "    and $(DOCS_VENV), compilers for other CPUs from Debian where it is Debian and you are root."
+test-all: test-all-says configure $(VENV)/lint-made ## run all tests, as CI does: 40 minutes
 	$(run_tests)
+
+.PHONY: test-all-says
+test-all-says:
+	@echo "==> test-all: about 40 minutes on two idle cores. It downloads what 'make test' does, then JAX, PyArrow,"
+	@echo "    OpenVINO, ziglang and Sphinx, Rust's libraries for other CPUs, and on Debian, as root, their compilers."
 
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install install-cli install-onnxruntime
