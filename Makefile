@@ -53,7 +53,7 @@ run_tests = $(built) $(all) -- $(keep_going) || echo "error: not all was built" 
     "$(PYTHON)" tools/test.py $(BUILD)
 
 .PHONY: test
-test: test-says configure ## run the tests that show whether all is well: 10 minutes
+test: test-says $(VENV)/made configure ## run the tests that show whether all is well: 10 minutes
 	$(run_tests) --label-exclude slow
 
 .PHONY: test-says
@@ -107,7 +107,7 @@ onnxruntime: configure ## build the provider for ONNX Runtime
 	$(built) libsplit-build libsplit-onnxruntime
 
 .PHONY: configure
-configure: toolchain $(cmake) $(VENV)/made
+configure: toolchain $(cmake)
 	@mkdir -p $(BUILD) && if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi; \
 	    cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_TEST_REPOSITORY=ON $(CMAKE_FLAGS) \
 	    >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
@@ -119,7 +119,7 @@ python: toolchain $(VENV)/python-made ## build the wheel of the Python package, 
 
 # Sphinx builds from docs/ alone; docs/generated/ is what the library and its header say.
 .PHONY: docs
-docs: library $(DOCS_VENV)/made ## build the guide and the API reference in build/docs/site
+docs: library $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API reference in build/docs/site
 	@echo "==> docs: $(CURDIR)/build/docs/site/index.html"
 	@cd docs && "$(PYTHON)" -m generate
 	@"$(DOCS_VENV)/bin/sphinx-build" --quiet --fresh-env --fail-on-warning --jobs auto docs build/docs/site
