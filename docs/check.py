@@ -63,7 +63,10 @@ def install():
     """libsplit as a user has it, below a home directory of the checks' own."""
     shutil.rmtree(WORK / "home", ignore_errors=True)
     run(["cmake", "--install", BUILD, "--prefix", PREFIX], ROOT)
-    (BUILD / "install_manifest.txt").unlink(missing_ok=True)
+    for component in "tool", "onnxruntime":
+        run(["cmake", "--install", BUILD, "--prefix", PREFIX, "--component", component], ROOT)
+    for manifest in BUILD.glob("install_manifest*.txt"):
+        manifest.unlink()
 
 
 def check_page(page):
