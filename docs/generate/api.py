@@ -16,7 +16,7 @@ def pages(c_header, dlpack_header):
     """The texts of the pages of libsplit.h and libsplit_dlpack.h."""
     c, dlpack = list(declarations(c_header)), list(declarations(dlpack_header))
     known = {name for _, name, _, _ in c + dlpack}
-    intro = re.search(r"\n \*\n(.*?)\*/", c_header, re.S)[1]
+    intro = re.search(r"\n \*\n(.*?)(?: \*\n \* This file is generated.*?)?\*/", c_header, re.S)[1]
     dlpack_intro = ("`libsplit_dlpack.h`, for C99 and later, turns DLPack tensors into libsplit's and pieces into "
                     "DLPack tensors. It allocates nothing. See the recipe [DLPack](../recipes/dlpack.md).")
     return (page("C API", plain(intro, known), c, known),
@@ -24,7 +24,7 @@ def pages(c_header, dlpack_header):
 
 
 def page(title, intro, left, known):
-    lines = [f"# {title}", "", *intro]
+    lines = ["---", "tocdepth: 3", "---", "", f"# {title}", "", *intro]
     functions = [entry for entry in left if entry[0] == "function"]
     lines += ["", "| Function | Returns or does |", "| --- | --- |"]
     lines += [f"| {link(name)} | {summary(comment, name, known)} |" for _, name, _, comment in functions]
@@ -33,9 +33,13 @@ def page(title, intro, left, known):
         left = [entry for entry in left if entry not in chosen]
         if chosen:
             lines += ["", f"## {section}", ""]
-        for _, name, code, comment in chosen:
-            lines += [f"({anchor(name)})=", f"### {name}", "", "```c", code, "```", "",
+        level = "###"
+        for kind, name, code, comment in chosen:
+            # Constants belong to the type before them, and are too many for the table of contents.
+            level = "####" if kind == "constant" and level != "###" else "###"
+            lines += [f"({anchor(name)})=", f"{level} {name}", "", "```c", code, "```", "",
                       *plain(comment, known), ""]
+            level = "####"
     return "\n".join(lines) + "\n"
 
 
@@ -49,8 +53,9 @@ def link(name, brackets=""):
 
 def summary(comment, name, known):
     """The first sentence."""
-    text = " ".join(plain(comment, known - {name}))
-    return re.match(r".*?(?<!\be\.g)[.:](?=\s|$)|.*", text.strip())[0].rstrip(":.") + "."
+    text = " ".join(plain(comment, known - {name})).strip().removeprefix(f"{name}() ")
+    first = re.match(r".*?(?<!\be\.g)[.:](?=\s|$)|.*", text)[0].rstrip(":.")
+    return f"{first[0].upper()}{first[1:]}."
 
 
 def declarations(header):

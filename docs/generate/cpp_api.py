@@ -13,11 +13,15 @@ def page(header):
     start = header.index("\n// Over libsplit.h")
     lines = ["# C++ API", "", *intro(header[start:header.index("#ifndef LIBSPLIT_HPP")])]
     body = DIRECTIVE.sub("", DETAIL.sub("", header[header.index("namespace libsplit {"):]))
-    sections = SECTION.split(body)
-    for title, text in zip(sections[1::2], sections[2::2]):
-        lines += ["", f"## {title[0].upper()}{title[1:]}", ""]
+    sections = SECTION.split(body)[1:]
+    # What everybody uses comes first; in the header it must come last.
+    for title, text in reversed(list(zip(sections[::2], sections[1::2]))):
+        lines += ["", f"## {title}", ""]
+        headings = set()
         for indent, code, comment in documented(text):
-            if not indent and (named := CLASS.search(code)):
+            named = CLASS.search(code)
+            if not indent and named and named[1] not in headings:
+                headings.add(named[1])
                 lines += [f"### {named[1]}", ""]
             lines += ["```cpp", code, "```", "", *comment, ""]
     return "\n".join(lines) + "\n"
