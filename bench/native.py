@@ -11,7 +11,7 @@ from ctypes import POINTER, Structure, byref, c_double, c_int32, c_int64, c_long
 
 import numpy as np
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "conformance"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests/conformance"))
 from runners.structures import PARALLEL_FOR, Error, Executor, Params, Tensor  # noqa: E402
 
 OK = 0

@@ -79,12 +79,12 @@ fn every_file_means_the_same_tools() {
         ("README.md", "Python 3.10 or newer".into()),
         ("docs/start.md", format!("Rust ({rust} or newer)")),
         ("Makefile", "Python 3.10 or newer".into()),
-        ("requirements-dev.txt", "Python 3.10 is the oldest".into()),
+        ("tools/requirements-dev.txt", "Python 3.10 is the oldest".into()),
         ("tools/venv.sh", "sys.version_info < (3, 10)".into()),
         ("CMakeLists.txt", "cmake_minimum_required(VERSION 3.20)".into()),
         ("Makefile", "cmake_minimum_required(VERSION 3.20)".into()),
         ("tools/venv.sh", "cmake_minimum_required(VERSION 3.20)".into()),
-        ("requirements-dev.txt", "CMake 3.20 or newer".into()),
+        ("tools/requirements-dev.txt", "CMake 3.20 or newer".into()),
     ] {
         let words = read(file).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(&text), "{file} has no '{text}'");

@@ -1,5 +1,5 @@
 //! Every case of `cases/` through the C functions: ONNX's own, one for every rule of every operator, and
-//! bugs that peers had. `conformance/` puts the same cases to `libsplit.so` and to the peers.
+//! bugs that peers had. `tests/conformance/` puts the same cases to `libsplit.so` and to the peers.
 
 // Calls into C functions are all unsafe, and what they get is made right above them.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::borrow_as_ptr)]

@@ -4,13 +4,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const BESIDE_SOURCES: [&str; 13] = [
+const BESIDE_SOURCES: [&str; 12] = [
     ".cargo_vcs_info.json",
     "CHANGELOG.md",
     "Cargo.lock",
     "Cargo.toml",
     "Cargo.toml.orig",
-    "LICENSE",
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",

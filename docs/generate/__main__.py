@@ -4,7 +4,7 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "conformance"))
+sys.path.insert(0, str(ROOT / "tests/conformance"))
 
 from generate import api, cpp_api, errors, performance, pictures, python_api, seven  # noqa: E402
 

@@ -40,7 +40,7 @@ class Worker:
         self.process = subprocess.Popen(
             [sys.executable, HERE / "worker.py", self.name], text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE if self.version is None else
-            subprocess.DEVNULL, cwd=HERE.parent)
+            subprocess.DEVNULL, cwd=HERE.parents[1])
         # What it says is of interest only if it does not start.
         said = []
         if self.process.stderr:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-FOLDER = pathlib.Path(__file__).resolve().parents[1] / "tests/cases"
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "cases"
 
 # Name: (number in ONNX TensorProto.DataType, bits).
 DTYPES = {

@@ -1,0 +1,45 @@
+# Targets that package the library, or try it elsewhere. The Makefile includes this.
+
+.PHONY: deb
+deb: toolchain $(cmake) $(VENV)/made ## build Debian packages in out, and try and check them
+	@tools/deb.sh out
+
+.PHONY: cinstall
+cinstall: toolchain $(VENV)/made ## install by cargo-c into build/cinstall, and try that
+	@tools/cinstall.sh
+
+.PHONY: cross
+cross: toolchain $(cmake) ## run the C tests of CPUS, aarch64 and s390x if not given, under qemu
+	@tools/cross.sh $(CPUS)
+
+.PHONY: dist
+dist: ## write the source archive of the last commit to out
+	@echo "==> dist: out"
+	@tools/dist.sh out
+
+.PHONY: deny
+deny: toolchain ## check dependencies with cargo-deny, built first where it is missing
+	@echo "==> deny: $(DENY)"
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+	@for lock in $(wildcard Cargo.lock */Cargo.lock adapters/*/Cargo.lock); do \
+	    echo "==> deny: $$lock"; \
+	    cargo deny --locked --manifest-path "$${lock%lock}toml" --config tools/deny.toml check \
+	        -A license-exception-not-encountered $(DENY) || exit 1; \
+	done
+
+# The linker of the PyPI package ziglang knows glibc 2.17, the oldest that Rust works with.
+.PHONY: python
+python: toolchain $(VENV)/python-made ## build the wheel of the Python package, in out/python
+	@echo "==> build: the wheel of the Python package"
+	@rm -rf out/python
+	@CARGO_TARGET_DIR="$(CURDIR)/target/python" "$(PYTHON)" -m maturin build --quiet --locked \
+	    --release --zig --compatibility manylinux_2_17 --manifest-path $(python) --out out/python
+	@ls out/python/*.whl
+
+.PHONY: mpi
+mpi: build $(VENV)/made ## run and test examples/mpi on Open MPI and MPICH, from Debian where missing
+	@tools/mpi.sh $(BUILD) $(VENV)
+
+.PHONY: openvino
+openvino: build $(VENV)/made ## build adapters/openvino against OpenVINO from PyPI, and test it
+	@tools/openvino.sh $(BUILD) $(VENV)
