@@ -35,7 +35,8 @@ def tables(results, out):
     for file in sorted(results.rglob("results.csv")):
         name = cpu(file.parent.name)
         machine = (file.parent / "results.md").read_text().split("\n")[0]
-        lines += [f"## {name}", "", f"{machine}.", "", *table(rows(file)), ""]
+        measured = rows(file)
+        lines += [f"## {name}", "", f"{machine}. {versions(measured)}", "", *table(measured), ""]
         if (file.parent / "speed.svg").exists():
             picture = "-".join(["speed", *file.parent.relative_to(results).parts]) + ".svg"
             shutil.copy(file.parent / "speed.svg", out / picture)
@@ -57,6 +58,13 @@ def rows(file):
             if (row["threads"], row["offset"]) == ("1", "0"):
                 found.setdefault(row["workload"], {})[row["competitor"]] = row
     return found
+
+
+def versions(measured):
+    """Which releases were measured."""
+    found = {peer: row["version"] for competitors in measured.values() for peer, row in competitors.items()}
+    names = [f"{TITLES.get(peer, peer)} {found[peer]}" for peer in PEERS[1:] if peer in found]
+    return f"With {', '.join(names)}."
 
 
 def ratio(measured, peer):
