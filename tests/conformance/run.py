@@ -25,7 +25,7 @@ PEERS = {"onnxruntime": "onnxruntime", "onnx_reference": "onnx.reference",
 KNOWN = {"provider": {
     "Split-18: num_outputs 2, three outputs": "ONNX's shape inference, which ONNX Runtime runs "
     "first, ends the process before there is a provider",
-    "Split-18: num_outputs 3, two outputs": "taken, for ONNX Runtime takes it",
+    "Split-18: num_outputs 3, two outputs": "accepted, because ONNX Runtime accepts it",
 }}
 SECONDS = 60  # for one case, and for the start
 
