@@ -26,7 +26,7 @@ def pages(c_header, dlpack_header):
 def page(title, intro, left, known):
     lines = ["---", "tocdepth: 3", "---", "", f"# {title}", "", *intro]
     functions = [entry for entry in left if entry[0] == "function"]
-    lines += ["", "| Function | Returns or does |", "| --- | --- |"]
+    lines += ["", "| Function | Purpose |", "| --- | --- |"]
     lines += [f"| {link(name)} | {summary(comment, name, known)} |" for _, name, _, comment in functions]
     for section, belongs in SECTIONS:
         chosen = [entry for entry in left if belongs(*entry[:2])]

@@ -3,6 +3,8 @@
 import ast
 import re
 
+from generate.api import QUOTED
+
 # A doc comment, its attributes, and what they belong to.
 ITEM = re.compile(r"((?:^ *///.*\n)+)((?: *#\[[^\]]*\]\n)*) *(?:pub )?(fn|struct) (\w+)", re.M)
 
@@ -71,6 +73,8 @@ def docstrings(source):
 
 
 def text(docstring):
-    """As Markdown: examples are code."""
-    return re.sub(r"^>>> .*(?:\n.+)*", lambda example: f"```pycon\n{example[0]}\n```", docstring.strip(),
-                  flags=re.M).split("\n")
+    """As Markdown: examples, and what is in quotes, are code."""
+    parts = re.split(r"^(>>> .*(?:\n.+)*)", docstring.strip(), flags=re.M)
+    parts[::2] = [QUOTED.sub(r"`\1`", part.replace("``", "`")) for part in parts[::2]]
+    parts[1::2] = [f"```pycon\n{part}\n```" for part in parts[1::2]]
+    return "".join(parts).split("\n")
