@@ -1,9 +1,10 @@
 """Compiles and runs every code block of the guide and of the README, and checks their links.
 
-The blocks of a page go into an empty directory, in order: each into the file that a comment in its first
-line names, or into a file with a name of its own. C, C++, Rust and Python blocks are then compiled and
-run there, and shell blocks are run by bash. Blocks in other languages are only written, so that a shell
-block can use them. A `text` block right after a block that was run must be exactly what it prints.
+The blocks of a page go into an empty directory, in order: each into the file that a comment in its
+first line names, or into a file with a name of its own. C, C++, Rust and Python blocks are then
+compiled and run there, and shell blocks are run by bash. Blocks in other languages are only
+written, so that a shell block can use them. A `text` block right after a block that was run must be
+exactly what it prints.
 
 The README's shell blocks are about the repository itself and are not run.
 
@@ -32,9 +33,11 @@ SUFFIX = {"c": ".c", "cpp": ".cpp", "rust": ".rs", "python": ".py", "sh": ".sh",
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
 NAMED = re.compile(r"^(?:/\* |// |# )([\w./-]+\.\w+|CMakeLists\.txt)(?: \*/)?\n")
 README_LINES, README_CHARACTERS = 170, 10_000
-SEARCHED = {"crop": "recipes/crop", "pitch": "recipes/crop", "roi": "recipes/crop", "concat": "recipes/join",
-            "unbind": "coming-from", "string": "recipes/strings", "from_dlpack": "generated/python_api",
-            "libsplit_plan_init": "generated/api", "try_copi": "generated/cpp_api"}  # by their stems
+# Stems of words, and a page that a search for each must find.
+SEARCHED = {"crop": "recipes/crop", "pitch": "recipes/crop", "roi": "recipes/crop",
+            "concat": "recipes/join", "string": "recipes/strings", "unbind": "coming-from",
+            "libsplit_plan_init": "generated/api", "try_copi": "generated/cpp_api",
+            "from_dlpack": "generated/python_api"}
 STRICT = ["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -52,7 +55,8 @@ def main():
     passed, failed = 0, 0
     for page in pages:
         page = page.resolve()
-        for result in [*check_page(page), *check_links(page, page.read_text()), *check_length(page)]:
+        text = page.read_text()
+        for result in [*check_page(page), *check_links(page, text), *check_length(page, text)]:
             passed, failed = passed + (result is None), failed + (result is not None)
             if result:
                 print(result)
@@ -153,20 +157,21 @@ def run(command, folder):
     return done.stdout
 
 
-def check_length(page):
-    """The first page stays short."""
+def check_length(page, text):
+    """Keeps the first page short."""
     if page == ROOT / "README.md":
-        lines, characters = len(page.read_text().splitlines()), len(page.read_text())
+        lines, characters = len(text.splitlines()), len(text)
         fits = lines <= README_LINES and characters <= README_CHARACTERS
-        yield None if fits else (f"README.md has {lines} lines and {characters} characters, not at most {README_LINES} "
-                                 f"and {README_CHARACTERS}: move details to docs/")
+        yield None if fits else (
+            f"README.md has {lines} lines and {characters} characters, at most {README_LINES} and "
+            f"{README_CHARACTERS} are allowed: move details to docs/")
 
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def check_links(page, text):
-    """Checks that the files exist that a page links to. Sphinx checks headings, and everything in docs/."""
+    """Checks that a page links to files that exist. Sphinx checks what is within docs/."""
     for target in LINK.findall(re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.S | re.M)):
         parts = urllib.parse.urlsplit(target)
         if parts.scheme:
@@ -195,7 +200,7 @@ class Page(html.parser.HTMLParser):
 
 
 def check_site(site):
-    """Checks every link and anchor of every page, that nothing is loaded from elsewhere, and the search."""
+    """Checks every link and anchor, that nothing is loaded from elsewhere, and the search."""
     site = site.resolve()
     pages = {file: Page(file.read_text()) for file in site.rglob("*.html")
              if "rust" not in file.relative_to(site).parts}
@@ -224,8 +229,9 @@ def check_search(site):
     index = json.loads(index[index.index("(") + 1:index.rindex(")")])
     missing = []
     for word, page in SEARCHED.items():
-        found = [index["terms"].get(word, []), index["titleterms"].get(word, [])]
-        numbers = {number for hits in found for number in (hits if isinstance(hits, list) else [hits])}
+        hits = [index["terms"].get(word, []), index["titleterms"].get(word, [])]
+        lists = [each if isinstance(each, list) else [each] for each in hits]
+        numbers = {number for each in lists for number in each}
         if page not in {index["docnames"][number] for number in numbers}:
             missing.append(word)
             print(f"the search for {word} does not find {page}")

@@ -1,4 +1,7 @@
-"""Writes docs/generated/ and docs/static/split.svg: python -m generate, in docs/, with BUILD_DIR set."""
+"""Writes docs/generated/ and docs/static/split.svg: python -m generate, in docs/.
+
+Environment: BUILD_DIR, where CMake has built libsplit.
+"""
 
 import pathlib
 import sys

@@ -3,12 +3,14 @@
 import re
 import textwrap
 
-SECTIONS = [("Structures", lambda kind, name: kind == "struct"),
-            ("Functions", lambda kind, name: kind == "function"),
-            ("Operators", lambda kind, name: "_OP_" in name or name == "libsplit_op"),
-            ("Status", lambda kind, name: "_STATUS_" in name or name == "libsplit_status"),
-            ("Element types", lambda kind, name: "_DTYPE_" in name or name == "libsplit_dtype"),
-            ("Other types and constants", lambda kind, name: True)]
+SECTIONS = [
+    ("Structures", lambda kind, name: kind == "struct"),
+    ("Functions", lambda kind, name: kind == "function"),
+    ("Operators", lambda kind, name: "_OP_" in name or name == "libsplit_op"),
+    ("Status", lambda kind, name: "_STATUS_" in name or name == "libsplit_status"),
+    ("Element types", lambda kind, name: "_DTYPE_" in name or name == "libsplit_dtype"),
+    ("Other types and constants", lambda kind, name: True),
+]
 COMMENT = re.compile(r"^/\*\*(.*?)\*/\n", re.S | re.M)
 
 
@@ -17,17 +19,23 @@ def pages(c_header, dlpack_header):
     c, dlpack = list(declarations(c_header)), list(declarations(dlpack_header))
     known = {name for _, name, _, _ in c + dlpack}
     intro = re.search(r"\n \*\n(.*?)(?: \*\n \* This file is generated.*?)?\*/", c_header, re.S)[1]
-    dlpack_intro = ("`libsplit_dlpack.h`, for C99 and later, turns DLPack tensors into libsplit's and pieces into "
-                    "DLPack tensors. It allocates nothing. See the recipe [DLPack](../recipes/dlpack.md).")
-    return (page("C API", plain(intro, known), c, known),
-            page("DLPack API", [dlpack_intro], dlpack, known))
+    dlpack_intro = (
+        "`libsplit_dlpack.h`, for C99 and later, turns DLPack tensors into libsplit's, and pieces "
+        "into DLPack tensors. It allocates nothing. See the recipe [DLPack](../recipes/dlpack.md)."
+    )
+    return (
+        page("C API", plain(intro, known), c, known),
+        page("DLPack API", [dlpack_intro], dlpack, known),
+    )
 
 
 def page(title, intro, left, known):
     lines = ["---", "tocdepth: 3", "---", "", f"# {title}", "", *intro]
     functions = [entry for entry in left if entry[0] == "function"]
     lines += ["", "| Function | Purpose |", "| --- | --- |"]
-    lines += [f"| {link(name)} | {summary(comment, name, known)} |" for _, name, _, comment in functions]
+    lines += [
+        f"| {link(name)} | {summary(comment, name, known)} |" for _, name, _, comment in functions
+    ]
     for section, belongs in SECTIONS:
         chosen = [entry for entry in left if belongs(*entry[:2])]
         left = [entry for entry in left if entry not in chosen]
@@ -37,8 +45,17 @@ def page(title, intro, left, known):
         for kind, name, code, comment in chosen:
             # Constants belong to the type before them, and are too many for the table of contents.
             level = "####" if kind == "constant" and level != "###" else "###"
-            lines += [f"({anchor(name)})=", f"{level} {name}", "", "```c", code, "```", "",
-                      *plain(comment, known), ""]
+            lines += [
+                f"({anchor(name)})=",
+                f"{level} {name}",
+                "",
+                "```c",
+                code,
+                "```",
+                "",
+                *plain(comment, known),
+                "",
+            ]
             level = "####"
     return "\n".join(lines) + "\n"
 
@@ -61,7 +78,7 @@ def summary(comment, name, known):
 def declarations(header):
     """(kind, name, code, comment) of everything that has a comment of its own."""
     for match in COMMENT.finditer(header):
-        rest = header[match.end():]
+        rest = header[match.end() :]
         if found := re.match(r"typedef struct (\w+) \{.*?^\} \1;", rest, re.S | re.M):
             yield "struct", found[1], found[0], match[1]
         elif found := re.match(r"typedef [^;]*?\(\*(\w+)\)[^;]*;", rest):
@@ -79,14 +96,14 @@ def declarations(header):
 
 
 def plain(comment, known=frozenset()):
-    """The comment as Markdown, in lines: without its stars, 'x' as code, known names as links. Indented
+    """The comment as lines of Markdown: without stars, 'x' as code, known names as links. Indented
     text stays as it is, except for lists."""
     lines = [re.sub(r"^ ?\* ?", "", line.rstrip()) for line in comment.strip("\n").split("\n")]
     text = "\n".join(line for line in lines if not line.startswith("SPDX-"))
     text = re.sub(r"^# (\w+)\n", r"**\1.** ", text, flags=re.M)
     parts, end = [], 0
     for block in INDENTED.finditer(text):
-        parts += [prose(text[end:block.start()], known), _indented(block[0], known)]
+        parts += [prose(text[end : block.start()], known), _indented(block[0], known)]
         end = block.end()
     return "".join([*parts, prose(text[end:], known)]).split("\n")
 
@@ -94,14 +111,19 @@ def plain(comment, known=frozenset()):
 INDENTED = re.compile(r"^ {2,}.*\n(?:(?: {2,}.*)?\n)*(?: {2,}.*$)?", re.M)
 QUOTED = re.compile(r"(?<![\w'`])'([^'\n]{1,70})'(?![\w'])")
 NAME = re.compile(r"`[^`]*`|\b(libsplit_\w+|LIBSPLIT_\w+)(\(\))?")
-PAGES = {"docs/realtime.md": "[Real-time threads](../realtime.md)", "CONTRIBUTING.md": "CONTRIBUTING.md"}
+PAGES = {
+    "docs/realtime.md": "[Real-time threads](../realtime.md)",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+}
 
 
 def prose(text, known):
     text = QUOTED.sub(r"`\1`", text)
     for file, page_link in PAGES.items():
         text = text.replace(file, page_link)
-    return NAME.sub(lambda name: link(name[1], name[2] or "") if name[1] in known else name[0], text)
+    return NAME.sub(
+        lambda name: link(name[1], name[2] or "") if name[1] in known else name[0], text
+    )
 
 
 def _indented(block, known):

@@ -136,8 +136,8 @@ STATUSES = {
     "AXIS": (spoilt(axis=2), "From -rank to rank-1."),
     "SHAPE": (spoilt(shape=(2, -5)), "Extents are 0 or more; -1 (unknown) is allowed only when "
               "inferring shapes or counting outputs."),
-    "SPLIT": (spoilt(num_outputs=0), "Pass what the operator expects: lengths or a number of parts, "
-              "a list or a scalar, of a type that it allows."),
+    "SPLIT": (spoilt(num_outputs=0), "Pass what the operator expects: lengths or a number of "
+              "parts, a list or a scalar, of a type that it allows."),
     "SPLIT_SIZES": (spoilt(split=[2, 3]), "Make the lengths add up, or use VariadicSplit with -1 "
                     "for the rest; if a part would be negative, see "
                     "`LIBSPLIT_FLAG_CLAMP_UNEVEN`."),
@@ -146,20 +146,22 @@ STATUSES = {
                  "always enough."),
     "STRIDES": (no_strides, "Provide an array for the strides of each view; in outputs of a "
                 "copy, no two elements may share an address."),
-    "BIT_OFFSET": (spoilt("view", input_bit_offset=4), "It must be 0, except for 4-bit and 2-bit elements."),
+    "BIT_OFFSET": (spoilt("view", input_bit_offset=4), "It must be 0, except for 4-bit and 2-bit "
+                   "elements."),
     "DATA_BYTES": (spoilt("view", input_data_bytes=8), "The buffer is smaller than what the shape "
                    "and strides reach; 0 means that its size is not stated."),
     "OVERFLOW": (spoilt(shape=(2**40, 2**40)), "Sizes and addresses must fit in 63 bits."),
-    "OVERLAP": (spoilt("copy", over_input), "Outputs must not overlap the input or one another. If strided "
-                "outputs cannot be proved disjoint, copy one at a time, with the others all zero."),
-    "OUTPUT": (spoilt("copy", other_shape), "The output's shape is not what the operator returns: let "
-               "`libsplit_infer` fill it in."),
+    "OVERLAP": (spoilt("copy", over_input), "Outputs must not overlap the input or one another. If "
+                "strided outputs cannot be proved disjoint, copy one at a time, with the others "
+                "all zero."),
+    "OUTPUT": (spoilt("copy", other_shape), "The output's shape is not what the operator returns: "
+               "let `libsplit_infer` fill it in."),
     "UNKNOWN": (unknown, "The number of pieces "
                 "depends on an extent that is not known yet: call again when it is."),
     "EXECUTOR": (spoilt("copy", lazy, shape=(2, 500000)), "Your `parallel_for` returned something "
                  "other than 0, or returned before all tasks had run. The outputs are undefined."),
-    "PLAN": (no_plan, "A plan must be made by `libsplit_plan_init` of the same library, in as many bytes "
-             "as `libsplit_plan_size` returns."),
+    "PLAN": (no_plan, "A plan must be made by `libsplit_plan_init` of the same library, in as many "
+             "bytes as `libsplit_plan_size` returns."),
     "INTERNAL": (None, "A bug in libsplit: please report it."),
 }
 

@@ -40,7 +40,7 @@ def tables(results, out):
         if (file.parent / "speed.svg").exists():
             picture = "-".join(["speed", *file.parent.relative_to(results).parts]) + ".svg"
             shutil.copy(file.parent / "speed.svg", out / picture)
-            lines += [f"Speed of all libraries on {name} as a share of a flat copy (higher is better):", "",
+            lines += [f"Speed on {name} as a share of a flat copy (higher is better):", "",
                       f"![Speed on {name} as a share of a flat copy](generated/{picture})", ""]
     return "\n".join(lines)
 
@@ -62,7 +62,8 @@ def rows(file):
 
 def versions(measured):
     """Which releases were measured."""
-    found = {peer: row["version"] for competitors in measured.values() for peer, row in competitors.items()}
+    found = {peer: row["version"] for competitors in measured.values()
+             for peer, row in competitors.items()}
     names = [f"{TITLES.get(peer, peer)} {found[peer]}" for peer in PEERS[1:] if peer in found]
     return f"With {', '.join(names)}."
 
@@ -84,7 +85,8 @@ def table(measured):
         if name not in measured:
             continue
         ours = measured[name]["libsplit"]
-        cells = [ours["split"], f"{int(ours['bytes']) / 2**20:.2f}", f"{float(ours['of_flat']):.2f}"]
+        mib, of_flat = int(ours["bytes"]) / 2**20, float(ours["of_flat"])
+        cells = [ours["split"], f"{mib:.2f}", f"{of_flat:.2f}"]
         cells += [ratio(measured[name], peer) for peer in PEERS]
         result.append("| " + " | ".join(cells) + " |")
     return result

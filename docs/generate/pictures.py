@@ -71,9 +71,11 @@ def colours(pieces, count, palette=COLOURS):
 def split():
     """A matrix and its pieces side by side, for the first page."""
     rows, columns, top = 3, 6, 34
-    pieces = places(dtype="uint8", input_shape=[rows, columns], op="Split", opset=18, axis=1, split=[2, 3, 1])
+    pieces = places(dtype="uint8", input_shape=[rows, columns], op="Split", opset=18, axis=1,
+                    split=[2, 3, 1])
     owner = colours(pieces, rows * columns)
-    drawing = Drawing(460, top + rows * CELL + 14, "A tensor of 3 rows and 6 columns, split into 2, 3 and 1 columns")
+    drawing = Drawing(460, top + rows * CELL + 14,
+                      "A tensor of 3 rows and 6 columns, split into 2, 3 and 1 columns")
     drawing.text(14, 22, "x: [3, 6]")
     for i in range(rows * columns):
         drawing.cell(14 + i % columns * CELL, top + i // columns * CELL, owner[i], i)
@@ -132,7 +134,7 @@ def bars(title, cases):
 
 def nibbles():
     """Packed 4-bit elements, two in each byte, and pieces that begin in the middle of one."""
-    title = "VariadicSplit of eight 4-bit elements into 3 and the rest, which begins in the middle of a byte"
+    title = "Eight 4-bit elements split into 3 and the rest, which begins in the middle of a byte"
     pieces = places(op="openvino.VariadicSplit", opset=1, axis=0, dtype="uint4",
                     input_shape=[8], split=[3, -1])
     owner = colours(pieces, 8)

@@ -13,12 +13,22 @@ def page(stub, sources):
     docs = {}
     for source in sources:
         docs |= docstrings(source)
-    lines = ["# Python API", "",
-             "`import libsplit`. Install it with `pip install ./python numpy` in a clone of the repository. See the "
-             "recipe [Python](../recipes/python.md) for examples.", "", "## Functions", ""]
+    lines = [
+        "# Python API",
+        "",
+        "`import libsplit`. Install it with `pip install ./python numpy` in a clone of the "
+        "repository. See the "
+        "recipe [Python](../recipes/python.md) for examples.",
+        "",
+        "## Functions",
+        "",
+    ]
     tree = ast.parse(stub).body
-    public = next(ast.literal_eval(node.value) for node in tree
-                  if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")
+    public = next(
+        ast.literal_eval(node.value)
+        for node in tree
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"
+    )
     for node in tree:
         if isinstance(node, ast.FunctionDef) and node.name in public and node.name != "forget_pool":
             lines += entry(node, node.name, docs)
@@ -39,18 +49,33 @@ def entry(node, name, docs):
     elif method.startswith("__"):
         return []
     elif "property" in decorators:
-        return ["```python", f"{name}: {ast.unparse(node.returns)}", "```", "",
-                *text(ast.get_docstring(node) or docs.get(name, "")), ""]
+        return [
+            "```python",
+            f"{name}: {ast.unparse(node.returns)}",
+            "```",
+            "",
+            *text(ast.get_docstring(node) or docs.get(name, "")),
+            "",
+        ]
     else:
-        shown, arguments = name, signature(node.args, skip=owner != "" and "staticmethod" not in decorators)
+        shown, arguments = name, signature(
+            node.args, skip=owner != "" and "staticmethod" not in decorators
+        )
     heading = [] if owner else [f"### {name}", ""]
-    return [*heading, "```python", f"{shown}({arguments})", "```", "",
-            *text(ast.get_docstring(node) or docs.get(name, "")), ""]
+    return [
+        *heading,
+        "```python",
+        f"{shown}({arguments})",
+        "```",
+        "",
+        *text(ast.get_docstring(node) or docs.get(name, "")),
+        "",
+    ]
 
 
 def signature(arguments, skip):
     """The names and defaults, without types."""
-    arguments.args = arguments.args[int(skip):]
+    arguments.args = arguments.args[int(skip) :]
     for argument in [*arguments.args, *arguments.kwonlyargs]:
         argument.annotation = None
     return ast.unparse(arguments)
@@ -59,7 +84,9 @@ def signature(arguments, skip):
 def docstrings(source):
     """The docstrings of what a Rust file shows to Python, by name."""
     found = {}
-    owners = [(match.start(), match[1]) for match in re.finditer(r"#\[pymethods\]\nimpl (\w+)", source)]
+    owners = [
+        (match.start(), match[1]) for match in re.finditer(r"#\[pymethods\]\nimpl (\w+)", source)
+    ]
     for match in ITEM.finditer(source):
         owner = next((name for start, name in reversed(owners) if start < match.start()), None)
         if match[3] == "struct" and "#[pyclass" in match[2] or "#[pyfunction" in match[2]:
