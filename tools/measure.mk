@@ -1,7 +1,16 @@
 # Targets that measure. The Makefile includes this.
 
+RULES =
+SINCE = HEAD
+CPU =
+COUNT =
+MINUTES = 10
+OUT = out/bench
+BENCH_VENV := .venv-bench
+CONFORMANCE_VENV := .venv-conformance
+
 .PHONY: bench
-bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
+bench: build $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
 	@echo "==> bench: results in $(OUT)"
 	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
 
@@ -31,7 +40,7 @@ compare: build $(VENV)/made ## compare with the commit SINCE on COUNT random spl
 
 # oneTBB comes first, for the build to find it.
 .PHONY: bench-pools
-bench-pools: $(VENV)/tbb-made onnxruntime $(BENCH_VENV)/made ## measure 1 to 4 threads of pools beside one thread, in six minutes
+bench-pools: $(VENV)/tbb-made build $(BENCH_VENV)/made ## measure 1 to 4 threads of pools beside one thread, in six minutes
 	@echo "==> bench: results in $(OUT)"
 	@"$(BENCH_VENV)/bin/python" bench/pools.py --build $(BUILD) --output "$(OUT)"
 
@@ -51,9 +60,11 @@ soak: build ## split at random from many threads for MINUTES, 10 if not given
 	@$(BUILD)/c-tests/soak $$(( $(MINUTES) * 60 ))
 
 .PHONY: conformance
-conformance: onnxruntime python $(CONFORMANCE_VENV)/made ## put all cases to other libraries too: docs/conformance.md
+conformance: onnxruntime $(VENV)/python-made $(CONFORMANCE_VENV)/made ## put all cases to other libraries too: docs/conformance.md
 	@echo "==> conformance: libsplit and its peers"
-	$(call install_wheel,$(CONFORMANCE_VENV)/bin/python)
+	@tools/wheel.sh $(VENV) build/conformance
+	@"$(CONFORMANCE_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --force-reinstall \
+	    build/conformance/*.whl
 	@"$(CONFORMANCE_VENV)/bin/python" tests/conformance/run.py --table docs/conformance.md
 
 $(BENCH_VENV)/made: tools/requirements-bench.txt

@@ -1,5 +1,8 @@
 # Targets that package the library, or try it elsewhere. The Makefile includes this.
 
+CPUS = aarch64 s390x i686
+DENY = advisories bans licenses sources
+
 .PHONY: deb
 deb: toolchain $(cmake) $(VENV)/made ## build Debian packages in out, and try and check them
 	@tools/deb.sh out
@@ -9,7 +12,7 @@ cinstall: toolchain $(VENV)/made ## install by cargo-c into build/cinstall, and 
 	@tools/cinstall.sh
 
 .PHONY: cross
-cross: toolchain $(cmake) ## run the C tests of CPUS, aarch64 and s390x if not given, under qemu
+cross: toolchain $(cmake) ## run the C tests of CPUS, aarch64, s390x and i686 if not given, under qemu
 	@tools/cross.sh $(CPUS)
 
 .PHONY: dist
@@ -27,15 +30,6 @@ deny: toolchain ## check dependencies with cargo-deny, built first where it is m
 	        -A license-exception-not-encountered $(DENY) || exit 1; \
 	done
 
-# The linker of the PyPI package ziglang knows glibc 2.17, the oldest that Rust works with.
-.PHONY: python
-python: toolchain $(VENV)/python-made ## build the wheel of the Python package, in out/python
-	@echo "==> build: the wheel of the Python package"
-	@rm -rf out/python
-	@CARGO_TARGET_DIR="$(CURDIR)/target/python" "$(PYTHON)" -m maturin build --quiet --locked \
-	    --release --zig --compatibility manylinux_2_17 --manifest-path $(python) --out out/python
-	@ls out/python/*.whl
-
 .PHONY: mpi
 mpi: build $(VENV)/made ## run and test examples/mpi on Open MPI and MPICH, from Debian where missing
 	@tools/mpi.sh $(BUILD) $(VENV)
@@ -43,3 +37,7 @@ mpi: build $(VENV)/made ## run and test examples/mpi on Open MPI and MPICH, from
 .PHONY: openvino
 openvino: build $(VENV)/made ## build adapters/openvino against OpenVINO from PyPI, and test it
 	@tools/openvino.sh $(BUILD) $(VENV)
+
+.PHONY: memcheck
+memcheck: build ## run the C tests under valgrind, which has to be installed
+	@ctest --test-dir $(BUILD) --output-on-failure --tests-regex 'valgrind$$'

@@ -25,8 +25,8 @@ if [ "$requirements" ]; then
     exit
 fi
 
-set -- clang-format numpy pillow safetensors tqdm
-echo 'cmake_minimum_required(VERSION 3.20)' | cmake -P /dev/stdin 2>/dev/null ||
+set -- numpy pillow safetensors tqdm
+echo 'cmake_minimum_required(VERSION 3.22)' | cmake -P /dev/stdin 2>/dev/null ||
     set -- "$@" cmake ninja
 have pkg-config || set -- "$@" pkgconf
 
