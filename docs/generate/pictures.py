@@ -13,12 +13,16 @@ CELL, GAP = 26, 18
 INK, PALE = "#333333", "#f4f4f4"
 
 
-def places(**fields):
-    """The element numbers of each piece, in the piece's order, as libsplit_view returns them."""
+def places(first=0, strides=None, **fields):
+    """The element numbers of each piece, in the piece's order, as libsplit_view returns them. The input
+    begins at element 'first' of its memory."""
     case = Case(name="", **fields)
     bits = DTYPES[case.dtype][1]
     memory = c.memory(case)
     source, split = c.tensor(case.dtype, case.input_shape, memory), c.lengths(case)
+    if strides:
+        source.strides = (ctypes.c_int64 * len(strides))(*strides)
+        source.data, source.data_bytes = source.data + first * bits // 8, 0
     number = ctypes.c_size_t()
     head = [ctypes.byref(source), ctypes.byref(c.params(case, split))]
     c.call("count", *head, ctypes.byref(number))
@@ -87,6 +91,32 @@ def split():
         for i, element in enumerate(elements):
             drawing.cell(x + i % width * CELL, top + i // width * CELL, owner[element], element)
         x += max(width, 2) * CELL + GAP
+    return drawing.done()
+
+
+def crop():
+    """A frame whose rows have a pitch, a region of it, and the planes of that region."""
+    height, width, pitch, top, left, rows, columns = 5, 7, 24, 1, 2, 3, 4
+    planes = places(first=top * pitch + 3 * left, strides=[pitch, 3, 1], dtype="uint8",
+                    op="SplitToSequence", opset=11, input_shape=[rows, columns, 3], axis=2, keepdims=0)
+    inside = {element // 3 * 3 for element in planes[0]}
+    drawing = Drawing(640, 196, "A region of a frame, split into planes")
+    drawing.text(14, 22, "frame, with 3 bytes of padding in each row")
+    for y in range(height):
+        for x in range(width):
+            is_inside = y * pitch + 3 * x in inside
+            drawing.cell(14 + x * CELL, 32 + y * CELL, COLOURS[0] if is_inside else PALE,
+                         f"{y}{x}")
+        drawing.cell(14 + width * CELL, 32 + y * CELL, "#bbbbbb", "")
+    drawing.text(252, 100, "→", "middle")
+    for number, elements in enumerate(planes):
+        x = 282 + number * (columns * CELL + GAP)
+        drawing.text(x, 48, ["red", "green", "blue"][number])
+        for i, element in enumerate(elements):
+            pixel = f"{element // pitch}{element % pitch // 3}"
+            drawing.cell(x + i % columns * CELL, 58 + i // columns * CELL, RED_GREEN_BLUE[number],
+                         pixel)
+    drawing.text(14, 32 + height * CELL + 22, "Each cell is a pixel: its row and its column.")
     return drawing.done()
 
 
@@ -181,4 +211,5 @@ def all_of_them():
             ("lengths 3, 2, 2, as in numpy.array_split", dict(
                 op="Split", opset=18, input_shape=[7], split=[3, 2, 2]))]),
         "nibbles": nibbles(),
+        "crop": crop(),
     }
