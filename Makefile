@@ -66,23 +66,21 @@ test-all: configure $(VENV)/lint-made ## run all tests, as CI does: 40 minutes
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install install-cli install-onnxruntime
 install: $(if $(SUDO_USER),,library) ## install the library below PREFIX, /usr/local if not given; honours DESTDIR
-	$(call install_components,runtime development)
+	$(call install,)
 
 install-cli: $(if $(SUDO_USER),,cli) ## install the command-line tool there
-	$(call install_components,tool)
+	$(call install,--component tool)
 
 install-onnxruntime: $(if $(SUDO_USER),,onnxruntime) ## install the provider for ONNX Runtime there
-	$(call install_components,onnxruntime)
+	$(call install,--component onnxruntime)
 
-# The manifest of root's would be in the way of the next install.
-define install_components
+# The manifest would be root's, and in the way of the next install.
+define install
 	@echo "==> install: $(DESTDIR)$(prefix)"
 	@[ -e $(BUILD)/cmake_install.cmake ] || \
 	    { echo "error: nothing is built yet: run 'make library' first, without sudo" >&2; exit 1; }
-	@for component in $(1); do \
-	    cmake --install $(BUILD) --prefix "$(prefix)" --component $$component && \
-	    rm -f $(BUILD)/install_manifest_$$component.txt || exit 1; \
-	done
+	@cmake --install $(BUILD) --prefix "$(prefix)" $(1)
+	@rm -f $(BUILD)/install_manifest*.txt
 endef
 
 .PHONY: build
@@ -136,7 +134,7 @@ lint: toolchain $(VENV)/lint-made ## check the code with cargo fmt, cargo clippy
 	@(for each in $(manifests); do cargo fmt --all --manifest-path $$each --check || exit; done) && \
 	    clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
-	@cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+	@cargo clippy --locked --workspace --all-targets --features ndarray,rayon,tune -- -D warnings
 	@cargo clippy --locked --manifest-path $(adapter) --all-targets \
 	    --target-dir target/onnxruntime -- -D warnings
 	@cargo clippy --locked --manifest-path $(python) --target-dir target/python -- -D warnings

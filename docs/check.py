@@ -72,7 +72,10 @@ def install():
     """Installs libsplit as a user would, in a home directory that only the checks use."""
     shutil.rmtree(WORK / "home", ignore_errors=True)
     run(["cmake", "--install", BUILD, "--prefix", PREFIX], ROOT)
-    (BUILD / "install_manifest.txt").unlink(missing_ok=True)
+    for component in "tool", "onnxruntime":
+        run(["cmake", "--install", BUILD, "--prefix", PREFIX, "--component", component], ROOT)
+    for manifest in BUILD.glob("install_manifest*.txt"):
+        manifest.unlink()
 
 
 def check_page(page):

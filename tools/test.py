@@ -19,7 +19,7 @@ log = Path(build, "Testing/Temporary/LastTest.log")
 def reason(test):
     """What a skipped test printed last."""
     printed = (test.findtext("system-out") or "").split("\n")
-    said = [line for line in printed if line.startswith("skipped: ")]
+    said = [line.strip() for line in printed if line.strip()]
     return said[-1].removeprefix("skipped: ") if said else "not for this machine"
 
 
