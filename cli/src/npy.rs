@@ -9,12 +9,13 @@ use crate::progress::Progress;
 use crate::report::{print, print_json};
 use crate::signals;
 use crate::split::{Layout, Lengths, Output, Pool, Split};
-use crate::staging::{check_names, create, Staging};
+use crate::staging::{check_names, create, Room, Staging};
 use anyhow::{Context, Result};
 use libsplit::ffi::{libsplit_dtype, libsplit_op, LIBSPLIT_FLAG_CLAMP_UNEVEN};
 use libsplit_formats::npy::{tuple, Header};
 use memmap2::{Mmap, MmapMut};
 use serde_json::json;
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs::File;
 use std::ops::Range;
@@ -87,9 +88,14 @@ fn split_of(args: &Npy) -> Result<Split> {
 }
 
 /// The names of the pieces.
-fn names(args: &Npy, count: usize) -> Vec<String> {
-    let stem = args.input.file_stem().unwrap_or_default().to_string_lossy();
-    (0..count).map(|index| format!("{stem}_{index}.npy")).collect()
+fn names(args: &Npy, count: usize) -> Vec<OsString> {
+    let stem = args.input.file_stem().unwrap_or_default();
+    let name = |index: usize| {
+        let mut name = stem.to_owned(); // whatever its bytes are
+        name.push(format!("_{index}.npy"));
+        name
+    };
+    (0..count).map(name).collect()
 }
 
 /// The element type whose rules apply to an array's items; an item that is not one of them is an
@@ -161,7 +167,7 @@ struct Job<'a> {
     items: Items,
     header: &'a Header,
     shapes: &'a [Vec<i64>],
-    names: &'a [String],
+    names: &'a [OsString],
 }
 
 impl Job<'_> {
@@ -199,13 +205,13 @@ impl Job<'_> {
         let shape = &self.shapes[index];
         let header = self.header.of_piece(shape);
         let bytes = self.header.bytes(shape)? as u64;
-        let file = create(&staging.join(&self.names[index]), &header, bytes)?;
+        let file = create(&staging.join(&self.names[index]), &header, bytes, Room::Needed)?;
         // SAFETY: the file is new, in a directory that is this process' own.
         Ok((unsafe { MmapMut::map_mut(&file) }?, header.len()))
     }
 }
 
-fn tell(args: &Npy, header: &Header, shapes: &[Vec<i64>], names: &[String]) -> Result<()> {
+fn tell(args: &Npy, header: &Header, shapes: &[Vec<i64>], names: &[OsString]) -> Result<()> {
     let pieces = shapes.iter().zip(names.iter().map(|name| args.outdir.join(name)));
     if args.writing.json {
         let piece = |(shape, path)| json!({ "path": path, "shape": shape });
