@@ -304,7 +304,12 @@ impl Job<'_> {
 
 fn is_input(source: &Path, output: &Path) -> Error {
     let (source, output) = (source.display(), output.display());
-    failure(Kind::Exists, format!("cannot write {output}: {source} is read; give another place"))
+    failure(
+        Kind::Exists,
+        format!(
+            "cannot write {output}: {source} is one of the files to be read; give another place"
+        ),
+    )
 }
 
 /// A file to be filled: its place below the output, and where its tensors begin.
