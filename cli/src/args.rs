@@ -75,9 +75,9 @@ pub struct Writing {
 #[derive(Args)]
 #[command(after_long_help = NPY_NOTES)]
 pub struct Npy {
-    /// The array to split, in C or Fortran order, of any dtype but object
+    /// The array to split, in C or Fortran order, of any dtype but object; - for standard input
     pub input: PathBuf,
-    /// Where the pieces go; made if it is not there
+    /// The directory for the pieces, which is made if it is not there
     pub outdir: PathBuf,
     /// Whose rules decide
     #[arg(long, value_enum, default_value_t = Op::Split)]
@@ -92,7 +92,8 @@ pub struct Npy {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub parts: Option<i64>,
     /// How long each piece is
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', allow_hyphen_values = true,
+          value_parser = length)]
     pub lengths: Option<Vec<i64>>,
     /// How long every piece but a smaller last is (split-to-sequence)
     #[arg(long, value_name = "N", conflicts_with = "lengths", allow_negative_numbers = true)]
@@ -103,6 +104,9 @@ pub struct Npy {
     /// Shorten pieces where --parts are too many for the axis (split, opset 18 or newer)
     #[arg(long)]
     pub clamp_uneven: bool,
+    /// Give --parts lengths that differ by one at most, the longer ones first
+    #[arg(long, conflicts_with = "clamp_uneven")]
+    pub balanced: bool,
     /// Threads that copy [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -111,14 +115,13 @@ pub struct Npy {
 }
 
 const NPY_NOTES: &str = "\
-Messages call --parts params.num_outputs, and --lengths and --each params.split.
-
 What the operator says of element types applies to bool, integers, float16, float32, float64,
 complex64 and complex128, of either byte order. Items of other dtypes (strings, times, structures,
 long doubles) are split as so many bytes each, by the rules of UINT8. Python objects are not in the
 file as such and cannot be split.
 
-The pieces are written in C order. Files are mapped into memory and may be larger than it.";
+The pieces are written in C order. Files are mapped into memory and may be larger than it; a pipe is
+first copied to a temporary file (TMPDIR says where).";
 
 /// The operators.
 #[derive(Clone, Copy, ValueEnum)]
@@ -132,7 +135,7 @@ pub enum Op {
 /// A plan, and numbers for it.
 #[derive(Args)]
 pub struct PlanArgs {
-    /// A plan.toml, auto (chosen by the model_type in config.json), or a ready plan: llama, phi,
+    /// A plan.toml, auto (chosen by the model type in config.json), or a ready plan: llama, phi,
     /// gpt-neox, falcon, deepseek, gpt-oss, gpt2, or one of their model types
     #[arg(long, value_name = "FILE|NAME")]
     pub plan: Option<String>,
@@ -242,6 +245,11 @@ fn name_and_number(text: &str) -> Result<(String, u64), String> {
     let (name, number) = text.split_once('=').ok_or("there is no '=' in it")?;
     let number = number.parse().map_err(|_| format!("{number:?} is not a whole number"))?;
     Ok((name.into(), number))
+}
+
+/// A length, with spaces around it or none.
+fn length(text: &str) -> Result<i64, String> {
+    text.trim().parse().map_err(|_| format!("{text:?} is not a whole number"))
 }
 
 /// A number of bytes, or of KiB, MiB or GiB, as 8M.

@@ -74,7 +74,9 @@ impl Job<'_> {
             );
         }
         if !self.writing.json {
-            warnings.iter().for_each(|warning| warn(warning));
+            for warning in warnings {
+                warn(warning);
+            }
         }
         Ok(())
     }
@@ -107,7 +109,7 @@ impl Job<'_> {
                 files.push(Made::new(
                     name.join(&file.name),
                     &header,
-                    header.to_bytes(),
+                    &header.to_bytes(),
                     &staging,
                     output,
                 )?);
@@ -180,7 +182,7 @@ impl Job<'_> {
         for file in &shards.model.files {
             let name = if is_file { PathBuf::from(&names[0]) } else { PathBuf::from(&file.name) };
             let header = [&(file.text.len() as u64).to_le_bytes(), file.text.as_bytes()].concat();
-            made.push(Made::new(name, &file.header, header, &staging, directory)?);
+            made.push(Made::new(name, &file.header, &header, &staging, directory)?);
         }
         let done = self.copy(shards, None, &[made], &staging, directory)?;
         if !is_file {
@@ -324,12 +326,12 @@ impl Made {
     fn new(
         name: PathBuf,
         header: &Header,
-        bytes: Vec<u8>,
+        bytes: &[u8],
         staging: &Staging,
         output: &Path,
     ) -> Result<Self> {
         let data_bytes = header.tensors.last().map_or(0, |tensor| tensor.end);
-        create(&staging.path().join(&name), &bytes, data_bytes, Room::Wanted)
+        create(&staging.path().join(&name), bytes, data_bytes, Room::Wanted)
             .with_context(|| format!("cannot write {}", output.join(&name).display()))?;
         Ok(Self { name, data_begin: bytes.len() as u64 })
     }
@@ -552,7 +554,8 @@ impl Told<'_> {
             };
             let (ranks, whole) =
                 (many(rank_bytes.len(), "rank"), bytes_text(self.shards.model.bytes()));
-            text += &format!("{ranks} of {each}, {total} in all; the whole is {whole}\n");
+            let line = format!("{ranks} of {each}, {total} in all; the whole is {whole}\n");
+            text.push_str(&line);
         }
         text
     }

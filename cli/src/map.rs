@@ -23,7 +23,8 @@ struct Bytes<'a> {
     /// Where the tensor begins in the file.
     begin: u64,
     rows: u64,
-    row_bytes: u64,
+    #[serde(rename = "row_bytes")]
+    row: u64,
     /// Where each run of bytes begins and ends in a row.
     columns: Vec<(u64, u64)>,
 }
@@ -91,7 +92,7 @@ fn bytes<'a>(
 ) -> Option<Bytes<'a>> {
     let shape = place.shape(rank, &tensor.shape)?;
     let all = tensor.end - tensor.begin;
-    let (rows, row_bytes, columns) = match place.cut() {
+    let (rows, row, columns) = match place.cut() {
         None => (1, all, vec![(0, all)]),
         Some(cut) => {
             let rows: u64 = tensor.shape[..cut.axis].iter().product();
@@ -109,7 +110,7 @@ fn bytes<'a>(
         file: &shards.model.files[index].name,
         begin: shards.ranks[0][index].begins[at],
         rows,
-        row_bytes,
+        row,
         columns,
     })
 }
@@ -129,13 +130,13 @@ fn json<'a>(
 
 fn text<'a>(out: &mut dyn Write, parts: impl Iterator<Item = Bytes<'a>>) -> std::io::Result<()> {
     for part in parts {
-        let Bytes { rank, name, dtype, shape, file, begin, rows, row_bytes, columns } = part;
+        let Bytes { rank, name, dtype, shape, file, begin, rows, row, columns } = part;
         let columns: Vec<_> = columns.iter().map(|(from, to)| format!("{from}-{to}")).collect();
         let columns = columns.join(" ");
         let name = name.escape_debug();
         writeln!(
             out,
-            "rank {rank}  {name}  {dtype} {shape:?}  {file} at {begin}, {rows} rows of {row_bytes}: {columns}"
+            "rank {rank}  {name}  {dtype} {shape:?}  {file} at {begin}, {rows} rows of {row}: {columns}"
         )?;
     }
     Ok(())

@@ -58,9 +58,10 @@ fn visible(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
-        match is_control(letter) {
-            true => shown.extend(letter.escape_default()),
-            false => shown.push(letter),
+        if is_control(letter) {
+            shown.extend(letter.escape_default());
+        } else {
+            shown.push(letter);
         }
     }
     shown.into()

@@ -19,10 +19,7 @@ use std::thread;
 /// 'libsplit shard'.
 pub fn shard(args: &Shard) -> Result<()> {
     let shards = open_whole(&args.input, &args.plan)?;
-    let copied = match args.copying.no_copy {
-        true => Vec::new(),
-        false => small_files(&shards.directory)?,
-    };
+    let copied = if args.copying.no_copy { Vec::new() } else { small_files(&shards.directory)? };
     let job = Job {
         command: "shard",
         tp: Some(args.tp.into()),
@@ -42,10 +39,8 @@ pub fn join(args: &Join) -> Result<()> {
     let Copying { chunk, threads: count, no_copy } = args.copying;
     let shards = open_shards(args)?;
     let is_there = |name: &&String| shards.directory.join(name).is_file();
-    let copied = match no_copy {
-        true => Vec::new(),
-        false => shards.copied.iter().filter(is_there).cloned().collect(),
-    };
+    let copied =
+        if no_copy { Vec::new() } else { shards.copied.iter().filter(is_there).cloned().collect() };
     let job = Job {
         command: "join",
         tp: args.tp.map(usize::from),

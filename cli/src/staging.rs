@@ -228,6 +228,8 @@ pub fn create(path: &Path, header: &[u8], data_bytes: u64, room: Room) -> Result
     Ok(file)
 }
 
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
 /// Gives a file its size, and room on the disk, so that a full one is known before any work is done.
 fn allocate(mut file: &File, bytes: u64, room: Room) -> Result<()> {
     #[cfg(target_os = "linux")]
@@ -244,7 +246,6 @@ fn allocate(mut file: &File, bytes: u64, room: Room) -> Result<()> {
     if room == Room::Wanted {
         return Ok(file.set_len(bytes)?);
     }
-    const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
     let mut left = bytes;
     while left != 0 {
         signals::check()?;

@@ -228,9 +228,10 @@ impl<'a> Along<'a> {
         let mut begin = group * group_width;
         let mut segments = Vec::new();
         for part in &self.parts {
-            let (first, taken) = match part.is_whole {
-                true => (0, part.count),
-                false => self.share(part, rank % sharers, sharers)?,
+            let (first, taken) = if part.is_whole {
+                (0, part.count)
+            } else {
+                self.share(part, rank % sharers, sharers)?
             };
             let at = begin + first * part.width;
             // Neighbours stay apart: what two ranks both have is a segment of its own in both.

@@ -85,21 +85,21 @@ pub fn place(plan: &Plan, model: &Model, tp: usize, given: &Given) -> Result<Pla
         Numbers { given: given.values, plan, config: given.config, tp, used: Values::new() };
     let shapes = model.shapes();
     let rules = plan.entries.iter().map(|_| None).collect();
-    let mut placer = Placer { plan, tp, numbers, shapes, rules, cuts: HashMap::new() };
+    let mut work = Placer { plan, tp, numbers, shapes, rules, cuts: HashMap::new() };
     let mut rank_bytes = vec![0_u64; tp];
     let mut tensors = Vec::new();
     for file in &model.files {
         let mut places = Vec::with_capacity(file.header.tensors.len());
         for tensor in &file.header.tensors {
             let entry = plan.entry(&tensor.name);
-            let place = entry.map_or(Ok(Place::Whole), |entry| placer.place(entry, tensor));
+            let place = entry.map_or(Ok(Place::Whole), |entry| work.place(entry, tensor));
             let place =
                 place.and_then(|place| add_bytes(tensor, &place, &mut rank_bytes).map(|()| place));
             places.push((entry, place.with_context(|| described(tensor))?));
         }
         tensors.push(places);
     }
-    Ok(Placed { tp, tensors, values: placer.numbers.used, rank_bytes })
+    Ok(Placed { tp, tensors, values: work.numbers.used, rank_bytes })
 }
 
 fn described(tensor: &Tensor) -> String {
@@ -225,7 +225,7 @@ impl Placer<'_> {
     /// Consecutive numbers go to the same rank, as many to each.
     fn by_index(&self, name: &str, shape: &[u64], by: &str, of: u64) -> Result<Place> {
         let tp = self.tp as u64;
-        if of % tp != 0 {
+        if !of.is_multiple_of(tp) {
             refuse!(
                 "{of} {by} cannot be shared equally among {tp} ranks: use a --tp that divides {of}"
             );
