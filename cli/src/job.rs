@@ -15,7 +15,8 @@ use crate::staging::{check_directory, check_names, create, parent, Room, Staging
 use crate::transfer::{End, Mover, Side, Whole};
 use anyhow::{Context, Error, Result};
 use libsplit_formats::safetensors::{Header, Tensor};
-use serde_json::{json, Value};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -500,31 +501,20 @@ impl Told<'_> {
         })
     }
 
-    fn json(&self) -> Value {
-        let tensors = self.tensors().map(|(tensor, pattern, place)| {
-            json!({
-                "name": tensor.name,
-                "dtype": tensor.dtype.name,
-                "shape": tensor.shape,
-                "pattern": pattern,
-                "axis": place.cut().map(|cut| cut.axis),
-                "rank": if let Place::Rank(rank) = place { Some(rank) } else { None },
-                "rank_shape": place.shape(0, &tensor.shape),
-            })
-        });
-        json!({
-            "command": self.job.command,
-            "output": self.job.output,
-            "dry_run": self.job.writing.dry_run,
-            "tp": self.job.tp,
-            "tp_before": self.shards.ranks.len(),
-            "tensors": tensors.collect::<Vec<Value>>(),
-            "rank_bytes": self.placed.map(|placed| &placed.rank_bytes),
-            "copied": self.job.copied,
-            "warnings": self.warnings,
-            "bytes_read": self.done.read,
-            "bytes_written": self.done.written,
-        })
+    fn json(&self) -> ToldJson<'_> {
+        ToldJson {
+            command: self.job.command,
+            output: self.job.output,
+            dry_run: self.job.writing.dry_run,
+            tp: self.job.tp,
+            tp_before: self.shards.ranks.len(),
+            rank_bytes: self.placed.map(|placed| placed.rank_bytes.as_slice()),
+            copied: &self.job.copied,
+            warnings: self.warnings,
+            bytes_read: self.done.read,
+            bytes_written: self.done.written,
+            tensors: TensorsJson(self),
+        }
     }
 
     fn table(&self) -> String {
@@ -575,6 +565,41 @@ impl Told<'_> {
             count => format!(", {} copied", many(count, "small file")),
         };
         format!("{tensors}{from} to {to} in {output}: {read} read, {written} written{copied}\n")
+    }
+}
+
+/// What the user is told, as JSON.
+#[derive(Serialize)]
+struct ToldJson<'a> {
+    command: &'a str,
+    output: Option<&'a Path>,
+    dry_run: bool,
+    tp: Option<usize>,
+    tp_before: usize,
+    rank_bytes: Option<&'a [u64]>,
+    copied: &'a [String],
+    warnings: &'a [String],
+    bytes_read: u64,
+    bytes_written: u64,
+    tensors: TensorsJson<'a>,
+}
+
+/// All tensors, of which there may be many: one at a time is in memory.
+struct TensorsJson<'a>(&'a Told<'a>);
+
+impl Serialize for TensorsJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.tensors().map(|(tensor, pattern, place)| {
+            json!({
+                "name": tensor.name,
+                "dtype": tensor.dtype.name,
+                "shape": tensor.shape,
+                "pattern": pattern,
+                "axis": place.cut().map(|cut| cut.axis),
+                "rank": if let Place::Rank(rank) = place { Some(rank) } else { None },
+                "rank_shape": place.shape(0, &tensor.shape),
+            })
+        }))
     }
 }
 

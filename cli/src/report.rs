@@ -2,6 +2,7 @@
 
 use crate::failure;
 use anyhow::{Context, Result};
+use serde::Serialize;
 use serde_json::json;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,8 +15,11 @@ pub fn print(text: &str) -> Result<()> {
 }
 
 /// Writes JSON to standard output.
-pub fn print_json(value: &serde_json::Value) -> Result<()> {
-    print_by(|out| writeln!(out, "{value:#}"))
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    print_by(|mut out| {
+        serde_json::to_writer_pretty(&mut out, value)?;
+        writeln!(out)
+    })
 }
 
 /// Lets a function write to standard output.
