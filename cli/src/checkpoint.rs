@@ -246,6 +246,9 @@ fn only_checkpoint(directory: &Path) -> Result<PathBuf> {
 /// The files of an index. It decides which file a tensor is taken from; what else is in the files
 /// is treated alike.
 fn parts_of(index: &str, directory: &Path) -> Result<Vec<(ModelFile, Source)>> {
+    if let Some(what) = what_it_is(index.as_bytes()) {
+        invalid!("{what}");
+    }
     let json: Value = match serde_json::from_str(index) {
         Ok(json) => json,
         Err(error) => invalid!("not an index of safetensors files: {error}"),

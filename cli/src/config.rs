@@ -1,5 +1,6 @@
 //! The model's config.json: numbers by name, the model type and the quantization.
 
+use crate::checkpoint::what_it_is;
 use crate::failure::invalid;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -35,7 +36,10 @@ impl Config {
         let path = directory.join("config.json");
         let json = read(&path)?;
         let places = ["quantization_config", "compression_config"];
-        let within = |json: &Value| places.iter().find_map(|place| json.get(place)).cloned();
+        let within = |json: &Value| {
+            let mut found = places.iter().filter_map(|place| json.get(place));
+            found.find(|found| !found.is_null()).cloned()
+        };
         let text = TEXT_MODELS.iter().filter_map(|place| json.get(place)).find_map(within);
         let mut quantization = within(&json).or(text).unwrap_or_default();
         for (name, method) in
@@ -125,6 +129,9 @@ fn read(path: &Path) -> Result<Value> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Value::Null),
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     };
+    if let Some(what) = what_it_is(text.as_bytes()) {
+        invalid!("{}: {what}", path.display());
+    }
     match serde_json::from_str(&without_infinities(&text)) {
         Ok(json) => Ok(json),
         Err(error) => invalid!("{}: {error}", path.display()),

@@ -29,7 +29,7 @@ impl Mark {
         match (rank.parse(), ranks.parse()) {
             (Ok(rank), Ok(ranks)) => Ok(Some(Self { rank, ranks, plan: plan.into() })),
             _ => invalid!(
-                "metadata: libsplit.rank {rank:?} of libsplit.ranks {ranks:?} are no numbers"
+                "metadata: libsplit.rank {rank:?} of libsplit.ranks {ranks:?} are not numbers"
             ),
         }
     }

@@ -332,7 +332,7 @@ pub fn lay_out(header: &mut Header) -> Result<u64> {
         let bytes = dtype.bytes(shape).and_then(|bytes| Some((bytes, end.checked_add(bytes)?)));
         let Some((bytes, next)) = bytes else {
             refuse!(
-                "tensor {name}: {} of shape {shape:?} is no whole number of bytes, or more than can be \
+                "tensor {name}: {} of shape {shape:?} is not a whole number of bytes, or more than can be \
                  numbered",
                 dtype.name
             );

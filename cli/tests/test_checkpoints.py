@@ -352,7 +352,8 @@ class Told(CheckpointTest):
             ("o = {rule = 'rowwise', heads = 4}", 8, ["o.weight", "4 of 4", "8 ranks", "divides 4"]),
             ("q = {rule = 'packed', split_factor = 5}", 1, ["q.", "16", "5 equal parts"]),
             ("'q.weight' = {rule = 'colwise', axis = 2}", 1, ["q.weight", "axis 2", "2 axes"]),
-            ("o = {rule = 'rowwise', heads = 4}", 3, ["4 of 4", "divides 4,", "pad_to = 3"]),
+            ("o = {rule = 'rowwise', heads = 4}", 3, ["4 of 4", "divides 4"]),
+            ("q = 'colwise'", 3, ["divides 16, or pad_to = 3"]),
             ("kv = {rule = 'packed', parts = 'q:1,k:1', layout = 'grouped', replicate_kv = true}", 2,
              ["q is 1", "replicate it"]),
             ("'q.weight' = {rule = 'packed', parts = 'q:6,k:2', layout = 'grouped'}", 3,
@@ -852,6 +853,9 @@ class Layouts(CheckpointTest):
         for leaf in ["qweight", "qzeros", "scales", "g_idx", "weight_scale", "weight_scale_inv", "norm"]:
             self.refused({**tensors, f"q.{leaf}": noise("U8", 8, 4)}, "[tensors]\nq = 'colwise'\n",
                          "no pattern matches", f"q.{leaf}")
+            if leaf != "norm":  # not even by permission
+                self.refused({**tensors, f"q.{leaf}": noise("U8", 8, 4)}, "[tensors]\nq = 'colwise'\n",
+                             "no pattern matches", f"q.{leaf}", "quantized", more=["--allow-unmatched"])
         # A pattern that matches any name does not cut what belongs to a quantized weight.
         for leaf in ["qweight", "qzeros", "scales", "g_idx", "weight_scale", "weight_packed"]:
             self.refused({**tensors, f"q.{leaf}": noise("U8", 8, 4)}, "[tensors]\n'q.*' = 'colwise'\n",

@@ -263,13 +263,14 @@ impl<'a> Along<'a> {
             1 => "replicate it".into(),
             all => format!("use a --tp that divides {all}"),
         };
+        let could_replicate = is_kv || is_one && self.rule.name != "rowwise";
         if may_replicate {
             let _ = write!(remedy, " or is a multiple of it");
-        } else if !self.rule.replicate_kv && sharers.is_multiple_of(count) && (is_kv || is_one) {
+        } else if !self.rule.replicate_kv && sharers.is_multiple_of(count) && could_replicate {
             let _ = write!(remedy, ", or replicate_kv = true if these are key or value heads");
         } else if let Some(name) = &self.rule.pad_name {
             let _ = write!(remedy, ", or --set {name}={ranks} to add zeros");
-        } else if self.rule.name != "packed" && self.rule.pad_to.is_none() && all != 1 {
+        } else if matches!(self.rule.parts, Parts::Elements(1)) && all > 1 {
             let _ = write!(remedy, ", or pad_to = {ranks} to add zeros");
         }
         refuse!("axis {axis}: {whose}, which cannot be shared among {ranks} ranks: {remedy}");

@@ -56,28 +56,26 @@ pub struct Given<'a> {
     pub config: &'a Config,
 }
 
-/// The components that tensors of quantized weights have for a name. What they hold does not lie as
-/// in a weight, so that a pattern that matches any name does not cut them.
-const QUANTIZED: [&str; 18] = [
+/// The components that end the names of what belongs to quantized weights, beside all with "scale" in
+/// them. What they hold does not lie as in a weight: a pattern that matches any name does not cut them,
+/// and no option lets them go unmatched.
+const QUANTIZED: [&str; 10] = [
     "qweight",
     "qzeros",
-    "scales",
     "g_idx",
-    "weight_scale",
-    "weight_scale_inv",
     "weight_packed",
     "weight_shape",
     "weight_zero_point",
-    "weight_g_idx",
-    "weight_global_scale",
-    "weight_scale_2",
-    "input_scale",
     "absmax",
     "quant_map",
     "SCB",
-    "nested_absmax",
-    "nested_quant_map",
+    "weight_format",
 ];
+
+fn is_quantized(name: &str) -> bool {
+    let leaf = leaf(name);
+    QUANTIZED.contains(&leaf) || leaf.contains("scale") || leaf.ends_with("absmax")
+}
 
 /// Applies a plan to the tensors of a whole checkpoint.
 pub fn place(plan: &Plan, model: &Model, tp: usize, given: &Given) -> Result<Placed> {
@@ -87,17 +85,29 @@ pub fn place(plan: &Plan, model: &Model, tp: usize, given: &Given) -> Result<Pla
     let rules = plan.entries.iter().map(|_| None).collect();
     let mut work = Placer { plan, tp, numbers, shapes, rules, cuts: HashMap::new() };
     let mut rank_bytes = vec![0_u64; tp];
+    let mut unmatched = Vec::new();
     let mut tensors = Vec::new();
     for file in &model.files {
         let mut places = Vec::with_capacity(file.header.tensors.len());
         for tensor in &file.header.tensors {
             let entry = plan.entry(&tensor.name);
+            if entry.is_none() && is_quantized(&tensor.name) {
+                unmatched.push(tensor.name.as_str());
+            }
             let place = entry.map_or(Ok(Place::Whole), |entry| work.place(entry, tensor));
             let place =
                 place.and_then(|place| add_bytes(tensor, &place, &mut rank_bytes).map(|()| place));
             places.push((entry, place.with_context(|| described(tensor))?));
         }
         tensors.push(places);
+    }
+    if !unmatched.is_empty() {
+        refuse!(
+            "no pattern matches {}, which {} to quantized weights: give the plan patterns for them, \
+             with scale_of, axis or replicate, according to how they lie",
+            kinds(&unmatched, "tensor"),
+            if unmatched.len() == 1 { "belongs" } else { "belong" }
+        );
     }
     Ok(Placed { tp, tensors, values: work.numbers.used, rank_bytes })
 }
@@ -117,7 +127,7 @@ fn add_bytes(tensor: &Tensor, place: &Place, rank_bytes: &mut [u64]) -> Result<(
         };
         let Some(sum_now) = bytes.and_then(|bytes| sum.checked_add(bytes)) else {
             refuse!(
-                "{} of shape {:?}, as rank {rank} would have it, is no whole number of bytes, or \
+                "{} of shape {:?}, as rank {rank} would have it, is not a whole number of bytes, or \
                  more than can be numbered: replicate it, or use another --tp",
                 tensor.dtype.name,
                 place.shape(rank, &tensor.shape).unwrap_or_default()
@@ -188,7 +198,7 @@ impl Placer<'_> {
             Rule::Cut(rule) => {
                 let pattern = &self.plan.entries[entry];
                 let leaf = leaf(name);
-                if QUANTIZED.contains(&leaf) && !pattern.names_leaf() {
+                if is_quantized(name) && !pattern.names_leaf() {
                     refuse!(
                         "{leaf} does not lie as a weight does, and pattern {:?} matches any name: \
                          give the plan a pattern that ends with .{leaf}",
@@ -199,8 +209,7 @@ impl Placer<'_> {
                     return Ok(Place::Whole);
                 };
                 let cut = self.cut(&rule, entry, axis, shape[axis]);
-                let is_scale = leaf.contains("scale") || leaf.contains("zero");
-                if is_scale && cut.is_err() {
+                if is_quantized(name) && cut.is_err() {
                     return cut.map(Place::Cut).context(
                         "(scales follow their weight: give them scale_of = \"weight\" in place of a rule)",
                     );
