@@ -2,21 +2,20 @@
 
 use crate::args::Writing;
 use crate::checkpoint::{ModelFile, Source};
-use crate::failure::{failure, refuse, usage, Kind};
+use crate::failure::{failure, usage, Kind};
 use crate::order::Mark;
 use crate::plan::{place, Given, Place, Placed};
 use crate::progress::Progress;
-use crate::report::{bytes_text, many, print, print_json, warn};
+use crate::report::warn;
 use crate::shards::{
     fingerprint, index_text, lay_out, rank_name, Checksums, Manifest, RankFile, Shards, WholeFile,
     VERSION,
 };
 use crate::staging::{check_directory, check_names, create, parent, Room, Staging, MANIFEST};
+use crate::told::Told;
 use crate::transfer::{End, Mover, Side, Whole};
 use anyhow::{Context, Error, Result};
 use libsplit_formats::safetensors::{Header, Tensor};
-use serde::{Serialize, Serializer};
-use serde_json::json;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -43,9 +42,9 @@ pub struct Job<'a> {
 
 /// Bytes of tensors that were read and written, and the checksums of each file's tensors.
 #[derive(Default)]
-struct Done {
-    read: u64,
-    written: u64,
+pub struct Done {
+    pub read: u64,
+    pub written: u64,
     checksums: Vec<Checksums>,
 }
 
@@ -55,31 +54,22 @@ impl Job<'_> {
         let placed =
             self.tp.map(|tp| place(&shards.plan, &shards.model, tp, &given)).transpose()?;
         let warnings = match placed.as_ref().or(shards.placed.as_ref()) {
-            Some(placed) if self.is_new_plan => placed.unmatched(&shards.plan, &shards.model),
+            Some(placed) if self.is_new_plan => {
+                placed.check_matched(&shards.plan, &shards.model, self.allow_unmatched)?
+            }
             _ => Vec::new(),
         };
-        self.check_unmatched(&warnings)?;
+        if !self.writing.json {
+            for warning in &warnings {
+                warn(warning);
+            }
+        }
         let done = match (self.output, &placed) {
             (Some(output), Some(placed)) => self.write_ranks(shards, placed, output)?,
             (Some(output), None) => self.write_whole(shards, output)?,
             (None, _) => Done::default(), // a dry run
         };
         Told { job: self, shards, placed: placed.as_ref(), warnings: &warnings, done: &done }.tell()
-    }
-
-    fn check_unmatched(&self, warnings: &[String]) -> Result<()> {
-        if !warnings.is_empty() && !self.allow_unmatched {
-            refuse!(
-                "{}: correct the plan, or copy such tensors to every rank with --allow-unmatched",
-                warnings.join("; ")
-            );
-        }
-        if !self.writing.json {
-            for warning in warnings {
-                warn(warning);
-            }
-        }
-        Ok(())
     }
 
     fn write_ranks(&self, shards: &Shards, placed: &Placed, output: &Path) -> Result<Done> {
@@ -468,139 +458,6 @@ impl Work<'_> {
 
 fn place_of(places: Option<&[(Option<usize>, Place)]>, index: usize) -> Place {
     places.map_or(Place::Whole, |places| places[index].1.clone())
-}
-
-/// What the user is told.
-struct Told<'a> {
-    job: &'a Job<'a>,
-    shards: &'a Shards,
-    placed: Option<&'a Placed>,
-    warnings: &'a [String],
-    done: &'a Done,
-}
-
-impl Told<'_> {
-    fn tell(&self) -> Result<()> {
-        match self.job.writing {
-            Writing { json: true, .. } => print_json(&self.json()),
-            Writing { quiet: true, .. } => Ok(()),
-            Writing { dry_run: true, .. } => print(&self.table()),
-            _ => print(&self.line()),
-        }
-    }
-
-    /// Each tensor of the whole, the pattern that matches it, and its new place.
-    fn tensors(&self) -> impl Iterator<Item = (&Tensor, Option<&str>, Place)> {
-        let places = self.placed.into_iter().flat_map(|placed| placed.tensors.iter().flatten());
-        let places = places.map(Some).chain(std::iter::repeat(None));
-        self.shards.model.tensors().zip(places).map(|(tensor, found)| {
-            let plan = &self.shards.plan;
-            let entry = found.map_or_else(|| plan.entry(&tensor.name), |(entry, _)| *entry);
-            let pattern = entry.map(|entry| plan.entries[entry].pattern.as_str());
-            (tensor, pattern, found.map_or(Place::Whole, |(_, place)| place.clone()))
-        })
-    }
-
-    fn json(&self) -> ToldJson<'_> {
-        ToldJson {
-            command: self.job.command,
-            output: self.job.output,
-            dry_run: self.job.writing.dry_run,
-            tp: self.job.tp,
-            tp_before: self.shards.ranks.len(),
-            rank_bytes: self.placed.map(|placed| placed.rank_bytes.as_slice()),
-            copied: &self.job.copied,
-            warnings: self.warnings,
-            bytes_read: self.done.read,
-            bytes_written: self.done.written,
-            tensors: TensorsJson(self),
-        }
-    }
-
-    fn table(&self) -> String {
-        let line = |(tensor, pattern, place): (&Tensor, Option<&str>, Place)| {
-            let (name, dtype, shape) = (&tensor.name, tensor.dtype.name, &tensor.shape);
-            let what = match &place {
-                Place::Whole => "whole".into(),
-                Place::Rank(rank) => format!("on rank {rank} only"),
-                Place::Cut(cut) => {
-                    let zeros = cut.extent - cut.real;
-                    let padded =
-                        if zeros == 0 { String::new() } else { format!(" with {zeros} zeros") };
-                    let here = cut.shape_of(0, shape);
-                    format!("cut on axis {}{padded}, {here:?} a rank", cut.axis)
-                }
-            };
-            let by = pattern.map_or(String::new(), |pattern| format!(", by {pattern:?}"));
-            format!("{name}  {dtype} {shape:?}  {what}{by}\n")
-        };
-        let mut text: String = self.tensors().map(line).collect();
-        if let Some(Placed { rank_bytes, .. }) = self.placed {
-            let total = bytes_text(rank_bytes.iter().sum());
-            let (least, most) = (rank_bytes.iter().min(), rank_bytes.iter().max());
-            let each = match (least.copied().unwrap_or(0), most.copied().unwrap_or(0)) {
-                (least, most) if least == most => bytes_text(most),
-                (least, most) => format!("{} to {}", bytes_text(least), bytes_text(most)),
-            };
-            let (ranks, whole) =
-                (many(rank_bytes.len(), "rank"), bytes_text(self.shards.model.bytes()));
-            let line = format!("{ranks} of {each}, {total} in all; the whole is {whole}\n");
-            text.push_str(&line);
-        }
-        text
-    }
-
-    fn line(&self) -> String {
-        let ranks = |count| many(count, "rank");
-        let tensors = many(self.shards.model.tensors().count(), "tensor");
-        let from = match self.job.command {
-            "shard" => String::new(),
-            _ => format!(" of {}", ranks(self.shards.ranks.len())),
-        };
-        let to = self.job.tp.map_or("the whole".into(), ranks);
-        let output = self.job.output.unwrap_or(Path::new(".")).display();
-        let (read, written) = (bytes_text(self.done.read), bytes_text(self.done.written));
-        let copied = match self.job.copied.len() {
-            0 => String::new(),
-            count => format!(", {} copied", many(count, "small file")),
-        };
-        format!("{tensors}{from} to {to} in {output}: {read} read, {written} written{copied}\n")
-    }
-}
-
-/// What the user is told, as JSON.
-#[derive(Serialize)]
-struct ToldJson<'a> {
-    command: &'a str,
-    output: Option<&'a Path>,
-    dry_run: bool,
-    tp: Option<usize>,
-    tp_before: usize,
-    rank_bytes: Option<&'a [u64]>,
-    copied: &'a [String],
-    warnings: &'a [String],
-    bytes_read: u64,
-    bytes_written: u64,
-    tensors: TensorsJson<'a>,
-}
-
-/// All tensors, of which there may be many: one at a time is in memory.
-struct TensorsJson<'a>(&'a Told<'a>);
-
-impl Serialize for TensorsJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.tensors().map(|(tensor, pattern, place)| {
-            json!({
-                "name": tensor.name,
-                "dtype": tensor.dtype.name,
-                "shape": tensor.shape,
-                "pattern": pattern,
-                "axis": place.cut().map(|cut| cut.axis),
-                "rank": if let Place::Rank(rank) = place { Some(rank) } else { None },
-                "rank_shape": place.shape(0, &tensor.shape),
-            })
-        }))
-    }
 }
 
 /// Writes a small file, to the disk.

@@ -7,6 +7,7 @@
 //! | `plan/` | plans: patterns and rules in, places of tensors out |
 //! | `config.rs` | the model's config.json |
 //! | `job.rs` | what shard, join and verify have in common: one set of files made of another |
+//! | `told.rs` | what they say about it |
 //! | `checkpoint.rs`, `shards.rs`, `order.rs` | safetensors files, whole and sharded, and which rank is which |
 //! | `transfer.rs` | the bytes of one tensor, from ranks to ranks |
 //! | `split.rs` | the door to libsplit's C functions |
@@ -31,6 +32,7 @@ mod shards;
 mod signals;
 mod split;
 mod staging;
+mod told;
 mod transfer;
 
 use args::{Cli, Command};

@@ -6,7 +6,7 @@ use crate::plan::{place, Cut, Given, Place, Segment};
 use crate::report::{kinds, print_by};
 use crate::reshard::open_whole;
 use crate::shards::Shards;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use libsplit_formats::safetensors::Tensor;
 use serde::Serialize;
 use std::io::Write;
@@ -35,13 +35,7 @@ pub fn map(args: &Map) -> Result<()> {
     let tp = usize::from(args.tp);
     let given = Given { values: &shards.values, config: &shards.config };
     let placed = place(&shards.plan, &shards.model, tp, &given)?;
-    let unmatched = placed.unmatched(&shards.plan, &shards.model);
-    if !unmatched.is_empty() && !args.plan.allow_unmatched {
-        refuse!(
-            "{}: correct the plan, or have such tensors on every rank with --allow-unmatched",
-            unmatched.join("; ")
-        );
-    }
+    placed.check_matched(&shards.plan, &shards.model, args.plan.allow_unmatched)?;
     let ranks = match args.rank.map(usize::from) {
         Some(rank) if rank >= tp => usage!("--rank {rank} is outside 0 to {}", tp - 1),
         Some(rank) => rank..rank + 1,
@@ -72,7 +66,6 @@ pub fn map(args: &Map) -> Result<()> {
         bytes(&shards, rank, (index, at), tensor, place)
     });
     print_by(|out| if args.json { json(out, tp, parts) } else { text(out, parts) })
-        .context("the map")
 }
 
 fn is_in_bytes(tensor: &Tensor, cut: &Cut) -> bool {

@@ -139,9 +139,25 @@ fn add_bytes(tensor: &Tensor, place: &Place, rank_bytes: &mut [u64]) -> Result<(
 }
 
 impl Placed {
-    /// What the plan and the checkpoint do not have in common, in a few lines: patterns that match no
-    /// tensor, and tensors that no pattern matches.
-    pub fn unmatched(&self, plan: &Plan, model: &Model) -> Vec<String> {
+    /// Refuses what the plan and the checkpoint do not have in common, or returns it if it is allowed.
+    pub fn check_matched(
+        &self,
+        plan: &Plan,
+        model: &Model,
+        is_allowed: bool,
+    ) -> Result<Vec<String>> {
+        let unmatched = self.unmatched(plan, model);
+        if !unmatched.is_empty() && !is_allowed {
+            refuse!(
+                "{}: correct the plan, or give such tensors to every rank with --allow-unmatched",
+                unmatched.join("; ")
+            );
+        }
+        Ok(unmatched)
+    }
+
+    /// In a few lines: patterns that match no tensor, and tensors that no pattern matches.
+    fn unmatched(&self, plan: &Plan, model: &Model) -> Vec<String> {
         let mut is_used = vec![false; plan.entries.len()];
         let mut names = Vec::new();
         for (file, places) in model.files.iter().zip(&self.tensors) {

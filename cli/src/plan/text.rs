@@ -265,7 +265,7 @@ fn raw_rule(value: toml::Value) -> Result<RawRule> {
         (None, Some(_)) => "scale_of",
     };
     let Some((_, allowed)) = KEYS.iter().find(|(known, _)| *known == name) else {
-        let known = KEYS.map(|(name, _)| name)[..5].join(", ");
+        let known = ["colwise", "rowwise", "packed", "by_index", "replicate"].join(", ");
         invalid!("there is no rule {name:?}: there are {known}");
     };
     let is_known = |key: &str| ["rule", "scale_of", "optional"].contains(&key);
@@ -312,26 +312,25 @@ impl RawRule {
 
     /// The names of the numbers that it takes.
     fn names(&self) -> Vec<String> {
-        let given = [&self.heads, &self.split_factor, &self.groups, &self.head_dim, &self.pad_to];
-        let mut texts: Vec<&str> = Vec::new();
-        let mut add = |given: &'_ Given| match given {
-            Given::Text(text) => Some(text.clone()),
+        let sizes = match &self.block {
+            Some(RawBlock::Sizes(sizes)) => sizes.as_slice(),
+            _ => &[],
+        };
+        let given =
+            [&self.heads, &self.split_factor, &self.groups, &self.head_dim, &self.pad_to, &self.of];
+        let texts = given.into_iter().flatten().chain(sizes).filter_map(|given| match given {
+            Given::Text(text) => Some(text.as_str()),
             Given::Number(_) => None,
+        });
+        let block = match &self.block {
+            Some(RawBlock::Text(text)) => Some(text.as_str()),
+            _ => None,
         };
-        let mut owned: Vec<String> =
-            given.into_iter().chain([&self.of]).flatten().filter_map(&mut add).collect();
-        match &self.block {
-            Some(RawBlock::Sizes(sizes)) => owned.extend(sizes.iter().filter_map(&mut add)),
-            Some(RawBlock::Text(text)) => owned.push(text.clone()),
-            None => {}
-        }
-        texts.extend(owned.iter().map(String::as_str));
-        texts.extend(self.parts.as_deref());
-        let braced = |text: &'_ str| -> Vec<String> {
-            let inner = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
-            inner.flat_map(|(names, _)| names.split('|')).map(str::to_owned).collect()
+        let in_braces = |text: &str| -> Vec<String> {
+            let braces = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+            braces.flat_map(|(names, _)| names.split('|')).map(str::to_owned).collect()
         };
-        let names = texts.into_iter().flat_map(braced);
+        let names = texts.chain(block).chain(self.parts.as_deref()).flat_map(in_braces);
         names.filter(|name| name != "tp" && name.parse::<u64>().is_err()).collect()
     }
 
@@ -519,5 +518,100 @@ pub fn plan_text(plan: &str) -> Result<String> {
         None => std::fs::read_to_string(plan).with_context(|| {
             format!("plan {plan} (ready plans are auto, {})", super::ready::names())
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Numbers, Parts, Plan, Rule, Values};
+    use crate::config::{Config, Number};
+
+    fn plan(text: &str) -> anyhow::Result<Plan> {
+        Plan::parse(text, None)
+    }
+
+    #[test]
+    fn a_pattern_matches_names_and_the_modules_of_weights_and_biases() {
+        let matches = |pattern: &str, name: &str| {
+            plan(&format!("[tensors]\n'{pattern}' = 'replicate'")).unwrap().entry(name).is_some()
+        };
+        assert!(matches("a.*.q", "a.0.q.weight"));
+        assert!(matches("a.*.q.weight", "a.0.q.weight"));
+        assert!(matches("*.q", "a.b.c.q.bias"));
+        assert!(matches("{a,b}.q[0-9]", "b.q7.bias"));
+        assert!(!matches("a.*.q", "a.0.q.scale"));
+        assert!(!matches("a.*.q", "a.0.q.weight.scale"));
+        assert!(!matches("q", "q_proj.weight"));
+        assert!(matches("lm_head", "lm_head"));
+    }
+
+    #[test]
+    fn the_first_match_decides_and_those_of_the_quantization_come_first() {
+        let text = "[tensors]\n'z*' = 'colwise'\n'*' = 'replicate'\n'a' = 'rowwise'\n\
+                    [quantized.'x, y']\n'q.w' = 'rowwise'";
+        let entries = |quantization| {
+            let plan = Plan::parse(text, quantization).unwrap();
+            ["zz", "a", "q.w"].map(|name| plan.entries[plan.entry(name).unwrap()].pattern.clone())
+        };
+        assert_eq!(entries(None), ["z*", "*", "*"]);
+        assert_eq!(entries(Some("y")), ["z*", "*", "q.w"]);
+        assert!(Plan::parse(text, Some("z")).is_err());
+    }
+
+    #[test]
+    fn numbers_by_name() {
+        let parts = |parts: &str| {
+            let text = format!(
+                "[values]\nmine = 7\n[tensors]\na = {{rule = 'packed', parts = '{parts}'}}"
+            );
+            let (plan, config) = (plan(&text)?, Config::default());
+            let given = Values::from([("heads".into(), Number::One(4))]);
+            let mut numbers =
+                Numbers { given: &given, plan: &plan, config: &config, tp: 3, used: Values::new() };
+            let Rule::Cut(rule) = plan.entries[0].rule(&mut numbers)? else { panic!() };
+            let Parts::Heads(parts) = rule.parts else { panic!() };
+            Ok(parts.iter().map(|part| (part.heads, part.width, part.is_whole)).collect::<Vec<_>>())
+        };
+        let parts = |text| parts(text).map_err(|error: anyhow::Error| format!("{error:#}"));
+        assert_eq!(parts("q:{heads}, k:2").unwrap(), [(4, None, false), (2, None, false)]);
+        assert_eq!(parts("q:{none|heads},k:{mine}").unwrap()[1], (7, None, false));
+        assert_eq!(parts("q:{none|5},k:{tp}").unwrap()[0].0, 5);
+        assert_eq!(
+            parts("q:{tp}x{mine},b:1x2 whole").unwrap(),
+            [(3, Some(7), false), (1, Some(2), true)]
+        );
+        for (text, word) in [
+            ("q:{none}", "--set none=N"),
+            ("q:x", "neither a number"),
+            ("q:0", "at least 1"),
+            ("q", "colon"),
+            ("q:1x2,k:1", "every part"),
+        ] {
+            assert!(parts(text).unwrap_err().contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_plan() {
+        for (text, word) in [
+            ("a = 1", "tensors"),
+            ("[tensors]\na = 'diagonal'", "colwise, rowwise, packed, by_index"),
+            ("[tensors]\na = 3", "table"),
+            ("[tensors]\na = {}", "neither"),
+            ("[tensors]\na = {rule = 'colwise', head = 3}", "head"),
+            (
+                "[tensors]\na = {rule = 'packed', parts = 'q:1', layout = 'woven'}",
+                "concat and grouped",
+            ),
+            ("[tensors]\na = {rule = 'packed', layout = 'grouped'}", "parts"),
+            ("[tensors]\na = {rule = 'colwise', replicate_kv = true}", "replicate_kv"),
+            ("[tensors]\na = 'colwise'\na = 'rowwise'", "duplicate"),
+            ("[tensors]\n'{a' = 'colwise'", "{a"),
+            ("[tensors]\n[quantized.x]\na = 'diagonal'", "diagonal"),
+            ("[tensors]\nb = {scale_of = 'w', block = 'row'}", "tensor"),
+        ] {
+            let Err(error) = plan(text) else { panic!("{text}") };
+            assert!(format!("{error:#}").contains(word), "{text}: {error:#}");
+        }
     }
 }
