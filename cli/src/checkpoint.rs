@@ -133,7 +133,7 @@ impl Checkpoint {
             let model = Model { files: vec![file], index: None };
             return Ok(Self { model, sources: vec![source], directory });
         }
-        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let text = read_text(path).with_context(|| path.display().to_string())?;
         let parts = parts_of(&text, &directory).with_context(|| path.display().to_string())?;
         let (files, sources) = parts.into_iter().unzip();
         let index = Some(Index { name: name.into(), text });
@@ -141,14 +141,22 @@ impl Checkpoint {
     }
 }
 
+/// Reads a file of text; a pipe would never end.
+pub fn read_text(path: &Path) -> std::io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("not a file"));
+    }
+    fs::read_to_string(path)
+}
+
 /// Reads the header of a file.
 pub fn open_file(path: &Path) -> Result<(ModelFile, Source)> {
     let read = || {
-        let mut file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
+        if !fs::metadata(path)?.is_file() {
             invalid!("not a file: give a .safetensors file, an index or a directory");
         }
+        let mut file = File::open(path)?;
+        let metadata = file.metadata()?;
         let bytes = metadata.len();
         let mut begin = Vec::new();
         (&file).take(64).read_to_end(&mut begin)?;

@@ -1,11 +1,10 @@
 //! The model's config.json: numbers by name, the model type and the quantization.
 
-use crate::checkpoint::what_it_is;
+use crate::checkpoint::{read_text, what_it_is};
 use crate::failure::invalid;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -124,7 +123,7 @@ impl Config {
 
 /// The JSON of a file; null if there is none.
 fn read(path: &Path) -> Result<Value> {
-    let text = match fs::read_to_string(path) {
+    let text = match read_text(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Value::Null),
         Err(error) => return Err(error).with_context(|| path.display().to_string()),

@@ -160,8 +160,12 @@ impl Chosen {
             "auto" => automatic(&config)?.to_owned(),
             plan => plan_text(plan)?,
         };
-        let values = args.set.iter().map(|(name, number)| (name.clone(), Number::One(*number)));
-        let values: Values = values.collect();
+        let mut values = Values::new();
+        for (name, number) in &args.set {
+            if values.insert(name.clone(), Number::One(*number)).is_some() {
+                usage!("--set {name} is given twice");
+            }
+        }
         let quantization = config.quantization();
         let plan =
             Plan::parse(&text, quantization.as_deref()).with_context(|| format!("plan {plan}"))?;

@@ -79,15 +79,18 @@ impl Manifest {
         self.files.iter().map(|file| &file.name).chain(index)
     }
 
-    /// All files that the directory has by this manifest.
-    pub fn listed(&self) -> Vec<PathBuf> {
-        let of_rank = |rank: usize| {
-            let directory = PathBuf::from(rank_name(rank));
-            self.names().map(move |name| directory.join(name))
-        };
-        let copied = self.copied.iter().map(PathBuf::from);
-        let ranks = (0..self.tp).flat_map(of_rank);
-        ranks.chain(copied).chain([PathBuf::from(MANIFEST)]).collect()
+    /// Whether a path below the directory is that of a file which the manifest lists.
+    pub fn lists(&self, path: &Path) -> bool {
+        let components: Option<Vec<_>> = path.iter().map(|component| component.to_str()).collect();
+        match components.as_deref() {
+            Some([name]) => *name == MANIFEST || self.copied.iter().any(|copied| copied == name),
+            Some([rank, name]) => {
+                let number = rank.strip_prefix("rank-").and_then(|number| number.parse().ok());
+                let is_rank = number.is_some_and(|it| it < self.tp && rank_name(it) == *rank);
+                is_rank && self.names().any(|known| known == name)
+            }
+            _ => false,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::failure::{failure, Kind};
 use crate::shards::Manifest;
 use crate::signals;
 use anyhow::{Context, Result};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
@@ -140,8 +141,7 @@ pub fn check_directory(target: &Path, force: bool) -> Result<()> {
     if !force {
         return fail(format!("{shown} has shards in it already: --force replaces them"));
     }
-    let listed = manifest.listed();
-    match files.iter().find(|file| !listed.contains(file)) {
+    match files.iter().find(|file| !manifest.lists(file)) {
         Some(other) => fail(format!(
             "{shown} has {} in it, which 'libsplit shard' did not write there: move it away, or give a \
              new directory",
@@ -176,16 +176,13 @@ fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Removes what a manifest lists, and the directories, which have to be empty then.
 fn remove_listed(directory: &Path, manifest: &Manifest) -> io::Result<()> {
-    for file in manifest.listed() {
-        match fs::remove_file(directory.join(file)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+    let files = files_in(directory)?;
+    for file in files.iter().filter(|file| manifest.lists(file)) {
+        fs::remove_file(directory.join(file))?;
     }
-    for rank in 0..manifest.tp {
-        match fs::remove_dir(directory.join(crate::shards::rank_name(rank))) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+    for within in files.iter().filter_map(|file| file.parent()).collect::<BTreeSet<_>>() {
+        if within != Path::new("") {
+            fs::remove_dir(directory.join(within))?;
         }
     }
     fs::remove_dir(directory)

@@ -933,6 +933,8 @@ class Layouts(CheckpointTest):
         plan = "[tensors]\nw = { rule = 'colwise', heads = '{n}' }\n"
         self.refused(tensors, plan, "--set num_kv_heads", "it uses n", code=USAGE,
                      more=["--set", "n=2", "--set", "num_kv_heads=2"])
+        self.refused(tensors, plan, "--set n is given twice", code=USAGE,
+                     more=["--set", "n=2", "--set", "n=4"])
         for rule, *words in [
             ("{ rule = 'replicate', groups = 2 }", "groups", "replicate"),
             ("{ rule = 'replicate', axis = 0 }", "axis", "replicate"),
@@ -1152,6 +1154,24 @@ class Beside(CheckpointTest):
         self.model.unlink()
         (self.dir / "pytorch_model.bin").write_bytes(b"PK\x03\x04")
         self.assert_fails(self.shard(2, source=self.dir), INVALID, "PyTorch", "download")
+
+    def test_what_never_ends_or_leads_to_itself(self):
+        self.save()
+        config = self.dir / "config.json"
+        os.mkfifo(config)
+        self.assert_fails(self.shard(2), FAILED, "config.json", "not a file")
+        config.unlink()
+        self.model.unlink()
+        os.mkfifo(self.model)
+        self.assert_fails(self.shard(2), INVALID, "model.safetensors", "not a file")
+        self.model.unlink()
+        self.model.symlink_to(self.dir)
+        run = self.shard(2, source=self.dir)
+        self.assertEqual((run.returncode, run.stdout), (FAILED, ""))
+        self.model.unlink()
+        index = self.dir / "model.safetensors.index.json"
+        index.write_text("version https://git-lfs.github.com/spec/v1\n")
+        self.assert_fails(self.shard(2, source=self.dir), INVALID, "index.json", "Git LFS")
 
     def test_the_index_decides(self):
         source = self.dir / "source"
