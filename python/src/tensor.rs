@@ -29,7 +29,7 @@ enum Memory {
     /// a consumer names a stream.
     Borrowed { owner: Option<AllocationDeleter>, producer: Option<Py<PyAny>> },
     /// A NumPy array's.
-    Array { _owner: Py<PyAny> },
+    Array { owner: Option<Py<PyAny>> },
     /// Our own.
     Own { data: *mut u8, layout: Layout },
 }
@@ -61,30 +61,47 @@ impl Drop for Memory {
         match self {
             // SAFETY: allocated with that layout, and dropped once.
             Self::Own { data, layout } => unsafe { std::alloc::dealloc(*data, *layout) },
-            Self::Borrowed { owner, .. } => give_back(owner),
-            Self::Array { .. } => {}
+            Self::Borrowed { owner, producer } => held(|py| {
+                drop(owner.take());
+                if let Some(producer) = producer.take() {
+                    producer.drop_ref(py);
+                }
+            }),
+            Self::Array { owner } => held(|py| {
+                if let Some(owner) = owner.take() {
+                    owner.drop_ref(py);
+                }
+            }),
         }
     }
 }
 
-/// Gives memory back to its producer, whose deleter may be Python's code. That must not begin under
-/// an exception that is on its way, which is put aside and back again.
-fn give_back(owner: &mut Option<AllocationDeleter>) {
-    Python::try_attach(|_| {
-        let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
-        // SAFETY: this thread is attached; the references go back where they came from.
-        unsafe { ffi::PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace) };
-        drop(owner.take());
-        // SAFETY: as above. What the deleter itself raised has nobody to go to.
-        unsafe {
-            if !ffi::PyErr_Occurred().is_null() {
-                ffi::PyErr_WriteUnraisable(null_mut());
-            }
-            ffi::PyErr_Restore(kind, value, trace);
+/// Gives memory back to its owner, with the interpreter held, for the owner's deleter may be Python's
+/// code. That must not begin under an exception that is on its way, which is put aside and back again.
+///
+/// The last owner of a tensor may be another library, on any thread. `PyO3` takes a thread that is
+/// within a call of ours for one that holds the interpreter, but a library that we call may have let
+/// go of it, as JAX does where it frees arrays: hence Python's own functions.
+fn held(give_back: impl FnOnce(Python<'_>)) {
+    // SAFETY: may be asked at any time.
+    if unsafe { ffi::Py_IsInitialized() } == 0 {
+        return; // the process ends, and with it all memory
+    }
+    let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
+    // SAFETY: Python is there; what is fetched goes back where it came from.
+    let state = unsafe { ffi::PyGILState_Ensure() };
+    // SAFETY: as above.
+    unsafe { ffi::PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace) };
+    // SAFETY: the interpreter is held.
+    give_back(unsafe { Python::assume_attached() });
+    // SAFETY: as above. What the deleter itself raised has nobody to go to.
+    unsafe {
+        if !ffi::PyErr_Occurred().is_null() {
+            ffi::PyErr_WriteUnraisable(null_mut());
         }
-    });
-    // Where Python is being shut down, there is no exception.
-    drop(owner.take());
+        ffi::PyErr_Restore(kind, value, trace);
+        ffi::PyGILState_Release(state);
+    }
 }
 
 /// A tensor in anybody's memory, for whatever takes DLPack: ``numpy.from_dlpack(tensor)``,
@@ -198,7 +215,7 @@ impl Tensor {
             return Err(PyTypeError::new_err(format!("DLPack has no elements of dtype {kind}")));
         };
         let access = if array.writable() { Access::Writable } else { Access::ReadOnly };
-        let memory = Arc::new(Memory::Array { _owner: array.object().clone().unbind() });
+        let memory = Arc::new(Memory::Array { owner: Some(array.object().clone().unbind()) });
         Ok(Self { memory, described: array.describe(false), dtype, device: CPU, access })
     }
 
