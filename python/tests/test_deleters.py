@@ -4,7 +4,7 @@ import gc
 import importlib
 import importlib.util
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -92,7 +92,7 @@ def test_deleters_while_a_library_lets_go_of_the_interpreter() -> None:
     for source in x, VALUES:
         for _ in range(20):
             taken = jnp.from_dlpack(libsplit.Tensor(source))
-            taken.__dlpack__(max_version=(1, 0))
+            cast(Any, taken).__dlpack__(max_version=(1, 0))
             del taken
             assert libsplit.split(x, 2)[1].tolist() == [4, 5, 6, 7]
     gc.collect()
