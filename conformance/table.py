@@ -9,9 +9,10 @@ HEAD = """\
 each operator, and bugs that people have reported of one of the peers. They stand in
 `tests/cases/` as JSON that any language reads.
 
-This page is written by `make conformance`, which installs the peers below (but torch, which is large
-and asked where it has been installed by hand) and runs each case in each of them, in a process that
-may crash. What counts is what comes out: shapes, and every byte.
+This page is written by `conformance/run.py`, which runs each case in each of the peers below, in a
+process that may crash. `make conformance` installs them, except torch, which is large, and a second
+ONNX Runtime: for those, `--also` names another Python. What counts is what comes out: shapes, and
+every byte.
 
 libsplit's own results are tests: `make test` fails where its C functions, its Python package or the
 execution provider for ONNX Runtime differ from a case; the Rust test `conformance` does the same
