@@ -8,9 +8,9 @@ HEAD = """\
 {count} cases, run on libsplit and on other libraries: ONNX's own cases, a case for each rule of each operator, and bugs
 that users have reported in one of the libraries. They are in `tests/cases/`, as JSON that any language can read.
 
-`make conformance` writes this page. It installs the libraries below (except torch, which is large and is included only if
-you install it) and runs each case in each of them, in a process that may crash. What counts is the result: shapes, and
-every byte.
+`make conformance` writes this page. It installs the libraries below and runs each case in each of them, in a process that
+may crash. What counts is the result: shapes, and every byte. (It does not install torch, which is large, or a second ONNX
+Runtime; for those, `--also` of `tests/conformance/run.py` names another Python.)
 
 For libsplit the cases are tests: `make test` fails if a result of its C functions, its Rust API, its Python package or the
 execution provider for ONNX Runtime differs from the case.
