@@ -141,10 +141,15 @@ impl Checkpoint {
     }
 }
 
-/// Reads a file of text; a pipe would never end.
+/// Reads a file of text: a config or an index. A pipe would never end.
 pub fn read_text(path: &Path) -> std::io::Result<String> {
-    if !fs::metadata(path)?.is_file() {
+    const LARGEST_BYTES: u64 = 256 << 20;
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
         return Err(std::io::Error::other("not a file"));
+    }
+    if metadata.len() > LARGEST_BYTES {
+        return Err(std::io::Error::other("larger than 256 MiB, which no config or index is"));
     }
     fs::read_to_string(path)
 }

@@ -25,7 +25,11 @@ impl Mark {
             let mut entries = header.metadata.iter().flatten();
             entries.find(|(name, _)| name == key).map(|(_, value)| value.as_str())
         };
-        let [Some(rank), Some(ranks), Some(plan)] = KEYS.map(entry) else { return Ok(None) };
+        let (rank, ranks, plan) = match KEYS.map(entry) {
+            [Some(rank), Some(ranks), Some(plan)] => (rank, ranks, plan),
+            [None, None, None] => return Ok(None),
+            _ => invalid!("metadata: some of {} are there, and others are not", KEYS.join(", ")),
+        };
         match (rank.parse(), ranks.parse()) {
             (Ok(rank), Ok(ranks)) => Ok(Some(Self { rank, ranks, plan: plan.into() })),
             _ => invalid!(

@@ -103,7 +103,7 @@ pub fn kinds(names: &[&str], what: &str) -> String {
 }
 
 /// A name with `N` in the place of each component that is a number.
-fn kind(name: &str) -> String {
+pub fn kind(name: &str) -> String {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = name.split('.').map(|part| if is_number(part) { "N" } else { part });
     parts.collect::<Vec<_>>().join(".")

@@ -104,8 +104,9 @@ pub fn open_whole(input: &Path, args: &PlanArgs) -> Result<Shards> {
     if input.join(MANIFEST).is_file() {
         usage!("{} holds shards: use 'libsplit join --tp N' on them", input.display());
     }
+    let plan = plan_name(args)?;
     let checkpoint = Checkpoint::open(input)?;
-    let chosen = Chosen::read(args, &checkpoint.directory)?;
+    let chosen = Chosen::read(plan, args, &checkpoint.directory)?;
     Shards::of_whole(checkpoint, chosen.plan, chosen.values, chosen.config, chosen.quantization)
 }
 
@@ -134,8 +135,19 @@ fn open_shards(args: &Join) -> Result<Shards> {
     }
     let ranks = args.shards.iter().map(|path| Checkpoint::open(path));
     let ranks = ranks.collect::<Result<Vec<_>>>()?;
-    let chosen = Chosen::read(&args.plan, &ranks[0].directory)?;
+    let chosen = Chosen::read(plan_name(&args.plan)?, &args.plan, &ranks[0].directory)?;
     Shards::of_ranks(ranks, chosen.plan, chosen.values, chosen.config, chosen.quantization)
+}
+
+fn plan_name(args: &PlanArgs) -> Result<&str> {
+    let Some(plan) = &args.plan else {
+        usage!(
+            "no plan is given: use --plan auto to have one chosen by config.json, a ready one (--plan \
+             {}), or a file of your own",
+            ready_names()
+        );
+    };
+    Ok(plan)
 }
 
 /// The plan that is asked for, and where it finds its numbers.
@@ -147,16 +159,9 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn read(args: &PlanArgs, directory: &Path) -> Result<Self> {
+    fn read(plan: &str, args: &PlanArgs, directory: &Path) -> Result<Self> {
         let config = Config::read(directory)?;
-        let Some(plan) = &args.plan else {
-            usage!(
-                "no plan is given: use --plan auto to have one chosen by config.json, a ready one (--plan \
-                 {}), or a file of your own",
-                ready_names()
-            );
-        };
-        let text = match plan.as_str() {
+        let text = match plan {
             "auto" => automatic(&config)?.to_owned(),
             plan => plan_text(plan)?,
         };

@@ -3,12 +3,13 @@
 use crate::args::Writing;
 use crate::job::{Done, Job};
 use crate::plan::{Place, Placed};
-use crate::report::{bytes_text, many, print, print_json};
+use crate::report::{bytes_text, kind, many, print, print_json};
 use crate::shards::Shards;
 use anyhow::Result;
 use libsplit_formats::safetensors::Tensor;
 use serde::{Serialize, Serializer};
 use serde_json::json;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// What the user is told.
@@ -58,24 +59,23 @@ impl Told<'_> {
         }
     }
 
+    /// A line for each tensor, or for all that differ in a number in their names only.
     fn table(&self) -> String {
-        let line = |(tensor, pattern, place): (&Tensor, Option<&str>, Place)| {
-            let (name, dtype, shape) = (&tensor.name, tensor.dtype.name, &tensor.shape);
-            let what = match &place {
-                Place::Whole => "whole".into(),
-                Place::Rank(rank) => format!("on rank {rank} only"),
-                Place::Cut(cut) => {
-                    let zeros = cut.extent - cut.real;
-                    let padded =
-                        if zeros == 0 { String::new() } else { format!(" with {zeros} zeros") };
-                    let here = cut.shape_of(0, shape);
-                    format!("cut on axis {}{padded}, {here:?} a rank", cut.axis)
-                }
-            };
-            let by = pattern.map_or(String::new(), |pattern| format!(", by {pattern:?}"));
-            format!("{name}  {dtype} {shape:?}  {what}{by}\n")
+        let mut order = Vec::new();
+        let mut alike: HashMap<(String, String), (&str, usize)> = HashMap::new();
+        for (tensor, pattern, place) in self.tensors() {
+            let key = (kind(&tensor.name), described(tensor, pattern, &place));
+            let (_, count) = alike.entry(key.clone()).or_insert_with(|| {
+                order.push(key);
+                (&tensor.name, 0)
+            });
+            *count += 1;
+        }
+        let line = |key: &(String, String)| match alike[key] {
+            (name, 1) => format!("{name}  {}\n", key.1),
+            (_, count) => format!("{} ({count})  {}\n", key.0, key.1),
         };
-        let mut text: String = self.tensors().map(line).collect();
+        let mut text: String = order.iter().map(line).collect();
         if let Some(Placed { rank_bytes, .. }) = self.placed {
             let total = bytes_text(rank_bytes.iter().sum());
             let (least, most) = (rank_bytes.iter().min(), rank_bytes.iter().max());
@@ -107,6 +107,23 @@ impl Told<'_> {
         };
         format!("{tensors}{from} to {to} in {output}: {read} read, {written} written{copied}\n")
     }
+}
+
+/// What a tensor is, and what becomes of it.
+fn described(tensor: &Tensor, pattern: Option<&str>, place: &Place) -> String {
+    let (dtype, shape) = (tensor.dtype.name, &tensor.shape);
+    let what = match place {
+        Place::Whole => "whole".into(),
+        Place::Rank(rank) => format!("on rank {rank} only"),
+        Place::Cut(cut) => {
+            let zeros = cut.extent - cut.real;
+            let padded = if zeros == 0 { String::new() } else { format!(" with {zeros} zeros") };
+            let here = cut.shape_of(0, shape);
+            format!("cut on axis {}{padded}, {here:?} a rank", cut.axis)
+        }
+    };
+    let by = pattern.map_or(String::new(), |pattern| format!(", by {pattern:?}"));
+    format!("{dtype} {shape:?}  {what}{by}")
 }
 
 /// What the user is told, as JSON.

@@ -393,6 +393,10 @@ class Told(CheckpointTest):
         self.assertIn('norm  F64 [3]  whole, by "norm"\n', run.stdout)
         size = sum(len(tensor[2]) for tensor in parts_of(0, 2).values())
         self.assertIn(f"2 ranks of {size} B, ", run.stdout.splitlines()[-1])
+        self.save({f"{layer}.q.weight": noise("U8", 4, 4) for layer in range(30)},
+                  "[tensors]\n'*.q' = 'colwise'\n")
+        self.assertIn("N.q.weight (30)  U8 [4, 4]  cut on axis 0", self.shard(2, "--dry-run").stdout)
+        self.save()
         told = json.loads(self.shard(2, "--dry-run", "--json").stdout)
         shapes = {tensor["name"]: tuple(tensor["rank_shape"]) for tensor in told["tensors"]}
         self.assertEqual(shapes, {name: tensor[1] for name, tensor in parts_of(0, 2).items()})
