@@ -590,7 +590,8 @@ class dims {
     }
     ~dims() = default;
 
-    const std::int64_t *data() const noexcept { return values_.data(); }
+    const std::int64_t *data() const & noexcept LIBSPLIT_LIFETIMEBOUND { return values_.data(); }
+    const std::int64_t *data() const && = delete; // gone at once: name the shape or strides
     /// How many there are, at most LIBSPLIT_MAX_RANK.
     std::size_t size() const noexcept { return (std::min)(count_, values_.size()); }
     bool empty() const noexcept { return count_ == 0; }

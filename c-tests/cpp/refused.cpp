@@ -64,6 +64,8 @@ void refused() {
     const piece *first = some_pieces().begin();
     // case: name the pieces
     const piece *data = some_pieces().data();
+    // case: name the shape
+    const std::int64_t *shape = halves.view(x)[1].shape().data();
     // case: put the lengths in braces
     const auto two_lengths = split::variadic().lengths(2, 4);
     // case: which would be gone: name it
