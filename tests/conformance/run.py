@@ -3,6 +3,9 @@
     run.py                 libsplit: C, the provider, the Python package if it can be imported;
                            fails where a result is not the case's
     run.py --table FILE    the peers too; writes the table of all results in Markdown
+    run.py --table FILE --also onnxruntime=PYTHON
+                           and a peer as another Python has it: of another version, or one that this
+                           Python lacks
 """
 
 import argparse
@@ -24,8 +27,9 @@ PEERS = {"onnxruntime": "onnxruntime", "onnx_reference": "onnx.reference",
 # Where the provider is not to blame, or does as its README says.
 KNOWN = {"provider": {
     "Split-18: num_outputs 2, three outputs": "ONNX's shape inference, which ONNX Runtime runs "
-    "first, ends the process before there is a provider",
-    "Split-18: num_outputs 3, two outputs": "taken, for ONNX Runtime takes it",
+    "first, ends the process before it calls the provider",
+    "Split-18: num_outputs 3, two outputs": "accepted in ONNX Runtime 1.31.1, which accepts it; "
+    "refused from 1.32 on, as by ONNX Runtime itself",
 }}
 SECONDS = 60  # for one case, and for the start
 
@@ -33,14 +37,14 @@ SECONDS = 60  # for one case, and for the start
 class Worker:
     """A process that runs cases in one implementation; started again when it has died."""
 
-    def __init__(self, name):
-        self.name, self.process, self.version = name, None, None
+    def __init__(self, name, python=sys.executable):
+        self.name, self.python, self.process, self.version = name, python, None, None
 
     def _start(self):
         self.process = subprocess.Popen(
-            [sys.executable, HERE / "worker.py", self.name], text=True, stdin=subprocess.PIPE,
+            [self.python, HERE / "worker.py", self.name], text=True, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE if self.version is None else
-            subprocess.DEVNULL, cwd=HERE.parents[1])
+            subprocess.DEVNULL, cwd=HERE.parent)
         # What it says is of interest only if it does not start.
         said = []
         if self.process.stderr:
@@ -87,9 +91,9 @@ class Worker:
             self.process.wait()
 
 
-def put(every, name):
+def put(every, name, python):
     """All results of one implementation and its version; None where it is not installed."""
-    worker = Worker(name)
+    worker = Worker(name, python)
     try:
         results = {case.name: worker.ask(case) for case in every.values()}
     except ImportError as error:
@@ -104,31 +108,44 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=pathlib.Path)
     parser.add_argument("--only", default="", help="implementations, with commas")
+    parser.add_argument("--also", action="append", default=[], metavar="PEER=PYTHON")
     options = parser.parse_args()
     # Peers that ask for a core each make this machine slow and the results no better.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     every = cases.load()
-    names = LIBSPLIT | (PEERS if options.table else {})
+    titles = LIBSPLIT | (PEERS if options.table else {})
     if options.only:
-        names = {name: (LIBSPLIT | PEERS)[name] for name in options.only.split(",")}
+        titles = {name: (LIBSPLIT | PEERS)[name] for name in options.only.split(",")}
+    columns = {name: (name, sys.executable) for name in titles}
+    for number, also in enumerate(options.also):
+        name, python = also.split("=", 1)
+        columns[f"{name} {number}"] = (name, python)
+    # Those of one name side by side.
+    order = list(LIBSPLIT | PEERS)
+    columns = dict(sorted(columns.items(), key=lambda column: order.index(column[1][0])))
+    ours = {column: LIBSPLIT[name] for column, (name, _) in columns.items() if name in LIBSPLIT}
+    peers = {column: PEERS[name] for column, (name, _) in columns.items() if name in PEERS}
     results, versions, failed, passed = {}, {}, 0, 0
-    for name in names:
-        results[name], versions[name] = put(every, name)
-        if results[name] is None:
+    for column, (name, python) in columns.items():
+        results[column], versions[column] = put(every, name, python)
+        if results[column] is None:
             failed += name in ("c", "provider")  # these are always there
             continue
         verdicts = {case: table.verdict(every[case], result)
-                    for case, result in results[name].items()}
-        print(f"{name:>14} {versions[name]}: {table.tally(verdicts)}")
+                    for case, result in results[column].items()}
+        print(f"{name:>14} {versions[column]}: {table.tally(verdicts)}")
         if name in LIBSPLIT:
             wrong = {case: v for case, v in verdicts.items()
                      if v not in ("same", "none") and case not in KNOWN.get(name, {})}
             for case, verdict in wrong.items():
-                print(f"  {case}: {verdict}: {results[name][case]}")
+                print(f"  {case}: {verdict}: {results[column][case]}")
             failed += len(wrong)
             passed += sum(v == "same" for v in verdicts.values())
+    # One that only another Python has is not missing.
+    peers = {column: title for column, title in peers.items()
+             if results[column] or list(peers.values()).count(title) == 1}
     if options.table:
-        options.table.write_text(table.page(every, results, versions, LIBSPLIT, PEERS,
+        options.table.write_text(table.page(every, results, versions, ours, peers,
                                             KNOWN["provider"]))
     print(f"conformance: {passed} passed, {failed} failed")
     sys.exit(failed > 0)

@@ -1,32 +1,29 @@
-"""What a result is worth, and the page that shows them all."""
+"""What each result means, and the page that shows them all."""
 
 from cases import digest
 
 HEAD = """\
-# Who gives what
+# Conformance
 
-{count} splits, put to libsplit and to its peers. They are ONNX's own cases, a case for each rule of
-each operator, and bugs that people have reported of one of the peers. They stand in
-`tests/cases/` as JSON that any language reads.
+{count} cases, run on libsplit and on other libraries: ONNX's own cases, a case for each rule of each operator, and bugs
+that users have reported in one of the libraries. They are in `tests/cases/`, as JSON that any language can read.
 
-This page is written by `make conformance`, which installs the peers below (but torch, which is large
-and asked where it has been installed by hand) and runs each case in each of them, in a process that
-may crash. What counts is what comes out: shapes, and every byte.
+`make conformance` writes this page. It installs the libraries below and runs each case in each of them, in a process that
+may crash. What counts is the result: shapes, and every byte. (It does not install torch, which is large, or a second ONNX
+Runtime; for those, `--also` of `tests/conformance/run.py` names another Python.)
 
-libsplit's own results are tests: `make test` fails where its C functions, its Python package or the
-execution provider for ONNX Runtime differ from a case; the Rust test `conformance` does the same
-in Rust.
+For libsplit the cases are tests: `make test` fails if a result of its C functions, its Rust API, its Python package or the
+execution provider for ONNX Runtime differs from the case.
 """
 REPORTED = """\
-Cases named by the thread that reported them. Some are mended in the versions above, which the row
-then shows. Two were never wrong but slow, and are here for their shapes."""
+Cases named after the thread that reported them. Some are fixed in the versions above, as the row then shows. Two were
+never wrong, only slow, and are here for their shapes."""
 DIFFER = """\
-✓: as libsplit. –: no such operator, type or question. error: refused. unknown: inference that leaves
-open what could be known. Otherwise the lengths of the pieces that came out. \\* marks cases that the
-operator's document leaves open or in which it contradicts itself; there a different answer is not a
-wrong one."""
+✓: same result as libsplit. –: no such operator, type or question. error: refused. unknown: shape inference leaves open
+what could be known. Otherwise, the lengths of the pieces that came out. \\* marks cases that the operator's specification
+leaves open or in which it contradicts itself; a different answer is not wrong there."""
 AGREE = """\
-Everybody who has the operator and the type gives this, or leaves it unknown."""
+Every library that has the operator and the type gives this result, or leaves it unknown."""
 
 
 def verdict(case, result):
@@ -174,9 +171,9 @@ def page(every, results, versions, libsplit, peers, known):
     agree = [case for case in every.values() if not case.issue and case not in differ]
     lines = [HEAD.format(count=len(every))]
     lines += summary(every, results, versions, {n: f"libsplit, {title}" for n, title in libsplit.items()} | peers)
-    lines += ["", "The provider's exceptions:", ""]
+    lines += ["", "The exceptions of the provider for ONNX Runtime:", ""]
     lines += [f"- {name}: {reason}." for name, reason in known.items()]
-    lines += ["", "## What people have reported", "", REPORTED, ""]
+    lines += ["", "## Bugs that users have reported", "", REPORTED, ""]
     lines += rows(every, results, ran, [case for case in every.values() if case.issue])
     lines += ["", "## Where they differ", "", DIFFER, ""]
     lines += rows(every, results, ran, differ)
@@ -186,7 +183,7 @@ def page(every, results, versions, libsplit, peers, known):
 
 
 def summary(every, results, versions, titles):
-    kinds = {"same": "as libsplit", "refused": "refuses it", "accepted": "accepts what libsplit "
+    kinds = {"same": "same as libsplit", "refused": "refuses it", "accepted": "accepts what libsplit "
              "refuses", "shape": "other pieces", "less": "leaves extents unknown",
              "values": "wrong values",
              "past the end": "reads past the input", "crash": "crashes", "none": "does not apply"}
