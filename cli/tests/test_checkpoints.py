@@ -541,12 +541,12 @@ class Corrupt(CheckpointTest):
             ("libsplit.json", b"{}", INVALID, "libsplit.json"),
             ("libsplit.json", manifest.replace('"version": 2', '"version": 9').encode(), INVALID,
              "version 9"),
-            ("libsplit.json", manifest.replace('"tp": 4', '"tp": 2').encode(), INVALID, "rank 0"),
-            ("libsplit.json", manifest.replace('"tp": 4', '"tp": 8').encode(), INVALID, "rank 0 of 4"),
-            ("libsplit.json", manifest.replace('"F32', '"F16').encode(), INVALID, "libsplit.json"),
             ("libsplit.json", manifest.replace('"tp": 4', '"tp": 0').encode(), INVALID, "tp 0"),
             ("libsplit.json", manifest.replace("model.saf", "../model.saf").encode(), INVALID,
              "../model.safetensors"),
+            *(("libsplit.json", manifest.replace(old, new).encode(), INVALID, "libsplit.json", "checksum")
+              for old, new in [('"tp": 4', '"tp": 2'), ("F32", "F16"), ("heads = 8", "heads = 4"),
+                               ('"q.bias": "', '"q.bias": "0'), ("kv.weight", "kw.weight")]),
         ]:
             damage(place, content)
             with self.subTest(place=place, words=words):
