@@ -786,6 +786,10 @@ class NothingLost(CheckpointTest):
             run = self.run_tool("join", *wrong, *by_hand)
             self.assert_fails(run, REFUSED, "order of their numbers" if len(wrong) != 3 else "twice",
                               left=names)
+        (self.dir / "link").symlink_to(ranks[0])
+        run = self.run_tool("join", ranks[0], self.dir / "link", *by_hand)
+        self.assert_fails(run, REFUSED, "given twice", left=names)
+        self.assert_fails(self.run_tool("join", ranks[0], *by_hand), REFUSED, "the only one", left=names)
         ranks = [self.out / f"rank-{rank}" for rank in range(12)]
         self.assert_succeeds(self.run_tool("join", *ranks, *by_hand))
         self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
