@@ -103,6 +103,11 @@ impl Source {
         Ok(())
     }
 
+    /// Whether it is the same file as another.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (self.stamp.device, self.stamp.inode) == (other.stamp.device, other.stamp.inode)
+    }
+
     /// Whether a path leads to this file.
     pub fn is_at(&self, metadata: &Metadata) -> bool {
         (metadata.dev(), metadata.ino()) == (self.stamp.device, self.stamp.inode)

@@ -64,7 +64,9 @@ pub(crate) use refuse;
 /// The exit code of an error.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let code = |cause: &(dyn std::error::Error + 'static)| {
-        let is_invalid = cause.is::<libsplit_formats::Invalid>();
+        let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        let is_invalid =
+            cause.is::<libsplit_formats::Invalid>() || io == Some(std::io::ErrorKind::InvalidData); // text that is not UTF-8
         let kind = cause.downcast_ref::<Failure>().map(|failure| failure.kind);
         kind.or(is_invalid.then_some(Kind::Invalid)).map(|kind| kind as u8)
     };

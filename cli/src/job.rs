@@ -119,7 +119,7 @@ impl Job<'_> {
             data_bytes: file.header.tensors.last().map_or(0, |tensor| tensor.end),
             xxh3: xxh3.clone(),
         });
-        let manifest = Manifest {
+        let mut manifest = Manifest {
             version: VERSION,
             tp: placed.tp,
             plan: shards.plan.text.clone(),
@@ -128,7 +128,9 @@ impl Job<'_> {
             files: whole.collect(),
             index: shards.model.index.clone(),
             copied: self.copied.clone(),
+            xxh3: String::new(),
         };
+        manifest.xxh3 = manifest.checksum()?;
         let save = || {
             let mut file = BufWriter::new(File::create(staging.path().join(MANIFEST))?);
             serde_json::to_writer_pretty(&mut file, &manifest)?;

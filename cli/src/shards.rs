@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
+use twox_hash::XxHash3_64;
 
 /// What `libsplit.json` says.
 #[derive(Serialize, Deserialize)]
@@ -28,6 +29,8 @@ pub struct Manifest {
     pub index: Option<Index>,
     /// Small files that lie beside the manifest, as they lay beside the checkpoint.
     pub copied: Vec<String>,
+    /// XXH3 of all of the above, as compact JSON with this left empty.
+    pub xxh3: String,
 }
 
 /// Checksums by the names of tensors.
@@ -57,20 +60,37 @@ impl Manifest {
     }
 
     fn parse(path: &Path) -> Result<Self> {
-        let manifest: Self = match serde_json::from_str(&fs::read_to_string(path)?) {
+        let mut manifest: Self = match serde_json::from_str(&fs::read_to_string(path)?) {
             Ok(manifest) => manifest,
             Err(error) => invalid!("not what 'libsplit shard' writes: {error}"),
         };
-        if manifest.version != VERSION {
-            invalid!("version {}; this program knows version {VERSION}", manifest.version);
-        }
-        if manifest.tp == 0 || manifest.tp > u16::MAX.into() {
-            invalid!("tp {} is outside 1 to {}", manifest.tp, u16::MAX);
-        }
-        if let Some(name) = manifest.names().chain(&manifest.copied).find(|name| !is_plain(name)) {
-            invalid!("{name:?} is not the name of a file");
+        manifest.check()?;
+        let expected = std::mem::take(&mut manifest.xxh3);
+        let found = manifest.checksum()?;
+        if found != expected {
+            invalid!(
+                "its checksum is {found}, and {expected} is in it: it has been damaged or changed"
+            );
         }
         Ok(manifest)
+    }
+
+    /// The checksum of one that does not have it yet.
+    pub fn checksum(&self) -> Result<String> {
+        Ok(format!("{:016x}", XxHash3_64::oneshot(&serde_json::to_vec(self)?)))
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.version != VERSION {
+            invalid!("version {}; this program knows version {VERSION}", self.version);
+        }
+        if self.tp == 0 || self.tp > u16::MAX.into() {
+            invalid!("tp {} is outside 1 to {}", self.tp, u16::MAX);
+        }
+        if let Some(name) = self.names().chain(&self.copied).find(|name| !is_plain(name)) {
+            invalid!("{name:?} is not the name of a file");
+        }
+        Ok(())
     }
 
     /// The names of a rank's files.
@@ -290,7 +310,7 @@ impl Shards {
 /// What tells one plan with its numbers from another.
 pub fn fingerprint(plan: &Plan, values: &Values) -> String {
     let text = format!("{}\n{}", plan.text, serde_json::json!(values));
-    format!("{:016x}", twox_hash::XxHash3_64::oneshot(text.as_bytes()))
+    format!("{:016x}", XxHash3_64::oneshot(text.as_bytes()))
 }
 
 /// Where the tensors of a rank's file begin, which must be those that the plan gives it.
@@ -356,4 +376,48 @@ pub fn index_text(text: &str, bytes: u64, has: impl Fn(&str) -> bool) -> Result<
         map.retain(|name, _| has(name));
     }
     Ok(format!("{index:#}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Manifest, VERSION};
+    use serde_json::json;
+    use std::path::Path;
+
+    fn manifest(key: &str, value: serde_json::Value) -> Manifest {
+        let file = json!({"name": "a", "header": "{}", "data_bytes": 0, "xxh3": {}});
+        let mut json = json!({"version": VERSION, "tp": 12, "plan": "", "quantization": null,
+            "values": {}, "files": [file], "index": null, "copied": ["c.json"], "xxh3": ""});
+        *json.pointer_mut(key).unwrap() = value;
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_manifest_names_files_in_its_directory() {
+        assert!(manifest("/tp", 65535.into()).check().is_ok());
+        for (key, value) in [
+            ("/version", json!(1)),
+            ("/tp", json!(0)),
+            ("/tp", json!(65536)),
+            ("/files/0/name", json!("../a")),
+            ("/files/0/name", json!("/a")),
+            ("/copied/0", json!("b/c")),
+            ("/index", json!({"name": "..", "text": ""})),
+        ] {
+            assert!(manifest(key, value).check().is_err(), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_a_manifest_lists() {
+        let manifest = manifest("/tp", 12.into());
+        for path in ["rank-0/a", "rank-11/a", "c.json", "libsplit.json"] {
+            assert!(manifest.lists(Path::new(path)), "{path}");
+        }
+        for path in
+            ["rank-12/a", "rank-00/a", "rank-0/b", "rank-0", "a", "rank-0/a/b", "rank-0/c.json"]
+        {
+            assert!(!manifest.lists(Path::new(path)), "{path}");
+        }
+    }
 }

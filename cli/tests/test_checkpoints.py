@@ -541,12 +541,12 @@ class Corrupt(CheckpointTest):
             ("libsplit.json", b"{}", INVALID, "libsplit.json"),
             ("libsplit.json", manifest.replace('"version": 2', '"version": 9').encode(), INVALID,
              "version 9"),
-            ("libsplit.json", manifest.replace('"tp": 4', '"tp": 2').encode(), INVALID, "rank 0"),
-            ("libsplit.json", manifest.replace('"tp": 4', '"tp": 8').encode(), INVALID, "rank 0 of 4"),
-            ("libsplit.json", manifest.replace('"F32', '"F16').encode(), INVALID, "libsplit.json"),
             ("libsplit.json", manifest.replace('"tp": 4', '"tp": 0').encode(), INVALID, "tp 0"),
             ("libsplit.json", manifest.replace("model.saf", "../model.saf").encode(), INVALID,
              "../model.safetensors"),
+            *(("libsplit.json", manifest.replace(old, new).encode(), INVALID, "libsplit.json", "checksum")
+              for old, new in [('"tp": 4', '"tp": 2'), ("F32", "F16"), ("heads = 8", "heads = 4"),
+                               ('"q.bias": "', '"q.bias": "0'), ("kv.weight", "kw.weight")]),
         ]:
             damage(place, content)
             with self.subTest(place=place, words=words):
@@ -786,6 +786,10 @@ class NothingLost(CheckpointTest):
             run = self.run_tool("join", *wrong, *by_hand)
             self.assert_fails(run, REFUSED, "order of their numbers" if len(wrong) != 3 else "twice",
                               left=names)
+        (self.dir / "link").symlink_to(ranks[0])
+        run = self.run_tool("join", ranks[0], self.dir / "link", *by_hand)
+        self.assert_fails(run, REFUSED, "given twice", left=names)
+        self.assert_fails(self.run_tool("join", ranks[0], *by_hand), REFUSED, "the only one", left=names)
         ranks = [self.out / f"rank-{rank}" for rank in range(12)]
         self.assert_succeeds(self.run_tool("join", *ranks, *by_hand))
         self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
@@ -1164,6 +1168,9 @@ class Beside(CheckpointTest):
         config = self.dir / "config.json"
         os.mkfifo(config)
         self.assert_fails(self.shard(2), FAILED, "config.json", "not a file")
+        config.unlink()
+        config.write_bytes(b"{\xff}")
+        self.assert_fails(self.shard(2), INVALID, "config.json", "UTF-8")
         config.unlink()
         self.model.unlink()
         os.mkfifo(self.model)

@@ -3,7 +3,8 @@
 //! What lies along the axis are groups, in each of them the parts in turn, in each part its heads,
 //! each so many elements wide. The layout `concat` is a single group. Ranks take whole groups; where
 //! there are more ranks than groups, the ranks of a group share the heads of each part, or each have
-//! the one head that there is, if that may be replicated.
+//! the one head that there is, if that may be replicated. A part may be whole on every rank, and
+//! zeros may follow the last head, so that the heads divide.
 
 use super::text::{AxisRule, CutRule, Part, Parts};
 use crate::failure::refuse;
