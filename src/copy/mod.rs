@@ -7,7 +7,7 @@
 //! | `rows.rs` | packed pieces that share their rows |
 //! | `nest.rs`, `piece.rs` | the normal form of any other piece, and how it is moved |
 //! | `cost.rs` | the choice of a method |
-//! | `bits.rs` | elements that share bytes |
+//! | `bits.rs`, `bit_rows.rs`, `bit_columns.rs` | elements that share bytes |
 //! | `parallel.rs` | how work is shared among the caller's threads |
 //! | `stage.rs` | what is not whole lines yet on its way past the caches |
 //! | **kernels** | |
@@ -32,6 +32,8 @@
 mod avx2;
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 mod avx512;
+mod bit_columns;
+mod bit_rows;
 mod bits;
 mod call;
 mod cost;

@@ -161,7 +161,7 @@ impl Rows {
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
         let rows = if bands.has_columns { (bytes / step).max(div(COLUMN_BYTES, self.run(1))) } else { bytes / step };
         // So that every block begins a line again where the first one does.
-        if bands.has_short { next_multiple(rows, LINE_BYTES) } else { rows.max(if self.call.past { RUNS_IN_TURN } else { 1 }) }
+        if bands.has_short { next_multiple(rows.max(1), LINE_BYTES) } else { rows.max(if self.call.past { RUNS_IN_TURN } else { 1 }) }
     }
 
     /// Copies what pieces have of some rows.
