@@ -6,7 +6,7 @@
 //! | `call.rs` | what is decided once, and how kernels are used: past the caches, and near the ends |
 //! | `rows.rs` | packed pieces that share their rows |
 //! | `nest.rs`, `piece.rs` | the normal form of any other piece, and how it is moved |
-//! | `cost.rs` | the choice of a method |
+//! | `cost.rs`, `describe.rs` | the choice of a method, and what is said of it |
 //! | `bits.rs`, `bit_rows.rs`, `bit_columns.rs` | elements that share bytes |
 //! | `parallel.rs` | how work is shared among the caller's threads |
 //! | `stage.rs` | what is not whole lines yet on its way past the caches |
@@ -17,6 +17,7 @@
 //! | **machines** | |
 //! | `vector.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
 //! | `level.rs`, `cpu.rs`, `machine.rs` | the kernels of a level, what a CPU has, and what was measured |
+//! | `switch.rs` | other machines than this one, for tests |
 //!
 //! In all of them:
 //!
@@ -38,6 +39,7 @@ mod bits;
 mod call;
 mod cost;
 mod cpu;
+mod describe;
 #[cfg(all(test, unix))]
 mod guarded;
 mod level;
@@ -53,6 +55,8 @@ mod shuffle;
 mod small;
 mod stage;
 mod stream;
+#[cfg(libsplit_test_switch)]
+mod switch;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tile;
@@ -60,6 +64,7 @@ mod vector;
 
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
+pub(crate) use describe::describe;
 pub use parallel::{Executor, Streaming};
 
 use crate::error::Error;
