@@ -2,31 +2,21 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | **what is decided once a call** | |
-//! | `tuning.rs` | which loops, and whether past the caches, by the rules in `kernel/` |
-//! | `parallel.rs`, `cuts.rs` | how the work is cut into tasks; what a range of all bytes, or of rows, has of each piece |
-//! | `reversed.rs` | steps of an axis that lies backwards |
-//! | **small copies** | |
-//! | `small_packed.rs`, `short_runs.rs` | few rows of packed tensors, run by run; equal short ones, of plans |
-//! | `small_strided.rs` | pieces with strides, unit by unit |
-//! | **what is packed from the split axis inward** | |
-//! | `rows/` | blocks of rows, of which each piece takes a run |
-//! | **what is split along its innermost axis in memory** | |
-//! | `matrices.rs`, `planes.rs` | of each row, columns; the same of many small matrices |
-//! | `columns.rs` | columns become rows of their own: deinterleaved where they are few, else transposed |
-//! | `interleaved.rs`, `interleaved_runs.rs` | the way back: few rows of units, or of runs, become columns |
-//! | **any other piece** | |
-//! | `strided.rs`, `layout.rs` | axes over units of bytes |
-//! | `region.rs`, `plane.rs`, `odometer.rs` | units that make whole axes: rows that are picked, planes, and what lies under them |
-//! | `tiles.rs` | planes of short rows, taken with what these go on with |
-//! | `runs.rs` | long runs that lie apart |
-//! | **elements that share bytes** | |
-//! | `sub_byte.rs` | runs of 4-bit and 2-bit elements |
-//! | `sub_byte_singles.rs`, `sub_byte_transpose.rs` | single ones; those of a transposed matrix |
-//! | **below all of them** | |
-//! | `kernel/` | the loops that move bytes, by level of CPU features, and the choice among them |
-//! | `visit.rs` | functions that are called by address |
-//! | `guarded.rs`, `testing.rs` | for tests: memory that ends where nothing may be touched, and transfers |
+//! | `mod.rs` | what a copy is: one after the other small, shared rows, or pieces |
+//! | `call.rs` | what is decided once, and how kernels are used: past the caches, and near the ends |
+//! | `rows.rs` | packed pieces that share their rows |
+//! | `nest.rs`, `piece.rs` | the normal form of any other piece, and how it is moved |
+//! | `cost.rs` | the choice of a method |
+//! | `bits.rs` | elements that share bytes |
+//! | `parallel.rs` | how work is shared among the caller's threads |
+//! | `stage.rs` | what is not whole lines yet on its way past the caches |
+//! | **kernels** | |
+//! | `runs.rs`, `stream.rs` | runs of bytes, through the caches and past them |
+//! | `program.rs`, `shuffle.rs` | short units, put in order in registers |
+//! | `tile.rs` | transposes |
+//! | **machines** | |
+//! | `vector.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
+//! | `level.rs`, `cpu.rs`, `machine.rs` | the kernels of a level, what a CPU has, and what was measured |
 //!
 //! In all of them:
 //!
@@ -34,343 +24,308 @@
 //! |---|---|
 //! | piece, part | what the split gives; a piece that is wanted and has elements, with its target |
 //! | row, run | the whole split axis and what is inward of it; what a piece has of a row |
-//! | unit | bytes that lie together in the input and in the output: an element or more |
+//! | unit, group | bytes that lie together in the input and in the output; units that follow each other in the output |
 //! | line, lane | 64 bytes of the caches; 16 bytes of a register |
-//! | deinterleave, interleave | take rows of a few short units apart by registers; put them together |
-//! | by turns | several streams in rotation, each some lines at a time |
-//! | pick | put units a step apart together by registers |
-//! | merge, combine | put short runs together to lines: in registers; in a buffer |
 //! | past the caches | by non-temporal stores, of whole lines; a fence must follow the last one |
 
-mod columns;
-mod cuts;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+mod avx512;
+mod bits;
+mod call;
+mod cost;
+mod cpu;
 #[cfg(all(test, unix))]
 mod guarded;
-mod interleaved;
-mod interleaved_runs;
-mod kernel;
-mod layout;
-mod matrices;
-mod odometer;
+mod level;
+mod machine;
+mod nest;
+mod opaque;
 mod parallel;
-mod plane;
-mod planes;
-mod region;
-mod reversed;
+mod piece;
+mod program;
 mod rows;
 mod runs;
-pub(crate) mod short_runs;
-mod small_packed;
-mod small_strided;
-mod strided;
-mod sub_byte;
-mod sub_byte_singles;
-mod sub_byte_transpose;
+mod shuffle;
+mod small;
+mod stage;
+mod stream;
 #[cfg(test)]
 pub(crate) mod testing;
-mod tiles;
-mod tuning;
-mod visit;
+mod tile;
+mod vector;
 
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
-pub(crate) use interleaved_runs::InterleavedRuns;
-use kernel::combine::LINE;
-#[cfg(feature = "tune")]
-pub use kernel::rules::tune;
-use kernel::rules::LONG_RUN;
 pub use parallel::{Executor, Streaming};
-use parallel::{Work, OF_EACH, SET_UP, SET_UP_AGAIN, TASK_AGAIN, WALK};
-pub(crate) use small_packed::{is_small, Loops, SmallPacked};
-pub(crate) use small_strided::SmallStrided;
 
-use crate::error::{Fault, Report};
-use crate::joined::Joined;
+use crate::error::Error;
 use crate::math::div;
-use crate::parts::{self, Part, Parts, Transfer, FEW_PARTS};
-use crate::shape::usize_of;
+use crate::parts::{Part, Parts, Transfer};
+use call::Call;
 use core::ops::Range;
-use matrices::Matrices;
-use reversed::Reversed;
-use rows::Nest;
-use tuning::Tuning;
+use machine::{Machine, LEAST_TURN_BYTES, MANY_ROWS, TASK_PIECE_BYTES, WALK_BYTES};
+use nest::Nest;
+use parallel::Work;
+use piece::{Choice, Mover};
+use program::Program;
+use rows::Rows;
+use stage::{Stage, Stages};
+use vector::LINE_BYTES;
 
-/// Copies every part of a checked transfer, of which there are `count`, to its target.
+/// Copies every part of a checked transfer to its target.
 ///
 /// # Safety
 /// The input must be readable and every output writable over what was checked.
+#[inline]
 pub(crate) unsafe fn run(
     transfer: &Transfer<'_>,
-    count: usize,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe {
-        let all = transfer.parts.count();
-        if all == count || (count > FEW_PARTS && all / 4 < count) {
-            run_form(transfer, executor, report)
-        } else {
-            run_listed(transfer, executor, report)
-        }
-    }
-}
-
-/// Copies parts of more outputs, which are listed first, a few at a time.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // which takes some of the stack
-unsafe fn run_listed(
-    transfer: &Transfer<'_>,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
-    let mut all = transfer.parts.iter();
-    loop {
-        let mut room = parts::ROOM;
-        let parts = all.list(&mut room);
-        if parts.is_empty() {
+        if small::is_small(transfer) {
+            small::copy(transfer);
             return Ok(());
         }
-        let each = parts.iter().map(|part| transfer.geometry.piece_bytes(part.len));
-        let (bytes, parts) = (each.sum(), Parts::Listed(parts));
-        let some = Transfer { parts, bytes, ..*transfer };
-        // SAFETY: the caller's promise.
-        unsafe {
-            run_form(&some, executor, report)?;
-        }
+        run_on(Machine::here(), transfer, executor)
     }
 }
 
-/// Copies in the first form that suits the layouts, on threads where there are any. What takes much of the
-/// stack is left before the copy, unless the copy needs it.
+/// The same, on a machine that may be another one than this, if this one has its level.
 ///
 /// # Safety
 /// As [`run`].
-#[inline(never)] // once in the library
-unsafe fn run_form(
+#[inline(never)]
+unsafe fn run_on(
+    machine: Machine,
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     if transfer.bytes == 0 {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    let call = Call::new(machine, transfer, executor);
+    // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
     unsafe {
-        if !(transfer.is_packed() && transfer.output_strides.are_packed()) {
-            if small_strided::copy(transfer) {
-                return Ok(());
-            }
-            if Reversed::is_backwards(transfer) {
-                if let Some(result) = run_reversed(transfer, executor, report) {
-                    return result;
-                }
-            }
-        } else if cfg!(feature = "avx512") && small_packed::are_little(transfer) {
-            small_packed::copy_each_part(transfer, tuning::kernels(transfer.bytes));
-            return Ok(());
-        }
-        let are_long = || are_long_on_lines(transfer);
-        let tuning = Tuning::new(transfer.bytes, bytes_read(transfer), executor, &are_long);
-        if let Some(result) = run_rows(transfer, &tuning, executor, report) {
+        if let Some(result) = run_rows(transfer, call, executor) {
             return result;
         }
-        if let Some(result) = run_matrices(transfer, &tuning, executor, report) {
-            return result;
-        }
-        run_pieces(transfer, &tuning, executor, report)
+        run_pieces(transfer, &call, executor)
     }
 }
 
-/// Copies pieces that have been found to make one tensor.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // which takes some of the stack
-pub(crate) unsafe fn run_joined(
-    one: &Joined,
-    transfer: &Transfer<'_>,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let fewer = one.transfer(transfer);
-        if fewer.parts.count() == 1 && InterleavedRuns::copy_small(&fewer) {
-            return Ok(());
-        }
-        run_form(&fewer, executor, report)
-    }
-}
-
-/// Copies pieces of an axis that lies backwards, if they are such.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // which takes some of the stack
-unsafe fn run_reversed(
-    transfer: &Transfer<'_>,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Option<Result<(), Fault>> {
-    let mut form = Reversed::NONE;
-    form.reverse(transfer)?;
-    // SAFETY: the caller's promise.
-    Some(unsafe { run_form(&form.transfer(transfer), executor, report) })
-}
-
-/// Copies rows that are contiguous from the split axis inward.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // which takes some of the stack
+/// Copies pieces that share rows, if they do: in ranges of rows, or of pieces where there are few rows for each task.
+#[inline(never)]
 unsafe fn run_rows(
     transfer: &Transfer<'_>,
-    tuning: &Tuning,
+    call: Call,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Option<Result<(), Fault>> {
+) -> Option<Result<(), Error>> {
     let &Transfer { bytes, ref parts, .. } = transfer;
-    let is_packed = transfer.is_packed() && transfer.output_strides.are_packed();
-    let sub_byte = transfer.geometry.dtype.is_sub_byte();
-    if sub_byte && !(is_packed && sub_byte::is_whole_bytes(transfer)) {
-        return None;
-    }
     let has_threads = parallel::is_of_use(executor, bytes);
-    let is_cached = tuning.non_temporal.is_none() && !has_threads;
-    if is_packed && !sub_byte && is_cached && small_packed::has_short_runs(transfer, tuning.kernels)
-    {
-        // SAFETY: the caller's promise.
-        unsafe { small_packed::copy_each_part(transfer, tuning.kernels) };
-        return Some(Ok(()));
-    }
-    let nest = Nest::new(transfer, tuning);
-    let nest = nest.as_ref()?;
-    let rows = nest.all_rows();
-    // Few long rows are cut anywhere.
-    if !is_packed && rows < small_packed::MANY_ROWS && has_threads {
+    let mut rows = Rows::new(call);
+    rows.make(transfer)?;
+    let (rows, count) = (&rows, parts.count());
+    if has_threads && rows.count < MANY_ROWS && !transfer.geometry.dtype.is_sub_byte() {
         return None;
     }
-    // Many rows are cut between rows, short pieces between pieces, few long rows anywhere.
-    let count = parts.count();
-    let is_again = has_threads && nest.times().is_some();
-    let (set_up, fewest, pieces) =
-        if is_again { (SET_UP_AGAIN, TASK_AGAIN, 1) } else { (SET_UP, 0, PIECES) };
-    let least = count.saturating_mul(set_up);
-    let by_piece = has_threads && div(bytes, parallel::threads(executor, bytes)) < least;
-    if by_piece || rows >= small_packed::MANY_ROWS || !is_packed {
-        // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
-        let work = |range| unsafe {
-            if by_piece {
-                nest.copy_all(&parts.some(range), 0..rows);
-            } else {
-                nest.copy_all(&parts.iter(), range);
-            }
-        };
-        let (units, granule, least) =
-            if by_piece { (count, pieces, 0) } else { (rows, nest.granule(), least) };
-        let work_size = Work { bytes, units, granule, least: least.max(fewest) };
-        return Some(parallel::run(executor, &work_size, &work, report));
-    }
-    if rows >= ROW_MAJOR && nest.is_row_major() && !has_threads {
+    let least = count.saturating_mul(TASK_PIECE_BYTES);
+    let by_piece = has_threads && bytes / 2 < least;
+    let work = |range: Range<usize>| {
         // SAFETY: the caller's promise.
-        unsafe { nest.copy_all(&parts.iter(), 0..rows) };
-        return Some(Ok(()));
-    }
-    // SAFETY: as above; what is read and written stays within the spans that were checked.
-    let copy = |part: &Part, bytes| unsafe { nest.block.copy(part, bytes) };
-    Some(cuts::run_parts(transfer, &copy, executor, report))
+        unsafe {
+            if by_piece {
+                rows.copy(parts.some(range), 0..rows.count);
+            } else {
+                rows.copy(parts.iter(), range);
+            }
+        }
+    };
+    let size = if by_piece {
+        Work { bytes, units: count, granule: LINE_BYTES / 4, least: 0 }
+    } else {
+        Work { bytes, units: rows.count, granule: LINE_BYTES.min(rows.count), least }
+    };
+    Some(parallel::run(executor, &size, &work))
 }
 
-/// Copies matrices whose columns are the steps on the split axis.
-///
-/// # Safety
-/// As [`run`].
-#[inline(never)] // which takes some of the stack
-unsafe fn run_matrices(
-    transfer: &Transfer<'_>,
-    tuning: &Tuning,
-    executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Option<Result<(), Fault>> {
-    let are_some = transfer.output_strides.are_packed()
-        && !transfer.is_packed()
-        && !transfer.geometry.dtype.is_sub_byte();
-    let matrices = if are_some { Matrices::new(transfer, *tuning) } else { None };
-    let matrices = matrices.as_ref()?;
-    // SAFETY: the caller's promise; ranges of tasks do not meet.
-    let work = |range| unsafe { matrices.copy(range) };
-    let (units, granule) = (matrices.all_rows(), matrices.granule());
-    let least = usize_of(transfer.geometry.extent).saturating_mul(OF_EACH);
-    let work_size = Work { bytes: transfer.bytes, units, granule, least };
-    Some(parallel::run(executor, &work_size, &work, report))
-}
-
-/// Copies pieces each for itself, or some rows of them.
-///
-/// # Safety
-/// As [`run`].
+/// Copies pieces one after the other, in ranges of the bytes of all.
+#[inline(never)]
 unsafe fn run_pieces(
     transfer: &Transfer<'_>,
-    tuning: &Tuning,
+    call: &Call,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let bytes = transfer.bytes;
+    let count = transfer.parts.count();
+    let turn = turn_bytes(transfer, call, count);
+    let is_sub_byte = transfer.geometry.dtype.is_sub_byte();
+    let work = |range: Range<usize>| {
+        let mut program = Program::NONE;
+        let mut stages = Stage::all(call.machine.kernels);
+        let mut start = range.start;
+        while start < range.end {
+            let end = if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
+            for piece in pieces(transfer) {
+                let own = transfer.geometry.piece_bytes(piece.part.len) as u128;
+                let [begin, end] = [start, end].map(|at| div_wide(at as u128 * own, bytes));
+                if begin == end {
+                    continue;
+                }
+                // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
+                unsafe {
+                    if is_sub_byte {
+                        bits::copy(transfer, &piece.part, call, begin..end);
+                    } else {
+                        copy_some(transfer, &piece, (call, &mut program, &mut stages), begin..end);
+                    }
+                }
+            }
+            start = end;
+        }
+        // SAFETY: as above.
+        unsafe { stages.iter_mut().for_each(|stage| stage.finish()) };
+        call.finish();
+    };
+    let least = count.saturating_mul(WALK_BYTES);
+    parallel::run(executor, &Work { bytes, units: bytes, granule: LINE_BYTES, least }, &work)
+}
+
+/// Of how many bytes of all pieces each takes its part before the first one goes on: pieces may share lines of the input.
+/// Transposes are best taken whole.
+#[inline(never)]
+fn turn_bytes(transfer: &Transfer<'_>, call: &Call, count: usize) -> usize {
+    let mut pieces = pieces(transfer);
+    let (Some(first), Some(_)) = (pieces.next(), pieces.next()) else { return usize::MAX };
     if !transfer.geometry.dtype.is_sub_byte() {
-        // SAFETY: the caller's promise; ranges of tasks do not meet.
-        let work = |range| unsafe { strided::copy(transfer, tuning, range) };
-        return cuts::run_bytes(transfer, &work, executor, report);
+        let mut nest = Nest::NONE;
+        nest.make(transfer, &first.part, first.step);
+        let unit = nest.unit.cast_signed();
+        if nest.axes().iter().any(|axis| axis.from == unit) {
+            return usize::MAX;
+        }
     }
-    // SAFETY: as above; what is read and written stays within the spans that were checked.
-    let copy = |part: &Part, bytes| unsafe { sub_byte::copy(transfer, part, tuning, bytes) };
-    let singles = sub_byte_singles::way(transfer);
-    let Some(block) = sub_byte::block_of_rows(transfer, singles.is_some()) else {
-        return cuts::run_parts(transfer, &copy, executor, report);
-    };
-    let work = |rows: Range<usize>| {
-        // SAFETY: as above; ranges of tasks do not meet.
-        let taken = |way| unsafe { sub_byte_singles::copy(transfer, tuning, way, rows.clone()) };
-        let rest = singles.map_or(rows.start, taken)..rows.end;
-        cuts::copy_rows(transfer, &copy, rest, block);
-    };
-    let units = usize_of(transfer.geometry.outer);
-    let least = transfer.parts.count().saturating_mul(WALK);
-    let work_size = Work { bytes, units, granule: sub_byte::GRANULE, least };
-    parallel::run(executor, &work_size, &work, report)
+    call.machine.second_bytes.max(count.saturating_mul(LEAST_TURN_BYTES)) / 2
 }
 
-/// Bytes of input: those that are repeated count once, and of elements that are apart lines are read. Zen 4, µs past
-/// the caches and through them, 12 MiB of a row that is repeated: of 300 bytes 508, 211, of 2,100 451, 183.
-fn bytes_read(transfer: &Transfer<'_>) -> usize {
-    let geometry = &transfer.geometry;
-    let strides = transfer.strides.unwrap_or_default();
-    let repeated = geometry.shape.iter().zip(strides).filter(|(_, stride)| **stride == 0);
-    let once = |bytes, (extent, _): (&i64, &i64)| div(bytes, usize_of(*extent));
-    let elements = LINE * 8 / geometry.dtype.bits().max(1) as usize;
-    repeated.fold(transfer.bytes, once).saturating_mul(transfer.apart().min(elements))
+/// A piece, or several whose outputs continue each other along the split axis: then steps are so many bytes apart.
+struct Piece {
+    part: Part,
+    step: Option<isize>,
 }
 
-/// Whether pieces have long runs, and each begins a line.
-fn are_long_on_lines(transfer: &Transfer<'_>) -> bool {
-    let rows = usize_of(transfer.geometry.outer);
-    transfer.parts.iter().all(|part| {
-        let bytes = transfer.geometry.piece_bytes(part.len);
-        let run = div(bytes, rows);
-        run >= LONG_RUN
-            && (part.target as usize | if rows > 1 { run } else { 0 }).is_multiple_of(LINE)
+/// The pieces of a transfer, those that continue each other as one: each line of what they make is then written once.
+fn pieces<'a>(transfer: &'a Transfer<'a>) -> impl Iterator<Item = Piece> + 'a {
+    let mut parts = transfer.parts.iter().peekable();
+    core::iter::from_fn(move || {
+        let mut piece = Piece { part: parts.next()?, step: None };
+        if !transfer.output_strides.are_packed() {
+            while let Some(step) = parts.peek().and_then(|next| continues(transfer, &piece, next)) {
+                piece.step = Some(step);
+                piece.part.len += parts.next()?.len;
+            }
+        }
+        Some(piece)
     })
 }
 
-/// How many pieces to cut at: columns of 4 bytes then have whole lines of a row.
-const PIECES: usize = LINE / 4;
+/// Bytes between steps along the split axis, if a part continues a piece along it and is alike otherwise.
+fn continues(transfer: &Transfer<'_>, piece: &Piece, next: &Part) -> Option<isize> {
+    let (geometry, first) = (&transfer.geometry, &piece.part);
+    let strides = [first.index, next.index].map(|index| transfer.output_strides.get(index));
+    let (Some(one), Some(other)) = (strides[0], strides[1]) else { return None };
+    let size = (geometry.dtype.bits() / 8) as isize;
+    if size == 0 || next.offset != first.offset + first.len {
+        return None;
+    }
+    let own = |strides: &[i64], len: i64| {
+        let stride = strides.get(geometry.axis).filter(|_| geometry.keeps_axis && len > 1);
+        stride.map(|stride| (*stride as isize).wrapping_mul(size))
+    };
+    let distance = (next.target as isize).wrapping_sub(first.target as isize);
+    let step = piece.step.or(own(one, first.len)).or(distance.checked_div(first.len as isize))?;
+    let is_split = |axis: usize| geometry.keeps_axis && axis == geometry.axis;
+    let mut axes = one.iter().zip(other).enumerate();
+    let are_alike = axes.all(|(axis, (one, other))| is_split(axis) || one == other);
+    let is_next = distance == step.wrapping_mul(first.len as isize) && own(other, next.len).is_none_or(|own| own == step);
+    (are_alike && is_next).then_some(step)
+}
 
-/// From this many rows on they are copied row by row, where there are loops for that.
-const ROW_MAJOR: usize = 4;
+#[allow(clippy::cast_possible_truncation)] // no more than the first factor's part
+fn div_wide(a: u128, b: usize) -> usize {
+    a.checked_div(b as u128).unwrap_or(0) as usize
+}
+
+/// Copies what a piece has of a range of its bytes: the steps of its outer axes that begin there.
+#[inline(never)]
+unsafe fn copy_some(
+    transfer: &Transfer<'_>,
+    piece: &Piece,
+    (call, program, stages): (&Call, &mut Program, &mut Stages),
+    range: Range<usize>,
+) {
+    let mut nest = Nest::NONE;
+    nest.make(transfer, &piece.part, piece.step);
+    let choice = Choice::new(call, &nest, program);
+    let mut mover = Mover { call, choice: &choice, program, stages };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if range.len() == nest.bytes() {
+            mover.copy(&mut nest);
+        } else if nest.axes().is_empty() {
+            nest.source = nest.source.wrapping_add(range.start);
+            nest.target = nest.target.wrapping_add(range.start);
+            nest.unit = range.len();
+            mover.copy(&mut nest);
+        } else {
+            copy_boxes(&nest, &mut mover, range);
+        }
+    }
+}
+
+/// The same of a piece with axes.
+#[inline(never)]
+unsafe fn copy_boxes(nest: &Nest, mover: &mut Mover<'_>, range: Range<usize>) {
+    let first = nest.axes().first().copied().unwrap_or_default();
+    let second = nest.axes().get(1).filter(|_| first.extent < MANY_ROWS).copied();
+    let inner = second.map_or(1, |axis| axis.extent);
+    let step = div(nest.bytes(), first.extent * inner).max(1);
+    let [begin, end] = [range.start, range.end].map(|at| at.div_ceil(step));
+    each_box(begin..end, inner, &mut |outer, within| {
+        let mut some = nest.clone();
+        some.restrict(0, outer.start, outer.end);
+        if second.is_some() {
+            some.restrict(1, within.start, within.end);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { mover.copy(&mut some) };
+    });
+}
+
+/// A range of combined steps of two axes as whole boxes: what is left of a step, whole steps, and the begin of one.
+fn each_box(range: Range<usize>, inner: usize, visit: &mut dyn FnMut(Range<usize>, Range<usize>)) {
+    let Range { mut start, end } = range;
+    while start < end {
+        let (outer, within) = (div(start, inner), start % inner.max(1));
+        let whole = div(end - start, inner);
+        if within == 0 && whole > 0 {
+            visit(outer..outer + whole, 0..inner);
+            start += whole * inner;
+        } else {
+            let some = (inner - within).min(end - start);
+            visit(outer..outer + 1, within..within + some);
+            start += some;
+        }
+    }
+}
 
 // SAFETY: tasks read the input and write ranges of outputs that do not meet.
 unsafe impl Sync for Transfer<'_> {}
 // SAFETY: only read; what they point to is the engine's care.
 unsafe impl Sync for Parts<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Call {}
+// SAFETY: as above.
+unsafe impl Sync for Rows {}

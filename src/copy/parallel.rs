@@ -8,9 +8,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::kernel::combine::LINE;
-use super::kernel::rules::LOW_THRESHOLDS;
-use crate::error::{number, Error, Fault, Report};
+use super::machine::{DEFAULT_TASKS, TASK_BYTES};
+use crate::error::{number, Error};
 use crate::math::{div, div_ceil, next_multiple};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -49,30 +48,8 @@ pub enum Streaming {
     Never,
 }
 
-/// Tasks, and the ranges that they take, are at least this long: less is not worth handing to another thread.
-/// Zen 5, two threads that look for work in a loop, from 1 MiB on: 1.7 to 2.0 times as fast as one. With ranges
-/// of 64 KiB 1.75 for 1.95 at 1 MiB, for each begins anew what CPUs are ahead of.
-const MIN_TASK: usize = if LOW_THRESHOLDS { 256 } else { 256 << 10 };
-/// Tasks where the caller leaves their number to the library.
-const DEFAULT_TASKS: usize = 16;
 /// The most tasks of one call: one bit each of a word.
 const MAX_TASKS: usize = 64;
-/// As many bytes are copied in the time that it takes to walk past a piece.
-pub(super) const WALK: usize = 64;
-/// Bytes of each column of a matrix that are worth its lines' ends.
-pub(super) const OF_EACH: usize = if LOW_THRESHOLDS { LINE } else { 8 * LINE };
-/// As many take as long as to set a piece up, or a column that is transposed: at the least, so that tasks win.
-/// Zen 5, times as fast as one thread with 1 KiB and 2: 256 columns of 4 KiB 1.1, 1.3, of 8 KiB 1.2, 1.5, of
-/// 16 KiB 1.4, 1.8; 1024 of 4 KiB 1.0, 1.5. Shorter ones are cut between columns: 1024 of 1 KiB 1.0 -> 1.65,
-/// 4096 of 1 KiB 1.0 -> 1.55, as rows of theirs .6; 4096 of 32 runs of 32 bytes .85 -> 2.0.
-pub(super) const SET_UP: usize = if LOW_THRESHOLDS { LINE } else { 32 * LINE };
-
-/// The same where rows are repeated, which goes by doubling what each piece has of them, and of the least of all. Zen 4,
-/// us before and after, one thread: 2.5 MB of 200 pieces of 1 to 6 bytes 105, 29, 43, of 40 of 1 to 137 35, 21, 35;
-/// 1.1 MB of 200 44, 18, 31, of 64 21, 13, 20; 560 KB of 3 of 43 to 201 floats 6.5, 5.6, 5.6.
-pub(super) const SET_UP_AGAIN: usize = 16 * SET_UP;
-pub(super) const TASK_AGAIN: usize = 2 * MIN_TASK;
-
 /// How much work there is, and how it may be cut.
 pub(super) struct Work {
     pub bytes: usize,
@@ -86,17 +63,7 @@ pub(super) struct Work {
 
 /// Whether more than one task may be worth it.
 pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
-    executor.is_some_and(|executor| executor.max_tasks() != 1) && bytes >= 2 * MIN_TASK
-}
-
-/// How many threads may work on so many bytes, if the executor says how many it has; else 2.
-#[inline(never)] // twice in the library
-pub(super) fn threads(executor: Option<&dyn Executor>, bytes: usize) -> usize {
-    match executor.filter(|_| is_of_use(executor, bytes)).map(Executor::max_tasks) {
-        None => 1,
-        Some(0) => 2,
-        Some(width) => width.min(bytes / MIN_TASK),
-    }
+    executor.is_some_and(|executor| executor.max_tasks() != 1) && bytes >= 2 * TASK_BYTES
 }
 
 /// Runs `body` over all units, in ranges that the executor's tasks take one after the other, or at once
@@ -106,18 +73,17 @@ pub(super) fn run(
     executor: Option<&dyn Executor>,
     work: &Work,
     body: &(dyn Fn(Range<usize>) + Sync),
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let &Work { bytes, units, least, .. } = work;
     if let Some(executor) = executor.filter(|_| is_of_use(executor, bytes)) {
         let wished = match executor.max_tasks() {
             0 => DEFAULT_TASKS,
             width => width.min(MAX_TASKS),
         };
-        let most = div(bytes, least.max(MIN_TASK));
+        let most = div(bytes, least.max(TASK_BYTES));
         let tasks = wished.min(most);
         if tasks >= 2 {
-            return run_tasks(executor, work, (tasks, most), body, report);
+            return run_tasks(executor, work, (tasks, most), body);
         }
     }
     body(0..units);
@@ -131,8 +97,7 @@ fn run_tasks(
     work: &Work,
     (tasks, most): (usize, usize),
     body: &(dyn Fn(Range<usize>) + Sync),
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let shares = Shares::new(work, tasks, most);
     let begun = AtomicU64::new(0);
     let finished = AtomicUsize::new(0);
@@ -147,13 +112,13 @@ fn run_tasks(
         }
     });
     if let Err(actual) = result {
-        return report.refuse(Error::ExecutorFailed { expected: 0, actual: actual.into() });
+        return Err(Error::ExecutorFailed { expected: 0, actual: actual.into() });
     }
     match finished.load(Ordering::Acquire) {
         actual if actual == tasks => Ok(()),
         actual => {
             let (expected, actual) = (number(tasks), number(actual));
-            report.refuse(Error::ExecutorSkipped { expected, actual })
+            Err(Error::ExecutorSkipped { expected, actual })
         }
     }
 }
@@ -196,7 +161,7 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
-    use super::{run, AtomicU64, Executor, Ordering, Report, Work};
+    use super::{run, AtomicU64, Executor, Ordering, Work};
 
     struct Wide;
 
@@ -220,7 +185,6 @@ mod tests {
             Some(&Wide),
             &Work { bytes: 1 << 30, units, granule: 1, least: 1 },
             &body,
-            &mut Report::default(),
         )
         .unwrap();
         assert_eq!(done.into_inner(), units as u64);
@@ -251,7 +215,7 @@ mod tests {
             };
             let executor = Late(&done, units as u64);
             let work = Work { bytes, units, granule, least };
-            run(Some(&executor), &work, &body, &mut Report::default()).unwrap();
+            run(Some(&executor), &work, &body).unwrap();
             assert_eq!(done.load(Ordering::Relaxed), units as u64);
         }
     }

@@ -1,129 +1,286 @@
-//! Long runs that do not lie one behind the other, each copied for itself. What is read next is
-//! prefetched meanwhile: it is not where CPUs would look for it.
+//! Kernels that move runs of bytes: one, and rows of them.
+//!
+//! # Safety
+//! Of all that is unsafe here: the runs must be readable and writable, and the CPU must have the features of the level.
 
-use super::kernel::combine::LINE;
-use super::tuning::Tuning;
-use crate::math::parts;
+use super::opaque::opaque;
+use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 
-/// Runs of so many bytes are worth it.
-pub(super) const LONG: usize = 1024;
-/// So many bytes are prefetched at a time.
-const TURN: usize = 1024;
-/// Of rows up to this the next one is prefetched: 24 MiB of 12 KiB each, backwards, 1.04 of the flat copy
-/// for .94 by [`Tuning::prefetch`]; of 256 KiB .96 by that for .91.
-const MOST_AHEAD: usize = 16 << 10;
+/// Runs of this length and more are aligned in the target first, and move four registers at a time.
+const ALIGNED_RUN_BYTES: usize = 512;
 
-/// What is read after a run: `rest` bytes from its begin on lie together, and then `next`.
+/// `count` runs of `run` bytes; from one to the next are `from` bytes in the source and `to` in the target.
 #[derive(Clone, Copy)]
-pub(super) struct Ahead {
-    pub rest: usize,
-    pub next: *const u8,
-    /// How many bytes ahead to look.
-    pub by: usize,
+pub(super) struct Runs {
+    pub source: *const u8,
+    pub target: *mut u8,
+    pub run: usize,
+    pub count: usize,
+    pub from: isize,
+    pub to: isize,
+    /// Where what may be read ends. Before it, short runs are moved by whole registers.
+    pub readable_end: *const u8,
 }
 
-impl Ahead {
-    /// Of `row` bytes that lie together, as many as which lie at `next`.
-    pub(super) fn of_row(row: usize, next: *const u8, tuning: Tuning) -> Self {
-        let by = if row <= MOST_AHEAD { row } else { tuning.prefetch };
-        Self { rest: row, next, by }
+impl Runs {
+    /// One run.
+    pub(super) fn one(source: *const u8, target: *mut u8, run: usize) -> Self {
+        Self { source, target, run, count: 1, from: 0, to: 0, readable_end: source }
     }
 
-    /// What is read so many bytes after the run's byte `at`.
-    fn of(&self, source: *const u8, at: usize) -> *const u8 {
-        let at = at + self.by;
-        match at.checked_sub(self.rest) {
-            None => source.wrapping_add(at),
-            Some(at) => self.next.wrapping_add(at),
+    /// The same without the first ones.
+    fn without(&self, done: usize) -> Self {
+        let steps = done.cast_signed();
+        Self {
+            source: self.source.wrapping_offset(self.from.wrapping_mul(steps)),
+            target: self.target.wrapping_offset(self.to.wrapping_mul(steps)),
+            count: self.count - done,
+            ..*self
+        }
+    }
+
+    /// How many of the first runs may be moved by so many bytes each, which is more than a run has: what is read beyond
+    /// a run must be readable, and what is written there is written again by the next run.
+    fn fitting(&self, bytes: usize) -> usize {
+        let last = |count: usize| self.source.wrapping_offset(self.from.wrapping_mul(count.cast_signed()));
+        let is_readable = |at: *const u8| at.wrapping_add(bytes) <= self.readable_end;
+        let mut count = self.count.saturating_sub(bytes.div_ceil(self.run.max(1)));
+        if count > 0 && is_readable(self.source) && is_readable(last(count - 1)) {
+            return count;
+        }
+        let is_fitting = |count: usize| is_readable(last(count));
+        if self.from > 0 {
+            let room = (self.readable_end as usize).saturating_sub(self.source as usize + bytes - 1);
+            count = count.min(room.div_ceil(self.from.unsigned_abs()));
+        } else if !is_fitting(0) {
+            count = 0;
+        }
+        count
+    }
+}
+
+/// Moves `N` bytes.
+#[inline(always)]
+unsafe fn moved<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
+    // SAFETY: the caller's promise. Through a value, since a loop of moves would become a call.
+    unsafe {
+        if N >= V::BYTES {
+            let mut at = 0;
+            while at < N {
+                V::load(source.wrapping_add(at)).store(target.wrapping_add(at));
+                at += V::BYTES;
+            }
+        } else if N % LANE_BYTES == 0 {
+            let mut at = 0;
+            while at < N {
+                V::Lane::load(source.wrapping_add(at)).store(target.wrapping_add(at));
+                at += LANE_BYTES;
+            }
+        } else {
+            target.cast::<[u8; N]>().write_unaligned(source.cast::<[u8; N]>().read_unaligned());
         }
     }
 }
 
-/// Copies a run, past the caches or not. Does not wait for stores past the caches.
+/// Copies less than two lines, by two moves that may overlap.
 ///
 /// # Safety
-/// It must be readable at `source` and writable at `target`, for `bytes`; they do not overlap.
-#[inline(never)]
-pub(super) unsafe fn copy(
-    tuning: Tuning,
-    source: *const u8,
-    target: *mut u8,
-    bytes: usize,
-    ahead: Ahead,
-) {
-    let Tuning { kernels, apart, .. } = tuning;
-    let head = (target as usize).wrapping_neg() % LINE;
-    // SAFETY: the caller's promise; no part is longer than the run.
+/// So many bytes must be readable and writable.
+#[inline(always)]
+pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
+    // By words and registers, not by arrays of bytes, which compilers keep in memory.
+    macro_rules! both {
+        ($word:ty) => {{
+            let last = bytes - size_of::<$word>();
+            let (a, b) = (source.cast::<$word>(), source.wrapping_add(last).cast::<$word>());
+            let (a, b) = (a.read_unaligned(), b.read_unaligned());
+            target.cast::<$word>().write_unaligned(a);
+            target.wrapping_add(last).cast::<$word>().write_unaligned(b);
+        }};
+    }
+    // SAFETY: the caller's promise.
     unsafe {
-        let Some(stores) = apart.filter(|_| bytes >= head + LINE) else {
-            return (kernels.copy)(source, target, bytes);
-        };
-        (kernels.copy)(source, target, head);
-        let end = bytes - (bytes - head) % LINE;
-        for part in parts(head..end, TURN) {
-            (stores.prefetch)(ahead.of(source, part.start), part.len());
-            (stores.stream)(source.add(part.start), target.add(part.start), part.len());
+        match bytes {
+            64.. => {
+                moved::<V, 64>(source, target);
+                moved::<V, 64>(source.wrapping_add(bytes - 64), target.wrapping_add(bytes - 64));
+            }
+            32.. => {
+                moved::<V, 32>(source, target);
+                moved::<V, 32>(source.wrapping_add(bytes - 32), target.wrapping_add(bytes - 32));
+            }
+            16.. => {
+                let (a, b) = (V::Lane::load(source), V::Lane::load(source.wrapping_add(bytes - 16)));
+                a.store(target);
+                b.store(target.wrapping_add(bytes - 16));
+            }
+            8.. => both!(u64),
+            4.. => both!(u32),
+            2.. => both!(u16),
+            1 => target.write(source.read()),
+            0 => {}
         }
-        (kernels.copy)(source.add(end), target.add(end), bytes - end);
     }
 }
 
-#[cfg(all(test, unix))]
-mod tests {
-    use super::super::guarded::Guarded;
-    use super::super::kernel::levels;
-    use super::super::kernel::strided::Row;
-    use crate::math::signed;
+/// Copies a run of any length.
+///
+/// # Safety
+/// So many bytes must be readable and writable.
+#[inline(always)]
+pub(super) unsafe fn copy<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if bytes < 2 * LINE_BYTES {
+            return copy_short::<V>(source, target, bytes);
+        }
+        let last = bytes - V::BYTES;
+        let end = V::load(source.wrapping_add(last));
+        let mut at = 0;
+        if bytes >= ALIGNED_RUN_BYTES {
+            V::load(source).store(target);
+            at = (target as usize).wrapping_neg() % V::BYTES;
+            while at + 4 * V::BYTES <= last {
+                let (source, target) = (source.wrapping_add(at), target.wrapping_add(at));
+                let load = |n| V::load(source.wrapping_add(n * V::BYTES));
+                let (a, b, c, d) = (load(0), load(1), load(2), load(3));
+                a.store(target);
+                b.store(target.wrapping_add(V::BYTES));
+                c.store(target.wrapping_add(2 * V::BYTES));
+                d.store(target.wrapping_add(3 * V::BYTES));
+                at += opaque(4 * V::BYTES);
+            }
+        }
+        while at < last {
+            V::load(source.wrapping_add(at)).store(target.wrapping_add(at));
+            at += opaque(V::BYTES);
+        }
+        end.store(target.wrapping_add(last));
+    }
+}
 
-    #[test]
-    fn runs_are_copied_and_nothing_else_is_touched() {
-        for by_turns in levels().iter().filter_map(|kernels| kernels.by_turns) {
-            check(by_turns);
+/// Copies rows of runs of any length.
+///
+/// # Safety
+/// The runs must be readable and writable, and the source between the first of them and `readable_end`, if that lies
+/// behind.
+#[inline(always)]
+pub(super) unsafe fn rows<V: Vector>(runs: &Runs) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if runs.to == runs.run.cast_signed() && runs.count > 4 {
+            let done = match runs.run {
+                3 => overlapped::<V, 4>(runs),
+                5..=7 => overlapped::<V, 8>(runs),
+                9..=15 => overlapped::<V, 16>(runs),
+                17..=31 if runs.run != 24 => overlapped::<V, 32>(runs),
+                33..=63 if runs.run % 16 != 0 && runs.run != 40 => overlapped::<V, 64>(runs),
+                _ => 0,
+            };
+            return exact::<V>(&runs.without(done));
+        }
+        exact::<V>(runs);
+    }
+}
+
+/// Copies the first rows by moves of `N` bytes, more than a run has: what a move has written beyond its run is written
+/// again by the next. Returns how many rows it has copied.
+#[inline(always)]
+unsafe fn overlapped<V: Vector, const N: usize>(runs: &Runs) -> usize {
+    let &Runs { mut source, mut target, run, from, .. } = runs;
+    let count = runs.fitting(N);
+    let mut left = count;
+    // SAFETY: the moves stay within what may be read and written.
+    unsafe {
+        while left >= 4 {
+            moved::<V, N>(source, target);
+            moved::<V, N>(source.wrapping_offset(from), target.wrapping_add(run));
+            moved::<V, N>(source.wrapping_offset(2 * from), target.wrapping_add(2 * run));
+            moved::<V, N>(source.wrapping_offset(3 * from), target.wrapping_add(3 * run));
+            (source, target) = (source.wrapping_offset(4 * from), target.wrapping_add(4 * run));
+            left -= opaque(4);
+        }
+        while left > 0 {
+            moved::<V, N>(source, target);
+            (source, target) = (source.wrapping_offset(from), target.wrapping_add(run));
+            left -= opaque(1);
         }
     }
+    count
+}
 
-    fn check(by_turns: unsafe fn(Row)) {
-        let memory = [Guarded::filled(256 << 10), Guarded::filled(256 << 10)];
-        let to = memory[1].place(256 << 10, false);
-        for (unit, count) in [(128, 1), (256, 17), (333, 33), (2048, 9), (2100, 16), (5000, 3)] {
-            for apart in [0, 64, 100, 3000] {
-                for gap in [0, 1, 64] {
-                    for offset in [0, 16, 37] {
-                        let step = signed(unit + apart);
-                        let (all, put) = (count * (unit + apart), count * (unit + gap));
-                        // Backwards from the end of what is readable, or forwards up to it.
-                        for (first, step) in [(all - unit - apart, -step), (apart, step)] {
-                            let base = memory[0].place(all, apart < 100);
-                            let source = base.wrapping_add(first);
-                            let target = to.wrapping_add(offset);
-                            // SAFETY: all of it lies within the mappings.
-                            unsafe { to.write_bytes(0xEE, put + 200) };
-                            let (target_step, source_step) = (signed(unit + gap), step);
-                            let row = Row { source, source_step, target, target_step, count, unit };
-                            // SAFETY: as above.
-                            unsafe { by_turns(row) };
-                            for at in 0..offset + put + 64 {
-                                let (run, byte) = match at.checked_sub(offset) {
-                                    Some(at) => (at / (unit + gap), at % (unit + gap)),
-                                    None => (count, 0),
-                                };
-                                let source = source.wrapping_offset(source_step * signed(run));
-                                // SAFETY: as above.
-                                unsafe {
-                                    let is = to.add(at).read();
-                                    let is_run = run < count && byte < unit;
-                                    let expected = if is_run {
-                                        source.wrapping_add(byte).read()
-                                    } else {
-                                        0xEE
-                                    };
-                                    assert_eq!(is, expected);
-                                }
-                            }
-                        }
-                    }
-                }
+/// Copies rows by moves of their own bytes and no others.
+#[inline(always)]
+unsafe fn exact<V: Vector>(runs: &Runs) {
+    let run = runs.run;
+    // A macro, because closures do not have the features of the level.
+    macro_rules! each {
+        ($source:ident, $target:ident: $copy:expr) => {{
+            let (mut $source, mut $target) = (runs.source, runs.target);
+            for _ in 0..runs.count {
+                $copy;
+                ($source, $target) =
+                    (opaque($source.wrapping_offset(runs.from)), $target.wrapping_offset(runs.to));
             }
+        }};
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match run {
+            1 => each!(source, target: moved::<V, 1>(source, target)),
+            2 => each!(source, target: moved::<V, 2>(source, target)),
+            4 => each!(source, target: moved::<V, 4>(source, target)),
+            8 => each!(source, target: moved::<V, 8>(source, target)),
+            12 => each!(source, target: pieces_of_two::<V, 12>(source, target)),
+            16 => each!(source, target: moved::<V, 16>(source, target)),
+            24 => each!(source, target: pieces_of_two::<V, 24>(source, target)),
+            32 => each!(source, target: moved::<V, 32>(source, target)),
+            40 => each!(source, target: pieces_of_two::<V, 40>(source, target)),
+            48 => each!(source, target: pieces_of_two::<V, 48>(source, target)),
+            64 => each!(source, target: moved::<V, 64>(source, target)),
+            80 => each!(source, target: pieces_of_two::<V, 80>(source, target)),
+            96 => each!(source, target: pieces_of_two::<V, 96>(source, target)),
+            ..=127 => each!(source, target: copy_short::<V>(source, target, run)),
+            128..ALIGNED_RUN_BYTES => each!(source, target: by_halves::<V>(source, target, run)),
+            _ => each!(source, target: copy::<V>(source, target, run)),
+        }
+    }
+}
+
+/// Copies half a line at a time, the last one so that it ends with the run.
+#[inline(always)]
+unsafe fn by_halves<V: Vector>(source: *const u8, target: *mut u8, run: usize) {
+    let mut at = 0;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while at + 32 < run {
+            moved::<V, 32>(source.wrapping_add(at), target.wrapping_add(at));
+            at += opaque(32);
+        }
+        moved::<V, 32>(source.wrapping_add(run - 32), target.wrapping_add(run - 32));
+    }
+}
+
+/// Moves exactly `N` bytes, a multiple of 4, by halves of lines and powers of two that do not overlap.
+#[inline(always)]
+unsafe fn pieces_of_two<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
+    let mut at = 0;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while at + 32 <= N {
+            moved::<V, 32>(source.wrapping_add(at), target.wrapping_add(at));
+            at += 32;
+        }
+        if at + 16 <= N {
+            moved::<V, 16>(source.wrapping_add(at), target.wrapping_add(at));
+            at += 16;
+        }
+        if at + 8 <= N {
+            moved::<V, 8>(source.wrapping_add(at), target.wrapping_add(at));
+            at += 8;
+        }
+        if at + 4 <= N {
+            moved::<V, 4>(source.wrapping_add(at), target.wrapping_add(at));
         }
     }
 }

@@ -1,0 +1,91 @@
+//! The level of AVX-512 with VBMI: registers of a line, of which any bytes are picked at once.
+
+use super::avx2::unpack;
+use super::vector::{Vector, LANE_BYTES};
+use core::arch::x86_64::*;
+
+impl Vector for __m512i {
+    type Lane = __m128i;
+    const BYTES: usize = 4 * LANE_BYTES;
+    const WINDOW_BYTES: usize = 4 * LANE_BYTES;
+
+    #[inline(always)]
+    unsafe fn load(source: *const u8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_loadu_si512(source.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn load_lanes(source: *const u8, step: isize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let lane = |number: isize| {
+                let lane = _mm_loadu_si128(source.wrapping_offset(number.wrapping_mul(step)).cast());
+                _mm512_broadcast_i32x4(lane)
+            };
+            let first = _mm512_castsi128_si512(_mm_loadu_si128(source.cast()));
+            let two = _mm512_mask_blend_epi64(0x0C, first, lane(1));
+            let three = _mm512_mask_blend_epi64(0x30, two, lane(2));
+            _mm512_mask_blend_epi64(0xC0, three, lane(3))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store(self, target: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_storeu_si512(target.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, target: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_stream_si512(target.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn store_part(self, target: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { _mm512_mask_storeu_epi8(target.cast(), (1u64 << (bytes & 63)).wrapping_sub(1), self) }
+    }
+    #[inline(always)]
+    unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
+        unpack!(U, self, other,
+            1: _mm512_unpacklo_epi8, _mm512_unpackhi_epi8;
+            2: _mm512_unpacklo_epi16, _mm512_unpackhi_epi16;
+            4: _mm512_unpacklo_epi32, _mm512_unpackhi_epi32;
+            8: _mm512_unpacklo_epi64, _mm512_unpackhi_epi64;)
+    }
+    #[inline(always)]
+    unsafe fn shuffle(self, index: Self) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { _mm512_shuffle_epi8(self, index) }
+    }
+    #[inline(always)]
+    unsafe fn load_window(source: *const u8, [ahead, _]: [isize; 2]) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(source.wrapping_offset(ahead)) }
+    }
+    #[inline(always)]
+    unsafe fn pick(self, index: Self) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { _mm512_permutexvar_epi8(index, self) }
+    }
+    #[inline(always)]
+    unsafe fn pick_two(self, window: Self, [_, index]: [Self; 2]) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { _mm512_permutex2var_epi8(self, index, window) }
+    }
+    #[inline(always)]
+    unsafe fn pick_more(self, window: Self, index: Self) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { _mm512_permutex2var_epi8(self, index, window) }
+    }
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        __m256i::prefetch(at);
+    }
+    #[inline(always)]
+    fn prefetch_later(at: *const u8) {
+        __m256i::prefetch_later(at);
+    }
+    #[inline(always)]
+    fn fence() {
+        __m256i::fence();
+    }
+}

@@ -1,0 +1,380 @@
+//! What is decided once for a copy, and how runs, groups and squares of units are moved by it: through the caches or past
+//! them, and how near to the ends of what may be read.
+
+use super::machine::{Machine, FAR_ROWS_BYTES, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
+use super::parallel::{Executor, Streaming};
+use super::program::{Group, Program, MAX_OUTPUTS};
+use super::runs::Runs;
+use super::shuffle::Turns;
+use super::stage::{Stages, STAGE_BYTES};
+use super::tile::Block;
+use super::vector::LINE_BYTES;
+use crate::math::{div, div_ceil};
+use crate::parts::Transfer;
+use crate::shape::{self, usize_of};
+use core::mem::MaybeUninit;
+use core::ops::Range;
+use core::ptr::null_mut;
+
+/// No system has smaller pages: what lies between elements that are nearer than this to each other is readable.
+const PAGE_BYTES: usize = 4096;
+
+/// Lines that are gathered before they are transposed.
+#[repr(C, align(64))]
+struct Lines([u8; 2 * LINE_BYTES * LINE_BYTES]);
+
+/// What all of a copy has in common.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    pub machine: Machine,
+    /// Whether outputs go to memory past the caches.
+    pub past: bool,
+    /// Where the input ends. All of it may be read, unless there are pages between its elements.
+    pub readable_end: *const u8,
+    pub has_holes: bool,
+}
+
+/// Groups of units that follow each other in each target.
+#[derive(Clone, Copy)]
+pub(super) struct Shuffle<'a> {
+    pub program: &'a Program,
+    pub source: *const u8,
+    /// Pieces, as far from each other in the input as those of the program.
+    pub targets: &'a [*mut u8],
+    /// Bytes of each target that lie before.
+    pub at: usize,
+    pub count: usize,
+    pub readable_end: *const u8,
+    pub next: *const u8,
+    /// Bytes from what is read to what is asked for meanwhile; 0: what is next is.
+    pub ahead: isize,
+}
+
+impl Call {
+    pub(super) fn new(machine: Machine, transfer: &Transfer<'_>, executor: Option<&dyn Executor>) -> Self {
+        let geometry = &transfer.geometry;
+        let bits = i64::from(geometry.dtype.bits());
+        let strides = transfer.strides.map(|strides| {
+            let reach = shape::reach(geometry.shape.iter().copied().zip(strides.iter().copied()));
+            reach.map_or(1, |(_, high)| high + 1)
+        });
+        let last = (strides.unwrap_or(geometry.elements) * bits + i64::from(transfer.bit_offset) + 7) >> 3;
+        let readable_end = transfer.source.wrapping_offset(last as isize);
+        let past = is_past(&machine, transfer, executor);
+        Self { machine, past, readable_end, has_holes: has_holes(transfer) }
+    }
+
+    /// Where what may be read ends for `rows` rows, `from` bytes apart, that have `bytes` each. Where pages may lie between
+    /// rows, that is nowhere: only what is asked for may be read.
+    pub(super) fn readable_end(&self, source: *const u8, rows: usize, from: isize, bytes: usize) -> *const u8 {
+        if !self.has_holes {
+            return self.readable_end;
+        }
+        if self.is_far(from) {
+            return core::ptr::null();
+        }
+        let last = from.max(0).wrapping_mul(rows.cast_signed() - 1);
+        source.wrapping_offset(last).wrapping_add(bytes)
+    }
+
+    /// Whether there may be a page between what is so many bytes apart.
+    pub(super) fn is_far(&self, step: isize) -> bool {
+        self.has_holes && step.unsigned_abs() >= PAGE_BYTES
+    }
+
+    /// Moves rows of runs.
+    ///
+    /// # Safety
+    /// The runs must be readable and writable, and the source up to its end.
+    #[inline]
+    pub(super) unsafe fn rows(&self, runs: &Runs, stages: &mut Stages, next: *const u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !self.past {
+                return (self.machine.kernels.rows)(runs);
+            }
+            let are_lines = runs.run.is_multiple_of(LINE_BYTES)
+                && (runs.target as usize | runs.to.unsigned_abs()).is_multiple_of(LINE_BYTES);
+            if runs.run >= LEAST_STREAMED_BYTES || are_lines {
+                return (self.machine.kernels.stream)(runs, next);
+            }
+            if runs.to != runs.run.cast_signed() {
+                return (self.machine.kernels.rows)(runs);
+            }
+            let [stage, ..] = stages;
+            stage.go_to(runs.target);
+            let (some, mut done, mut next) = (div(STAGE_BYTES, runs.run).max(1), 0, next);
+            while done < runs.count {
+                let count = some.min(runs.count - done);
+                let source = runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
+                (self.machine.kernels.rows)(&Runs { source, target: stage.room(), count, ..*runs });
+                stage.push(runs.run * count, next);
+                next = next.wrapping_add(runs.run * count);
+                done += count;
+            }
+        }
+    }
+
+    /// Moves groups by a program, and by units what its windows must not read.
+    ///
+    /// # Safety
+    /// The groups must be readable and writable, and the source up to its end.
+    pub(super) unsafe fn shuffle(&self, all: &Shuffle<'_>, stages: &mut Stages) {
+        let &Shuffle { program, targets, count, .. } = all;
+        let mut done = 0;
+        // As many pieces as the program makes; the last ones may be made together with some that have been.
+        while done < targets.len() {
+            let first = done.min(targets.len().saturating_sub(program.pieces));
+            let some = targets.get(first..first + program.pieces).unwrap_or_default();
+            let ahead = program.apart.wrapping_mul(first.cast_signed());
+            let next = all.next.wrapping_add(done * count * program.group.bytes());
+            let some = Shuffle { source: all.source.wrapping_offset(ahead), targets: some, next, ..*all };
+            // SAFETY: the caller's promise.
+            unsafe { self.shuffle_some(&some, stages) };
+            done = first + program.pieces;
+        }
+    }
+
+    /// The same of as many pieces as the program makes.
+    unsafe fn shuffle_some(&self, all: &Shuffle<'_>, stages: &mut Stages) {
+        let &Shuffle { program, count, .. } = all;
+        let begins = self.begins(all);
+        let begin = begins.start.min(count);
+        // SAFETY: within the groups.
+        unsafe {
+            self.units(all, 0, begin);
+            let to_line = self.groups_to_line(all, begin).filter(|_| program.makes_lines());
+            let end = match to_line {
+                Some(groups) => {
+                    let first = self.turns(all, &begins, begin..(begin + groups).min(count), false);
+                    self.turns(all, &begins, first..count, self.past)
+                }
+                None if self.past => self.staged_turns(all, &begins, begin, stages),
+                None => self.turns(all, &begins, begin..count, false),
+            };
+            self.units(all, end, count);
+        }
+    }
+
+    /// The groups at which turns may begin: the windows of a turn must lie within what may be read.
+    fn begins(&self, all: &Shuffle<'_>) -> Range<usize> {
+        let &Shuffle { program, count, .. } = all;
+        let top = all.source.wrapping_offset(program.high) as usize;
+        let end = all.readable_end as usize;
+        let from = program.group.from;
+        if from < 0 {
+            // The first ones may have nothing behind them, and groups that are not there lie below the input.
+            let first = top.saturating_sub(end).div_ceil(from.unsigned_abs());
+            return first..(count + 1).saturating_sub(program.groups);
+        }
+        match end.checked_sub(top) {
+            Some(room) => 0..room.checked_div(from.unsigned_abs()).map_or(count, |groups| groups.saturating_add(1)),
+            None => 0..0,
+        }
+    }
+
+    /// Moves groups by a program, the last turn exactly, so that nothing is written behind it. Returns how far it has come.
+    unsafe fn turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, groups: Range<usize>, past: bool) -> usize {
+        let program = all.program;
+        let begin = groups.start;
+        if groups.is_empty() || !begins.contains(&begin) {
+            return begin;
+        }
+        let most = (div(begins.end - 1 - begin, program.groups) + 1).saturating_mul(program.groups);
+        let count = groups.len().min(most);
+        let whole = if program.makes_lines() { count } else { count - 1 };
+        let turns = div(whole, program.groups);
+        let turns = Turns {
+            program,
+            source: all.source.wrapping_offset(program.group.from.wrapping_mul(begin.cast_signed())),
+            targets: all.targets,
+            at: all.at + begin * program.group.bytes(),
+            turns,
+            rest: count - turns * program.groups,
+            next: all.next,
+            ahead: all.ahead,
+        };
+        let [through, beyond] = self.machine.kernels.shuffle;
+        // SAFETY: the caller's promise.
+        unsafe { if past { beyond(&turns) } else { through(&turns) } };
+        begin + count
+    }
+
+    /// The same by way of stages, as far as turns can.
+    unsafe fn staged_turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, begin: usize, stages: &mut Stages) -> usize {
+        let bytes = all.program.group.bytes();
+        let some = div(STAGE_BYTES, bytes).max(1);
+        let (mut done, mut next) = (begin, all.next);
+        while done < all.count {
+            let end = all.count.min(done + some);
+            let mut targets = [null_mut(); MAX_OUTPUTS];
+            for ((slot, stage), target) in targets.iter_mut().zip(&mut *stages).zip(all.targets) {
+                // SAFETY: the caller's promise.
+                unsafe { stage.go_to(target.wrapping_add(all.at + done * bytes)) };
+                *slot = stage.room().wrapping_sub(done * bytes);
+            }
+            let targets = targets.get(..all.targets.len()).unwrap_or_default();
+            // SAFETY: the caller's promise, and there is room for as many.
+            unsafe {
+                let reached = self.turns(&Shuffle { targets, at: 0, ..*all }, begins, done..end, false);
+                for stage in stages.iter_mut().take(targets.len()) {
+                    stage.push((reached - done) * bytes, next);
+                    next = next.wrapping_add((reached - done) * bytes);
+                }
+                done = reached;
+                if reached < end {
+                    break;
+                }
+            }
+        }
+        done
+    }
+
+    /// How many groups there are before all targets begin a line, if they do so together.
+    fn groups_to_line(&self, all: &Shuffle<'_>, begin: usize) -> Option<usize> {
+        let bytes = all.program.group.bytes();
+        let first = all.targets.first().map_or(0, |target| *target as usize % LINE_BYTES);
+        if all.targets.iter().any(|target| *target as usize % LINE_BYTES != first) {
+            return None;
+        }
+        let over = (first + all.at + begin * bytes).wrapping_neg() % LINE_BYTES;
+        // The least number of groups that makes so many bytes of a line: divided by an odd number, which has an inverse.
+        let (twos, odd) = (bytes.trailing_zeros(), bytes >> bytes.trailing_zeros());
+        if over.trailing_zeros() < twos && over != 0 {
+            return None;
+        }
+        let inverse = (0..2).fold(odd, |inverse, _| inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse))));
+        Some((over >> twos).wrapping_mul(inverse) % (LINE_BYTES >> twos.min(6)))
+    }
+
+    /// Moves groups unit by unit.
+    #[inline(never)]
+    unsafe fn units(&self, all: &Shuffle<'_>, begin: usize, end: usize) {
+        if begin == end {
+            return;
+        }
+        let Group { unit, units, apart, from } = all.program.group;
+        for (number, target) in all.targets.iter().enumerate() {
+            let piece = all.source.wrapping_offset(all.program.apart.wrapping_mul(number.cast_signed()));
+            for group in begin..end {
+                let source = piece.wrapping_offset(from.wrapping_mul(group.cast_signed()));
+                let target = target.wrapping_add(all.at + group * unit * units);
+                let to = unit.cast_signed();
+                let runs = Runs { source, target, run: unit, count: units, from: apart, to, readable_end: source };
+                // SAFETY: within the groups.
+                unsafe { (self.machine.kernels.rows)(&runs) };
+            }
+        }
+    }
+
+    /// Asks for bytes of rows that are read later.
+    pub(super) fn ask(&self, source: *const u8, rows: usize, from: isize, bytes: usize) {
+        (self.machine.kernels.ask)(source, rows, from, bytes);
+    }
+
+    /// Transposes a block. Where rows lie far apart, a line of each is gathered first: all of them may lie in one set of
+    /// the first-level cache, which then loses them between one column and the next.
+    ///
+    /// # Safety
+    /// As the kernel's.
+    pub(super) unsafe fn transpose(&self, block: &Block<'_>) {
+        let past = self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES;
+        let kernel = self.machine.kernels.transpose(block, past);
+        let columns = div(LINE_BYTES, block.tile.unit);
+        let is_far = block.from.unsigned_abs() >= FAR_ROWS_BYTES && block.targets.len() >= columns;
+        let are_lines = block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !is_far || (past && !are_lines) || block.tile.merged > 1 || block.rows < LINE_BYTES {
+                return kernel(block);
+            }
+            self.transpose_gathered(block, kernel, columns);
+        }
+    }
+
+    /// The same, a line of so many columns of some rows after the other.
+    #[inline(never)]
+    unsafe fn transpose_gathered(&self, block: &Block<'_>, kernel: unsafe fn(&Block<'_>), columns: usize) {
+        let mut lines = MaybeUninit::<Lines>::uninit();
+        let lines = lines.as_mut_ptr().cast::<u8>();
+        let mut row = 0;
+        while row < block.rows {
+            // The last rows may be more, so that none are left over.
+            let left = block.rows - row;
+            let rows = if left < 2 * LINE_BYTES { left } else { LINE_BYTES };
+            let first = block.source.wrapping_offset(block.from.wrapping_mul(row.cast_signed()));
+            let mut column = 0;
+            while column < block.targets.len() {
+                // The last columns may be taken together with some that have been.
+                let begin = column.min(block.targets.len() - columns);
+                let source = first.wrapping_add(begin * block.tile.unit);
+                let (run, count, from, to) = (LINE_BYTES, rows, block.from, LINE_BYTES.cast_signed());
+                let targets = block.targets.get(begin..begin + columns).unwrap_or_default();
+                let at = block.at + row * block.tile.unit;
+                self.ask(source.wrapping_add(LINE_BYTES), rows, block.from, 1);
+                // SAFETY: within the block, and the lines have room for as many rows.
+                unsafe {
+                    let runs = Runs { source, target: lines, run, count, from, to, readable_end: source };
+                    (self.machine.kernels.rows)(&runs);
+                    let readable_end = lines.wrapping_add(rows * LINE_BYTES);
+                    kernel(&Block { source: lines, from: to, rows, targets, at, readable_end, tile: block.tile });
+                }
+                column = begin + columns;
+            }
+            row += rows;
+        }
+    }
+
+    /// What must follow the last store past the caches.
+    pub(super) fn finish(&self) {
+        if self.past {
+            (self.machine.kernels.fence)();
+        }
+    }
+}
+
+/// Whether there may be pages between elements of the input: taken by size of step, each axis must begin within a page
+/// behind what the smaller ones reach.
+fn has_holes(transfer: &Transfer<'_>) -> bool {
+    let geometry = &transfer.geometry;
+    let Some(strides) = transfer.strides else { return false };
+    let size = usize_of(i64::from(geometry.dtype.bits())).div_ceil(8);
+    let (mut reach, mut last) = (size, 0);
+    loop {
+        let steps = geometry.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
+        let steps = steps.map(|(extent, stride)| (stride.unsigned_abs() as usize, usize_of(*extent)));
+        let Some(next) = steps.clone().map(|(step, _)| step).filter(|step| *step > last).min() else {
+            return false;
+        };
+        if next.saturating_mul(size) >= reach.saturating_add(PAGE_BYTES) {
+            return true;
+        }
+        for (_, extent) in steps.filter(|(step, _)| *step == next) {
+            reach = reach.saturating_add(next.saturating_mul(size).saturating_mul(extent - 1));
+        }
+        last = next;
+    }
+}
+
+/// Whether a copy goes to memory past the caches: where these do not hold what is read and what is written.
+fn is_past(machine: &Machine, transfer: &Transfer<'_>, executor: Option<&dyn Executor>) -> bool {
+    let held = match executor.map_or(Streaming::Auto, Executor::streaming) {
+        Streaming::Auto => machine.held_bytes,
+        Streaming::OutputsReadNext => machine.held_bytes.saturating_mul(2),
+        Streaming::Never => return false,
+    };
+    let moved = transfer.bytes.saturating_add(bytes_read(transfer));
+    moved > machine.least(held) && transfer.bytes > machine.least(LEAST_PAST_BYTES)
+}
+
+/// Bytes of input: those that are repeated count once, and of elements that are apart whole lines are read.
+fn bytes_read(transfer: &Transfer<'_>) -> usize {
+    let geometry = &transfer.geometry;
+    let Some(strides) = transfer.strides else { return transfer.bytes };
+    let steps = geometry.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
+    let repeated = steps.clone().filter(|(_, stride)| **stride == 0);
+    let once = repeated.fold(transfer.bytes, |bytes, (extent, _)| div(bytes, usize_of(*extent)));
+    let apart = steps.map(|(_, stride)| stride.unsigned_abs()).filter(|step| *step > 0).min().unwrap_or(1);
+    let elements_of_line = div_ceil(LINE_BYTES * 8, geometry.dtype.bits() as usize);
+    once.saturating_mul((apart as usize).min(elements_of_line))
+}

@@ -1,0 +1,161 @@
+//! What a CPU says about itself: who made it, which registers it and the operating system have, and how large its
+//! caches are.
+//!
+//! All of it is a pure function of the words that CPUID and XGETBV give ([`Cpu::read`]), so that tests can ask about
+//! CPUs that are not there. A level counts only if the operating system keeps its registers when it switches threads,
+//! which is what XGETBV says: a CPU may have AVX-512 without the kernel knowing about it.
+
+use super::level::Level;
+
+/// Who made a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(super) enum Vendor {
+    Amd,
+    Intel,
+    Other,
+}
+
+/// A CPU, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cpu {
+    pub vendor: Vendor,
+    pub family: u32,
+    /// The highest level that the CPU and the operating system have.
+    pub level: Level,
+    /// Bytes of a core's own second-level cache, and of the third-level one; 0 if there is none, or it is not known.
+    pub second: usize,
+    pub third: usize,
+}
+
+impl Cpu {
+    /// A CPU that says nothing about itself.
+    #[cfg_attr(target_arch = "x86_64", allow(dead_code))]
+    const UNKNOWN: Self =
+        Self { vendor: Vendor::Other, family: 0, level: Level::Portable, second: 0, third: 0 };
+
+    /// This CPU. Under a hypervisor the question takes microseconds.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn this() -> Self {
+        Self::read(x86_64::cpuid, x86_64::xgetbv)
+    }
+
+    /// This CPU.
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    pub(super) fn this() -> Self {
+        Self { level: Level::Neon, ..Self::UNKNOWN }
+    }
+
+    /// This CPU.
+    #[cfg(not(any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", target_endian = "little")
+    )))]
+    pub(super) fn this() -> Self {
+        Self::UNKNOWN
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    // `__cpuid` is safe in newer compilers.
+    #![allow(unused_unsafe)]
+
+    use super::{Cpu, Level, Vendor};
+    use core::arch::x86_64::{__cpuid_count, _xgetbv, CpuidResult};
+
+    /// The words EAX, EBX, ECX and EDX of a leaf and its part.
+    pub(super) fn cpuid(leaf: u32, part: u32) -> [u32; 4] {
+        // SAFETY: every x86-64 CPU has the instruction.
+        let CpuidResult { eax, ebx, ecx, edx } = unsafe { __cpuid_count(leaf, part) };
+        [eax, ebx, ecx, edx]
+    }
+
+    /// Which registers the operating system keeps. Call it only where CPUID says OSXSAVE.
+    pub(super) fn xgetbv() -> u64 {
+        #[target_feature(enable = "xsave")]
+        fn read() -> u64 {
+            // SAFETY: register 0 is there wherever the instruction is.
+            unsafe { _xgetbv(0) }
+        }
+        // SAFETY: OSXSAVE tells that there is XSAVE, and that it is switched on.
+        unsafe { read() }
+    }
+
+    const EXTENDED: u32 = 0x8000_0000;
+
+    impl Cpu {
+        /// What the words say. `xgetbv` is called only if there is that instruction.
+        pub(in super::super) fn read(
+            cpuid: impl Fn(u32, u32) -> [u32; 4],
+            xgetbv: impl Fn() -> u64,
+        ) -> Self {
+            let [highest, b, c, d] = cpuid(0, 0);
+            // "GenuineIntel", "AuthenticAMD", "HygonGenuine", four letters a word.
+            let vendor = match [b, d, c] {
+                [0x756E_6547, 0x4965_6E69, 0x6C65_746E] => Vendor::Intel,
+                [0x6874_7541, 0x6974_6E65, 0x444D_4163]
+                | [0x6F67_7948, 0x6E65_476E, 0x656E_6975] => Vendor::Amd,
+                _ => Vendor::Other,
+            };
+            let [signature, _, one, _] = cpuid(1, 0);
+            let family = match signature >> 8 & 15 {
+                15 => 15 + (signature >> 20 & 255),
+                family => family,
+            };
+            let [_, seven, seven_c, _] = if highest >= 7 { cpuid(7, 0) } else { [0; 4] };
+            let has = |word: u32, bits: &[u32]| bits.iter().all(|bit| word >> bit & 1 == 1);
+            let kept = if has(one, &[OSXSAVE]) { xgetbv() } else { 0 };
+            let level = if kept & YMM != YMM
+                || !has(one, &[AVX, FMA, F16C])
+                || !has(seven, &[AVX2, BMI2])
+            {
+                Level::Portable
+            } else if kept & ZMM != ZMM
+                || !has(seven, &[AVX512F, AVX512BW, AVX512VL])
+                || !has(seven_c, &[AVX512_VBMI])
+            {
+                Level::Avx2
+            } else {
+                Level::Avx512
+            };
+            let [_, _, second, third] = caches(vendor, &cpuid);
+            Self { vendor, family, level, second, third }
+        }
+    }
+
+    // Bits of leaf 1, ECX.
+    const FMA: u32 = 12;
+    const OSXSAVE: u32 = 27;
+    const AVX: u32 = 28;
+    const F16C: u32 = 29;
+    // Bits of leaf 7, EBX and ECX.
+    const AVX2: u32 = 5;
+    const BMI2: u32 = 8;
+    const AVX512F: u32 = 16;
+    const AVX512BW: u32 = 30;
+    const AVX512VL: u32 = 31;
+    const AVX512_VBMI: u32 = 1;
+    // Bits of XCR0: registers of 16 and 32 bytes; and masks, and all of 64 bytes.
+    const YMM: u64 = 0b110;
+    const ZMM: u64 = YMM | 0b1110_0000;
+
+    /// Bytes of the data caches by their level.
+    fn caches(vendor: Vendor, cpuid: &impl Fn(u32, u32) -> [u32; 4]) -> [usize; 4] {
+        // AMD's leaf has the format of Intel's.
+        let leaf = if vendor == Vendor::Amd { EXTENDED + 0x1D } else { 4 };
+        let [highest, ..] = cpuid(leaf & EXTENDED, 0);
+        let mut sizes = [0; 4];
+        for part in 0..if leaf <= highest { 8 } else { 0 } {
+            let [a, b, c, _] = cpuid(leaf, part);
+            let field = |low: u32, bits: u32| (b >> low & ((1 << bits) - 1)) as usize + 1;
+            let bytes = field(22, 10) * field(12, 10) * field(0, 12) * (c as usize + 1);
+            // No more caches, data, instructions, both.
+            let kind = a & 31;
+            if let (1 | 3, Some(slot)) = (kind, sizes.get_mut((a >> 5 & 7) as usize)) {
+                *slot = bytes;
+            }
+        }
+        sizes
+    }
+}

@@ -1,0 +1,154 @@
+//! The kernels of each level of CPU features: every one of them written once, over the level's registers.
+
+use super::program::Register;
+use super::runs::{self, Runs};
+use super::shuffle::{self, Turns};
+use super::stream;
+use super::tile::{self, Block};
+use super::vector::Vector;
+
+/// Instructions and registers that kernels are written for, each with all those before it of the same architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// What every CPU has.
+    Portable,
+    /// 64-bit Arm: NEON, which all of them have.
+    Neon,
+    /// x86-64: AVX2 and BMI2.
+    Avx2,
+    /// x86-64: AVX-512 F, BW, VL and VBMI, which picks bytes.
+    Avx512,
+}
+
+/// What a level has. What each kernel needs of its caller is said where it is written.
+pub(super) struct Kernels {
+    pub level: Level,
+    pub name: &'static str,
+    pub register: Register,
+    pub copy: unsafe fn(*const u8, *mut u8, usize),
+    pub rows: unsafe fn(&Runs),
+    pub stream: unsafe fn(&Runs, *const u8),
+    /// Through the caches and past them.
+    pub shuffle: [unsafe fn(&Turns<'_>); 2],
+    /// By the power of two that units are once rows are merged, through the caches and past them.
+    pub transpose: [[unsafe fn(&Block<'_>); 2]; 5],
+    /// The same where rows are merged, from units of 2 to 8 bytes.
+    pub transpose_merged: [[unsafe fn(&Block<'_>); 2]; 3],
+    /// Asks for what is read later: a place, rows, bytes from one to the next, and of each.
+    pub ask: fn(*const u8, usize, isize, usize),
+    pub fence: fn(),
+}
+
+impl Kernels {
+    /// The kernel that transposes a block.
+    pub(super) fn transpose(&self, block: &Block<'_>, past: bool) -> unsafe fn(&Block<'_>) {
+        let power = block.tile.wide().trailing_zeros() as usize;
+        let merged = if block.tile.merged > 1 { self.transpose_merged.get(power.wrapping_sub(1)) } else { None };
+        let [through, beyond] = merged.or(self.transpose.get(power)).unwrap_or(&[tile::without_tiles; 2]);
+        if past { *beyond } else { *through }
+    }
+}
+
+/// A function with the features of a level around each kernel: `$moves` is the register of runs, `$vector` that of all else.
+macro_rules! kernels {
+    ($level:ident, $name:literal, $vector:ty, $moves:ty, [$(#[$feature:meta])?], $transposes:ident) => {{
+        type V = $vector;
+        $(#[$feature])?
+        unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
+            // SAFETY: what the kernel needs, and the CPU has the features.
+            unsafe { runs::copy::<$moves>(source, target, bytes) }
+        }
+        $(#[$feature])?
+        unsafe fn rows(runs: &Runs) {
+            // SAFETY: as above.
+            unsafe { runs::rows::<$moves>(runs) }
+        }
+        $(#[$feature])?
+        unsafe fn stream(runs: &Runs, next: *const u8) {
+            // SAFETY: as above.
+            unsafe { stream::rows::<V>(runs, next) }
+        }
+        $(#[$feature])?
+        unsafe fn shuffle<const PAST: bool>(turns: &Turns<'_>) {
+            // SAFETY: as above.
+            unsafe { shuffle::run::<V, PAST>(turns) }
+        }
+        kernels!(@ $transposes [$(#[$feature])?]);
+        Kernels {
+            level: Level::$level,
+            name: $name,
+            register: Register { bytes: V::BYTES, window: V::WINDOW_BYTES },
+            copy,
+            rows,
+            stream,
+            shuffle: [shuffle::<false>, shuffle::<true>],
+            transpose: [
+                [transpose::<1, 16, false>, transpose_past::<1, 16, false>],
+                [transpose::<2, 8, false>, transpose_past::<2, 8, false>],
+                [transpose::<4, 4, false>, transpose_past::<4, 4, false>],
+                [transpose::<8, 2, false>, transpose_past::<8, 2, false>],
+                [transpose::<16, 1, false>, transpose_past::<16, 1, false>],
+            ],
+            transpose_merged: [
+                [transpose::<2, 8, true>, transpose_past::<2, 8, true>],
+                [transpose::<4, 4, true>, transpose_past::<4, 4, true>],
+                [transpose::<8, 2, true>, transpose_past::<8, 2, true>],
+            ],
+            ask: stream::ask::<V>,
+            fence: <V as Vector>::fence,
+        }
+    }};
+    (@ by_tiles [$(#[$feature:meta])?]) => {
+        $(#[$feature])?
+        unsafe fn transpose<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+            // SAFETY: as above.
+            unsafe { tile::transpose::<V, U, K, MERGED>(block) }
+        }
+        $(#[$feature])?
+        unsafe fn transpose_past<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+            // SAFETY: as above.
+            unsafe { tile::transpose_past::<V, U, K, MERGED>(block) }
+        }
+    };
+    (@ by_units [$(#[$feature:meta])?]) => {
+        unsafe fn transpose<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+            // SAFETY: as above.
+            unsafe { tile::without_tiles(block) }
+        }
+        use transpose as transpose_past;
+    };
+}
+
+static PORTABLE: Kernels = kernels!(Portable, "portable", u128, u128, [], by_units);
+#[cfg(target_arch = "x86_64")]
+static AVX2: Kernels = kernels!(
+    Avx2,
+    "AVX2",
+    core::arch::x86_64::__m256i,
+    core::arch::x86_64::__m256i,
+    [#[target_feature(enable = "avx2,bmi2")]],
+    by_tiles
+);
+// Runs gain nothing from wider registers, which lie in two lines more often.
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+static AVX512: Kernels = kernels!(
+    Avx512,
+    "AVX-512",
+    core::arch::x86_64::__m512i,
+    core::arch::x86_64::__m256i,
+    [#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]],
+    by_tiles
+);
+
+/// The kernels of a level, or of the highest below it that this build has.
+pub(super) fn kernels_of(level: Level) -> &'static Kernels {
+    match level {
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+        Level::Avx512 => &AVX512,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => &AVX2,
+        #[cfg(all(target_arch = "x86_64", not(feature = "avx512")))]
+        Level::Avx512 => &AVX2,
+        _ => &PORTABLE,
+    }
+}

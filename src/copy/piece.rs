@@ -1,0 +1,208 @@
+//! One piece, from its normal form: which kernel takes its innermost axes, and the loops over the others.
+
+use super::call::{Call, Shuffle};
+use super::cost::{self, Method};
+use super::machine::{AHEAD_BYTES, BLOCK_BYTES, COLUMN_BYTES, LEAST_BYTES};
+use super::nest::{Axis, Nest};
+use super::program::{Group, Program};
+use super::runs::Runs;
+use super::stage::{Stage, Stages};
+use super::tile::{Block, Tile, MAX_COLUMNS};
+use super::vector::LINE_BYTES;
+use crate::math::{div, next_multiple};
+use core::ptr::null_mut;
+
+/// The longest groups of units, each group made of the steps of an axis.
+const LONGEST_GROUP_BYTES: usize = 128;
+
+/// How a piece is moved.
+pub(super) struct Choice {
+    pub method: Method,
+    /// Of how many axes, from the innermost on, a program makes its groups.
+    axes: usize,
+    /// Which axis is transposed with the innermost one.
+    crossing: usize,
+}
+
+impl Choice {
+    /// The cheapest way; a program is made if that is one.
+    #[inline(never)]
+    pub(super) fn new(call: &Call, nest: &Nest, program: &mut Program) -> Self {
+        let mut best = Self { method: Method::Runs, axes: 1, crossing: 0 };
+        let unit = nest.unit;
+        let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else { return best };
+        if !cost::is_short(unit) || nest.bytes() < call.machine.least(LEAST_BYTES) {
+            return best;
+        }
+        let mut least = cost::of_runs(call, unit, true) + div(cost::OF_CALL * LINE_BYTES, unit * inner.extent);
+        let is_crossing = |axis: &Axis| axis.from == unit.cast_signed();
+        let outer = nest.axes().len() - 1;
+        if let Some(crossing) = nest.axes().iter().take(outer).position(is_crossing) {
+            let columns = nest.axes().get(crossing).map_or(0, |axis| axis.extent);
+            if let Some(cost) = cost::of_transpose(call, unit, columns, inner.from, inner.extent).filter(|cost| *cost < least) {
+                (least, best) = (cost, Self { method: Method::Transpose, crossing, ..best });
+            }
+        }
+        let (group, axes, count) = group_of(nest);
+        match cost::of_program(call, program, group, (1, 0), count) {
+            Some(cost) if cost < least && (axes == 2 || inner.extent >= program.groups) => {
+                Self { method: Method::Shuffle, axes, ..best }
+            }
+            _ => best,
+        }
+    }
+}
+
+/// The groups that a program would make, of how many axes, and how many groups there are in all.
+fn group_of(nest: &Nest) -> (Group, usize, usize) {
+    let unit = nest.unit;
+    let [.., inner] = *nest.axes() else { return (Group { unit, units: 1, apart: 0, from: 0 }, 0, 1) };
+    let bytes = unit * inner.extent;
+    if let [.., outer, inner] = *nest.axes() {
+        if bytes <= LONGEST_GROUP_BYTES && outer.to == bytes.cast_signed() {
+            let group = Group { unit, units: inner.extent, apart: inner.from, from: outer.from };
+            return (group, 2, div(nest.bytes(), bytes));
+        }
+    }
+    (Group { unit, units: 1, apart: 0, from: inner.from }, 1, div(nest.bytes(), unit))
+}
+
+/// What moves a piece, or some of it.
+pub(super) struct Mover<'a> {
+    pub call: &'a Call,
+    pub choice: &'a Choice,
+    pub program: &'a Program,
+    pub stages: &'a mut Stages,
+}
+
+impl Mover<'_> {
+    /// Moves a piece, or a part of it.
+    ///
+    /// # Safety
+    /// All its units must be readable and writable, no two of them in one place.
+    #[inline(never)]
+    pub(super) unsafe fn copy(&mut self, nest: &mut Nest) {
+        let Nest { source, target, unit, .. } = *nest;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if nest.axes().is_empty() {
+                let next = source.wrapping_add(unit);
+                return self.call.rows(&Runs::one(source, target, unit), self.stages, next);
+            }
+            match self.choice.method {
+                Method::Shuffle => self.copy_groups(nest),
+                Method::Transpose => self.copy_squares(nest),
+                Method::Runs => self.copy_runs(nest),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Mover::copy`].
+    unsafe fn copy_runs(&mut self, nest: &mut Nest) {
+        let run = nest.unit;
+        let inner = nest.pop();
+        let (call, stages) = (self.call, &mut *self.stages);
+        by_blocks(nest, inner, 1, |source, target, axis| {
+            let Axis { extent: count, from, to } = axis;
+            let readable_end = call.readable_end(source, count, from, run);
+            let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
+            // SAFETY: the caller's promise.
+            unsafe { call.rows(&Runs { source, target, run, count, from, to, readable_end }, stages, next) };
+        });
+    }
+
+    /// # Safety
+    /// As [`Mover::copy`].
+    unsafe fn copy_groups(&mut self, nest: &mut Nest) {
+        let &mut Self { call, choice, program, ref mut stages } = self;
+        let reach = program.group.reach();
+        for _ in 1..choice.axes {
+            nest.pop();
+        }
+        let inner = nest.pop();
+        // Of short rows the next one is asked for, of long ones what lies behind.
+        let row = inner.from.unsigned_abs() * inner.extent;
+        let ahead = match nest.axes().last() {
+            Some(outer) if row < 4 * AHEAD_BYTES => outer.from,
+            _ => program.from().wrapping_mul((AHEAD_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1),
+        };
+        by_blocks(nest, inner, program.groups, |source, target, axis| {
+            let Axis { extent: count, from, .. } = axis;
+            let readable_end = call.readable_end(source, count, from, reach);
+            let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
+            let targets = &[target];
+            let shuffle = Shuffle { program, source, targets, at: 0, count, readable_end, next, ahead };
+            // SAFETY: the caller's promise.
+            unsafe { call.shuffle(&shuffle, stages) };
+        });
+    }
+
+    /// Transposes the innermost axis with that along which units lie together in the input.
+    ///
+    /// # Safety
+    /// As [`Mover::copy`].
+    unsafe fn copy_squares(&mut self, nest: &mut Nest) {
+        let unit = nest.unit;
+        let rows = nest.pop();
+        let columns = nest.remove(self.choice.crossing);
+        nest.order_by_lines();
+        let call = self.call;
+        let block = next_multiple(div(COLUMN_BYTES, unit), 16);
+        nest.each(|source, target| {
+            let mut row = 0;
+            while row < rows.extent {
+                let some = if rows.extent - row < 2 * block { rows.extent - row } else { block };
+                let mut column = 0;
+                while column < columns.extent {
+                    let count = columns_of(columns.extent - column, unit);
+                    let mut targets = [null_mut(); MAX_COLUMNS];
+                    for (number, slot) in targets.iter_mut().enumerate().take(count) {
+                        let step = columns.to.wrapping_mul((column + number).cast_signed());
+                        *slot = target.wrapping_offset(step);
+                    }
+                    let source = source
+                        .wrapping_offset(rows.from.wrapping_mul(row.cast_signed()))
+                        .wrapping_add(column * unit);
+                    let targets = targets.get(..count).unwrap_or_default();
+                    let Some(tile) = Tile::new(unit, count, rows.from) else { return };
+                    let readable_end = call.readable_end(source, some, rows.from, count * unit);
+                    let (from, rows, at) = (rows.from, some, row * unit);
+                    // SAFETY: the caller's promise.
+                    unsafe { call.transpose(&Block { source, from, rows, targets, at, readable_end, tile }) };
+                    column += count;
+                }
+                row += some;
+            }
+        });
+    }
+}
+
+/// How many of the columns that are left are taken at a time: as many are left over as a lane has, or none.
+fn columns_of(left: usize, unit: usize) -> usize {
+    let least = div(16, unit);
+    match left {
+        ..=MAX_COLUMNS => left,
+        _ if left - MAX_COLUMNS < least => MAX_COLUMNS - least,
+        _ => MAX_COLUMNS,
+    }
+}
+
+/// Goes over a nest's axes, and an inner one in blocks where others share its lines.
+#[inline(always)]
+fn by_blocks(nest: &mut Nest, inner: Axis, granule: usize, mut visit: impl FnMut(*const u8, *mut u8, Axis)) {
+    let shared = nest.order_by_lines();
+    let step = inner.from.unsigned_abs().max(1);
+    let block = if shared > 0 { next_multiple(BLOCK_BYTES / step, granule) } else { inner.extent };
+    let block = block.max(granule);
+    let mut begin = 0;
+    while begin < inner.extent {
+        let extent = block.min(inner.extent - begin);
+        let at = begin.cast_signed();
+        let (from, to) = (inner.from.wrapping_mul(at), inner.to.wrapping_mul(at));
+        nest.each(|source, target| {
+            visit(source.wrapping_offset(from), target.wrapping_offset(to), Axis { extent, ..inner });
+        });
+        begin += extent;
+    }
+}

@@ -1,0 +1,418 @@
+//! Shuffle programs: each register of the output is picked from a few windows of the input. A program is made from nothing
+//! but where each byte comes from, so that one kernel (`shuffle.rs`) takes short runs apart and puts them together, picks
+//! every second unit, repeats units, and turns rows round.
+//!
+//! The idea: registers that need bytes of the same windows make a set, whose windows are loaded once. Of pieces that lie
+//! side by side in their rows, these are the registers at one place of all pieces; of one piece that is put together from
+//! several places, registers that follow each other.
+
+use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
+use super::vector::LINE_BYTES;
+use core::mem::MaybeUninit;
+
+/// The most picks, windows, and sets of a program; the most registers of a turn.
+const MAX_PICKS: usize = 48;
+const MAX_WINDOWS: usize = 40;
+pub(super) const MAX_SETS: usize = 16;
+const MAX_REGISTERS: usize = 16;
+/// The most outputs of a set, windows of it, and picks: indices stay in registers, of which there are 32.
+pub(super) const MAX_OUTPUTS: usize = 5;
+const MAX_WINDOWS_OF_SET: usize = 8;
+const MAX_PICKS_OF_SET: usize = 28;
+
+/// Units that follow each other in the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Group {
+    /// Bytes of a unit, which lie together in the input too.
+    pub unit: usize,
+    /// Units of a group, and bytes of input from one to the next.
+    pub units: usize,
+    pub apart: isize,
+    /// Bytes of input from a group to the next.
+    pub from: isize,
+}
+
+impl Group {
+    pub(super) fn bytes(&self) -> usize {
+        self.unit * self.units
+    }
+
+    /// Bytes of input from the first one of a group to the end of the highest.
+    pub(super) fn reach(&self) -> usize {
+        self.apart.max(0).unsigned_abs() * (self.units - 1) + self.unit
+    }
+}
+
+/// Goes over the output in runs that lie together in the input.
+struct Cursor {
+    group: Group,
+    /// The next byte: of a unit, the unit of a group, and where the group and the unit begin in the input.
+    within: usize,
+    unit: usize,
+    group_begin: isize,
+    begin: isize,
+}
+
+impl Cursor {
+    /// From a byte of the output on.
+    fn new(group: Group, byte: usize, base: isize) -> Self {
+        let (groups, rest) = (byte / group.bytes().max(1), byte % group.bytes().max(1));
+        let (unit, within) = (rest / group.unit.max(1), rest % group.unit.max(1));
+        let group_begin = base.wrapping_add(group.from.wrapping_mul(groups.cast_signed()));
+        let begin = group_begin.wrapping_add(group.apart.wrapping_mul(unit.cast_signed()));
+        Self { group, within, unit, group_begin, begin }
+    }
+
+    /// Where the next byte comes from, and how many follow it there.
+    fn here(&self) -> (isize, usize) {
+        (self.begin.wrapping_add(self.within.cast_signed()), self.group.unit - self.within)
+    }
+
+    /// Goes on by so many bytes, no more than follow.
+    fn go_on(&mut self, bytes: usize) {
+        self.within += bytes;
+        if self.within < self.group.unit {
+            return;
+        }
+        (self.within, self.unit) = (0, self.unit + 1);
+        self.begin = self.begin.wrapping_add(self.group.apart);
+        if self.unit == self.group.units {
+            self.unit = 0;
+            self.group_begin = self.group_begin.wrapping_add(self.group.from);
+            self.begin = self.group_begin;
+        }
+    }
+}
+
+/// What the registers of a level are like.
+#[derive(Clone, Copy)]
+pub(super) struct Register {
+    pub bytes: usize,
+    /// Bytes among which a pick finds its own; 0 if there are no picks.
+    pub window: usize,
+}
+
+/// What a register takes from a window: the number of each byte there.
+///
+/// Where windows are whole registers, a pick is from two of them: from what has been made so far, or with the second window
+/// from the first, and from a window, whose bytes follow in number; the first window's own pick is for sets of one. Where
+/// windows are lanes, a byte that is not taken has a number that gives a 0.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Pick(pub [u8; LINE_BYTES]);
+
+impl Pick {
+    /// Takes nothing.
+    const NONE: Self = Self([NOTHING; LINE_BYTES]);
+}
+
+/// The number of a byte that is not taken.
+const NOTHING: u8 = 0x80;
+
+/// Registers that are made from the same windows: the picks are those from the first window, then from the next.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Set {
+    pub outputs: usize,
+    pub windows: usize,
+    /// Its first register, window, and pick.
+    pub register: usize,
+    pub first_window: usize,
+    pub first_pick: usize,
+}
+
+/// The sets of a turn: of as many registers as whole groups fill well.
+pub(super) struct Program {
+    pub group: Group,
+    /// Pieces that are made together, and bytes of input from one to the next.
+    pub pieces: usize,
+    pub apart: isize,
+    /// Groups of a turn, and its registers of each piece.
+    pub groups: usize,
+    pub registers: usize,
+    pub sets: [Set; MAX_SETS],
+    pub set_count: usize,
+    /// Where windows begin, by lane, from where a turn begins.
+    pub windows: [[isize; 2]; MAX_WINDOWS],
+    window_count: usize,
+    pub picks: [MaybeUninit<Pick>; MAX_PICKS],
+    pick_count: usize,
+    /// The end of the highest window.
+    pub high: isize,
+    register_bytes: usize,
+}
+
+impl Program {
+    pub(super) const NONE: Self = Self {
+        group: Group { unit: 0, units: 0, apart: 0, from: 0 },
+        pieces: 0,
+        apart: 0,
+        groups: 0,
+        registers: 0,
+        sets: [Set { outputs: 0, windows: 0, register: 0, first_window: 0, first_pick: 0 }; MAX_SETS],
+        set_count: 0,
+        windows: [[0; 2]; MAX_WINDOWS],
+        window_count: 0,
+        picks: [const { MaybeUninit::uninit() }; MAX_PICKS],
+        pick_count: 0,
+        high: 0,
+        register_bytes: 0,
+    };
+
+    /// Bytes of output that a turn makes of each piece.
+    pub(super) fn bytes(&self) -> usize {
+        self.groups * self.group.bytes()
+    }
+
+    /// Bytes of input from a turn to the next.
+    pub(super) fn from(&self) -> isize {
+        self.group.from.wrapping_mul(self.groups.cast_signed())
+    }
+
+    /// Whether a turn makes whole lines.
+    pub(super) fn makes_lines(&self) -> bool {
+        self.groups > 0
+            && self.bytes() == self.registers * self.register_bytes
+            && self.bytes().is_multiple_of(LINE_BYTES)
+    }
+
+    pub(super) fn sets(&self) -> &[Set] {
+        self.sets.get(..self.set_count).unwrap_or_default()
+    }
+
+    /// Makes it the program of such groups of up to so many pieces, and returns whether there is one: as many pieces as
+    /// can be made together, and of one piece as many registers as it pays to. Turns of whole lines are preferred.
+    #[inline(never)]
+    pub(super) fn make(&mut self, group: Group, (pieces, apart): (usize, isize), register: Register) -> bool {
+        self.groups = 0;
+        if register.window == 0 || group.bytes() == 0 {
+            return false;
+        }
+        (self.group, self.apart, self.register_bytes) = (group, apart, register.bytes);
+        let by_lines = self.make_turn(turn_of_lines(&group, register), pieces, register);
+        let cost = if by_lines { self.cost() } else { usize::MAX };
+        if cost <= CHEAP_LINE {
+            return true;
+        }
+        if self.make_turn(best_turn(&group, register), pieces, register) && self.cost() < cost {
+            return true;
+        }
+        (by_lines && self.make_turn(turn_of_lines(&group, register), pieces, register))
+            || self.make_turn((register.bytes / group.bytes(), 1), pieces, register)
+    }
+
+    /// The same with so many groups and registers a turn.
+    fn make_turn(&mut self, (groups, registers): (usize, usize), pieces: usize, register: Register) -> bool {
+        (self.groups, self.registers) = (groups, registers);
+        let is_made = groups > 0 && if pieces > 1 { self.make_pieces(pieces, register) } else { self.make_one(register) };
+        if !is_made {
+            self.groups = 0;
+        }
+        is_made
+    }
+
+    /// What is issued for a line of output.
+    pub(super) fn cost(&self) -> usize {
+        let lanes = if self.register_bytes == LINE_BYTES { 1 } else { 2 };
+        let first = |set: &Set| if lanes == 1 && set.windows > 1 { set.outputs } else { 0 };
+        let picks = self.pick_count - self.sets().iter().map(first).sum::<usize>();
+        let store = if self.makes_lines() { STORE_COST } else { 2 * STORE_COST };
+        let issued = self.window_count * lanes * LOAD_COST + picks * PICK_COST + self.registers * self.pieces * store;
+        // Each further set goes over the rows once more.
+        let passes = if self.set_count > 1 { STORE_COST } else { 0 };
+        passes + (LINE_BYTES * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX / 2)
+    }
+
+    /// As many pieces together as a set has room for, about equally many each time: but of long units, which share few
+    /// windows, one.
+    fn make_pieces(&mut self, pieces: usize, register: Register) -> bool {
+        let most = if self.group.unit < LINE_BYTES / 2 { MAX_OUTPUTS } else { 1 };
+        let mut together = pieces.div_ceil(pieces.div_ceil(most));
+        while together > 0 {
+            self.pieces = together;
+            if self.fill(1, register) {
+                return true;
+            }
+            together -= 1;
+        }
+        false
+    }
+
+    /// Several registers where units of a group come from several places, so that they share windows.
+    fn make_one(&mut self, register: Register) -> bool {
+        self.pieces = 1;
+        let together = if self.group.units > 1 { self.registers.min(MAX_OUTPUTS) } else { 1 };
+        self.fill(together, register) || (together > 1 && self.fill(1, register))
+    }
+
+    /// Fills all sets, of so many registers of a piece each.
+    fn fill(&mut self, registers: usize, register: Register) -> bool {
+        (self.set_count, self.window_count, self.pick_count, self.high) = (0, 0, 0, 0);
+        let mut first = 0;
+        while first < self.registers {
+            let some = registers.min(self.registers - first);
+            let Some(set) = self.fill_set(first, some, register) else { return false };
+            let Some(slot) = self.sets.get_mut(self.set_count) else { return false };
+            *slot = set;
+            self.set_count += 1;
+            first += some;
+        }
+        true
+    }
+
+    /// Fills a set of one register of all pieces, or of several registers of one.
+    fn fill_set(&mut self, first: usize, registers: usize, register: Register) -> Option<Set> {
+        let outputs = self.pieces * registers;
+        let mut set = Set {
+            outputs,
+            windows: 0,
+            register: first,
+            first_window: self.window_count,
+            first_pick: self.pick_count,
+        };
+        for lane in 0..register.bytes / register.window {
+            let mut windows = 0;
+            for output in 0..outputs {
+                windows = self.fill_lane(&mut set, output, (lane, windows), register)?;
+            }
+        }
+        self.window_count += set.windows;
+        self.pick_count += set.windows * outputs;
+        if register.window == LINE_BYTES && set.windows > 1 {
+            self.pair(&set);
+        }
+        Some(set)
+    }
+
+    /// Fills the picks of a lane of an output, of whose lane so many windows are known, and returns how many are now.
+    fn fill_lane(
+        &mut self,
+        set: &mut Set,
+        output: usize,
+        (lane, mut windows): (usize, usize),
+        register: Register,
+    ) -> Option<usize> {
+        let (number, piece) = if self.pieces > 1 { (set.register, output) } else { (set.register + output, 0) };
+        let begin = number * register.bytes + lane * register.window;
+        let end = (begin + register.window).min(self.bytes());
+        let mut cursor = Cursor::new(self.group, begin, self.apart.wrapping_mul(piece.cast_signed()));
+        let (mut at, mut window) = (begin, 0);
+        while at < end {
+            let (from, len) = cursor.here();
+            // Mostly the window of the bytes before.
+            let mut ahead = self.ahead(set, window, lane, from, windows);
+            if ahead >= register.window {
+                window = (0..windows)
+                    .find(|window| self.ahead(set, *window, lane, from, windows) < register.window)
+                    .unwrap_or(windows);
+                if window == windows {
+                    let begin = self.window_of(from, (begin, end), register);
+                    self.add_window(set, (lane, windows), begin, register)?;
+                    windows += 1;
+                }
+                ahead = self.ahead(set, window, lane, from, windows);
+            }
+            let some = len.min(end - at).min(register.window - ahead);
+            // SAFETY: the picks of all windows of the set have been written.
+            let Pick(index) = unsafe {
+                self.picks.get_mut(set.first_pick + window * set.outputs + output)?.assume_init_mut()
+            };
+            let place = lane * register.window + at - begin;
+            for (byte, slot) in index.iter_mut().skip(place).take(some).enumerate() {
+                *slot = (ahead + byte).to_le_bytes()[0];
+            }
+            cursor.go_on(some);
+            at += some;
+        }
+        Some(windows)
+    }
+
+    /// Where the window begins that a byte of the input is read from: where rows leave no gaps, windows follow each other
+    /// from the lowest byte of the lane on, so that pieces share them; else with the byte.
+    fn window_of(&self, from: isize, (begin, end): (usize, usize), register: Register) -> isize {
+        let Self { group, pieces, apart, .. } = *self;
+        let wanted = 2 * pieces * group.unit;
+        if group.units > 1 || group.from.unsigned_abs() > wanted.max(register.window) {
+            return from;
+        }
+        let find = |byte: usize| Cursor::new(group, byte, 0).here().0;
+        let last = apart.min(0).wrapping_mul(pieces.cast_signed() - 1);
+        let lowest = find(begin).min(find(end - 1)).wrapping_add(last);
+        let window = register.window.cast_signed();
+        lowest.wrapping_add(from.wrapping_sub(lowest).div_euclid(window).wrapping_mul(window))
+    }
+
+    /// How far a byte of the input lies from where a window of a lane begins; of windows that are not known, and of bytes
+    /// before it, farther than any window.
+    fn ahead(&self, set: &Set, window: usize, lane: usize, from: isize, windows: usize) -> usize {
+        let known = self.windows.get(set.first_window + window).filter(|_| window < windows);
+        let begin = known.and_then(|window| window.get(lane));
+        begin.map_or(usize::MAX, |begin| from.wrapping_sub(*begin).cast_unsigned())
+    }
+
+    /// Adds a window to a lane, and to the set if other lanes have no more.
+    fn add_window(
+        &mut self,
+        set: &mut Set,
+        (lane, windows): (usize, usize),
+        from: isize,
+        register: Register,
+    ) -> Option<()> {
+        let is_new = windows == set.windows;
+        if is_new {
+            set.windows += 1;
+            if set.windows > MAX_WINDOWS_OF_SET || set.windows * set.outputs > MAX_PICKS_OF_SET {
+                return None;
+            }
+            let first = set.first_pick + windows * set.outputs;
+            for pick in self.picks.get_mut(first..first + set.outputs)? {
+                pick.write(Pick::NONE);
+            }
+        }
+        // A lane that needs no window of its own reads what another one does.
+        let slot = self.windows.get_mut(set.first_window + windows)?;
+        slot.iter_mut().skip(if is_new { 0 } else { lane }).for_each(|slot| *slot = from);
+        self.high = self.high.max(from.wrapping_add(register.window.cast_signed()));
+        Some(())
+    }
+
+    /// Makes picks from one window picks from two: the first two windows, or what has been made and a further one.
+    fn pair(&mut self, set: &Set) {
+        let end = set.first_pick + set.windows * set.outputs;
+        let Some(picks) = self.picks.get_mut(set.first_pick..end) else { return };
+        let (first, rest) = picks.split_at_mut(set.outputs.min(picks.len()));
+        for (number, picks) in rest.chunks_exact_mut(set.outputs.max(1)).enumerate() {
+            for (pick, first) in picks.iter_mut().zip(&mut *first) {
+                // SAFETY: all picks of the set have been written.
+                let (Pick(index), Pick(first)) = unsafe { (pick.assume_init_mut(), first.assume_init_mut()) };
+                for ((slot, first), own) in index.iter_mut().zip(first).zip(0u8..) {
+                    *slot = match *slot {
+                        NOTHING if number == 0 => *first & 63,
+                        NOTHING => own,
+                        taken => taken | 64,
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// How many groups, in how many registers, are whole lines: as few as can be.
+fn turn_of_lines(group: &Group, register: Register) -> (usize, usize) {
+    let line = register.bytes.max(LINE_BYTES);
+    let most = MAX_REGISTERS * register.bytes / line;
+    let lines = (1..=most).find(|lines| (lines * line).is_multiple_of(group.bytes())).unwrap_or(0);
+    (lines * line / group.bytes(), lines * line / register.bytes.max(1))
+}
+
+/// How many groups a turn takes, in how many registers: the fewest that are filled nearly as well as any.
+fn best_turn(group: &Group, register: Register) -> (usize, usize) {
+    let mut best = (0, 1);
+    for registers in 1..=4 {
+        let groups = registers * register.bytes / group.bytes().max(1);
+        // Another register must be worth a tenth.
+        if groups * best.1 * 10 > best.0 * registers * 11 {
+            best = (groups, registers);
+        }
+    }
+    best
+}

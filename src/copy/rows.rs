@@ -1,0 +1,353 @@
+//! Pieces that share their rows: packed outputs, each of which takes a run of every row of the input.
+//!
+//! Neighbouring pieces of one length make a band, which one kernel moves. Rows are taken in blocks that the first-level
+//! cache holds, band after band, so that each line of the input is fetched once.
+
+use super::call::{Call, Shuffle};
+use super::cost::{self, Method};
+use super::machine::{LEAST_STREAMED_BYTES, BLOCK_BYTES, COLUMN_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN};
+use super::nest::{Axis, Nest};
+use super::program::{Group, Program};
+use super::runs::Runs;
+use super::stage::{Stage, Stages};
+use super::tile::{Block, Tile, MAX_COLUMNS};
+use super::vector::LINE_BYTES;
+use crate::math::{div, next_multiple};
+use crate::parts::{Iter, Part, Transfer};
+use crate::shape::usize_of;
+use core::iter::Peekable;
+use core::ops::Range;
+use core::ptr::{null, null_mut};
+
+/// Programs, bands and pieces that are set up at a time.
+const MAX_PROGRAMS: usize = 2;
+const MAX_BANDS: usize = 16;
+const MAX_TARGETS: usize = 2 * MAX_COLUMNS;
+
+/// The rows, and what a step on the split axis is of each.
+pub(super) struct Rows {
+    call: Call,
+    /// Outward of the split axis: where rows begin. The innermost axis is apart, for it is what kernels go along.
+    outer: Nest,
+    row: Axis,
+    pub count: usize,
+    /// Bytes of input from a step of the split axis to the next, and bits that a piece has of a step.
+    apart: isize,
+    step_bits: usize,
+    /// Bytes of input from the first step of a row to the end of the last.
+    width: usize,
+    /// Bytes of a row of all pieces together.
+    wanted: usize,
+}
+
+impl Rows {
+    pub(super) fn new(call: Call) -> Self {
+        let row = Axis { extent: 1, from: 0, to: 0 };
+        Self { call, outer: Nest::NONE, row, count: 1, apart: 0, step_bits: 0, width: 0, wanted: 0 }
+    }
+
+    /// Makes it the rows of a transfer, if pieces have runs of whole bytes of them.
+    #[inline(never)]
+    pub(super) fn make(&mut self, transfer: &Transfer<'_>) -> Option<()> {
+        let geometry = &transfer.geometry;
+        if !transfer.output_strides.are_packed() {
+            return None;
+        }
+        let bits = geometry.dtype.bits() as usize;
+        self.step_bits = usize_of(geometry.inner) * bits;
+        self.outer.source = transfer.source;
+        if bits < 8 {
+            self.make_sub_byte(transfer)?;
+        } else {
+            self.make_whole(transfer)?;
+        }
+        self.outer.join_axes();
+        if !self.outer.axes().is_empty() {
+            self.row = self.outer.pop();
+        }
+        self.width = usize_of(geometry.extent) * self.step_bits / 8;
+        self.wanted = div(transfer.bytes, self.count);
+        Some(())
+    }
+
+    /// Of elements that share bytes: a packed input whose pieces begin and end with bytes.
+    fn make_sub_byte(&mut self, transfer: &Transfer<'_>) -> Option<()> {
+        let geometry = &transfer.geometry;
+        let is_whole = |len: i64| (usize_of(len) * self.step_bits).is_multiple_of(8);
+        let are_whole = |part: Part| is_whole(part.offset) && is_whole(part.len);
+        if !transfer.strides.is_none()
+            || !transfer.bit_offset.is_multiple_of(8)
+            || !(is_whole(1) || is_whole(geometry.extent) && transfer.parts.iter().all(are_whole))
+        {
+            return None;
+        }
+        self.outer.source = transfer.source.wrapping_add(transfer.bit_offset as usize / 8);
+        let width = usize_of(geometry.extent) * self.step_bits / 8;
+        self.count = usize_of(geometry.outer);
+        self.apart = (self.step_bits / 8).cast_signed();
+        self.outer.push(Axis { extent: self.count, from: width.cast_signed(), to: 1 });
+        Some(())
+    }
+
+    /// Of whole bytes: all inward of the split axis must lie together, and steps too unless every piece has one.
+    fn make_whole(&mut self, transfer: &Transfer<'_>) -> Option<()> {
+        let geometry = &transfer.geometry;
+        let size = (geometry.dtype.bits() / 8) as isize;
+        let stride = |axis: usize, packed: isize| {
+            let own = transfer.strides.and_then(|strides| strides.get(axis));
+            own.map_or(packed, |own| (*own as isize).wrapping_mul(size))
+        };
+        let mut packed = size;
+        for (axis, &extent) in geometry.shape.iter().enumerate().skip(geometry.axis + 1).rev() {
+            if extent > 1 && stride(axis, packed) != packed {
+                return None;
+            }
+            packed = packed.wrapping_mul(extent as isize);
+        }
+        self.apart = stride(geometry.axis, packed);
+        if self.apart != packed && transfer.parts.iter().any(|part| part.len > 1) {
+            return None;
+        }
+        packed = packed.wrapping_mul(geometry.extent as isize);
+        for (axis, &extent) in geometry.shape.iter().enumerate().take(geometry.axis).rev() {
+            if extent > 1 {
+                let to = self.count.cast_signed();
+                self.outer.insert(Axis { extent: usize_of(extent), from: stride(axis, packed), to });
+            }
+            packed = packed.wrapping_mul(extent as isize);
+            self.count *= usize_of(extent);
+        }
+        Some(())
+    }
+
+    /// Bytes that a piece has of a row. Of elements that share bytes these are whole bytes, if not of each step.
+    pub(super) fn run(&self, len: i64) -> usize {
+        usize_of(len) * self.step_bits / 8
+    }
+
+    /// Bytes of input from where a row begins to where a piece does.
+    fn ahead(&self, part: &Part) -> isize {
+        if self.step_bits.is_multiple_of(8) {
+            self.apart.wrapping_mul(part.offset as isize)
+        } else {
+            (usize_of(part.offset) * self.step_bits / 8).cast_signed()
+        }
+    }
+
+    /// Where a row begins, and how many there are from it on at equal distances.
+    fn find(&self, row: usize) -> (*const u8, usize) {
+        let extent = self.row.extent.max(1);
+        let within = row % extent;
+        let source = self.outer.find(row / extent);
+        (source.wrapping_offset(self.row.from.wrapping_mul(within.cast_signed())), extent - within)
+    }
+
+    /// Whether rows of so many bytes of a band leave no gaps between them.
+    fn is_dense(&self, bytes: usize) -> bool {
+        self.row.from.unsigned_abs() <= bytes + LINE_BYTES
+    }
+
+    /// Rows of a block.
+    fn block(&self, bands: &Bands<'_>) -> usize {
+        let step = self.row.from.unsigned_abs().max(self.wanted).max(1);
+        // What is made in one pass need not be found again.
+        let is_once = match bands.bands.first() {
+            Some(band) if bands.count == 1 => {
+                band.program(bands).is_some_and(|program| program.pieces == band.targets.len() && program.sets().len() == 1)
+            }
+            _ => false,
+        };
+        let are_long = self.wanted / bands.count.max(1) >= LONG_RUN_BYTES;
+        let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
+        let rows = if bands.has_columns { (bytes / step).max(div(COLUMN_BYTES, self.run(1))) } else { bytes / step };
+        // So that every block begins a line again where the first one does.
+        if bands.has_short { next_multiple(rows, LINE_BYTES) } else { rows.max(if self.call.past { RUNS_IN_TURN } else { 1 }) }
+    }
+
+    /// Copies what pieces have of some rows.
+    ///
+    /// # Safety
+    /// What they have must be readable and writable; other calls must have other rows, or other pieces.
+    #[inline(never)]
+    pub(super) unsafe fn copy(&self, parts: Iter<'_>, rows: Range<usize>) {
+        let mut programs = [Program::NONE; MAX_PROGRAMS];
+        let mut stages = Stage::all(self.call.machine.kernels);
+        let mut parts = parts.peekable();
+        while parts.peek().is_some() {
+            let bands = Bands::new(self, &mut parts, &mut programs);
+            let block = self.block(&bands);
+            let mut row = rows.start;
+            while row < rows.end {
+                let (source, left) = self.find(row);
+                let count = block.min(left).min(rows.end - row);
+                let next = if row + count < rows.end { self.find(row + count).0 } else { source };
+                // SAFETY: the caller's promise.
+                unsafe { self.copy_block(&bands, &mut stages, (source, left), row, count, next) };
+                row += count;
+            }
+        }
+        // SAFETY: as above.
+        unsafe { stages.iter_mut().for_each(|stage| stage.finish()) };
+        self.call.finish();
+    }
+
+    /// # Safety
+    /// As [`Rows::copy`].
+    unsafe fn copy_block(
+        &self,
+        bands: &Bands<'_>,
+        stages: &mut Stages,
+        (source, left): (*const u8, usize),
+        row: usize,
+        count: usize,
+        next: *const u8,
+    ) {
+        let from = self.row.from;
+        // Long runs first: they bring the lines that they share with short ones.
+        let is_long = |band: &&Band| band.run >= LEAST_STREAMED_BYTES;
+        let all = || bands.bands.iter().take(bands.count);
+        for band in all().filter(is_long).chain(all().filter(|band| !is_long(band))) {
+            let &Band { ahead, run, apart, ref targets, method } = band;
+            let source = source.wrapping_offset(ahead);
+            let targets = bands.targets.get(targets.clone()).unwrap_or_default();
+            let readable_end = if self.call.is_far(apart) {
+                null()
+            } else {
+                let last = apart.max(0).unsigned_abs() * (targets.len() - 1);
+                self.call.readable_end(source, left, from, last + run)
+            };
+            let (at, mut next) = (row * run, next.wrapping_offset(ahead));
+            if self.call.past && !(bands.count == 1 && self.is_dense(targets.len() * run)) {
+                // Streams ask for what they read next, and programs for what follows; here neither is what the band reads.
+                if run < LEAST_STREAMED_BYTES {
+                    self.call.ask(next, count, from, targets.len() * run);
+                    next = source;
+                }
+            }
+            // SAFETY: the caller's promise.
+            unsafe {
+                match method {
+                    Method::Shuffle => {
+                        let Some(program) = band.program(bands) else { continue };
+                        let shuffle = Shuffle { program, source, targets, at, count, readable_end, next, ahead: 0 };
+                        self.call.shuffle(&shuffle, stages);
+                    }
+                    Method::Transpose => {
+                        let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
+                        self.call.transpose(&Block { source, from, rows: count, targets, at, readable_end, tile });
+                    }
+                    Method::Runs => {
+                        for (number, target) in targets.iter().enumerate() {
+                            let ahead = apart.wrapping_mul(number.cast_signed());
+                            let (source, next) = (source.wrapping_offset(ahead), next.wrapping_offset(ahead));
+                            let (target, to) = (target.wrapping_add(at), run.cast_signed());
+                            self.call.rows(&Runs { source, target, run, count, from, to, readable_end }, stages, next);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Neighbouring pieces of one length.
+struct Band {
+    /// Bytes from where a row begins to where the first piece does, and from a piece to the next.
+    ahead: isize,
+    apart: isize,
+    run: usize,
+    targets: Range<usize>,
+    method: Method,
+}
+
+impl Band {
+    const NONE: Self = Self { ahead: 0, apart: 0, run: 0, targets: 0..0, method: Method::Runs };
+
+    fn is_made_by(&self, program: &Program) -> bool {
+        let is_alike = program.group.unit == self.run && (program.apart == self.apart || self.targets.len() == 1);
+        program.groups > 0 && is_alike && program.pieces <= self.targets.len()
+    }
+
+    fn program<'a>(&self, bands: &'a Bands<'_>) -> Option<&'a Program> {
+        bands.programs.iter().find(|program| self.is_made_by(program))
+    }
+}
+
+/// As many bands as are set up at a time.
+struct Bands<'a> {
+    bands: [Band; MAX_BANDS],
+    count: usize,
+    targets: [*mut u8; MAX_TARGETS],
+    programs: &'a [Program],
+    has_columns: bool,
+    has_short: bool,
+}
+
+impl<'a> Bands<'a> {
+    #[inline(never)]
+    fn new(rows: &Rows, parts: &mut Peekable<Iter<'_>>, programs: &'a mut [Program; MAX_PROGRAMS]) -> Self {
+        let mut all = Self {
+            bands: [Band::NONE; MAX_BANDS],
+            count: 0,
+            targets: [null_mut(); MAX_TARGETS],
+            programs: &[],
+            has_columns: false,
+            has_short: false,
+        };
+        for program in programs.iter_mut() {
+            program.groups = 0;
+        }
+        let (mut found, mut made) = (0, 0);
+        for band in &mut all.bands {
+            let Some(first) = parts.peek().copied() else { break };
+            let run = rows.run(first.len);
+            let begin = found;
+            let mut end = first.offset;
+            while let Some(part) = parts.peek().copied() {
+                let is_next = part.len == first.len && part.offset == end && found - begin < MAX_COLUMNS;
+                let Some(slot) = all.targets.get_mut(found).filter(|_| is_next) else { break };
+                *slot = part.target;
+                found += 1;
+                end = part.offset + part.len;
+                parts.next();
+            }
+            if found == begin {
+                break;
+            }
+            let apart = if first.len > 1 { run.cast_signed() } else { rows.apart };
+            *band = Band { ahead: rows.ahead(&first), apart, run, targets: begin..found, method: Method::Runs };
+            band.method = method_of(rows, band, programs, &mut made);
+            all.has_short |= cost::is_short(run);
+            all.has_columns |= matches!(band.method, Method::Transpose);
+            all.count += 1;
+        }
+        all.programs = programs;
+        all
+    }
+}
+
+/// How a band is moved: the cheapest way, of which a program may have been made for another band.
+fn method_of(rows: &Rows, band: &Band, programs: &mut [Program; MAX_PROGRAMS], made: &mut usize) -> Method {
+    let known = programs.iter().any(|program| band.is_made_by(program));
+    let columns = band.targets.len();
+    let are_beside = band.apart == band.run.cast_signed();
+    let transposed = if are_beside { cost::of_transpose(&rows.call, band.run, columns, rows.row.from, rows.count) } else { None };
+    let runs = cost::of_runs(&rows.call, band.run, true);
+    let mut best = (runs, Method::Runs);
+    if let Some(cost) = transposed.filter(|cost| *cost < best.0) {
+        best = (cost, Method::Transpose);
+    }
+    if known {
+        return if cost::is_short(band.run) { Method::Shuffle } else { best.1 };
+    }
+    let Some(slot) = programs.get_mut(*made) else { return best.1 };
+    let group = Group { unit: band.run, units: 1, apart: 0, from: rows.row.from };
+    if let Some(cost) = cost::of_program(&rows.call, slot, group, (columns, band.apart), rows.row.extent) {
+        if cost < best.0 {
+            *made += 1;
+            return Method::Shuffle;
+        }
+        slot.groups = 0;
+    }
+    best.1
+}

@@ -1,0 +1,277 @@
+//! The kernel that runs shuffle programs (`program.rs`).
+//!
+//! # Safety
+//! Of all that is unsafe here: the CPU must have the features of the level; from the first byte of each turn to the
+//! program's `high` must be readable, and the output of all groups writable. What goes past the caches must be whole
+//! lines, and a fence must follow.
+
+use super::machine::TURNS_OF_SET;
+use super::program::{Pick, Program, Set, MAX_OUTPUTS};
+use super::vector::Vector;
+
+/// Whole turns of a program, and then some groups.
+#[derive(Clone, Copy)]
+pub(super) struct Turns<'a> {
+    pub program: &'a Program,
+    pub source: *const u8,
+    /// As many pieces as the program makes.
+    pub targets: &'a [*mut u8],
+    /// Bytes of each target that others have made before.
+    pub at: usize,
+    pub turns: usize,
+    /// Groups after them, no more than a turn has.
+    pub rest: usize,
+    /// What is read next: with each register that goes past the caches, as many bytes of it are asked for.
+    pub next: *const u8,
+    /// Bytes from each window to what is asked for instead; 0: what is next is.
+    pub ahead: isize,
+}
+
+/// Runs all turns for one set of the program, and then for the next, so that the indices stay in registers. What the last
+/// register of a turn writes beyond it, the first one of the next turn writes again: so the last set goes first. Past the
+/// caches lines are sent in their order, so there every turn runs all sets.
+///
+/// # Safety
+/// As the module says.
+#[inline(always)]
+pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
+    let (sets, mut next) = (all.program.sets(), all.next);
+    let each = if PAST && sets.len() > 1 { TURNS_OF_SET } else { all.turns.max(1) };
+    let mut done = 0;
+    while done < all.turns {
+        for number in 0..sets.len() {
+            let Some(set) = sets.get(sets.len() - 1 - number) else { continue };
+            // SAFETY: the caller's promise.
+            next = unsafe { any_set::<V, PAST>(all, set, done, each.min(all.turns - done), next) };
+        }
+        done += each;
+    }
+    if all.rest > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { rest::<V>(all) };
+    }
+}
+
+/// A set of some turns.
+#[inline(always)]
+unsafe fn any_set<V: Vector, const PAST: bool>(
+    all: &Turns<'_>,
+    set: &Set,
+    first: usize,
+    turns: usize,
+    next: *const u8,
+) -> *const u8 {
+    macro_rules! one_of {
+        ($($outputs:literal: $($windows:literal)*;)*) => {
+            match (set.outputs, set.windows) {
+                $($(($outputs, $windows) => one_set::<V, PAST, $outputs, $windows>(all, set, first, turns, next),)*)*
+                _ => next,
+            }
+        };
+    }
+    // SAFETY: the program has so many picks; the caller's promise.
+    unsafe {
+        one_of! {
+            1: 1 2 3 4 5 6 7 8;
+            2: 1 2 3 4 5 6 7 8;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6 7;
+            5: 1 2 3 4 5;
+        }
+    }
+}
+
+/// A set of each turn, of `E` outputs from `R` windows.
+#[inline(always)]
+unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
+    all: &Turns<'_>,
+    set: &Set,
+    first: usize,
+    turns: usize,
+    mut next: *const u8,
+) -> *const u8 {
+    let program = all.program;
+    let (from, to) = (program.from(), program.bytes());
+    let mut source = all.source.wrapping_offset(from.wrapping_mul(first.cast_signed()));
+    // SAFETY: the set has so many windows and picks; the caller's promise.
+    unsafe {
+        let picks = &*program.picks.as_ptr().wrapping_add(set.first_pick).cast::<[[Pick; E]; R]>();
+        let windows = *program.windows.as_ptr().wrapping_add(set.first_window).cast::<[[isize; 2]; R]>();
+        let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
+        let targets = targets_of::<V, E>(all, set);
+        let mut at = first * to;
+        for _ in 0..turns {
+            if PAST && all.ahead != 0 {
+                for [window, _] in windows {
+                    V::prefetch_later(source.wrapping_offset(window.wrapping_add(all.ahead)));
+                }
+            }
+            let mut loaded = [V::load_window(source, windows[0]); R];
+            for r in 1..R {
+                loaded[r] = V::load_window(source, windows[r]);
+            }
+            for e in 0..E {
+                let mut made = if R == 1 {
+                    loaded[0].pick(index[0][e])
+                } else {
+                    loaded[0].pick_two(loaded[R.min(2) - 1], [index[0][e], index[R.min(2) - 1][e]])
+                };
+                for r in 2..R {
+                    made = made.pick_more(loaded[r], index[r][e]);
+                }
+                let target = targets[e].wrapping_add(at);
+                if PAST {
+                    made.stream(target);
+                    if all.ahead == 0 {
+                        V::prefetch_later(next);
+                        next = next.wrapping_add(V::BYTES);
+                    }
+                } else {
+                    made.store(target);
+                }
+            }
+            at += to;
+            source = source.wrapping_offset(from);
+        }
+    }
+    next
+}
+
+/// Where the outputs of a set go: a register of each piece, or registers that follow each other.
+///
+/// # Safety
+/// There must be a target for each piece of the program.
+#[inline(always)]
+unsafe fn targets_of<V: Vector, const E: usize>(all: &Turns<'_>, set: &Set) -> [*mut u8; E] {
+    let (pieces, registers) = if all.program.pieces > 1 { (1, 0) } else { (0, V::BYTES) };
+    let at = all.at + set.register * V::BYTES;
+    let mut targets = [core::ptr::null_mut(); E];
+    for (number, slot) in targets.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        let target = unsafe { *all.targets.as_ptr().wrapping_add(number * pieces) };
+        *slot = target.wrapping_add(at + number * registers);
+    }
+    targets
+}
+
+/// The piece and the register that an output of a set is.
+#[inline(always)]
+fn place(program: &Program, set: &Set, output: usize) -> (usize, usize) {
+    if program.pieces > 1 { (output, set.register) } else { (0, set.register + output) }
+}
+
+/// The groups after the last turn, exactly.
+#[inline(always)]
+unsafe fn rest<V: Vector>(all: &Turns<'_>) {
+    let program = all.program;
+    let source = all.source.wrapping_offset(program.from().wrapping_mul(all.turns.cast_signed()));
+    let at = all.at + program.bytes() * all.turns;
+    let bytes = program.group.bytes() * all.rest;
+    for set in program.sets() {
+        for output in 0..set.outputs.min(MAX_OUTPUTS * 2) {
+            let (piece, register) = place(program, set, output);
+            let Some(target) = all.targets.get(piece) else { continue };
+            let begin = register * V::BYTES;
+            let left = bytes.saturating_sub(begin).min(V::BYTES);
+            if left == 0 {
+                continue;
+            }
+            let target = target.wrapping_add(at + begin);
+            // SAFETY: the caller's promise.
+            unsafe {
+                let made = register_of::<V>(program, set, output, source);
+                if left < V::BYTES {
+                    made.store_part(target, left);
+                } else {
+                    made.store(target);
+                }
+            }
+        }
+    }
+}
+
+/// An output of any set.
+#[inline(always)]
+unsafe fn register_of<V: Vector>(program: &Program, set: &Set, output: usize, source: *const u8) -> V {
+    let picks = program.picks.as_ptr().wrapping_add(set.first_pick + output).cast::<Pick>();
+    let windows = program.windows.as_ptr().wrapping_add(set.first_window);
+    // SAFETY: the set has so many windows and picks; the caller's promise.
+    unsafe {
+        let index = |r: usize| V::load(picks.wrapping_add(r * set.outputs).cast());
+        let window = |r: usize| V::load_window(source, *windows.wrapping_add(r));
+        if set.windows == 1 {
+            return window(0).pick(index(0));
+        }
+        let mut made = window(0).pick_two(window(1), [index(0), index(1)]);
+        for r in 2..set.windows {
+            made = made.pick_more(window(r), index(r));
+        }
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::level::kernels_of;
+    use super::super::machine::levels;
+    use super::super::program::{Group, Program};
+    use super::Turns;
+    use std::ptr::null;
+
+    /// Every byte of every piece is where the group says it comes from.
+    #[test]
+    fn programs_do_what_groups_say() {
+        let mut made = 0;
+        for level in levels() {
+            let kernels = kernels_of(level);
+            for unit in 1..128 {
+                for (units, apart, from) in [
+                    (1, 0, unit as isize * 3),
+                    (1, 0, unit as isize * 6 + 1),
+                    (1, 0, unit as isize),
+                    (1, 0, 0),
+                    (1, 0, -2 * unit as isize),
+                    (3, 700, unit as isize),
+                    (3, -(unit as isize), 3 * unit as isize),
+                    (2, 4 * unit as isize, 9 * unit as isize),
+                ] {
+                    let group = Group { unit, units, apart, from };
+                    for (pieces, between) in [(1, 0), (2, unit as isize), (3, unit as isize), (6, unit as isize)] {
+                        let mut program = Program::NONE;
+                        if !program.make(group, (pieces, between), kernels.register) {
+                            continue;
+                        }
+                        made += 1;
+                        check(&program, kernels.shuffle[0]);
+                    }
+                }
+            }
+        }
+        assert!(made > 1000 || levels().len() == 1);
+    }
+
+    fn check(program: &Program, shuffle: unsafe fn(&Turns<'_>)) {
+        let group = program.group;
+        let input: Vec<u8> = (0..400_000u32).map(|at| (at * 31 % 251 + at / 251 % 7).to_le_bytes()[0]).collect();
+        for (turns, rest) in [(0, 1), (0, program.groups), (1, 1), (3, program.groups.min(2))] {
+            let count = turns * program.groups + rest;
+            let bytes = count * group.bytes();
+            let mut outputs = vec![vec![0xEE; bytes + 1]; program.pieces];
+            let targets: Vec<*mut u8> = outputs.iter_mut().map(|output| output.as_mut_ptr()).collect();
+            let source = input[200_000..].as_ptr();
+            let targets = &targets[..];
+            // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
+            unsafe { shuffle(&Turns { program, source, targets, at: 0, turns, rest, next: null(), ahead: 0 }) };
+            for (piece, output) in outputs.iter().enumerate() {
+                for byte in 0..bytes {
+                    let (g, within) = (byte / group.bytes(), byte % group.bytes());
+                    let (u, within) = (within / group.unit, within % group.unit);
+                    let from = g as isize * group.from + u as isize * group.apart + within as isize;
+                    let at = 200_000 + from + piece as isize * program.apart;
+                    assert_eq!(output[byte], input[at as usize], "byte {byte} of piece {piece}: {group:?}");
+                }
+                assert_eq!(output[bytes], 0xEE);
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Kernels that send runs past the caches: whole lines by non-temporal stores, what is left at both ends by others.
+//!
+//! The idea: a CPU fetches ahead of each of several places that are read, but begins anew with each run and each page;
+//! so some runs take turns, a few lines of each, and what is asked for is what the runs after them have at the same
+//! place. A single run asks for what lies behind.
+//!
+//! Where a run ends within a line and the next one begins there, the two are put together before the line is sent.
+//!
+//! # Safety
+//! Of all that is unsafe here: the runs must be readable and writable, and a line long at least; the CPU must have the
+//! features of the level, and a fence must follow.
+
+use super::machine::{AHEAD_BYTES, RUNS_IN_TURN, TURN_BYTES};
+use super::opaque::opaque;
+use super::runs::{copy_short, Runs};
+use super::vector::{Vector, LINE_BYTES};
+
+/// Sends rows of runs. What is read after them begins at `next`, in rows like these.
+///
+/// # Safety
+/// As the module says.
+#[inline(always)]
+pub(super) unsafe fn rows<V: Vector>(runs: &Runs, next: *const u8) {
+    let &Runs { run, count, .. } = runs;
+    // SAFETY: within the runs.
+    unsafe {
+        if count == 1 || run < TURN_BYTES {
+            for row in 0..count {
+                part_of_run::<V, false>(runs, row, 0, run, next);
+            }
+            return;
+        }
+        let mut done = 0;
+        while done < count {
+            let some = RUNS_IN_TURN.min(count - done);
+            let mut part = 0;
+            while part < run {
+                let end = (part + TURN_BYTES).min(run);
+                for row in done..done + some {
+                    part_of_run::<V, true>(runs, row, part, end, next);
+                }
+                part = end;
+            }
+            done += some;
+        }
+    }
+}
+
+/// Asks for so many bytes of each row, which are read later.
+#[inline(always)]
+pub(super) fn ask<V: Vector>(source: *const u8, rows: usize, from: isize, bytes: usize) {
+    let mut row = source;
+    for _ in 0..rows {
+        let mut at = 0;
+        while at < bytes {
+            V::prefetch_later(row.wrapping_add(at));
+            at += LINE_BYTES;
+        }
+        V::prefetch_later(row.wrapping_add(bytes - 1));
+        row = opaque(row.wrapping_offset(from));
+    }
+}
+
+/// What a turn has of a run: the lines that begin there, and the partial ones at its ends.
+#[inline(always)]
+unsafe fn part_of_run<V: Vector, const IN_TURN: bool>(runs: &Runs, row: usize, begin: usize, end: usize, next: *const u8) {
+    let &Runs { run, count, from, to, .. } = runs;
+    let steps = row.cast_signed();
+    let source = runs.source.wrapping_offset(from.wrapping_mul(steps));
+    let target = runs.target.wrapping_offset(to.wrapping_mul(steps));
+    let are_joined = to == run.cast_signed();
+    // From any place on, the first one that begins a line; and what is left behind the last line.
+    let line = |at: usize| at + (target as usize + at).wrapping_neg() % LINE_BYTES;
+    let rest = (target as usize + run) % LINE_BYTES;
+    let last = run - rest;
+    let (first, until) = (line(begin).min(last), line(end).min(last));
+    // SAFETY: all of it lies within the run, or the next one.
+    unsafe {
+        if begin == 0 && !(are_joined && row > 0) {
+            copy_short::<V>(source, target, line(0));
+        }
+        let rows_on = |rows: usize| source.wrapping_offset(from.wrapping_mul(rows.cast_signed()));
+        let ahead = if count == 1 {
+            Ahead { own: run.saturating_sub(AHEAD_BYTES), by: AHEAD_BYTES, next }
+        } else if IN_TURN && row + RUNS_IN_TURN < count {
+            Ahead { own: 0, by: 0, next: rows_on(RUNS_IN_TURN) }
+        } else {
+            let row = if IN_TURN { row % RUNS_IN_TURN } else { row };
+            Ahead { own: 0, by: 0, next: next.wrapping_offset(from.wrapping_mul(row.cast_signed())) }
+        };
+        let mut at = first;
+        while at < until {
+            if IN_TURN {
+                V::prefetch_later(ahead.of(source, at));
+            } else {
+                V::prefetch(ahead.of(source, at));
+            }
+            let mut part = at;
+            while part < at + LINE_BYTES {
+                V::load(source.wrapping_add(part)).stream(target.wrapping_add(part));
+                part += V::BYTES;
+            }
+            at += opaque(LINE_BYTES);
+        }
+        if end < run || rest == 0 {
+            return;
+        }
+        let (tail_source, tail_target) = (source.wrapping_add(last), target.wrapping_add(last));
+        if are_joined && row + 1 < count {
+            let mut seam = Seam([0; LINE_BYTES]);
+            let seam = seam.0.as_mut_ptr();
+            copy_short::<V>(tail_source, seam, rest);
+            copy_short::<V>(source.wrapping_offset(from), seam.wrapping_add(rest), LINE_BYTES - rest);
+            let mut part = 0;
+            while part < LINE_BYTES {
+                V::load(seam.wrapping_add(part)).stream(tail_target.wrapping_add(part));
+                part += V::BYTES;
+            }
+        } else {
+            copy_short::<V>(tail_source, tail_target, rest);
+        }
+    }
+}
+
+/// The line that a run ends in and the next one begins in.
+#[repr(C, align(64))]
+struct Seam([u8; LINE_BYTES]);
+
+/// What is asked for with a line: of a run, what lies so many bytes behind, up to where `own` ends, then what is next.
+struct Ahead {
+    own: usize,
+    by: usize,
+    next: *const u8,
+}
+
+impl Ahead {
+    #[inline(always)]
+    fn of(&self, source: *const u8, at: usize) -> *const u8 {
+        if at < self.own {
+            source.wrapping_add(at + self.by)
+        } else {
+            self.next.wrapping_add(at - self.own)
+        }
+    }
+}

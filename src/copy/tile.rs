@@ -1,0 +1,410 @@
+//! Kernels that transpose: units of a row go to as many columns.
+//!
+//! The idea: a lane of 16 bytes of as many rows as these have units is a square. Unpacking the first half of its rows
+//! with the second, unit by unit, and this once for each power of two, transposes it. Each lane of a register has a
+//! square of its own, of the rows that follow, so that a register ends up with units that follow each other in a column.
+//!
+//! Where rows are so short that a lane holds several, a shuffle first puts the units of each column together; from there
+//! on they count as one wider unit.
+//!
+//! # Safety
+//! Of all that is unsafe here: the units must be readable and writable, and the CPU must have the features of the level.
+//! A fence must follow what goes past the caches.
+
+use super::opaque::opaque;
+use super::runs::copy_short;
+use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
+use core::mem::MaybeUninit;
+
+/// The most columns of one call.
+pub(super) const MAX_COLUMNS: usize = 64;
+
+/// `rows` rows, `from` bytes apart, of units that follow each other, one for each target; row `n` goes to where unit `n`
+/// of each is.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub source: *const u8,
+    pub from: isize,
+    pub rows: usize,
+    pub targets: &'a [*mut u8],
+    /// Bytes of each target that others have made before.
+    pub at: usize,
+    /// Where what may be read ends.
+    pub readable_end: *const u8,
+    pub tile: Tile,
+}
+
+/// How units are taken to lanes: `unit` bytes each, of `merged` rows at a time in the order given, if more than one.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    pub unit: usize,
+    pub merged: usize,
+    order: [u8; LANE_BYTES],
+}
+
+impl Tile {
+    /// The tile for so many columns of rows so many bytes apart; `None` if units are no power of two that a lane holds.
+    pub(super) fn new(unit: usize, columns: usize, from: isize) -> Option<Self> {
+        if !matches!(unit, 1 | 2 | 4 | 8 | 16) {
+            return None;
+        }
+        let mut tile = Self { unit, merged: 1, order: [0; LANE_BYTES] };
+        let row = columns * unit;
+        while from > 0 && 2 * tile.merged * columns.next_power_of_two() * unit <= LANE_BYTES {
+            let rows = 2 * tile.merged - 1;
+            if rows.saturating_mul(from.unsigned_abs()).saturating_add(row) > LANE_BYTES {
+                break;
+            }
+            tile.merged *= 2;
+        }
+        for (at, slot) in tile.order.iter_mut().enumerate() {
+            let (column, within) = (at / (unit * tile.merged), at % (unit * tile.merged));
+            let from = within / unit * from.unsigned_abs() + column * unit + within % unit;
+            *slot = if from < LANE_BYTES { from.to_le_bytes()[0] } else { 0 };
+        }
+        Some(tile)
+    }
+
+    /// Bytes of a unit once rows are merged.
+    pub(super) fn wide(&self) -> usize {
+        self.unit * self.merged
+    }
+
+    /// Columns that a lane has.
+    pub(super) fn columns(&self) -> usize {
+        LANE_BYTES / self.wide().max(1)
+    }
+
+    /// Rows that a lane needs.
+    pub(super) fn rows(&self) -> usize {
+        self.columns() * self.merged
+    }
+}
+
+impl<'a> Block<'a> {
+    fn row(&self, row: usize) -> *const u8 {
+        self.source.wrapping_offset(self.from.wrapping_mul(row.cast_signed()))
+    }
+
+    /// The same without the first rows.
+    fn without(&self, rows: usize) -> Self {
+        Self { source: self.row(rows), rows: self.rows - rows, at: self.at + rows * self.tile.unit, ..*self }
+    }
+
+    fn first(&self, rows: usize) -> Self {
+        Self { rows, ..*self }
+    }
+
+    /// How many of the first rows have a whole lane to be read, where they are shorter than that.
+    fn readable_rows(&self) -> usize {
+        if self.targets.len() >= self.tile.columns() && self.tile.merged == 1 {
+            return self.rows;
+        }
+        let merged = self.tile.merged;
+        let room = (self.readable_end as usize).saturating_sub(self.source as usize + LANE_BYTES - 1);
+        if room == 0 {
+            return 0;
+        }
+        let lanes = match self.from {
+            1.. => room.div_ceil(self.from.unsigned_abs() * merged),
+            _ => usize::MAX,
+        };
+        lanes.min(self.rows / merged) * merged
+    }
+}
+
+/// Moves unit by unit.
+///
+/// # Safety
+/// As the module says.
+#[inline(always)]
+unsafe fn by_units(block: &Block<'_>) {
+    macro_rules! units {
+        ($n:literal) => {
+            for (column, target) in block.targets.iter().enumerate() {
+                let mut target = target.wrapping_add(block.at).cast::<[u8; $n]>();
+                let mut source = block.source.wrapping_add(column * $n);
+                for _ in 0..block.rows {
+                    target.write_unaligned(source.cast::<[u8; $n]>().read_unaligned());
+                    (source, target) = (opaque(source.wrapping_offset(block.from)), target.wrapping_add(1));
+                }
+            }
+        };
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match block.tile.unit {
+            1 => units!(1),
+            2 => units!(2),
+            4 => units!(4),
+            8 => units!(8),
+            _ => units!(16),
+        }
+    }
+}
+
+/// For levels that transpose nothing.
+///
+/// # Safety
+/// As the module says.
+pub(super) unsafe fn without_tiles(block: &Block<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe { by_units(block) }
+}
+
+/// Transposes by registers. `U` is what units are once rows are merged, `K` the columns of a lane. The last rows are taken
+/// once more together with some that have been done; what is too little for a register goes by one lane, and then by
+/// units.
+///
+/// # Safety
+/// As the module says.
+#[inline(always)]
+pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+    let rows = block.readable_rows();
+    let (each, lane) = (V::BYTES / U * block.tile.merged, K * block.tile.merged);
+    // SAFETY: within the block.
+    unsafe {
+        let mut done = 0;
+        if rows >= each {
+            while done + each <= rows {
+                row_of_tiles::<V, U, K, MERGED, false>(&block.without(done));
+                done += each;
+            }
+            if done < rows && rows == block.rows {
+                row_of_tiles::<V, U, K, MERGED, false>(&block.without(rows - each));
+                return;
+            }
+        }
+        let rest = rows - done;
+        if rest >= lane {
+            while done + lane <= rows {
+                row_of_tiles::<V::Lane, U, K, MERGED, false>(&block.without(done));
+                done += lane;
+            }
+            if done < rows {
+                row_of_tiles::<V::Lane, U, K, MERGED, false>(&block.without(rows - lane));
+                done = rows;
+            }
+        }
+        if done < block.rows {
+            by_units(&block.without(done));
+        }
+    }
+}
+
+/// As many rows as a register takes of all columns.
+#[inline(always)]
+unsafe fn row_of_tiles<V: Vector, const U: usize, const K: usize, const MERGED: bool, const PAST: bool>(
+    block: &Block<'_>,
+) {
+    let columns = block.targets.len();
+    let mut column = 0;
+    loop {
+        // SAFETY: within the block, but for what has been found readable.
+        unsafe { tile::<V, U, K, MERGED, PAST>(block, column) };
+        if column + K >= columns {
+            return;
+        }
+        column = (column + K).min(columns - K);
+    }
+}
+
+/// `K` columns, or as many as there are.
+#[inline(always)]
+unsafe fn tile<V: Vector, const U: usize, const K: usize, const MERGED: bool, const PAST: bool>(
+    block: &Block<'_>,
+    column: usize,
+) {
+    let from = if MERGED { block.from.wrapping_mul(block.tile.merged.cast_signed()) } else { block.from };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut next = block.source.wrapping_add(column * block.tile.unit);
+        let lanes = from.wrapping_mul(K.cast_signed());
+        let mut rows = [V::load_lanes(next, lanes); K];
+        for row in rows.iter_mut().skip(1) {
+            next = next.wrapping_offset(from);
+            *row = V::load_lanes(next, lanes);
+        }
+        if MERGED {
+            let mut order = MaybeUninit::<[[u8; LANE_BYTES]; 4]>::uninit();
+            order.write([block.tile.order; 4]);
+            let order = V::load(order.as_ptr().cast());
+            rows = rows.map(|row| row.shuffle(order));
+        }
+        let made = network::<V, U, K>(rows);
+        let targets = block.targets.as_ptr().wrapping_add(column);
+        let put = |made: V, number: usize| {
+            let target = targets.wrapping_add(number).read().wrapping_add(block.at);
+            if PAST {
+                made.stream(target);
+            } else {
+                made.store(target);
+            }
+        };
+        if block.targets.len() >= K {
+            for (number, made) in made.into_iter().enumerate() {
+                put(made, number);
+            }
+        } else {
+            for (number, made) in made.into_iter().enumerate().take(block.targets.len()) {
+                put(made, number);
+            }
+        }
+    }
+}
+
+/// Transposes the square of each lane.
+#[inline(always)]
+unsafe fn network<V: Vector, const U: usize, const K: usize>(mut rows: [V; K]) -> [V; K] {
+    let mut done = 1;
+    while done < K {
+        let before = rows;
+        for n in 0..K / 2 {
+            // SAFETY: the CPU has the features of the level.
+            (rows[2 * n], rows[2 * n + 1]) = unsafe { before[n].unpack::<U>(before[n + K / 2]) };
+        }
+        done *= 2;
+    }
+    rows
+}
+
+/// Bytes that the columns of a tile share while they are made line by line.
+const STAGE_BYTES: usize = 36 * LINE_BYTES;
+#[repr(C, align(64))]
+struct Stage([u8; STAGE_BYTES]);
+
+/// The same past the caches: at once where all targets begin lines, else by way of a buffer from which whole lines are
+/// sent.
+///
+/// # Safety
+/// As the module says.
+#[inline(always)]
+pub(super) unsafe fn transpose_past<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+    let are_lines = block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut done = 0;
+        if are_lines {
+            let each = LINE_BYTES / U * block.tile.merged;
+            while done + each <= block.readable_rows() {
+                lines::<V, U, K, MERGED>(&block.first(done + each).without(done), block.without(done + each).source);
+                done += each;
+            }
+            return transpose::<V, U, K, MERGED>(&block.without(done));
+        }
+        let columns = block.targets.len();
+        let mut column = 0;
+        while column < columns {
+            let some = K.min(columns - column);
+            let targets = block.targets.get(column..column + some).unwrap_or_default();
+            let source = block.source.wrapping_add(column * block.tile.unit);
+            staged::<V, U, K, MERGED>(&Block { source, targets, ..*block });
+            column += some;
+        }
+    }
+}
+
+/// A line of every column.
+#[inline(always)]
+unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>, next: *const u8) {
+    let columns = block.targets.len();
+    let each = V::BYTES / U * block.tile.merged;
+    let mut column = 0;
+    loop {
+        let mut done = 0;
+        while done < block.rows {
+            // SAFETY: within the block.
+            unsafe { tile::<V, U, K, MERGED, true>(&block.without(done), column) };
+            done += each;
+        }
+        if column.is_multiple_of((LINE_BYTES / block.tile.unit.max(1)).max(1)) {
+            let mut next = next.wrapping_add(column * block.tile.unit);
+            for _ in 0..block.rows {
+                V::prefetch_later(next);
+                next = opaque(next.wrapping_offset(block.from));
+            }
+        }
+        if column + K >= columns {
+            return;
+        }
+        column = (column + K).min(columns - K);
+    }
+}
+
+/// Up to `K` columns by way of a buffer, in which each holds back what does not fill a line yet.
+#[inline(always)]
+unsafe fn staged<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+    let (unit, each) = (block.tile.unit, STAGE_BYTES / K);
+    let mut stage = MaybeUninit::<Stage>::uninit();
+    let stage = stage.as_mut_ptr().cast::<u8>();
+    let mut held = [0; K];
+    let mut columns = [stage; K];
+    for ((held, column), target) in held.iter_mut().zip(&mut columns).zip(block.targets) {
+        *column = target.wrapping_add(block.at);
+        *held = *column as usize % LINE_BYTES;
+    }
+    let count = block.targets.len().min(K);
+    let step = (each - LINE_BYTES) / V::BYTES * (V::BYTES / unit);
+    let mut done = 0;
+    // SAFETY: the caller's promise; the buffer has room for as many rows behind what is held.
+    unsafe {
+        while done < block.rows {
+            let rows = step.min(block.rows - done);
+            let mut targets = [stage; K];
+            for (number, target) in targets.iter_mut().enumerate() {
+                *target = stage.wrapping_add(number * each + held.get(number).copied().unwrap_or(0));
+            }
+            let some = block.first(done + rows).without(done);
+            transpose::<V, U, K, MERGED>(&Block { targets: targets.get(..count).unwrap_or_default(), at: 0, ..some });
+            let mut next = block.row(done + rows);
+            for _ in 0..rows {
+                V::prefetch_later(next);
+                next = opaque(next.wrapping_offset(block.from));
+            }
+            for (number, (held, column)) in held.iter_mut().zip(columns).enumerate().take(count) {
+                let stage = stage.wrapping_add(number * each);
+                let begin = column.wrapping_add(done * unit).wrapping_sub(*held);
+                // Of the first line others may have the begin.
+                let first = if done == 0 { *held } else { 0 };
+                *held = send::<V>(stage, begin, first, *held + rows * unit);
+            }
+            done += rows;
+        }
+        for (number, (held, column)) in held.into_iter().zip(columns).enumerate().take(count) {
+            // No more than this block has written.
+            let own = held.min(block.rows * unit);
+            let end = column.wrapping_add(block.rows * unit);
+            copy_short::<V>(stage.wrapping_add(number * each + held - own), end.wrapping_sub(own), own);
+        }
+    }
+}
+
+/// Sends the whole lines of a buffer, of which what is before `first` is not ours, and moves what is left to its begin.
+/// Returns how much that is.
+///
+/// # Safety
+/// `target` must begin a line and be writable from `first` to `end`; the buffer must be readable so far.
+#[inline(always)]
+unsafe fn send<V: Vector>(stage: *mut u8, target: *mut u8, first: usize, end: usize) -> usize {
+    let mut at = first;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if at > 0 && end >= LINE_BYTES {
+            copy_short::<V>(stage.wrapping_add(at), target.wrapping_add(at), LINE_BYTES - at);
+            at = LINE_BYTES;
+        }
+        while at + LINE_BYTES <= end {
+            let mut part = at;
+            while part < at + LINE_BYTES {
+                V::load(stage.wrapping_add(part)).stream(target.wrapping_add(part));
+                part += V::BYTES;
+            }
+            at += LINE_BYTES;
+        }
+        let whole = end / LINE_BYTES * LINE_BYTES;
+        if whole > 0 {
+            copy_short::<V>(stage.wrapping_add(whole), stage, end - whole);
+        }
+        end - whole
+    }
+}

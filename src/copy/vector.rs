@@ -1,0 +1,127 @@
+//! What kernels are written over: a register of bytes, and the few things that they do with it. A level of CPU
+//! features is an implementation of [`Vector`], in a file of its own.
+//!
+//! # Safety
+//! Of all that is unsafe here: the CPU must have the features of the level; what is loaded must be readable and what is
+//! stored writable; a stream must go to a multiple of the register's size, and a fence must follow the last one.
+
+/// Bytes of a cache line.
+pub(super) const LINE_BYTES: usize = 64;
+/// Bytes of a lane, within which unpacks and shuffles stay.
+pub(super) const LANE_BYTES: usize = 16;
+
+/// A register of one or more lanes.
+pub(super) trait Vector: Copy {
+    /// A register of one lane, for what is too little for this one.
+    type Lane: Vector;
+    const BYTES: usize;
+    /// A pick finds its bytes among so many that follow each other: all of the register, or a lane of it. Levels that
+    /// cannot pick or unpack have 0.
+    const WINDOW_BYTES: usize;
+
+    unsafe fn load(source: *const u8) -> Self;
+    /// Loads a lane from every `step` bytes.
+    unsafe fn load_lanes(source: *const u8, step: isize) -> Self;
+    unsafe fn store(self, target: *mut u8);
+    /// Stores past the caches.
+    unsafe fn stream(self, target: *mut u8);
+    /// Stores the first `bytes` bytes, less than the register has, and touches no others.
+    unsafe fn store_part(self, target: *mut u8, bytes: usize);
+    /// Returns the units of `U` bytes of the low halves of lanes in turn, and those of the high halves.
+    unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self);
+    /// Puts the bytes of each lane in the order of the index's lane.
+    unsafe fn shuffle(self, index: Self) -> Self;
+    /// Loads what begins so many bytes ahead; on levels whose window is a lane, each lane by itself.
+    unsafe fn load_window(source: *const u8, ahead: [isize; 2]) -> Self;
+    /// Returns the bytes of this window that the index numbers.
+    unsafe fn pick(self, index: Self) -> Self;
+    /// Returns the bytes that the indices number, of this window and of another, as `Pick` says.
+    unsafe fn pick_two(self, window: Self, index: [Self; 2]) -> Self;
+    /// Returns these bytes with some of another window.
+    unsafe fn pick_more(self, window: Self, index: Self) -> Self;
+    /// Asks for the line of an address, which may be any address at all.
+    fn prefetch(at: *const u8);
+    /// Asks for a line that is not needed at once.
+    fn prefetch_later(at: *const u8);
+    /// Orders streams before what follows.
+    fn fence();
+}
+
+/// Two words, which every CPU has: they move bytes and do nothing else.
+impl Vector for u128 {
+    type Lane = Self;
+    const BYTES: usize = LANE_BYTES;
+    const WINDOW_BYTES: usize = 0;
+
+    #[inline(always)]
+    unsafe fn load(source: *const u8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { source.cast::<u128>().read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn load_lanes(source: *const u8, _: isize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(source) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, target: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { target.cast::<u128>().write_unaligned(self) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, target: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { self.store(target) }
+    }
+    #[inline(always)]
+    unsafe fn store_part(self, target: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { store_part_by_memory(self, target, bytes) }
+    }
+    #[inline(always)]
+    unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
+        (self, other)
+    }
+    #[inline(always)]
+    unsafe fn shuffle(self, _: Self) -> Self {
+        self
+    }
+    #[inline(always)]
+    unsafe fn load_window(source: *const u8, _: [isize; 2]) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(source) }
+    }
+    #[inline(always)]
+    unsafe fn pick(self, _: Self) -> Self {
+        self
+    }
+    #[inline(always)]
+    unsafe fn pick_two(self, _: Self, _: [Self; 2]) -> Self {
+        self
+    }
+    #[inline(always)]
+    unsafe fn pick_more(self, _: Self, _: Self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn prefetch(_: *const u8) {}
+    #[inline(always)]
+    fn prefetch_later(_: *const u8) {}
+    #[inline(always)]
+    fn fence() {}
+}
+
+/// [`Vector::store_part`] for levels without masks.
+///
+/// # Safety
+/// As that.
+#[inline(always)]
+pub(super) unsafe fn store_part_by_memory<V: Vector>(vector: V, target: *mut u8, bytes: usize) {
+    let mut memory = core::mem::MaybeUninit::<V>::uninit();
+    let memory = memory.as_mut_ptr().cast::<u8>();
+    // SAFETY: the memory has the register's size; the caller's promise.
+    unsafe {
+        vector.store(memory);
+        super::runs::copy_short::<V>(memory, target, bytes);
+    }
+}
