@@ -21,7 +21,7 @@ pub(super) const PAGE_BYTES: usize = 4096;
 
 /// Lines that are gathered before they are transposed.
 #[repr(C, align(64))]
-struct Lines([u8; 2 * LINE_BYTES * LINE_BYTES]);
+struct Lines([u8; LINE_BYTES * LINE_BYTES]);
 
 /// What all of a copy has in common.
 #[derive(Clone, Copy)]
@@ -101,14 +101,14 @@ impl Call {
             if runs.to != runs.run.cast_signed() {
                 return (self.machine.kernels.rows)(runs);
             }
-            let [stage, ..] = stages;
-            stage.go_to(runs.target);
+            let (kernels, [stage, ..]) = (self.machine.kernels, stages);
+            stage.go_to(runs.target, kernels);
             let (some, mut done, mut next) = (div(STAGE_BYTES, runs.run).max(1), 0, next);
             while done < runs.count {
                 let count = some.min(runs.count - done);
                 let source = runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
                 (self.machine.kernels.rows)(&Runs { source, target: stage.room(), count, ..*runs });
-                stage.push(runs.run * count, next);
+                stage.push(runs.run * count, next, kernels);
                 next = next.wrapping_add(runs.run * count);
                 done += count;
             }
@@ -203,14 +203,14 @@ impl Call {
     /// The same by way of stages, as far as turns can.
     unsafe fn staged_turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, begin: usize, stages: &mut Stages) -> usize {
         let bytes = all.program.group.bytes();
-        let some = div(STAGE_BYTES, bytes).max(1);
+        let (some, kernels) = (div(STAGE_BYTES, bytes).max(1), self.machine.kernels);
         let (mut done, mut next) = (begin, all.next);
         while done < all.count {
             let end = all.count.min(done + some);
             let mut targets = [null_mut(); MAX_OUTPUTS];
             for ((slot, stage), target) in targets.iter_mut().zip(&mut *stages).zip(all.targets) {
                 // SAFETY: the caller's promise.
-                unsafe { stage.go_to(target.wrapping_add(all.at + done * bytes)) };
+                unsafe { stage.go_to(target.wrapping_add(all.at + done * bytes), kernels) };
                 *slot = stage.room().wrapping_sub(done * bytes);
             }
             let targets = targets.get(..all.targets.len()).unwrap_or_default();
@@ -218,7 +218,7 @@ impl Call {
             unsafe {
                 let reached = self.turns(&Shuffle { targets, at: 0, ..*all }, begins, done..end, false);
                 for stage in stages.iter_mut().take(targets.len()) {
-                    stage.push((reached - done) * bytes, next);
+                    stage.push((reached - done) * bytes, next, kernels);
                     next = next.wrapping_add((reached - done) * bytes);
                 }
                 done = reached;
@@ -299,9 +299,7 @@ impl Call {
         let lines = lines.as_mut_ptr().cast::<u8>();
         let mut row = 0;
         while row < block.rows {
-            // The last rows may be more, so that none are left over.
-            let left = block.rows - row;
-            let rows = if left < 2 * LINE_BYTES { left } else { LINE_BYTES };
+            let rows = LINE_BYTES.min(block.rows - row);
             let first = block.source.wrapping_offset(block.from.wrapping_mul(row.cast_signed()));
             let mut column = 0;
             while column < block.targets.len() {

@@ -171,7 +171,7 @@ unsafe fn run_pieces(
     let is_sub_byte = transfer.geometry.dtype.is_sub_byte();
     let work = |range: Range<usize>| {
         let mut program = Program::NONE;
-        let mut stages = Stage::all(call.machine.kernels);
+        let mut stages = Stage::NONE_YET;
         let mut start = range.start;
         while start < range.end {
             let end = if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
@@ -193,7 +193,7 @@ unsafe fn run_pieces(
             start = end;
         }
         // SAFETY: as above.
-        unsafe { stages.iter_mut().for_each(|stage| stage.finish()) };
+        unsafe { stages.iter_mut().for_each(|stage| stage.finish(call.machine.kernels)) };
         call.finish();
     };
     let least = count.saturating_mul(WALK_BYTES);

@@ -334,9 +334,14 @@ impl Program {
         if group.units > 1 || group.from.unsigned_abs() > wanted.max(register.window) {
             return from;
         }
-        let find = |byte: usize| Cursor::new(group, byte, 0).here().0;
-        let last = apart.min(0).wrapping_mul(pieces.cast_signed() - 1);
-        let lowest = find(begin).min(find(end - 1)).wrapping_add(last);
+        // Backwards, that is where the last unit begins; and units that lie over one another may begin before this byte.
+        let first = Cursor::new(group, begin, 0);
+        let lowest = if group.from < 0 {
+            Cursor::new(group, end - 1, 0).begin
+        } else {
+            first.here().0.min(first.begin.wrapping_add(group.from))
+        };
+        let lowest = lowest.wrapping_add(apart.min(0).wrapping_mul(pieces.cast_signed() - 1));
         let window = register.window.cast_signed();
         lowest.wrapping_add(from.wrapping_sub(lowest).div_euclid(window).wrapping_mul(window))
     }

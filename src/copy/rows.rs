@@ -22,8 +22,8 @@ use core::ops::Range;
 use core::ptr::{null, null_mut};
 
 /// Programs, bands and pieces that are set up at a time.
-const MAX_PROGRAMS: usize = 2;
-const MAX_BANDS: usize = 16;
+const MAX_PROGRAMS: usize = 1;
+const MAX_BANDS: usize = 12;
 const MAX_TARGETS: usize = 2 * MAX_COLUMNS;
 
 /// The rows, and what a step on the split axis is of each.
@@ -150,7 +150,7 @@ impl Rows {
     }
 
     /// Rows of a block.
-    fn block(&self, bands: &Bands<'_>) -> usize {
+    fn block(&self, bands: &Bands) -> usize {
         let step = self.row.from.unsigned_abs().max(self.wanted).max(1);
         // What is made in one pass need not be found again.
         let is_once = match bands.bands.first() {
@@ -172,11 +172,11 @@ impl Rows {
     /// What they have must be readable and writable; other calls must have other rows, or other pieces.
     #[inline(never)]
     pub(super) unsafe fn copy(&self, parts: Iter<'_>, rows: Range<usize>) {
-        let mut programs = [Program::NONE; MAX_PROGRAMS];
-        let mut stages = Stage::all(self.call.machine.kernels);
+        let mut bands = Bands::NONE;
+        let mut stages = Stage::NONE_YET;
         let mut parts = parts.peekable();
         while parts.peek().is_some() {
-            let bands = Bands::new(self, &mut parts, &mut programs);
+            bands.make(self, &mut parts);
             let block = self.block(&bands);
             let mut row = rows.start;
             while row < rows.end {
@@ -189,15 +189,15 @@ impl Rows {
             }
         }
         // SAFETY: as above.
-        unsafe { stages.iter_mut().for_each(|stage| stage.finish()) };
+        unsafe { stages.iter_mut().for_each(|stage| stage.finish(self.call.machine.kernels)) };
         self.call.finish();
     }
 
     /// Writes what the rows are, and how the first bands are moved.
     pub(super) fn describe(&self, transfer: &Transfer<'_>, text: &mut Text<'_>) {
-        let mut programs = [Program::NONE; MAX_PROGRAMS];
+        let mut bands = Bands::NONE;
         text.text("\nrows: ").count(self.count).text(", ").number(self.row.from as i64).text(" bytes apart");
-        let bands = Bands::new(self, &mut transfer.parts.iter().peekable(), &mut programs);
+        bands.make(self, &mut transfer.parts.iter().peekable());
         text.text(", in blocks of ").count(self.block(&bands)).text("; ");
         for (number, band) in bands.bands.iter().take(bands.count.min(2)).enumerate() {
             text.text(if number > 0 { "; " } else { "" }).count(band.targets.len());
@@ -211,7 +211,7 @@ impl Rows {
     /// As [`Rows::copy`].
     unsafe fn copy_block(
         &self,
-        bands: &Bands<'_>,
+        bands: &Bands,
         stages: &mut Stages,
         (source, left): (*const u8, usize),
         row: usize,
@@ -287,44 +287,47 @@ impl Band {
         program.groups > 0 && is_alike && program.pieces <= self.targets.len()
     }
 
-    fn program<'a>(&self, bands: &'a Bands<'_>) -> Option<&'a Program> {
+    fn program<'a>(&self, bands: &'a Bands) -> Option<&'a Program> {
         bands.programs.iter().find(|program| self.is_made_by(program))
     }
 }
 
 /// As many bands as are set up at a time.
-struct Bands<'a> {
+struct Bands {
     bands: [Band; MAX_BANDS],
     count: usize,
     targets: [*mut u8; MAX_TARGETS],
-    programs: &'a [Program],
+    programs: [Program; MAX_PROGRAMS],
     has_columns: bool,
     has_short: bool,
 }
 
-impl<'a> Bands<'a> {
+impl Bands {
+    const NONE: Self = Self {
+        bands: [Band::NONE; MAX_BANDS],
+        count: 0,
+        targets: [null_mut(); MAX_TARGETS],
+        programs: [Program::NONE; MAX_PROGRAMS],
+        has_columns: false,
+        has_short: false,
+    };
+
+    /// Makes it the next bands, as many as there is room for. In place, for it takes some of the stack.
     #[inline(never)]
-    fn new(rows: &Rows, parts: &mut Peekable<Iter<'_>>, programs: &'a mut [Program; MAX_PROGRAMS]) -> Self {
-        let mut all = Self {
-            bands: [Band::NONE; MAX_BANDS],
-            count: 0,
-            targets: [null_mut(); MAX_TARGETS],
-            programs: &[],
-            has_columns: false,
-            has_short: false,
-        };
-        for program in programs.iter_mut() {
+    fn make(&mut self, rows: &Rows, parts: &mut Peekable<Iter<'_>>) {
+        (self.count, self.has_columns, self.has_short) = (0, false, false);
+        for program in &mut self.programs {
             program.groups = 0;
         }
         let (mut found, mut made) = (0, 0);
-        for band in &mut all.bands {
+        for band in &mut self.bands {
             let Some(first) = parts.peek().copied() else { break };
             let run = rows.run(first.len);
             let begin = found;
             let mut end = first.offset;
             while let Some(part) = parts.peek().copied() {
                 let is_next = part.len == first.len && part.offset == end && found - begin < MAX_COLUMNS;
-                let Some(slot) = all.targets.get_mut(found).filter(|_| is_next) else { break };
+                let Some(slot) = self.targets.get_mut(found).filter(|_| is_next) else { break };
                 *slot = part.target;
                 found += 1;
                 end = part.offset + part.len;
@@ -335,13 +338,11 @@ impl<'a> Bands<'a> {
             }
             let apart = if first.len > 1 { run.cast_signed() } else { rows.apart };
             *band = Band { ahead: rows.ahead(&first), apart, run, targets: begin..found, costs: Band::NONE.costs };
-            band.costs = costs_of(rows, band, programs, &mut made);
-            all.has_short |= cost::is_short(run);
-            all.has_columns |= band.costs.best() == Method::Transpose;
-            all.count += 1;
+            band.costs = costs_of(rows, band, &mut self.programs, &mut made);
+            self.has_short |= cost::is_short(run);
+            self.has_columns |= band.costs.best() == Method::Transpose;
+            self.count += 1;
         }
-        all.programs = programs;
-        all
     }
 }
 
