@@ -178,7 +178,13 @@ impl Source {
     ///
     /// # Safety
     /// The bits must be readable, and the words have room for them.
-    pub(super) unsafe fn push_words(mut self, words: &mut [u64], bit: i64, bits: i64, has_holes: bool) {
+    pub(super) unsafe fn push_words(
+        mut self,
+        words: &mut [u64],
+        bit: i64,
+        bits: i64,
+        has_holes: bool,
+    ) {
         if has_holes {
             self.readable = self.byte(bit + bits + 7) as usize;
         }

@@ -16,7 +16,6 @@ use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
 use core::ops::Range;
 
-
 /// Steps along an axis of the input, and bits from one to the next.
 #[derive(Clone, Copy, Default)]
 struct Axis {
@@ -186,9 +185,9 @@ impl Row {
 mod tests {
     use super::super::call::Call;
     use super::super::guarded::Guarded;
+    use super::super::level;
     use super::super::machine::{levels, Machine};
     use super::super::testing::transfer;
-    use super::super::level;
     use super::{copy, Part, Transfer};
     use crate::dtype::DType;
     use proptest::collection::vec;

@@ -1,9 +1,7 @@
 //! What each way of moving units costs: the one choice of a method. Costs count what is issued for a line of output.
 
 use super::call::Call;
-use super::machine::{
-    CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST,
-};
+use super::machine::{CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST};
 use super::program::{Group, Program};
 use super::tile::Tile;
 use super::vector::{LANE_BYTES, LINE_BYTES};
@@ -66,8 +64,11 @@ pub(super) fn of_program(
     if !is_short(group.unit) || units < call.machine.least(LEAST_PROGRAM_UNITS) {
         return None;
     }
-    let is_made = program.groups > 0 && program.group == group && (pieces, apart) == (program.pieces, program.apart);
-    (is_made || program.make(group, (pieces, apart), call.machine.kernels.register)).then(|| of_steps(call, program))
+    let is_made = program.groups > 0
+        && program.group == group
+        && (pieces, apart) == (program.pieces, program.apart);
+    (is_made || program.make(group, (pieces, apart), call.machine.kernels.register))
+        .then(|| of_steps(call, program))
 }
 
 /// The same of a program that is there.
@@ -77,7 +78,13 @@ pub(super) fn of_steps(call: &Call, program: &Program) -> usize {
 }
 
 /// By squares; `None` where there are none of such units, or too few rows or columns.
-pub(super) fn of_transpose(call: &Call, unit: usize, columns: usize, from: isize, rows: usize) -> Option<usize> {
+pub(super) fn of_transpose(
+    call: &Call,
+    unit: usize,
+    columns: usize,
+    from: isize,
+    rows: usize,
+) -> Option<usize> {
     let register = call.machine.kernels.register;
     let tile = Tile::new(unit, columns, from).filter(|_| register.window > 0)?;
     let of_lane = tile.columns();

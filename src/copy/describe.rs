@@ -42,7 +42,9 @@ pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
     }
     text.text("\n").text(machine.kernels.name).text(", machine ").text(machine.name());
     text.text(if call.past { ", past the caches" } else { ", through the caches" });
-    text.text(" (past them above ").count(machine.held_bytes).text(" bytes read and written), up to ");
+    text.text(" (past them above ")
+        .count(machine.held_bytes)
+        .text(" bytes read and written), up to ");
     text.count(parallel::most_tasks(transfer.bytes)).text(" tasks of use");
 }
 
@@ -54,7 +56,11 @@ pub(super) fn costs(costs: &Costs, text: &mut Text<'_>) {
         Method::Transpose => "transpose",
     };
     text.text(": ").text(name(costs.best())).text(" (cycles a line:");
-    let all = [(Method::Runs, Some(costs.runs)), (Method::Shuffle, costs.shuffle), (Method::Transpose, costs.transpose)];
+    let all = [
+        (Method::Runs, Some(costs.runs)),
+        (Method::Shuffle, costs.shuffle),
+        (Method::Transpose, costs.transpose),
+    ];
     for (method, cost) in all {
         if let Some(cost) = cost {
             text.text(" ").text(name(method)).text(" ").count(cost / CYCLE);

@@ -37,9 +37,10 @@ pub(super) const BLOCK_BYTES: usize = 16 << 10;
 pub(super) const LONG_BLOCK_BYTES: usize = 256 << 10;
 pub(super) const LONG_RUN_BYTES: usize = 1 << 10;
 /// Bytes of each column that are transposed in a block: whole lines, and several.
-pub(super) const COLUMN_BYTES: usize = 512;
-/// Rows so far apart may lie in few sets of the first-level cache.
-pub(super) const FAR_ROWS_BYTES: usize = 512;
+pub(super) const COLUMN_BYTES: usize = 1024;
+/// Rows a multiple of this apart lie in few sets of the first-level cache, and tiles of so many rows do not fit into them.
+pub(super) const SET_BYTES: usize = 1 << 10;
+pub(super) const MANY_TILE_ROWS: usize = 16;
 /// Of a piece that others share lines with, so much is taken at a time.
 pub(super) const LEAST_TURN_BYTES: usize = 32 << 10;
 
@@ -85,12 +86,47 @@ pub(super) struct Model {
 
 /// Any other machine comes last.
 pub(super) static MODELS: [Model; 5] = [
-    Model { name: "zen3", vendor: Vendor::Amd, family: 0x19, level: Level::Avx2, third_eighths: 4, second_eighths: 1024 },
-    Model { name: "zen4", vendor: Vendor::Amd, family: 0x19, level: Level::Avx512, third_eighths: 6, second_eighths: 1024 },
-    Model { name: "zen5", vendor: Vendor::Amd, family: 0x1A, level: Level::Avx512, third_eighths: 8, second_eighths: 1024 },
+    Model {
+        name: "zen3",
+        vendor: Vendor::Amd,
+        family: 0x19,
+        level: Level::Avx2,
+        third_eighths: 4,
+        second_eighths: 1024,
+    },
+    Model {
+        name: "zen4",
+        vendor: Vendor::Amd,
+        family: 0x19,
+        level: Level::Avx512,
+        third_eighths: 6,
+        second_eighths: 1024,
+    },
+    Model {
+        name: "zen5",
+        vendor: Vendor::Amd,
+        family: 0x1A,
+        level: Level::Avx512,
+        third_eighths: 8,
+        second_eighths: 1024,
+    },
     // The shared cache of Xeons is a mesh of many slices, and no quicker to write to than memory.
-    Model { name: "xeon", vendor: Vendor::Intel, family: 6, level: Level::Avx512, third_eighths: 4, second_eighths: 32 },
-    Model { name: "other", vendor: Vendor::Other, family: 0, level: Level::Portable, third_eighths: 4, second_eighths: 256 },
+    Model {
+        name: "xeon",
+        vendor: Vendor::Intel,
+        family: 6,
+        level: Level::Avx512,
+        third_eighths: 4,
+        second_eighths: 32,
+    },
+    Model {
+        name: "other",
+        vendor: Vendor::Other,
+        family: 0,
+        level: Level::Portable,
+        third_eighths: 4,
+        second_eighths: 256,
+    },
 ];
 
 /// Bytes of the third-level cache of a machine that does not say; and the most that is believed, for virtual machines say
@@ -121,7 +157,9 @@ static SECOND: AtomicUsize = AtomicUsize::new(0);
 
 impl Machine {
     fn of(cpu: &Cpu) -> (Self, usize) {
-        let is = |model: &Model| model.vendor == cpu.vendor && model.family == cpu.family && model.level == cpu.level;
+        let is = |model: &Model| {
+            model.vendor == cpu.vendor && model.family == cpu.family && model.level == cpu.level
+        };
         let number = MODELS.iter().position(is).unwrap_or(MODELS.len() - 1);
         (Self::with(cpu.level, number, cpu.second, cpu.third), number)
     }
@@ -132,7 +170,13 @@ impl Machine {
         let third = if third == 0 { UNKNOWN_THIRD_BYTES } else { third.min(MOST_THIRD_BYTES) };
         let second = if second == 0 { LEAST_PAST_BYTES / 2 } else { second };
         let held = (third / 8 * model.third_eighths).min(second / 8 * model.second_eighths);
-        Self { kernels: kernels_of(level), model, held_bytes: held, second_bytes: second, shrunk: 0 }
+        Self {
+            kernels: kernels_of(level),
+            model,
+            held_bytes: held,
+            second_bytes: second,
+            shrunk: 0,
+        }
     }
 
     /// The machine that this runs on.
@@ -179,7 +223,12 @@ impl Machine {
         let cpu = Cpu::this();
         let (mut machine, mut number) = Self::of(&cpu);
         for word in words.split(' ').filter(|word| !word.is_empty()) {
-            let levels = [("portable", Level::Portable), ("neon", Level::Neon), ("avx2", Level::Avx2), ("avx512", Level::Avx512)];
+            let levels = [
+                ("portable", Level::Portable),
+                ("neon", Level::Neon),
+                ("avx2", Level::Avx2),
+                ("avx512", Level::Avx512),
+            ];
             if let Some((_, level)) = levels.into_iter().find(|(name, _)| *name == word) {
                 if level > cpu.level || kernels_of(level).level != level {
                     return Some(Err(()));
@@ -188,7 +237,8 @@ impl Machine {
             } else if let Some(model) = MODELS.iter().position(|model| model.name == word) {
                 let (kernels, shrunk) = (machine.kernels, machine.shrunk);
                 number = model;
-                machine = Self { kernels, shrunk, ..Self::with(cpu.level, model, cpu.second, cpu.third) };
+                machine =
+                    Self { kernels, shrunk, ..Self::with(cpu.level, model, cpu.second, cpu.third) };
             } else if word == "low" {
                 machine.shrunk = LOW_POWER;
             } else {
@@ -233,5 +283,7 @@ impl Machine {
 #[cfg(test)]
 pub(super) fn levels() -> Vec<Level> {
     let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
-    all.into_iter().filter(|level| *level <= Cpu::this().level && kernels_of(*level).level == *level).collect()
+    all.into_iter()
+        .filter(|level| *level <= Cpu::this().level && kernels_of(*level).level == *level)
+        .collect()
 }

@@ -62,13 +62,13 @@ pub(crate) mod testing;
 mod tile;
 mod vector;
 
+pub(crate) use describe::describe;
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
-pub(crate) use describe::describe;
 pub use parallel::{Executor, Streaming};
 
 use crate::error::Error;
-use crate::math::div;
+use crate::math::{div, isize_of};
 use crate::parts::{Part, Parts, Transfer};
 use call::Call;
 use core::ops::Range;
@@ -174,7 +174,8 @@ unsafe fn run_pieces(
         let mut stages = Stage::NONE_YET;
         let mut start = range.start;
         while start < range.end {
-            let end = if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
+            let end =
+                if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
             for piece in pieces(transfer) {
                 let own = transfer.geometry.piece_bytes(piece.part.len) as u128;
                 let [begin, end] = [start, end].map(|at| div_wide(at as u128 * own, bytes));
@@ -192,8 +193,10 @@ unsafe fn run_pieces(
             }
             start = end;
         }
-        // SAFETY: as above.
-        unsafe { stages.iter_mut().for_each(|stage| stage.finish(call.machine.kernels)) };
+        for stage in &mut stages {
+            // SAFETY: as above.
+            unsafe { stage.finish(call.machine.kernels) };
+        }
         call.finish();
     };
     let least = count.saturating_mul(WALK_BYTES);
@@ -243,20 +246,21 @@ fn continues(transfer: &Transfer<'_>, piece: &Piece, next: &Part) -> Option<isiz
     let (geometry, first) = (&transfer.geometry, &piece.part);
     let strides = [first.index, next.index].map(|index| transfer.output_strides.get(index));
     let (Some(one), Some(other)) = (strides[0], strides[1]) else { return None };
-    let size = (geometry.dtype.bits() / 8) as isize;
+    let size = isize_of(i64::from(geometry.dtype.bits() / 8));
     if size == 0 || next.offset != first.offset + first.len {
         return None;
     }
     let own = |strides: &[i64], len: i64| {
         let stride = strides.get(geometry.axis).filter(|_| geometry.keeps_axis && len > 1);
-        stride.map(|stride| (*stride as isize).wrapping_mul(size))
+        stride.map(|stride| isize_of(*stride).wrapping_mul(size))
     };
     let distance = (next.target as isize).wrapping_sub(first.target as isize);
-    let step = piece.step.or(own(one, first.len)).or(distance.checked_div(first.len as isize))?;
+    let step = piece.step.or(own(one, first.len)).or(distance.checked_div(isize_of(first.len)))?;
     let is_split = |axis: usize| geometry.keeps_axis && axis == geometry.axis;
     let mut axes = one.iter().zip(other).enumerate();
     let are_alike = axes.all(|(axis, (one, other))| is_split(axis) || one == other);
-    let is_next = distance == step.wrapping_mul(first.len as isize) && own(other, next.len).is_none_or(|own| own == step);
+    let is_next = distance == step.wrapping_mul(isize_of(first.len))
+        && own(other, next.len).is_none_or(|own| own == step);
     (are_alike && is_next).then_some(step)
 }
 

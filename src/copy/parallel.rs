@@ -63,7 +63,8 @@ pub(super) struct Work {
 
 /// Whether more than one task may be worth it.
 pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
-    executor.is_some_and(|executor| executor.max_tasks() != 1) && bytes >= 2 * Machine::here().least(TASK_BYTES)
+    executor.is_some_and(|executor| executor.max_tasks() != 1)
+        && bytes >= 2 * Machine::here().least(TASK_BYTES)
 }
 
 /// The most tasks that are of use for so many bytes.
@@ -186,12 +187,7 @@ mod tests {
         let body = |range: std::ops::Range<usize>| {
             done.fetch_add(range.len() as u64, Ordering::Relaxed);
         };
-        run(
-            Some(&Wide),
-            &Work { bytes: 1 << 30, units, granule: 1, least: 1 },
-            &body,
-        )
-        .unwrap();
+        run(Some(&Wide), &Work { bytes: 1 << 30, units, granule: 1, least: 1 }, &body).unwrap();
         assert_eq!(done.into_inner(), units as u64);
     }
 

@@ -6,14 +6,16 @@
 use super::call::{Call, Shuffle};
 use super::cost::{self, Costs, Method};
 use super::describe;
-use super::machine::{LEAST_STREAMED_BYTES, BLOCK_BYTES, COLUMN_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN};
+use super::machine::{
+    BLOCK_BYTES, COLUMN_BYTES, LEAST_STREAMED_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN,
+};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
 use super::stage::{Stage, Stages};
 use super::tile::{Block, Tile, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
-use crate::math::{div, next_multiple};
+use crate::math::{div, isize_of, next_multiple};
 use crate::parts::{Iter, Part, Transfer};
 use crate::shape::usize_of;
 use crate::text::Text;
@@ -77,7 +79,7 @@ impl Rows {
         let geometry = &transfer.geometry;
         let is_whole = |len: i64| (usize_of(len) * self.step_bits).is_multiple_of(8);
         let are_whole = |part: Part| is_whole(part.offset) && is_whole(part.len);
-        if !transfer.strides.is_none()
+        if transfer.strides.is_some()
             || !transfer.bit_offset.is_multiple_of(8)
             || !(is_whole(1) || is_whole(geometry.extent) && transfer.parts.iter().all(are_whole))
         {
@@ -94,29 +96,33 @@ impl Rows {
     /// Of whole bytes: all inward of the split axis must lie together, and steps too unless every piece has one.
     fn make_whole(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let geometry = &transfer.geometry;
-        let size = (geometry.dtype.bits() / 8) as isize;
+        let size = isize_of(i64::from(geometry.dtype.bits() / 8));
         let stride = |axis: usize, packed: isize| {
             let own = transfer.strides.and_then(|strides| strides.get(axis));
-            own.map_or(packed, |own| (*own as isize).wrapping_mul(size))
+            own.map_or(packed, |own| isize_of(*own).wrapping_mul(size))
         };
         let mut packed = size;
         for (axis, &extent) in geometry.shape.iter().enumerate().skip(geometry.axis + 1).rev() {
             if extent > 1 && stride(axis, packed) != packed {
                 return None;
             }
-            packed = packed.wrapping_mul(extent as isize);
+            packed = packed.wrapping_mul(isize_of(extent));
         }
         self.apart = stride(geometry.axis, packed);
         if self.apart != packed && transfer.parts.iter().any(|part| part.len > 1) {
             return None;
         }
-        packed = packed.wrapping_mul(geometry.extent as isize);
+        packed = packed.wrapping_mul(isize_of(geometry.extent));
         for (axis, &extent) in geometry.shape.iter().enumerate().take(geometry.axis).rev() {
             if extent > 1 {
                 let to = self.count.cast_signed();
-                self.outer.insert(Axis { extent: usize_of(extent), from: stride(axis, packed), to });
+                self.outer.insert(Axis {
+                    extent: usize_of(extent),
+                    from: stride(axis, packed),
+                    to,
+                });
             }
-            packed = packed.wrapping_mul(extent as isize);
+            packed = packed.wrapping_mul(isize_of(extent));
             self.count *= usize_of(extent);
         }
         Some(())
@@ -130,7 +136,7 @@ impl Rows {
     /// Bytes of input from where a row begins to where a piece does.
     fn ahead(&self, part: &Part) -> isize {
         if self.step_bits.is_multiple_of(8) {
-            self.apart.wrapping_mul(part.offset as isize)
+            self.apart.wrapping_mul(isize_of(part.offset))
         } else {
             (usize_of(part.offset) * self.step_bits / 8).cast_signed()
         }
@@ -153,17 +159,25 @@ impl Rows {
     fn block(&self, bands: &Bands) -> usize {
         let step = self.row.from.unsigned_abs().max(self.wanted).max(1);
         // What is made in one pass need not be found again.
-        let is_once = match bands.bands.first() {
-            Some(band) if bands.count == 1 => {
-                band.program(bands).is_some_and(|program| program.pieces == band.targets.len() && program.sets().len() == 1)
-            }
+        let is_once = match bands.list.first() {
+            Some(band) if bands.count == 1 => band.program(bands).is_some_and(|program| {
+                program.pieces == band.targets.len() && program.sets().len() == 1
+            }),
             _ => false,
         };
         let are_long = self.wanted / bands.count.max(1) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
-        let rows = if bands.has_columns { (bytes / step).max(div(COLUMN_BYTES, self.run(1))) } else { bytes / step };
+        let rows = if bands.has_columns {
+            (bytes / step).max(div(COLUMN_BYTES, self.run(1)))
+        } else {
+            bytes / step
+        };
         // So that every block begins a line again where the first one does.
-        if bands.has_short { next_multiple(rows.max(1), LINE_BYTES) } else { rows.max(if self.call.past { RUNS_IN_TURN } else { 1 }) }
+        if bands.has_short {
+            next_multiple(rows.max(1), LINE_BYTES)
+        } else {
+            rows.max(if self.call.past { RUNS_IN_TURN } else { 1 })
+        }
     }
 
     /// Copies what pieces have of some rows.
@@ -188,18 +202,24 @@ impl Rows {
                 row += count;
             }
         }
-        // SAFETY: as above.
-        unsafe { stages.iter_mut().for_each(|stage| stage.finish(self.call.machine.kernels)) };
+        for stage in &mut stages {
+            // SAFETY: as above.
+            unsafe { stage.finish(self.call.machine.kernels) };
+        }
         self.call.finish();
     }
 
     /// Writes what the rows are, and how the first bands are moved.
     pub(super) fn describe(&self, transfer: &Transfer<'_>, text: &mut Text<'_>) {
         let mut bands = Bands::NONE;
-        text.text("\nrows: ").count(self.count).text(", ").number(self.row.from as i64).text(" bytes apart");
+        text.text("\nrows: ")
+            .count(self.count)
+            .text(", ")
+            .number(self.row.from as i64)
+            .text(" bytes apart");
         bands.make(self, &mut transfer.parts.iter().peekable());
         text.text(", in blocks of ").count(self.block(&bands)).text("; ");
-        for (number, band) in bands.bands.iter().take(bands.count.min(2)).enumerate() {
+        for (number, band) in bands.list.iter().take(bands.count.min(2)).enumerate() {
             text.text(if number > 0 { "; " } else { "" }).count(band.targets.len());
             text.text(" of runs of ").count(band.run).text(" bytes");
             describe::costs(&band.costs, text);
@@ -221,7 +241,7 @@ impl Rows {
         let from = self.row.from;
         // Long runs first: they bring the lines that they share with short ones.
         let is_long = |band: &&Band| band.run >= LEAST_STREAMED_BYTES;
-        let all = || bands.bands.iter().take(bands.count);
+        let all = || bands.list.iter().take(bands.count);
         for band in all().filter(is_long).chain(all().filter(|band| !is_long(band))) {
             let &Band { ahead, run, apart, ref targets, costs } = band;
             let source = source.wrapping_offset(ahead);
@@ -245,19 +265,41 @@ impl Rows {
                 match costs.best() {
                     Method::Shuffle => {
                         let Some(program) = band.program(bands) else { continue };
-                        let shuffle = Shuffle { program, source, targets, at, count, readable_end, next, ahead: 0 };
+                        let shuffle = Shuffle {
+                            program,
+                            source,
+                            targets,
+                            at,
+                            count,
+                            readable_end,
+                            next,
+                            ahead: 0,
+                        };
                         self.call.shuffle(&shuffle, stages);
                     }
                     Method::Transpose => {
                         let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
-                        self.call.transpose(&Block { source, from, rows: count, targets, at, readable_end, tile });
+                        self.call.transpose(&Block {
+                            source,
+                            from,
+                            rows: count,
+                            targets,
+                            at,
+                            readable_end,
+                            tile,
+                        });
                     }
                     Method::Runs => {
                         for (number, target) in targets.iter().enumerate() {
                             let ahead = apart.wrapping_mul(number.cast_signed());
-                            let (source, next) = (source.wrapping_offset(ahead), next.wrapping_offset(ahead));
+                            let (source, next) =
+                                (source.wrapping_offset(ahead), next.wrapping_offset(ahead));
                             let (target, to) = (target.wrapping_add(at), run.cast_signed());
-                            self.call.rows(&Runs { source, target, run, count, from, to, readable_end }, stages, next);
+                            self.call.rows(
+                                &Runs { source, target, run, count, from, to, readable_end },
+                                stages,
+                                next,
+                            );
                         }
                     }
                 }
@@ -283,7 +325,8 @@ impl Band {
     };
 
     fn is_made_by(&self, program: &Program) -> bool {
-        let is_alike = program.group.unit == self.run && (program.apart == self.apart || self.targets.len() == 1);
+        let is_alike = program.group.unit == self.run
+            && (program.apart == self.apart || self.targets.len() == 1);
         program.groups > 0 && is_alike && program.pieces <= self.targets.len()
     }
 
@@ -294,7 +337,7 @@ impl Band {
 
 /// As many bands as are set up at a time.
 struct Bands {
-    bands: [Band; MAX_BANDS],
+    list: [Band; MAX_BANDS],
     count: usize,
     targets: [*mut u8; MAX_TARGETS],
     programs: [Program; MAX_PROGRAMS],
@@ -304,7 +347,7 @@ struct Bands {
 
 impl Bands {
     const NONE: Self = Self {
-        bands: [Band::NONE; MAX_BANDS],
+        list: [Band::NONE; MAX_BANDS],
         count: 0,
         targets: [null_mut(); MAX_TARGETS],
         programs: [Program::NONE; MAX_PROGRAMS],
@@ -320,13 +363,14 @@ impl Bands {
             program.groups = 0;
         }
         let (mut found, mut made) = (0, 0);
-        for band in &mut self.bands {
+        for band in &mut self.list {
             let Some(first) = parts.peek().copied() else { break };
             let run = rows.run(first.len);
             let begin = found;
             let mut end = first.offset;
             while let Some(part) = parts.peek().copied() {
-                let is_next = part.len == first.len && part.offset == end && found - begin < MAX_COLUMNS;
+                let is_next =
+                    part.len == first.len && part.offset == end && found - begin < MAX_COLUMNS;
                 let Some(slot) = self.targets.get_mut(found).filter(|_| is_next) else { break };
                 *slot = part.target;
                 found += 1;
@@ -337,7 +381,13 @@ impl Bands {
                 break;
             }
             let apart = if first.len > 1 { run.cast_signed() } else { rows.apart };
-            *band = Band { ahead: rows.ahead(&first), apart, run, targets: begin..found, costs: Band::NONE.costs };
+            *band = Band {
+                ahead: rows.ahead(&first),
+                apart,
+                run,
+                targets: begin..found,
+                costs: Band::NONE.costs,
+            };
             band.costs = costs_of(rows, band, &mut self.programs, &mut made);
             self.has_short |= cost::is_short(run);
             self.has_columns |= band.costs.best() == Method::Transpose;
@@ -347,19 +397,30 @@ impl Bands {
 }
 
 /// What it costs to move a band. A program is made if there is none for another band like it and room is left.
-fn costs_of(rows: &Rows, band: &Band, programs: &mut [Program; MAX_PROGRAMS], made: &mut usize) -> Costs {
+fn costs_of(
+    rows: &Rows,
+    band: &Band,
+    programs: &mut [Program; MAX_PROGRAMS],
+    made: &mut usize,
+) -> Costs {
     let (call, columns, from) = (&rows.call, band.targets.len(), rows.row.from);
     let are_beside = band.apart == band.run.cast_signed();
-    let transpose = if are_beside { cost::of_transpose(call, band.run, columns, from, rows.count) } else { None };
+    let transpose = if are_beside {
+        cost::of_transpose(call, band.run, columns, from, rows.count)
+    } else {
+        None
+    };
     let runs = cost::of_runs(call, band.run, true);
     let known = programs.iter().find(|program| band.is_made_by(program));
     if let Some(program) = known {
-        return Costs { runs, transpose, shuffle: Some(cost::of_steps(call, program)) };
+        return Costs { runs, shuffle: Some(cost::of_steps(call, program)), transpose };
     }
-    let Some(slot) = programs.get_mut(*made) else { return Costs { runs, transpose, shuffle: None } };
+    let Some(slot) = programs.get_mut(*made) else {
+        return Costs { runs, shuffle: None, transpose };
+    };
     let group = Group { unit: band.run, units: 1, apart: 0, from };
     let shuffle = cost::of_program(call, slot, group, (columns, band.apart), rows.row.extent);
-    let costs = Costs { runs, transpose, shuffle };
+    let costs = Costs { runs, shuffle, transpose };
     if costs.best() == Method::Shuffle {
         *made += 1;
     } else {
