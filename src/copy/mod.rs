@@ -15,7 +15,7 @@
 //! | `program.rs`, `shuffle.rs` | short units, put in order in registers |
 //! | `tile.rs` | transposes |
 //! | **machines** | |
-//! | `vector.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
+//! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
 //! | `level.rs`, `cpu.rs`, `machine.rs` | the kernels of a level, what a CPU has, and what was measured |
 //!
 //! In all of them:
@@ -41,6 +41,8 @@ mod guarded;
 mod level;
 mod machine;
 mod nest;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 mod opaque;
 mod parallel;
 mod piece;

@@ -7,7 +7,7 @@
 //! several places, registers that follow each other.
 
 use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
-use super::vector::LINE_BYTES;
+use super::vector::{LANE_BYTES, LINE_BYTES};
 use core::mem::MaybeUninit;
 
 /// The most picks, windows, and sets of a program; the most registers of a turn.
@@ -212,8 +212,10 @@ impl Program {
 
     /// What is issued for a line of output.
     pub(super) fn cost(&self) -> usize {
-        let lanes = if self.register_bytes == LINE_BYTES { 1 } else { 2 };
-        let first = |set: &Set| if lanes == 1 && set.windows > 1 { set.outputs } else { 0 };
+        // Windows are whole lines, of which two are picked from at once, or lanes.
+        let are_lines = self.register_bytes == LINE_BYTES;
+        let lanes = if are_lines { 1 } else { self.register_bytes / LANE_BYTES };
+        let first = |set: &Set| if are_lines && set.windows > 1 { set.outputs } else { 0 };
         let picks = self.pick_count - self.sets().iter().map(first).sum::<usize>();
         let store = if self.makes_lines() { STORE_COST } else { 2 * STORE_COST };
         let issued = self.window_count * lanes * LOAD_COST + picks * PICK_COST + self.registers * self.pieces * store;
