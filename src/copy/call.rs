@@ -46,6 +46,8 @@ pub(super) struct Shuffle<'a> {
     pub count: usize,
     pub readable_end: *const u8,
     pub next: *const u8,
+    /// Bytes from what is read to what is asked for meanwhile; 0: what is next is.
+    pub ahead: isize,
 }
 
 impl Call {
@@ -190,6 +192,7 @@ impl Call {
             turns,
             rest: count - turns * program.groups,
             next: all.next,
+            ahead: all.ahead,
         };
         let [through, beyond] = self.machine.kernels.shuffle;
         // SAFETY: the caller's promise.
@@ -234,8 +237,14 @@ impl Call {
         if all.targets.iter().any(|target| *target as usize % LINE_BYTES != first) {
             return None;
         }
-        let at = |groups: usize| (first + all.at + (begin + groups) * bytes).is_multiple_of(LINE_BYTES);
-        (0..LINE_BYTES).find(|groups| at(*groups))
+        let over = (first + all.at + begin * bytes).wrapping_neg() % LINE_BYTES;
+        // The least number of groups that makes so many bytes of a line: divided by an odd number, which has an inverse.
+        let (twos, odd) = (bytes.trailing_zeros(), bytes >> bytes.trailing_zeros());
+        if over.trailing_zeros() < twos && over != 0 {
+            return None;
+        }
+        let inverse = (0..2).fold(odd, |inverse, _| inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse))));
+        Some((over >> twos).wrapping_mul(inverse) % (LINE_BYTES >> twos.min(6)))
     }
 
     /// Moves groups unit by unit.

@@ -2,7 +2,7 @@
 
 use super::call::{Call, Shuffle};
 use super::cost::{self, Method};
-use super::machine::{BLOCK_BYTES, COLUMN_BYTES, LEAST_BYTES};
+use super::machine::{AHEAD_BYTES, BLOCK_BYTES, COLUMN_BYTES, LEAST_BYTES};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
@@ -121,12 +121,18 @@ impl Mover<'_> {
             nest.pop();
         }
         let inner = nest.pop();
+        // Of short rows the next one is asked for, of long ones what lies behind.
+        let row = inner.from.unsigned_abs() * inner.extent;
+        let ahead = match nest.axes().last() {
+            Some(outer) if row < 4 * AHEAD_BYTES => outer.from,
+            _ => program.from().wrapping_mul((AHEAD_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1),
+        };
         by_blocks(nest, inner, program.groups, |source, target, axis| {
             let Axis { extent: count, from, .. } = axis;
             let readable_end = call.readable_end(source, count, from, reach);
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             let targets = &[target];
-            let shuffle = Shuffle { program, source, targets, at: 0, count, readable_end, next };
+            let shuffle = Shuffle { program, source, targets, at: 0, count, readable_end, next, ahead };
             // SAFETY: the caller's promise.
             unsafe { call.shuffle(&shuffle, stages) };
         });

@@ -229,7 +229,7 @@ impl Rows {
                 match method {
                     Method::Shuffle => {
                         let Some(program) = band.program(bands) else { continue };
-                        let shuffle = Shuffle { program, source, targets, at, count, readable_end, next };
+                        let shuffle = Shuffle { program, source, targets, at, count, readable_end, next, ahead: 0 };
                         self.call.shuffle(&shuffle, stages);
                     }
                     Method::Transpose => {

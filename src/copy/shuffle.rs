@@ -23,6 +23,8 @@ pub(super) struct Turns<'a> {
     pub rest: usize,
     /// What is read next: with each register that goes past the caches, as many bytes of it are asked for.
     pub next: *const u8,
+    /// Bytes from each window to what is asked for instead; 0: what is next is.
+    pub ahead: isize,
 }
 
 /// Runs all turns for one set of the program, and then for the next, so that the indices stay in registers. What the last
@@ -99,6 +101,11 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
         let targets = targets_of::<V, E>(all, set);
         let mut at = first * to;
         for _ in 0..turns {
+            if PAST && all.ahead != 0 {
+                for [window, _] in windows {
+                    V::prefetch_later(source.wrapping_offset(window.wrapping_add(all.ahead)));
+                }
+            }
             let mut loaded = [V::load_window(source, windows[0]); R];
             for r in 1..R {
                 loaded[r] = V::load_window(source, windows[r]);
@@ -115,8 +122,10 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
                 let target = targets[e].wrapping_add(at);
                 if PAST {
                     made.stream(target);
-                    V::prefetch_later(next);
-                    next = next.wrapping_add(V::BYTES);
+                    if all.ahead == 0 {
+                        V::prefetch_later(next);
+                        next = next.wrapping_add(V::BYTES);
+                    }
                 } else {
                     made.store(target);
                 }
@@ -252,7 +261,7 @@ mod tests {
             let source = input[200_000..].as_ptr();
             let targets = &targets[..];
             // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
-            unsafe { shuffle(&Turns { program, source, targets, at: 0, turns, rest, next: null() }) };
+            unsafe { shuffle(&Turns { program, source, targets, at: 0, turns, rest, next: null(), ahead: 0 }) };
             for (piece, output) in outputs.iter().enumerate() {
                 for byte in 0..bytes {
                     let (g, within) = (byte / group.bytes(), byte % group.bytes());
