@@ -96,6 +96,12 @@ pub(super) static MODELS: [Model; 5] = [
 const UNKNOWN_THIRD_BYTES: usize = 16 << 20;
 const MOST_THIRD_BYTES: usize = 64 << 20;
 
+/// Bytes of the second-level and the third-level cache, given what the machine says.
+fn believed(second: usize, third: usize) -> [usize; 2] {
+    let third = if third == 0 { UNKNOWN_THIRD_BYTES } else { third.min(MOST_THIRD_BYTES) };
+    [if second == 0 { LEAST_PAST_BYTES / 2 } else { second }, third]
+}
+
 /// A machine: which kernels it runs, and what was measured on it.
 #[derive(Clone, Copy)]
 pub(super) struct Machine {
@@ -123,8 +129,7 @@ impl Machine {
     fn with(level: Level, number: usize, second: usize, third: usize) -> Self {
         let [.., other] = &MODELS;
         let model = MODELS.get(number).unwrap_or(other);
-        let third = if third == 0 { UNKNOWN_THIRD_BYTES } else { third.min(MOST_THIRD_BYTES) };
-        let second = if second == 0 { LEAST_PAST_BYTES / 2 } else { second };
+        let [second, third] = believed(second, third);
         let held = (third / 8 * model.third_eighths).min(second / 8 * model.second_eighths);
         Self { kernels: kernels_of(level), model, held_bytes: held, second_bytes: second, shrunk: 0 }
     }
@@ -189,6 +194,33 @@ impl Machine {
 pub(super) fn levels() -> Vec<Level> {
     let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
     all.into_iter().filter(|level| *level <= Cpu::this().level && kernels_of(*level).level == *level).collect()
+}
+
+/// What `make tune` needs of the engine.
+#[cfg(feature = "tune")]
+pub mod tune {
+    use super::{believed, Cpu, Machine, Relaxed, HELD};
+    use core::fmt::Debug;
+
+    /// Makes the copies of this process go past the caches as soon as outputs are large enough, or never, or as the table
+    /// says.
+    pub fn force_past(past: Option<bool>) {
+        let held = match past {
+            Some(true) => 0,
+            Some(false) => usize::MAX,
+            None => Machine::of(&Cpu::this()).0.held_bytes,
+        };
+        let _ = Machine::here();
+        HELD.store(held, Relaxed);
+    }
+
+    /// Returns the vendor, the family and the level of this CPU, and the bytes of its second-level and third-level caches, as
+    /// a row of the table counts them.
+    #[must_use]
+    pub fn describe_cpu() -> (impl Debug, u32, impl Debug, [usize; 2]) {
+        let Cpu { vendor, family, level, second, third } = Cpu::this();
+        (vendor, family, level, believed(second, third))
+    }
 }
 
 /// CPUs as their owners have published the words of their CPUID, and the CPU that the tests run on.

@@ -60,6 +60,8 @@ mod vector;
 
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
+#[cfg(feature = "tune")]
+pub use machine::tune;
 pub use parallel::{Executor, Streaming};
 
 use crate::error::{Fault, Report};

@@ -407,7 +407,8 @@ fn turn_of_lines(group: &Group, register: Register) -> (usize, usize) {
 /// How many groups a turn takes, in how many registers: the fewest that are filled nearly as well as any.
 fn best_turn(group: &Group, register: Register) -> (usize, usize) {
     let mut best = (0, 1);
-    for registers in 1..=4 {
+    // Small registers may need more of them for the longest groups.
+    for registers in 1..=4.max(2 * LINE_BYTES / register.bytes.max(1)) {
         let groups = registers * register.bytes / group.bytes().max(1);
         // Another register must be worth a tenth.
         if groups * best.1 * 10 > best.0 * registers * 11 {
