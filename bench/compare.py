@@ -1,30 +1,58 @@
 #!/usr/bin/env python3
-"""Compares two builds of libsplit on random splits, and lists where the second one takes longer.
+"""Compares two builds of libsplit side by side in one process.
 
-The shapes of `bench.py` are those that everybody looks at; these are the others. Both builds take turns
-in one process, every result is compared with NumPy's, and what seems slower is measured twice more
-before it is believed.
+Both work on the same memory and take turns of a fifth of a millisecond, or of one call, until some
+turns of each have come close to its fastest, which is what is reported: what else runs on the machine
+comes and goes. Before they are timed, both fill poisoned outputs, and these bytes, with the gaps
+between outputs, must be the same.
+
+    compare.py --old OLD.so --new NEW.so                 the workloads of bench.py
+    compare.py --old OLD.so --new NEW.so --rows W5,L1    these, or R12* for those that begin so
+    compare.py --old OLD.so --new NEW.so --class W,U,L   these classes, of W U L R RL X S
+    compare.py --old OLD.so --new NEW.so --random 300    random splits
+    compare.py --old OLD.so --new NEW.so --pipeline      between what writes the input and what reads the outputs
+    compare.py --old OLD.so --new NEW.so --split 'uint16 [3000,37,5] axis 1: 12,13,12'
+    compare.py --old OLD.so --new NEW.so --split 'uint8 [3,80] strides [96,1] axis 0: 2,1 into strides [128,1]'
+
+A ratio is the old build's time for the new one's: above 1, the new one is faster.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import csv
+import ctypes
+import dataclasses
+import functools
 import gc
+import hashlib
 import math
+import os
 import pathlib
 import random
+import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
 
 import numpy as np
 
 import bench
-from competitors import Case, LibsplitCopy
-from native import Libsplit, Native
+import pipeline
+import turns
+import workloads
+from native import Libsplit, Native, Split
 from workloads import MIB, Layout, Workload
 
+HERE = pathlib.Path(__file__).resolve().parent
+CLASSES = {"W": "models", "U": "reports", "L": "layouts", "R": "equal runs in cache",
+           "RL": "equal runs past the caches", "X": "odd", "S": "sub-byte"}
+TOGETHER = {"W U L": ["W", "U", "L"], "R X": ["R", "RL", "X"],
+            "all but S": ["W", "U", "L", "R", "RL", "X"]}
 DTYPES = ["u1", "f2", "f4", "i8", "c16"]
+QUICK_TURN_NS = 100_000
 
 
 def up_to(r: random.Random, least: int, most: int) -> int:
@@ -47,6 +75,7 @@ LAYOUTS = ["packed", "packed", "pitch", "step", "reversed", "transposed view", "
 
 
 def draw(r: random.Random, most: int) -> Workload:
+    """A random split of a matrix, of at most so many bytes."""
     dtype = np.dtype(r.choice(DTYPES))
     family = r.choice(list(FAMILIES))
     runs = FAMILIES[family](r, dtype.itemsize)
@@ -67,59 +96,254 @@ def draw(r: random.Random, most: int) -> Workload:
                     views.get(layout), into)
 
 
-def ratio(case: Case, builds: dict[str, LibsplitCopy], args: argparse.Namespace,
-          order: random.Random) -> float:
-    """The time of the second one, the first one's being 1."""
-    runs = {name: build.prepare(case) for name, build in builds.items()}
-    rows = bench.measure(case, runs, args, order)
-    if not all(row.right for row in rows):
-        sys.exit(f"error: wrong bytes: {case.workload.describe()}")
-    return rows[1].median / rows[0].median
+def class_of(work: Workload) -> str:
+    """As in CLASSES."""
+    return "RL" if work.name[0] == "R" and work.name.endswith("L") else work.name[0]
 
 
-def compare(args: argparse.Namespace) -> None:
-    native = Native(args.build / "bench" / "bench_native.so")
-    builds = {name: LibsplitCopy(Libsplit(path, native))
-              for name, path in [("before", args.before), ("now", args.now)]}
-    draws, order = random.Random(args.seed), random.Random(1)
-    works = [draw(draws, args.most * MIB) for _ in range(args.count)]
-    memory = bench.Memory(works)
-    ratios, slower = collections.defaultdict(list), []
+def select(args: argparse.Namespace) -> list[Workload]:
+    """The workloads asked for; all if none are."""
+    chosen = []
+    for asked in args.rows or []:
+        begin = asked.rstrip("*").lower()
+        exact = [work for work in workloads.ALL if work.name.lower() == asked.lower()]
+        found = exact or [work for work in workloads.ALL if work.name.lower().startswith(begin)]
+        if not found:
+            sys.exit(f"error: no workload is named or begins with {asked}: bench.py --list names them")
+        chosen += found
+    if args.classes:
+        unknown = set(args.classes) - set(CLASSES)
+        if unknown:
+            sys.exit(f"error: no class {', '.join(sorted(unknown))}: they are {', '.join(CLASSES)}")
+        chosen += [work for work in workloads.ALL if class_of(work) in args.classes]
+    chosen = [each for at, each in enumerate(chosen) if each not in chosen[:at]] or workloads.ALL
+    # Of a small split nothing is handed to other threads, by no build.
+    return [work for work in chosen if args.threads == 1 or work.bytes >= bench.WORTH_THREADS]
+
+
+def load_native(args: argparse.Namespace) -> Native:
+    """The loops in C that time, built by the C compiler: this needs no make."""
+    sources = [HERE / name for name in ["native.c", "bounds.c", "pool.c"]]
+    content = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.[ch]")))
+    made = args.build / "bench" / f"by_compare-{hashlib.sha256(content).hexdigest()[:16]}.so"
+    if not made.exists():
+        made.parent.mkdir(parents=True, exist_ok=True)
+        new = made.with_suffix(f".{os.getpid()}")
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-O3", "-fPIC", "-shared", "-pthread",
+                        f"-I{HERE.parent / 'include'}", "-o", new, *sources], check=True)
+        new.rename(made)
+    return Native(made)
+
+
+def force(path: pathlib.Path, library: ctypes.CDLL, words: str) -> None:
+    """Makes a build for tests take a CPU level, the row of another machine, or low thresholds."""
+    try:
+        function = library.libsplit_test_force
+    except AttributeError:
+        sys.exit(f"error: {path} has no libsplit_test_force: build it with --cfg libsplit_test_switch")
+    status = function(words.encode())
+    if status == 1:
+        sys.exit(f"error: --force {words}: this CPU cannot do that")
+    if status != 0:
+        sys.exit(f"error: --force {words}: libsplit_test_force() does not know a word of it and answers {status}")
+
+
+@dataclasses.dataclass
+class Result:
+    """What the two builds took for a split, in nanoseconds a call."""
+
+    work: Workload
+    old: float
+    new: float
+
+    @property
+    def ratio(self) -> float:
+        return self.old / self.new
+
+
+class Pair:
+    """Two builds and the memory that they work on."""
+
+    def __init__(self, args: argparse.Namespace, works: list[Workload]):
+        self.args = args
+        self.native = load_native(args)
+        # Copies: a file that is built anew meanwhile must not change under this process, and two
+        # names of one file would be one library.
+        with tempfile.TemporaryDirectory() as directory:
+            self.builds = {}
+            for name, path in [("old", args.old), ("new", args.new)]:
+                copy = pathlib.Path(directory) / f"{name}.so"
+                shutil.copyfile(path, copy)
+                self.builds[name] = Libsplit(copy, self.native)
+        if args.force:
+            force(args.new, self.builds["new"].library, args.force)
+        self.memory = bench.Memory(works)
+        self.expected = bench.Area(self.memory.targets.bytes.size)
+
+    def measure(self, work: Workload) -> Result:
+        """Checks that both write the same bytes, and times them."""
+        case = self.memory.case(work, self.args.threads, self.args.offset)
+        splits = {name: build.split(case.source, work.axis, list(work.lengths), work.sequence,
+                                    case.targets, self.args.threads)
+                  for name, build in self.builds.items()}
+        written = case.memory[: work.output_bytes]
+        expected = self.expected.bytes[: written.size]
+        for name, split in splits.items():
+            written.fill(bench.POISON)
+            self.per_call(split, 0)
+            if name == "old":
+                np.copyto(expected, written)
+            elif not np.array_equal(expected, written):
+                at = int(np.flatnonzero(expected != written)[0])
+                sys.exit(f"error: bytes differ, first at {at} of {written.size}: {work.name} {work.spec()}")
+        return Result(work, *self.times(splits))
+
+    def per_call(self, split: Split, calls: int) -> float:
+        taken = self.native.time("copy", split, calls)
+        if taken == -1:
+            sys.exit("error: a call fails")
+        return taken
+
+    def times(self, splits: dict[str, Split]) -> list[float]:
+        """What a call takes with the one and with the other."""
+        runs = {name: functools.partial(self.per_call, split) for name, split in splits.items()}
+        return list(turns.least(runs, self.args.turn_ns, self.args.seconds).values())
+
+
+def mean(results: list[Result]) -> float:
+    return statistics.geometric_mean(result.ratio for result in results)
+
+
+def print_summary(title: str, results: list[Result], label) -> None:
+    if results:
+        worst = min(results, key=lambda result: result.ratio)
+        print(f"{title:32} {len(results):4} {mean(results):7.3f}   worst {worst.ratio:6.3f} {label(worst.work)}")
+
+
+def print_rows(pair: Pair, works: list[Workload]) -> list[Result]:
+    results = []
+    table = csv.writer(sys.stdout) if pair.args.csv else None
+    if table:
+        table.writerow(["workload", "old_ns", "new_ns", "ratio", "split"])
+    else:
+        print(f"{'':9} {'old ns':>12} {'new ns':>12} {'ratio':>7}")
     for work in works:
-        case = memory.case(work, args.threads, args.offset)
-        found = [ratio(case, builds, args, order)]
-        if found[0] > args.slower:
-            found += [ratio(case, builds, args, order) for _ in range(2)]
-        ratios[work.group].append(found[0])
-        if min(found) > args.slower:
-            slower.append((min(found), work.describe()))
+        result = pair.measure(work)
+        results.append(result)
+        if table:
+            table.writerow([work.name, f"{result.old:.2f}", f"{result.new:.2f}", f"{result.ratio:.4f}", work.spec()])
+        else:
+            print(f"{work.name:9} {result.old:12,.1f} {result.new:12,.1f} {result.ratio:7.3f}   {work.describe()}",
+                  flush=True)
         gc.collect()
-    for group, values in sorted(ratios.items()):
-        print(f"{group:40} {statistics.geometric_mean(values):5.2f} of {len(values)}")
-    every = [value for values in ratios.values() for value in values]
-    print(f"\nTime of the second build for the first one's: {statistics.geometric_mean(every):.3f}; "
-          f"{len(slower)} of {len(works)} are more than {args.slower} times as long:")
-    for value, what in sorted(slower, reverse=True):
-        print(f"{value:5.2f} {what}")
+    return results
+
+
+def compare_workloads(args: argparse.Namespace) -> None:
+    works = select(args)
+    results = print_rows(Pair(args, works), works)
+    if args.csv:
+        return
+    print()
+    found = {name: [result for result in results if class_of(result.work) == name] for name in CLASSES}
+    for name, title in CLASSES.items():
+        print_summary(f"{name} ({title})", found[name], lambda work: work.name)
+    for title, names in TOGETHER.items():
+        print_summary(title, [result for name in names for result in found[name]], lambda work: work.name)
+
+
+def compare_random(args: argparse.Namespace) -> None:
+    draws = random.Random(args.seed)
+    works = [draw(draws, args.most * MIB) for _ in range(args.random)]
+    pair = Pair(args, works)
+    if args.csv:
+        print_rows(pair, works)
+        return
+    results, slower = [], []
+    for work in works:
+        found = [pair.measure(work)]
+        # What seems slower is measured twice more before it is believed.
+        if found[0].ratio < 1 / args.slower:
+            found += [pair.measure(work) for _ in range(2)]
+        best = max(found, key=lambda result: result.ratio)
+        results.append(best)
+        if best.ratio < 1 / args.slower:
+            slower.append(best)
+        gc.collect()
+    groups = collections.defaultdict(list)
+    for result in results:
+        groups[result.work.group].append(result)
+    for group, of in sorted(groups.items()):
+        print(f"{group:40} {mean(of):6.3f} of {len(of)}")
+    print()
+    print_summary("random splits", results, Workload.spec)
+    print(f"{len(slower)} of {len(works)} take more than {args.slower} times as long:")
+    for result in sorted(slower, key=lambda result: result.ratio):
+        print(f"{result.old:12,.0f} {result.new:12,.0f} {result.ratio:6.3f}  {result.work.spec()}")
+
+
+def compare_splits(args: argparse.Namespace) -> None:
+    try:
+        works = [workloads.parse(text) for text in args.split]
+    except ValueError as error:
+        sys.exit(f"error: --split: {error}")
+    print_rows(Pair(args, works), works)
+
+
+def compare_pipelines(args: argparse.Namespace) -> None:
+    works = pipeline.WORKLOADS
+    pair = Pair(args, works)
+    results = []
+    for work in works:
+        results += pipeline.measure(pair.memory.case(work, args.threads, args.offset), pair.builds,
+                                    pair.native, args.turn_ns, args.seconds)
+        print(work.name, file=sys.stderr, flush=True)
+    print(pipeline.table(results))
+
+
+def arguments() -> argparse.Namespace:
+    def names(text: str) -> list[str]:
+        return [name for name in text.split(",") if name]
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--old", type=pathlib.Path, required=True, help="libsplit.so")
+    parser.add_argument("--new", type=pathlib.Path, required=True, help="another one")
+    parser.add_argument("--rows", type=names, metavar="W5,L1", help="these workloads, or R12* for all that begin so")
+    parser.add_argument("--class", type=names, dest="classes", metavar="W,U,L", help="of W U L R RL X S")
+    parser.add_argument("--random", "--count", type=int, nargs="?", const=300, metavar="300",
+                        help="so many random splits")
+    parser.add_argument("--split", action="append", metavar="SPLIT", help="this one; again for more")
+    parser.add_argument("--pipeline", action="store_true",
+                        help="write the input, split, read the outputs; beside memcpy by rows")
+    parser.add_argument("--threads", type=int, default=1, help="of a pool that the benchmark makes")
+    parser.add_argument("--force", metavar="WORDS", help="for libsplit_test_force() of the new build: avx2, low")
+    parser.add_argument("--quick", action="store_true", help="a minute for all workloads, good to some 3 %%")
+    parser.add_argument("--csv", action="store_true", help="print rows alone, as CSV")
+    parser.add_argument("--seed", type=int, default=1, help="which random splits")
+    parser.add_argument("--most", type=int, default=24, help="MiB of the largest random split")
+    parser.add_argument("--slower", type=float, default=1.07, help="random splits: times as long is listed")
+    parser.add_argument("--offset", type=int, default=0, help="of outputs, from a line")
+    parser.add_argument("--seconds", type=float, help="at least so many for each split")
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build/release",
+                        help="where the loops in C that time are built")
+    args = parser.parse_args()
+    if args.seconds is None:
+        args.seconds = 0.1 if args.quick or args.random else 0.5
+    args.turn_ns = QUICK_TURN_NS if args.quick or args.random else bench.TURN_NS
+    return args
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build/release"),
-                        help="where CMake has built the benchmark")
-    parser.add_argument("--before", type=pathlib.Path, required=True, help="libsplit.so")
-    parser.add_argument("--now", type=pathlib.Path, required=True, help="another one")
-    parser.add_argument("--seed", type=int, default=1, help="which random splits")
-    parser.add_argument("--count", type=int, default=300, help="how many")
-    parser.add_argument("--most", type=int, default=24, help="MiB of the largest")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--offset", type=int, default=0, help="of outputs, from a line")
-    parser.add_argument("--seconds", type=float, default=0.08, help="for the rounds of one split")
-    parser.add_argument("--rounds", type=int, default=5, help="at least so many")
-    parser.add_argument("--slower", type=float, default=1.07, help="times as long is listed")
-    args = parser.parse_args()
-    args.pool = "spinning"
-    compare(args)
+    args = arguments()
+    gc.disable()
+    if args.split:
+        compare_splits(args)
+    elif args.pipeline:
+        compare_pipelines(args)
+    elif args.random:
+        compare_random(args)
+    else:
+        compare_workloads(args)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from ctypes import c_size_t, c_void_p
 
 import numpy as np
 
-from native import Flat, Libsplit, Native, Rows
+from native import Flat, Libsplit, Native, Rows, describe
 from workloads import Workload
 
 
@@ -110,15 +110,19 @@ class MemcpyRows:
         self.native = native
 
     def prepare(self, case: Case) -> Run | None:
-        work = case.workload
-        if not work.is_packed:
+        if not (case.workload.is_packed and case.workload.has_whole_runs):
             return None
-        count = len(work.lengths)
-        job = Rows(source=case.source.ctypes.data, count=work.rows, row=sum(work.runs),
-                   runs=(c_size_t * count)(*work.runs),
-                   targets=(c_void_p * count)(*(target.ctypes.data for target in case.targets)),
-                   num_outputs=count, threads=case.threads, pool=self.native.pool(case.threads))
+        job = self.job(case)
         return Run(lambda calls: self.native.time("rows", job, calls))
+
+    def job(self, case: Case) -> Rows:
+        """The call on a packed input."""
+        work = case.workload
+        count = len(work.lengths)
+        return Rows(source=case.flat.ctypes.data, count=work.rows, row=sum(work.runs),
+                    runs=(c_size_t * count)(*work.runs),
+                    targets=(c_void_p * count)(*(describe(target).data for target in case.targets)),
+                    num_outputs=count, threads=case.threads, pool=self.native.pool(case.threads))
 
 
 class NumPy:

@@ -8,6 +8,11 @@ does other things too. Times are medians. Ratios are libsplit's time by ONNX Run
 the rounds: below 1, libsplit is ahead. 'Split nodes' is the sum of their times in a run, from profiles,
 which have whole microseconds: read little into sums of few. All outputs are compared, bit by bit.
 
+Whether whole runs are slower anywhere, with the results in this CPU's directory:
+
+    inside_onnxruntime.py --only boxes "of a batch" --results bench/results --check
+    inside_onnxruntime.py --held-out 7 --check
+
 Environment: BUILD_DIR, where 'make onnxruntime' has put the provider; MODELS_DIR, see models.py.
 """
 
@@ -237,15 +242,43 @@ def rows(threads=(1, 2), rounds: int = 5, workloads=WORKLOADS, claim: str = "all
                    **compare(model, {"x": x}, count, rounds, claim, nodes=False, openings=1)}
 
 
-def whole_models(names: list[str], threads, rounds: int, claim: str) -> Iterator[dict]:
+def whole_models(chosen, names: list[str], threads, rounds: int, claim: str) -> Iterator[dict]:
     """Of the models whose name has one of these in it."""
-    for model in models.MODELS:
+    for model in chosen:
         if names and not any(name.lower() in model.name.lower() for name in names):
             continue
         data, feeds = model.make(), model.feeds()
         for count in threads:
             yield {"model": model.name, "threads": count,
                    **compare(data, feeds, count, rounds, claim, nodes=True)}
+
+
+# What two runs of the same code differ by, beside the spread of their rounds.
+NOISE = 0.02
+
+
+def slower(found: list[dict]) -> list[str]:
+    """The whole runs that take longer with libsplit, beyond what rounds differ by."""
+    return [f"{row['model']}, {row['threads']} threads, {gap}: "
+            f"{row[f'ratio, {gap}']:.2f} ± {row[f'spread, {gap}']:.2f}"
+            for row in found for gap in GAPS
+            if row[f"ratio, {gap}"] - row[f"spread, {gap}"] > 1 + NOISE]
+
+
+def in_markdown(row: dict) -> str:
+    runs = " | ".join(
+        f"{row[f'own us, {gap}']:.0f} → {row[f'libsplit us, {gap}']:.0f} | "
+        f"{row[f'ratio, {gap}']:.2f} ± {row[f'spread, {gap}']:.2f}" for gap in GAPS)
+    return (f"| {row['model']} | {row['threads']} | {row['taken']:.0f} | {runs} | "
+            f"{row['own nodes us']:.0f} → {row['libsplit nodes us']:.0f} | {row['nodes ratio']:.2f} |")
+
+
+def write(found: list[dict], file: pathlib.Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, found[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(found)
 
 
 def main():
@@ -255,26 +288,39 @@ def main():
     parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="models with it in their name")
     parser.add_argument("--claim", choices=["benefit", "all"], default="benefit",
                         help="the provider's option: which nodes it takes")
+    parser.add_argument("--held-out", type=int, metavar="SEED",
+                        help="models that this seed makes, in place of those of models.py")
     parser.add_argument("--output", type=pathlib.Path, help="a CSV file")
+    parser.add_argument("--results", type=pathlib.Path, metavar="DIRECTORY",
+                        help="write models.csv and models.md to the directory of this CPU in it")
+    parser.add_argument("--check", action="store_true",
+                        help="fail if a whole run is slower with libsplit")
     args = parser.parse_args()
-    print(f"ONNX Runtime {ort.__version__}, claim={args.claim}\n")
-    print("| model | threads | taken | run, µs | × own | 1 ms between | × own | Split nodes, µs | × own |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    chosen = models.MODELS if args.held_out is None else models.held_out(args.held_out)
+    head = [f"ONNX Runtime {ort.__version__}, claim={args.claim}", "",
+            "| model | threads | taken | run, µs | × own | 1 ms between | × own | Split nodes, µs | × own |",
+            "|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    print("\n".join(head))
     found = []
-    for row in whole_models(args.only, args.threads, args.rounds, args.claim):
+    for row in whole_models(chosen, args.only, args.threads, args.rounds, args.claim):
         found.append(row)
-        runs = " | ".join(
-            f"{row[f'own us, {gap}']:.0f} → {row[f'libsplit us, {gap}']:.0f} | "
-            f"{row[f'ratio, {gap}']:.2f} ± {row[f'spread, {gap}']:.2f}" for gap in GAPS)
-        print(f"| {row['model']} | {row['threads']} | {row['taken']:.0f} | {runs} | "
-              f"{row['own nodes us']:.0f} → {row['libsplit nodes us']:.0f} | {row['nodes ratio']:.2f} |",
-              flush=True)
-    if args.output and found:
-        args.output.parent.mkdir(parents=True, exist_ok=True)
-        with args.output.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, found[0].keys(), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(found)
+        print(in_markdown(row), flush=True)
+    if not found:
+        raise SystemExit(f"error: no model has any of {args.only} in its name")
+    if args.output:
+        write(found, args.output)
+    if args.results:
+        import bench
+
+        today = time.strftime("%Y-%m-%d")
+        title = f"# Whole models\n\nMeasured {today} on {bench.machine()}; libsplit {bench.commit()}"
+        bench.keep("\n".join([f"{title}, {head[0]}.", *head[1:], *map(in_markdown, found)]) + "\n",
+                   "models.md", args.results)
+        write(found, args.results / bench.cpu() / "models.csv")
+    if args.check:
+        late = slower(found)
+        print("\n".join(["slower with libsplit:", *late]) if late else "no whole run is slower")
+        raise SystemExit(bool(late))
 
 
 if __name__ == "__main__":

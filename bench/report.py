@@ -41,7 +41,7 @@ class Goal:
 
 
 EQUAL_RUNS = [work for work in ALL
-              if work.is_packed and work.rows > 1 and len(set(work.runs)) == 1]
+              if work.is_packed and not work.sub_byte and work.rows > 1 and len(set(work.runs)) == 1]
 
 
 def lines_in_cache() -> str:
@@ -132,6 +132,7 @@ class Results:
     rows: list[Row] = dataclasses.field(default_factory=list)
     costs: list[Cost] = dataclasses.field(default_factory=list)
     empty_python_call: float = 0
+    pipeline: str = ""  # a table of pipeline.table
     inside: list[dict] = dataclasses.field(default_factory=list)  # of inside_onnxruntime.rows
 
     @property
@@ -164,13 +165,10 @@ def ceiling(of: dict[str, Row]) -> Row | None:
 
 def tables(results: Results) -> str:
     """Markdown: a table for each number of threads and offset, and one of calls."""
-    cases = results.cases()
-    text = [results.machine, ""]
-    for threads, offset in dict.fromkeys((key[1], key[2]) for key in cases):
-        text.append("## 1 thread" if threads == 1 else f"## {threads} threads")
-        text[-1] += f", outputs {offset} bytes off their lines" if offset else ", outputs on lines"
-        here = [of for key, of in cases.items() if key[1:] == (threads, offset)]
-        text += ["", _ratios(here, results.libraries), ""]
+    text = [results.machine, "", by_threads(results)]
+    if results.pipeline:
+        text += ["## Between what writes the input and what reads the outputs, 1 thread", "",
+                 results.pipeline, ""]
     if results.costs:
         text += ["## A call, float32 [1,columns] axis 1", "", _costs(results.costs), "",
                  f"A call from Python that does nothing takes {results.empty_python_call:.0f} ns: "
@@ -180,6 +178,17 @@ def tables(results: Results) -> str:
         text += ["## Inside ONNX Runtime: its own Split against libsplit's provider", "",
                  _inside(results.inside), ""]
     text += ["## Losses", "", _losses(results), ""]
+    return "\n".join(text)
+
+
+def by_threads(results: Results) -> str:
+    """A table for each number of threads and offset."""
+    cases, text = results.cases(), []
+    for threads, offset in dict.fromkeys((key[1], key[2]) for key in cases):
+        text.append("## 1 thread" if threads == 1 else f"## {threads} threads")
+        text[-1] += f", outputs {offset} bytes off their lines" if offset else ", outputs on lines"
+        here = [of for key, of in cases.items() if key[1:] == (threads, offset)]
+        text += ["", _ratios(here, results.libraries), ""]
     return "\n".join(text)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
+import re
 
 import numpy as np
 
 MIB = 1 << 20
 LINE = 64
+SUB_BYTE = ["uint4", "int4", "uint2", "int2"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +40,58 @@ class Layout:
         return f" of [{shape}]{index}{order}"
 
 
+@dataclasses.dataclass(frozen=True)
+class Strided:
+    """A tensor with strides of its own, in elements, in as much memory as they span."""
+
+    strides: tuple[int, ...]
+
+    def reach(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """How many elements lie before the first one, and how many from there on."""
+        steps = [(extent - 1) * stride for extent, stride in zip(shape, self.strides, strict=True)]
+        return (-sum(step for step in steps if step < 0),
+                1 + sum(step for step in steps if step > 0))
+
+    def of(self, packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """The tensor of that shape in this memory."""
+        before, _ = self.reach(shape)
+        return np.lib.stride_tricks.as_strided(
+            packed[before:], shape, [stride * packed.itemsize for stride in self.strides])
+
+    def __str__(self) -> str:
+        """As ' strides [128,1]'."""
+        return f" strides [{','.join(map(str, self.strides))}]"
+
+
+@dataclasses.dataclass
+class SubByte:
+    """A tensor of elements of less than a byte, the first of a byte in its lowest bits."""
+
+    memory: np.ndarray  # bytes
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None  # in elements; None: packed
+    first: int = 0  # where its first element is in memory, in elements
+
+    @property
+    def bits(self) -> int:
+        """Of an element."""
+        return bits_of(self.dtype)
+
+    def unpacked(self) -> np.ndarray:
+        """A byte for each element."""
+        shifts = np.arange(0, 8, self.bits, dtype=np.uint8)
+        elements = ((self.memory[:, None] >> shifts) & (2**self.bits - 1)).reshape(-1)
+        if self.strides is None:
+            return elements[: math.prod(self.shape)].reshape(self.shape)
+        return np.lib.stride_tricks.as_strided(elements[self.first:], self.shape, self.strides)
+
+
+def bits_of(sub_byte: str) -> int:
+    """Of an element of that dtype: 4 of int4."""
+    return int(sub_byte[-1])
+
+
 def _slice(taken: slice) -> str:
     begin, end, step = ("" if of is None else str(of)
                         for of in [taken.start, taken.stop, taken.step])
@@ -53,14 +108,21 @@ class Workload:
     shape: tuple[int, ...]
     axis: int  # from the front
     lengths: tuple[int, ...]
-    layout: Layout | None = None  # of the input, if it is not packed
-    into: Layout | None = None  # of what the outputs are slices of, if they are not packed
+    layout: Layout | Strided | None = None  # of the input, if it is not packed
+    # Of what the outputs are slices of, or of each output, if they are not packed.
+    into: Layout | Strided | None = None
     sequence: bool = False  # SplitToSequence without lengths
     quick: bool = True
+    sub_byte: str = ""  # as "int4": the type of elements of which a byte of the dtype holds several
 
     @property
     def bytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.itemsize
+        return self._bytes(math.prod(self.shape))
+
+    def _bytes(self, elements: int) -> int:
+        if self.sub_byte:
+            return -(-elements * bits_of(self.sub_byte) // 8)
+        return elements * self.dtype.itemsize
 
     @property
     def is_packed(self) -> bool:
@@ -69,29 +131,45 @@ class Workload:
     @property
     def input_bytes(self) -> int:
         """Of memory that the input lies in."""
-        return math.prod(self.layout.memory) * self.dtype.itemsize if self.layout else self.bytes
+        return self._bytes_of(self.layout, self.shape)
+
+    def _bytes_of(self, layout: Layout | Strided | None, shape: tuple[int, ...]) -> int:
+        """Of memory that a tensor of that shape lies in."""
+        if isinstance(layout, Strided):
+            elements = sum(layout.reach(shape)) if math.prod(shape) else 0
+        else:
+            elements = math.prod(layout.memory if layout else shape)
+        return self._bytes(elements)
 
     @property
     def output_bytes(self) -> int:
-        """Of memory that the outputs lie in, each packed one on lines of its own."""
-        if self.into:
-            return math.prod(self.into.memory) * self.dtype.itemsize
-        return self.bytes + len(self.lengths) * LINE
+        """Of memory that the outputs lie in, each on lines of its own unless they are slices."""
+        if isinstance(self.into, Layout):
+            return self._bytes_of(self.into, self.shape)
+        return sum(self._bytes_of(self.into, shape) + LINE for shape in self.piece_shapes())
 
-    def input(self, memory: np.ndarray) -> np.ndarray:
+    def input(self, memory: np.ndarray) -> np.ndarray | SubByte:
         """The input, from the first of these bytes on."""
+        if self.sub_byte:
+            strides = self.layout.strides if self.layout else None
+            first = self.layout.reach(self.shape)[0] if self.layout else 0
+            return SubByte(memory[: self.input_bytes], self.sub_byte, self.shape, strides, first)
         packed = memory[: self.input_bytes].view(self.dtype)
         return self.layout.of(packed, self.shape) if self.layout else packed.reshape(self.shape)
 
-    def outputs(self, memory: np.ndarray) -> list[np.ndarray]:
+    def outputs(self, memory: np.ndarray) -> list[np.ndarray | SubByte]:
         """The outputs, from the first of these bytes on."""
-        if self.into:
+        if isinstance(self.into, Layout):
             packed = memory[: self.output_bytes].view(self.dtype)
             return self.slices(self.into.of(packed, self.shape))
         outputs, at = [], 0
         for shape in self.piece_shapes():
-            size = math.prod(shape) * self.dtype.itemsize
-            outputs.append(memory[at : at + size].view(self.dtype).reshape(shape))
+            size = self._bytes_of(self.into, shape)
+            packed = memory[at : at + size].view(self.dtype)
+            if self.sub_byte:
+                outputs.append(SubByte(packed, self.sub_byte, shape))
+            else:
+                outputs.append(self.into.of(packed, shape) if self.into else packed.reshape(shape))
             at += -(-size // LINE) * LINE
         return outputs
 
@@ -102,16 +180,26 @@ class Workload:
 
     @property
     def runs(self) -> list[int]:
-        """Bytes of these runs."""
-        unit = math.prod(self.shape[self.axis + 1:]) * self.dtype.itemsize
-        return [length * unit for length in self.lengths]
+        """Bytes of these runs, if they are whole bytes."""
+        unit = math.prod(self.shape[self.axis + 1:])
+        return [self._bytes(length * unit) for length in self.lengths]
+
+    @property
+    def has_whole_runs(self) -> bool:
+        """Whether they are."""
+        if not self.sub_byte:
+            return True
+        unit = math.prod(self.shape[self.axis + 1:]) * bits_of(self.sub_byte)
+        return all(length * unit % 8 == 0 for length in self.lengths)
 
     def piece_shapes(self) -> list[tuple[int, ...]]:
         return [self.shape[: self.axis] + (length,) + self.shape[self.axis + 1:]
                 for length in self.lengths]
 
-    def slices(self, tensor: np.ndarray) -> list[np.ndarray]:
-        """The pieces as views: NumPy's answer."""
+    def slices(self, tensor: np.ndarray | SubByte) -> list[np.ndarray]:
+        """The pieces as views: NumPy's answer. Of elements of less than a byte, with a byte for each."""
+        if isinstance(tensor, SubByte):
+            tensor = tensor.unpacked()
         ends = np.cumsum(self.lengths)
         before = (slice(None),) * self.axis
         return [tensor[before + (slice(end - length, end),)]
@@ -127,8 +215,86 @@ class Workload:
             lengths = f"{len(self.lengths)} of {min(each)} to {max(each)}"
         else:
             lengths = ",".join(map(str, self.lengths))
-        return (f"{self.dtype} [{shape}]{self.layout or ''} axis {self.axis}: {lengths}"
-                + (f" into slices{self.into}" if self.into else ""))
+        return self._spec(lengths)
+
+    def spec(self) -> str:
+        """The same with every length: what parse() makes this workload from."""
+        groups = [(length, len(list(same))) for length, same in itertools.groupby(self.lengths)]
+        return self._spec(",".join(f"{count}×{length}" if count > 1 else str(length)
+                                   for length, count in groups))
+
+    def _spec(self, lengths: str) -> str:
+        shape = ",".join(map(str, self.shape))
+        into = " into slices" if isinstance(self.into, Layout) else " into"
+        return (f"{self.sub_byte or self.dtype} [{shape}]{self.layout or ''} axis {self.axis}: {lengths}"
+                + (f"{into}{self.into}" if self.into else ""))
+
+
+_NUMBERS = r"\[[-0-9, ]*\]"
+_LAYOUT = rf"of\s*{_NUMBERS}\s*(?:\[[-0-9:, ]*\])?(?:\.transpose\([0-9, ]*\))?"
+_STRIDES = rf"strides\s*{_NUMBERS}"
+_SPEC = re.compile(
+    rf"(?P<dtype>\w+)\s*(?P<shape>{_NUMBERS})\s*(?P<layout>{_LAYOUT}|{_STRIDES})?\s*"
+    rf"axis\s*(?P<axis>-?\d+)\s*:\s*(?P<lengths>[0-9×x*, ]+?)\s*"
+    rf"(?:into\s*(?:slices\s*(?P<slices>{_LAYOUT})|(?P<into>{_STRIDES})))?")
+
+
+def parse(text: str, name: str = "", group: str = "asked for") -> Workload:
+    """The split that Workload.spec() describes so.
+
+    As 'uint16 [3000,37,5] axis 1: 12,13,12', 'float32 [4096,8] axis 1: 8×1' or, not packed,
+    'uint8 [3,100,80] strides [80,8192,1] axis 0: 2,1 into strides [8000,80,1]',
+    'uint8 [100,3] of [200,4][::2,1:] axis 1: 3×1 into slices of [3,128][:,:100].transpose(1,0)'.
+    Strides are in elements.
+    """
+    found = _SPEC.fullmatch(text.strip())
+    if not found:
+        raise ValueError(f"'{text}' is not like 'uint16 [3000,37,5] axis 1: 12,13,12' or "
+                         "'uint8 [3,80] strides [96,1] axis 0: 2,1 into strides [128,1]'")
+    sub_byte = found["dtype"] if found["dtype"] in SUB_BYTE else ""
+    try:
+        dtype = np.dtype("u1" if sub_byte else found["dtype"])
+    except TypeError as error:
+        raise ValueError(f"'{found['dtype']}' is not a dtype of NumPy") from error
+    shape = _numbers(found["shape"])
+    axis = int(found["axis"])
+    if not -len(shape) <= axis < len(shape):
+        raise ValueError(f"axis {axis} is outside [{-len(shape)}, {len(shape) - 1}]")
+    lengths = _lengths(found["lengths"])
+    if sum(lengths) != shape[axis]:
+        raise ValueError(f"lengths add up to {sum(lengths)}, axis {axis} has {shape[axis]}")
+    layout, into = _layout(found["layout"]), _layout(found["slices"] or found["into"])
+    for kind in [layout, into]:
+        if isinstance(kind, Strided) and len(kind.strides) != len(shape):
+            raise ValueError(f"{len(kind.strides)} strides for {len(shape)} axes")
+    if sub_byte and (isinstance(layout, Layout) or into):
+        raise ValueError(f"the input of {sub_byte} may be packed or have strides, its outputs are packed")
+    return _workload(group, name, dtype, shape, axis, lengths, layout, into=into, sub_byte=sub_byte)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"-?\d+", text))
+
+
+def _lengths(text: str) -> list[int]:
+    lengths = []
+    for part in text.split(","):
+        count, times, length = re.fullmatch(r"\s*(?:(\d+)\s*([×x*])\s*)?(\d+)\s*", part).groups()
+        lengths += [int(length)] * (int(count) if times else 1)
+    return lengths
+
+
+def _layout(text: str | None) -> Layout | Strided | None:
+    if text is None:
+        return None
+    if text.startswith("strides"):
+        return Strided(_numbers(text))
+    memory, index, order = re.fullmatch(
+        r"of\s*(\[.*?\])\s*(\[.*\])?(?:\.transpose\((.*)\))?", text).groups()
+    slices = []
+    for part in (index or "[]").strip("[] ").split(",") if index else []:
+        slices.append(slice(*(int(end) if end.strip() else None for end in part.split(":"))))
+    return Layout(_numbers(memory), tuple(slices), _numbers(order or ""))
 
 
 def _workload(group, name, dtype, shape, axis, lengths, layout=None, **options) -> Workload:
@@ -291,7 +457,27 @@ def _layouts() -> list[Workload]:
     ]
 
 
-ALL = _models() + _reports() + _equal_runs() + _odd() + _layouts()
+def _sub_byte() -> list[Workload]:
+    """Elements of less than a byte: quantized weights and what else they may be."""
+
+    def w(name, sub_byte, shape, axis, lengths, layout=None, **options):
+        return _workload("sub-byte", name, "u1", shape, axis, lengths, layout, sub_byte=sub_byte, **options)
+
+    return [
+        w("S1", "int4", (4096, 6144), 1, [4096, 1024, 1024]),
+        w("S2", "int4", (4096, 11008), 0, [2048] * 2),
+        w("S3", "int4", (2048, 999), 1, [333] * 3),
+        w("S4", "int4", (100_000, 48), 1, [16] * 3),
+        w("S5", "int4", (2_000_000, 2), 1, [1] * 2),
+        w("S6", "int4", (500_000, 8), 1, [1] * 8),
+        w("S7", "int4", (2048, 2048), 0, [1024] * 2, Strided((1, 2048))),
+        w("S8", "int4", (1024, 2048), 1, [1024] * 2, Strided((4096, 2))),
+        w("S9", "uint2", (4096, 4096), 1, [1024] * 4),
+        w("S10", "uint2", (1_000_000, 4), 1, [1] * 4),
+    ]
+
+
+ALL = _models() + _reports() + _equal_runs() + _odd() + _layouts() + _sub_byte()
 
 # What the quick mode tries with misaligned outputs, and with more than one thread.
 QUICK_MISALIGNED = ["W1", "W2", "W7", "W14", "W19"]

@@ -1,6 +1,6 @@
 """The binary interface is the one that was promised.
 
-What the header of a release declares, abi/<release>/libsplit.h, today's header declares too, to the
+What the header of a release declares, c-tests/abi/<release>/libsplit.h, today's header declares too, to the
 letter: numbers, types, functions, and fields in their order. Only a structure that begins with its
 size may have grown, at its end. The shared library exports the header's functions and nothing else,
 and bears its SONAME.
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 header, library, soname, nm, readelf = sys.argv[1:]
-releases = sorted((Path(header).parent.parent / "abi").glob("*/libsplit.h"),
+releases = sorted((Path(__file__).parent / "abi").glob("*/libsplit.h"),
                   key=lambda path: [int(number) for number in path.parent.name.split(".")])
 # These are compared by programs, or grow with their structures: they are no promise.
 NO_PROMISE = r"LIBSPLIT_VERSION_\w+|LIBSPLIT_\w+_INIT|LIBSPLIT_API|LIBSPLIT_H"
@@ -54,7 +54,7 @@ for release in releases:
     number = release.parent.name
     version = re.findall(r"define LIBSPLIT_VERSION_\w+ (\d+)", release.read_text("utf-8"))
     if ".".join(version) != number:
-        errors.append(f"abi/{number} has a header of {version}")
+        errors.append(f"c-tests/abi/{number} has a header of {version}")
     then = declarations(release)
     for name, old in then.items():
         if not is_kept(old, today.get(name, "")):

@@ -1379,6 +1379,7 @@ static void test_error_structure_that_is_larger(void) {
 }
 
 int main(void) {
+    CHECK_START();
     test_what_is_accepted();
     REFUSE_ALL(pointer_cases);
     REFUSE_ALL(structure_cases);

@@ -60,6 +60,39 @@ static inline void check_status(libsplit_status actual, libsplit_status expected
 #define CHECK_STATUS(call, status) check_status(call, status, #call, __FILE__, __LINE__)
 #define CHECK_OK(call) CHECK_STATUS(call, LIBSPLIT_STATUS_OK)
 
+/*
+ * Builds for tests can be made to take a CPU level ("portable", "avx2", "avx512", "neon"), the row
+ * of another machine, or thresholds so low that small cases cross them ("low"): 0 = done, 1 = not
+ * on this CPU, 2 = an unknown word. Other builds lack the function.
+ */
+#if defined(__GNUC__) && !defined(_WIN32)
+__attribute__((weak)) int32_t libsplit_test_force(const char *words);
+#define CHECK_FORCE libsplit_test_force
+#else
+#define CHECK_FORCE ((int32_t (*)(const char *))NULL)
+#endif
+
+enum { CHECK_SKIPPED = 77 }; /* as CTest has it in SKIP_RETURN_CODE */
+
+/* Does what LIBSPLIT_TEST_FORCE in the environment says; where that cannot be, this program has
+ * nothing to tell. */
+static inline void check_start(int32_t (*force)(const char *words)) {
+    const char *words = getenv("LIBSPLIT_TEST_FORCE");
+    if (words == NULL || *words == '\0')
+        return;
+    int32_t status = force ? force(words) : 1;
+    if (status == 0)
+        return;
+    fprintf(stderr, "LIBSPLIT_TEST_FORCE=\"%s\": %s\n", words,
+            !force        ? "this build has no libsplit_test_force()"
+            : status == 1 ? "this CPU cannot do that"
+                          : "libsplit_test_force() does not know a word of it");
+    exit(status == 1 ? CHECK_SKIPPED : EXIT_FAILURE);
+}
+
+/* The begin of main(). */
+#define CHECK_START() check_start(CHECK_FORCE)
+
 /* The end of main(). A program that checked nothing has not passed. */
 #define CHECK_DONE()                                                                               \
     do {                                                                                           \

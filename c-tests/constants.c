@@ -142,6 +142,7 @@ static void test_executor_initializer(void) {
 }
 
 int main(void) {
+    CHECK_START();
     test_version_is_the_headers();
     test_status_names();
     test_dtype_names_and_bits();

@@ -727,6 +727,7 @@ static void test_offsets_past_4_gib(void) {
 }
 
 int main(void) {
+    CHECK_START();
     RUN_ROWS(split_rows);
     RUN_ROWS(decision_rows);
     RUN_ROWS(sequence_rows);

@@ -608,6 +608,7 @@ static void test_holes_between_blocks(void) {
 }
 
 int main(void) {
+    CHECK_START();
     signal(SIGSEGV, report_touch);
     signal(SIGBUS, report_touch);
     map_regions();

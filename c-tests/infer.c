@@ -455,6 +455,7 @@ static void test_counts_past_2_to_the_31(void) {
 }
 
 int main(void) {
+    CHECK_START();
     RUN_ROWS(known_rows);
     RUN_ROWS(unknown_rows);
     test_as_many_parts_as_outputs_before_18();

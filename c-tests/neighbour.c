@@ -159,6 +159,7 @@ static void check_layout(const struct layout *layout) {
 }
 
 int main(void) {
+    CHECK_START();
     for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
         CHECK_CASE("layout %zu", i);
         check_layout(&layouts[i]);

@@ -183,6 +183,7 @@ static void test_other_sizes_of_structures(struct call *call) {
 }
 
 int main(void) {
+    CHECK_START();
     struct call call = new_call();
     test_the_library_is_of_this_major_version_and_no_older();
     test_names();

@@ -651,6 +651,7 @@ static void test_all_outputs_at_one_place(void) {
 }
 
 int main(void) {
+    CHECK_START();
     test_one_overlap_among_many_outputs();
     test_many_outputs_in_address_order();
     test_columns_of_one_matrix();

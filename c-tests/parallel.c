@@ -666,6 +666,7 @@ static void test_concurrent_calls_share_an_input(void) {
 }
 
 int main(void) {
+    CHECK_START();
     test_every_pool_that_runs_all_tasks();
     test_flags_without_a_pool();
     test_4_bit_elements();

@@ -763,6 +763,7 @@ static void test_sizes(void) {
 }
 
 int main(void) {
+    CHECK_START();
     test_a_plan_stands_alone();
     test_a_plan_has_room_to_spare();
     test_memory_that_is_no_plan();

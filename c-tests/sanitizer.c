@@ -33,6 +33,7 @@ static void *split_in_halves(void *data) {
 }
 
 int main(int argc, char **argv) {
+    CHECK_START();
     const char *lie = argc > 1 ? argv[1] : "";
     int is_short_input = strcmp(lie, "read") == 0, is_short_output = strcmp(lie, "write") == 0;
     struct halves halves = {

@@ -541,6 +541,7 @@ static int repeat(uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
+    CHECK_START();
     int is_job = argc == 3 && strcmp(argv[1], "--job") == 0;
     if (argc != 2 && !is_job) {
         fprintf(stderr, "usage: %s SECONDS\n       %s --job SEED\n", argv[0], argv[0]);

@@ -583,6 +583,7 @@ static void test_packing_yuyv(void) {
 }
 
 int main(void) {
+    CHECK_START();
     test_packing_yuyv();
     test_many_axes_with_gaps();
     test_transposed_and_reversed_by_hand();

@@ -139,6 +139,7 @@ static void test_views_of_strings(void) {
 }
 
 int main(void) {
+    CHECK_START();
     test_text_with_nul_in_it();
     test_the_same_characters_twice();
     test_characters_that_cannot_be_read();

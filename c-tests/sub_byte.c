@@ -406,6 +406,7 @@ static void test_offsets_past_2_to_the_33_bits(void) {
 }
 
 int main(void) {
+    CHECK_START();
     uint64_t state = 2024;
     for (size_t i = 0; i < sizeof source; i++)
         source[i] = (unsigned char)random_u64(&state);

@@ -406,6 +406,7 @@ static void test_views_copied_are_the_pieces(void) {
 }
 
 int main(void) {
+    CHECK_START();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         run_row(&rows[i]);
     test_split_by_every_operator();

@@ -1,19 +1,21 @@
-"""Compiles and runs every code block of the guide and of the README, and follows their links.
+"""Compiles and runs every code block of the guide and of the README, and checks their links.
 
-A page's blocks are put into an empty directory, in order: each into the file that a comment in its
-first line names, or one with a name of its own. C, C++, Rust and Python blocks are then compiled and
-run there, shell blocks are run by bash, other languages are only written (so a shell block may use
-them). A `text` block right after one that was run is what it prints, to the letter.
+The blocks of a page go into an empty directory, in order: each into the file that a comment in its
+first line names, or into a file with a name of its own. C, C++, Rust and Python blocks are then
+compiled and run there, and shell blocks are run by bash. Blocks in other languages are only
+written, so that a shell block can use them. A `text` block right after a block that was run must be
+exactly what it prints.
 
-The README's shell blocks, which are about the sources themselves, are left alone.
+The README's shell blocks are about the repository itself and are not run.
 
     check.py                          everything
     check.py docs/recipes/qkv.md      the blocks of these pages
-    check.py --site DIRECTORY         the links of the built site
+    check.py --site DIRECTORY         the built site: its links, and what its search must find
 """
 
 import argparse
 import html.parser
+import json
 import os
 import pathlib
 import re
@@ -30,6 +32,12 @@ SUFFIX = {"c": ".c", "cpp": ".cpp", "rust": ".rs", "python": ".py", "sh": ".sh",
           "cmake": ".cmake"}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.S | re.M)
 NAMED = re.compile(r"^(?:/\* |// |# )([\w./-]+\.\w+|CMakeLists\.txt)(?: \*/)?\n")
+README_LINES, README_CHARACTERS = 170, 10_000
+# Stems of words, and a page that a search for each must find.
+SEARCHED = {"crop": "recipes/crop", "pitch": "recipes/crop", "roi": "recipes/crop",
+            "concat": "recipes/join", "string": "recipes/strings", "unbind": "coming-from",
+            "libsplit_plan_init": "generated/api", "try_copi": "generated/cpp_api",
+            "from_dlpack": "generated/python_api"}
 STRICT = ["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -47,7 +55,8 @@ def main():
     passed, failed = 0, 0
     for page in pages:
         page = page.resolve()
-        for result in [*check_page(page), *check_links(page, page.read_text())]:
+        text = page.read_text()
+        for result in [*check_page(page), *check_links(page, text), *check_length(page, text)]:
             passed, failed = passed + (result is None), failed + (result is not None)
             if result:
                 print(result)
@@ -60,14 +69,17 @@ def finish(passed, failed):
 
 
 def install():
-    """libsplit as a user has it, below a home directory of the checks' own."""
+    """Installs libsplit as a user would, in a home directory that only the checks use."""
     shutil.rmtree(WORK / "home", ignore_errors=True)
     run(["cmake", "--install", BUILD, "--prefix", PREFIX], ROOT)
-    (BUILD / "install_manifest.txt").unlink(missing_ok=True)
+    for component in "tool", "onnxruntime":
+        run(["cmake", "--install", BUILD, "--prefix", PREFIX, "--component", component], ROOT)
+    for manifest in BUILD.glob("install_manifest*.txt"):
+        manifest.unlink()
 
 
 def check_page(page):
-    """None for each block and link that is right, else what is wrong."""
+    """Yields None for each block that is right, and otherwise what is wrong."""
     text = page.read_text()
     name = page.relative_to(ROOT).with_suffix("")
     folder = WORK / "pages" / name
@@ -103,7 +115,7 @@ def try_block(language, file, folder, expected):
     except subprocess.CalledProcessError as error:
         return f"{' '.join(map(str, error.cmd))}: exit {error.returncode}\n{error.output}"
     except subprocess.TimeoutExpired as error:
-        return f"{error.cmd}: no end"
+        return f"{error.cmd}: did not end"
     if expected is not None and printed != expected:
         return f"prints\n{printed}instead of\n{expected}"
     return None
@@ -118,7 +130,7 @@ def c_program(file):
 
 
 def rust_program(file):
-    """A package of its own that depends on the crate; one target directory for all."""
+    """Makes a package that depends on the crate. All of them share one target directory."""
     package = file.parent / f"{file.stem}-package"
     (package / "src").mkdir(parents=True, exist_ok=True)
     code = file.read_text()
@@ -134,7 +146,7 @@ def rust_program(file):
 
 
 def run(command, folder):
-    """What it prints. On an error, what it says too."""
+    """Returns what it prints. On an error, the exception has its error output too."""
     environment = os.environ | {"HOME": str(WORK / "home"), "PREFIX": str(PREFIX),
                                 "PKG_CONFIG_PATH": f"{PREFIX}/lib/pkgconfig",
                                 "BUILD_DIR": str(BUILD)}
@@ -148,11 +160,21 @@ def run(command, folder):
     return done.stdout
 
 
+def check_length(page, text):
+    """Keeps the first page short."""
+    if page == ROOT / "README.md":
+        lines, characters = len(text.splitlines()), len(text)
+        fits = lines <= README_LINES and characters <= README_CHARACTERS
+        yield None if fits else (
+            f"README.md has {lines} lines and {characters} characters, at most {README_LINES} and "
+            f"{README_CHARACTERS} are allowed: move details to docs/")
+
+
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def check_links(page, text):
-    """Links of a source: files that are there. Sphinx checks headings and everything in docs/."""
+    """Checks that a page links to files that exist. Sphinx checks what is within docs/."""
     for target in LINK.findall(re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.S | re.M)):
         parts = urllib.parse.urlsplit(target)
         if parts.scheme:
@@ -160,8 +182,8 @@ def check_links(page, text):
             continue
         if "generated" in parts.path:
             continue
-        there = not parts.path or (page.parent / parts.path).exists()
-        yield None if there else f"{page.relative_to(ROOT)}: no {target}"
+        exists = not parts.path or (page.parent / parts.path).exists()
+        yield None if exists else f"{page.relative_to(ROOT)}: no {target}"
 
 
 class Page(html.parser.HTMLParser):
@@ -181,11 +203,11 @@ class Page(html.parser.HTMLParser):
 
 
 def check_site(site):
-    """Every link and anchor of every page; nothing is loaded from elsewhere."""
+    """Checks every link and anchor, that nothing is loaded from elsewhere, and the search."""
     site = site.resolve()
     pages = {file: Page(file.read_text()) for file in site.rglob("*.html")
              if "rust" not in file.relative_to(site).parts}
-    passed, failed = 0, 0
+    passed, failed = check_search(site)
     for file, page in pages.items():
         elsewhere = [link for link in page.loaded if urllib.parse.urlsplit(link).netloc]
         failed += len(elsewhere)
@@ -202,6 +224,21 @@ def check_site(site):
             if not right:
                 print(f"{file.relative_to(site)}: no {link}")
     return passed, failed
+
+
+def check_search(site):
+    """The site's search finds these words on these pages."""
+    index = (site / "searchindex.js").read_text()
+    index = json.loads(index[index.index("(") + 1:index.rindex(")")])
+    missing = []
+    for word, page in SEARCHED.items():
+        hits = [index["terms"].get(word, []), index["titleterms"].get(word, [])]
+        lists = [each if isinstance(each, list) else [each] for each in hits]
+        numbers = {number for each in lists for number in each}
+        if page not in {index["docnames"][number] for number in numbers}:
+            missing.append(word)
+            print(f"the search for {word} does not find {page}")
+    return len(SEARCHED) - len(missing), len(missing)
 
 
 if __name__ == "__main__":

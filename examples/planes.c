@@ -17,7 +17,7 @@
 enum { COLOURS = 3, RANK = 3, MAX_EXTENT = 30000 };
 static const char *const names[COLOURS] = {"red", "green", "blue"};
 
-/* Reads a number of the header, after white space and comments. */
+/* Reads a number from the header, after white space and comments. */
 static bool read_number(FILE *file, int64_t *number) {
     char mark[2];
     while (fscanf(file, " %1[#]", mark) == 1)
@@ -34,7 +34,7 @@ static bool read_ppm(FILE *file, const char *path, libsplit_tensor *picture) {
         fprintf(stderr, "planes: %s: not a PPM picture (P6) of 8 bits a colour\n", path);
         return false;
     }
-    getc(file); /* The one white space that ends the header. */
+    getc(file); /* the single white space that ends the header */
     picture->shape[2] = COLOURS;
     picture->data_bytes = (size_t)(picture->shape[0] * picture->shape[1]) * COLOURS;
     picture->data = malloc(picture->data_bytes);
@@ -49,7 +49,7 @@ static bool read_ppm(FILE *file, const char *path, libsplit_tensor *picture) {
     return false;
 }
 
-/* Writes a plane as OUTDIR/<name>.pgm; leaves no file on an error. */
+/* Writes a plane to OUTDIR/<name>.pgm; leaves no file after an error. */
 static bool write_pgm(const char *outdir, const char *name, const libsplit_tensor *plane) {
     char path[FILENAME_MAX];
     int length = snprintf(path, sizeof path, "%s/%s.pgm", outdir, name);
@@ -60,7 +60,7 @@ static bool write_pgm(const char *outdir, const char *name, const libsplit_tenso
     }
     fprintf(file, "P5\n%" PRId64 " %" PRId64 "\n255\n", plane->shape[1], plane->shape[0]);
     bool ok = fwrite(plane->data, 1, plane->data_bytes, file) == plane->data_bytes;
-    ok = fclose(file) == 0 && ok; /* A full disk may show only now. */
+    ok = fclose(file) == 0 && ok; /* a full disk may show only now */
     if (ok) {
         printf("%-5s  copied to %s\n", name, path);
     } else {
@@ -76,7 +76,7 @@ static bool succeeded(libsplit_status status, const libsplit_error *error) {
     return status == LIBSPLIT_STATUS_OK;
 }
 
-/* The planes as views: nothing is copied, they lie in the picture, every third byte. */
+/* The planes as views: nothing is copied, each is every third byte of the picture. */
 static bool print_views(const libsplit_tensor *picture, const libsplit_params *params) {
     int64_t shapes[COLOURS][RANK], strides[COLOURS][RANK];
     libsplit_tensor views[COLOURS] = {{0}};
@@ -95,7 +95,7 @@ static bool print_views(const libsplit_tensor *picture, const libsplit_params *p
     return true;
 }
 
-/* The planes as copies, each packed in memory of its own, and then in a file. */
+/* The planes as copies, each packed in its own memory and then written to a file. */
 static bool write_copies(const libsplit_tensor *picture, const libsplit_params *params,
                          const char *outdir) {
     int64_t shapes[COLOURS][RANK];

@@ -879,6 +879,24 @@ libsplit_status libsplit_plan_view(const struct libsplit_plan *plan,
                                    size_t num_outputs,
                                    struct libsplit_error *error);
 
+/**
+ * libsplit_plan_describe() writes what a plan will do, as text for people: the call, and how its bytes
+ * will be moved. The wording may change; no program should read it.
+ *
+ * At most 'size' bytes are written to 'buffer', the last of them a NUL; what does not fit is cut.
+ * 'buffer' may be NULL if 'size' is 0. Returns the length of the whole text without the NUL, as snprintf
+ * does; 0 if 'plan' is NULL, misaligned, or no plan of this library.
+ *
+ * May be called from any thread at any time.
+ *
+ * # Safety
+ * Every pointer must be NULL or valid: 'plan' for the size of a plan, 'buffer' for 'size' bytes.
+ */
+LIBSPLIT_API
+size_t libsplit_plan_describe(const struct libsplit_plan *plan,
+                              char *buffer,
+                              size_t size);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Over libsplit.h, whose comments hold the rules and the errors. A split is made once, and then
-// asked what it gives for an input, pointed into the input, or copied:
+// A C++ door to libsplit.h, whose comments hold the rules and the errors. A split is made once, and
+// then asked what it gives for an input, viewed in the input, or copied:
 //
 //     #include <libsplit.hpp>
 //
@@ -12,25 +12,27 @@
 //     for (const libsplit::piece &piece : halves.view(x))        // nothing is copied
 //         use(piece.data<const float>(), piece.shape(), piece.strides());
 //
-//     std::vector<std::vector<float>> parts;                     // copied into memory of its own
+//     std::vector<std::vector<float>> parts;                     // copied into new memory
 //     halves.copy(x, [&](std::size_t, const libsplit::piece &piece) {
 //         return parts.emplace_back(piece.size()).data();
 //     });
 //
-//     const std::int64_t half[] = {rows, columns / 2};           // or into memory that is there
-//     const libsplit::output outputs[] = {{left, half}, {right, half}};
-//     halves.copy(x, outputs);
+//     std::vector<float> left(half), right(half);                // or into existing memory
+//     halves.copy(x, {left, right});                             // containers: sizes are checked
+//     halves.copy(x, {left.data(), right.data()});               // addresses: they cannot be
+//     halves.copy(x, {{left, {rows, columns / 2}, {pitch, 1}}, {}}); // strides; {}: not wanted
 //
 //     const auto plan = halves.plan(x);                          // or prepared, and run many times
-//     plan.copy(data, {left, right});
+//     plan.copy(data, {left.data(), right.data()});
 //
-// Shapes, strides and lengths are in elements, anything called bytes is in bytes.
+// Shapes, strides and lengths are in elements and are copied; anything called bytes or pitch is in
+// bytes. Shapes and strides stand in braces, or are any range of integers.
 //
 // Errors: a function throws libsplit::error; its twin try_... is noexcept and returns a
 // libsplit::result instead. With -fno-exceptions there are only the twins.
 //
-// Memory: nothing is allocated but where a comment says so: for pieces, for plans, and for more
-// than 16 lengths. Everything else stands in the objects themselves.
+// Memory: nothing is allocated except where a comment says so: for pieces, for plans, for more than
+// 16 lengths, and for many outputs. Everything else is in the objects themselves.
 //
 // Threads: a const function may be called on one object by many threads at once.
 //
@@ -58,6 +60,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <initializer_list>
@@ -65,6 +68,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -90,6 +94,16 @@
 #define LIBSPLIT_HPP_THROWS 1
 #else
 #define LIBSPLIT_HPP_THROWS 0
+#endif
+
+// Lets a compiler that can, warn where what is returned would outlive what it points to.
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetimebound)
+#define LIBSPLIT_LIFETIMEBOUND [[clang::lifetimebound]]
+#endif
+#endif
+#ifndef LIBSPLIT_LIFETIMEBOUND
+#define LIBSPLIT_LIFETIMEBOUND
 #endif
 
 namespace libsplit {
@@ -207,6 +221,7 @@ constexpr dtype integer_type(bool is_signed, std::size_t bytes) noexcept {
 template <class T>
 inline constexpr bool is_integer =
     std::is_integral_v<T> && !std::is_same_v<std::remove_cv_t<T>, bool> && sizeof(T) <= 8;
+template <> inline constexpr bool is_integer<void> = false;
 
 template <class T, class = void> inline constexpr bool has_dtype = false;
 template <class T>
@@ -245,6 +260,78 @@ template <class T> constexpr dtype dtype_for() noexcept {
 
 // ---------------------------------------------------------------------------------------------
 // Errors
+
+namespace detail {
+
+/// A message that is being written; what does not fit is cut off.
+class text {
+  public:
+    template <std::size_t N>
+    explicit text(char (&room)[N]) noexcept : next_(room), end_(room + N - 1) {
+        *next_ = '\0';
+    }
+    void add(const char *from, std::size_t length) noexcept {
+        length = (std::min)(length, static_cast<std::size_t>(end_ - next_));
+        std::memcpy(next_, from, length);
+        next_ += length;
+        *next_ = '\0';
+    }
+    void add(std::int64_t number) noexcept {
+        char digits[24];
+        std::snprintf(digits, sizeof digits, "%lld", static_cast<long long>(number));
+        add(digits, std::strlen(digits));
+    }
+
+  private:
+    char *next_, *end_;
+};
+
+/// What messages of libsplit.h call things, and what they are called here.
+struct word {
+    const char *in_c, *in_cpp;
+};
+inline constexpr word words[] = {
+    {"params.num_outputs", "parts()"},
+    {"and num_outputs", "and parts()"},
+    {"nor num_outputs", "nor parts()"},
+    {"num_outputs", "the number of outputs"},
+    {"params.split must be NULL", "lengths() must not be set"},
+    {"params.split is NULL", "lengths() is not set"},
+    {"params.split", "lengths()"},
+    {"params.axis", "axis()"},
+    {"params.keepdims", "keepdims()"},
+    {"params.", ""},
+    {"LIBSPLIT_FLAG_CLAMP_UNEVEN", "clamp_uneven()"},
+    {"set the other to NULL or 0", "leave the other out"},
+    {"libsplit_infer", "infer()"},
+    {"libsplit_count", "count()"},
+    {"libsplit_plan_init", "split::plan()"},
+    {".data_bytes", ".bytes()"},
+    {"all-zero", "{}"},
+    {"->", "."},
+    {"NULL", "nullptr"},
+};
+
+/// Puts a message of libsplit.h into the words of this header.
+inline void translate(libsplit_error &error) noexcept {
+    if (error.status == LIBSPLIT_STATUS_OK)
+        return;
+    const libsplit_error given = error;
+    text translated(error.message);
+    for (const char *next = given.message; *next != '\0';) {
+        const word *found = std::find_if(std::begin(words), std::end(words), [&](const word &each) {
+            return std::strncmp(next, each.in_c, std::strlen(each.in_c)) == 0;
+        });
+        if (found == std::end(words)) {
+            translated.add(next++, 1);
+        } else {
+            translated.add(found->in_cpp, std::strlen(found->in_cpp));
+            next += std::strlen(found->in_c);
+        }
+    }
+}
+
+} // namespace detail
 
 /// What became of a call. Above 0 as in libsplit.h, below 0 this header's own.
 enum class status : libsplit_status {
@@ -287,18 +374,23 @@ class error : public std::exception {
   public:
     /// None.
     error() noexcept = default;
-    /// As libsplit.h has it.
+    /// As libsplit.h reports it.
     explicit error(const libsplit_error &detail) noexcept : detail_(detail) {}
-    /// With the two numbers that disagree, and the output that is at fault. A message that is too
-    /// long is cut off.
+    /// With the two numbers that disagree, and the output that is at fault. A '#' in the message
+    /// stands for 'expected', a '@' for 'actual'; a message that is too long is cut off.
     error(libsplit::status code, const char *message, std::int64_t expected = 0,
           std::int64_t actual = 0, std::int32_t output_index = -1) noexcept {
         detail_.status = static_cast<libsplit_status>(code);
         detail_.output_index = output_index;
         detail_.expected = expected;
         detail_.actual = actual;
-        std::memcpy(detail_.message, message,
-                    (std::min)(std::strlen(message), sizeof detail_.message - 1));
+        detail::text text(detail_.message);
+        for (; *message != '\0'; message++) {
+            if (*message == '#' || *message == '@')
+                text.add(*message == '#' ? expected : actual);
+            else
+                text.add(message, 1);
+        }
     }
 
     libsplit::status status() const noexcept {
@@ -316,6 +408,11 @@ class error : public std::exception {
     explicit operator bool() const noexcept { return detail_.status != LIBSPLIT_STATUS_OK; }
     /// For functions of libsplit.h.
     libsplit_error *get() noexcept { return &detail_; }
+    /// Puts the message of a function of libsplit.h into the words of this header.
+    libsplit::error &in_cpp() noexcept {
+        detail::translate(detail_);
+        return *this;
+    }
 
   private:
     libsplit_error detail_ = LIBSPLIT_ERROR_INIT;
@@ -328,14 +425,14 @@ template <class T = void> class [[nodiscard]] result {
     result(const libsplit::error &error) noexcept : error_(error) {}
 
     explicit operator bool() const noexcept { return !error_; }
-    const libsplit::error &error() const & noexcept { return error_; }
+    const libsplit::error &error() const & noexcept LIBSPLIT_LIFETIMEBOUND { return error_; }
     libsplit::error error() && noexcept { return error_; }
     /// The value; that of T() if there is an error.
-    T &operator*() & noexcept { return value_; }
-    const T &operator*() const & noexcept { return value_; }
+    T &operator*() & noexcept LIBSPLIT_LIFETIMEBOUND { return value_; }
+    const T &operator*() const & noexcept LIBSPLIT_LIFETIMEBOUND { return value_; }
     T operator*() && noexcept { return std::move(value_); }
-    T *operator->() noexcept { return &value_; }
-    const T *operator->() const noexcept { return &value_; }
+    T *operator->() noexcept LIBSPLIT_LIFETIMEBOUND { return &value_; }
+    const T *operator->() const noexcept LIBSPLIT_LIFETIMEBOUND { return &value_; }
 #if LIBSPLIT_HPP_THROWS
     /// The value, or throws the error.
     T value() && {
@@ -344,7 +441,7 @@ template <class T = void> class [[nodiscard]] result {
         return std::move(value_);
     }
     /// The same.
-    T &value() & {
+    T &value() & LIBSPLIT_LIFETIMEBOUND {
         if (error_)
             throw error_;
         return value_;
@@ -362,7 +459,7 @@ template <> class [[nodiscard]] result<void> {
     result(const libsplit::error &error) noexcept : error_(error) {}
 
     explicit operator bool() const noexcept { return !error_; }
-    const libsplit::error &error() const & noexcept { return error_; }
+    const libsplit::error &error() const & noexcept LIBSPLIT_LIFETIMEBOUND { return error_; }
     libsplit::error error() && noexcept { return error_; }
 #if LIBSPLIT_HPP_THROWS
     /// Throws the error, if there is one.
@@ -415,17 +512,71 @@ inline constexpr bool
     has_integers<Range, std::void_t<decltype(std::begin(std::declval<const Range &>()))>> =
         is_integer<std::remove_reference_t<decltype(*std::begin(std::declval<const Range &>()))>>;
 
+/// Whether elements of a range go on living after it: std::span and its like. What is large enough
+/// to hold them (std::array, std::vector) is no such view.
+template <class Range, class = void> inline constexpr bool has_tuple_size = false;
+template <class Range>
+inline constexpr bool has_tuple_size<Range, std::void_t<decltype(std::tuple_size<Range>::value)>> =
+    true;
+template <class Range> inline constexpr bool is_initializer_list = false;
+template <class T> inline constexpr bool is_initializer_list<std::initializer_list<T>> = true;
+template <class Range>
+inline constexpr bool is_view = std::is_trivially_copyable_v<Range> && !std::is_array_v<Range> &&
+                                !has_tuple_size<Range> && !is_initializer_list<Range>;
+
+/// Of a forwarding reference: elements of a known type ...
+template <class Range, class Plain = std::remove_reference_t<Range>>
+inline constexpr bool is_elements = has_dtype<typename element_of<Plain>::type>;
+/// ... that live longer than the call ...
+template <class Range>
+inline constexpr bool stays =
+    std::is_lvalue_reference_v<Range> || is_view<std::remove_cv_t<std::remove_reference_t<Range>>>;
+/// ... and may be written.
+template <class Range, class Plain = std::remove_reference_t<Range>>
+inline constexpr bool is_writable =
+    is_elements<Range> && !std::is_const_v<typename element_of<Plain>::type>;
+/// An array is taken by its address.
+template <class Range>
+inline constexpr bool is_array = std::is_array_v<std::remove_reference_t<Range>>;
+
+template <class T>
+using if_not_integer = std::enable_if_t<std::is_arithmetic_v<T> && !is_integer<T>, int>;
+template <class T> using if_integer = std::enable_if_t<is_integer<T>, int>;
+template <class Range> using if_kept = std::enable_if_t<is_elements<Range> && stays<Range>, int>;
+template <class Range>
+using if_kept_range = std::enable_if_t<is_elements<Range> && stays<Range> && !is_array<Range>, int>;
+template <class Range> using if_gone = std::enable_if_t<is_elements<Range> && !stays<Range>, char>;
+template <class Range>
+using if_output_range =
+    std::enable_if_t<is_writable<Range> && stays<Range> && !is_array<Range>, int>;
+template <class Range>
+using if_not_kept =
+    std::enable_if_t<is_elements<Range> && !(is_writable<Range> && stays<Range>), char>;
+
 } // namespace detail
 
-/// A shape, or strides: up to LIBSPLIT_MAX_RANK numbers, in the object itself. Made of integers of
-/// any types, in braces or in any range. More of them make a tensor that every call refuses.
+/// An integer of any type; bool and floating point are refused by the compiler. One that is too
+/// large for int64_t becomes one that every check refuses.
+class integer {
+  public:
+    template <class T, class = std::enable_if_t<detail::is_integer<T>>>
+    constexpr integer(T value) noexcept : value_(detail::to_int64(value)) {}
+    template <class T, detail::if_not_integer<T> = 0>
+    integer(T) = delete; // pass an integer, neither bool nor a floating-point number
+    constexpr operator std::int64_t() const noexcept { return value_; }
+
+  private:
+    std::int64_t value_;
+};
+
+/// A shape, or strides: up to LIBSPLIT_MAX_RANK numbers, in the object itself. Made of integers in
+/// braces, or of any range of them. More than that make a tensor that every call refuses.
 class dims {
   public:
     dims() noexcept {}
-    template <class... Integers, class = std::enable_if_t<(sizeof...(Integers) > 0) &&
-                                                          (detail::is_integer<Integers> && ...)>>
-    dims(Integers... values) noexcept {
-        (push(detail::to_int64(values)), ...);
+    dims(std::initializer_list<integer> values) noexcept {
+        for (const std::int64_t value : values)
+            push(value);
     }
     template <class Range, class = std::enable_if_t<detail::has_integers<Range>>>
     dims(const Range &values) noexcept {
@@ -439,7 +590,8 @@ class dims {
     }
     ~dims() = default;
 
-    const std::int64_t *data() const noexcept { return values_.data(); }
+    const std::int64_t *data() const & noexcept LIBSPLIT_LIFETIMEBOUND { return values_.data(); }
+    const std::int64_t *data() const && = delete; // gone at once: name the shape or strides
     /// How many there are, at most LIBSPLIT_MAX_RANK.
     std::size_t size() const noexcept { return (std::min)(count_, values_.size()); }
     bool empty() const noexcept { return count_ == 0; }
@@ -464,35 +616,64 @@ class dims {
     std::array<std::int64_t, LIBSPLIT_MAX_RANK> values_;
 };
 
+namespace detail {
+
+/// Strides in elements, of strides in bytes; an error where one is not a whole number of elements.
+inline error strides_of_bytes(const char *message, dtype type, const dims &bytes,
+                              dims &strides) noexcept {
+    const std::int64_t bits_each = static_cast<std::int64_t>(bits(type));
+    std::array<std::int64_t, LIBSPLIT_MAX_RANK> elements{};
+    for (std::size_t axis = 0; axis < bytes.size() && bits_each > 0; axis++) {
+        const bool is_small = bits_each < 8;
+        const std::int64_t unit = is_small ? 8 / bits_each : bits_each / 8;
+        if (!is_small && bytes[axis] % unit != 0)
+            return {status::strides, message, unit, bytes[axis]};
+        elements[axis] = is_small ? bytes[axis] * unit : bytes[axis] / unit;
+    }
+    strides = libsplit::span<const std::int64_t>(elements.data(), bytes.size());
+    return {};
+}
+
+/// Strides in bytes of a tensor whose first axis has a pitch; the others are packed.
+inline dims strides_of_pitch(dtype type, const dims &shape, integer pitch) noexcept {
+    std::array<std::int64_t, LIBSPLIT_MAX_RANK> strides{};
+    std::uint64_t step = (bits(type) + 7) / 8;
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+        strides[axis] = axis == 0 ? std::int64_t{pitch} : static_cast<std::int64_t>(step);
+        step *= static_cast<std::uint64_t>(shape[axis]);
+    }
+    return libsplit::span<const std::int64_t>(strides.data(), shape.size());
+}
+
+} // namespace detail
+
 /// A tensor to be split, over memory that it only reads and that must outlive it. Shape and
-/// strides are copied into the object (about 1 KiB), and may be of any integers.
+/// strides are copied into the object (about 1 KiB).
 ///
-/// Strides are in elements, of any sign, 0 to repeat; without them it is row-major packed. A
-/// pointer may be nullptr when there are no elements, or for count() and infer().
+/// Strides are in elements, of any sign, 0 to repeat; without them it is row-major packed. For
+/// strides in bytes see byte_strides() and pitch(). A pointer may be nullptr when there are no
+/// elements, or for count() and infer().
 class input {
   public:
     /// A tensor of no element type, which every call refuses.
     input() noexcept = default;
 
-    /// Typed elements by a pointer.
+    /// Typed elements at an address.
     template <class T, class = std::enable_if_t<!std::is_void_v<T>>>
     input(const T *data, const dims &shape, const dims &strides = {}) noexcept
         : input(detail::dtype_for<T>(), data, shape, strides) {}
 
     /// Typed elements in a container or span, whose size is checked: bytes() is set.
-    template <class Range, class T = typename detail::element_of<const Range>::type,
-              class = std::enable_if_t<!std::is_void_v<T> && !std::is_array_v<Range>>>
-    input(const Range &elements, const dims &shape, const dims &strides = {}) noexcept
-        : input(detail::dtype_for<T>(), std::data(elements), shape, strides) {
-        bytes(std::size(elements) * sizeof(T));
+    template <class Range, detail::if_kept_range<Range> = 0>
+    input(Range &&elements, const dims &shape, const dims &strides = {}) noexcept
+        : input(std::data(elements), shape, strides) {
+        bytes(std::size(elements) * sizeof(*std::data(elements)));
         empty_range_ = std::size(elements) == 0;
     }
 
     /// One axis: all elements of a container or span.
-    template <class Range, class T = typename detail::element_of<const Range>::type,
-              class = std::enable_if_t<!std::is_void_v<T>>>
-    explicit input(const Range &elements) noexcept
-        : input(detail::dtype_for<T>(), std::data(elements), dims(std::size(elements))) {}
+    template <class Range, detail::if_kept<Range> = 0>
+    input(Range &&elements) noexcept : input(std::data(elements), dims{std::size(elements)}) {}
 
     /// Elements of any type.
     input(dtype type, const void *data, const dims &shape, const dims &strides = {}) noexcept
@@ -505,9 +686,17 @@ class input {
     /// No data: for count() and infer(), and lengths that are not known yet.
     input(dtype type, const dims &shape) noexcept : input(type, nullptr, shape) {}
 
-    /// As libsplit.h describes it, a piece of another split included; its shape and strides are not
-    /// copied and must outlive this.
-    input(const libsplit_tensor &tensor) noexcept : tensor_(tensor), borrowed_(true) {}
+    /// As libsplit.h describes it; a piece of another split is one.
+    input(const libsplit_tensor &tensor) noexcept : tensor_(tensor) {
+        // What cannot be copied is refused by every call.
+        is_kept_ = tensor.rank < 0 || tensor.rank > LIBSPLIT_MAX_RANK || tensor.shape == nullptr;
+        if (is_kept_)
+            return;
+        const auto rank = static_cast<std::size_t>(tensor.rank);
+        shape_ = libsplit::span<const std::int64_t>(tensor.shape, rank);
+        if (tensor.strides != nullptr)
+            strides_ = libsplit::span<const std::int64_t>(tensor.strides, rank);
+    }
 
 #ifdef __cpp_lib_mdspan
     /// What a std::mdspan refers to, if its mapping has strides.
@@ -519,22 +708,52 @@ class input {
                 mdspan_dims(elements, [&](std::size_t axis) { return elements.stride(axis); })) {}
 #endif
 
+    // What is not clear, and what would be gone before the call. Compilers show the comments.
+    template <class Data, class Integer, class... Rest, detail::if_integer<Integer> = 0>
+    input(const Data &, Integer, Rest...) = delete; // put the shape in braces: (data, {2, 4})
+    template <class Integer, class... Rest, detail::if_integer<Integer> = 0>
+    input(dtype, const void *, Integer, Rest...) = delete; // put the shape in braces: {2, 4}
+    input(const void *, const dims &, const dims & = {}) = delete; // give the dtype first
+    template <class Range, detail::if_gone<Range> = 0>
+    input(Range &&) = delete; // a temporary, which would be gone: name the container
+    template <class Range, detail::if_gone<Range> = 0>
+    input(Range &&, const dims &, const dims & = {}) = delete; // a temporary: name the container
+
     /// States how many bytes there are from the lowest address that the tensor touches, which is
     /// then checked; 0: it is not.
-    input &bytes(std::size_t bytes) noexcept {
+    input &bytes(std::size_t bytes) & noexcept {
         tensor_.data_bytes = bytes;
         return *this;
     }
     /// Of packed elements below a byte: the first one's offset in bits from data.
-    input &bit_offset(std::uint32_t offset) noexcept {
+    input &bit_offset(std::uint32_t offset) & noexcept {
         tensor_.bit_offset = offset;
         return *this;
     }
+    /// Strides in bytes, one for each axis. A call refuses those that are not whole elements
+    /// (status::strides).
+    input &byte_strides(const dims &bytes) & noexcept {
+        wrong_ = detail::strides_of_bytes(
+            "input: a stride of @ bytes is not whole elements of # bytes: pack the rows, or split "
+            "bytes (dtype::uint8)",
+            type(), bytes, strides_);
+        return *this;
+    }
+    /// Bytes from one step of the first axis to the next, as pictures have them from row to row
+    /// (OpenCV's step, a bitmap's stride); the other axes are packed. Else as byte_strides().
+    input &pitch(integer bytes) & noexcept {
+        return byte_strides(detail::strides_of_pitch(type(), shape_, bytes));
+    }
+    // The same of one that has no name.
+    input bytes(std::size_t bytes) && noexcept { return this->bytes(bytes); }
+    input bit_offset(std::uint32_t offset) && noexcept { return this->bit_offset(offset); }
+    input byte_strides(const dims &bytes) && noexcept { return this->byte_strides(bytes); }
+    input pitch(integer bytes) && noexcept { return this->pitch(bytes); }
 
     /// For functions of libsplit.h; points into this object.
-    libsplit_tensor get() const noexcept {
+    libsplit_tensor get() const noexcept LIBSPLIT_LIFETIMEBOUND {
         libsplit_tensor tensor = tensor_;
-        if (!borrowed_) {
+        if (!is_kept_) {
             tensor.shape = const_cast<std::int64_t *>(shape_.data());
             tensor.strides =
                 strides_.empty() ? nullptr : const_cast<std::int64_t *>(strides_.data());
@@ -542,14 +761,18 @@ class input {
         return tensor;
     }
 
-    /// What is wrong before libsplit is asked: as many strides as extents, and a container that is
-    /// empty, whose size libsplit would take for not stated.
+    /// What is wrong before libsplit is asked: as many strides as extents, strides of whole
+    /// elements, and a container that is empty, whose size libsplit would take for not stated.
     libsplit::error check() const noexcept {
+        if (wrong_)
+            return wrong_;
         if (!strides_.empty() && strides_.rank() != shape_.rank())
-            return {status::strides, "input: as many strides as extents are needed, or none",
+            return {status::strides, "input has @ strides for # axes: give one for each, or none",
                     shape_.rank(), strides_.rank()};
         if (empty_range_ && std::find(shape_.begin(), shape_.end(), 0) == shape_.end())
-            return {status::data_bytes, "input: the range of elements is empty, but no extent is 0",
+            return {status::data_bytes,
+                    "input: the container is empty, but no extent is 0: fill it, or correct the "
+                    "shape",
                     1, 0};
         return {};
     }
@@ -564,43 +787,30 @@ class input {
         return values;
     }
 #endif
+    dtype type() const noexcept { return static_cast<dtype>(tensor_.dtype); }
 
     libsplit_tensor tensor_{};
     dims shape_, strides_;
-    bool borrowed_ = false;
+    libsplit::error wrong_;
+    bool is_kept_ = false; // shape and strides stay where the descriptor has them
     bool empty_range_ = false;
 };
 
 // ---------------------------------------------------------------------------------------------
 // Outputs
 
-/// An output of a split: what a libsplit_tensor says, with questions to ask. A default one is not
-/// wanted: every call skips it. Memory, shape and strides are the caller's or those of pieces.
-class output : public libsplit_tensor {
+class output;
+
+/// A piece: what a libsplit_tensor says, with questions to ask. Memory, shape and strides are those
+/// of the 'pieces' that it is in, or of whoever filled it; an output is a piece with a shape of its
+/// own. Arrays of pieces are arrays of libsplit_tensor.
+class piece : public libsplit_tensor {
   public:
-    /// Not wanted.
-    output() noexcept : libsplit_tensor{} {}
-    /// A buffer to copy to. Shape, and strides unless it is packed, are not copied and must outlive
-    /// this; if they are not equally many, every call refuses it (status::rank).
-    template <class T, class = std::enable_if_t<!std::is_void_v<T> && !std::is_const_v<T>>>
-    output(T *data, span<const std::int64_t> shape, span<const std::int64_t> strides = {}) noexcept
-        : output(detail::dtype_for<T>(), data, shape, strides) {}
-    /// The same, of any type.
-    output(libsplit::dtype type, void *data, span<const std::int64_t> shape,
-           span<const std::int64_t> strides = {}) noexcept
-        : libsplit_tensor{} {
-        const bool fits = strides.empty() || strides.size() == shape.size();
-        const auto axes = (std::min)(shape.size(), std::size_t{LIBSPLIT_MAX_RANK} + 1);
-        libsplit_tensor::data = data;
-        libsplit_tensor::shape = const_cast<std::int64_t *>(shape.data());
-        libsplit_tensor::strides =
-            strides.empty() ? nullptr : const_cast<std::int64_t *>(strides.data());
-        libsplit_tensor::rank = fits ? static_cast<std::int32_t>(axes) : -1;
-        libsplit_tensor::dtype = static_cast<libsplit_dtype>(type);
-    }
-    /// Would be gone before the call.
-    template <class T, class Dims, class = std::enable_if_t<std::is_same_v<Dims, dims>>>
-    output(T *data, Dims &&shape) = delete;
+    /// One that is not wanted; outputs_init() gives it room.
+    piece() noexcept : libsplit_tensor{} {}
+    // The shape would be gone: keep the output, or the pieces.
+    piece(output &&) = delete;
+    piece &operator=(output &&) = delete;
 
     /// Whether it is wanted.
     bool wanted() const noexcept {
@@ -661,7 +871,7 @@ class output : public libsplit_tensor {
         return {first, size()};
     }
     /// Sets the address, of memory to be copied to.
-    output &set_data(void *data) noexcept {
+    piece &set_data(void *data) noexcept {
         libsplit_tensor::data = data;
         return *this;
     }
@@ -699,26 +909,181 @@ class output : public libsplit_tensor {
     }
 };
 
-static_assert(sizeof(output) == sizeof(libsplit_tensor) && std::is_standard_layout_v<output> &&
-                  std::is_trivially_copyable_v<output>,
-              "arrays of outputs are arrays of libsplit_tensor");
+static_assert(sizeof(piece) == sizeof(libsplit_tensor) && std::is_standard_layout_v<piece> &&
+                  std::is_trivially_copyable_v<piece>,
+              "arrays of pieces are arrays of libsplit_tensor");
 
-/// An output seen as what it holds.
-using piece = output;
+/// Where a piece is to be copied to: memory, which must outlive this, and if it is not packed its
+/// shape and strides, which are copied into the object (about 1 KiB). {} is a piece that is not
+/// wanted.
+class output : public piece {
+  public:
+    /// Not wanted: every call skips it.
+    output() noexcept = default;
+    output(std::nullptr_t) noexcept {}
+
+    /// Packed memory of as many elements as the piece has; its shape is the piece's.
+    template <class T, class = std::enable_if_t<!std::is_void_v<T> && !std::is_const_v<T>>>
+    output(T *data) noexcept : output(detail::dtype_for<T>(), data) {}
+    output(libsplit::dtype type, void *data) noexcept : kind_(kind::memory) {
+        libsplit_tensor::data = data;
+        libsplit_tensor::dtype = static_cast<libsplit_dtype>(type);
+    }
+    /// The same of a container or span, whose size is checked.
+    template <class Range, detail::if_output_range<Range> = 0>
+    output(Range &&elements) noexcept : output(std::data(elements)) {
+        fits(elements);
+    }
+
+    /// A tensor of this shape, with strides unless it is packed.
+    template <class T, class = std::enable_if_t<!std::is_void_v<T> && !std::is_const_v<T>>>
+    output(T *data, const dims &shape, const dims &strides = {}) noexcept
+        : output(detail::dtype_for<T>(), data, shape, strides) {}
+    output(libsplit::dtype type, void *data, const dims &shape, const dims &strides = {}) noexcept
+        : output(type, data) {
+        set_shape(shape, strides);
+        libsplit_tensor::rank = shape.rank();
+    }
+    /// The same in a container or span, whose size is checked.
+    template <class Range, detail::if_output_range<Range> = 0>
+    output(Range &&elements, const dims &shape, const dims &strides = {}) noexcept
+        : output(std::data(elements), shape, strides) {
+        fits(elements);
+    }
+
+    /// As libsplit.h describes it; a piece of another split is one.
+    output(const libsplit_tensor &tensor) noexcept : kind_(kind::kept) {
+        static_cast<libsplit_tensor &>(*this) = tensor;
+        // What cannot be copied is refused by every call.
+        if (tensor.rank < 0 || tensor.rank > LIBSPLIT_MAX_RANK || tensor.shape == nullptr)
+            return;
+        const auto axes = static_cast<std::size_t>(tensor.rank);
+        const libsplit::span<const std::int64_t> extents(tensor.shape, axes);
+        if (tensor.strides == nullptr)
+            set_shape(extents, {});
+        else
+            set_shape(extents, libsplit::span<const std::int64_t>(tensor.strides, axes));
+    }
+
+    output(const output &other) noexcept { assign(other); }
+    output &operator=(const output &other) noexcept {
+        assign(other);
+        return *this;
+    }
+    ~output() = default;
+
+    // What is not clear, and what would be gone before the call. Compilers show the comments.
+    output(const void *) = delete; // give elements that are not const, or their dtype first
+    output(const void *, const dims &, const dims & = {}) = delete; // const, or dtype is missing
+    template <class Data, class Integer, class... Rest, detail::if_integer<Integer> = 0>
+    output(const Data &, Integer, Rest...) = delete; // put the shape in braces: (data, {2, 4})
+    template <class Range, detail::if_not_kept<Range> = 0>
+    output(Range &&) = delete; // const elements, or a temporary, which would be gone
+    template <class Range, detail::if_not_kept<Range> = 0>
+    output(Range &&, const dims &, const dims & = {}) = delete; // const elements, or a temporary
+
+    /// Extents, in elements; of one that has no name, a copy.
+    span<const std::int64_t> shape() const & noexcept LIBSPLIT_LIFETIMEBOUND {
+        return piece::shape();
+    }
+    dims shape() const && noexcept { return piece::shape(); }
+    /// In elements; empty: row-major packed.
+    span<const std::int64_t> strides() const & noexcept LIBSPLIT_LIFETIMEBOUND {
+        return piece::strides();
+    }
+    dims strides() const && noexcept { return piece::strides(); }
+
+    /// Strides in bytes, one for each axis. A call refuses those that are not whole elements
+    /// (status::strides). It is for an output that was given a shape.
+    output &byte_strides(const dims &bytes) & noexcept {
+        dims strides;
+        wrong_ = detail::strides_of_bytes(
+            "output: a stride of @ bytes is not whole elements of # bytes: pack the rows, or split "
+            "bytes (dtype::uint8)",
+            type(), bytes, strides);
+        if (!wrong_)
+            set_shape(shape_, strides);
+        return *this;
+    }
+    /// Bytes from one step of the first axis to the next, as pictures have them from row to row;
+    /// the other axes are packed. Else as byte_strides().
+    output &pitch(integer bytes) & noexcept {
+        return byte_strides(detail::strides_of_pitch(type(), shape_, bytes));
+    }
+    // The same of one that has no name.
+    output byte_strides(const dims &bytes) && noexcept { return this->byte_strides(bytes); }
+    output pitch(integer bytes) && noexcept { return this->pitch(bytes); }
+
+    /// Whether it has a shape of its own, rather than the piece's.
+    bool has_shape() const noexcept { return kind_ != kind::memory; }
+    /// What is wrong before libsplit is asked: as many strides as extents, strides of whole
+    /// elements, and a container that is empty, whose size libsplit would take for not stated.
+    /// 'described' has the shape.
+    libsplit::error check(const piece &described, std::size_t index) const noexcept {
+        const auto number = static_cast<std::int32_t>(index);
+        if (wrong_)
+            return {wrong_.status(), wrong_.what(), wrong_.expected(), wrong_.actual(), number};
+        if (!strides_.empty() && strides_.rank() != shape_.rank())
+            return {status::strides, "an output has @ strides for # axes: give one for each",
+                    shape_.rank(), strides_.rank(), number};
+        if (empty_range_ && described.size() > 0)
+            return {status::data_bytes,
+                    "the container for a piece is empty, # elements go there: resize it",
+                    detail::to_int64(described.size()), 0, number};
+        return {};
+    }
+
+  private:
+    // Not wanted; memory for a shape that the split tells; with shape and strides of its own; with
+    // those of a descriptor that cannot be copied.
+    enum class kind { unwanted, memory, shaped, kept };
+
+    template <class Range> void fits(const Range &elements) noexcept {
+        libsplit_tensor::data_bytes = std::size(elements) * sizeof(*std::data(elements));
+        empty_range_ = std::size(elements) == 0;
+    }
+    void set_shape(const dims &shape, const dims &strides) noexcept {
+        kind_ = kind::shaped;
+        shape_ = shape;
+        strides_ = strides;
+        point();
+    }
+    void point() noexcept {
+        if (kind_ != kind::shaped)
+            return;
+        libsplit_tensor::shape = const_cast<std::int64_t *>(shape_.data());
+        libsplit_tensor::strides =
+            strides_.empty() ? nullptr : const_cast<std::int64_t *>(strides_.data());
+    }
+    void assign(const output &other) noexcept {
+        static_cast<libsplit_tensor &>(*this) = other;
+        shape_ = other.shape_;
+        strides_ = other.strides_;
+        wrong_ = other.wrong_;
+        kind_ = other.kind_;
+        empty_range_ = other.empty_range_;
+        point();
+    }
+
+    dims shape_, strides_;
+    libsplit::error wrong_;
+    kind kind_ = kind::unwanted;
+    bool empty_range_ = false;
+};
 
 /// How many integers outputs_init() needs.
 constexpr std::size_t outputs_ints(std::size_t outputs, std::size_t rank) noexcept {
     return outputs * rank * 2;
 }
 
-/// Gives every output room for a shape and strides of up to 'rank' entries, in 'ints', and clears
-/// the rest: what infer() and view() need of outputs that the caller owns. false: there are fewer
+/// Gives every piece room for a shape and strides of up to 'rank' entries, in 'ints', and clears
+/// the rest: what infer() and view() need of pieces that the caller owns. false: there are fewer
 /// than outputs_ints() integers, and nothing is changed.
-inline bool outputs_init(span<output> outputs, span<std::int64_t> ints, std::size_t rank) noexcept {
+inline bool outputs_init(span<piece> outputs, span<std::int64_t> ints, std::size_t rank) noexcept {
     if (rank > LIBSPLIT_MAX_RANK || (rank > 0 && ints.size() / rank / 2 < outputs.size()))
         return false;
     std::int64_t *next = ints.data();
-    for (output &each : outputs) {
+    for (piece &each : outputs) {
         libsplit_tensor tensor{};
         tensor.shape = next;
         tensor.strides = next + rank;
@@ -762,14 +1127,23 @@ class pieces {
 
     std::size_t size() const noexcept { return count_; }
     bool empty() const noexcept { return count_ == 0; }
-    piece *data() noexcept { return first(); }
-    const piece *data() const noexcept { return first(); }
-    piece *begin() noexcept { return first(); }
-    piece *end() noexcept { return first() + count_; }
-    const piece *begin() const noexcept { return first(); }
-    const piece *end() const noexcept { return first() + count_; }
-    piece &operator[](std::size_t index) noexcept { return first()[index]; }
-    const piece &operator[](std::size_t index) const noexcept { return first()[index]; }
+    piece *data() & noexcept LIBSPLIT_LIFETIMEBOUND { return first(); }
+    const piece *data() const & noexcept LIBSPLIT_LIFETIMEBOUND { return first(); }
+    piece *begin() & noexcept LIBSPLIT_LIFETIMEBOUND { return first(); }
+    piece *end() & noexcept LIBSPLIT_LIFETIMEBOUND { return first() + count_; }
+    const piece *begin() const & noexcept LIBSPLIT_LIFETIMEBOUND { return first(); }
+    const piece *end() const & noexcept LIBSPLIT_LIFETIMEBOUND { return first() + count_; }
+    piece &operator[](std::size_t index) & noexcept LIBSPLIT_LIFETIMEBOUND {
+        return first()[index];
+    }
+    const piece &operator[](std::size_t index) const & noexcept LIBSPLIT_LIFETIMEBOUND {
+        return first()[index];
+    }
+    /// Of pieces that have no name, one with a shape of its own.
+    output operator[](std::size_t index) const && noexcept { return first()[index]; }
+    const piece *data() const && = delete;  // gone at once: name the pieces
+    const piece *begin() const && = delete; // gone at once: name the pieces
+    const piece *end() const && = delete;   // gone at once: name the pieces
 
     /// Makes room for so many pieces of this rank; allocates, so that later calls need not. What
     /// was in there is gone. status::out_of_memory, status::rank.
@@ -777,7 +1151,7 @@ class pieces {
         constexpr std::size_t most = (std::numeric_limits<std::size_t>::max)() / 2;
         count_ = 0;
         if (rank > LIBSPLIT_MAX_RANK)
-            return error(status::rank, "pieces: a rank above LIBSPLIT_MAX_RANK", LIBSPLIT_MAX_RANK,
+            return error(status::rank, "pieces of rank @, above #: merge axes", LIBSPLIT_MAX_RANK,
                          detail::to_int64(rank));
         const std::size_t each = sizeof(piece) + outputs_ints(1, rank) * sizeof(std::int64_t);
         if (count > most / each)
@@ -801,7 +1175,7 @@ class pieces {
     friend class split;
 
     static error out_of_memory(std::size_t count) noexcept {
-        return {status::out_of_memory, "out of memory for the descriptors of the pieces", 0,
+        return {status::out_of_memory, "out of memory for the descriptors of @ pieces", 0,
                 detail::to_int64(count)};
     }
     piece *first() const noexcept { return static_cast<piece *>(block_.get()); }
@@ -825,6 +1199,70 @@ class pieces {
     std::size_t bytes_ = 0;
     std::size_t count_ = 0;
 };
+
+namespace detail {
+
+/// Descriptors as libsplit.h has them; anything else becomes one.
+template <class T>
+inline constexpr bool is_thin = std::is_same_v<T, piece> || std::is_same_v<T, libsplit_tensor>;
+
+/// Whether it is a range of outputs: of pieces, of libsplit::output, of addresses or containers.
+template <class Range, class T = typename element_of<std::remove_reference_t<Range>>::type,
+          class Plain = std::remove_cv_t<T>>
+inline constexpr bool is_outputs =
+    is_thin<Plain> || std::is_same_v<Plain, output> ||
+    ((std::is_pointer_v<Plain> || is_elements<T>) && std::is_constructible_v<output, T &>);
+template <class Range, class Plain> inline constexpr bool is_outputs<Range, void, Plain> = false;
+
+inline bool has_shape(const output &given) noexcept { return given.has_shape(); }
+template <class Memory> bool has_shape(const Memory &) noexcept { return false; }
+
+/// Puts an output into a descriptor, which has the piece's shape if the output has none.
+inline error put(const output &given, piece &described, std::size_t index) noexcept {
+    libsplit_tensor tensor = given;
+    if (!given.has_shape()) {
+        tensor.shape = described.libsplit_tensor::shape;
+        tensor.rank = described.libsplit_tensor::rank;
+    }
+    static_cast<libsplit_tensor &>(described) = tensor;
+    return given.check(described, index);
+}
+template <class Memory> error put(Memory &given, piece &described, std::size_t index) noexcept {
+    // What a range lends is const here, what it holds is the caller's to write.
+    return put(output(const_cast<std::remove_const_t<Memory> &>(given)), described, index);
+}
+
+/// Room for descriptors, the first 2 KiB without an allocation.
+class room {
+  public:
+    room() noexcept {}
+    /// So many, with room for shapes and strides of this rank; nullptr: there is no memory.
+    piece *make(std::size_t count, std::size_t rank) noexcept {
+        const std::size_t each = sizeof(piece) + outputs_ints(1, rank) * sizeof(std::int64_t);
+        if (count > (std::numeric_limits<std::size_t>::max)() / 2 / each)
+            return nullptr;
+        void *memory = few_;
+        if (count * each > sizeof few_) {
+            many_.reset(::operator new(count * each, std::nothrow));
+            memory = many_.get();
+        }
+        if (memory == nullptr)
+            return nullptr;
+        piece *const first = static_cast<piece *>(memory);
+        for (std::size_t i = 0; i < count; i++)
+            new (first + i) piece();
+        void *const rest = first + count;
+        const std::size_t ints = outputs_ints(count, rank);
+        outputs_init({first, count}, {static_cast<std::int64_t *>(rest), ints}, rank);
+        return first;
+    }
+
+  private:
+    alignas(piece) unsigned char few_[2048];
+    block many_;
+};
+
+} // namespace detail
 
 // ---------------------------------------------------------------------------------------------
 // Executors
@@ -1084,7 +1522,7 @@ class plan {
         error wrong;
         libsplit_plan_view(get(), const_cast<void *>(from), outputs.data(), outputs.size(),
                            wrong.get());
-        return wrong;
+        return wrong.in_cpp();
     }
 
 #if LIBSPLIT_HPP_THROWS
@@ -1119,7 +1557,7 @@ class plan {
                      span<void *const> outputs) const noexcept {
         error wrong;
         libsplit_plan_copy(get(), from, outputs.data(), outputs.size(), running.get(), wrong.get());
-        return wrong;
+        return wrong.in_cpp();
     }
 
     detail::block block_;
@@ -1147,33 +1585,32 @@ class split {
     static split variadic() noexcept { return {LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1}; }
 
     /// The axis to split; negative ones count from the back. 0 if it is not set.
-    [[nodiscard]] split axis(std::int64_t axis) && noexcept {
+    [[nodiscard]] split axis(integer axis) && noexcept {
         params_.axis = axis;
         return std::move(*this);
     }
     /// How many parts there are to be (ONNX num_outputs, OpenVINO num_splits); 0: not set.
-    [[nodiscard]] split parts(std::int64_t parts) && noexcept {
+    [[nodiscard]] split parts(integer parts) && noexcept {
         params_.num_outputs = parts;
         return std::move(*this);
     }
     /// One length a piece. They are copied: up to 16 into the object, more into a std::vector.
     template <class Range, class = std::enable_if_t<detail::has_integers<Range>>>
     [[nodiscard]] split lengths(const Range &lengths) && {
-        few_count_ = 0;
-        many_.clear();
-        given_ = nullptr;
-        kind_ = kind::list;
+        begin_list();
         for (const auto length : lengths)
             push(detail::to_int64(length));
         return std::move(*this);
     }
     /// The same, in braces.
-    template <class Integer = std::int64_t>
-    [[nodiscard]] split lengths(std::initializer_list<Integer> lengths) && {
-        return std::move(*this).template lengths<std::initializer_list<Integer>>(lengths);
+    [[nodiscard]] split lengths(std::initializer_list<integer> lengths) && {
+        begin_list();
+        for (const std::int64_t length : lengths)
+            push(length);
+        return std::move(*this);
     }
     /// The length of every piece but a smaller last (SplitToSequence).
-    [[nodiscard]] split piece_length(std::int64_t length) && noexcept {
+    [[nodiscard]] split piece_length(integer length) && noexcept {
         few_[0] = length;
         few_count_ = 1;
         many_.clear();
@@ -1183,7 +1620,7 @@ class split {
     }
     /// Lengths as the model has them, in a tensor: its rank and type count. It is not copied and
     /// must outlive the split.
-    [[nodiscard]] split lengths_tensor(const input &lengths) && noexcept {
+    [[nodiscard]] split lengths_tensor(const input &lengths LIBSPLIT_LIFETIMEBOUND) && noexcept {
         given_ = &lengths;
         kind_ = kind::tensor;
         return std::move(*this);
@@ -1200,29 +1637,29 @@ class split {
     }
 
     // The same of a split that has a name, which stays as it is.
-    [[nodiscard]] split axis(std::int64_t axis) const & { return split(*this).axis(axis); }
-    [[nodiscard]] split parts(std::int64_t parts) const & { return split(*this).parts(parts); }
+    [[nodiscard]] split axis(integer axis) const & { return split(*this).axis(axis); }
+    [[nodiscard]] split parts(integer parts) const & { return split(*this).parts(parts); }
     template <class Range, class = std::enable_if_t<detail::has_integers<Range>>>
     [[nodiscard]] split lengths(const Range &lengths) const & {
         return split(*this).lengths(lengths);
     }
-    template <class Integer = std::int64_t>
-    [[nodiscard]] split lengths(std::initializer_list<Integer> lengths) const & {
+    [[nodiscard]] split lengths(std::initializer_list<integer> lengths) const & {
         return split(*this).lengths(lengths);
     }
-    [[nodiscard]] split piece_length(std::int64_t length) const & {
+    [[nodiscard]] split piece_length(integer length) const & {
         return split(*this).piece_length(length);
     }
-    [[nodiscard]] split lengths_tensor(const input &lengths) const & {
+    [[nodiscard]] split lengths_tensor(const input &lengths LIBSPLIT_LIFETIMEBOUND) const & {
         return split(*this).lengths_tensor(lengths);
     }
     [[nodiscard]] split keepdims(bool keep) const & { return split(*this).keepdims(keep); }
     [[nodiscard]] split clamp_uneven(bool clamp = true) const & {
         return split(*this).clamp_uneven(clamp);
     }
-    /// Would be gone before the call.
-    split lengths_tensor(input &&) const & = delete;
-    split lengths_tensor(input &&) && = delete;
+    template <class Integer, class... Rest, detail::if_integer<Integer> = 0>
+    split lengths(Integer, Rest...) const = delete;  // put the lengths in braces: {2, 4}
+    split lengths_tensor(input &&) const & = delete; // a temporary, which would be gone: name it
+    split lengths_tensor(input &&) && = delete;      // a temporary, which would be gone: name it
 
     /// How many pieces there are; as libsplit_count().
     result<std::size_t> try_count(const input &x) const noexcept {
@@ -1233,7 +1670,7 @@ class split {
                 libsplit_count(&tensor, &params, &count, wrong.get());
             });
         if (wrong)
-            return wrong;
+            return wrong.in_cpp();
         return count;
     }
 
@@ -1245,9 +1682,9 @@ class split {
     result<> try_infer(const input &x, pieces &into) const noexcept {
         return fill(x, into, libsplit_infer);
     }
-    /// The same into outputs with room (outputs_init()), as many as there are pieces; on an error
-    /// none is changed.
-    result<> try_infer(const input &x, span<output> outputs) const noexcept {
+    /// The same into an array of pieces with room (outputs_init()), as many as there are; on an
+    /// error none is changed.
+    result<> try_infer(const input &x, span<piece> outputs) const noexcept {
         return describe(x, outputs, libsplit_infer);
     }
 
@@ -1259,18 +1696,20 @@ class split {
     result<> try_view(const input &x, pieces &into) const noexcept {
         return fill(x, into, libsplit_view);
     }
-    /// The same into outputs with room (outputs_init()), as many as there are pieces; on an error
-    /// none is changed.
-    result<> try_view(const input &x, span<output> outputs) const noexcept {
+    /// The same into an array of pieces with room (outputs_init()), as many as there are; on an
+    /// error none is changed.
+    result<> try_view(const input &x, span<piece> outputs) const noexcept {
         return describe(x, outputs, libsplit_view);
     }
 
-    /// Copies every piece into its output, as libsplit_copy(): packed or with strides, not
-    /// overlapping; default ones are skipped. Allocates nothing. On an error nothing has been
-    /// written, but for status::executor: then any part may have been.
-    template <class Executor = calling_thread>
-    result<> try_copy(const input &x, span<const output> outputs,
-                      Executor &&executor = {}) const noexcept {
+    /// Copies every piece into its output, as libsplit_copy(). Outputs are containers, addresses,
+    /// or libsplit::output with shape and strides, in braces or in any range; or pieces, of infer()
+    /// for example. They do not overlap; {} is skipped. More than fit into 2 KiB of descriptors
+    /// (some 16) are allocated, unless they are pieces. On an error nothing has been written,
+    /// except on status::executor: then any part may have been.
+    template <class Outputs, class Executor = calling_thread,
+              class = std::enable_if_t<detail::is_outputs<Outputs>>>
+    result<> try_copy(const input &x, Outputs &&outputs, Executor &&executor = {}) const noexcept {
         return detail::with_executor(
             executor, [&](const auto &running) { return copy_on(running, x, outputs); });
     }
@@ -1279,7 +1718,8 @@ class split {
     template <class Executor = calling_thread>
     result<> try_copy(const input &x, std::initializer_list<output> outputs,
                       Executor &&executor = {}) const noexcept {
-        return try_copy(x, span<const output>(outputs.begin(), outputs.size()), executor);
+        return detail::with_executor(
+            executor, [&](const auto &running) { return copy_on(running, x, outputs); });
     }
 
     /// Copies every piece into memory that is asked for: allocate(std::size_t index, const piece
@@ -1293,7 +1733,7 @@ class split {
         pieces all;
         if (auto allocated = provide(x, all, allocate); !allocated)
             return allocated.error();
-        if (auto done = try_copy(x, span<const output>(all.data(), all.size()), executor); !done)
+        if (auto done = try_copy(x, all, executor); !done)
             return done.error();
         return all;
     }
@@ -1308,8 +1748,13 @@ class split {
     }
     /// The same into outputs like these, with strides of their own or not wanted; their data does
     /// not matter.
-    result<libsplit::plan> try_plan(const input &x, span<const output> outputs) const noexcept {
-        return planned(x, outputs.data(), outputs.size());
+    template <class Outputs, class = std::enable_if_t<detail::is_outputs<Outputs>>>
+    result<libsplit::plan> try_plan(const input &x, Outputs &&outputs) const noexcept {
+        return planned_for(x, outputs);
+    }
+    result<libsplit::plan> try_plan(const input &x,
+                                    std::initializer_list<output> outputs) const noexcept {
+        return planned_for(x, outputs);
     }
 
 #if LIBSPLIT_HPP_THROWS
@@ -1318,34 +1763,35 @@ class split {
     std::size_t count(const input &x) const { return try_count(x).value(); }
     pieces infer(const input &x) const { return try_infer(x).value(); }
     void infer(const input &x, pieces &into) const { try_infer(x, into).value(); }
-    void infer(const input &x, span<output> outputs) const { try_infer(x, outputs).value(); }
+    void infer(const input &x, span<piece> outputs) const { try_infer(x, outputs).value(); }
     pieces view(const input &x) const { return try_view(x).value(); }
     void view(const input &x, pieces &into) const { try_view(x, into).value(); }
-    void view(const input &x, span<output> outputs) const { try_view(x, outputs).value(); }
+    void view(const input &x, span<piece> outputs) const { try_view(x, outputs).value(); }
     libsplit::plan plan(const input &x) const { return try_plan(x).value(); }
-    libsplit::plan plan(const input &x, span<const output> outputs) const {
+    template <class Outputs, class = std::enable_if_t<detail::is_outputs<Outputs>>>
+    libsplit::plan plan(const input &x, Outputs &&outputs) const {
+        return try_plan(x, outputs).value();
+    }
+    libsplit::plan plan(const input &x, std::initializer_list<output> outputs) const {
         return try_plan(x, outputs).value();
     }
 
-    template <class Executor = calling_thread>
-    void copy(const input &x, span<const output> outputs, Executor &&executor = {}) const {
-        detail::with_executor(executor, [&](const auto &running) {
-            const result<> done = copy_on(running, x, outputs);
-            running.rethrow();
-            done.value();
-        });
+    template <class Outputs, class Executor = calling_thread,
+              class = std::enable_if_t<detail::is_outputs<Outputs>>>
+    void copy(const input &x, Outputs &&outputs, Executor &&executor = {}) const {
+        copy_or_throw(x, outputs, executor);
     }
     template <class Executor = calling_thread>
     void copy(const input &x, std::initializer_list<output> outputs,
               Executor &&executor = {}) const {
-        copy(x, span<const output>(outputs.begin(), outputs.size()), executor);
+        copy_or_throw(x, outputs, executor);
     }
     template <class Allocate, class Executor = calling_thread,
               class = std::enable_if_t<std::is_invocable_v<Allocate &, std::size_t, const piece &>>>
     pieces copy(const input &x, Allocate &&allocate, Executor &&executor = {}) const {
         pieces all;
         provide(x, all, allocate).value();
-        copy(x, span<const output>(all.data(), all.size()), executor);
+        copy_or_throw(x, all, executor);
         return all;
     }
 #endif
@@ -1355,6 +1801,12 @@ class split {
 
     split(libsplit_op op, std::int32_t opset) noexcept : params_(LIBSPLIT_PARAMS_INIT(op, opset)) {}
 
+    void begin_list() noexcept {
+        few_count_ = 0;
+        many_.clear();
+        given_ = nullptr;
+        kind_ = kind::list;
+    }
     void push(std::int64_t length) {
         if (many_.empty() && few_count_ < few_.size()) {
             few_[few_count_++] = length;
@@ -1392,13 +1844,13 @@ class split {
 
     using describe_fn = decltype(libsplit_infer);
 
-    result<> describe(const input &x, span<output> outputs, describe_fn *how) const noexcept {
+    result<> describe(const input &x, span<piece> outputs, describe_fn *how) const noexcept {
         error wrong = check(x);
         if (!wrong)
             call(x, [&](const libsplit_tensor &tensor, const libsplit_params &params) {
                 how(&tensor, &params, outputs.data(), outputs.size(), wrong.get());
             });
-        return wrong;
+        return wrong.in_cpp();
     }
 
     result<> fill(const input &x, pieces &into, describe_fn *how) const noexcept {
@@ -1421,7 +1873,7 @@ class split {
         return all;
     }
 
-    result<libsplit::plan> planned(const input &x, const output *outputs,
+    result<libsplit::plan> planned(const input &x, const libsplit_tensor *outputs,
                                    std::size_t count) const noexcept {
         error wrong = check(x);
         libsplit::plan made;
@@ -1429,7 +1881,7 @@ class split {
         if (!wrong && bytes > 0) {
             made.block_.reset(::operator new(bytes, std::nothrow));
             if (made.block_ == nullptr)
-                wrong = {status::out_of_memory, "out of memory for the plan", 0,
+                wrong = {status::out_of_memory, "out of memory for a plan of @ bytes", 0,
                          detail::to_int64(bytes)};
         }
         if (!wrong)
@@ -1438,7 +1890,21 @@ class split {
                                    &params, outputs, count, wrong.get());
             });
         if (wrong)
-            return wrong;
+            return wrong.in_cpp();
+        return made;
+    }
+    template <class Outputs>
+    result<libsplit::plan> planned_for(const input &x, const Outputs &outputs) const noexcept {
+        libsplit::plan made;
+        auto done = with_outputs(x, outputs, [&](const libsplit_tensor *all, std::size_t count) {
+            auto planned_now = planned(x, all, count);
+            if (!planned_now)
+                return planned_now.error();
+            made = *std::move(planned_now);
+            return error();
+        });
+        if (done)
+            return done;
         return made;
     }
 
@@ -1456,7 +1922,8 @@ class split {
             } else {
                 const std::size_t bytes = std::size(memory) * sizeof(*std::data(memory));
                 if (bytes < into[i].bytes())
-                    return error(status::data_bytes, "the memory for a piece has too few bytes",
+                    return error(status::data_bytes,
+                                 "the memory for a piece has @ bytes, # are needed: make it larger",
                                  detail::to_int64(into[i].bytes()), detail::to_int64(bytes),
                                  static_cast<std::int32_t>(i));
                 into[i].set_data(std::data(memory));
@@ -1465,17 +1932,62 @@ class split {
         return {};
     }
 
-    template <class Running>
-    result<> copy_on(const Running &running, const input &x,
-                     span<const output> outputs) const noexcept {
-        error wrong = check(x);
-        if (!wrong)
-            call(x, [&](const libsplit_tensor &tensor, const libsplit_params &params) {
-                libsplit_copy(&tensor, &params, outputs.data(), outputs.size(), running.get(),
-                              wrong.get());
-            });
-        return wrong;
+    /// Calls 'act' with the outputs as libsplit.h wants them: those without a shape get the
+    /// piece's.
+    template <class Outputs, class Act>
+    error with_outputs(const input &x, const Outputs &outputs, Act act) const noexcept {
+        using element = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(outputs))>>;
+        const std::size_t count = std::size(outputs);
+        if constexpr (detail::is_thin<element>) {
+            return act(std::data(outputs), count);
+        } else {
+            if (error wrong = check(x))
+                return wrong;
+            const auto *const first = std::data(outputs);
+            bool have_shapes = true;
+            for (std::size_t i = 0; i < count; i++)
+                have_shapes &= detail::has_shape(first[i]);
+            const auto axes = static_cast<std::size_t>((std::max)(x.get().rank, std::int32_t{0}));
+            const std::size_t rank =
+                have_shapes ? 0 : (std::min)(axes, std::size_t{LIBSPLIT_MAX_RANK});
+            detail::room room;
+            piece *const all = room.make(count, rank);
+            if (all == nullptr)
+                return {status::out_of_memory, "out of memory for the descriptors of @ outputs", 0,
+                        detail::to_int64(count)};
+            if (!have_shapes)
+                if (auto inferred = describe(x, {all, count}, libsplit_infer); !inferred)
+                    return inferred.error();
+            for (std::size_t i = 0; i < count; i++)
+                if (error wrong = detail::put(first[i], all[i], i))
+                    return wrong;
+            return act(all, count);
+        }
     }
+
+    template <class Running, class Outputs>
+    result<> copy_on(const Running &running, const input &x,
+                     const Outputs &outputs) const noexcept {
+        return with_outputs(x, outputs, [&](const libsplit_tensor *all, std::size_t count) {
+            error wrong = check(x);
+            if (!wrong)
+                call(x, [&](const libsplit_tensor &tensor, const libsplit_params &params) {
+                    libsplit_copy(&tensor, &params, all, count, running.get(), wrong.get());
+                });
+            return wrong.in_cpp();
+        });
+    }
+
+#if LIBSPLIT_HPP_THROWS
+    template <class Outputs, class Executor>
+    void copy_or_throw(const input &x, const Outputs &outputs, Executor &executor) const {
+        detail::with_executor(executor, [&](const auto &running) {
+            const result<> done = copy_on(running, x, outputs);
+            running.rethrow();
+            done.value();
+        });
+    }
+#endif
 
     libsplit_params params_;
     kind kind_ = kind::absent;

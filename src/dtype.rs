@@ -93,24 +93,10 @@ impl DType {
     /// Whether elements are whole numbers, the 4-bit and 2-bit ones included. BOOL is not.
     #[must_use]
     pub const fn is_integer(self) -> bool {
-        use DType::{
-            Int16, Int2, Int32, Int4, Int64, Int8, Uint16, Uint2, Uint32, Uint4, Uint64, Uint8,
-        };
-        matches!(
-            self,
-            Uint8
-                | Int8
-                | Uint16
-                | Int16
-                | Int32
-                | Int64
-                | Uint32
-                | Uint64
-                | Uint4
-                | Int4
-                | Uint2
-                | Int2
-        )
+        use DType::{Int16, Int2, Int32, Int4, Int64, Int8};
+        use DType::{Uint16, Uint2, Uint32, Uint4, Uint64, Uint8};
+        matches!(self, Uint8 | Int8 | Uint16 | Int16 | Int32 | Int64)
+            || matches!(self, Uint32 | Uint64 | Uint4 | Int4 | Uint2 | Int2)
     }
 }
 

@@ -4,52 +4,20 @@
 
 use crate::dtype::DType;
 use crate::operator::Operator;
+use crate::words::{Argument, Field, Named, Which, Words};
 use core::ffi::CStr;
 use core::fmt;
-
-/// Which tensor an error is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
-    /// The tensor to split.
-    Input,
-    /// The lengths.
-    Split,
-    /// This output.
-    Output(usize),
-    /// The parameters.
-    Params,
-    /// The executor.
-    Executor,
-    /// The structure that errors are written to.
-    Error,
-    /// The plan.
-    Plan,
-}
 
 /// A count as errors report it.
 pub(crate) fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-impl fmt::Display for Which {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Input => f.write_str("input"),
-            Self::Split => f.write_str("params.split"),
-            Self::Output(index) => write!(f, "outputs[{index}]"),
-            Self::Params => f.write_str("params"),
-            Self::Executor => f.write_str("executor"),
-            Self::Error => f.write_str("error"),
-            Self::Plan => f.write_str("plan"),
-        }
-    }
-}
+/// The name of an operator or of element types.
+type Name = &'static str;
 
-/// A name in a message.
-type Text = &'static str;
-
-/// A text as it stands: one that can be cut and filled up needs kilobytes of code.
-struct Plain(Text);
+/// A name as it is: one that can be cut and padded needs kilobytes of code.
+struct Plain(Name);
 
 impl fmt::Display for Plain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,20 +27,39 @@ impl fmt::Display for Plain {
 
 /// A field as messages show it.
 macro_rules! shown {
-    (Text $field:ident) => {
+    ($words:ident Name $field:ident) => {
         Plain($field)
     };
-    ($type:ident $field:ident) => {
+    ($words:ident Which $field:ident) => {
+        Named(*$field, $words)
+    };
+    ($words:ident Argument $field:ident) => {
+        Named(*$field, $words)
+    };
+    ($words:ident $type:ident $field:ident) => {
         *$field
     };
 }
 
-/// The rules, under the kind that each is of: message, name, fields; behind a semicolon the two numbers that
-/// disagree.
+/// The output that an error is about, by its first field.
+macro_rules! output_index {
+    (output $output:ident $($others:ident)*) => {
+        usize::try_from(*$output).ok()
+    };
+    (which $which:ident $($others:ident)*) => {
+        $which.output()
+    };
+    ($($others:ident)*) => {
+        None
+    };
+}
+
+/// The rules, under the kind that each is of: message, name, fields; after a semicolon the two numbers that
+/// disagree. Messages take the names of arguments from the words of the caller's door.
 macro_rules! rules {
-    ($($(#[$doc:meta])* $kind:ident = $number:literal $name:literal {$(
+    ($words:ident; $($(#[$doc:meta])* $kind:ident = $number:literal $name:literal {$(
         $(#[$cfg:meta])*
-        ($($message:tt)*)
+        ($message:literal $(, $word:expr)*)
         $rule:ident $({ $($field:ident: $type:ident),* $(; $expected:ident, $actual:ident)? })?,
     )*})*) => {
         /// The kinds of error; each has a status of its own in C, of the same number.
@@ -104,13 +91,15 @@ macro_rules! rules {
             $rule $({ $($field: $type,)* $($expected: i64, $actual: i64)? })?,
         )*)*}
 
-        impl fmt::Display for Error {
+        impl fmt::Display for Message<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
+                let $words = self.words;
+                match self.error {
                     $($(
                         $(#[$cfg])*
-                        Self::$rule $({ $($field,)* $($expected, $actual)? })? => {
-                            Self::say(self, f, format_args!($($message)* $(, $($field = shown!($type $field),)* $($expected = *$expected, $actual = *$actual)?)?))
+                        Error::$rule $({ $($field,)* $($expected, $actual)? })? => {
+                            say(f, format_args!($message $(, $word)*
+                                $(, $($field = shown!($words $type $field),)* $($expected = *$expected, $actual = *$actual)?)?))
                         }
                     )*)*
                 }
@@ -126,6 +115,16 @@ macro_rules! rules {
                 }
             }
 
+            /// The output that the error is about; `None` when it concerns the input, the parameters or
+            /// the executor.
+            #[must_use]
+            #[allow(unused_variables)]
+            pub fn output_index(&self) -> Option<usize> {
+                match self {
+                    $($($(#[$cfg])* Self::$rule { $($($field,)*)? .. } => output_index!($($($field $field)*)?),)*)*
+                }
+            }
+
             fn two_numbers(&self) -> Option<(i64, i64)> {
                 match *self {
                     $($($($(
@@ -138,59 +137,79 @@ macro_rules! rules {
     };
 }
 
-rules! {
+/// An error in the words of a door; [`Error::message`] makes it.
+#[derive(Debug, Clone, Copy)]
+pub struct Message<'a> {
+    error: &'a Error,
+    words: &'a Words,
+}
+
+/// Writes a message. A function for all of them, so that each message has little code.
+#[inline(never)]
+fn say(f: &mut fmt::Formatter<'_>, message: fmt::Arguments<'_>) -> fmt::Result {
+    f.write_fmt(message)
+}
+
+impl fmt::Display for Error {
+    /// The message in the words of the Rust API.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message(&Words::RUST).fmt(f)
+    }
+}
+
+rules! { w;
     /// A pointer that is needed is NULL.
     Null = 1 c"LIBSPLIT_STATUS_ERROR_NULL" {
         ("{argument} is NULL: pass a pointer")
-        Null { argument: Text },
+        Null { argument: Argument },
         ("{which}.{field} is NULL: point it to memory of your own")
-        NullField { which: Which, field: Text },
+        NullField { which: Which, field: Field },
         ("{which} is NULL: give the address of its element [0, ..., 0]")
         NullAddress { which: Which },
     }
     /// A descriptor, shape or strides pointer is not aligned for its type.
     Alignment = 2 c"LIBSPLIT_STATUS_ERROR_ALIGNMENT" {
-        ("{argument} is not aligned to {expected} bytes (address ends in {actual}): use a properly declared variable")
-        Alignment { argument: Text; expected, actual },
-        ("{which}.{field} is not aligned to {expected} bytes (address ends in {actual}): use an int64_t array")
-        AlignmentField { which: Which, field: Text; expected, actual },
+        ("{argument} is not aligned to {expected} bytes (its address is {actual} past a multiple): use a properly declared variable")
+        Alignment { argument: Argument; expected, actual },
+        ("{which}.{field} is not aligned to {expected} bytes (its address is {actual} past a multiple): use an int64_t array")
+        AlignmentField { which: Which, field: Field; expected, actual },
     }
     /// A `struct_size` that no version of the library knows, or a tail that is not zero.
     StructSize = 3 c"LIBSPLIT_STATUS_ERROR_STRUCT_SIZE" {
         ("{argument}.struct_size is {actual}, at least {expected} is needed: start from its LIBSPLIT_..._INIT macro")
-        StructSize { argument: Text; expected, actual },
+        StructSize { argument: Argument; expected, actual },
         ("{argument}.struct_size is {actual}, at most {expected} is accepted: start from its LIBSPLIT_..._INIT macro")
-        StructSizeHuge { argument: Text, expected: i64, actual: usize },
+        StructSizeHuge { argument: Argument, expected: i64, actual: usize },
         ("{argument} of {actual} bytes has non-zero ones past the {expected} this library knows: zero them, or update libsplit")
-        NonZeroTail { argument: Text; expected, actual },
+        NonZeroTail { argument: Argument; expected, actual },
     }
     /// No such operator.
     Operator = 4 c"LIBSPLIT_STATUS_ERROR_OPERATOR" {
-        ("params.op {actual} is no operator: use one of LIBSPLIT_OP_* (1 to {expected})")
+        ("{} {actual} is not an operator: use one of LIBSPLIT_OP_* (1 to {expected})", w.operator)
         OperatorUnknown { ; expected, actual },
     }
     /// No version of the operator at this opset.
     Opset = 5 c"LIBSPLIT_STATUS_ERROR_OPSET" {
-        ("params.opset {actual}: {operator} begins at {expected}; pass the model's opset import")
-        Opset { operator: Text; expected, actual },
-        ("params.opset {actual}: {operator} has only version {expected}; pass 1 or 0")
-        OpenVinoOpset { operator: Text; expected, actual },
+        ("{} {actual}: {operator} begins at {expected}; pass the model's opset import", w.opset)
+        Opset { operator: Name; expected, actual },
+        ("{} {actual}: {operator} has only version {expected}; pass 1 or 0", w.opset)
+        OpenVinoOpset { operator: Name; expected, actual },
     }
     /// A flag that this version does not know.
     Flags = 6 c"LIBSPLIT_STATUS_ERROR_FLAGS" {
         ("{argument}.flags {actual:#x} has unknown bits, known are {expected:#x}: clear the others")
-        Flags { argument: Text; expected, actual },
+        Flags { argument: Argument; expected, actual },
     }
     /// No such element type, or one that the operator version does not allow.
     DType = 7 c"LIBSPLIT_STATUS_ERROR_DTYPE" {
-        ("{which}.dtype {actual} is no element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})")
+        ("{which}.dtype {actual} is not an element type: use one of LIBSPLIT_DTYPE_* (1 to {expected})")
         DTypeUnknown { which: Which; expected, actual },
-        ("input.dtype {dtype} is not allowed by {operator}: {remedy} allows it")
+        ("{}.dtype {dtype} is not allowed by {operator}: {remedy} allows it", w.input)
         DTypeNotAllowed { dtype: DType, operator: Operator, remedy: Operator },
     }
     /// A rank below 1 or above 64.
     Rank = 8 c"LIBSPLIT_STATUS_ERROR_RANK" {
-        ("input.rank is 0, at least 1 is needed: a tensor without axes cannot be split; give it an axis of extent 1")
+        ("{}.rank is 0, at least 1 is needed: a tensor without axes cannot be split; give it an axis of extent 1", w.input)
         RankZero,
         ("{which}.rank {actual} is above {expected}: merge axes")
         Rank { which: Which; expected, actual },
@@ -199,80 +218,80 @@ rules! {
     }
     /// An axis outside [-rank, rank-1].
     Axis = 9 c"LIBSPLIT_STATUS_ERROR_AXIS" {
-        ("params.axis {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside", rank.saturating_sub(1))
+        ("{} {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside", w.axis, rank.saturating_sub(1))
         Axis { axis: i64, rank: usize },
     }
     /// An extent that is negative, or unknown where it must be known.
     Shape = 10 c"LIBSPLIT_STATUS_ERROR_SHAPE" {
-        ("input.shape[{axis}] is {actual}, at least {expected} is needed: extents are not negative")
+        ("{}.shape[{axis}] is {actual}, at least {expected} is needed: extents are not negative", w.input)
         ExtentNegative { axis: usize; expected, actual },
-        ("input.shape[{axis}] is unknown (-1): only libsplit_infer and libsplit_count take unknown extents")
+        ("{}.shape[{axis}] is unknown (-1): only {} unknown extents", w.input, w.take_unknown)
         ExtentUnknown { axis: usize },
-        ("params.split->shape[0] is {actual}, at least {expected} is needed: give the number of lengths")
+        ("the shape of {} is [{actual}], at least {expected} is needed: give the number of lengths", w.lengths)
         LengthsExtent { ; expected, actual },
     }
     /// Lengths that are absent, refused, or of the wrong rank or type.
     Split = 11 c"LIBSPLIT_STATUS_ERROR_SPLIT" {
-        ("params.split is NULL: {operator} needs lengths")
+        ("{} is absent: {operator} needs lengths", w.lengths)
         LengthsAbsent { operator: Operator },
-        ("params.split must be NULL: {operator} takes no lengths; use VariadicSplit")
+        ("{} must be absent: {operator} takes no lengths; use VariadicSplit", w.lengths)
         LengthsRefused { operator: Operator },
-        ("params.split and num_outputs {actual} are both given: Split-18 takes one; set the other to NULL or {expected}")
-        LengthsAndNumOutputs { ; expected, actual },
-        ("neither params.split nor num_outputs is given: Split-18 needs one of them")
-        NeitherLengthsNorNumOutputs,
-        ("params.split has dtype {actual}: {operator} takes {expected}; convert the lengths")
-        LengthsDType { operator: Operator, actual: DType, expected: Text },
-        ("params.split is a scalar (rank {actual}): {operator} takes a list; use rank {expected}")
+        ("{} and {} {actual} are both given: {operator} takes one of them; leave the lengths out, or set the number to {expected}", w.lengths, w.parts)
+        LengthsAndNumOutputs { operator: Operator; expected, actual },
+        ("neither {} nor {} is given: {operator} needs one of them", w.lengths, w.parts)
+        NeitherLengthsNorNumOutputs { operator: Operator },
+        ("{} has dtype {actual}: {operator} takes {expected}; convert the lengths", w.lengths)
+        LengthsDType { operator: Operator, actual: DType, expected: Name },
+        ("{} is a scalar (rank {actual}): {operator} takes a list; use rank {expected}", w.lengths)
         LengthsScalar { operator: Operator; expected, actual },
-        ("params.split has rank {actual}: lengths are a list, use rank {expected}")
+        ("{} has rank {actual}: lengths are a list, use rank {expected}", w.lengths)
         LengthsRank { ; expected, actual },
-        ("params.split->data is NULL: lengths may be unknown only in libsplit_infer and libsplit_count")
+        ("the values of {} are not known yet: only {} unknown lengths", w.lengths, w.take_unknown)
         LengthsUnknown,
     }
     /// Lengths or a number of parts that do not fit the extent of the axis.
     SplitSizes = 12 c"LIBSPLIT_STATUS_ERROR_SPLIT_SIZES" {
-        ("params.split[{output}] is {actual}, at least {expected} is needed: only in VariadicSplit may one be -1, for the rest")
+        ("{}[{output}] is {actual}, at least {expected} is needed: {}", w.lengths, w.rest)
         LengthNegative { output: i64; expected, actual },
-        ("params.split[{output}] ({dtype}) is not a whole number within int64: lengths count elements")
+        ("{}[{output}] ({dtype}) is not a whole number within int64: lengths count elements", w.lengths)
         LengthNotInteger { output: i64, dtype: DType },
-        ("params.split[{output}] is a second -1: {actual} stand for the rest, at most {expected} may; give the other lengths")
+        ("{}[{output}] is a second -1: {actual} stand for the rest, at most {expected} may; give the other lengths", w.lengths)
         SecondRest { output: i64; expected, actual },
-        ("params.split adds up to {actual}, the axis has {expected}: make the lengths add up to it")
+        ("{} adds up to {actual}, the axis has {expected}: make the lengths add up to it", w.lengths)
         LengthsSum { ; expected, actual },
-        ("params.split adds up to {actual} without its -1, the axis has only {expected}: shorten the lengths")
+        ("{} adds up to {actual} without its -1, the axis has only {expected}: shorten the lengths", w.lengths)
         LengthsExceed { ; expected, actual },
-        ("params.split adds up to more than {actual}, the axis has {expected}: make the lengths add up to it")
+        ("{} adds up to more than {actual}, the axis has {expected}: make the lengths add up to it", w.lengths)
         LengthsSumOverflow { ; expected, actual },
-        ("params.split is the scalar {actual}, at least {expected} is needed: it is the length of every piece")
+        ("{} is the scalar {actual}, at least {expected} is needed: it is the length of every piece", w.lengths)
         ScalarNotPositive { ; expected, actual },
-        ("params.num_outputs: {operator} cannot make {expected} equal parts of extent {actual}: split by lengths, or by ONNX Split-18")
+        ("{}: {operator} cannot make {expected} equal parts of extent {actual}: split by lengths, or by ONNX Split-18", w.parts)
         Uneven { operator: Operator; expected, actual },
-        ("params.num_outputs {count} of extent {extent}: sizes {} x {size}, then {last}; use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", count - 1)
-        LastNegative { count: i64, size: i64, extent: i64, last: i64 },
+        ("{} {} of extent {extent}: sizes {output} x {size}, then {last}; use fewer{}, or lengths", w.parts, output + 1, w.clamp)
+        LastNegative { output: i64, size: i64, extent: i64, last: i64 },
     }
     /// A number of outputs that is not the operator's.
     NumOutputs = 13 c"LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS" {
-        ("params.num_outputs is {actual}, the operator gives {expected}: make them equal, or pass 0")
+        ("{} is {actual}, the operator gives {expected}: make them equal, or leave it out", w.parts)
         NumOutputsParam { ; expected, actual },
-        ("num_outputs is {actual}, {operator} gives {expected} here: pass as many outputs, all-zero where unwanted")
+        ("{} is {actual}, {operator} gives {expected} here: pass as many outputs, {} where unwanted", w.given, w.unwanted)
         NumOutputsGiven { operator: Operator, expected: i64, actual: usize },
-        ("params.num_outputs is {actual}, at least {expected} is needed: it is the number of parts")
+        ("{} is {actual}, at least {expected} is needed: it is the number of parts", w.parts)
         NumOutputsNegative { ; expected, actual },
-        ("{operator} without lengths makes as many parts as the node has outputs: set params.num_outputs")
+        ("{operator} without lengths makes as many parts as the node has outputs: set {}", w.parts)
         NumOutputsUnknown { operator: Operator },
-        ("num_outputs is {actual}: ONNX Split gives at least {expected} output; pass the outputs of the node")
+        ("{} is {actual}: ONNX Split gives at least {expected} output; pass the outputs of the node", w.given)
         NoOutputs { ; expected, actual },
-        ("params.split has {actual} lengths: ONNX Split gives at least {expected} output; give a length for each")
+        ("{} has {actual} lengths: ONNX Split gives at least {expected} output; give a length for each", w.lengths)
         NoLengths { ; expected, actual },
         ("{argument} asks for {actual} outputs, at most {expected} are possible: use fewer")
-        TooManyOutputs { argument: Text, expected: i64, actual: usize },
-        ("num_outputs is {actual}, the plan has {expected}: pass as many addresses as it was made for")
+        TooManyOutputs { argument: Argument, expected: i64, actual: usize },
+        ("{} is {actual}, the plan has {expected}: pass as many addresses as it was made for", w.given)
         PlanOutputs { expected: usize, actual: usize },
     }
     /// Too little room in an output's shape or strides.
     Capacity = 14 c"LIBSPLIT_STATUS_ERROR_CAPACITY" {
-        ("outputs[{output}].capacity is {actual}, the output has rank {expected}: give shape and strides that room")
+        ("{}[{output}].capacity is {actual}, the output has rank {expected}: give shape and strides that room", w.outputs)
         Capacity { output: usize; expected, actual },
     }
     /// Strides that collide, or that this call cannot serve.
@@ -282,11 +301,11 @@ rules! {
         #[cfg(all(feature = "ndarray", not(feature = "capi")))]
         ("the array has gaps, in which others' elements may lie: pass the whole array, or its as_standard_layout()")
         ArrayGaps,
-        ("outputs[{output}].strides is NULL (packed), but the view is not packed: give strides of capacity entries")
+        ("{}[{output}].strides is NULL (packed), but the view is not packed: give strides of capacity entries", w.outputs)
         ViewNotPacked { output: usize },
-        ("outputs[{output}].strides let elements share an address: each must step over what the smaller ones reach")
-        StridesCollide { output: usize },
-        ("outputs[{output}].strides are not packed: 4-bit and 2-bit outputs must be; pass NULL strides")
+        ("{}[{output}].strides[{axis}] is {actual}, but the axes of smaller strides reach over {expected} elements: elements would share an address; step over all of them", w.outputs)
+        StridesCollide { output: usize, axis: usize; expected, actual },
+        ("{}[{output}].strides are not packed: 4-bit and 2-bit outputs must be; pass NULL strides", w.outputs)
         SubByteStrides { output: usize },
     }
     /// A bit offset that does not suit the element type.
@@ -307,7 +326,7 @@ rules! {
     }
     /// Numbers too large for 63 bits.
     Overflow = 18 c"LIBSPLIT_STATUS_ERROR_OVERFLOW" {
-        ("{which}: more elements than 63 bits can number in bits: use smaller extents")
+        ("{which}: more elements than can be numbered in bits, or addressed as bytes: use smaller extents")
         TooManyElements { which: Which },
         ("{which}.strides reach further than 63 bits can number: correct the strides")
         StridesOverflow { which: Which },
@@ -316,30 +335,32 @@ rules! {
     }
     /// Memory that is written overlaps memory that is read or written elsewhere.
     Overlap = 19 c"LIBSPLIT_STATUS_ERROR_OVERLAP" {
-        ("outputs[{output}] overlaps {other} in memory: give every output a buffer of its own")
+        ("{}[{output}] overlaps {other} in memory: give every output a buffer of its own", w.outputs)
         Overlap { output: usize, other: Which },
-        ("outputs[{output}] and {other} reach over the same memory and could not be shown apart: copy them by calls of their own, the other outputs all-zero")
+        ("{}[{output}] and {other} reach over the same memory and could not be shown apart: copy them in calls of their own, the other outputs {}", w.outputs, w.unwanted)
         NotShownApart { output: usize, other: Which },
-        ("outputs[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own")
+        ("{}[{output}].data lies over the descriptors or arrays of {other}: give it a buffer of its own", w.outputs)
         DataOverDescriptor { output: usize, other: Which },
-        ("outputs[{output}].{field} lies in memory of {other} that is in use too: give it an array of its own")
-        DescriptorOverlap { output: usize, field: Text, other: Which },
+        ("{}[{output}].{field} lies in memory of {other} that is in use too: give it an array of its own", w.outputs)
+        DescriptorOverlap { output: usize, field: Field, other: Which },
         ("{argument} lies over {other} in memory: give it memory of its own")
-        ArrayOverlap { argument: Text, other: Which },
+        ArrayOverlap { argument: Argument, other: Which },
     }
     /// An output's rank, type or shape is not what the operator gives.
     Output = 20 c"LIBSPLIT_STATUS_ERROR_OUTPUT" {
-        ("outputs[{output}].dtype is {actual}, the input's is {expected}: splitting does not convert")
+        ("{}[{output}].dtype is {actual}, the input's is {expected}: splitting does not convert", w.outputs)
         OutputDType { output: usize; expected, actual },
-        ("outputs[{output}].rank is {actual}, the operator gives {expected}: fill it by libsplit_infer")
+        ("{}[{output}].rank is {actual}, the operator gives {expected}: the split axis stays, as long as the piece; see {}", w.outputs, w.infer)
         OutputRank { output: usize; expected, actual },
-        ("outputs[{output}].shape[{axis}] is {actual}, the operator gives {expected}: fill it by libsplit_infer")
+        ("{}[{output}].rank is {actual}, the operator gives {expected}: the split axis is dropped; see {}", w.outputs, w.infer)
+        OutputRankDropped { output: usize; expected, actual },
+        ("{}[{output}].shape[{axis}] is {actual}, the operator gives {expected}: see {}", w.outputs, w.infer)
         OutputShape { output: usize, axis: usize; expected, actual },
     }
     /// The number of outputs depends on an extent or length that is not known yet.
     Unknown = 21 c"LIBSPLIT_STATUS_ERROR_UNKNOWN" {
         ("the number of pieces depends on {argument}, which is not known yet: infer when it is")
-        CountUnknown { argument: Text },
+        CountUnknown { argument: Argument },
     }
     /// The caller's `parallel_for` failed or did not run every task.
     Executor = 22 c"LIBSPLIT_STATUS_ERROR_EXECUTOR" {
@@ -363,50 +384,20 @@ rules! {
 }
 
 impl Error {
-    /// Writes a message: a function for all, with the arguments where its caller has them, so that each message
-    /// has little code.
-    #[inline(never)]
-    fn say(_: &Self, f: &mut fmt::Formatter<'_>, message: fmt::Arguments<'_>) -> fmt::Result {
-        f.write_fmt(message)
-    }
-
-    /// The output that the error is about; `None` when it concerns the input, the parameters or
-    /// the executor.
+    /// The message in the words of the door that the call came through.
+    ///
+    /// ```
+    /// use libsplit::{Operator, Split, Words};
+    ///
+    /// let split = Split::new(Operator::VariadicSplit1).lengths(&[2, 2]);
+    /// let error = split.shapes::<f32>(&[5]).unwrap_err();
+    /// let say = |words| error.message(words).to_string();
+    /// assert!(say(&Words::RUST).starts_with("lengths adds up to 4, the axis has 5"));
+    /// assert!(say(&Words::C).starts_with("params.split adds up to 4, the axis has 5"));
+    /// ```
     #[must_use]
-    pub fn output_index(&self) -> Option<usize> {
-        match *self {
-            Self::LengthNegative { output, .. }
-            | Self::LengthNotInteger { output, .. }
-            | Self::SecondRest { output, .. } => usize::try_from(output).ok(),
-            Self::LastNegative { count, .. } => usize::try_from(count - 1).ok(),
-            Self::Capacity { output, .. }
-            | Self::OutputDType { output, .. }
-            | Self::OutputRank { output, .. }
-            | Self::OutputShape { output, .. }
-            | Self::ViewNotPacked { output }
-            | Self::StridesCollide { output }
-            | Self::SubByteStrides { output }
-            | Self::Overlap { output, .. }
-            | Self::NotShownApart { output, .. }
-            | Self::DataOverDescriptor { output, .. }
-            | Self::DescriptorOverlap { output, .. } => Some(output),
-            Self::NullField { which, .. }
-            | Self::AlignmentField { which, .. }
-            | Self::DTypeUnknown { which, .. }
-            | Self::Rank { which, .. }
-            | Self::RankNegative { which, .. }
-            | Self::NullAddress { which }
-            | Self::TooManyElements { which }
-            | Self::StridesOverflow { which }
-            | Self::AddressOverflow { which }
-            | Self::DataBytes { which, .. }
-            | Self::BitOffset { which, .. }
-            | Self::BitOffsetNotZero { which, .. } => match which {
-                Which::Output(output) => Some(output),
-                _ => None,
-            },
-            _ => None,
-        }
+    pub fn message<'a>(&'a self, words: &'a Words) -> Message<'a> {
+        Message { error: self, words }
     }
 
     /// The two numbers that disagree, expected and actual, where two do.
@@ -427,41 +418,6 @@ impl Error {
             | Self::NumOutputsGiven { expected, actual, .. } => Some((expected, number(actual))),
             _ => self.two_numbers(),
         }
-    }
-}
-
-/// That a call is refused: one word in a `Result`, for the reason stands in the [`Report`].
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Fault(());
-
-/// Why a call is refused.
-#[derive(Debug, Default)]
-pub(crate) struct Report(Option<Error>);
-
-impl Report {
-    /// Writes the reason down.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn fail(&mut self, error: Error) -> Fault {
-        self.0 = Some(error);
-        Fault(())
-    }
-
-    /// Refuses the call.
-    #[inline(always)] // the reason is put together out of the way
-    pub(crate) fn refuse<T>(&mut self, error: Error) -> Result<T, Fault> {
-        Err(self.fail(error))
-    }
-
-    /// The reason, of a call that was refused.
-    pub(crate) fn reason(self) -> Option<Error> {
-        self.0
-    }
-
-    /// The same for Rust callers.
-    #[cfg(all(feature = "alloc", not(feature = "capi")))]
-    pub(crate) fn error(self, _: Fault) -> Error {
-        self.0.unwrap_or(Error::Internal)
     }
 }
 

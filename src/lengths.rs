@@ -1,8 +1,7 @@
 //! The operator's lengths: a scalar or list of any type that some version allows.
 
 use crate::dtype::DType;
-use crate::error::{Error, Fault, Report};
-use crate::shape::usize_of;
+use crate::error::Error;
 use core::marker::PhantomData;
 
 /// A borrowed lengths tensor of rank 0 or 1. Built safely from slices and numbers, or by the C
@@ -18,10 +17,8 @@ pub struct Lengths<'a> {
     /// 1 for a scalar.
     len: i64,
     is_scalar: bool,
-    /// Whether they are Rust integers, which stand for the operator's own type of lengths.
+    /// Whether they are Rust integers, of which the operators that take lengths take any type.
     are_rust_integers: bool,
-    /// Whether they lie in memory as a slice has them.
-    are_slice: bool,
     dtype: DType,
     borrowed: PhantomData<&'a [u8]>,
 }
@@ -62,8 +59,10 @@ impl<'a> Lengths<'a> {
         // A slice holds at most isize::MAX bytes.
         #[allow(clippy::cast_possible_wrap)]
         let len = lengths.len() as i64;
-        // SAFETY: a slice.
-        let list = unsafe { Self::from_slice(lengths.as_ptr().cast(), len, T::DTYPE) };
+        // SAFETY: a slice, which is borrowed for as long.
+        let list = unsafe {
+            Self::from_raw(lengths.as_ptr().cast(), 0, T::DTYPE.bits().into(), Some(len), T::DTYPE)
+        };
         Self { are_rust_integers: T::DTYPE.is_integer(), ..list }
     }
 
@@ -71,25 +70,6 @@ impl<'a> Lengths<'a> {
     #[must_use]
     pub fn scalar<T: Length>(length: &'a T) -> Self {
         Self { is_scalar: true, ..Self::list(core::slice::from_ref(length)) }
-    }
-
-    /// A list that lies in memory as a slice has it.
-    ///
-    /// # Safety
-    /// As [`Lengths::from_raw`]; `data` must be aligned, and not NULL.
-    #[inline(always)] // most lists are such
-    pub(crate) unsafe fn from_slice(data: *const u8, len: i64, dtype: DType) -> Self {
-        Self {
-            data,
-            bit_offset: 0,
-            bit_stride: dtype.bits().into(),
-            len,
-            is_scalar: false,
-            are_rust_integers: false,
-            are_slice: true,
-            dtype,
-            borrowed: PhantomData,
-        }
     }
 
     /// The lengths at `data`; `len` `None` for a scalar; `data` NULL = values not known yet.
@@ -104,14 +84,9 @@ impl<'a> Lengths<'a> {
         len: Option<i64>,
         dtype: DType,
     ) -> Self {
-        let size = dtype.bits() as usize / 8;
-        let are_slice = bit_stride == dtype.bits().into()
-            && bit_offset == 0
-            && data as usize & size.wrapping_sub(1) == 0
-            && !data.is_null();
-        // SAFETY: the caller's promise; the fields that are set say where it is more than that.
-        let list = unsafe { Self::from_slice(data, len.unwrap_or(1), dtype) };
-        Self { bit_offset, bit_stride, is_scalar: len.is_none(), are_slice, ..list }
+        let (is_scalar, len) = (len.is_none(), len.unwrap_or(1));
+        let (are_rust_integers, borrowed) = (false, PhantomData);
+        Self { data, bit_offset, bit_stride, len, is_scalar, are_rust_integers, dtype, borrowed }
     }
 
     pub(crate) fn dtype(&self) -> DType {
@@ -137,34 +112,25 @@ impl<'a> Lengths<'a> {
         !self.data.is_null() || self.len == 0
     }
 
-    /// The entries of a list whose values are known, if they lie in memory as a slice has them.
-    #[inline(always)] // on the way of every call
-    #[allow(clippy::cast_ptr_alignment)] // which slices have
-    pub(crate) fn words(&self) -> Option<&'a [i64]> {
-        // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
-        (self.are_slice && self.dtype == DType::Int64)
-            .then(|| unsafe { core::slice::from_raw_parts(self.data.cast(), usize_of(self.len)) })
-    }
-
-    /// The same of int32, from an entry on.
-    #[inline(always)]
-    #[allow(clippy::cast_ptr_alignment)] // as above
-    pub(crate) fn ints(&self, first: usize) -> Option<&'a [i32]> {
-        let are_ints = self.are_slice && self.dtype == DType::Int32;
-        // SAFETY: as above.
-        let all = are_ints.then(|| unsafe {
-            core::slice::from_raw_parts(self.data.cast::<i32>(), usize_of(self.len))
-        });
-        all?.get(first..)
-    }
-
     /// Entry `index` as a number. `index` is below the length, and the values are known.
-    #[inline(never)] // of most lists it is not asked
-    pub(crate) fn get(&self, index: i64, report: &mut Report) -> Result<i64, Fault> {
-        match self.value(index) {
-            Some(value) => Ok(value),
-            None => report.refuse(Error::LengthNotInteger { output: index, dtype: self.dtype }),
-        }
+    pub(crate) fn get(&self, index: i64) -> Result<i64, Error> {
+        let not_integer = Error::LengthNotInteger { output: index, dtype: self.dtype };
+        self.value(index).ok_or(not_integer)
+    }
+
+    /// The entries of a list whose values are known, if they lie in memory as a slice of int64 does.
+    #[inline]
+    #[allow(clippy::cast_ptr_alignment)] // which is looked at
+    pub(crate) fn words(&self) -> Option<&'a [i64]> {
+        let data = self.data.cast::<i64>();
+        let are_words = self.dtype == DType::Int64
+            && self.bit_stride == i64::BITS.into()
+            && !self.is_scalar
+            && !data.is_null()
+            && data.is_aligned();
+        let len = usize::try_from(self.len).ok().filter(|_| are_words)?;
+        // SAFETY: they are readable by the promise of `from_raw` or of the borrowed slice.
+        Some(unsafe { core::slice::from_raw_parts(data, len) })
     }
 
     /// Entry `index`, which the rules have checked; -1 where it is the rest.
@@ -174,17 +140,20 @@ impl<'a> Lengths<'a> {
     }
 
     /// [`Lengths::get`] without an error.
-    #[inline(always)] // most lists are of these types
+    #[inline]
     pub(crate) fn value(&self, index: i64) -> Option<i64> {
         debug_assert!(index >= 0 && index < self.len && self.is_known());
-        let bits = self.bit_offset + index * self.bit_stride;
-        let at = self.data.wrapping_offset(offset_of(bits));
+        // Of types of whole bytes, the first begins at `data`.
+        let at = self.data.wrapping_offset(offset_of(index.wrapping_mul(self.bit_stride)));
         // SAFETY: the element is readable by the promise of `from_raw` or of the borrowed slice.
         unsafe {
             match self.dtype {
                 DType::Int64 => Some(at.cast::<i64>().read_unaligned()),
                 DType::Int32 => Some(at.cast::<i32>().read_unaligned().into()),
-                dtype => read(self.data, bits, dtype),
+                dtype => {
+                    let bits = self.bit_offset + index * self.bit_stride;
+                    read(self.data, bits, dtype)
+                }
             }
         }
     }

@@ -33,16 +33,16 @@
 //! |---|---|
 //! | `ffi/` | the C API: pointers parsed, plans, and the guard |
 //! | `api/` | this Rust API, over the same calls |
-//! | `operator.rs`, `dtype.rs` | operator versions, element types, and which version allows which |
-//! | `rules/` | which version governs; parameters to lengths of the pieces, one file an operator |
-//! | `lengths.rs`, `blocks.rs` | lengths as they are given, and as slices |
-//! | `plan.rs` | axis and pieces to extents and offsets of every output |
+//! | `operator.rs`, `dtype.rs` | operator versions, which of them governs, and which element types each allows |
+//! | `rules/` | parameters to lengths of the pieces, one file an operator |
+//! | `lengths.rs` | lengths as they are given |
+//! | `geometry.rs` | the input's extents as the split axis parts them |
 //! | `place.rs` | where pieces lie in the input: what makes views |
-//! | `targets.rs`, `parts.rs` | outputs checked, and what the engine is given to copy |
-//! | `overlap/` | whether outputs lie over one another |
-//! | `joined.rs` | pieces whose outputs make one tensor: apart, and copied as one |
+//! | `parts.rs` | what the engine is given to copy |
+//! | `overlap/` | whether memory that is written lies over other memory in use |
 //! | `copy/` | bytes moved |
-//! | `error.rs` | what is wrong with a call, and how it is said |
+//! | `error.rs`, `words.rs` | what is wrong with a call, and how it is said at each door |
+//! | `describe.rs`, `text.rs` | what a plan will do, as text |
 //! | `tensor.rs`, `shape.rs`, `span.rs`, `math.rs` | tensors in memory, and checked arithmetic on them |
 
 #![cfg_attr(not(test), no_std)]
@@ -58,24 +58,24 @@ extern crate alloc;
 extern crate std;
 
 mod api;
-mod blocks;
 mod copy;
+mod describe;
 mod dtype;
 mod error;
 pub mod ffi;
-mod joined;
+mod geometry;
 mod lengths;
 mod math;
 mod operator;
 mod overlap;
 mod parts;
 mod place;
-mod plan;
 mod rules;
 mod shape;
 mod span;
-mod targets;
 mod tensor;
+mod text;
+mod words;
 
 pub use api::element::Element;
 #[cfg(all(feature = "alloc", not(feature = "capi")))]
@@ -91,10 +91,11 @@ pub use api::view::{View, ViewMut};
 pub use copy::tune;
 pub use copy::{Executor, Streaming};
 pub use dtype::DType;
-pub use error::{Error, ErrorKind, Which};
+pub use error::{Error, ErrorKind, Message};
 pub use lengths::{Length, Lengths};
 pub use operator::Operator;
 pub use shape::{DIM_UNKNOWN, MAX_RANK};
+pub use words::{Argument, Field, Which, Words};
 
 /// The C artifact stands alone, and nothing in it panics: `c-tests/needs_nothing.py` looks for that.
 #[cfg(all(feature = "capi", not(test)))]

@@ -1,36 +1,144 @@
-//! The operator versions, and which element types each allows.
+//! The operator versions: which governs in a model, which element types each allows, and by whose rules it goes.
 
 #![forbid(unsafe_code)]
+// A new version is not built until somebody has said, at each `match`, what is true of it.
+#![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
 use crate::dtype::DType;
+use crate::error::Error;
 use core::fmt;
 
-/// An operator version: the document whose rules decide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Operator {
-    /// ONNX Split-1.
-    Split1,
-    /// ONNX Split-2.
-    Split2,
-    /// ONNX Split-11.
-    Split11,
-    /// ONNX Split-13.
-    Split13,
-    /// ONNX Split-18.
-    Split18,
-    /// ONNX SplitToSequence-11.
-    SplitToSequence11,
-    /// ONNX SplitToSequence-24.
-    SplitToSequence24,
-    /// OpenVINO VariadicSplit-1.
-    VariadicSplit1,
-    /// OpenVINO Split-1.
-    OpenVinoSplit1,
+macro_rules! operators {
+    ($($variant:ident = $name:literal;)*) => {
+        /// An operator version: the document whose rules decide.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Operator {
+            $(#[doc = concat!($name, ".")] $variant,)*
+        }
+
+        impl Operator {
+            /// Every version.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+operators! {
+    Split1 = "ONNX Split-1";
+    Split2 = "ONNX Split-2";
+    Split11 = "ONNX Split-11";
+    Split13 = "ONNX Split-13";
+    Split18 = "ONNX Split-18";
+    SplitToSequence11 = "ONNX SplitToSequence-11";
+    SplitToSequence24 = "ONNX SplitToSequence-24";
+    VariadicSplit1 = "OpenVINO VariadicSplit-1";
+    OpenVinoSplit1 = "OpenVINO Split-1";
+}
+
+/// The rules that a version goes by, which `rules/` has a file each for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rules {
+    /// ONNX Split: a list of lengths, or equal parts.
+    Split(EqualParts),
+    /// ONNX SplitToSequence.
+    Sequence,
+    /// OpenVINO VariadicSplit.
+    Variadic,
+    /// OpenVINO Split.
+    Parts,
+}
+
+/// What a version of ONNX Split makes without lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EqualParts {
+    /// As many as the node has outputs, which must divide the extent.
+    AsManyAsOutputs,
+    /// As many as `num_outputs` says, of which the last may be smaller.
+    NumOutputs,
+}
+
+/// The versions of an ONNX operator, newest first, each with the opset that it came with.
+type Versions = &'static [(i32, Operator)];
+
+const SPLIT: Versions = &[
+    (18, Operator::Split18),
+    (13, Operator::Split13),
+    (11, Operator::Split11),
+    (2, Operator::Split2),
+    (1, Operator::Split1),
+];
+const SEQUENCE: Versions = &[(24, Operator::SplitToSequence24), (11, Operator::SplitToSequence11)];
+
+/// The newest version not above an opset.
+#[inline]
+fn governing(versions: Versions, name: &'static str, opset: i32) -> Result<Operator, Error> {
+    if let Some((_, operator)) = versions.iter().find(|(since, _)| *since <= opset) {
+        return Ok(*operator);
+    }
+    let expected = versions.last().map_or(1, |(since, _)| (*since).into());
+    Err(Error::Opset { operator: name, expected, actual: opset.into() })
 }
 
 impl Operator {
+    /// ONNX Split as a model with this opset import means it: the newest version not above `opset`.
+    ///
+    /// # Errors
+    /// [`Error::Opset`] below 1.
+    pub fn onnx_split(opset: i32) -> Result<Self, Error> {
+        governing(SPLIT, "ONNX Split", opset)
+    }
+
+    /// ONNX SplitToSequence as a model with this opset import means it.
+    ///
+    /// # Errors
+    /// [`Error::Opset`] below 11.
+    pub fn onnx_split_to_sequence(opset: i32) -> Result<Self, Error> {
+        governing(SEQUENCE, "ONNX SplitToSequence", opset)
+    }
+
+    /// The rules that this version goes by.
+    #[inline]
+    pub(crate) const fn rules(self) -> Rules {
+        match self {
+            Self::Split1 | Self::Split2 | Self::Split11 | Self::Split13 => {
+                Rules::Split(EqualParts::AsManyAsOutputs)
+            }
+            Self::Split18 => Rules::Split(EqualParts::NumOutputs),
+            Self::SplitToSequence11 | Self::SplitToSequence24 => Rules::Sequence,
+            Self::VariadicSplit1 => Rules::Variadic,
+            Self::OpenVinoSplit1 => Rules::Parts,
+        }
+    }
+
+    /// Whether lengths may be of this type, for an input of another, and how that is said.
+    pub(crate) fn takes_lengths(self, lengths: DType, input: DType) -> (bool, &'static str) {
+        match self {
+            // The attribute is int64; the second input is of the input's own type: floats.
+            Self::Split1 => {
+                (lengths == DType::Int64 || lengths == input, "INT64 or the input's type")
+            }
+            Self::Split2 | Self::Split11 | Self::Split13 | Self::Split18 => {
+                (lengths == DType::Int64, "INT64")
+            }
+            Self::SplitToSequence11 | Self::SplitToSequence24 => {
+                (matches!(lengths, DType::Int32 | DType::Int64), "INT32 or INT64")
+            }
+            Self::VariadicSplit1 | Self::OpenVinoSplit1 => {
+                (lengths.is_integer(), "an integer type")
+            }
+        }
+    }
+
     /// Whether the version's type constraint T has `dtype` in it.
     #[must_use]
+    #[inline]
     pub fn allows(self, dtype: DType) -> bool {
         // A bit a type, by its number.
         const CLASSIC: u32 = (1 << DType::Bfloat16 as u32) - 2;
@@ -47,33 +155,24 @@ impl Operator {
         allowed >> dtype as u32 & 1 == 1
     }
 
-    /// The version to turn to for a `dtype` that this one does not allow.
+    /// The version to turn to for a `dtype` that this one does not allow: the oldest of its operator
+    /// that does, else VariadicSplit, which allows all.
     #[cold]
     #[inline(never)]
     pub(crate) fn that_allows(self, dtype: DType) -> Self {
-        use Operator::{Split13, Split2, SplitToSequence24, VariadicSplit1};
-        let newer = if self >= Self::SplitToSequence11 {
-            [SplitToSequence24, VariadicSplit1]
-        } else {
-            [if dtype == DType::Bfloat16 { Split13 } else { Split2 }, VariadicSplit1]
+        let versions = match self.rules() {
+            Rules::Split(_) => SPLIT,
+            Rules::Sequence => SEQUENCE,
+            Rules::Variadic | Rules::Parts => &[],
         };
-        newer.into_iter().find(|version| version.allows(dtype)).unwrap_or(VariadicSplit1)
+        let oldest = versions.iter().rev().find(|(_, version)| version.allows(dtype));
+        oldest.map_or(Self::VariadicSplit1, |(_, version)| *version)
     }
 }
 
 impl fmt::Display for Operator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Split1 => "ONNX Split-1",
-            Self::Split2 => "ONNX Split-2",
-            Self::Split11 => "ONNX Split-11",
-            Self::Split13 => "ONNX Split-13",
-            Self::Split18 => "ONNX Split-18",
-            Self::SplitToSequence11 => "ONNX SplitToSequence-11",
-            Self::SplitToSequence24 => "ONNX SplitToSequence-24",
-            Self::VariadicSplit1 => "OpenVINO VariadicSplit-1",
-            Self::OpenVinoSplit1 => "OpenVINO Split-1",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -107,5 +206,36 @@ mod tests {
         }
         assert_eq!(Operator::Split11.that_allows(DType::Bfloat16), Operator::Split13);
         assert_eq!(Operator::Split1.that_allows(DType::Int64), Operator::Split2);
+    }
+
+    /// A new version is not forgotten in the lists of versions.
+    #[test]
+    fn every_onnx_version_governs_from_the_opset_that_it_is_named_for() {
+        for operator in Operator::ALL {
+            let name = operator.to_string();
+            let (family, version) = name.split_once('-').unwrap();
+            let governing: fn(i32) -> _ = match family {
+                "ONNX Split" => Operator::onnx_split,
+                "ONNX SplitToSequence" => Operator::onnx_split_to_sequence,
+                _ => continue,
+            };
+            assert_eq!(governing(version.parse().unwrap()), Ok(*operator));
+        }
+    }
+
+    #[test]
+    fn the_newest_version_not_above_the_opset_governs() {
+        let split = |opset| Operator::onnx_split(opset).ok();
+        assert_eq!(split(0), None);
+        assert_eq!(split(1), Some(Operator::Split1));
+        assert_eq!(split(9), Some(Operator::Split2));
+        assert_eq!(split(12), Some(Operator::Split11));
+        assert_eq!(split(17), Some(Operator::Split13));
+        assert_eq!(split(20), Some(Operator::Split18));
+        assert_eq!(split(i32::MAX), Some(Operator::Split18));
+        let sequence = |opset| Operator::onnx_split_to_sequence(opset).ok();
+        assert_eq!(sequence(10), None);
+        assert_eq!(sequence(23), Some(Operator::SplitToSequence11));
+        assert_eq!(sequence(24), Some(Operator::SplitToSequence24));
     }
 }

@@ -1,13 +1,15 @@
 //! What the copy engine is given to do: the pieces that are wanted and have elements, each with
 //! the place that it goes to.
 
-use crate::blocks;
-use crate::error::number;
-use crate::plan::{Geometry, Piece};
-use crate::rules::Pieces;
+use crate::geometry::Geometry;
+use crate::overlap::See;
+use crate::rules::{PieceIter, Pieces};
+use crate::shape;
+use crate::span::Span;
+use crate::tensor::Reach;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
 use core::ops::Range;
+use core::slice;
 
 /// A piece on its way to `target`.
 #[derive(Debug, Clone, Copy)]
@@ -20,17 +22,7 @@ pub(crate) struct Part {
     pub target: *mut u8,
 }
 
-/// The most parts that fit on the stack.
-pub(crate) const FEW_PARTS: usize = 16;
-
-/// Room for them.
-pub(crate) const ROOM: [MaybeUninit<Part>; FEW_PARTS] =
-    [const { MaybeUninit::uninit() }; FEW_PARTS];
-
-/// Smaller builds go without loops that are of little use.
-const HAS_ALL_LOOPS: bool = cfg!(feature = "avx512");
-
-/// Some field of every structure of an array: a pointer each, `step` bytes apart.
+/// A field of every structure of an array, or the entries of an array: pointers `step` bytes apart.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pointers<'a, T> {
     first: *const *mut T,
@@ -47,181 +39,130 @@ impl<T> Pointers<'_, T> {
         Self { first, step, len, array: PhantomData }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// All of them.
-    #[inline(always)]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = *mut T> + '_ {
-        let mut next = self.first;
-        (0..self.len).map(move |_| {
-            let here = next;
-            next = next.wrapping_byte_add(self.step);
-            // SAFETY: within the array, by the promise of `new`.
-            unsafe { here.read() }
-        })
-    }
-
-    /// NULL past the end.
+    /// The pointer with this index; NULL past the end.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> *mut T {
         if index >= self.len {
             return core::ptr::null_mut();
         }
-        // SAFETY: within the array.
-        unsafe { self.at(index) }
-    }
-
-    /// # Safety
-    /// There must be so many.
-    #[inline(always)]
-    pub(crate) unsafe fn at(&self, index: usize) -> *mut T {
         // SAFETY: within the array, by the promise of `new`.
         unsafe { self.first.byte_add(index * self.step).read() }
+    }
+}
+
+impl Pointers<'_, u8> {
+    /// Shows number and address of those from `low` on and below `high`, as `Spans::starts` does.
+    pub(crate) fn starts(&self, low: usize, mut high: usize, see: &mut See<'_>) {
+        for index in 0..self.len {
+            let start = self.get(index) as usize;
+            if low <= start && start < high {
+                high = see(index, start);
+            }
+        }
     }
 }
 
 /// A piece as a plan has it.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub(crate) struct PlannedPart {
-    pub index: usize,
+pub(crate) struct Record {
+    /// Steps of the split axis: the first, and how many; 0 where there is nothing to copy.
     pub offset: i64,
     pub len: i64,
+    /// Bytes from the input's data to the piece, for views; [`UNWANTED`] where the output is.
+    pub ahead: i64,
+    /// What the output reaches over.
+    pub reach: Reach,
 }
 
-impl PlannedPart {
-    /// On its way to `target`.
-    #[inline]
-    pub(crate) fn to(&self, target: *mut u8) -> Part {
-        let &Self { index, offset, len } = self;
-        Part { index, offset, len, target }
-    }
-}
+/// In [`Record::ahead`]: the output is not wanted.
+pub(crate) const UNWANTED: i64 = i64::MIN;
 
 /// The parts of a copy, in the order of the pieces.
 #[derive(Clone, Copy)]
 pub(crate) enum Parts<'a> {
-    /// Few of them, all worked out.
+    /// All worked out.
+    #[allow(dead_code)] // for tests, and for the engine
     Listed(&'a [Part]),
-    /// As the operator's rule gives them; a target that is NULL is not wanted.
-    Ruled { pieces: Pieces<'a>, targets: Pointers<'a, u8> },
+    /// As the operator's rule gives them; a piece whose target is NULL is not wanted.
+    Ruled { pieces: &'a Pieces<'a>, targets: Pointers<'a, u8> },
     /// As a plan has them.
-    Planned { parts: &'a [PlannedPart], targets: Pointers<'a, u8> },
+    Planned { records: &'a [Record], targets: Pointers<'a, u8> },
 }
 
 impl<'a> Parts<'a> {
-    /// At least as many as there are.
-    #[inline(never)] // once in the library
+    /// How many pieces there are; no more of them are parts.
     pub(crate) fn count(&self) -> usize {
         match self {
             Self::Listed(parts) => parts.len(),
             Self::Ruled { pieces, .. } => usize::try_from(pieces.count()).unwrap_or(usize::MAX),
-            Self::Planned { parts, .. } => parts.len(),
+            Self::Planned { records, .. } => records.len(),
         }
     }
 
-    /// As many as there are.
-    #[inline(never)] // for its stack
-    pub(crate) fn wanted(&self) -> usize {
-        let Self::Ruled { pieces: Pieces::Words(lengths), targets } = self else {
-            return self.iter().count();
-        };
-        let lengths = lengths.iter().enumerate();
-        lengths.filter(|(at, len)| **len > 0 && !targets.get(*at).is_null()).count()
-    }
-
+    /// The parts in order.
     #[inline]
     pub(crate) fn iter(&self) -> Iter<'a> {
-        Iter { parts: *self, next: 0, offset: 0 }
-    }
-
-    /// Those of a range of so many as are counted.
-    #[inline(never)]
-    pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
-        let mut some = Iter { parts: *self, next: range.start, offset: 0 };
-        match &mut some.parts {
-            Self::Listed(parts) => *parts = parts.get(..range.end).unwrap_or(parts),
-            Self::Planned { parts, .. } => *parts = parts.get(..range.end).unwrap_or(parts),
-            Self::Ruled { pieces, targets } => {
-                targets.len = targets.len.min(range.end);
-                some.offset = blocks::offset(pieces, range.start);
+        match *self {
+            Self::Listed(parts) => Iter::Listed(parts.iter()),
+            Self::Ruled { pieces, targets } => Iter::Ruled { pieces: pieces.iter(), targets },
+            Self::Planned { records, targets } => {
+                Iter::Planned { records: records.iter(), next: 0, targets }
             }
         }
-        some
+    }
+
+    /// The parts of a range of pieces, which may go on past the last one.
+    pub(crate) fn some(&self, range: Range<usize>) -> Iter<'a> {
+        let end = range.end.min(self.count());
+        let start = range.start.min(end);
+        match *self {
+            Self::Listed(parts) => Iter::Listed(parts.get(start..end).unwrap_or_default().iter()),
+            Self::Ruled { pieces, targets } => {
+                Iter::Ruled { pieces: pieces.iter_from(start).until(end), targets }
+            }
+            Self::Planned { records, targets } => {
+                let records = records.get(start..end).unwrap_or_default().iter();
+                Iter::Planned { records, next: start, targets }
+            }
+        }
+    }
+
+    /// Steps of the piece with this index.
+    pub(crate) fn len_of(&self, index: usize) -> i64 {
+        self.at(index).map_or(0, |part| part.len)
+    }
+
+    /// The part of the piece with this index, but for its offset, which is 0 in some.
+    fn at(&self, at: usize) -> Option<Part> {
+        match self {
+            Self::Listed(parts) => parts.get(at).copied(),
+            Self::Ruled { pieces, targets } => {
+                let part =
+                    Part { index: at, offset: 0, len: pieces.len_of(at), target: targets.get(at) };
+                part.is_wanted()
+            }
+            Self::Planned { records, targets } => {
+                let &Record { offset, len, .. } = records.get(at)?;
+                (len > 0).then(|| Part { index: at, offset, len, target: targets.get(at) })
+            }
+        }
+    }
+}
+
+impl Part {
+    #[inline]
+    fn is_wanted(self) -> Option<Self> {
+        (self.len > 0 && !self.target.is_null()).then_some(self)
     }
 }
 
 /// Goes over parts.
 #[derive(Clone)]
-pub(crate) struct Iter<'a> {
-    parts: Parts<'a>,
-    next: usize,
-    offset: i64,
-}
-
-impl Iter<'_> {
-    /// Steps of the longest, where all have so many together.
-    #[inline(never)] // once in the library
-    pub(crate) fn longest(self, extent: i64) -> i64 {
-        let (count, mut longest) = (number(self.most()), 0);
-        for part in self {
-            longest = part.len.max(longest);
-            // Even ones are known by the first.
-            if longest.saturating_mul(count) == extent {
-                break;
-            }
-        }
-        longest
-    }
-
-    /// The next ones, as many as there is room for.
-    #[inline(never)] // once in the library
-    pub(crate) fn list<'l>(&mut self, room: &'l mut [MaybeUninit<Part>]) -> &'l [Part] {
-        let mut len = 0;
-        match self.parts {
-            Parts::Planned { parts, targets } if HAS_ALL_LOOPS => {
-                let rest = parts.get(self.next..).unwrap_or_default();
-                for (slot, part) in room.iter_mut().zip(rest) {
-                    slot.write(part.to(targets.get(part.index)));
-                    len += 1;
-                }
-                self.next += len;
-            }
-            Parts::Ruled { pieces: Pieces::Words(lengths), targets } if HAS_ALL_LOOPS => {
-                let mut rest = lengths.iter().take(targets.len).skip(self.next);
-                while let Some(slot) = room.get_mut(len) {
-                    let (Some(length), index) = (rest.next(), self.next) else { break };
-                    let (offset, target) = (self.offset, targets.get(index));
-                    (self.next, self.offset) = (index + 1, offset + length);
-                    if *length > 0 && !target.is_null() {
-                        slot.write(Part { index, offset, len: *length, target });
-                        len += 1;
-                    }
-                }
-            }
-            _ => {
-                // Not to be written out for as many as there is room for.
-                let most = self.most();
-                for (slot, part) in room.iter_mut().take(most).zip(self) {
-                    slot.write(part);
-                    len += 1;
-                }
-            }
-        }
-        // SAFETY: so many have been written.
-        unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), len) }
-    }
-
-    /// At least as many as are left.
-    pub(crate) fn most(&self) -> usize {
-        let count = match &self.parts {
-            Parts::Ruled { targets, .. } => targets.len,
-            parts => parts.count(),
-        };
-        count.saturating_sub(self.next)
-    }
+pub(crate) enum Iter<'a> {
+    Listed(slice::Iter<'a, Part>),
+    Ruled { pieces: PieceIter<'a>, targets: Pointers<'a, u8> },
+    Planned { records: slice::Iter<'a, Record>, next: usize, targets: Pointers<'a, u8> },
 }
 
 impl Iterator for Iter<'_> {
@@ -229,29 +170,17 @@ impl Iterator for Iter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Part> {
-        match &self.parts {
-            Parts::Listed(parts) => {
-                let part = parts.get(self.next).copied()?;
-                self.next += 1;
-                Some(part)
-            }
-            Parts::Planned { parts, targets } => {
-                let part = parts.get(self.next)?;
-                self.next += 1;
-                Some(part.to(targets.get(part.index)))
-            }
-            Parts::Ruled { pieces, targets } => loop {
-                let index = self.next;
-                if index >= targets.len {
-                    return None;
-                }
-                let (offset, len) = (self.offset, pieces.length(index));
-                (self.next, self.offset) = (index + 1, offset + len);
-                let target = targets.get(index);
-                if len > 0 && !target.is_null() {
-                    return Some(Part { index, offset, len, target });
-                }
-            },
+        match self {
+            Self::Listed(parts) => parts.next().copied(),
+            Self::Ruled { pieces, targets } => pieces.find_map(|piece| {
+                let (index, target) = (piece.index, targets.get(piece.index));
+                Part { index, offset: piece.offset, len: piece.len, target }.is_wanted()
+            }),
+            Self::Planned { records, next, targets } => records.find_map(|record| {
+                let (index, &Record { offset, len, .. }) = (*next, record);
+                *next += 1;
+                (len > 0).then(|| Part { index, offset, len, target: targets.get(index) })
+            }),
         }
     }
 }
@@ -272,21 +201,7 @@ impl<'a> OutputStrides<'a> {
         matches!(self, Self::Packed)
     }
 
-    /// Whether two outputs have the same.
-    #[inline]
-    pub(crate) fn are_alike(&self, one: usize, other: usize) -> bool {
-        if self.are_packed() || one == other {
-            return true;
-        }
-        match (self.get(one), self.get(other)) {
-            (None, None) => true,
-            // Not as slices: bcmp would have to be imported.
-            (Some(one), Some(other)) => one.iter().zip(other).all(|(one, other)| one == other),
-            _ => false,
-        }
-    }
-
-    /// Those of an output; `None` = packed.
+    /// The strides of an output; `None` = packed.
     #[inline(never)] // once in the library
     pub(crate) fn get(&self, index: usize) -> Option<&'a [i64]> {
         match *self {
@@ -295,7 +210,7 @@ impl<'a> OutputStrides<'a> {
                 let array = strides.get(index);
                 // SAFETY: the arrays of descriptors have as many entries as their rank, which was
                 // checked, and are not written meanwhile.
-                (!array.is_null()).then(|| unsafe { core::slice::from_raw_parts(array, rank) })
+                (!array.is_null()).then(|| unsafe { slice::from_raw_parts(array, rank) })
             }
             Self::Planned { strides, rank } => strides.get(index.checked_mul(rank)?..)?.get(..rank),
         }
@@ -319,21 +234,28 @@ pub(crate) struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    pub(crate) fn is_packed(&self) -> bool {
-        self.strides.is_none()
+    /// The memory that is written of a piece, from the lowest byte to the highest; empty where there is none.
+    pub(crate) fn written(&self, at: usize) -> Span {
+        let Some(part) = self.parts.at(at) else { return Span::default() };
+        let reach = match (&self.parts, self.output_dims(at)) {
+            (Parts::Planned { records, .. }, _) => records.get(at).map(|record| record.reach),
+            (_, Some(dims)) => shape::reach(dims).and_then(|(low, high)| {
+                crate::tensor::byte_reach(low, high, self.geometry.dtype.bits(), 0)
+            }),
+            (_, None) => {
+                let bytes = i64::try_from(self.geometry.piece_bytes(part.len)).unwrap_or(i64::MAX);
+                Some(Reach { low: 0, bytes })
+            }
+        };
+        // They have been found to lie within the address space.
+        reach.and_then(|reach| reach.at(part.target)).unwrap_or_default()
     }
 
-    /// How many elements lie where one is wanted, if steps are apart on every axis.
-    pub(crate) fn apart(&self) -> usize {
-        let strides = self.geometry.shape.iter().zip(self.strides.unwrap_or_default());
-        let steps = strides.filter(|(extent, stride)| **extent > 1 && **stride != 0);
-        let least = steps.map(|(_, stride)| stride.unsigned_abs()).min();
-        least.map_or(1, |least| usize::try_from(least).unwrap_or(usize::MAX))
-    }
-}
-
-impl From<Part> for Piece {
-    fn from(part: Part) -> Self {
-        Self { index: part.index, offset: part.offset, len: part.len }
+    /// Extent and stride of every axis of the output of a piece with elements; `None` where all
+    /// its bytes lie together.
+    pub(crate) fn output_dims(&self, at: usize) -> Option<impl Iterator<Item = (i64, i64)> + '_> {
+        let part = self.parts.at(at)?;
+        let strides = self.output_strides.get(part.index)?;
+        Some(self.geometry.output_shape(part.len).zip(strides.iter().copied()))
     }
 }

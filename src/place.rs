@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::plan::Geometry;
+use crate::geometry::Geometry;
 use crate::shape;
 use crate::tensor::Tensor;
 

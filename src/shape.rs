@@ -68,43 +68,45 @@ pub(crate) fn is_packed(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     true
 }
 
-/// Whether no two elements share an address, shown axis by axis: taken by size of stride, each
-/// must step over everything that the smaller ones reach. Layouts that interleave axes in other
-/// ways are refused, though some of them would be free of collisions.
+/// Whether no two elements share an address, as far as [`colliding`] can show it.
 pub(crate) fn strides_nest(dims: &(impl Iterator<Item = (i64, i64)> + Clone)) -> bool {
+    colliding(dims).is_none()
+}
+
+/// An axis by which elements may share an address, how many elements the smaller strides reach over, and its
+/// stride. Taken by size of stride, each axis must step over everything that the smaller ones reach:
+/// layouts that interleave axes in other ways are refused, though in some of them no two elements share an address.
+pub(crate) fn colliding(
+    dims: &(impl Iterator<Item = (i64, i64)> + Clone),
+) -> Option<(usize, i64, i64)> {
     let mut covered = 0i64;
     let mut previous = 0u64;
     loop {
         // The axis with the next larger stride; two equal strides collide.
-        let mut next: Option<(u64, i64)> = None;
-        let mut equal = 0;
-        for (extent, stride) in dims.clone().filter(|(extent, _)| *extent != 1) {
+        let mut next: Option<(u64, usize, i64, i64)> = None;
+        let mut equal = None;
+        for (axis, (extent, stride)) in dims.clone().enumerate().filter(|(_, dim)| dim.0 != 1) {
             let size = stride.unsigned_abs();
             if size == 0 {
-                return false;
-            }
-            if size <= previous {
-                continue;
+                return Some((axis, 1, 0));
             }
             match next {
-                Some((best, _)) if best < size => {}
-                Some((best, _)) if best == size => equal += 1,
-                _ => {
-                    next = Some((size, extent));
-                    equal = 0;
-                }
+                _ if size <= previous => {}
+                Some((best, ..)) if best < size => {}
+                Some((best, ..)) if best == size => equal = Some((axis, stride)),
+                _ => (next, equal) = (Some((size, axis, extent, stride)), None),
             }
         }
-        let Some((size, extent)) = next else { return true };
-        let Ok(stride) = i64::try_from(size) else { return false };
-        if equal > 0 || stride <= covered {
-            return false;
+        let (size, axis, extent, stride) = next?;
+        let Ok(step) = i64::try_from(size) else { return Some((axis, i64::MAX, stride)) };
+        if step <= covered {
+            return Some((axis, covered + 1, stride));
         }
-        let Some(reached) =
-            (extent - 1).checked_mul(stride).and_then(|last| covered.checked_add(last))
-        else {
-            return false;
-        };
+        let reached = (extent - 1).checked_mul(step).and_then(|last| covered.checked_add(last));
+        let Some(reached) = reached else { return Some((axis, i64::MAX, stride)) };
+        if let Some((axis, stride)) = equal {
+            return Some((axis, reached.saturating_add(1), stride));
+        }
         covered = reached;
         previous = size;
     }

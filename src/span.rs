@@ -55,17 +55,6 @@ impl Span {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// [`Span::hull`] where it seldom makes a difference.
-    #[inline]
-    pub(crate) fn extend(&mut self, other: Self) {
-        if other.start < self.start {
-            self.start = other.start;
-        }
-        if other.end > self.end {
-            self.end = other.end;
-        }
-    }
-
     /// Bytes, more than none.
     pub(crate) fn len(self) -> usize {
         self.end.wrapping_sub(self.start)

@@ -4,9 +4,10 @@
 #![forbid(unsafe_code)]
 
 use crate::dtype::DType;
-use crate::error::{number, Error, Fault, Report, Which};
+use crate::error::{number, Error};
 use crate::shape;
 use crate::span::Span;
+use crate::words::{Field, Which};
 
 /// A tensor as a caller describes it. Its extents are known and not negative; everything else is
 /// still to be checked by [`Tensor::reach`] and [`Reach::place`].
@@ -51,22 +52,22 @@ impl Tensor<'_> {
         }
     }
 
-    /// Whether it is sure that no two elements share an address, of a tensor that is not packed.
-    pub(crate) fn strides_nest(&self) -> bool {
-        self.strided_dims().is_none_or(|dims| shape::strides_nest(&dims))
+    /// Extent and stride of every axis, none if it is packed.
+    pub(crate) fn dims(&self) -> impl Iterator<Item = (i64, i64)> + Clone + '_ {
+        self.strided_dims().into_iter().flatten()
     }
 
     /// That the bit offset suits the type: whole elements in a sub-byte one, 0 in others.
     #[inline(always)]
-    pub(crate) fn check_bit_offset(&self, which: Which, report: &mut Report) -> Result<(), Fault> {
+    pub(crate) fn check_bit_offset(&self, which: Which) -> Result<(), Error> {
         if self.bit_offset == 0 {
             return Ok(());
         }
         let (bits, actual) = (i64::from(self.dtype.bits()), i64::from(self.bit_offset));
         if !self.dtype.is_sub_byte() {
-            report.refuse(Error::BitOffsetNotZero { which, expected: 0, actual })
+            Err(Error::BitOffsetNotZero { which, expected: 0, actual })
         } else if actual & (bits - 1) != 0 {
-            report.refuse(Error::BitOffset { which, expected: bits, actual })
+            Err(Error::BitOffset { which, expected: bits, actual })
         } else {
             Ok(())
         }
@@ -74,12 +75,7 @@ impl Tensor<'_> {
 
     /// What a tensor of `count` elements, more than none, reaches over.
     #[inline(never)] // once in the library
-    pub(crate) fn reach(
-        &self,
-        count: i64,
-        which: Which,
-        report: &mut Report,
-    ) -> Result<Reach, Fault> {
+    pub(crate) fn reach(&self, count: i64, which: Which) -> Result<Reach, Error> {
         let elements = match self.strided_dims() {
             None => Some((0, count - 1)),
             Some(dims) => shape::reach(dims),
@@ -87,22 +83,17 @@ impl Tensor<'_> {
         let bits = self.dtype.bits();
         match elements.and_then(|(low, high)| byte_reach(low, high, bits, self.bit_offset.into())) {
             Some(reach) => Ok(reach),
-            None if self.strides.is_none() => report.refuse(Error::TooManyElements { which }),
-            None => report.refuse(Error::StridesOverflow { which }),
+            None if self.strides.is_none() => Err(Error::TooManyElements { which }),
+            None => Err(Error::StridesOverflow { which }),
         }
     }
 
     /// That so much memory is there, as far as the caller says.
     #[inline(always)]
-    pub(crate) fn check_data_bytes(
-        &self,
-        reach: Reach,
-        which: Which,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
+    pub(crate) fn check_data_bytes(&self, reach: Reach, which: Which) -> Result<(), Error> {
         if self.data_bytes != 0 && (self.data_bytes as u64) < reach.bytes.cast_unsigned() {
             let (expected, actual) = (reach.bytes, number(self.data_bytes));
-            return report.refuse(Error::DataBytes { which, expected, actual });
+            return Err(Error::DataBytes { which, expected, actual });
         }
         Ok(())
     }
@@ -110,12 +101,7 @@ impl Tensor<'_> {
     /// The bytes that a tensor of `count` elements touches; an empty span if there are none. Checks
     /// everything about it but its extents.
     #[inline(always)]
-    pub(crate) fn span(
-        &self,
-        count: i64,
-        which: Which,
-        report: &mut Report,
-    ) -> Result<Span, Fault> {
+    pub(crate) fn span(&self, count: i64, which: Which) -> Result<Span, Error> {
         // Of most tensors, nothing is stated that needs a closer look.
         if self.bit_offset == 0 && self.strides.is_none() && self.data_bytes == 0 && count > 0 {
             let reach = Reach { low: 0, bytes: shape::packed_bytes(count, self.dtype.bits()) };
@@ -123,37 +109,40 @@ impl Tensor<'_> {
                 return Ok(span);
             }
         }
-        Self::span_closely(*self, count, which, report)
+        Self::span_closely(*self, count, which)
     }
 
     /// The same of any tensor. A copy, so that others stay in registers.
     #[inline(never)]
-    fn span_closely(self, count: i64, which: Which, report: &mut Report) -> Result<Span, Fault> {
-        self.check_bit_offset(which, report)?;
+    fn span_closely(self, count: i64, which: Which) -> Result<Span, Error> {
+        self.check_bit_offset(which)?;
         if count == 0 {
             return Ok(Span::default());
         }
         if self.data.is_null() {
-            return report.refuse(Error::NullField { which, field: "data" });
+            return Err(Error::NullField { which, field: Field::Data });
         }
-        let reach = self.reach(count, which, report)?;
-        self.check_data_bytes(reach, which, report)?;
-        reach.place(self.data, which, report)
+        let reach = self.reach(count, which)?;
+        self.check_data_bytes(reach, which)?;
+        reach.place(self.data, which)
     }
 }
 
 impl Reach {
+    /// Checks that the bytes have numbers in `isize`; where that has 64 bits they do.
+    pub(crate) fn check_fits(self, which: Which) -> Result<(), Error> {
+        match (isize::try_from(self.low), isize::try_from(self.bytes)) {
+            (Ok(_), Ok(_)) => Ok(()),
+            _ => Err(Error::AddressOverflow { which }),
+        }
+    }
+
     /// The addresses of a tensor whose data lies there.
     #[inline(always)]
-    pub(crate) fn place(
-        self,
-        data: *const u8,
-        which: Which,
-        report: &mut Report,
-    ) -> Result<Span, Fault> {
+    pub(crate) fn place(self, data: *const u8, which: Which) -> Result<Span, Error> {
         match self.at(data) {
             Some(span) => Ok(span),
-            None => report.refuse(Error::AddressOverflow { which }),
+            None => Err(Error::AddressOverflow { which }),
         }
     }
 

@@ -56,7 +56,7 @@ fn every_file_means_the_same_version() {
         assert!(names.iter().all(|digits| *digits == major.to_string()), "{file}: {names:?}");
     }
     let find_package = format!("find_package(libsplit {major}.{minor} REQUIRED)");
-    assert!(read("README.md").contains(&find_package), "README.md: {find_package}");
+    assert!(read("docs/start.md").contains(&find_package), "docs/start.md: {find_package}");
 }
 
 #[test]
@@ -75,15 +75,16 @@ fn every_file_means_the_same_tools() {
         ("adapters/onnxruntime/README.md", format!("Building needs Rust {adapter}")),
         ("tools/onnxruntime.sh", "sys.version_info < (3, 11)".into()),
         ("README.md", format!("Rust ({rust} or newer)")),
-        ("README.md", format!("minimum Rust version, {rust},")),
+        ("docs/platforms.md", format!("minimum Rust version, {rust},")),
         ("README.md", "Python 3.10 or newer".into()),
+        ("docs/start.md", format!("Rust ({rust} or newer)")),
         ("Makefile", "Python 3.10 or newer".into()),
-        ("requirements-dev.txt", "Python 3.10 is the oldest".into()),
+        ("tools/requirements-dev.txt", "Python 3.10 is the oldest".into()),
         ("tools/venv.sh", "sys.version_info < (3, 10)".into()),
         ("CMakeLists.txt", "cmake_minimum_required(VERSION 3.20)".into()),
-        ("Makefile", "cmake_minimum_required(VERSION 3.20)".into()),
-        ("tools/venv.sh", "cmake_minimum_required(VERSION 3.20)".into()),
-        ("requirements-dev.txt", "CMake 3.20 or newer".into()),
+        ("Makefile", "cmake_minimum_required(VERSION 3.22)".into()),
+        ("tools/venv.sh", "cmake_minimum_required(VERSION 3.22)".into()),
+        ("tools/requirements-dev.txt", "CMake 3.22 or newer".into()),
     ] {
         let words = read(file).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(&text), "{file} has no '{text}'");
@@ -93,7 +94,7 @@ fn every_file_means_the_same_tools() {
 #[test]
 fn the_tests_that_promises_rest_on_are_there() {
     let policy = read("SECURITY.md");
-    let (_, table) = policy.split_once("| promise | held by |").unwrap();
+    let (_, table) = policy.split_once("| promise | enforced by |").unwrap();
     let files: Vec<_> = quoted(table).filter(|name| name.contains('/')).collect();
     assert!(files.len() > 10);
     for file in files {

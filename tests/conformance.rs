@@ -1,5 +1,5 @@
 //! Every case of `cases/` through the C functions: ONNX's own, one for every rule of every operator, and
-//! bugs that peers had. `conformance/` puts the same cases to `libsplit.so` and to the peers.
+//! bugs that peers had. `tests/conformance/` puts the same cases to `libsplit.so` and to the peers.
 
 // Calls into C functions are all unsafe, and what they get is made right above them.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::borrow_as_ptr)]
@@ -13,6 +13,7 @@ use libsplit::ffi::{
     libsplit_params, libsplit_status, libsplit_status_name, libsplit_tensor,
     LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
+use libsplit::Operator;
 use serde::Deserialize;
 use serde_json::Value;
 use std::ffi::CStr;
@@ -53,7 +54,28 @@ struct Case {
 
 #[test]
 fn rules() {
-    check_all(include_str!("cases/rules.json"), 174, Case::of);
+    check_all(include_str!("cases/rules.json"), 176, Case::of);
+}
+
+/// A new operator version is not forgotten here either.
+#[test]
+fn every_operator_version_has_cases_with_lengths_and_without() {
+    let cases: Vec<Value> = serde_json::from_str(include_str!("cases/rules.json")).unwrap();
+    for operator in Operator::ALL {
+        for has_lengths in [false, true] {
+            let is_of_it = |case: &Case| {
+                let governing = match &*case.op {
+                    "Split" => Operator::onnx_split(case.opset).ok(),
+                    "SplitToSequence" => Operator::onnx_split_to_sequence(case.opset).ok(),
+                    "openvino.VariadicSplit" => Some(Operator::VariadicSplit1),
+                    _ => Some(Operator::OpenVinoSplit1),
+                };
+                governing == Some(*operator) && case.split.is_null() != has_lengths
+            };
+            let found = cases.iter().cloned().map(Case::of).any(|case| is_of_it(&case));
+            assert!(found, "{operator}, lengths: {has_lengths}");
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ const EXPORTED: &str = "#[cfg_attr(feature = \"capi\", unsafe(no_mangle))]";
 #[test]
 fn the_committed_header_is_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
+    let config = cbindgen::Config::from_file(root.join("include/cbindgen.toml")).unwrap();
     // cbindgen does not look into cfg_attr, which exports the functions from the C artifact only.
     let exports = std::fs::read_to_string(root.join("src/ffi/exports.rs")).unwrap();
     let exports = exports.replace(EXPORTED, "#[unsafe(no_mangle)]");

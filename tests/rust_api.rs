@@ -1,6 +1,6 @@
 //! The Rust API, where it is more than the C functions by other names.
 
-use libsplit::{DType, Error, Lengths, Operator, Plan, Split, View, ViewMut, Which};
+use libsplit::{DType, Error, Field, Lengths, Operator, Plan, Split, View, ViewMut, Which};
 use proptest::prelude::*;
 use std::mem::MaybeUninit;
 
@@ -266,7 +266,7 @@ fn bytes_that_do_not_hold_a_tensor_are_refused() {
     let short = copy(&[1; 7], &mut [&mut a, &mut b]);
     assert_eq!(short, Err(Error::DataBytes { which, expected: 8, actual: 7 }));
     let absent = copy(&[], &mut [&mut a, &mut b]);
-    assert_eq!(absent, Err(Error::NullField { which, field: "data" }));
+    assert_eq!(absent, Err(Error::NullField { which, field: Field::Data }));
     let small = copy(&[1; 8], &mut [&mut a, &mut b[..3]]);
     let which = Which::Output(1);
     assert_eq!(small, Err(Error::DataBytes { which, expected: 4, actual: 3 }));
@@ -382,4 +382,26 @@ mod ndarrays {
         let none = View::strided(&data, 0, &[0, 3], &[i64::MIN, -7]).unwrap();
         assert_eq!(ArrayViewD::try_from(&none).unwrap().shape(), [0, 3]);
     }
+}
+
+#[test]
+fn a_plan_says_what_call_it_is_of() {
+    let data = [0u8; 24];
+    let columns = View::strided(&data, 0, &[2, 10], &[12, 1]).unwrap();
+    let split =
+        |lengths: &'static [i64]| Split::new(Operator::VariadicSplit1).axis(1).lengths(lengths);
+    let says = |lengths: &'static [i64]| split(lengths).plan(&columns).unwrap().to_string();
+    let call = "UINT8 [2, 10] by strides [12, 1], axis 1 into ";
+    assert!(says(&[5, 5]).starts_with(&format!("{call}2 pieces of 5")));
+    assert!(says(&[10]).starts_with(&format!("{call}1 piece of 10")));
+    let many = format!("{call}9 pieces of [1, 1, 1, 1, 1, 1, 1, 1] and so on");
+    assert!(says(&[1, 1, 1, 1, 1, 1, 1, 1, 2]).starts_with(&many));
+
+    let no_plan = [0u64; 64];
+    let mut buffer = [7; 8];
+    // SAFETY: memory that is no plan is looked at no further than its first word.
+    let len = unsafe {
+        libsplit::ffi::libsplit_plan_describe(no_plan.as_ptr().cast(), buffer.as_mut_ptr(), 8)
+    };
+    assert_eq!((len, buffer), (0, [7; 8]));
 }

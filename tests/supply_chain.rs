@@ -1,7 +1,7 @@
 //! What libsplit, and what is built over it, is made of, as `cargo metadata` has it: sources, licences,
 //! Rust versions.
 //!
-//! These are the rules of `deny.toml` that need no network; `make deny` asks cargo-deny.
+//! These are the rules of `tools/deny.toml` that need no network; `make deny` asks cargo-deny.
 
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -103,7 +103,7 @@ impl Metadata {
 
 /// The licences that deny.toml allows to all packages, and to those that it names.
 fn allowed_licences() -> (Vec<String>, Vec<(&'static str, Vec<String>)>) {
-    let rules = include_str!("../deny.toml");
+    let rules = include_str!("../tools/deny.toml");
     let list = |text: &str| serde_json::from_str(text).unwrap();
     let all = rules.split_once("[licenses]\nallow = ").unwrap().1.lines().next().unwrap();
     let of_package = |line: &'static str| {

@@ -29,5 +29,5 @@ library() {
 echo "==> build: $commit and this tree, CPU ${cpu:-here}"
 library "$before"
 library .
-"$python" bench/compare.py --build "$build" --before "$before/build/cpu-$cpu/lib/libsplit.so" \
-    --now "build/cpu-$cpu/lib/libsplit.so" "$@"
+"$python" bench/compare.py --build "$build" --old "$before/build/cpu-$cpu/lib/libsplit.so" \
+    --new "build/cpu-$cpu/lib/libsplit.so" --random 300 "$@"

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Runs the C test programs of build directory $1 under valgrind: no invalid access, no use of
-# undefined bytes, no leak.
+# Runs the C test program of build directory $1 for subject $2 under valgrind: no invalid access, no use of
+# undefined bytes, no leak. The exit code is 77 where there is no valgrind.
 set -eu
-for subject in copy view infer plan bad_input overlap strides strings sub_byte parallel; do
-    echo "    $subject"
-    valgrind --quiet --error-exitcode=1 --leak-check=full --show-leak-kinds=all \
-        --errors-for-leak-kinds=all "$1/c-tests/$subject.shared"
-done
+command -v valgrind >/dev/null || {
+    echo "skipped: no valgrind (Debian: valgrind)"
+    exit 77
+}
+exec valgrind --quiet --error-exitcode=1 --leak-check=full --show-leak-kinds=all \
+    --errors-for-leak-kinds=all "$1/c-tests/$2.shared"

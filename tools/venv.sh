@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the Python environment in directory $1 anew, from PyPI: with the development tools that this
-# machine lacks, at the versions of requirements-dev.txt, or with everything in the file $2.
+# machine lacks, at the versions of tools/requirements-dev.txt, or with everything in the file $2.
 set -eu
 venv=$1
 requirements=${2:-}
@@ -25,8 +25,8 @@ if [ "$requirements" ]; then
     exit
 fi
 
-set -- clang-format numpy pillow safetensors tqdm
-echo 'cmake_minimum_required(VERSION 3.20)' | cmake -P /dev/stdin 2>/dev/null ||
+set -- numpy pillow safetensors tqdm
+echo 'cmake_minimum_required(VERSION 3.22)' | cmake -P /dev/stdin 2>/dev/null ||
     set -- "$@" cmake ninja
 have pkg-config || set -- "$@" pkgconf
 

@@ -42,7 +42,7 @@ template <class Range> std::string text(const Range &numbers) {
 // The extents of an axis, piece by piece.
 template <class Pieces> std::string extents(const Pieces &pieces, std::size_t axis = 0) {
     std::vector<std::int64_t> all;
-    for (const libsplit::output &piece : pieces)
+    for (const libsplit::piece &piece : pieces)
         all.push_back(piece.shape()[axis]);
     return text(all);
 }

@@ -55,7 +55,7 @@ void nothing_is_allocated() {
         const auto list = halves.parts(0).lengths({512, 512});
         CHECK(halves.try_count(x) && list.try_count(same));
 
-        std::array<output, 2> outputs;
+        std::array<libsplit::piece, 2> outputs;
         std::array<std::int64_t, libsplit::outputs_ints(2, 2)> ints{};
         CHECK(libsplit::outputs_init(outputs, ints, 2));
         CHECK(list.try_infer(x, outputs) && list.try_view(x, outputs));

@@ -4,7 +4,8 @@
 #   run.sh PROGRAM LIBDIR COMPILER ARGUMENT...
 #
 # The compiler 'zig' is that of the PyPI package ziglang. The arguments '+tbb' and '+dlpack' stand
-# for what the PyPI packages tbb-devel and apache-tvm-ffi have: oneTBB, and the newest dlpack.h.
+# for what the PyPI packages tbb-devel and apache-tvm-ffi have: oneTBB, and the newest dlpack.h. Where one
+# of them is missing, the exit code is 77, for CTest to skip the test.
 set -eu
 program=$1
 libdir=$2
@@ -12,17 +13,29 @@ compiler=$3
 shift 3
 python=${PYTHON:-python3}
 prefix=$("$python" -c 'import sys; print(sys.prefix)')
-[ "$compiler" != zig ] || compiler="$python -m ziglang c++"
+
+skip() {
+    echo "skipped: no $1 on this machine"
+    exit 77
+}
+if [ "$compiler" = zig ]; then
+    "$python" -m ziglang version >/dev/null 2>&1 || skip ziglang
+    compiler="$python -m ziglang c++"
+else
+    command -v "$compiler" >/dev/null || skip "$compiler"
+fi
 for argument in "$@"; do
     shift
     case $argument in
     +tbb)
+        [ -e "$prefix/include/tbb" ] || skip tbb-devel
         set -- "$@" -DWITH_TBB -isystem "$prefix/include" \
             -L "$prefix/lib" -ltbb "-Wl,-rpath,$prefix/lib"
         ;;
     +dlpack)
-        set -- "$@" -isystem \
-            "$("$python" -c 'import tvm_ffi.libinfo as l; print(l.find_dlpack_include_path())')"
+        dlpack=$("$python" -c 'import tvm_ffi.libinfo as l; print(l.find_dlpack_include_path())' \
+            2>/dev/null) || skip apache-tvm-ffi
+        set -- "$@" -isystem "$dlpack"
         ;;
     *)
         set -- "$@" "$argument"

@@ -175,8 +175,9 @@ void inputs() {
 
     // What is wrong.
     CHECK_FAILS(rows.try_view(input(numbers, {5, 3})), status::data_bytes);
-    CHECK_FAILS(rows.try_view(input(std::vector<float>(), {5, 3})), status::data_bytes);
-    CHECK(rows.try_view(input(std::vector<float>(), {4, 0})));
+    const std::vector<float> empty;
+    CHECK_FAILS(rows.try_view(input(empty, {5, 3})), status::data_bytes);
+    CHECK(rows.try_view(input(empty, {4, 0})));
     CHECK_FAILS(rows.try_view(input(numbers.data(), {4, 3}).bytes(47)), status::data_bytes);
     CHECK_FAILS(rows.try_view(input(numbers.data(), {4, 3}, {3})), status::strides);
     CHECK_FAILS(rows.try_view(input(numbers.data(), std::vector<int>(65, 1))), status::rank);
@@ -263,7 +264,7 @@ void unknown_extents() {
     CHECK_FAILS(split::to_sequence().piece_length(2).try_count(unknown), status::unknown);
 
     // With outputs of the caller's own, their number is believed.
-    std::array<output, 3> outputs;
+    std::array<piece, 3> outputs;
     std::array<std::int64_t, libsplit::outputs_ints(3, 1)> ints{};
     CHECK(libsplit::outputs_init(outputs, ints, 1));
     CHECK(split::to_sequence().piece_length(2).try_infer(unknown, outputs));
@@ -299,17 +300,16 @@ void outputs() {
     // What is wrong.
     CHECK_FAILS(halves.try_copy(x, {output(left.data(), half_shape)}), status::num_outputs);
     const std::int64_t one[] = {1};
-    CHECK_FAILS(halves.try_copy(x, {output(left.data(), half_shape, one), output()}), status::rank);
+    CHECK_FAILS(halves.try_copy(x, {output(left.data(), half_shape, one), output()}),
+                status::strides);
     const auto refused = halves.try_copy(x, {output(), output(left.data(), half_shape), output()});
     CHECK(refused.error().expected() == 2 && refused.error().actual() == 3);
     double wrong = 0;
     CHECK_FAILS(halves.try_copy(x, {output(), output(&wrong, half_shape)}), status::output);
-    static_assert(std::is_constructible_v<output, float *, libsplit::dims &>);
-    static_assert(!std::is_constructible_v<output, float *, libsplit::dims>);
     static_assert(!std::is_constructible_v<output, const float *, libsplit::dims &>);
 
     // Room of the caller's own.
-    std::array<output, 2> described;
+    std::array<piece, 2> described;
     std::array<std::int64_t, libsplit::outputs_ints(2, 2)> ints{};
     CHECK(!libsplit::outputs_init(described, {ints.data(), ints.size() - 1}, 2));
     CHECK(!libsplit::outputs_init(described, ints, 65));
@@ -318,6 +318,163 @@ void outputs() {
     CHECK(described[1].data() == &numbers[2]);
     CHECK_FAILS(split::openvino().parts(2).try_view(x, described), status::split_sizes);
     CHECK(described[1].data() == &numbers[2]);
+}
+
+// What is written first, in every form.
+void forms_of_outputs() {
+    const auto numbers = counting(8);
+    const split halves = split::onnx(18).axis(1).parts(2);
+    const input x(numbers, {2, 4});
+    std::vector<float> left(4), right(4);
+    const auto copied = [&](const libsplit::result<> &done) {
+        CHECK(done);
+        CHECK_TEXT(check::text(left) + "|" + check::text(right), "0 1 4 5|2 3 6 7");
+        left.assign(4, -1.0F);
+        right.assign(4, -1.0F);
+    };
+    copied(halves.try_copy(x, {left, right}));
+    copied(halves.try_copy(x, {left.data(), right.data()}));
+    copied(halves.try_copy(x, {{left.data(), {2, 2}}, {right.data(), {2, 2}}}));
+    copied(halves.try_copy(x, {{left, {2, 2}}, {right, {2, 2}, {2, 1}}}));
+    copied(halves.try_copy(x, {libsplit::span<float>(left), {dtype::float32, right.data()}}));
+    const output named[] = {{left.data(), {2, 2}}, {right.data(), std::vector<int>{2, 2}}};
+    copied(halves.try_copy(x, named));
+    copied(halves.try_copy(x, std::vector<output>(std::begin(named), std::end(named))));
+    float *const addresses[] = {left.data(), right.data()};
+    copied(halves.try_copy(x, addresses));
+    std::array<libsplit::span<float>, 2> spans{left, right};
+    copied(halves.try_copy(x, spans));
+    std::vector<std::vector<float>> parts(2, std::vector<float>(4));
+    CHECK(halves.try_copy(x, parts));
+    CHECK_TEXT(check::text(parts[1]), "2 3 6 7");
+    float row[4];
+    CHECK(halves.try_copy(x, {nullptr, row}));
+    CHECK(row[0] == 2.0F && row[3] == 7.0F);
+    const auto plan = halves.try_plan(x, {left, {right.data(), {2, 2}, {1, 1}}});
+    CHECK_FAILS(plan, status::strides);
+    const auto transposed = halves.try_plan(x, {{}, {right.data(), {2, 2}, {1, 2}}});
+    CHECK(transposed->try_copy(numbers.data(), {nullptr, right.data()}));
+    CHECK_TEXT(check::text(right), "2 6 3 7");
+
+    // Many, of which some have no shape.
+    std::vector<float> many(64);
+    std::vector<output> each;
+    for (std::size_t i = 0; i < many.size(); i++)
+        each.push_back(i % 2 == 0 ? output(&many[i]) : output(&many[i], {1, 1}));
+    CHECK(split::onnx(18).axis(1).parts(64).try_copy(input(counting(64).data(), {1, 64}), each));
+    CHECK(many[63] == 63.0F);
+
+    // What is wrong is found before anything is written.
+    std::vector<float> small(3), empty;
+    CHECK_FAILS(halves.try_copy(x, {left, small}), status::data_bytes);
+    CHECK_FAILS(halves.try_copy(x, {left, empty}), status::data_bytes);
+    CHECK_FAILS(halves.try_copy(x, {left, {small, {2, 2}}}), status::data_bytes);
+    std::vector<double> doubles(4);
+    CHECK_FAILS(halves.try_copy(x, {left, doubles}), status::output);
+    CHECK_FAILS(halves.try_copy(x, {left}), status::num_outputs);
+    CHECK_FAILS(halves.try_copy(x, {left, {right, {4}}}), status::output);
+    CHECK_FAILS(halves.try_copy(x, {left, left}), status::overlap);
+    CHECK_TEXT(check::text(left), "-1 -1 -1 -1");
+    CHECK(halves.try_copy(input(dtype::float32, {2, 0}), {empty, empty}));
+}
+
+// What has no name keeps what it points to, or does not compile (refused.cpp).
+void nothing_dangles() {
+    const auto numbers = counting(12);
+    const split halves = split::onnx(18).axis(1).parts(2);
+    const input x(numbers, {3, 4});
+    const auto right = (*halves.try_view(x))[1];
+    CHECK_TEXT(check::text(right.shape()), "3 2");
+    const piece &bound = (*halves.try_view(x))[1];
+    CHECK_TEXT(check::text(bound.strides()), "4 1");
+    const auto shape = (*halves.try_infer(x))[1].shape();
+    CHECK_TEXT(check::text(shape), "3 2");
+    for (const std::int64_t extent : (*halves.try_infer(x))[0].strides())
+        CHECK(extent == 2 || extent == 1);
+    const input again((*halves.try_view(x))[1]);
+    CHECK(check::extents(*halves.try_view(again), 1) == "1 1");
+    const input stated = input(numbers.data(), {3, 4}).bytes(48);
+    CHECK(halves.try_view(stated));
+    std::vector<output> kept;
+    {
+        const std::vector<std::int64_t> extents{3, 2}, strides{4, 1};
+        kept.emplace_back(right);
+        kept.emplace_back(const_cast<float *>(numbers.data()), extents, strides);
+    }
+    kept.reserve(100);
+    const output copy = kept[1];
+    kept.clear();
+    CHECK_TEXT(check::text(copy.shape()) + "|" + check::text(copy.strides()), "3 2|4 1");
+}
+
+// As OpenCV and bitmaps have them: rows that begin so many bytes apart.
+void byte_pitches() {
+    // Three rows of 4 pixels of 2 channels, 24 bytes apart.
+    std::vector<std::uint16_t> pixels(36);
+    std::iota(pixels.begin(), pixels.end(), std::uint16_t{0});
+    const split channels = split::to_sequence().axis(2).keepdims(false);
+    const input pitched = input(pixels, {3, 4, 2}).pitch(24);
+    const input stepped = input(pixels.data(), {3, 4, 2}).byte_strides({24, 4, 2});
+    for (const input &x : {pitched, stepped}) {
+        const auto planes = channels.try_view(x);
+        CHECK_TEXT(check::text(check::elements<const std::uint16_t>((*planes)[1])),
+                   "1 3 5 7 13 15 17 19 25 27 29 31");
+        std::vector<std::uint16_t> plane(18, 99);
+        CHECK(channels.try_copy(x, {output(plane, {3, 4}).pitch(12), {}}));
+        CHECK_TEXT(check::text(plane), "0 2 4 6 99 99 12 14 16 18 99 99 24 26 28 30 99 99");
+        CHECK(channels.try_copy(x, {{}, output(plane, {4, 3}).byte_strides({2, 12})}).error());
+    }
+    const unsigned char nibbles[] = {0x21, 0x43, 0x65, 0x87};
+    const auto rows =
+        split::openvino().parts(2).try_view(input(dtype::uint4, nibbles, {2, 2}).pitch(2));
+    CHECK((*rows)[1].data() == &nibbles[2]);
+
+    const input odd = input(pixels.data(), {3, 4, 2}).pitch(25);
+    CHECK_FAILS(channels.try_view(odd), status::strides);
+    CHECK_TEXT(channels.try_view(odd).error().what(),
+               "input: a stride of 25 bytes is not whole elements of 2 bytes: pack the rows, or "
+               "split bytes (dtype::uint8)");
+    std::vector<std::uint16_t> plane(18);
+    const auto refused = channels.try_copy(pitched, {{}, output(plane, {3, 4}).pitch(13)});
+    CHECK(refused.error().output_index() == 1 && refused.error().actual() == 13);
+    CHECK_FAILS(channels.try_view(input(pixels.data(), {3, 4, 2}).byte_strides({24})),
+                status::strides);
+}
+
+// Errors speak of this header's functions, not of the fields of libsplit.h.
+void words() {
+    const input x(dtype::float32, {7, 4});
+    const std::string missing = split::onnx(18).try_count(x).error().what();
+    CHECK(missing.find("parts()") != std::string::npos);
+    std::vector<float> one(1);
+    const auto numbers = counting(28);
+    const input full(numbers, {7, 4});
+    const libsplit::error errors[] = {
+        split::onnx(18).try_count(x).error(),
+        split::onnx(18).parts(5).try_count(x).error(),
+        split::onnx(18).parts(2).lengths({1, 6}).try_count(x).error(),
+        split::onnx(18).lengths({1, 7}).try_count(x).error(),
+        split::onnx(18).lengths({-1, 8}).try_count(x).error(),
+        split::onnx(13).try_count(x).error(),
+        split::openvino().parts(2).try_count(x).error(),
+        split::openvino().lengths({3, 4}).try_count(x).error(),
+        split::variadic().try_count(x).error(),
+        split::onnx(18).axis(2).parts(2).try_count(x).error(),
+        split::onnx(18).parts(7).try_copy(full, {one}).error(),
+        split::onnx(18).parts(1).try_copy(full, {{one, {1}}}).error(),
+        split::onnx(18).parts(1).try_copy(full, {one}).error(),
+        split::onnx(18).parts(1).try_plan(full)->try_copy(nullptr, {nullptr}).error(),
+        split::to_sequence().piece_length(0).try_count(x).error(),
+        split::to_sequence().try_count({dtype::float32, {libsplit::dim_unknown}}).error(),
+        split::onnx(18).parts(1).try_view({dtype::float32, {libsplit::dim_unknown}}).error(),
+    };
+    for (const libsplit::error &error : errors) {
+        const std::string what = error.what();
+        CHECK(error && !what.empty());
+        for (const char *field : {"params", "num_outputs", "LIBSPLIT_", "libsplit_", "NULL", "->"})
+            if (!CHECK(what.find(field) == std::string::npos))
+                std::fprintf(stderr, "  \"%s\" of \"%s\"\n", field, what.c_str());
+    }
 }
 
 void allocators() {
@@ -427,7 +584,7 @@ void exceptions() {
     const split wrong = split::onnx(18).axis(1).lengths({1, 2});
     const input x(numbers, {3, 4});
     const char *const sizes = "LIBSPLIT_STATUS_ERROR_SPLIT_SIZES";
-    std::array<output, 2> described;
+    std::array<piece, 2> described;
     std::array<std::int64_t, libsplit::outputs_ints(2, 2)> ints{};
     libsplit::outputs_init(described, ints, 2);
 
@@ -484,6 +641,10 @@ int main() {
     pieces();
     unknown_extents();
     outputs();
+    forms_of_outputs();
+    nothing_dangles();
+    byte_pitches();
+    words();
     allocators();
     plans();
     results();

@@ -16,8 +16,8 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    done
   1    a file cannot be read or written
-  2    wrong usage
-  3    an input is corrupt or not of its format
+  2    the command line makes no sense, whatever the input is
+  3    an input is corrupt, or not what it should be
   4    the operator's rules or the plan refuse the split
   5    an output is there already
   130  stopped by a signal
@@ -25,7 +25,8 @@ Exit codes:
 Outputs get their names when all are complete. After an error or a signal there are none; a process
 that is killed leaves a directory .libsplit-... beside them, to be removed by hand.
 
-NO_COLOR in the environment turns colours off; progress is shown on a terminal only.";
+With --json an error is one line of JSON on standard error. NO_COLOR in the environment turns
+colours off; progress is shown on a terminal only.";
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -35,16 +36,20 @@ pub enum Command {
     Shard(Shard),
     /// Join shards into the checkpoint that they came from, or shard them anew for another --tp
     Join(Join),
-    /// Tell what a .safetensors or .npy file, an index or a directory of shards holds
+    /// Check that shards are as 'libsplit shard' wrote them, by the checksum of every tensor
+    Verify(Verify),
+    /// Say which bytes of a checkpoint each rank needs, for a loader that reads them itself
+    Map(Map),
+    /// Show what a .safetensors or .npy file, an index or a directory of shards holds
     Info(Info),
     /// Write the completions of a shell to standard output
     Completion {
-        /// For which shell
+        /// The shell
         shell: Shell,
     },
     /// Write the manual pages into a directory
     Man {
-        /// Made if it is not there
+        /// The directory, which is made if it is not there
         directory: PathBuf,
     },
 }
@@ -53,16 +58,16 @@ pub enum Command {
 #[derive(Args)]
 #[allow(clippy::struct_excessive_bools)] // flags of a command line
 pub struct Writing {
-    /// Replace outputs that are there already
+    /// Replace outputs that are there already; of a directory of shards, only what it lists itself
     #[arg(long)]
     pub force: bool,
-    /// Check everything and tell what would be done, but write nothing
+    /// Check everything and say what would be done, but write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Tell it as JSON
+    /// Write results and errors as JSON
     #[arg(long)]
     pub json: bool,
-    /// No progress bar, and nothing on standard output
+    /// Show no progress, and write nothing to standard output
     #[arg(long, short, conflicts_with = "json")]
     pub quiet: bool,
 }
@@ -70,9 +75,9 @@ pub struct Writing {
 #[derive(Args)]
 #[command(after_long_help = NPY_NOTES)]
 pub struct Npy {
-    /// The array to split, in C or Fortran order, of any dtype but object
+    /// The array to split, in C or Fortran order, of any dtype but object; - for standard input
     pub input: PathBuf,
-    /// Where the pieces go; made if it is not there
+    /// The directory for the pieces, which is made if it is not there
     pub outdir: PathBuf,
     /// Whose rules decide
     #[arg(long, value_enum, default_value_t = Op::Split)]
@@ -87,7 +92,8 @@ pub struct Npy {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub parts: Option<i64>,
     /// How long each piece is
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', allow_hyphen_values = true,
+          value_parser = length)]
     pub lengths: Option<Vec<i64>>,
     /// How long every piece but a smaller last is (split-to-sequence)
     #[arg(long, value_name = "N", conflicts_with = "lengths", allow_negative_numbers = true)]
@@ -98,6 +104,9 @@ pub struct Npy {
     /// Shorten pieces where --parts are too many for the axis (split, opset 18 or newer)
     #[arg(long)]
     pub clamp_uneven: bool,
+    /// Give --parts lengths that differ by one at most, the longer ones first
+    #[arg(long, conflicts_with = "clamp_uneven")]
+    pub balanced: bool,
     /// Threads that copy [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -106,14 +115,13 @@ pub struct Npy {
 }
 
 const NPY_NOTES: &str = "\
-Messages call --parts params.num_outputs, and --lengths and --each params.split.
-
 What the operator says of element types applies to bool, integers, float16, float32, float64,
 complex64 and complex128, of either byte order. Items of other dtypes (strings, times, structures,
 long doubles) are split as so many bytes each, by the rules of UINT8. Python objects are not in the
 file as such and cannot be split.
 
-The pieces are written in C order. Files are mapped into memory and may be larger than it.";
+The pieces are written in C order. Files are mapped into memory and may be larger than it; a pipe is
+first copied to a temporary file (TMPDIR says where).";
 
 /// The operators.
 #[derive(Clone, Copy, ValueEnum)]
@@ -127,20 +135,35 @@ pub enum Op {
 /// A plan, and numbers for it.
 #[derive(Args)]
 pub struct PlanArgs {
-    /// A plan.toml, or a ready plan: llama, gpt-neox, phi
+    /// A plan.toml, auto (chosen by the model type in config.json), or a ready plan: llama, phi,
+    /// gpt-neox, falcon, deepseek, gpt-oss, gpt2, or one of their model types
     #[arg(long, value_name = "FILE|NAME")]
     pub plan: Option<String>,
     /// A number for {NAME} in the plan [default: as in config.json beside the model]
     #[arg(long, value_name = "NAME=N", value_parser = name_and_number)]
     pub set: Vec<(String, u64)>,
-    /// Fail where a pattern matches no tensor, or no pattern matches a tensor
+    /// Copy tensors that no pattern matches to every rank, and accept patterns that match nothing
     #[arg(long)]
-    pub strict: bool,
+    pub allow_unmatched: bool,
+}
+
+/// How tensors are copied.
+#[derive(Args)]
+pub struct Copying {
+    /// How much of a tensor each thread holds in memory at a time
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
+    pub chunk: u64,
+    /// Threads that copy [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Do not copy the config, the tokenizer and other small files that lie beside config.json
+    #[arg(long)]
+    pub no_copy: bool,
 }
 
 #[derive(Args)]
 pub struct Shard {
-    /// A .safetensors file, a .safetensors.index.json, or a directory with either
+    /// A .safetensors file, a .safetensors.index.json, or a directory with one of them
     pub input: PathBuf,
     /// Ranks, each of which gets its part of every tensor
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
@@ -150,9 +173,8 @@ pub struct Shard {
     /// The directory for the shards: rank-0, rank-1 and so on, and libsplit.json
     #[arg(long, short, value_name = "DIR", required_unless_present = "dry_run")]
     pub output: Option<PathBuf>,
-    /// How much of a tensor is held in memory at a time
-    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size)]
-    pub chunk: u64,
+    #[command(flatten)]
+    pub copying: Copying,
     #[command(flatten)]
     pub writing: Writing,
 }
@@ -160,7 +182,7 @@ pub struct Shard {
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").args(["output", "dry_run"]).required(true).multiple(true))]
 pub struct Join {
-    /// A directory that 'libsplit shard' made; or the checkpoint of each rank in turn, with --plan
+    /// A directory that 'libsplit shard' made; or the checkpoint of every rank, with --plan
     #[arg(required = true)]
     pub shards: Vec<PathBuf>,
     /// Shard anew for so many ranks, instead of joining
@@ -168,30 +190,66 @@ pub struct Join {
     pub tp: Option<u16>,
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// The directory for the joined files, which get their names of before; for a single one also a
-    /// name that ends with .safetensors. With --tp, the directory for the shards
+    /// The directory for the joined files, which get the names that they had; a single file may be
+    /// named itself, with a name that ends in .safetensors. With --tp, the directory for the shards
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
-    /// How much of a tensor is held in memory at a time
-    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = size)]
-    pub chunk: u64,
+    #[command(flatten)]
+    pub copying: Copying,
     #[command(flatten)]
     pub writing: Writing,
 }
 
 #[derive(Args)]
-pub struct Info {
-    /// What to tell of
+pub struct Verify {
+    /// A directory that 'libsplit shard' made
+    pub shards: PathBuf,
+    /// Threads that read [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Write the result and errors as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress, and write nothing to standard output
+    #[arg(long, short, conflicts_with = "json")]
+    pub quiet: bool,
+}
+
+#[derive(Args)]
+pub struct Map {
+    /// A .safetensors file, a .safetensors.index.json, or a directory with one of them
     pub input: PathBuf,
-    /// Tell it as JSON
+    /// Ranks, each of which needs its part of every tensor
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
+    pub tp: u16,
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Only this rank
+    #[arg(long, value_name = "N")]
+    pub rank: Option<u16>,
+    /// Write the map as JSON, for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Info {
+    /// The file or directory
+    pub input: PathBuf,
+    /// Write it as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 fn name_and_number(text: &str) -> Result<(String, u64), String> {
-    let (name, number) = text.split_once('=').ok_or("there is no '='")?;
-    let number = number.parse().map_err(|_| format!("{number:?} is no whole number"))?;
+    let (name, number) = text.split_once('=').ok_or("there is no '=' in it")?;
+    let number = number.parse().map_err(|_| format!("{number:?} is not a whole number"))?;
     Ok((name.into(), number))
+}
+
+/// A length, with spaces around it or none.
+fn length(text: &str) -> Result<i64, String> {
+    text.trim().parse().map_err(|_| format!("{text:?} is not a whole number"))
 }
 
 /// A number of bytes, or of KiB, MiB or GiB, as 8M.
@@ -201,7 +259,7 @@ fn size(text: &str) -> Result<u64, String> {
     let with_unit =
         units.iter().find_map(|(unit, shift)| Some((short.strip_suffix(*unit)?, *shift)));
     let (digits, shift) = with_unit.unwrap_or((text, 0));
-    let number: u64 = digits.parse().map_err(|_| format!("{digits:?} is no whole number"))?;
+    let number: u64 = digits.parse().map_err(|_| format!("{digits:?} is not a whole number"))?;
     match number.checked_mul(1 << shift) {
         Some(bytes @ 64..=0x4000_0000) => Ok(bytes),
         _ => Err("less than 64 bytes, or more than 1 GiB".into()),

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-/// The kinds that have an exit code of their own; everything else is 1, and clap's 2 is usage.
+/// The kinds that have an exit code of their own; everything else is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// The command line makes no sense, whatever the input is.
+    Usage = 2,
     /// An input is not what it should be.
     Invalid = 3,
     /// The operator's rules or the plan refuse the split.
@@ -35,7 +37,15 @@ pub fn failure(kind: Kind, message: impl Into<String>) -> anyhow::Error {
     Failure { kind, message: message.into() }.into()
 }
 
-/// Gives up, for the input is not what it should be.
+/// Gives up because the command line makes no sense.
+macro_rules! usage {
+    ($($message:tt)*) => {
+        return Err($crate::failure::failure($crate::failure::Kind::Usage, format!($($message)*)))
+    };
+}
+pub(crate) use usage;
+
+/// Gives up because the input is not what it should be.
 macro_rules! invalid {
     ($($message:tt)*) => {
         return Err($crate::failure::failure($crate::failure::Kind::Invalid, format!($($message)*)))
@@ -43,7 +53,7 @@ macro_rules! invalid {
 }
 pub(crate) use invalid;
 
-/// Gives up, for the rules do not allow it.
+/// Gives up because the rules do not allow it.
 macro_rules! refuse {
     ($($message:tt)*) => {
         return Err($crate::failure::failure($crate::failure::Kind::Refused, format!($($message)*)))
@@ -54,7 +64,9 @@ pub(crate) use refuse;
 /// The exit code of an error.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let code = |cause: &(dyn std::error::Error + 'static)| {
-        let is_invalid = cause.is::<libsplit_formats::Invalid>();
+        let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        let is_invalid =
+            cause.is::<libsplit_formats::Invalid>() || io == Some(std::io::ErrorKind::InvalidData); // text that is not UTF-8
         let kind = cause.downcast_ref::<Failure>().map(|failure| failure.kind);
         kind.or(is_invalid.then_some(Kind::Invalid)).map(|kind| kind as u8)
     };

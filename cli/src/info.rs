@@ -13,7 +13,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Tells what a file or a directory holds.
+/// Names longer than this are not aligned.
+const WIDEST: usize = 100;
+
+/// Shows what a file or a directory holds.
 pub fn info(args: &Info) -> Result<()> {
     let input = &args.input;
     if let Some(manifest) = Manifest::read(input)? {
@@ -27,24 +30,18 @@ pub fn info(args: &Info) -> Result<()> {
         return print_json(&json_of(&checkpoint));
     }
     let mut text = String::new();
-    for part in &checkpoint.parts {
-        let bytes: u64 = part.header.tensors.iter().map(|tensor| tensor.end - tensor.begin).sum();
-        let count = part.header.tensors.len();
-        writeln!(
-            text,
-            "{}: {}, {}",
-            part.path.display(),
-            many(count, "tensor"),
-            bytes_text(bytes)
-        )?;
+    for (part, source) in checkpoint.model.files.iter().zip(&checkpoint.sources) {
+        let bytes = part.header.tensors.last().map_or(0, |tensor| tensor.end);
+        let (path, count) = (source.path.display(), part.header.tensors.len());
+        writeln!(text, "{path}: {}, {}", many(count, "tensor"), bytes_text(bytes))?;
         for (key, value) in part.header.metadata.iter().flatten() {
             writeln!(text, "  {key} = {value:?}")?;
         }
-        let longest = part.header.tensors.iter().map(|tensor| tensor.name.len()).max();
+        let longest = part.header.tensors.iter().map(|tensor| tensor.name.chars().count()).max();
+        let width = longest.unwrap_or_default().min(WIDEST);
         for tensor in &part.header.tensors {
             let (name, dtype, shape) = (&tensor.name, tensor.dtype.name, &tensor.shape);
             let bytes = bytes_text(tensor.end - tensor.begin);
-            let width = longest.unwrap_or_default();
             writeln!(text, "  {name:width$}  {dtype} {shape:?}  {bytes}")?;
         }
     }
@@ -52,13 +49,14 @@ pub fn info(args: &Info) -> Result<()> {
 }
 
 fn json_of(checkpoint: &Checkpoint) -> Value {
-    let files = checkpoint.parts.iter().map(|part| {
+    let parts = checkpoint.model.files.iter().zip(&checkpoint.sources);
+    let files = parts.map(|(part, source)| {
         let tensors = part.header.tensors.iter().map(|tensor| {
             json!({
                 "name": tensor.name,
                 "dtype": tensor.dtype.name,
                 "shape": tensor.shape,
-                "begin": part.data_begin() + tensor.begin,
+                "begin": source.data_begin + tensor.begin,
                 "bytes": tensor.end - tensor.begin,
             })
         });
@@ -67,7 +65,7 @@ fn json_of(checkpoint: &Checkpoint) -> Value {
             metadata.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect()
         });
         json!({
-            "path": part.path,
+            "path": source.path,
             "metadata": metadata.map(Value::Object),
             "tensors": tensors.collect::<Vec<_>>(),
         })
@@ -85,13 +83,15 @@ fn shards(args: &Info, manifest: &Manifest) -> Result<()> {
             "ranks": ranks,
             "files": names,
             "values": manifest.values,
+            "quantization": manifest.quantization,
+            "copied": manifest.copied,
             "plan": manifest.plan,
         }));
     }
     let mut text = String::new();
     writeln!(text, "{}: shards for {} ranks", args.input.display(), manifest.tp)?;
     for (name, value) in &manifest.values {
-        writeln!(text, "  {name} = {value}")?;
+        writeln!(text, "  {name} = {}", json!(value))?;
     }
     for rank in &ranks {
         let files: Vec<_> = names.iter().map(|name| name.as_str()).collect();

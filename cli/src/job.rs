@@ -1,20 +1,28 @@
-//! One set of files made of another: the whole checkpoint or shards of it, of shards or the whole.
+//! One set of files made of another: a whole checkpoint or shards of it, of shards or the whole.
 
 use crate::args::Writing;
-use crate::checkpoint::Checkpoint;
-use crate::failure::{failure, refuse, Kind};
-use crate::plan::{place, Cut, Placed};
+use crate::checkpoint::{ModelFile, Source};
+use crate::failure::{failure, usage, Kind};
+use crate::order::Mark;
+use crate::plan::{place, Given, Place, Placed};
 use crate::progress::Progress;
-use crate::report::{bytes_text, many, print, print_json, warn};
-use crate::shards::{lay_out, rank_name, with_total, Manifest, Shards, VERSION};
-use crate::staging::{check_directory, check_names, create, Staging, MANIFEST};
+use crate::report::warn;
+use crate::shards::{
+    fingerprint, index_text, lay_out, rank_name, Checksums, Manifest, RankFile, Shards, WholeFile,
+    VERSION,
+};
+use crate::staging::{check_directory, check_names, create, parent, Room, Staging, MANIFEST};
+use crate::told::Told;
 use crate::transfer::{End, Mover, Side, Whole};
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use libsplit_formats::safetensors::{Header, Tensor};
-use serde_json::{json, Value};
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 /// What is to be made of shards.
 pub struct Job<'a> {
@@ -22,338 +30,442 @@ pub struct Job<'a> {
     /// For so many ranks, or one whole.
     pub tp: Option<usize>,
     pub output: Option<&'a Path>,
-    /// Whether the plan is the user's, and not that of the shards, of which has been told before.
+    /// Whether the plan is the user's; that of shards has been checked before.
     pub is_new_plan: bool,
-    pub strict: bool,
+    pub allow_unmatched: bool,
+    /// Names of small files that are copied along.
+    pub copied: Vec<String>,
     pub chunk: u64,
+    pub threads: usize,
     pub writing: &'a Writing,
 }
 
-/// A file to be made: its place below the output, its header as bytes, and where tensors are in it.
-struct Made {
-    name: PathBuf,
-    header: Vec<u8>,
-    data_bytes: u64,
-    begins: HashMap<String, u64>,
-}
-
-impl Made {
-    /// A file with this header, spelt like that or in this program's way.
-    fn new(name: PathBuf, header: &Header, text: Option<&str>) -> Self {
-        let bytes = text.map_or_else(
-            || header.to_bytes(),
-            |text| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat(),
-        );
-        let begin = bytes.len() as u64;
-        let at = |tensor: &Tensor| (tensor.name.clone(), begin + tensor.begin);
-        let data_bytes = header.tensors.last().map_or(0, |tensor| tensor.end);
-        let begins = header.tensors.iter().map(at).collect();
-        Self { name, header: bytes, data_bytes, begins }
-    }
+/// Bytes of tensors that were read and written, and the checksums of each file's tensors.
+#[derive(Default)]
+pub struct Done {
+    pub read: u64,
+    pub written: u64,
+    checksums: Vec<Checksums>,
 }
 
 impl Job<'_> {
     pub fn run(&self, shards: &Shards) -> Result<()> {
-        // By the plan alone, also where nothing is cut: what matches nothing is told either way.
-        let placed = place(&shards.plan, &shards.whole, self.tp.unwrap_or(1))?;
-        self.warn(&placed)?;
-        let warnings = placed.warnings.clone();
-        let placed = if self.tp.is_some() { placed } else { Placed::default() };
-        let made = self.layout(shards, &placed)?;
-        let bytes = match (self.output, self.tp) {
-            (Some(output), Some(tp)) => self.write_ranks(shards, &placed, &made, output, tp)?,
-            (Some(output), None) => self.write_whole(shards, &placed, made, output)?,
-            (None, _) => (0, 0), // a dry run
+        let given = Given { values: &shards.values, config: &shards.config };
+        let placed =
+            self.tp.map(|tp| place(&shards.plan, &shards.model, tp, &given)).transpose()?;
+        let warnings = match placed.as_ref().or(shards.placed.as_ref()) {
+            Some(placed) if self.is_new_plan => {
+                placed.check_matched(&shards.plan, &shards.model, self.allow_unmatched)?
+            }
+            _ => Vec::new(),
         };
-        Told { job: self, shards, placed: &placed, warnings: &warnings, bytes }.tell()
-    }
-
-    fn warn(&self, placed: &Placed) -> Result<()> {
-        if self.strict && !placed.warnings.is_empty() {
-            let all = placed.warnings.join("; ");
-            return Err(failure(Kind::Refused, format!("{all} (--strict)")));
-        }
-        if self.is_new_plan && !self.writing.json {
-            placed.warnings.iter().for_each(|warning| warn(warning));
-        }
-        Ok(())
-    }
-
-    /// The files to be made, for each of the shards' files one a rank.
-    fn layout(&self, shards: &Shards, placed: &Placed) -> Result<Vec<Vec<Made>>> {
-        let files = shards.files.iter().map(|file| {
-            let whole = Header::parse(file.header.as_bytes(), file.data_bytes)?;
-            let Some(tp) = self.tp else {
-                let made = Made::new(file.name.clone().into(), &whole, Some(&file.header));
-                return Ok(vec![made]);
-            };
-            let made = (0..tp).map(|rank| {
-                let mut header = whole.clone();
-                let shape = |tensor: &Tensor| match cut_of(placed, &tensor.name) {
-                    Some(cut) => cut.shape_of(rank, &tensor.shape),
-                    None => tensor.shape.clone(),
-                };
-                let shapes = header.tensors.iter().map(shape).collect();
-                lay_out(&mut header, shapes)?;
-                Ok(Made::new(Path::new(&rank_name(rank)).join(&file.name), &header, None))
-            });
-            made.collect()
-        });
-        files.collect()
-    }
-
-    fn write_ranks(
-        &self,
-        shards: &Shards,
-        placed: &Placed,
-        made: &[Vec<Made>],
-        output: &Path,
-        tp: usize,
-    ) -> Result<(u64, u64)> {
-        if self.writing.dry_run {
-            check_directory(output, self.writing.force)?;
-            return Ok((0, 0));
-        }
-        let staging = Staging::directory(output, self.writing.force)?;
-        for rank in 0..tp {
-            let directory = staging.path().join(rank_name(rank));
-            fs::create_dir(&directory).with_context(|| output.display().to_string())?;
-            if let Some(index) = &shards.index {
-                let bytes = made.iter().map(|ranks| ranks[rank].data_bytes).sum();
-                let json = serde_json::from_str(&index.text)?;
-                save(&directory.join(&index.name), &with_total(&json, bytes), output)?;
+        if !self.writing.json {
+            for warning in &warnings {
+                warn(warning);
             }
         }
-        let done = self.write(shards, placed, made, staging.path(), output)?;
-        let manifest = Manifest {
-            version: VERSION,
-            tp,
-            plan: shards.plan_text.clone(),
-            values: shards.plan.values.clone(),
-            files: shards.files.clone(),
-            index: shards.index.clone(),
+        let done = match (self.output, &placed) {
+            (Some(output), Some(placed)) => self.write_ranks(shards, placed, output)?,
+            (Some(output), None) => self.write_whole(shards, output)?,
+            (None, _) => Done::default(), // a dry run
         };
-        let text = serde_json::to_string_pretty(&manifest)? + "\n";
-        save(&staging.path().join(MANIFEST), &text, output)?;
+        Told { job: self, shards, placed: placed.as_ref(), warnings: &warnings, done: &done }.tell()
+    }
+
+    fn write_ranks(&self, shards: &Shards, placed: &Placed, output: &Path) -> Result<Done> {
+        check_directory(output, self.writing.force)?;
+        if let Ok(inside) = output.canonicalize() {
+            let is_inside = |source: &&Source| {
+                source.path.canonicalize().is_ok_and(|path| path.starts_with(&inside))
+            };
+            if let Some(source) = shards.sources().find(is_inside) {
+                return Err(is_input(&source.path, output));
+            }
+        }
+        if self.writing.dry_run {
+            return Ok(Done::default());
+        }
+        let staging = Staging::directory(output, self.writing.force)?;
+        let plan = fingerprint(&shards.plan, &placed.values);
+        let mut made = Vec::new();
+        for rank in 0..placed.tp {
+            let name = PathBuf::from(rank_name(rank));
+            let directory = staging.path().join(&name);
+            fs::create_dir(&directory).with_context(|| output.display().to_string())?;
+            let mark = Mark { rank, ranks: placed.tp, plan: plan.clone() };
+            let mut files = Vec::new();
+            for (file, places) in shards.model.files.iter().zip(&placed.tensors) {
+                let mut header = header_of(file, places, rank)?;
+                mark.add(&mut header);
+                files.push(Made::new(
+                    name.join(&file.name),
+                    &header,
+                    &header.to_bytes(),
+                    &staging,
+                    output,
+                )?);
+            }
+            made.push(files);
+            if let Some(index) = &shards.model.index {
+                let text = rank_index(shards, placed, rank, &index.text)?;
+                save(&directory.join(&index.name), text.as_bytes(), output)?;
+            }
+        }
+        let done = self.copy(shards, Some(placed), &made, &staging, output)?;
+        self.copy_small_files(&shards.directory, staging.path(), output)?;
+        let whole = shards.model.files.iter().zip(&done.checksums).map(|(file, xxh3)| WholeFile {
+            name: file.name.clone(),
+            header: file.text.clone(),
+            data_bytes: file.header.tensors.last().map_or(0, |tensor| tensor.end),
+            xxh3: xxh3.clone(),
+        });
+        let mut manifest = Manifest {
+            version: VERSION,
+            tp: placed.tp,
+            plan: shards.plan.text.clone(),
+            quantization: shards.quantization.clone(),
+            values: placed.values.clone(),
+            files: whole.collect(),
+            index: shards.model.index.clone(),
+            copied: self.copied.clone(),
+            xxh3: String::new(),
+        };
+        manifest.xxh3 = manifest.checksum()?;
+        let save = || {
+            let mut file = BufWriter::new(File::create(staging.path().join(MANIFEST))?);
+            serde_json::to_writer_pretty(&mut file, &manifest)?;
+            file.write_all(b"\n")?;
+            Ok::<_, Error>(file.into_inner()?.sync_all()?)
+        };
+        save().with_context(|| format!("cannot write {MANIFEST} in {}", output.display()))?;
         staging.publish_directory()?;
         Ok(done)
     }
 
-    fn write_whole(
-        &self,
-        shards: &Shards,
-        placed: &Placed,
-        mut made: Vec<Vec<Made>>,
-        output: &Path,
-    ) -> Result<(u64, u64)> {
-        let mut directory = output;
-        if output.extension().is_some_and(|extension| extension == "safetensors") {
-            let ([files], None) = (made.as_mut_slice(), &shards.index) else {
-                refuse!(
+    fn write_whole(&self, shards: &Shards, output: &Path) -> Result<Done> {
+        let (mut directory, mut names) = (output, Vec::new());
+        let is_file = output.extension().is_some_and(|extension| extension == "safetensors");
+        if is_file {
+            if shards.model.files.len() != 1 || shards.model.index.is_some() {
+                usage!(
                     "{}: there are {} files and an index: give a directory",
                     output.display(),
-                    shards.files.len()
+                    shards.model.files.len()
                 );
-            };
-            files[0].name = output.file_name().unwrap_or_default().into();
-            directory = match output.parent() {
-                Some(parent) if parent != Path::new("") => parent,
-                _ => Path::new("."),
-            };
+            }
+            names.push(output.file_name().unwrap_or_default().to_owned());
+            directory = parent(output);
+        } else {
+            names.extend(self.copied.iter().map(OsString::from));
+            names.extend(shards.model.files.iter().map(|file| OsString::from(&file.name)));
         }
-        let name = |made: &Made| made.name.to_string_lossy().into_owned();
-        let mut names: Vec<_> = made.iter().flatten().map(name).collect();
-        names.extend(shards.index.as_ref().map(|index| index.name.clone()));
+        names.extend(shards.model.index.as_ref().map(|index| OsString::from(&index.name)));
+        check_names(directory, &names, self.writing.force)?;
+        for path in names.iter().map(|name| directory.join(name)) {
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            if shards.sources().any(|source| source.is_at(&metadata)) {
+                return Err(is_input(&path, &path));
+            }
+        }
         if self.writing.dry_run {
-            check_names(directory, &names, self.writing.force)?;
-            return Ok((0, 0));
+            return Ok(Done::default());
         }
         let staging = Staging::files_in(directory, &names, self.writing.force)?;
-        let done = self.write(shards, placed, &made, staging.path(), directory)?;
-        if let Some(index) = &shards.index {
-            save(&staging.path().join(&index.name), &index.text, directory)?;
+        let mut made = Vec::new();
+        for file in &shards.model.files {
+            let name = if is_file { PathBuf::from(&names[0]) } else { PathBuf::from(&file.name) };
+            let header = [&(file.text.len() as u64).to_le_bytes(), file.text.as_bytes()].concat();
+            made.push(Made::new(name, &file.header, &header, &staging, directory)?);
+        }
+        let done = self.copy(shards, None, &[made], &staging, directory)?;
+        if !is_file {
+            self.copy_small_files(&shards.directory, staging.path(), directory)?;
+        }
+        if let Some(index) = &shards.model.index {
+            save(&staging.path().join(&index.name), index.text.as_bytes(), directory)?;
         }
         staging.publish_files(&names)?; // the index last: with it the set is complete
         Ok(done)
     }
 
-    /// Writes all files; gives the bytes of tensors that were read and written.
-    fn write(
-        &self,
-        shards: &Shards,
-        placed: &Placed,
-        made: &[Vec<Made>],
-        staging: &Path,
-        output: &Path,
-    ) -> Result<(u64, u64)> {
-        let bytes = shards.ranks.iter().map(Checkpoint::bytes).sum();
-        let progress = Progress::new(bytes, self.writing.quiet);
-        let mut mover = Mover::new(self.chunk, &progress);
-        let cannot = |made: &Made| format!("cannot write {}", output.join(&made.name).display());
-        // All at once, so that a full disk is known before the work begins.
-        let mut files = Vec::new();
-        for made in made.iter().flatten() {
-            let path = staging.join(&made.name);
-            drop(create(&path, &made.header, made.data_bytes).with_context(|| cannot(made))?);
-            files.push(path);
+    /// Reads all tensors and compares their checksums.
+    pub fn verify(&self, shards: &Shards) -> Result<u64> {
+        let staging = None;
+        let progress = self.progress(shards);
+        let mut read = 0;
+        for index in 0..shards.model.files.len() {
+            read += self.copy_file(shards, None, &[], index, staging, &progress)?.read;
         }
-        for (index, destinations) in made.iter().enumerate() {
-            let open = |made: &Made| {
-                let file = File::options().write(true).open(staging.join(&made.name));
-                file.with_context(|| cannot(made))
-            };
-            let files = destinations.iter().map(open).collect::<Result<Vec<_>>>()?;
-            Self::write_file(shards, placed, index, (destinations, &files), output, &mut mover)?;
-            for (file, made) in files.iter().zip(destinations) {
-                file.sync_all().with_context(|| cannot(made))?;
-            }
-        }
-        Ok((mover.read, mover.written))
+        Ok(read)
     }
 
-    /// Writes what becomes of one of the shards' files.
-    fn write_file(
+    fn progress(&self, shards: &Shards) -> Progress {
+        let bytes = match &shards.placed {
+            Some(placed) => placed.rank_bytes.iter().sum(),
+            None => shards.model.bytes(),
+        };
+        Progress::new(bytes, self.writing.quiet)
+    }
+
+    /// Copies all tensors into files that have been made, for each rank those of the model.
+    fn copy(
+        &self,
         shards: &Shards,
-        placed: &Placed,
-        index: usize,
-        (made, files): (&[Made], &[File]),
+        placed: Option<&Placed>,
+        made: &[Vec<Made>],
+        staging: &Staging,
         output: &Path,
-        mover: &mut Mover,
-    ) -> Result<()> {
-        let parts: Vec<_> = shards.ranks.iter().map(|rank| &rank.parts[index]).collect();
-        let open = |path: &PathBuf| File::open(path).with_context(|| path.display().to_string());
-        let sources = parts.iter().map(|part| open(&part.path)).collect::<Result<Vec<_>>>()?;
-        let source_paths: Vec<_> =
-            parts.iter().map(|part| part.path.display().to_string()).collect();
-        let made_path = |made: &Made| output.join(&made.name).display().to_string();
-        let made_paths: Vec<_> = made.iter().map(made_path).collect();
-        let begins: Vec<HashMap<_, _>> = parts
-            .iter()
-            .map(|part| {
-                let begin = part.data_begin();
-                let at = |tensor: &Tensor| (tensor.name.clone(), begin + tensor.begin);
-                part.header.tensors.iter().map(at).collect()
-            })
-            .collect();
-        // In the order of the first source, which is read from its beginning to its end.
-        for tensor in &parts[0].header.tensors {
-            let name = &tensor.name;
-            let source = |rank: usize| End {
-                file: &sources[rank],
-                begin: begins[rank][name],
-                path: &source_paths[rank],
-            };
-            let destination = |rank: usize| End {
-                file: &files[rank],
-                begin: made[rank].begins[name],
-                path: &made_paths[rank],
-            };
-            let from = Side {
-                ends: (0..sources.len()).map(source).collect(),
-                cut: cut_of(&shards.placed, name),
-            };
-            let to = Side {
-                ends: (0..files.len()).map(destination).collect(),
-                cut: cut_of(placed, name),
-            };
-            let whole = Whole { dtype: tensor.dtype, shape: &shards.whole[name] };
-            mover.copy(&whole, &from, &to).with_context(|| format!("tensor {name}"))?;
+    ) -> Result<Done> {
+        let progress = self.progress(shards);
+        let mut all = Done::default();
+        for index in 0..shards.model.files.len() {
+            let done = self.copy_file(
+                shards,
+                placed,
+                made,
+                index,
+                Some((staging.path(), output)),
+                &progress,
+            )?;
+            all.read += done.read;
+            all.written += done.written;
+            all.checksums.extend(done.checksums);
+        }
+        Ok(all)
+    }
+
+    /// Copies what becomes of one of the model's files, a tensor at a time on each thread.
+    fn copy_file(
+        &self,
+        shards: &Shards,
+        placed: Option<&Placed>,
+        made: &[Vec<Made>],
+        index: usize,
+        place: Option<(&Path, &Path)>,
+        progress: &Progress,
+    ) -> Result<Done> {
+        let sources: Vec<_> = shards.ranks.iter().map(|files| &files[index]).collect();
+        let (staging, output) = place.unwrap_or((Path::new(""), Path::new("")));
+        let sink = |made: &Made| -> Result<Sink> {
+            let shown = output.join(&made.name).display().to_string();
+            let file = File::options().write(true).open(staging.join(&made.name));
+            let file = file.with_context(|| format!("cannot write {shown}"))?;
+            Ok(Sink { file, shown, next: made.data_begin })
+        };
+        let sinks = made.iter().map(|files| sink(&files[index])).collect::<Result<Vec<_>>>()?;
+        let open = sources.iter().map(|source| source.source.open()).collect::<Result<Vec<_>>>()?;
+        let shown = sources.iter().map(|source| source.source.path.display().to_string()).collect();
+        let begins = sinks.iter().map(|sink| sink.next).collect();
+        let work = Work {
+            job: self,
+            file: &shards.model.files[index],
+            from: shards.placed.as_ref().map(|placed| placed.tensors[index].as_slice()),
+            to: placed.map(|placed| placed.tensors[index].as_slice()),
+            sources: &sources,
+            open,
+            shown,
+            sinks,
+            expected: shards.checksums.as_ref().map(|checksums| &checksums[index]),
+            progress,
+            next: Mutex::new((0, begins)),
+            done: Mutex::new(Ok(Done { checksums: vec![Checksums::new()], ..Done::default() })),
+        };
+        thread::scope(|scope| {
+            for _ in 1..self.threads.min(work.file.header.tensors.len()) {
+                // A thread that cannot be had leaves its work to the others.
+                let _ = thread::Builder::new().spawn_scoped(scope, || work.run());
+            }
+            work.run();
+        });
+        let done = work.done.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+        for source in &sources {
+            source.source.check_unchanged()?;
+        }
+        for sink in &work.sinks {
+            sink.file.sync_all().with_context(|| format!("cannot write {}", sink.shown))?;
+        }
+        Ok(done)
+    }
+
+    fn copy_small_files(&self, from: &Path, to: &Path, output: &Path) -> Result<()> {
+        for name in &self.copied {
+            let source = from.join(name);
+            let content = fs::read(&source).with_context(|| source.display().to_string())?;
+            save(&to.join(name), &content, output)?;
         }
         Ok(())
     }
 }
 
-/// What the user is told.
-struct Told<'a> {
-    job: &'a Job<'a>,
-    shards: &'a Shards,
-    placed: &'a Placed,
-    warnings: &'a [String],
-    /// Bytes of tensors that were read and written.
-    bytes: (u64, u64),
+fn is_input(source: &Path, output: &Path) -> Error {
+    let (source, output) = (source.display(), output.display());
+    failure(
+        Kind::Exists,
+        format!(
+            "cannot write {output}: {source} is one of the files to be read; give another place"
+        ),
+    )
 }
 
-impl Told<'_> {
-    fn tell(&self) -> Result<()> {
-        match self.job.writing {
-            Writing { json: true, .. } => print_json(&self.json()),
-            Writing { quiet: true, .. } => Ok(()),
-            Writing { dry_run: true, .. } => print(&self.table()),
-            _ => print(&self.line()),
+/// A file to be filled: its place below the output, and where its tensors begin.
+struct Made {
+    name: PathBuf,
+    data_begin: u64,
+}
+
+impl Made {
+    /// Makes the file, with its header; all are made first, so that a full disk is known before the
+    /// work begins.
+    fn new(
+        name: PathBuf,
+        header: &Header,
+        bytes: &[u8],
+        staging: &Staging,
+        output: &Path,
+    ) -> Result<Self> {
+        let data_bytes = header.tensors.last().map_or(0, |tensor| tensor.end);
+        create(&staging.path().join(&name), bytes, data_bytes, Room::Wanted)
+            .with_context(|| format!("cannot write {}", output.join(&name).display()))?;
+        Ok(Self { name, data_begin: bytes.len() as u64 })
+    }
+}
+
+/// The header of a rank's file.
+fn header_of(file: &ModelFile, places: &[(Option<usize>, Place)], rank: usize) -> Result<Header> {
+    let tensors = file.header.tensors.iter().zip(places).filter_map(|(tensor, (_, place))| {
+        let shape = place.shape(rank, &tensor.shape)?;
+        Some(Tensor { shape, ..tensor.clone() })
+    });
+    let mut header = Header { tensors: tensors.collect(), metadata: file.header.metadata.clone() };
+    lay_out(&mut header)?;
+    Ok(header)
+}
+
+/// The index of a rank: of the tensors that it has.
+fn rank_index(shards: &Shards, placed: &Placed, rank: usize, text: &str) -> Result<String> {
+    let tensors = shards.model.tensors().zip(placed.tensors.iter().flatten());
+    let lacking =
+        tensors.filter(|(_, (_, place))| matches!(place, Place::Rank(only) if *only != rank));
+    let lacking: HashSet<_> = lacking.map(|(tensor, _)| tensor.name.as_str()).collect();
+    index_text(text, placed.rank_bytes[rank], |name| !lacking.contains(name))
+}
+
+/// A file that tensors are written to, one after the other.
+struct Sink {
+    file: File,
+    shown: String,
+    next: u64,
+}
+
+/// What the threads share that copy the tensors of a file.
+struct Work<'a> {
+    job: &'a Job<'a>,
+    file: &'a ModelFile,
+    /// Where the tensors are, and where they go; none: in one whole.
+    from: Option<&'a [(Option<usize>, Place)]>,
+    to: Option<&'a [(Option<usize>, Place)]>,
+    sources: &'a [&'a RankFile],
+    open: Vec<File>,
+    shown: Vec<String>,
+    sinks: Vec<Sink>,
+    expected: Option<&'a Checksums>,
+    progress: &'a Progress,
+    /// The next tensor, and where it begins in each of the sinks.
+    next: Mutex<(usize, Vec<u64>)>,
+    done: Mutex<Result<Done>>,
+}
+
+impl Work<'_> {
+    fn run(&self) {
+        let mut mover = Mover::new(self.job.chunk, self.progress);
+        while let Some((index, begins)) = self.take() {
+            let found = self.copy(&mut mover, index, &begins);
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            match (&mut *done, found) {
+                (Ok(done), Ok(checksum)) => {
+                    let name = self.file.header.tensors[index].name.clone();
+                    done.checksums[0].insert(name, checksum);
+                }
+                (Ok(_), Err(error)) => *done = Err(error),
+                (Err(_), _) => {}
+            }
+            if done.is_err() {
+                return;
+            }
+        }
+        if let Ok(done) = &mut *self.done.lock().unwrap_or_else(PoisonError::into_inner) {
+            done.read += mover.read;
+            done.written += mover.written;
         }
     }
 
-    /// Each tensor of the whole, its shape, the pattern that matched it, and its new cut.
-    fn tensors(&self) -> impl Iterator<Item = (&Tensor, &[u64], Option<&str>, Option<&Cut>)> {
-        self.shards.ranks[0].tensors().map(|tensor| {
-            let (name, plan) = (&tensor.name, &self.shards.plan);
-            let pattern = plan.entry(name).map(|entry| plan.entries[entry].pattern.as_str());
-            (tensor, self.shards.whole[name].as_slice(), pattern, cut_of(self.placed, name))
-        })
+    /// Takes the next tensor, and where it begins in each of the sinks.
+    fn take(&self) -> Option<(usize, Vec<u64>)> {
+        if self.done.lock().unwrap_or_else(PoisonError::into_inner).is_err() {
+            return None;
+        }
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let (index, begins) = &mut *next;
+        let tensor = self.file.header.tensors.get(*index)?;
+        let taken = (*index, begins.clone());
+        for (rank, begin) in begins.iter_mut().enumerate() {
+            let shape = place_of(self.to, *index).shape(rank, &tensor.shape);
+            *begin += shape.and_then(|shape| tensor.dtype.bytes(&shape)).unwrap_or(0);
+        }
+        *index += 1;
+        Some(taken)
     }
 
-    fn json(&self) -> Value {
-        let tensors = self.tensors().map(|(tensor, shape, pattern, cut)| {
-            json!({
-                "name": tensor.name,
-                "dtype": tensor.dtype.name,
-                "shape": shape,
-                "pattern": pattern,
-                "axis": cut.map(|cut| cut.axis),
-                "rank_shape": cut.map_or(shape.to_vec(), |cut| cut.shape_of(0, shape)),
-            })
-        });
-        json!({
-            "command": self.job.command,
-            "output": self.job.output,
-            "dry_run": self.job.writing.dry_run,
-            "tp": self.job.tp,
-            "tp_before": self.shards.ranks.len(),
-            "tensors": tensors.collect::<Vec<Value>>(),
-            "warnings": self.warnings,
-            "bytes_read": self.bytes.0,
-            "bytes_written": self.bytes.1,
-        })
-    }
-
-    fn table(&self) -> String {
-        let line =
-            |(tensor, shape, pattern, cut): (&Tensor, &[u64], Option<&str>, Option<&Cut>)| {
-                let (name, dtype) = (&tensor.name, tensor.dtype.name);
-                let what = cut.map_or("whole".into(), |cut| {
-                    let (axis, here) = (cut.axis, cut.shape_of(0, shape));
-                    format!(
-                        "cut on axis {axis}, {here:?} a rank, by {:?}",
-                        pattern.unwrap_or_default()
-                    )
-                });
-                format!("{name}  {dtype} {shape:?}  {what}\n")
-            };
-        self.tensors().map(line).collect()
-    }
-
-    fn line(&self) -> String {
-        let ranks = |count| many(count, "rank");
-        let tensors = many(self.shards.whole.len(), "tensor");
-        let from = match self.job.command {
-            "shard" => String::new(),
-            _ => format!(" of {}", ranks(self.shards.ranks.len())),
+    fn copy(&self, mover: &mut Mover, index: usize, begins: &[u64]) -> Result<String> {
+        let tensor = &self.file.header.tensors[index];
+        let (from, to) = (place_of(self.from, index), place_of(self.to, index));
+        let has = |place: &Place, rank: usize| match place {
+            Place::Rank(only) => *only == rank,
+            _ => true,
         };
-        let to = self.job.tp.map_or("the whole".into(), ranks);
-        let output = self.job.output.unwrap_or(Path::new(".")).display();
-        let (read, written) = (bytes_text(self.bytes.0), bytes_text(self.bytes.1));
-        format!("{tensors}{from} to {to} in {output}: {read} read, {written} written\n")
+        let source = |rank: usize| End {
+            file: &self.open[rank],
+            begin: self.sources[rank].begins[index],
+            path: &self.shown[rank],
+        };
+        let sink = |rank: usize| End {
+            file: &self.sinks[rank].file,
+            begin: begins[rank],
+            path: &self.sinks[rank].shown,
+        };
+        let sources = (0..self.open.len()).filter(|rank| has(&from, *rank)).map(source).collect();
+        let sinks = (0..self.sinks.len()).filter(|rank| has(&to, *rank)).map(sink).collect();
+        let whole = Whole { dtype: tensor.dtype, shape: &tensor.shape };
+        let from = Side { ends: sources, cut: from.cut() };
+        let to = Side { ends: sinks, cut: to.cut() };
+        let in_context = || format!("tensor {}", tensor.name);
+        let checksum = mover.copy(&whole, &from, &to).with_context(in_context)?;
+        let checksum = format!("{checksum:016x}");
+        let expected = self.expected.map(|expected| expected.get(&tensor.name));
+        if expected.is_some_and(|expected| expected != Some(&checksum)) {
+            let expected = expected.flatten().map_or("none", String::as_str);
+            let message = format!(
+                "its checksum is {checksum}, and was {expected} when the shards were written: a shard \
+                 has been damaged or changed; shard the model again, or restore the file"
+            );
+            return Err(failure(Kind::Invalid, message)).with_context(|| {
+                let files: Vec<_> = from.ends.iter().map(|end| end.path).take(2).collect();
+                let more = if from.ends.len() > 2 { " and others" } else { "" };
+                format!("tensor {}, in {}{more}", tensor.name, files.join(", "))
+            });
+        }
+        Ok(checksum)
     }
 }
 
-fn cut_of<'a>(placed: &'a Placed, name: &str) -> Option<&'a Cut> {
-    placed.tensors.get(name).and_then(|(_, cut)| cut.as_ref())
+fn place_of(places: Option<&[(Option<usize>, Place)]>, index: usize) -> Place {
+    places.map_or(Place::Whole, |places| places[index].1.clone())
 }
 
 /// Writes a small file, to the disk.
-fn save(path: &Path, text: &str, output: &Path) -> Result<()> {
+fn save(path: &Path, content: &[u8], output: &Path) -> Result<()> {
     let save = || {
-        fs::write(path, text)?;
+        fs::write(path, content)?;
         File::open(path)?.sync_all()
     };
     save().with_context(|| {

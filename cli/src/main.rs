@@ -3,10 +3,12 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `args.rs` | the command line |
-//! | `npy.rs`, `reshard.rs`, `info.rs`, `pages.rs` | the subcommands |
-//! | `plan/` | plans: patterns and rules in, cuts out |
-//! | `job.rs` | what shard and join have in common: one set of files made of another |
-//! | `checkpoint.rs`, `shards.rs` | safetensors files and sets of them, whole and sharded |
+//! | `npy.rs`, `reshard.rs`, `map.rs`, `info.rs`, `pages.rs` | the subcommands |
+//! | `plan/` | plans: patterns and rules in, places of tensors out |
+//! | `config.rs` | the model's config.json |
+//! | `job.rs` | what shard, join and verify have in common: one set of files made of another |
+//! | `told.rs` | what they say about it |
+//! | `checkpoint.rs`, `shards.rs`, `order.rs` | safetensors files, whole and sharded, and which rank is which |
 //! | `transfer.rs` | the bytes of one tensor, from ranks to ranks |
 //! | `split.rs` | the door to libsplit's C functions |
 //! | `staging.rs` | temporary names, then the outputs' own |
@@ -14,10 +16,13 @@
 
 mod args;
 mod checkpoint;
+mod config;
 mod failure;
 mod info;
 mod job;
+mod map;
 mod npy;
+mod order;
 mod pages;
 mod plan;
 mod progress;
@@ -27,6 +32,7 @@ mod shards;
 mod signals;
 mod split;
 mod staging;
+mod told;
 mod transfer;
 
 use args::{Cli, Command};
@@ -35,10 +41,21 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     signals::handle();
-    let done = match Cli::parse().command {
+    let is_json = std::env::args_os().any(|argument| argument == "--json");
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) if is_json && error.use_stderr() => {
+            report::json_error(error.to_string().trim_end(), failure::Kind::Usage as u8);
+            return (failure::Kind::Usage as u8).into();
+        }
+        Err(error) => error.exit(),
+    };
+    let done = match command {
         Command::Npy(args) => npy::npy(&args),
         Command::Shard(args) => reshard::shard(&args),
         Command::Join(args) => reshard::join(&args),
+        Command::Verify(args) => reshard::verify(&args),
+        Command::Map(args) => map::map(&args),
         Command::Info(args) => info::info(&args),
         Command::Completion { shell } => pages::completion(shell),
         Command::Man { directory } => pages::man(&directory),
@@ -46,7 +63,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            report::error(&error);
+            report::error(&error, is_json);
             failure::exit_code(&error).into()
         }
     }

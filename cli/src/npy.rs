@@ -4,19 +4,22 @@
 //! looked at: a dtype is mapped to the element type whose rules apply, or else to bytes.
 
 use crate::args::{Npy, Op};
-use crate::failure::{failure, refuse, Kind};
+use crate::checkpoint::what_it_is;
+use crate::failure::{failure, refuse, usage, Kind};
 use crate::progress::Progress;
 use crate::report::{print, print_json};
 use crate::signals;
 use crate::split::{Layout, Lengths, Output, Pool, Split};
-use crate::staging::{check_names, create, Staging};
+use crate::staging::{check_names, create, Room, Staging};
 use anyhow::{Context, Result};
 use libsplit::ffi::{libsplit_dtype, libsplit_op, LIBSPLIT_FLAG_CLAMP_UNEVEN};
 use libsplit_formats::npy::{tuple, Header};
 use memmap2::{Mmap, MmapMut};
 use serde_json::json;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,10 +32,15 @@ const BATCH: usize = 1024;
 
 /// Splits a file.
 pub fn npy(args: &Npy) -> Result<()> {
+    check_usage(args)?;
     let name = || args.input.display().to_string();
-    let file = File::open(&args.input).with_context(name)?;
+    let file = open(&args.input).with_context(name)?;
     // SAFETY: sound as long as nobody changes the file meanwhile, like every mapping.
     let input = unsafe { Mmap::map(&file) }.with_context(name)?;
+    if let Some(what) = what_it_is(&input).filter(|_| !is_npy(&input)) {
+        return Err(failure(Kind::Invalid, format!("not an .npy file, but {what}")))
+            .with_context(name);
+    }
     let (header, begin) = Header::parse(&input).with_context(name)?;
     let bytes = header.bytes(&header.shape).with_context(name)?;
     let Some(data) = input[begin..].get(..bytes) else {
@@ -40,9 +48,9 @@ pub fn npy(args: &Npy) -> Result<()> {
         let message = format!("truncated: the array takes {bytes} bytes, the file has {there}");
         return Err(failure(Kind::Invalid, message)).with_context(name);
     };
-    let mut split = split_of(args)?;
+    let mut split = split_of(args, &header.shape);
     let items = Items::of(&header)?;
-    let shapes = items.shapes_of_pieces(&split, &header)?;
+    let shapes = items.shapes_of_pieces(&split, &header).map_err(|error| in_words(args, &error))?;
     // The rules have been applied without the axis of a byte, which must not be taken for axis -1.
     split.axis = split.axis.rem_euclid(i64::try_from(header.shape.len())?);
     let names = names(args, shapes.len());
@@ -65,31 +73,147 @@ pub fn npy(args: &Npy) -> Result<()> {
     tell(args, &header, &shapes, &names)
 }
 
-fn split_of(args: &Npy) -> Result<Split> {
+/// Refuses options that make no sense together, whatever the input is.
+fn check_usage(args: &Npy) -> Result<()> {
+    let (has_parts, has_lengths) = (args.parts.is_some(), args.lengths.is_some());
+    let is_split = matches!(args.op, Op::Split);
+    let is_sequence = matches!(args.op, Op::SplitToSequence);
+    if args.opset.is_some() && !is_split && !is_sequence {
+        usage!("--opset is for the ONNX operators, split and split-to-sequence: leave it out");
+    }
+    if args.each.is_some() && !is_sequence {
+        usage!("--each is for --op split-to-sequence; otherwise give --parts or --lengths");
+    }
+    if args.keepdims == 0 && !is_sequence {
+        usage!("--keepdims 0 is for --op split-to-sequence");
+    }
+    if (args.clamp_uneven || args.balanced) && !(is_split && has_parts && !has_lengths) {
+        usage!("--clamp-uneven and --balanced go with --op split and --parts, without --lengths");
+    }
+    if let Some(parts) = args.parts.filter(|parts| *parts < 1) {
+        usage!("--parts {parts}: give at least 1");
+    }
+    if let Some(each) = args.each.filter(|each| *each < 1) {
+        usage!("--each {each}: give at least 1");
+    }
+    match args.op {
+        Op::Split if !has_parts && !has_lengths => usage!("give --parts N or --lengths A,B,..."),
+        Op::Split if has_parts && has_lengths && args.opset.is_none_or(|opset| opset >= 18) => {
+            usage!("--parts and --lengths are both given: split takes one of them since opset 18")
+        }
+        Op::SplitToSequence if has_parts => {
+            usage!(
+                "--parts is not for split-to-sequence: give --each N, --lengths A,B,... or neither"
+            )
+        }
+        Op::VariadicSplit if !has_lengths || has_parts => {
+            usage!("variadic-split takes --lengths A,B,..., of which one may be -1, and no --parts")
+        }
+        Op::OpenvinoSplit if !has_parts || has_lengths => {
+            usage!(
+                "openvino-split takes --parts N and no --lengths: for lengths use variadic-split"
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The library's messages name what a program sets; whoever uses the command line gives options.
+fn in_words(args: &Npy, error: &anyhow::Error) -> anyhow::Error {
+    let lengths = if args.each.is_some() { "--each" } else { "--lengths" };
+    let words = [
+        ("neither params.split nor num_outputs", "neither --parts nor --lengths"),
+        ("lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", "--lengths, --balanced or --clamp-uneven"),
+        (
+            "split by lengths, or by ONNX Split-18",
+            "use --lengths, or --op split of opset 18 or newer",
+        ),
+        ("; pass the model's opset import", ": leave --opset out, or give a newer one"),
+        ("only in VariadicSplit may", "only with --op variadic-split may"),
+        ("params.split", lengths),
+        ("params.num_outputs", "--parts"),
+        ("num_outputs", "--parts"),
+        ("params.", "--"),
+        ("input.dtype", "dtype"),
+        ("input.rank", "rank"),
+        ("input.", "the array's "),
+    ];
+    let message = words.iter().fold(error.to_string(), |text, (from, to)| text.replace(from, to));
+    let is_usage = message.starts_with("--opset");
+    failure(if is_usage { Kind::Usage } else { Kind::Refused }, message)
+}
+
+/// Opens a file. What can be read only once is copied first, to where the system has temporary files.
+fn open(path: &Path) -> Result<File> {
+    if path == Path::new("-") {
+        return spool(std::io::stdin().lock());
+    }
+    let file = File::open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_dir() {
+        anyhow::bail!("it is a directory: give an .npy file");
+    }
+    if kind.is_file() {
+        Ok(file)
+    } else {
+        spool(file)
+    }
+}
+
+fn spool(mut from: impl Read) -> Result<File> {
+    let mut file = tempfile::tempfile().context("no temporary file for what is read")?;
+    // As yet nothing would be left behind, and the other end may never come.
+    signals::by_default(|| std::io::copy(&mut from, &mut file))?;
+    Ok(file)
+}
+
+fn split_of(args: &Npy, shape: &[i64]) -> Split {
     let opset = args.opset.unwrap_or(i32::MAX);
     let (op, opset) = match args.op {
         Op::Split => (libsplit_op::ONNX_SPLIT, opset),
         Op::SplitToSequence => (libsplit_op::ONNX_SPLIT_TO_SEQUENCE, opset),
-        _ if args.opset.is_some() => refuse!("--opset is for ONNX operators: leave it out"),
         Op::VariadicSplit => (libsplit_op::OPENVINO_VARIADIC_SPLIT, 1),
         Op::OpenvinoSplit => (libsplit_op::OPENVINO_SPLIT, 1),
     };
-    let lengths = args.lengths.clone().map(Lengths::List);
-    Ok(Split {
+    let balanced = args.balanced.then(|| balanced(args, shape)).flatten();
+    let lengths = balanced.clone().or(args.lengths.clone()).map(Lengths::List);
+    Split {
         op,
         opset,
         axis: args.axis,
         lengths: lengths.or(args.each.map(Lengths::Scalar)),
-        num_outputs: args.parts.unwrap_or(0),
+        num_outputs: if balanced.is_some() { 0 } else { args.parts.unwrap_or(0) },
         keepdims: args.keepdims != 0,
         flags: if args.clamp_uneven { LIBSPLIT_FLAG_CLAMP_UNEVEN } else { 0 },
-    })
+    }
+}
+
+/// The lengths of so many parts that differ by one at most, the longer ones first; none if there is no
+/// such axis.
+fn balanced(args: &Npy, shape: &[i64]) -> Option<Vec<i64>> {
+    let rank = i64::try_from(shape.len()).ok()?;
+    let axis = if args.axis < 0 { args.axis.checked_add(rank)? } else { args.axis };
+    let extent = *shape.get(usize::try_from(axis).ok()?)?;
+    let parts =
+        args.parts.filter(|parts| usize::try_from(*parts).is_ok_and(|it| it <= MAX_PIECES))?;
+    Some((0..parts).map(|part| extent / parts + i64::from(part < extent % parts)).collect())
+}
+
+fn is_npy(begin: &[u8]) -> bool {
+    begin.starts_with(b"\x93NUMPY")
 }
 
 /// The names of the pieces.
-fn names(args: &Npy, count: usize) -> Vec<String> {
-    let stem = args.input.file_stem().unwrap_or_default().to_string_lossy();
-    (0..count).map(|index| format!("{stem}_{index}.npy")).collect()
+fn names(args: &Npy, count: usize) -> Vec<OsString> {
+    let is_stdin = args.input == Path::new("-");
+    let stem =
+        if is_stdin { OsStr::new("stdin") } else { args.input.file_stem().unwrap_or_default() };
+    let name = |index: usize| {
+        let mut name = stem.to_owned(); // whatever its bytes are
+        name.push(format!("_{index}.npy"));
+        name
+    };
+    (0..count).map(name).collect()
 }
 
 /// The element type whose rules apply to an array's items; an item that is not one of them is an
@@ -161,7 +285,7 @@ struct Job<'a> {
     items: Items,
     header: &'a Header,
     shapes: &'a [Vec<i64>],
-    names: &'a [String],
+    names: &'a [OsString],
 }
 
 impl Job<'_> {
@@ -199,13 +323,13 @@ impl Job<'_> {
         let shape = &self.shapes[index];
         let header = self.header.of_piece(shape);
         let bytes = self.header.bytes(shape)? as u64;
-        let file = create(&staging.join(&self.names[index]), &header, bytes)?;
+        let file = create(&staging.join(&self.names[index]), &header, bytes, Room::Needed)?;
         // SAFETY: the file is new, in a directory that is this process' own.
         Ok((unsafe { MmapMut::map_mut(&file) }?, header.len()))
     }
 }
 
-fn tell(args: &Npy, header: &Header, shapes: &[Vec<i64>], names: &[String]) -> Result<()> {
+fn tell(args: &Npy, header: &Header, shapes: &[Vec<i64>], names: &[OsString]) -> Result<()> {
     let pieces = shapes.iter().zip(names.iter().map(|name| args.outdir.join(name)));
     if args.writing.json {
         let piece = |(shape, path)| json!({ "path": path, "shape": shape });

@@ -1,40 +1,134 @@
 //! What the user is told.
 
+use crate::failure;
 use anyhow::{Context, Result};
-use std::io::{self, Write};
+use serde::Serialize;
+use serde_json::json;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write};
 
-/// Writes to standard output. A reader that has seen enough is no error.
+/// Writes to standard output. A reader that has seen enough is not an error.
 pub fn print(text: &str) -> Result<()> {
-    let mut out = anstream::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.context("everything is done, but not told on standard output"),
-    }
+    print_by(|out| out.write_all(visible(text).as_bytes()))
 }
 
 /// Writes JSON to standard output.
-pub fn print_json(value: &serde_json::Value) -> Result<()> {
-    print(&format!("{value:#}\n"))
+pub fn print_json(value: &impl Serialize) -> Result<()> {
+    print_by(|mut out| {
+        serde_json::to_writer_pretty(&mut out, value)?;
+        writeln!(out)
+    })
 }
 
-/// Tells what may be a mistake.
+/// Lets a function write to standard output.
+pub fn print_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.context("everything is done, but it could not be written to standard output"),
+    }
+}
+
+/// Tells the user what may be a mistake.
 pub fn warn(message: &str) {
     let style = clap::builder::styling::AnsiColor::Yellow.on_default().bold();
-    let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {message}");
+    let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {}", visible(message));
 }
 
-/// Tells an error.
-pub fn error(error: &anyhow::Error) {
+/// Reports an error, as JSON if the program is asked for that.
+pub fn error(error: &anyhow::Error, is_json: bool) {
+    let message = format!("{error:#}");
+    if is_json {
+        return json_error(&message, failure::exit_code(error));
+    }
     let style = clap::builder::styling::AnsiColor::Red.on_default().bold();
-    let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {error:#}");
+    let _ = writeln!(anstream::stderr(), "{style}error:{style:#} {}", visible(&message));
 }
 
-/// So many of them.
+/// Reports an error as one line of JSON.
+pub fn json_error(message: &str, exit_code: u8) {
+    let error = json!({ "error": { "message": message, "exit_code": exit_code } });
+    let _ = writeln!(anstream::stderr(), "{error}");
+}
+
+/// A text in which control characters are spelt out: names of tensors come from anywhere, and must not
+/// control a terminal.
+fn visible(text: &str) -> Cow<'_, str> {
+    let is_control = |letter: char| letter.is_control() && letter != '\n';
+    if !text.contains(is_control) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_control(letter) {
+            shown.extend(letter.escape_default());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown.into()
+}
+
+/// A number of things.
 pub fn many(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Names in a line of text: those that differ in a number only are given once.
+pub fn kinds(names: &[&str], what: &str) -> String {
+    const MOST: usize = 8;
+    let mut order = Vec::new();
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for name in names {
+        let kind = kind(name);
+        *counts.entry(kind.clone()).or_insert_with(|| {
+            order.push(kind);
+            0
+        }) += 1;
+    }
+    let mut text = format!("{}: ", many(names.len(), what));
+    for (index, kind) in order.iter().take(MOST).enumerate() {
+        let comma = if index == 0 { "" } else { ", " };
+        let _ = match counts[kind] {
+            1 => write!(text, "{comma}{kind}"),
+            count => write!(text, "{comma}{kind} ({count})"),
+        };
+    }
+    if order.len() > MOST {
+        let _ = write!(text, " and {} more kinds", order.len() - MOST);
+    }
+    text
+}
+
+/// A name with `N` in the place of each component that is a number.
+pub fn kind(name: &str) -> String {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = name.split('.').map(|part| if is_number(part) { "N" } else { part });
+    parts.collect::<Vec<_>>().join(".")
 }
 
 /// A number of bytes, for people.
 pub fn bytes_text(bytes: u64) -> String {
     indicatif::HumanBytes(bytes).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{kinds, visible};
+
+    #[test]
+    fn control_characters_are_spelt_out() {
+        assert_eq!(visible("a\n\u{1b}[31mé"), "a\n\\u{1b}[31mé");
+    }
+
+    #[test]
+    fn names_in_a_line() {
+        assert_eq!(kinds(&["a.0.b", "c", "a.11.b"], "tensor"), "3 tensors: a.N.b (2), c");
+        let names: Vec<String> =
+            (b'a'..b'm').map(|letter| char::from(letter).to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert!(kinds(&names, "tensor").ends_with("h and 4 more kinds"));
+    }
 }

@@ -1,31 +1,34 @@
-//! The subcommands shard and join: both take shards of one kind (a whole checkpoint is the only
-//! shard of one) and make shards of another.
+//! The subcommands shard, join and verify: all take shards of one kind (a whole checkpoint is the only
+//! shard of one), and the first two make shards of another.
 
-use crate::args::{Join, PlanArgs, Shard};
+use crate::args::{Copying, Join, PlanArgs, Shard, Verify, Writing};
 use crate::checkpoint::Checkpoint;
-use crate::failure::{invalid, refuse};
+use crate::config::{Config, Number};
+use crate::failure::{invalid, usage};
 use crate::job::Job;
-use crate::plan::{ready, whole_shapes, Plan, Values, READY};
+use crate::plan::{automatic, plan_text, ready_names, Plan, Values};
+use crate::report::{bytes_text, many, print, print_json};
 use crate::shards::{Manifest, Shards};
 use crate::staging::MANIFEST;
 use anyhow::{Context, Result};
+use serde_json::json;
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
 
 /// 'libsplit shard'.
 pub fn shard(args: &Shard) -> Result<()> {
-    if args.input.join(MANIFEST).is_file() {
-        refuse!("{} holds shards: use 'libsplit join --tp N' on them", args.input.display());
-    }
-    let checkpoint = Checkpoint::open(&args.input)?;
-    let (plan, text) = read_plan(&args.plan, &checkpoint)?;
-    let shards = Shards::of_whole(checkpoint, plan, text);
+    let shards = open_whole(&args.input, &args.plan)?;
+    let copied = if args.copying.no_copy { Vec::new() } else { small_files(&shards.directory)? };
     let job = Job {
         command: "shard",
         tp: Some(args.tp.into()),
         output: args.output.as_deref(),
         is_new_plan: true,
-        strict: args.plan.strict,
-        chunk: args.chunk,
+        allow_unmatched: args.plan.allow_unmatched,
+        copied,
+        chunk: args.copying.chunk,
+        threads: threads(args.copying.threads),
         writing: &args.writing,
     };
     job.run(&shards)
@@ -33,55 +36,173 @@ pub fn shard(args: &Shard) -> Result<()> {
 
 /// 'libsplit join'.
 pub fn join(args: &Join) -> Result<()> {
+    let Copying { chunk, threads: count, no_copy } = args.copying;
     let shards = open_shards(args)?;
+    let is_there = |name: &&String| shards.directory.join(name).is_file();
+    let copied =
+        if no_copy { Vec::new() } else { shards.copied.iter().filter(is_there).cloned().collect() };
     let job = Job {
         command: "join",
         tp: args.tp.map(usize::from),
         output: args.output.as_deref(),
         is_new_plan: args.plan.plan.is_some(),
-        strict: args.plan.strict,
-        chunk: args.chunk,
+        allow_unmatched: args.plan.allow_unmatched,
+        copied,
+        chunk,
+        threads: threads(count),
         writing: &args.writing,
     };
     job.run(&shards)
 }
 
+/// 'libsplit verify'.
+pub fn verify(args: &Verify) -> Result<()> {
+    let shown = args.shards.display();
+    let Some(manifest) = Manifest::read(&args.shards)? else {
+        invalid!("{shown}: no {MANIFEST} in it: give a directory that 'libsplit shard' made");
+    };
+    let shards = Shards::open(&args.shards, manifest)?;
+    let writing = Writing { force: false, dry_run: true, json: args.json, quiet: args.quiet };
+    let job = Job {
+        command: "verify",
+        tp: None,
+        output: None,
+        is_new_plan: false,
+        allow_unmatched: false,
+        copied: Vec::new(),
+        chunk: 1 << 20,
+        threads: threads(args.threads),
+        writing: &writing,
+    };
+    let read = job.verify(&shards)?;
+    let tensors = shards.model.tensors().count();
+    if args.json {
+        return print_json(&json!({
+            "command": "verify",
+            "tp": shards.ranks.len(),
+            "tensors": tensors,
+            "bytes_read": read,
+        }));
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    let (tensors, ranks) = (many(tensors, "tensor"), many(shards.ranks.len(), "rank"));
+    print(&format!(
+        "{shown}: {tensors} of {ranks} as they were written, {} read\n",
+        bytes_text(read)
+    ))
+}
+
+fn threads(given: Option<u16>) -> usize {
+    let processors = || thread::available_parallelism().map_or(1, usize::from);
+    given.map_or_else(processors, usize::from)
+}
+
+/// A whole checkpoint with its plan.
+pub fn open_whole(input: &Path, args: &PlanArgs) -> Result<Shards> {
+    if input.join(MANIFEST).is_file() {
+        usage!("{} holds shards: use 'libsplit join --tp N' on them", input.display());
+    }
+    let plan = plan_name(args)?;
+    let checkpoint = Checkpoint::open(input)?;
+    let chosen = Chosen::read(plan, args, &checkpoint.directory)?;
+    Shards::of_whole(checkpoint, chosen.plan, chosen.values, chosen.config, chosen.quantization)
+}
+
 fn open_shards(args: &Join) -> Result<Shards> {
     if let [directory] = args.shards.as_slice() {
         if let Some(manifest) = Manifest::read(directory)? {
-            if args.plan.plan.is_some() {
-                refuse!("{} has its plan in {MANIFEST}: leave --plan out", directory.display());
+            if args.plan.plan.is_some() || !args.plan.set.is_empty() {
+                let shown = directory.display();
+                usage!(
+                    "{shown} has its plan and numbers in {MANIFEST}: leave --plan and --set out"
+                );
             }
             return Shards::open(directory, manifest);
         }
-        if args.plan.plan.is_none() {
-            let shown = directory.display();
-            invalid!(
-                "{shown}: no {MANIFEST} in it: give the directory that 'libsplit shard' made, \
-                      or all ranks in turn and --plan"
-            );
+    }
+    if args.plan.plan.is_none() {
+        let above = args.shards[0].parent().map(|above| above.join(MANIFEST));
+        if let Some(above) = above.filter(|above| above.is_file()) {
+            usage!("give the directory that {} is in, and not the ranks in it", above.display());
         }
+        usage!(
+            "{}: no {MANIFEST} in it: give the directory that 'libsplit shard' made, or every rank and \
+             --plan",
+            args.shards[0].display()
+        );
     }
     let ranks = args.shards.iter().map(|path| Checkpoint::open(path));
     let ranks = ranks.collect::<Result<Vec<_>>>()?;
-    let (plan, text) = read_plan(&args.plan, &ranks[0])?;
-    let whole = whole_shapes(&plan, &ranks[0].shapes(), ranks.len())?;
-    Shards::of_ranks(ranks, plan, text, whole)
+    let chosen = Chosen::read(plan_name(&args.plan)?, &args.plan, &ranks[0].directory)?;
+    Shards::of_ranks(ranks, chosen.plan, chosen.values, chosen.config, chosen.quantization)
 }
 
-/// The plan that is asked for, and its text.
-fn read_plan(args: &PlanArgs, checkpoint: &Checkpoint) -> Result<(Plan, String)> {
-    let names = || READY.map(|(name, _)| name).join(", ");
+fn plan_name(args: &PlanArgs) -> Result<&str> {
     let Some(plan) = &args.plan else {
-        refuse!("there is no plan: give --plan FILE, or the name of a ready one: {}", names());
+        usage!(
+            "no plan is given: use --plan auto to have one chosen by config.json, a ready one (--plan \
+             {}), or a file of your own",
+            ready_names()
+        );
     };
-    let text = match ready(plan) {
-        Some(text) => text.to_owned(),
-        None => fs::read_to_string(plan)
-            .with_context(|| format!("plan {plan} (ready plans are {})", names()))?,
-    };
-    let values: Values = args.set.iter().cloned().collect();
-    let plan = Plan::parse(&text, &values, &checkpoint.config()?)
-        .with_context(|| format!("plan {plan}"))?;
-    Ok((plan, text))
+    Ok(plan)
+}
+
+/// The plan that is asked for, and where it finds its numbers.
+struct Chosen {
+    plan: Plan,
+    values: Values,
+    config: Config,
+    quantization: Option<String>,
+}
+
+impl Chosen {
+    fn read(plan: &str, args: &PlanArgs, directory: &Path) -> Result<Self> {
+        let config = Config::read(directory)?;
+        let text = match plan {
+            "auto" => automatic(&config)?.to_owned(),
+            plan => plan_text(plan)?,
+        };
+        let mut values = Values::new();
+        for (name, number) in &args.set {
+            if values.insert(name.clone(), Number::One(*number)).is_some() {
+                usage!("--set {name} is given twice");
+            }
+        }
+        let quantization = config.quantization();
+        let plan =
+            Plan::parse(&text, quantization.as_deref()).with_context(|| format!("plan {plan}"))?;
+        plan.check_names(&values)?;
+        Ok(Self { plan, values, config, quantization })
+    }
+}
+
+/// The small files of a model: what lies beside its config.json and is not weights.
+fn small_files(directory: &Path) -> Result<Vec<String>> {
+    const LARGEST_BYTES: u64 = 64 << 20;
+    const ENDINGS: [&str; 7] = ["json", "txt", "model", "jinja", "py", "tiktoken", "md"];
+    const NAMES: [&str; 3] = ["LICENSE", "LICENCE", "NOTICE"];
+    if !directory.join("config.json").is_file() {
+        return Ok(Vec::new());
+    }
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+        let Ok(name) = entry?.file_name().into_string() else { continue };
+        let path = PathBuf::from(&name);
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let is_known = ENDINGS.contains(&ending) || NAMES.contains(&name.as_str());
+        let is_other = name.starts_with('.') || name.ends_with(".index.json") || name == MANIFEST;
+        if !is_known || is_other {
+            continue;
+        }
+        if fs::metadata(directory.join(&name))
+            .is_ok_and(|it| it.is_file() && it.len() <= LARGEST_BYTES)
+        {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
 }

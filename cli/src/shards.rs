@@ -1,15 +1,18 @@
-//! Shards on disk: a directory for each rank, and a manifest that tells how they were made.
+//! Shards on disk: a directory for each rank, and a manifest that says how they were made.
 
-use crate::checkpoint::{is_plain, Checkpoint};
+use crate::checkpoint::{is_plain, Checkpoint, Index, Model, ModelFile, Source};
+use crate::config::Config;
 use crate::failure::{invalid, refuse};
-use crate::plan::{place, Placed, Plan, Tensors, Values};
+use crate::order::{check_order, Mark};
+use crate::plan::{place, whole_shape, Given, Place, Placed, Plan, Values};
 use crate::staging::MANIFEST;
 use anyhow::{Context, Result};
-use libsplit_formats::safetensors::Header;
+use libsplit_formats::safetensors::{Header, Tensor};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use twox_hash::XxHash3_64;
 
 /// What `libsplit.json` says.
 #[derive(Serialize, Deserialize)]
@@ -17,31 +20,34 @@ pub struct Manifest {
     /// Of the manifest itself.
     pub version: u32,
     pub tp: usize,
-    /// The text of the plan, and the numbers that it took by name.
+    /// The text of the plan, the quantization that it was for, and the numbers that it took by name.
     pub plan: String,
+    pub quantization: Option<String>,
     pub values: Values,
     /// The files of the checkpoint as it was, so that it can be as it was again.
     pub files: Vec<WholeFile>,
-    pub index: Option<WholeIndex>,
+    pub index: Option<Index>,
+    /// Small files that lie beside the manifest, as they lay beside the checkpoint.
+    pub copied: Vec<String>,
+    /// XXH3 of all of the above, as compact JSON with this left empty.
+    pub xxh3: String,
 }
 
+/// Checksums by the names of tensors.
+pub type Checksums = BTreeMap<String, String>;
+
 /// A file of the checkpoint as it was.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct WholeFile {
     pub name: String,
     pub header: String,
     pub data_bytes: u64,
+    /// Of each tensor, XXH3 of its bytes, 64 bits, in hexadecimal.
+    pub xxh3: Checksums,
 }
 
-/// Its index.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct WholeIndex {
-    pub name: String,
-    pub text: String,
-}
-
-/// The only version so far.
-pub const VERSION: u32 = 1;
+/// The version that this program writes and reads.
+pub const VERSION: u32 = 2;
 
 impl Manifest {
     /// Reads that of a directory, if it has one.
@@ -54,30 +60,57 @@ impl Manifest {
     }
 
     fn parse(path: &Path) -> Result<Self> {
-        let manifest: Self = match serde_json::from_str(&fs::read_to_string(path)?) {
+        let mut manifest: Self = match serde_json::from_str(&fs::read_to_string(path)?) {
             Ok(manifest) => manifest,
             Err(error) => invalid!("not what 'libsplit shard' writes: {error}"),
         };
-        if manifest.version != VERSION {
-            invalid!("version {}; this program knows version {VERSION}", manifest.version);
-        }
-        if manifest.tp == 0 || manifest.tp > u16::MAX.into() {
-            invalid!("tp {} is outside of 1 to {}", manifest.tp, u16::MAX);
-        }
-        let mut names = manifest.files.iter().map(|file| &file.name);
-        let mut index = manifest.index.iter().map(|index| &index.name);
-        if let Some(name) =
-            names.find(|name| !is_plain(name)).or(index.find(|name| !is_plain(name)))
-        {
-            invalid!("{name:?} is no name of a file");
+        manifest.check()?;
+        let expected = std::mem::take(&mut manifest.xxh3);
+        let found = manifest.checksum()?;
+        if found != expected {
+            invalid!(
+                "its checksum is {found}, and {expected} is in it: it has been damaged or changed"
+            );
         }
         Ok(manifest)
     }
 
-    /// The plan with its numbers.
-    pub fn plan(&self) -> Result<Plan> {
-        Plan::parse(&self.plan, &self.values, &serde_json::Value::Null)
-            .with_context(|| format!("plan in {MANIFEST}"))
+    /// The checksum of one that does not have it yet.
+    pub fn checksum(&self) -> Result<String> {
+        Ok(format!("{:016x}", XxHash3_64::oneshot(&serde_json::to_vec(self)?)))
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.version != VERSION {
+            invalid!("version {}; this program knows version {VERSION}", self.version);
+        }
+        if self.tp == 0 || self.tp > u16::MAX.into() {
+            invalid!("tp {} is outside 1 to {}", self.tp, u16::MAX);
+        }
+        if let Some(name) = self.names().chain(&self.copied).find(|name| !is_plain(name)) {
+            invalid!("{name:?} is not the name of a file");
+        }
+        Ok(())
+    }
+
+    /// The names of a rank's files.
+    fn names(&self) -> impl Iterator<Item = &String> {
+        let index = self.index.iter().map(|index| &index.name);
+        self.files.iter().map(|file| &file.name).chain(index)
+    }
+
+    /// Whether a path below the directory is that of a file which the manifest lists.
+    pub fn lists(&self, path: &Path) -> bool {
+        let components: Option<Vec<_>> = path.iter().map(|component| component.to_str()).collect();
+        match components.as_deref() {
+            Some([name]) => *name == MANIFEST || self.copied.iter().any(|copied| copied == name),
+            Some([rank, name]) => {
+                let number = rank.strip_prefix("rank-").and_then(|number| number.parse().ok());
+                let is_rank = number.is_some_and(|it| it < self.tp && rank_name(it) == *rank);
+                is_rank && self.names().any(|known| known == name)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -86,157 +119,305 @@ pub fn rank_name(rank: usize) -> String {
     format!("rank-{rank}")
 }
 
-/// Ranks with all that is known of them.
+/// A file of one rank.
+pub struct RankFile {
+    pub source: Source,
+    /// Where each of the model's tensors in this file begins; 0 if the rank does not have it.
+    pub begins: Vec<u64>,
+}
+
+/// Ranks with all that is known of them. A whole checkpoint is the only rank of one.
 pub struct Shards {
-    pub ranks: Vec<Checkpoint>,
+    pub model: Model,
     pub plan: Plan,
-    pub plan_text: String,
-    /// The files as they were, in the order of those of each rank.
-    pub files: Vec<WholeFile>,
-    pub index: Option<WholeIndex>,
-    pub placed: Placed,
-    /// Shapes of the whole tensors.
-    pub whole: Tensors,
+    /// Where the plan finds its numbers.
+    pub values: Values,
+    pub config: Config,
+    pub quantization: Option<String>,
+    /// Where tensors are now; none if the only rank has the whole.
+    pub placed: Option<Placed>,
+    /// For each rank its files, in the model's order.
+    pub ranks: Vec<Vec<RankFile>>,
+    pub checksums: Option<Vec<Checksums>>,
+    /// The directory with the small files, and their names.
+    pub directory: PathBuf,
+    pub copied: Vec<String>,
 }
 
 impl Shards {
-    /// A checkpoint as the only rank of all, which has every tensor as a whole.
-    pub fn of_whole(checkpoint: Checkpoint, plan: Plan, plan_text: String) -> Self {
-        let file = |part: &crate::checkpoint::Part| WholeFile {
-            name: part.name.clone(),
-            header: part.text.clone(),
-            data_bytes: part.header.tensors.last().map_or(0, |tensor| tensor.end),
-        };
-        let files = checkpoint.parts.iter().map(file).collect();
-        let index = checkpoint.index.as_ref();
-        let index =
-            index.map(|index| WholeIndex { name: index.name.clone(), text: index.text.clone() });
-        let whole = checkpoint.shapes();
-        let placed = Placed::default();
-        Self { ranks: vec![checkpoint], plan, plan_text, files, index, placed, whole }
+    /// A whole checkpoint.
+    pub fn of_whole(
+        checkpoint: Checkpoint,
+        plan: Plan,
+        values: Values,
+        config: Config,
+        quantization: Option<String>,
+    ) -> Result<Self> {
+        let Checkpoint { model, sources, directory } = checkpoint;
+        let mut files = Vec::new();
+        for (file, source) in model.files.iter().zip(sources) {
+            if let Some(mark) = Mark::of(&file.header)? {
+                refuse!(
+                    "{}: it is rank {} of {} that 'libsplit shard' made, and not a whole checkpoint: \
+                     join the shards first, or shard them anew with 'libsplit join --tp N'",
+                    source.path.display(),
+                    mark.rank,
+                    mark.ranks
+                );
+            }
+            let begin = |tensor: &Tensor| source.data_begin + tensor.begin;
+            files
+                .push(RankFile { begins: file.header.tensors.iter().map(begin).collect(), source });
+        }
+        Ok(Self {
+            model,
+            plan,
+            values,
+            config,
+            quantization,
+            placed: None,
+            ranks: vec![files],
+            checksums: None,
+            directory,
+            copied: Vec::new(),
+        })
     }
 
     /// What 'libsplit shard' made.
     pub fn open(directory: &Path, manifest: Manifest) -> Result<Self> {
-        let plan = manifest.plan()?;
-        let mut whole = Tensors::new();
-        for file in &manifest.files {
-            let header = Header::parse(file.header.as_bytes(), file.data_bytes)
-                .with_context(|| format!("{MANIFEST}: {}", file.name))?;
-            whole.extend(header.tensors.into_iter().map(|tensor| (tensor.name, tensor.shape)));
+        let Manifest { tp, plan, quantization, values, files, index, copied, .. } = manifest;
+        let plan = Plan::parse(&plan, quantization.as_deref())
+            .with_context(|| format!("plan in {MANIFEST}"))?;
+        let (mut whole, mut checksums) = (Vec::new(), Vec::new());
+        for WholeFile { name, header: text, data_bytes, xxh3 } in files {
+            let header = Header::parse(text.as_bytes(), data_bytes)
+                .with_context(|| format!("{MANIFEST}: {name}"))?;
+            whole.push(ModelFile { name, header, text });
+            checksums.push(xxh3);
         }
-        let start = manifest.index.as_ref().map(|index| &index.name);
-        let Some(start) = start.or(manifest.files.first().map(|file| &file.name)) else {
-            invalid!("{MANIFEST}: there are no files");
-        };
-        let ranks = (0..manifest.tp)
-            .map(|rank| Checkpoint::open(&directory.join(rank_name(rank)).join(start)))
-            .collect::<Result<Vec<_>>>()?;
-        let placed = place(&plan, &whole, manifest.tp)?;
-        let Manifest { plan: plan_text, files, index, .. } = manifest;
-        let shards = Self { ranks, plan, plan_text, files, index, placed, whole };
-        shards.check()?;
-        Ok(shards)
+        let model = Model { files: whole, index };
+        let config = Config::default();
+        let placed = place(&plan, &model, tp, &Given { values: &values, config: &config })?;
+        let mut ranks = Vec::new();
+        for rank in 0..tp {
+            let mut files = Vec::new();
+            for (file, places) in model.files.iter().zip(&placed.tensors) {
+                let path = directory.join(rank_name(rank)).join(&file.name);
+                let (here, source) = crate::checkpoint::open_file(&path)?;
+                let expected = Mark { rank, ranks: tp, plan: fingerprint(&plan, &values) };
+                let checked = expected.check(&here.header).and_then(|()| {
+                    begins(rank, &here.header, &file.header, places, source.data_begin)
+                });
+                let begins = checked.with_context(|| path.display().to_string())?;
+                files.push(RankFile { source, begins });
+            }
+            ranks.push(files);
+        }
+        Ok(Self {
+            model,
+            plan,
+            values,
+            config,
+            quantization,
+            placed: Some(placed),
+            ranks,
+            checksums: Some(checksums),
+            directory: directory.into(),
+            copied,
+        })
     }
 
-    /// Ranks that somebody else made, by this plan.
+    /// Ranks that are named one by one, by this plan.
     pub fn of_ranks(
-        ranks: Vec<Checkpoint>,
+        mut ranks: Vec<Checkpoint>,
         plan: Plan,
-        plan_text: String,
-        whole: Tensors,
+        values: Values,
+        config: Config,
+        quantization: Option<String>,
     ) -> Result<Self> {
-        let placed = place(&plan, &whole, ranks.len())?;
+        let tp = ranks.len();
+        let given = Given { values: &values, config: &config };
+        let mark = check_order(&mut ranks)?;
         let Some(first) = ranks.first() else { refuse!("there are no ranks") };
+        let shapes = first.model.shapes();
         let mut files = Vec::new();
-        for part in &first.parts {
-            let mut header = part.header.clone();
-            let shapes = header.tensors.iter().map(|tensor| whole[&tensor.name].clone());
-            let shapes = shapes.collect::<Vec<_>>();
-            let data_bytes = lay_out(&mut header, shapes)?;
+        for file in &first.model.files {
+            let mut header = Mark::without(&file.header);
+            for tensor in &mut header.tensors {
+                let whole = whole_shape(&plan, &shapes, &tensor.name, tp, &given);
+                tensor.shape = whole.with_context(|| {
+                    format!("tensor {}, shape {:?} on a rank", tensor.name, tensor.shape)
+                })?;
+            }
+            lay_out(&mut header)?;
             let text = String::from_utf8(header.to_bytes().split_off(8))?;
-            files.push(WholeFile { name: part.name.clone(), header: text, data_bytes });
+            files.push(ModelFile { name: file.name.clone(), header, text });
         }
-        let index = first.index.as_ref().map(|index| {
-            let total: u64 = files.iter().map(|file| file.data_bytes).sum();
-            WholeIndex { name: index.name.clone(), text: with_total(&index.json, total) }
-        });
-        let shards = Self { ranks, plan, plan_text, files, index, placed, whole };
-        shards.check()?;
-        Ok(shards)
+        let mut model = Model { files, index: first.model.index.clone() };
+        if let Some(index) = &mut model.index {
+            let bytes = model.files.iter().flat_map(|file| &file.header.tensors);
+            let bytes = bytes.map(|tensor| tensor.end - tensor.begin).sum();
+            index.text = index_text(&index.text, bytes, |_| true)?;
+        }
+        let placed = place(&plan, &model, tp, &given)?;
+        if let Some(mark) = mark.filter(|mark| mark.plan != fingerprint(&plan, &placed.values)) {
+            refuse!(
+                "the shards were made by another plan or with other numbers (libsplit.plan is {} in \
+                 them, and {} is that of this plan): give the plan that they were made by, or the \
+                 directory with {MANIFEST}",
+                mark.plan,
+                fingerprint(&plan, &placed.values)
+            );
+        }
+        let mut found = Vec::new();
+        for (rank, checkpoint) in ranks.into_iter().enumerate() {
+            let of_rank = format!("rank {rank}, {}", checkpoint.directory.display());
+            if checkpoint.model.files.len() != model.files.len() {
+                let (here, there) = (checkpoint.model.files.len(), model.files.len());
+                invalid!("{of_rank}: {here} files, and the first rank has {there}");
+            }
+            let parts = checkpoint.model.files.iter().zip(checkpoint.sources);
+            let mut files = Vec::new();
+            for ((here, source), (file, places)) in
+                parts.zip(model.files.iter().zip(&placed.tensors))
+            {
+                let begins = begins(rank, &here.header, &file.header, places, source.data_begin)
+                    .with_context(|| format!("{of_rank}: {}", here.name))?;
+                files.push(RankFile { source, begins });
+            }
+            found.push(files);
+        }
+        Ok(Self {
+            model,
+            plan,
+            values,
+            config,
+            quantization,
+            placed: Some(placed),
+            ranks: found,
+            checksums: None,
+            directory: PathBuf::new(),
+            copied: Vec::new(),
+        })
     }
 
-    /// Every rank has the same files with the same tensors, of the shapes that the plan gives.
-    fn check(&self) -> Result<()> {
-        for (rank, checkpoint) in self.ranks.iter().enumerate() {
-            let of_rank = || format!("rank {rank}, {}", checkpoint.directory.display());
-            if checkpoint.parts.len() != self.files.len() {
-                let (here, there) = (checkpoint.parts.len(), self.files.len());
-                invalid!("{}: {here} files, and the whole has {there}", of_rank());
-            }
-            for (part, file) in checkpoint.parts.iter().zip(&self.files) {
-                let whole = Header::parse(file.header.as_bytes(), file.data_bytes)?;
-                self.check_part(rank, &part.header, &whole)
-                    .with_context(|| format!("{}: {}", of_rank(), part.name))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_part(&self, rank: usize, part: &Header, whole: &Header) -> Result<()> {
-        if part.tensors.len() != whole.tensors.len() {
-            invalid!("{} tensors, and the whole has {}", part.tensors.len(), whole.tensors.len());
-        }
-        let named: HashMap<_, _> = part.tensors.iter().map(|here| (&here.name, here)).collect();
-        for tensor in &whole.tensors {
-            let name = &tensor.name;
-            let Some(here) = named.get(name) else {
-                invalid!("there is no tensor {name}");
-            };
-            let cut = self.placed.tensors.get(name).and_then(|(_, cut)| cut.as_ref());
-            let expected = match cut {
-                Some(cut) => cut.shape_of(rank, &tensor.shape),
-                None => tensor.shape.clone(),
-            };
-            if here.dtype != tensor.dtype || here.shape != expected {
-                invalid!(
-                    "tensor {name} is {} {:?}; by the plan it is {} {expected:?}",
-                    here.dtype.name,
-                    here.shape,
-                    tensor.dtype.name
-                );
-            }
-        }
-        Ok(())
+    /// All files that are read.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.ranks.iter().flatten().map(|file| &file.source)
     }
 }
 
-/// Gives tensors other shapes, one after the other; gives the bytes of all.
-pub fn lay_out(header: &mut Header, shapes: Vec<Vec<u64>>) -> Result<u64> {
-    let mut end = 0_u64;
-    for (tensor, shape) in header.tensors.iter_mut().zip(shapes) {
-        let bytes =
-            tensor.dtype.bytes(&shape).and_then(|bytes| Some((bytes, end.checked_add(bytes)?)));
-        let Some((bytes, next)) = bytes else {
-            refuse!(
-                "tensor {}: {} of shape {shape:?} is no whole number of bytes, or more than can be \
-                 numbered: replicate it, or use another --tp",
-                tensor.name,
+/// What tells one plan with its numbers from another.
+pub fn fingerprint(plan: &Plan, values: &Values) -> String {
+    let text = format!("{}\n{}", plan.text, serde_json::json!(values));
+    format!("{:016x}", XxHash3_64::oneshot(text.as_bytes()))
+}
+
+/// Where the tensors of a rank's file begin, which must be those that the plan gives it.
+fn begins(
+    rank: usize,
+    here: &Header,
+    whole: &Header,
+    places: &[(Option<usize>, Place)],
+    data_begin: u64,
+) -> Result<Vec<u64>> {
+    let named: HashMap<_, _> = here.tensors.iter().map(|here| (&here.name, here)).collect();
+    let mut begins = Vec::with_capacity(whole.tensors.len());
+    let mut count = 0;
+    for (tensor, (_, place)) in whole.tensors.iter().zip(places) {
+        let name = &tensor.name;
+        let Some(expected) = place.shape(rank, &tensor.shape) else {
+            begins.push(0);
+            continue;
+        };
+        count += 1;
+        let Some(here) = named.get(name) else { invalid!("there is no tensor {name}") };
+        if here.dtype != tensor.dtype || here.shape != expected {
+            invalid!(
+                "tensor {name} is {} {:?}; by the plan it is {} {expected:?}",
+                here.dtype.name,
+                here.shape,
                 tensor.dtype.name
             );
+        }
+        begins.push(data_begin + here.begin);
+    }
+    if here.tensors.len() != count {
+        invalid!("{} tensors; by the plan there are {count}", here.tensors.len());
+    }
+    Ok(begins)
+}
+
+/// Lays tensors one after the other; returns the bytes of all.
+pub fn lay_out(header: &mut Header) -> Result<u64> {
+    let mut end = 0_u64;
+    for Tensor { name, dtype, shape, begin, end: tensor_end } in &mut header.tensors {
+        let bytes = dtype.bytes(shape).and_then(|bytes| Some((bytes, end.checked_add(bytes)?)));
+        let Some((bytes, next)) = bytes else {
+            refuse!(
+                "tensor {name}: {} of shape {shape:?} is not a whole number of bytes, or more than can be \
+                 numbered",
+                dtype.name
+            );
         };
-        (tensor.begin, tensor.end) = (next - bytes, next);
-        tensor.shape = shape;
+        (*begin, *tensor_end) = (next - bytes, next);
         end = next;
     }
     Ok(end)
 }
 
-/// An index with another size of all tensors, where it tells one.
-pub fn with_total(index: &serde_json::Value, bytes: u64) -> String {
-    let mut index = index.clone();
+/// An index of some of the tensors, with another size of all where it has one.
+pub fn index_text(text: &str, bytes: u64, has: impl Fn(&str) -> bool) -> Result<String> {
+    let mut index: serde_json::Value = serde_json::from_str(text)?;
     if let Some(total) = index.pointer_mut("/metadata/total_size") {
         *total = bytes.into();
     }
-    format!("{index:#}\n")
+    if let Some(map) = index.get_mut("weight_map").and_then(serde_json::Value::as_object_mut) {
+        map.retain(|name, _| has(name));
+    }
+    Ok(format!("{index:#}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Manifest, VERSION};
+    use serde_json::json;
+    use std::path::Path;
+
+    fn manifest(key: &str, value: serde_json::Value) -> Manifest {
+        let file = json!({"name": "a", "header": "{}", "data_bytes": 0, "xxh3": {}});
+        let mut json = json!({"version": VERSION, "tp": 12, "plan": "", "quantization": null,
+            "values": {}, "files": [file], "index": null, "copied": ["c.json"], "xxh3": ""});
+        *json.pointer_mut(key).unwrap() = value;
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_manifest_names_files_in_its_directory() {
+        assert!(manifest("/tp", 65535.into()).check().is_ok());
+        for (key, value) in [
+            ("/version", json!(1)),
+            ("/tp", json!(0)),
+            ("/tp", json!(65536)),
+            ("/files/0/name", json!("../a")),
+            ("/files/0/name", json!("/a")),
+            ("/copied/0", json!("b/c")),
+            ("/index", json!({"name": "..", "text": ""})),
+        ] {
+            assert!(manifest(key, value).check().is_err(), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_a_manifest_lists() {
+        let manifest = manifest("/tp", 12.into());
+        for path in ["rank-0/a", "rank-11/a", "c.json", "libsplit.json"] {
+            assert!(manifest.lists(Path::new(path)), "{path}");
+        }
+        for path in
+            ["rank-12/a", "rank-00/a", "rank-0/b", "rank-0", "a", "rank-0/a/b", "rank-0/c.json"]
+        {
+            assert!(!manifest.lists(Path::new(path)), "{path}");
+        }
+    }
 }

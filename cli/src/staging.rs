@@ -2,16 +2,21 @@
 //! there already is left alone, unless that is asked for.
 
 use crate::failure::{failure, Kind};
+use crate::shards::Manifest;
+use crate::signals;
 use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// What the names of temporary directories begin with.
 const PREFIX: &str = ".libsplit-";
 
-/// The file by which a directory is known as made by 'libsplit shard'.
+/// The file by which a directory is known to be made by 'libsplit shard'.
 pub const MANIFEST: &str = "libsplit.json";
 
 /// A directory for unfinished files, which goes if the job fails.
@@ -23,7 +28,7 @@ pub struct Staging {
 
 impl Staging {
     /// For files that go into a directory, which is made if it is not there.
-    pub fn files_in(target: &Path, names: &[String], force: bool) -> Result<Self> {
+    pub fn files_in(target: &Path, names: &[OsString], force: bool) -> Result<Self> {
         check_names(target, names, force)?;
         Self::within(target, target, force)
     }
@@ -31,11 +36,7 @@ impl Staging {
     /// For a directory of shards as a whole.
     pub fn directory(target: &Path, force: bool) -> Result<Self> {
         check_directory(target, force)?;
-        let parent = match target.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        Self::within(parent, target, force)
+        Self::within(parent(target), target, force)
     }
 
     fn within(directory: &Path, target: &Path, force: bool) -> Result<Self> {
@@ -51,7 +52,7 @@ impl Staging {
     }
 
     /// Gives files their names, in this order.
-    pub fn publish_files(self, names: &[String]) -> Result<()> {
+    pub fn publish_files(self, names: &[OsString]) -> Result<()> {
         check_names(&self.target, names, self.force)?;
         for name in names {
             let path = self.target.join(name);
@@ -61,22 +62,35 @@ impl Staging {
         Ok(())
     }
 
-    /// Gives the directory its name; one that was there goes.
+    /// Gives the directory its name. Of shards that were there, what their manifest lists goes.
     pub fn publish_directory(self) -> Result<()> {
         check_directory(&self.target, self.force)?;
         let cannot = || format!("cannot write {}", self.target.display());
         readable(self.path()).with_context(cannot)?;
-        if self.target.exists() {
-            exchange(self.path(), &self.target).with_context(cannot)
-        } else {
-            // As it is gone from there, there is nothing left to remove.
-            fs::rename(self.path(), &self.target).with_context(cannot)
-        }
+        let Some(manifest) = Manifest::read(&self.target)? else {
+            // Nothing is there, or an empty directory.
+            return fs::rename(self.path(), &self.target).with_context(cannot);
+        };
+        let mut old = OsString::from(self.path());
+        old.push("-old");
+        let old = PathBuf::from(old);
+        exchange(self.path(), &self.target, &old).with_context(cannot)?;
+        remove_listed(&old, &manifest).with_context(|| {
+            format!("the new shards are complete; what was there is now in {}", old.display())
+        })
+    }
+}
+
+/// The directory that something lies in.
+pub fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
     }
 }
 
 /// Refuses names that are taken.
-pub fn check_names(target: &Path, names: &[String], force: bool) -> Result<()> {
+pub fn check_names(target: &Path, names: &[OsString], force: bool) -> Result<()> {
     for path in names.iter().map(|name| target.join(name)) {
         if path.is_dir() {
             let message = format!("cannot write {}: it is a directory", path.display());
@@ -90,60 +104,131 @@ pub fn check_names(target: &Path, names: &[String], force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a directory with something in it; by force, one that is not of shards.
+/// Refuses a directory with something in it; by force, one that has anything but the files that the
+/// manifest of shards lists.
 pub fn check_directory(target: &Path, force: bool) -> Result<()> {
-    if target.symlink_metadata().is_err() {
-        return Ok(());
-    }
     let shown = target.display();
     let fail = |message| Err(failure(Kind::Exists, message));
-    if !target.is_dir() {
-        return fail(format!("{shown} is there already, and is no directory"));
+    let Ok(metadata) = target.symlink_metadata() else {
+        return match target.file_name() {
+            Some(_) => Ok(()),
+            None => fail(format!("{shown} has no name of its own: give a new directory")),
+        };
+    };
+    if metadata.is_symlink() {
+        return fail(format!("{shown} is a link: give a new directory, or the one it leads to"));
     }
-    let is_empty = fs::read_dir(target).with_context(|| shown.to_string())?.next().is_none();
-    let has_shards = target.join(MANIFEST).is_file();
-    match (is_empty, has_shards, force) {
-        (true, ..) | (_, true, true) => Ok(()),
-        (_, true, false) => {
-            fail(format!("{shown} has shards in it already: --force replaces them"))
-        }
-        _ => fail(format!("{shown} has something else in it: give a new directory")),
+    if !metadata.is_dir() {
+        return fail(format!("{shown} is there already, and is not a directory"));
+    }
+    let is_current = || Ok::<_, io::Error>(target.canonicalize()? == std::env::current_dir()?);
+    if target.file_name().is_none() || is_current().unwrap_or(false) {
+        return fail(format!(
+            "{shown} is the current directory or above it, and shards replace a directory as a whole: \
+             give a new one in it"
+        ));
+    }
+    if fs::metadata(parent(target)).is_ok_and(|above| above.dev() != metadata.dev()) {
+        return fail(format!("{shown} is where a disk is mounted: give a new directory in it"));
+    }
+    let files = files_in(target).with_context(|| shown.to_string())?;
+    if files.is_empty() {
+        return Ok(());
+    }
+    let Some(manifest) = Manifest::read(target)? else {
+        return fail(format!("{shown} has {} in it: give a new directory", files[0].display()));
+    };
+    if !force {
+        return fail(format!("{shown} has shards in it already: --force replaces them"));
+    }
+    match files.iter().find(|file| !manifest.lists(file)) {
+        Some(other) => fail(format!(
+            "{shown} has {} in it, which 'libsplit shard' did not write there: move it away, or give a \
+             new directory",
+            other.display()
+        )),
+        None => Ok(()),
     }
 }
 
-/// Temporary directories are the user's alone; what is published is everybody's, as umask has it.
+/// All that lies in a directory and in the directories in it, one level deep: of links and of
+/// directories in those, only the names.
+fn files_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = PathBuf::from(entry.file_name());
+        if !entry.file_type()?.is_dir() {
+            files.push(name);
+            continue;
+        }
+        let before = files.len();
+        for inner in fs::read_dir(entry.path())? {
+            files.push(name.join(inner?.file_name()));
+        }
+        if files.len() == before {
+            files.push(name);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Removes what a manifest lists, and the directories, which have to be empty then.
+fn remove_listed(directory: &Path, manifest: &Manifest) -> io::Result<()> {
+    let files = files_in(directory)?;
+    for file in files.iter().filter(|file| manifest.lists(file)) {
+        fs::remove_file(directory.join(file))?;
+    }
+    for within in files.iter().filter_map(|file| file.parent()).collect::<BTreeSet<_>>() {
+        if within != Path::new("") {
+            fs::remove_dir(directory.join(within))?;
+        }
+    }
+    fs::remove_dir(directory)
+}
+
+/// Temporary directories are the user's alone; what is published has the permissions of umask.
 fn readable(path: &Path) -> io::Result<()> {
     let like = path.join("rank-0");
     fs::set_permissions(path, fs::metadata(like)?.permissions())
 }
 
-/// Puts one directory in the place of another, at once where the system can.
-fn exchange(from: &Path, to: &Path) -> io::Result<()> {
+/// Puts one directory in the place of another, at once where the system can, and that aside.
+fn exchange(from: &Path, to: &Path, aside: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{renameat_with, RenameFlags, CWD};
         if renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).is_ok() {
-            return Ok(()); // the old one is now where the temporary one is cleaned up
+            return fs::rename(from, aside);
         }
     }
-    fs::remove_dir_all(to)?;
+    fs::rename(to, aside)?;
     fs::rename(from, to)
 }
 
-/// A new file of this size that begins with a header.
-pub fn create(path: &Path, header: &[u8], data_bytes: u64) -> Result<File> {
-    let create = || {
-        let mut file = File::options().read(true).write(true).create_new(true).open(path)?;
-        allocate(&file, (header.len() as u64).saturating_add(data_bytes))?;
-        file.write_all(header)?;
-        Ok::<_, io::Error>(file)
-    };
-    Ok(create()?)
+/// What has to be known of the disk before a file is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// There must be room: were there none when a mapping is written to, that would be a fatal signal
+    /// and not an error.
+    Needed,
+    /// Room is taken where the system can do that at once.
+    Wanted,
 }
 
-/// Gives a file its size, and room on the disk, so that a full one is known before any work is done:
-/// were there none when a mapping is written to, that would be a fatal signal and not an error.
-fn allocate(mut file: &File, bytes: u64) -> io::Result<()> {
+/// A new file of this size that begins with a header.
+pub fn create(path: &Path, header: &[u8], data_bytes: u64, room: Room) -> Result<File> {
+    let mut file = File::options().read(true).write(true).create_new(true).open(path)?;
+    allocate(&file, (header.len() as u64).saturating_add(data_bytes), room)?;
+    file.write_all(header)?;
+    Ok(file)
+}
+
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// Gives a file its size, and room on the disk, so that a full one is known before any work is done.
+fn allocate(mut file: &File, bytes: u64, room: Room) -> Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::{fs, io::Errno};
@@ -155,6 +240,15 @@ fn allocate(mut file: &File, bytes: u64) -> io::Result<()> {
             done => return Ok(done?),
         }
     }
-    io::copy(&mut io::repeat(0).take(bytes), &mut file)?;
-    file.rewind()
+    if room == Room::Wanted {
+        return Ok(file.set_len(bytes)?);
+    }
+    let mut left = bytes;
+    while left != 0 {
+        signals::check()?;
+        let part = left.min(ZEROS.len() as u64);
+        file.write_all(&ZEROS[..usize::try_from(part)?])?;
+        left -= part;
+    }
+    Ok(file.rewind()?)
 }

@@ -14,7 +14,9 @@ use anyhow::{Context, Result};
 use libsplit::ffi::libsplit_dtype;
 use libsplit_formats::safetensors::Dtype;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::hash::Hasher;
+use std::os::unix::fs::FileExt;
+use twox_hash::XxHash3_64;
 
 /// A rank's file, and where the tensor begins in it.
 pub struct End<'a> {
@@ -24,7 +26,7 @@ pub struct End<'a> {
     pub path: &'a str,
 }
 
-/// All ranks of one side; without a cut each has the whole tensor.
+/// All ranks of one side that have the tensor; without a cut each has the whole of it.
 pub struct Side<'a> {
     pub ends: Vec<End<'a>>,
     pub cut: Option<&'a Cut>,
@@ -52,6 +54,8 @@ struct Matrix {
     rows: u64,
     columns: u64,
     bits: u64,
+    /// Whether columns have been added.
+    is_padded: bool,
 }
 
 /// Some rows with all columns, or one row with some columns.
@@ -67,19 +71,21 @@ impl<'a> Mover<'a> {
         Self { chunk, progress, read: 0, written: 0, whole, local, again }
     }
 
-    /// Copies a tensor.
-    pub fn copy(&mut self, tensor: &Whole, from: &Side, to: &Side) -> Result<()> {
+    /// Copies a tensor, to nowhere if that side has no ends; returns the checksum of the whole.
+    pub fn copy(&mut self, tensor: &Whole, from: &Side, to: &Side) -> Result<u64> {
+        let mut hash = XxHash3_64::new();
         if tensor.shape.contains(&0) {
-            return Ok(());
+            return Ok(hash.finish());
         }
         let (matrix, scale) = Matrix::of(tensor, [from.cut, to.cut])?;
+        let scaled = |segment: &Segment| {
+            let in_columns = |at| at * scale.0 / scale.1;
+            Segment { begin: in_columns(segment.begin), end: in_columns(segment.end) }
+        };
+        let real = from.cut.or(to.cut).map_or(matrix.columns, |cut| cut.real * scale.0 / scale.1);
+        let all = vec![Segment { begin: 0, end: real }];
         let columns = |side: &Side| -> Vec<Vec<Segment>> {
-            let whole = vec![Segment { begin: 0, end: matrix.columns }];
-            let scaled = |segment: &Segment| {
-                let in_columns = |at| at * scale.0 / scale.1;
-                Segment { begin: in_columns(segment.begin), end: in_columns(segment.end) }
-            };
-            side.cut.map_or(vec![whole; side.ends.len()], |cut| {
+            side.cut.map_or(vec![all.clone(); side.ends.len()], |cut| {
                 cut.ranks.iter().map(|segments| segments.iter().map(scaled).collect()).collect()
             })
         };
@@ -87,8 +93,37 @@ impl<'a> Mover<'a> {
         matrix.for_each_block(self.chunk, |block| {
             signals::check()?;
             self.read_block(&matrix, &block, from, &sources)?;
+            self.hash_block(&matrix, &block, &all, &mut hash)?;
             self.write_block(&matrix, &block, to, &destinations)
-        })
+        })?;
+        Ok(hash.finish())
+    }
+
+    /// Adds a block to the checksum. What lies past the real columns has to be zero.
+    fn hash_block(
+        &mut self,
+        matrix: &Matrix,
+        block: &Block,
+        real: &[Segment],
+        hash: &mut XxHash3_64,
+    ) -> Result<()> {
+        let here = Here::new(block, real);
+        if here.is_whole(block) {
+            hash.write(&self.whole);
+            return Ok(());
+        }
+        let row = matrix.bytes(1, block.columns.len());
+        let inside = matrix.bytes(1, here.columns());
+        for row in self.whole.chunks_exact(row) {
+            let (inside, padding) = row.split_at(inside);
+            hash.write(inside);
+            if padding.iter().any(|byte| *byte != 0) {
+                invalid!(
+                    "the padding holds numbers other than zero, which the whole has no place for"
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Puts a block together. Columns that several ranks have must be the same in all.
@@ -99,7 +134,11 @@ impl<'a> Mover<'a> {
         from: &Side,
         sources: &[Vec<Segment>],
     ) -> Result<()> {
-        self.whole.resize(matrix.bytes(block.rows, block.columns.len()), 0);
+        let bytes = matrix.bytes(block.rows, block.columns.len());
+        if matrix.is_padded {
+            self.whole.clear();
+        }
+        self.whole.resize(bytes, 0);
         let mut done: Vec<Segment> = Vec::new();
         for (end, segments) in from.ends.iter().zip(sources) {
             let here = Here::new(block, segments);
@@ -124,7 +163,7 @@ impl<'a> Mover<'a> {
                 let (whole, local) = (here.spread(block, |_| true), here.packed(|_| true));
                 matrix.exchange(block, (&self.whole, &whole), (&mut self.again, &local))?;
                 if self.again != self.local {
-                    invalid!("{}: its copy is not the same as that of a rank before it", end.path);
+                    invalid!("{}: its copy differs from that of a rank before it", end.path);
                 }
             }
             done.extend(&here.segments);
@@ -169,25 +208,36 @@ impl Matrix {
     /// The matrix, and what an index along the axis is to be multiplied with and divided by.
     fn of(tensor: &Whole, cuts: [Option<&Cut>; 2]) -> Result<(Self, (u64, u64))> {
         let bits = tensor.dtype.bits;
-        let Some(axis) = cuts.into_iter().flatten().next().map(|cut| cut.axis) else {
+        let mut cuts = cuts.into_iter().flatten();
+        let Some(cut) = cuts.next() else {
             let bytes = tensor.shape.iter().product::<u64>() * bits / 8;
-            return Ok((Self { rows: 1, columns: bytes, bits: 8 }, (1, 1)));
+            return Ok((Self { rows: 1, columns: bytes, bits: 8, is_padded: false }, (1, 1)));
         };
+        let other = cuts.next();
+        let (axis, extent) = (cut.axis, cut.extent);
+        if let Some(other) = other.filter(|other| (other.axis, other.extent) != (axis, extent)) {
+            refuse!(
+                "axis {axis} is padded to {extent} in the shards, and axis {} to {} for the new \
+                 ranks: join the shards, and shard the whole",
+                other.axis,
+                other.extent
+            );
+        }
+        let is_padded = cut.real != extent;
         let rows = tensor.shape[..axis].iter().product();
         let within: u64 = tensor.shape[axis + 1..].iter().product();
-        let extent = tensor.shape[axis];
-        let segments = || cuts.into_iter().flatten().flat_map(|cut| cut.ranks.iter().flatten());
+        let segments =
+            [Some(cut), other].into_iter().flatten().flat_map(|cut| cut.ranks.iter().flatten());
         let is_byte = |at: u64| (at * within * bits).is_multiple_of(8);
-        if is_byte(extent) && segments().all(|cut| is_byte(cut.begin) && is_byte(cut.end)) {
-            return Ok((
-                Self { rows, columns: extent * within * bits / 8, bits: 8 },
-                (within * bits, 8),
-            ));
+        let mut ends = segments.flat_map(|segment| [segment.begin, segment.end]);
+        if is_byte(extent) && is_byte(cut.real) && ends.all(is_byte) {
+            let columns = extent * within * bits / 8;
+            return Ok((Self { rows, columns, bits: 8, is_padded }, (within * bits, 8)));
         }
-        if bits != 4 {
-            refuse!("elements of {bits} bits cannot be cut within a byte: replicate the tensor");
+        if bits != 4 || is_padded {
+            refuse!("elements of {bits} bits cannot be cut or padded within a byte: replicate the tensor");
         }
-        Ok((Self { rows, columns: extent * within, bits }, (within, 1)))
+        Ok((Self { rows, columns: extent * within, bits, is_padded }, (within, 1)))
     }
 
     fn bytes(&self, rows: u64, columns: u64) -> usize {
@@ -314,13 +364,9 @@ fn length(columns: u64) -> i64 {
 }
 
 fn read_at(end: &End, at: u64, bytes: &mut [u8]) -> Result<()> {
-    let mut file = end.file;
-    let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes));
-    read.with_context(|| end.path.to_owned())
+    end.file.read_exact_at(bytes, at).with_context(|| end.path.to_owned())
 }
 
 fn write_at(end: &End, at: u64, bytes: &[u8]) -> Result<()> {
-    let mut file = end.file;
-    let written = file.seek(SeekFrom::Start(at)).and_then(|_| file.write_all(bytes));
-    written.with_context(|| format!("cannot write {}", end.path))
+    end.file.write_all_at(bytes, at).with_context(|| format!("cannot write {}", end.path))
 }

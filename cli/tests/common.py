@@ -77,6 +77,12 @@ def write_index(path, files, total=True):
     path.write_text(json.dumps({**metadata, "weight_map": weight_map}))
 
 
+def without_mark(metadata):
+    """Metadata without what a shard says of itself."""
+    kept = {key: value for key, value in (metadata or {}).items() if not key.startswith("libsplit.")}
+    return kept or None
+
+
 def read_safetensors(path):
     """The tensors of a file by name, as (dtype, shape, bytes), and its metadata."""
     content = path.read_bytes()

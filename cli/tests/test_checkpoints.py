@@ -15,8 +15,8 @@ import numpy as np
 from safetensors import safe_open
 
 from common import (
-    EXISTS, FAILED, INVALID, LIBSPLIT, REFUSED, STOPPED, ToolTest, limit, read_safetensors,
-    write_index, write_safetensors)
+    EXISTS, FAILED, INVALID, LIBSPLIT, REFUSED, STOPPED, USAGE, ToolTest, limit, read_safetensors,
+    without_mark, write_index, write_safetensors)
 
 RANDOM = np.random.default_rng(2)
 
@@ -114,10 +114,13 @@ class ShardAndJoin(CheckpointTest):
                 for rank in range(tp):
                     self.assertEqual(self.rank(rank), parts_of(rank, tp))
                     path = self.out / f"rank-{rank}/model.safetensors"
-                    self.assertEqual(read_safetensors(path)[1], metadata)
+                    found = read_safetensors(path)[1]
+                    self.assertEqual(without_mark(found), metadata or None)
+                    self.assertEqual((found["libsplit.rank"], found["libsplit.ranks"]),
+                                     (str(rank), str(tp)))
                     with safe_open(path, "np") as file:  # as the reference library sees it
                         self.assertEqual(set(file.keys()), set(MODEL))
-                        self.assertEqual(file.metadata() or {}, metadata or {})
+                        self.assertEqual(without_mark(file.metadata()), metadata or None)
                 self.assertEqual(sorted(os.listdir(self.out)),
                                  sorted(["libsplit.json", *(f"rank-{rank}" for rank in range(tp))]))
                 self.assert_succeeds(self.join("--force"))
@@ -172,7 +175,7 @@ class ShardAndJoin(CheckpointTest):
             self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
 
     def test_four_bits_cut_within_a_byte(self):
-        plan = ("[tensors]\nrow = 'rowwise'\npacked = {rule = 'packed', parts = 'q:2,k:4', axis = 1}\n"
+        plan = ("[tensors]\n'{row,row.b}' = 'rowwise'\npacked = {rule = 'packed', parts = 'q:2,k:4', axis = 1}\n"
                 "kv = {rule = 'packed', parts = 'q:2,k:1,v:1', axis = 1, replicate_kv = true}\n")
         tensors = {"row": noise("F4", 8, 6), "packed": noise("F4", 12, 18), "row.b": noise("F4", 4, 10),
                    "kv": noise("F4", 6, 12)}
@@ -265,7 +268,7 @@ class ShardAndJoin(CheckpointTest):
                 found = {}
                 for name in files:
                     tensors, metadata = read_safetensors(place / name)
-                    self.assertEqual(metadata, {"format": "pt", "of": name})
+                    self.assertEqual(without_mark(metadata), {"format": "pt", "of": name})
                     self.assertEqual({told["weight_map"][tensor] for tensor in tensors}, {name})
                     found.update(tensors)
                 self.assertEqual(found, parts_of(rank, 4))
@@ -277,7 +280,7 @@ class ShardAndJoin(CheckpointTest):
             self.assertEqual(sorted(os.listdir(joined)), sorted(os.listdir(source)))
             for path in source.iterdir():
                 self.assertEqual((joined / path.name).read_bytes(), path.read_bytes())
-            self.assert_fails(self.join(), REFUSED, "2 files", left=os.listdir(self.out))
+            self.assert_fails(self.join(), USAGE, "2 files", left=os.listdir(self.out))
             two = self.dir / f"two-{total}"
             self.assert_succeeds(self.join("--tp", 2, out=two))
             self.assert_succeeds(self.join("--force", source=two, out=joined))
@@ -297,12 +300,13 @@ class ShardAndJoin(CheckpointTest):
             self.assert_succeeds(self.run_tool(*command))
             self.assert_succeeds(self.shard(1, "--force", out=direct))
             self.assertEqual(self.rank(0, anew), self.rank(0, direct))
-            self.plan.write_text(PLAN + "'lost' = 'colwise'\n")
-            run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", joined, "--force")
-            self.assertEqual((run.returncode, run.stderr),
-                             (0, 'warning: pattern "lost" matches no tensor\n'))
+            self.plan.write_text(PLAN + "# another\n")
+            self.assert_fails(self.run_tool(*command), REFUSED, "another plan",
+                              left=os.listdir(self.out))
+            self.assert_fails(self.run_tool("join", *ranks, "-o", joined, "--force"), USAGE,
+                              "libsplit.json", str(self.out), left=os.listdir(self.out))
         (self.out / "libsplit.json").unlink()
-        self.assert_fails(self.join("--force"), INVALID, "libsplit.json", "--plan",
+        self.assert_fails(self.join("--force"), USAGE, "libsplit.json", "--plan",
                           left=[f"rank-{rank}" for rank in range(4)])
 
     def test_numbers_from_the_command_line_the_plan_and_the_config(self):
@@ -324,19 +328,20 @@ class ShardAndJoin(CheckpointTest):
 
 class Told(CheckpointTest):
     def test_what_matches_nothing(self):
-        self.save({**MODEL, "extra": noise("U8", 3)}, PLAN + "'lost.*' = 'colwise'\n")
-        run = self.shard(2)
+        extra = {f"extra.{number}.b": noise("U8", 3) for number in range(1000)}
+        self.save({**MODEL, **extra}, PLAN + "'lost.*' = 'colwise'\n")
+        self.assert_fails(self.shard(2), REFUSED, "1000 tensors: extra.N.b (1000)",
+                          "1 pattern: lost.*", "--allow-unmatched")
+        self.assertFalse(self.out.exists())
+        run = self.shard(2, "--allow-unmatched")
         self.assertEqual(run.returncode, 0)
         self.assertEqual(run.stderr.splitlines(), [
-            'warning: pattern "lost.*" matches no tensor',
-            "warning: no pattern matches extra: replicated"])
-        self.assertEqual(self.rank(1)["extra"], read_safetensors(self.model)[0]["extra"])
-        out = self.dir / "strict"
-        run = self.shard(2, "--strict", out=out)
-        self.assert_fails(run, REFUSED, "lost.*", "extra", "--strict", left=os.listdir(self.out))
-        self.assertFalse(out.exists())
-        told = json.loads(self.shard(2, "--json", "--force").stdout)
+            "warning: no pattern matches 1000 tensors: extra.N.b (1000)",
+            "warning: no tensor matches 1 pattern: lost.*"])
+        self.assertEqual(self.rank(1)["extra.7.b"], extra["extra.7.b"])
+        told = json.loads(self.shard(2, "--json", "--force", "--allow-unmatched").stdout)
         self.assertEqual(len(told["warnings"]), 2)
+        self.assert_succeeds(self.join())  # it has been accepted before
 
     def test_refusals(self):
         for plan, tp, words in [
@@ -344,9 +349,15 @@ class Told(CheckpointTest):
             ("q = {rule = 'colwise', heads = 6}", 2, ["q.", "16", "heads 6"]),
             ("'q.weight' = {rule = 'rowwise', heads = 3}", 2,
              ["q.weight", "6", "heads is 3", "2 ranks"]),
-            ("o = {rule = 'rowwise', heads = 4}", 8, ["o.weight", "4 of 4", "8 ranks", "replicate_kv"]),
+            ("o = {rule = 'rowwise', heads = 4}", 8, ["o.weight", "4 of 4", "8 ranks", "divides 4"]),
             ("q = {rule = 'packed', split_factor = 5}", 1, ["q.", "16", "5 equal parts"]),
-            ("q = {rule = 'colwise', axis = 1}", 1, ["q.bias", "axis 1", "1 axes"]),
+            ("'q.weight' = {rule = 'colwise', axis = 2}", 1, ["q.weight", "axis 2", "2 axes"]),
+            ("o = {rule = 'rowwise', heads = 4}", 3, ["4 of 4", "divides 4"]),
+            ("q = 'colwise'", 3, ["divides 16, or pad_to = 3"]),
+            ("kv = {rule = 'packed', parts = 'q:1,k:1', layout = 'grouped', replicate_kv = true}", 2,
+             ["q is 1", "replicate it"]),
+            ("'q.weight' = {rule = 'packed', parts = 'q:6,k:2', layout = 'grouped'}", 3,
+             ["2 groups", "divides 2,"]),
             ("scalar = 'colwise'", 2, ["scalar", "0", "axis"]),
         ]:
             self.save(plan="[tensors]\n" + plan)
@@ -369,9 +380,9 @@ class Told(CheckpointTest):
             for word in [str(self.plan), *words]:
                 self.assertIn(word, run.stderr)
         run = self.run_tool("shard", self.model, "--tp", 2, "--plan", "lama", "-o", self.out)
-        self.assert_fails(run, FAILED, "lama", "ready plans are llama, gpt-neox, phi")
+        self.assert_fails(run, FAILED, "lama", "ready plans are auto, llama, phi, gpt-neox")
         run = self.run_tool("shard", self.model, "--tp", 2, "-o", self.out)
-        self.assert_fails(run, REFUSED, "--plan", "llama")
+        self.assert_fails(run, USAGE, "--plan auto", "llama")
 
     def test_a_dry_run_writes_nothing(self):
         self.save()
@@ -379,7 +390,13 @@ class Told(CheckpointTest):
         self.assert_succeeds(run)
         self.assertFalse(self.out.exists())
         self.assertIn('q.weight  F32 [16, 6]  cut on axis 0, [8, 6] a rank, by "q"\n', run.stdout)
-        self.assertIn("norm  F64 [3]  whole\n", run.stdout)
+        self.assertIn('norm  F64 [3]  whole, by "norm"\n', run.stdout)
+        size = sum(len(tensor[2]) for tensor in parts_of(0, 2).values())
+        self.assertIn(f"2 ranks of {size} B, ", run.stdout.splitlines()[-1])
+        self.save({f"{layer}.q.weight": noise("U8", 4, 4) for layer in range(30)},
+                  "[tensors]\n'*.q' = 'colwise'\n")
+        self.assertIn("N.q.weight (30)  U8 [4, 4]  cut on axis 0", self.shard(2, "--dry-run").stdout)
+        self.save()
         told = json.loads(self.shard(2, "--dry-run", "--json").stdout)
         shapes = {tensor["name"]: tuple(tensor["rank_shape"]) for tensor in told["tensors"]}
         self.assertEqual(shapes, {name: tensor[1] for name, tensor in parts_of(0, 2).items()})
@@ -471,7 +488,6 @@ class Corrupt(CheckpointTest):
             ('{"weight_map": {"w": 1}}', "w"),
             ('{"weight_map": {"w": "../a.safetensors"}}', "../a.safetensors"),
             ('{"weight_map": {"w": "/a.safetensors"}}', "/a.safetensors"),
-            ('{"weight_map": {"w": "a.safetensors"}}', "v", "does not list"),
             ('{"weight_map": {"w": "a.safetensors", "v": "a.safetensors", "x": "a.safetensors"}}',
              "x", "does not hold"),
         ]:
@@ -483,7 +499,7 @@ class Corrupt(CheckpointTest):
         self.assert_fails(self.shard(1, source=index), FAILED, "gone.safetensors", "No such file")
         index.unlink()
         write_safetensors(self.model, {"w": noise("U8", 1)})
-        self.assert_fails(self.shard(1, source=self.dir), INVALID, "which of")
+        self.assert_fails(self.shard(1, source=self.dir), INVALID, "both a.safetensors and model")
 
     def test_shards_that_are_not_what_they_were(self):
         self.save()
@@ -504,36 +520,39 @@ class Corrupt(CheckpointTest):
         other = self.dir / "other.safetensors"
         manifest = (self.out / "libsplit.json").read_text()
         path = "rank-1/model.safetensors"
-        tensors = read_safetensors(self.out / path)[0]
+        tensors, metadata = read_safetensors(self.out / path)
 
         def changed(**changes):
-            write_safetensors(other, {**tensors, **changes})
+            write_safetensors(other, {**tensors, **changes}, metadata)
             return other.read_bytes()
 
         norm = tensors["norm"]
         flipped = bytes([norm[2][0] ^ 1]) + norm[2][1:]
-        kv = tensors["kv.weight"]
+        kv, q = tensors["kv.weight"], tensors["q.weight"]
         for place, content, code, *words in [
             (path, None, FAILED, "rank-1", "No such file"),
             (path, one[:-1], INVALID, "rank-1", "truncated"),
-            (path, changed(more=norm), INVALID, "rank 1", "10 tensors", "9"),
-            (path, changed(norm=("F32", (6,), norm[2])), INVALID, "rank 1", "norm", "F32", "F64"),
-            (path, changed(norm=(*norm[:2], flipped)), INVALID, "norm", "rank-1", "not the same"),
+            (path, changed(more=norm), INVALID, "rank-1", "10 tensors", "9"),
+            (path, changed(norm=("F32", (6,), norm[2])), INVALID, "rank-1", "norm", "F32", "F64"),
+            (path, changed(norm=(*norm[:2], flipped)), INVALID, "norm", "rank-1", "differs"),
             (path, changed(**{"kv.weight": (*kv[:2], bytes(12))}), INVALID, "kv.weight", "rank-1"),
-            (path, two, INVALID, "kv.weight", "rank-1"),
+            (path, changed(**{"q.weight": (*q[:2], bytes(96))}), INVALID, "q.weight", "checksum"),
+            (path, two, INVALID, "rank 2 of 4, in the place of rank 1 of 4", "rank-1"),
             ("libsplit.json", b"{}", INVALID, "libsplit.json"),
-            ("libsplit.json", manifest.replace('"version": 1', '"version": 9').encode(), INVALID,
+            ("libsplit.json", manifest.replace('"version": 2', '"version": 9').encode(), INVALID,
              "version 9"),
-            ("libsplit.json", manifest.replace('"tp": 4', '"tp": 2').encode(), INVALID, "rank 0"),
-            ("libsplit.json", manifest.replace('"tp": 4', '"tp": 8').encode(), FAILED, "rank-4"),
             ("libsplit.json", manifest.replace('"tp": 4', '"tp": 0').encode(), INVALID, "tp 0"),
             ("libsplit.json", manifest.replace("model.saf", "../model.saf").encode(), INVALID,
              "../model.safetensors"),
+            *(("libsplit.json", manifest.replace(old, new).encode(), INVALID, "libsplit.json", "checksum")
+              for old, new in [('"tp": 4', '"tp": 2'), ("F32", "F16"), ("heads = 8", "heads = 4"),
+                               ('"q.bias": "', '"q.bias": "0'), ("kv.weight", "kw.weight")]),
         ]:
             damage(place, content)
             with self.subTest(place=place, words=words):
                 self.assert_fails(self.join(), code, *words, left=names)
                 self.assertFalse(self.joined.exists())
+                self.assert_fails(self.run_tool("verify", self.out), code, *words, left=names)
 
 
 def heed_signals():
@@ -565,7 +584,7 @@ class Outputs(CheckpointTest):
         other.mkdir()
         (other / "thesis.txt").write_text("mine")
         run = self.shard(2, "--force", out=other)
-        self.assert_fails(run, EXISTS, "something else", left=os.listdir(self.out))
+        self.assert_fails(run, EXISTS, "thesis.txt", left=os.listdir(self.out))
         self.assertEqual((other / "thesis.txt").read_text(), "mine")
 
     def test_a_joined_file_beside_others(self):
@@ -668,6 +687,555 @@ class Outputs(CheckpointTest):
                 self.assertLess(memory, 16 << 20)
                 same = subprocess.run(["cmp", self.joined, self.model])
                 self.assertEqual(same.returncode, 0)
+
+
+class NothingLost(CheckpointTest):
+    """What --force replaces, and in which order ranks are joined."""
+
+    def test_force_replaces_what_the_manifest_lists_and_nothing_else(self):
+        self.save()
+        self.assert_succeeds(self.shard(2))
+        for place in ["config.json", "joined.safetensors", "rank-0/extra", "rank-1/deep/er", "rank-7/a"]:
+            path = self.out / place
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("mine")
+            before = {path: path.read_bytes() for path in self.out.rglob("*") if path.is_file()}
+            for more in [[], ["--dry-run"]]:
+                run = self.shard(4, "--force", *more)
+                self.assert_fails(run, EXISTS, place.split("/er")[0], left=os.listdir(self.out))
+            after = {path: path.read_bytes() for path in self.out.rglob("*") if path.is_file()}
+            self.assertEqual(after, before)
+            path.unlink()
+            if path.parent != self.out and not list(path.parent.iterdir()):
+                path.parent.rmdir()
+        self.assert_succeeds(self.shard(4, "--force"))
+
+    def test_an_input_is_never_replaced(self):
+        self.save()
+        self.assert_succeeds(self.shard(2))
+        inside = self.out / "model.safetensors"
+        shutil.move(self.model, inside)
+        names = sorted(os.listdir(self.out))
+        run = self.shard(4, "--force", source=inside)
+        self.assert_fails(run, EXISTS, "model.safetensors", left=names)
+        link = self.dir / "link.safetensors"
+        link.symlink_to(inside)
+        self.assert_fails(self.shard(4, "--force", source=link), EXISTS, left=names)
+        link.unlink()
+        shutil.move(inside, self.model)
+        names = sorted(os.listdir(self.out))
+        # A reshard onto itself, and a joined file in the place of a shard.
+        self.assert_fails(self.join("--tp", 4, "--force", out=self.out), EXISTS, "one of the files to be read", left=names)
+        shard = self.out / "rank-0/model.safetensors"
+        for target in [shard, self.out / "rank-0"]:
+            self.assert_fails(self.join("--force", out=target), EXISTS, "one of the files to be read", left=names)
+        link = self.dir / "linked"
+        link.symlink_to(self.out)
+        for target in [link / "rank-1/model.safetensors", link / "rank-1"]:
+            self.assert_fails(self.join("--force", out=target), EXISTS, "one of the files to be read", left=names)
+        self.assert_succeeds(self.join())
+        self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+
+    def test_nothing_is_replaced_through_a_link(self):
+        self.save()
+        real = self.dir / "real"
+        self.assert_succeeds(self.shard(2, out=real))
+        self.out.symlink_to(real)
+        before = {path: path.read_bytes() for path in real.rglob("*.*")}
+        run = self.shard(4, "--force")
+        self.assertEqual(run.returncode, EXISTS)
+        self.assertIn("is a link", run.stderr)
+        self.out.unlink()
+        shutil.move(real / "rank-1", self.dir / "elsewhere")
+        (real / "rank-1").symlink_to(self.dir / "elsewhere")
+        run = self.shard(4, "--force", out=real)
+        self.assertEqual(run.returncode, EXISTS)
+        self.assertIn("rank-1", run.stderr)
+        (real / "rank-1").unlink()
+        shutil.move(self.dir / "elsewhere", real / "rank-1")
+        self.assertEqual({path: path.read_bytes() for path in real.rglob("*.*")}, before)
+
+    def test_the_current_directory_is_refused_at_once(self):
+        self.save()
+        self.out.mkdir()
+        for out in [".", "../out", "..", str(self.out)]:
+            run = self.shard(2, out=out, cwd=self.out)
+            self.assert_fails(run, EXISTS, "give a new one in it")
+
+    def test_ranks_are_joined_in_their_order(self):
+        self.save({"w": noise("U8", 24)}, "[tensors]\nw = { rule = 'colwise', axis = 0 }\n")
+        self.assert_succeeds(self.shard(12))
+        ranks = sorted(self.out.glob("rank-*"))  # as the shell has it: 0, 1, 10, 11, 2
+        self.assertEqual(ranks[2].name, "rank-10")
+        by_hand = ["--plan", self.plan, "-o", self.joined, "--force"]
+        names = os.listdir(self.out)
+        self.assert_succeeds(self.run_tool("join", *ranks, *by_hand))
+        self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
+        for wrong, *words in [
+            (ranks[:-1], "12 ranks", "11 are given"),
+            ([*ranks[:-1], ranks[0]], "both are rank 0 of 12"),
+            ([ranks[3]], "one of 12 ranks", "1 are given"),
+        ]:
+            run = self.run_tool("join", *wrong, *by_hand)
+            self.assert_fails(run, INVALID, *words, left=names)
+        # Shards that do not say which they are have to be given by their numbers.
+        for path in ranks:
+            tensors, metadata = read_safetensors(path / "model.safetensors")
+            write_safetensors(path / "model.safetensors", tensors, without_mark(metadata))
+        for wrong in [ranks, ranks[:2] + [ranks[0]], [ranks[0], ranks[4]], [ranks[1], ranks[0]]]:
+            run = self.run_tool("join", *wrong, *by_hand)
+            self.assert_fails(run, REFUSED, "order of their numbers" if len(wrong) != 3 else "twice",
+                              left=names)
+        (self.dir / "link").symlink_to(ranks[0])
+        run = self.run_tool("join", ranks[0], self.dir / "link", *by_hand)
+        self.assert_fails(run, REFUSED, "given twice", left=names)
+        self.assert_fails(self.run_tool("join", ranks[0], *by_hand), REFUSED, "the only one", left=names)
+        ranks = [self.out / f"rank-{rank}" for rank in range(12)]
+        self.assert_succeeds(self.run_tool("join", *ranks, *by_hand))
+        self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
+
+    def test_swapped_ranks_are_found(self):
+        self.save()
+        self.assert_succeeds(self.shard(2))
+        os.rename(self.out / "rank-0", self.out / "t")
+        os.rename(self.out / "rank-1", self.out / "rank-0")
+        os.rename(self.out / "t", self.out / "rank-1")
+        self.assert_fails(self.join(), INVALID, "rank 1 of 2, in the place of rank 0 of 2",
+                          left=os.listdir(self.out))
+
+    def test_a_shard_is_not_taken_for_a_checkpoint(self):
+        self.save()
+        self.assert_succeeds(self.shard(2))
+        run = self.shard(2, source=self.out / "rank-0", out=self.dir / "again")
+        self.assert_fails(run, REFUSED, "rank 0 of 2", "join", left=os.listdir(self.out))
+
+    def test_a_flipped_bit_in_any_shard_is_found(self):
+        self.save()
+        self.assert_succeeds(self.shard(2))
+        self.assertIn("as they were written", self.run_tool("verify", self.out).stdout)
+        told = json.loads(self.run_tool("verify", self.out, "--json").stdout)
+        self.assertEqual((told["tp"], told["tensors"]), (2, 9))
+        path = self.out / "rank-1/model.safetensors"
+        good = path.read_bytes()
+        begin = 8 + struct.unpack("<Q", good[:8])[0]
+        for at in range(begin, len(good), 37):
+            path.write_bytes(good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1:])
+            for run in [self.join(), self.run_tool("verify", self.out)]:
+                self.assert_fails(run, INVALID, "tensor ", "rank-", left=os.listdir(self.out))
+
+    def test_an_input_that_changes_meanwhile(self):
+        self.save({"w": noise("U8", 4000, 4000)}, "[tensors]\nw = 'rowwise'\n")
+        for _ in range(10):  # for it may be done before the file changes
+            run = subprocess.Popen([LIBSPLIT, "shard", self.model, "--tp", "8", "--plan", self.plan,
+                                    "-o", self.out], stderr=subprocess.PIPE, text=True)
+            while run.poll() is None and not list(self.dir.glob(".libsplit-*/rank-7/*")):
+                time.sleep(0.0005)
+            os.utime(self.model)
+            _, stderr = run.communicate()
+            if run.returncode != 0:
+                break
+            shutil.rmtree(self.out)
+        self.assertEqual(run.returncode, FAILED)
+        self.assertIn("has changed", stderr)
+        self.assertFalse(self.out.exists())
+
+
+class Layouts(CheckpointTest):
+    """What a rule takes, and what it refuses."""
+
+    def refused(self, tensors, plan, *words, tp=2, code=REFUSED, config=None, more=()):
+        self.save(tensors, plan)
+        if config is not None:
+            (self.dir / "config.json").write_text(json.dumps(config))
+        run = self.shard(tp, "--dry-run", *more)
+        self.assert_fails(run, code, *words)
+
+    def shapes(self, tensors, plan, tp=2, more=()):
+        self.save(tensors, plan)
+        run = self.shard(tp, "--dry-run", "--json", *more)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return {it["name"]: it["rank_shape"] for it in json.loads(run.stdout)["tensors"]}
+
+    def test_a_module_s_pattern_takes_weight_and_bias_only(self):
+        tensors = {"q.weight": noise("U8", 8, 4), "q.bias": noise("U8", 8)}
+        for leaf in ["qweight", "qzeros", "scales", "g_idx", "weight_scale", "weight_scale_inv", "norm"]:
+            self.refused({**tensors, f"q.{leaf}": noise("U8", 8, 4)}, "[tensors]\nq = 'colwise'\n",
+                         "no pattern matches", f"q.{leaf}")
+            if leaf != "norm":  # not even by permission
+                self.refused({**tensors, f"q.{leaf}": noise("U8", 8, 4)}, "[tensors]\nq = 'colwise'\n",
+                             "no pattern matches", f"q.{leaf}", "quantized", more=["--allow-unmatched"])
+        # A pattern that matches any name does not cut what belongs to a quantized weight.
+        for leaf in ["qweight", "qzeros", "scales", "g_idx", "weight_scale", "weight_packed"]:
+            self.refused({**tensors, f"q.{leaf}": noise("U8", 8, 4)}, "[tensors]\n'q.*' = 'colwise'\n",
+                         leaf, "any name", f"ends with .{leaf}")
+        plan = "[tensors]\nq = 'colwise'\n'q.qweight' = { rule = 'colwise', axis = 1 }\n"
+        found = self.shapes({**tensors, "q.qweight": noise("U8", 8, 4)}, plan)
+        self.assertEqual(found, {"q.weight": [4, 4], "q.bias": [4], "q.qweight": [8, 2]})
+
+    def test_biases_of_any_axis(self):
+        bias = {"c.weight": noise("U8", 8, 4), "c.bias": noise("U8", 4)}
+        for axis in [0, -2]:
+            plan = f"[tensors]\nc = {{ rule = 'rowwise', axis = {axis} }}\n"
+            self.assertEqual(self.shapes(bias, plan), {"c.weight": [4, 4], "c.bias": [4]})
+        self.assertEqual(self.shapes(bias, "[tensors]\n'c.*' = { rule = 'rowwise', axis = 0 }\n"),
+                         {"c.weight": [4, 4], "c.bias": [4]})
+        for axis in [1, -1]:
+            plan = f"[tensors]\nc = {{ rule = 'colwise', axis = {axis} }}\n"
+            self.assertEqual(self.shapes(bias, plan), {"c.weight": [8, 2], "c.bias": [2]})
+        stacked = {"e.weight": noise("U8", 2, 8, 4), "e.bias": noise("U8", 2, 8)}
+        self.refused(stacked, "[tensors]\ne = { rule = 'colwise', axis = 1 }\n", "e.bias", "2 axes")
+        self.assertEqual(self.shapes(stacked, "[tensors]\ne = { rule = 'rowwise', axis = -1 }\n"),
+                         {"e.weight": [2, 8, 2], "e.bias": [2, 8]})
+
+    def test_weights_of_another_rank(self):
+        for rule, shape in [("colwise", (8,)), ("rowwise", (8,)), ("colwise", (2, 8, 4)),
+                            ("packed", (8,)), ("packed", (8, 2, 2))]:
+            self.refused({"w.weight": noise("U8", *shape)}, f"[tensors]\nw = '{rule}'\n",
+                         "w.weight", f"has {len(shape)}", "axis = N")
+
+    def test_scales_are_never_guessed(self):
+        weight = {"w.weight": noise("U8", 960, 4)}
+        plan = "[tensors]\nw = 'colwise'\n'*.scale' = { scale_of = 'weight'%s }\n"
+        self.refused({**weight, "w.scale": noise("F32", 8, 1)}, plan % "", "8 scales", "960", "give block")
+        self.refused({**weight, "w.scale": noise("F32", 8, 1)}, plan % ", block = [128, 4]", "cut at 480",
+                     "block of 128")
+        self.refused({**weight, "w.scale": noise("F32", 8, 1)}, plan % ", block = [100, 4]", "8 scales",
+                     "need 10")
+        self.refused({**weight, "w.scale": noise("F32", 8, 1)}, plan % ", block = 'tensor'", "8")
+        self.refused({**weight, "w.scale": noise("F32", 8)}, plan % "", "1 axes", "2")
+        self.refused({**weight, "w.scale": noise("F32", 4)}, plan % "", "not clear")
+        for scale, here in [((960, 1), [480, 1]), ((1, 1), [1, 1]), ((1,), [1]), ((), []), ((960,), [480])]:
+            found = self.shapes({**weight, "w.scale": noise("F32", *scale)}, plan % "")
+            self.assertEqual(found["w.scale"], here)
+        found = self.shapes({**weight, "w.scale": noise("F32", 8, 1)}, plan % ", block = [120, 4]")
+        self.assertEqual(found["w.scale"], [4, 1])
+        # A row of scales for the outputs belongs to every rank where inputs are cut.
+        found = self.shapes({**weight, "w.scale": noise("F32", 960)}, plan.replace("col", "row") % "")
+        self.assertEqual(found["w.scale"], [960])
+
+    def test_the_block_stands_in_the_config(self):
+        tensors = {"w.weight": noise("F8_E4M3", 960, 4), "w.weight_scale_inv": noise("F32", 8, 1)}
+        plan = ("[tensors]\nw = 'colwise'\n[quantized.fp8]\n'*.weight_scale_inv' = "
+                "{ scale_of = 'weight', block = '{weight_block_size}' }\n")
+        config = {"quantization_config": {"quant_method": "fp8", "weight_block_size": [120, 128]}}
+        (self.dir / "config.json").write_text(json.dumps(config))
+        self.assertEqual(self.shapes(tensors, plan)["w.weight_scale_inv"], [4, 1])
+        config["quantization_config"]["weight_block_size"] = [128, 128]
+        self.refused(tensors, plan, "cut at 480", "block of 128", config=config)
+        self.refused(tensors, plan, "weight_block_size is not known",
+                     config={"quantization_config": {"quant_method": "fp8"}})
+
+    def test_a_quantization_that_the_plan_does_not_know(self):
+        tensors = {"w.weight": noise("U8", 8, 4)}
+        plan = "[tensors]\nw = 'colwise'\n[quantized.'fp8, awq']\n"
+        for method, name in [({"quant_method": "bitsandbytes"}, "bitsandbytes"),
+                             ({"quant_method": "gptq", "bits": 3}, "gptq-3-bit"),
+                             ({"quant_method": "awq", "version": "gemv"}, "awq-gemv")]:
+            self.refused(tensors, plan, f"quantized by {name}", "fp8, awq", f"[quantized.{name}]",
+                         config={"quantization_config": method})
+            self.refused(tensors, plan, f"quantized by {name}",
+                         config={"text_config": {"quantization_config": method}})
+
+    def test_numbers_and_keys_that_mean_nothing(self):
+        tensors = {"w.weight": noise("U8", 8, 4)}
+        plan = "[tensors]\nw = { rule = 'colwise', heads = '{n}' }\n"
+        self.refused(tensors, plan, "--set num_kv_heads", "it uses n", code=USAGE,
+                     more=["--set", "n=2", "--set", "num_kv_heads=2"])
+        self.refused(tensors, plan, "--set n is given twice", code=USAGE,
+                     more=["--set", "n=2", "--set", "n=4"])
+        for rule, *words in [
+            ("{ rule = 'replicate', groups = 2 }", "groups", "replicate"),
+            ("{ rule = 'replicate', axis = 0 }", "axis", "replicate"),
+            ("{ scale_of = 'weight', layout = 'grouped' }", "layout", "scale_of"),
+            ("{ scale_of = 'weight', rule = 'colwise' }", "both"),
+            ("{ rule = 'rowwise', heads = 2, replicate_kv = true }", "replicate_kv", "rowwise"),
+            ("{ rule = 'colwise', split_factor = 2 }", "split_factor", "colwise"),
+            ("{ rule = 'packed', heads = 2 }", "heads", "packed"),
+            ("{ rule = 'packed', parts = 'a:1', split_factor = 2 }", "parts and split_factor"),
+            ("{ rule = 'packed', parts = 'a:1x2,b:1' }", "every part"),
+            ("{ rule = 'packed', parts = 'a:1,b:1 whole' }", "whole"),
+            ("{ rule = 'colwise', by = 'experts' }", "by", "colwise"),
+            ("{ rule = 'by_index', by = 'experts' }", "by_index", "of"),
+        ]:
+            self.refused(tensors, f"[tensors]\nw = {rule}\n", *words, code=INVALID)
+
+    def test_a_vision_tower_is_not_cut_by_the_text_model_s_numbers(self):
+        names = ["q_proj", "k_proj", "v_proj", "o_proj"]
+        text = {f"language_model.model.layers.0.self_attn.{name}.weight": noise("U8", 8, 8)
+                for name in names}
+        tower = {f"vision_tower.layers.0.self_attn.{name}.weight": noise("U8", 8, 8) for name in names}
+        rest = {"language_model.model.embed_tokens.weight": noise("U8", 8, 4),
+                "language_model.model.norm.weight": noise("U8", 4)}
+        config = {"text_config": {"num_attention_heads": 4, "model_type": "llama"},
+                  "vision_config": {"num_attention_heads": 3}, "eos": 1e400}
+        text_of_config = json.dumps(config)
+        self.assertIn("Infinity", text_of_config)  # as Python writes it
+        (self.dir / "config.json").write_text(text_of_config)
+        write_safetensors(self.model, {**text, **tower, **rest})
+        run = self.run_tool("shard", self.model, "--tp", 2, "--plan", "auto", "--dry-run", "--json")
+        self.assert_succeeds(run)
+        shapes = {it["name"]: it["rank_shape"] for it in json.loads(run.stdout)["tensors"]}
+        self.assertEqual({tuple(shapes[name]) for name in tower}, {(8, 8)})
+        self.assertEqual({tuple(shapes[name]) for name in text}, {(4, 8), (8, 4)})
+        other = {name.replace("vision_tower", "audio_tower"): it for name, it in tower.items()}
+        write_safetensors(self.model, {**text, **other, **rest})
+        run = self.run_tool("shard", self.model, "--tp", 2, "--plan", "auto", "--dry-run")
+        self.assert_fails(run, REFUSED, "4 tensors", "audio_tower.layers.N.self_attn.q_proj.weight")
+
+    def test_plans_by_themselves(self):
+        write_safetensors(self.model, {"w": noise("U8", 1)})
+        command = ["shard", self.model, "--tp", 2, "--plan", "auto", "--dry-run"]
+        self.assert_fails(self.run_tool(*command), REFUSED, "config.json")
+        for config, *words in [({}, "no model_type"), ({"model_type": "bert"}, "bert", "llama"),
+                               ({"model_type": "qwen3_moe"}, "no pattern matches 1 tensor: w")]:
+            (self.dir / "config.json").write_text(json.dumps(config))
+            self.assert_fails(self.run_tool(*command), REFUSED, *words)
+
+    def test_padding_is_undone_by_join(self):
+        tensors = {"e.weight": noise("F16", 5, 3), "h.weight": noise("F32", 6, 4), "o.weight": noise("U8", 4, 6)}
+        plan = ("[tensors]\ne = { rule = 'colwise', pad_to = '{tp}' }\n"
+                "h = { rule = 'colwise', heads = 3, pad_to = 4 }\n"
+                "o = { rule = 'rowwise', heads = 3, pad_to = 4 }\n")
+        self.save(tensors, plan)
+        for tp, chunk in [(2, 64), (4, "1M"), (1, 64)]:
+            self.assert_succeeds(self.shard(tp, "--force", "--chunk", chunk))
+            ranks = [self.rank(rank) for rank in range(tp)]
+            for name, axis, extent in [("e.weight", 0, -(-5 // tp) * tp), ("h.weight", 0, 8),
+                                       ("o.weight", 1, 8)]:
+                array = bits(tensors[name])
+                pads = [(0, 0)] * 3
+                pads[axis] = (0, extent - array.shape[axis])
+                for rank, part in enumerate(np.split(np.pad(array, pads), tp, axis)):
+                    self.assertEqual(ranks[rank][name], packed(tensors[name][0], part), name)
+            self.assert_succeeds(self.join("--force", "--chunk", chunk))
+            self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+            self.assert_succeeds(self.run_tool("verify", self.out))
+        self.assert_succeeds(self.shard(2, "--force"))
+        names = os.listdir(self.out)
+        run = self.join("--tp", 4, out=self.dir / "four")
+        self.assert_fails(run, REFUSED, "padded to 6", "to 8", "join", left=names)
+        path = self.out / "rank-1/model.safetensors"
+        content = path.read_bytes()
+        found, metadata = read_safetensors(path)
+        dtype, shape, data = found["e.weight"]
+        write_safetensors(path, {**found, "e.weight": (dtype, shape, data[:-1] + b"\1")}, metadata)
+        self.assert_fails(self.join("--force", out=self.dir / "j.safetensors"), INVALID, "e.weight",
+                          "zero", left=names)
+
+    def test_parts_of_several_widths_and_parts_that_every_rank_has(self):
+        # Mamba-2: z and x in heads, B and C for all of them, and one number a head.
+        z, b, heads = 4 * 6, 10, 4
+        tensor = noise("F32", 2 * z + 2 * b + heads, 3)
+        self.save({"in.weight": tensor}, "[tensors]\nin = { rule = 'packed', parts = "
+                  "'z:{n}x6,x:{n}x{p},B:1x10 whole,C:1x10 whole,dt:{n}x1' }\n[values]\nn = 4\np = 6\n")
+        self.refused({"in.weight": noise("F32", 71, 3)}, self.plan.read_text(), "71", "take 72")
+        self.save({"in.weight": tensor}, self.plan.read_text())
+        array = bits(tensor)
+        parts = np.split(array, np.cumsum([z, z, b, b]))
+        for tp in [1, 2, 4]:
+            self.assert_succeeds(self.shard(tp, "--force", "--chunk", 64))
+            for rank in range(tp):
+                expected = [part if index in [2, 3] else np.split(part, tp)[rank]
+                            for index, part in enumerate(parts)]
+                self.assertEqual(self.rank(rank)["in.weight"], packed("F32", np.concatenate(expected)))
+            self.assert_succeeds(self.join("--force"))
+            self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+            ranks = [self.out / f"rank-{rank}" for rank in range(tp)]
+            self.assert_succeeds(self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined,
+                                               "--force"))
+            self.assertEqual(read_safetensors(self.joined)[0], {"in.weight": tensor})
+
+    def test_experts_and_layers_by_index(self):
+        separate = {f"layers.{layer}.experts.{expert}.up.weight": noise("U8", 3, 2)
+                    for layer in range(2) for expert in range(8)}
+        stacked = {f"layers.{layer}.stack.experts.up": noise("U8", 8, 3, 2) for layer in range(2)}
+        norm = {"norm.weight": noise("U8", 3)}
+        experts = ("[tensors]\n'*.experts.*' = { rule = 'by_index', by = 'experts', of = '{n}' }\n"
+                   "norm = 'replicate'\n")
+        self.save({**separate, **stacked, **norm}, experts)
+        for tp in [1, 2, 4, 8]:
+            self.assert_succeeds(self.shard(tp, "--force", "--set", "n=8"))
+            for rank in range(tp):
+                here = range(rank * 8 // tp, (rank + 1) * 8 // tp)
+                expected = {name: tensor for name, tensor in separate.items()
+                            if int(name.split(".")[3]) in here}
+                for name, tensor in stacked.items():
+                    expected[name] = packed("U8", bits(tensor)[here.start:here.stop])
+                self.assertEqual(self.rank(rank), {**expected, **norm})
+            self.assert_succeeds(self.join("--force"))
+            self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+            anew = self.dir / "anew"
+            self.assert_succeeds(self.join("--tp", 2, "--force", out=anew))
+            self.assert_succeeds(self.join("--force", source=anew))
+            self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+        for tp, n, *words in [(3, 8, "8 experts", "3 ranks"), (1, 4, "number 4 of experts", "4")]:
+            run = self.shard(tp, "--set", f"n={n}", "--dry-run")
+            self.assert_fails(run, REFUSED, *words, left=os.listdir(self.out))
+        # Layers to stages, and an index that lists for each rank what it has.
+        source = self.dir / "source"
+        source.mkdir()
+        files = {"a.safetensors": {**separate, **norm}, "b.safetensors": stacked}
+        write_index(source / "model.safetensors.index.json", files)
+        self.plan.write_text("[tensors]\n'layers.*' = { rule = 'by_index', by = 'layers', of = 2 }\n"
+                             "norm = 'replicate'\n")
+        self.assert_succeeds(self.shard(2, "--force", source=source))
+        for rank in range(2):
+            place = self.out / f"rank-{rank}"
+            listed = json.loads((place / "model.safetensors.index.json").read_text())["weight_map"]
+            found = {tensor: name for name in files for tensor in read_safetensors(place / name)[0]}
+            self.assertEqual(listed, found)
+            self.assertEqual({name.split(".")[1] for name in found} - {"weight"}, {str(rank)})
+        joined = self.dir / "joined"
+        self.assert_succeeds(self.join(out=joined))
+        for path in source.iterdir():
+            self.assertEqual((joined / path.name).read_bytes(), path.read_bytes())
+
+
+class Beside(CheckpointTest):
+    """Small files, maps, and what a file is."""
+
+    def test_small_files_come_along(self):
+        source = self.dir / "source"
+        self.plan.write_text(PLAN)
+        write_safetensors(source / "model.safetensors", MODEL)
+        small = {"config.json": "{}", "tokenizer.json": "[1]", "tokenizer.model": "m", "LICENSE": "free",
+                 "chat_template.jinja": "{{ a }}"}
+        others = {"notes.toml": "a", "pytorch_model.bin": "b", ".hidden.json": "c"}
+        for name, text in {**small, **others}.items():
+            (source / name).write_text(text)
+        run = self.shard(2, source=source)
+        self.assert_succeeds(run)
+        self.assertIn("5 small files copied", run.stdout)
+        ranks = {"rank-0", "rank-1", "libsplit.json"}
+        self.assertEqual(set(os.listdir(self.out)), {*small, *ranks})
+        self.assert_succeeds(self.shard(4, "--force", source=source))  # they are listed, so replaced
+        joined, again = self.dir / "joined", self.dir / "again"
+        self.assert_succeeds(self.join(out=joined))
+        self.assertEqual(set(os.listdir(joined)), {*small, "model.safetensors"})
+        for name, text in small.items():
+            self.assertEqual((joined / name).read_text(), text)
+        self.assert_succeeds(self.join("--tp", 2, out=again))
+        self.assertEqual(set(os.listdir(again)), {*small, *ranks})
+        self.assert_succeeds(self.shard(2, "--force", "--no-copy", source=source))
+        self.assertEqual(set(os.listdir(self.out)), ranks)
+        (source / "config.json").unlink()  # then it is not the directory of a model
+        self.assert_succeeds(self.shard(2, "--force", source=source))
+        self.assertEqual(set(os.listdir(self.out)), ranks)
+
+    def test_a_map_leads_a_loader_to_its_part(self):
+        self.save()
+        content = self.model.read_bytes()
+        for tp in [1, 2, 8]:
+            run = self.run_tool("map", self.model, "--tp", tp, "--plan", self.plan, "--json")
+            self.assert_succeeds(run)
+            found = [{} for _ in range(tp)]
+            for it in json.loads(run.stdout)["tensors"]:
+                rows = (it["begin"] + row * it["row_bytes"] for row in range(it["rows"]))
+                data = b"".join(content[row + begin:row + end] for row in rows
+                                for begin, end in it["columns"])
+                self.assertEqual(it["file"], "model.safetensors")
+                found[it["rank"]][it["name"]] = it["dtype"], tuple(it["shape"]), data
+            self.assertEqual(found, [parts_of(rank, tp) for rank in range(tp)])
+        run = self.run_tool("map", self.model, "--tp", 2, "--plan", self.plan, "--rank", 1)
+        self.assertEqual(len(run.stdout.splitlines()), 9)
+        self.assertIn("rank 1  q.weight  F32 [8, 6]  model.safetensors at", run.stdout)
+        run = self.run_tool("map", self.model, "--tp", 2, "--plan", self.plan, "--rank", 2)
+        self.assert_fails(run, USAGE, "--rank 2")
+
+    def test_files_that_are_taken_for_others(self):
+        self.plan.write_text(PLAN)
+        for begin, *words in [
+            (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer", "git lfs pull"),
+            (b"PK\x03\x04" + bytes(60), "PyTorch", "safetensors.torch.save_file"),
+            (b"GGUF" + bytes(60), "GGUF"),
+            (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19", "pickle", "save_file"),
+            (b"<!doctype html>" + bytes(60), "HTML", "download"),
+            (b"\x93NUMPY" + bytes(60), "libsplit npy"),
+        ]:
+            self.model.write_bytes(begin)
+            run = self.shard(2)
+            self.assert_fails(run, INVALID, str(self.model), *words)
+        # A header may be as long as those look.
+        header = b'{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'.ljust(0x280)
+        self.model.write_bytes(struct.pack("<Q", 0x280) + header + b"x")
+        self.assert_succeeds(self.run_tool("info", self.model))
+        self.model.unlink()
+        (self.dir / "pytorch_model.bin").write_bytes(b"PK\x03\x04")
+        self.assert_fails(self.shard(2, source=self.dir), INVALID, "PyTorch", "download")
+
+    def test_what_never_ends_or_leads_to_itself(self):
+        self.save()
+        config = self.dir / "config.json"
+        os.mkfifo(config)
+        self.assert_fails(self.shard(2), FAILED, "config.json", "not a file")
+        config.unlink()
+        config.write_bytes(b"{\xff}")
+        self.assert_fails(self.shard(2), INVALID, "config.json", "UTF-8")
+        config.unlink()
+        self.model.unlink()
+        os.mkfifo(self.model)
+        self.assert_fails(self.shard(2), INVALID, "model.safetensors", "not a file")
+        self.model.unlink()
+        self.model.symlink_to(self.dir)
+        run = self.shard(2, source=self.dir)
+        self.assertEqual((run.returncode, run.stdout), (FAILED, ""))
+        self.model.unlink()
+        index = self.dir / "model.safetensors.index.json"
+        index.write_text("version https://git-lfs.github.com/spec/v1\n")
+        self.assert_fails(self.shard(2, source=self.dir), INVALID, "index.json", "Git LFS")
+
+    def test_the_index_decides(self):
+        source = self.dir / "source"
+        source.mkdir()
+        self.plan.write_text("[tensors]\n'{w,v}' = { rule = 'colwise', axis = 0 }\n")
+        first, second = noise("U8", 4), noise("U8", 4)
+        index = source / "model.safetensors.index.json"
+        write_index(index, {"a.safetensors": {"w": first}, "b.safetensors": {"w": second, "v": first}})
+        told = json.loads(index.read_text())
+        told["weight_map"] = {"w": "a.safetensors", "v": "b.safetensors"}
+        index.write_text(json.dumps(told))
+        self.assert_succeeds(self.shard(2, source=source))
+        rank = self.out / "rank-1"
+        self.assertEqual(read_safetensors(rank / "a.safetensors")[0], {"w": ("U8", (2,), first[2][2:])})
+        self.assertEqual(json.loads((rank / index.name).read_text())["weight_map"], told["weight_map"])
+        joined = self.dir / "joined"
+        self.assert_succeeds(self.join(out=joined))
+        for path in source.iterdir():
+            self.assertEqual((joined / path.name).read_bytes(), path.read_bytes())
+
+    def test_names_of_any_length_that_do_not_reach_the_terminal(self):
+        write_safetensors(self.model, {"w" * 70_000: noise("U8", 1), "a\x1b[31m": noise("U8", 2)})
+        run = self.run_tool("info", self.model)
+        self.assert_succeeds(run)
+        self.assertNotIn("\x1b", run.stdout)
+        self.assertIn("a\\u{1b}[31m", run.stdout)
+        self.plan.write_text("[tensors]\n")
+        run = self.shard(2)
+        self.assertEqual(run.returncode, REFUSED)
+        self.assertNotIn("\x1b", run.stderr)
+
+    def test_errors_as_json(self):
+        for command, code, word in [(["info", self.dir / "gone", "--json"], FAILED, "gone"),
+                                    (["shard", "--json"], USAGE, "--tp"),
+                                    (["info", self.dir, "--json"], INVALID, "no *.safetensors")]:
+            run = self.run_tool(*command)
+            self.assertEqual((run.returncode, run.stdout), (code, ""))
+            told = json.loads(run.stderr)["error"]
+            self.assertEqual(told["exit_code"], code)
+            self.assertIn(word, told["message"])
+
+    def test_a_disk_that_cannot_take_room_in_advance(self):
+        self.save()
+        disk = self.dir / "disk"
+        disk.mkdir()
+        mount = ["unshare", "-m", "sh", "-c", 'mount -t ramfs ramfs "$0" && "$@"', disk]
+        if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
+            return self.assert_succeeds(self.shard(2))  # no right to mount here
+        script = 'set -e; "$1" shard "$2" --tp 2 --plan "$3" -o "$0/s"; "$1" join "$0/s" -o "$4"'
+        tool = ["sh", "-c", script, disk, LIBSPLIT, self.model, self.plan, self.joined]
+        run = subprocess.run([*mount, *tool], capture_output=True, text=True)
+        self.assert_succeeds(run)
+        self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
 
 
 if __name__ == "__main__":

@@ -1,66 +1,15 @@
 """The ready plans, and plans for other layouts: what the ranks compute together is what the whole
 model computes. In NumPy, on small made-up models of whole numbers, so that sums are exact."""
 
-import json
 import unittest
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
 
-from common import ToolTest
-
-TP = [1, 2, 4, 8]
-HIDDEN, HEADS, HEAD_DIM, INTER, VOCAB, LAYERS = 24, 8, 4, 32, 40, 2
-RANDOM = np.random.default_rng(1)
+from proof import (
+    HEAD_DIM, HEADS, HIDDEN, INTER, LAYERS, TP, VOCAB, ProofTest, attention, relu, whole_numbers)
 
 
-def whole_numbers(*shape):
-    return RANDOM.integers(-4, 5, shape).astype("<f8")
-
-
-def attention(q, k, v):
-    """What heads give: [tokens, heads * HEAD_DIM], from q of many heads and k and v of fewer. The
-    softmax is left out, so that everything stays exact; what it would be taken of is multiplied."""
-    q, k, v = (x.reshape(len(x), -1, HEAD_DIM) for x in (q, k, v))
-    shared = q.shape[1] // k.shape[1]
-    k, v = np.repeat(k, shared, axis=1), np.repeat(v, shared, axis=1)
-    scores = np.einsum("ihd,jhd->hij", q, k)
-    return np.einsum("hij,jhd->ihd", scores, v).reshape(len(q), -1)
-
-
-def relu(x):
-    return np.maximum(x, 0)
-
-
-class Proofs(ToolTest):
-    def shard(self, tensors, tp, plan, config=None, *more):
-        """The tensors of each rank, once all is well and joined again."""
-        source = self.dir / "model"
-        source.mkdir(exist_ok=True)
-        save_file(tensors, source / "model.safetensors", {"format": "np"})
-        if config is not None:
-            (source / "config.json").write_text(json.dumps(config))
-        out = self.dir / f"tp{tp}"
-        run = self.run_tool("shard", source, "--tp", tp, "--plan", plan, "-o", out, "--force", *more)
-        self.assert_succeeds(run)
-        joined = self.dir / f"joined{tp}.safetensors"
-        self.assert_succeeds(self.run_tool("join", out, "-o", joined, "--force"))
-        self.assertEqual(joined.read_bytes(), (source / "model.safetensors").read_bytes())
-        return [load_file(out / f"rank-{rank}/model.safetensors") for rank in range(tp)]
-
-    def own_plan(self, text):
-        plan = self.dir / "plan.toml"
-        plan.write_text("[tensors]\n" + text)
-        return plan
-
-    def assert_equal(self, found, expected):
-        np.testing.assert_array_equal(found, expected)
-
-    def assert_replicated(self, ranks, tensors, *endings):
-        for name in (name for name in tensors if name.endswith(endings)):
-            for rank in ranks:
-                self.assert_equal(rank[name], tensors[name])
-
+class Proofs(ProofTest):
     def test_llama(self):
         for kv_heads in [1, 2, 8]:
             tensors = {"model.embed_tokens.weight": whole_numbers(VOCAB, HIDDEN),
@@ -106,7 +55,8 @@ class Proofs(ToolTest):
                                           x @ tensors[q].T)
                     logits = [x @ rank["lm_head.weight"].T for rank in ranks]
                     self.assert_equal(np.hstack(logits), x @ tensors["lm_head.weight"].T)
-                    self.assert_replicated(ranks, tensors, "norm.weight", "embed_tokens.weight")
+                    self.assert_replicated(ranks, tensors, "norm.weight")
+                    self.assert_looked_up(ranks, tensors, "model.embed_tokens.weight")
 
     def test_gpt_neox(self):
         tensors = {"gpt_neox.embed_in.weight": whole_numbers(VOCAB, HIDDEN),
@@ -149,7 +99,8 @@ class Proofs(ToolTest):
                 self.assert_equal(np.hstack(logits), x @ tensors["embed_out.weight"].T)
                 # Biases of what is summed over ranks are added once, by whoever sums.
                 self.assert_replicated(ranks, tensors, "dense.bias", "4h_to_h.bias", "norm.weight",
-                                       "attention.bias", "masked_bias", "inv_freq", "embed_in.weight")
+                                       "attention.bias", "masked_bias", "inv_freq")
+                self.assert_looked_up(ranks, tensors, "gpt_neox.embed_in.weight")
 
     def test_phi(self):
         for kv_heads in [1, 2, 8]:
@@ -188,7 +139,8 @@ class Proofs(ToolTest):
                         self.assert_equal(sum(feed(rank, at) for rank in ranks), feed(tensors, at))
                     logits = [x @ rank["lm_head.weight"].T for rank in ranks]
                     self.assert_equal(np.hstack(logits), x @ tensors["lm_head.weight"].T)
-                    self.assert_replicated(ranks, tensors, "norm.weight", "embed_tokens.weight")
+                    self.assert_replicated(ranks, tensors, "norm.weight")
+                    self.assert_looked_up(ranks, tensors, "model.embed_tokens.weight")
 
     def test_grouped_queries(self):
         # As Falcon has it: a group is some q, one k and one v. Ranks may outnumber groups.

@@ -53,7 +53,7 @@ class Tool(ToolTest):
 
     def test_manual_pages(self):
         self.assert_succeeds(self.run_tool("man", self.dir / "man1"))
-        names = ["", "-npy", "-shard", "-join", "-info", "-completion", "-man"]
+        names = ["", "-npy", "-shard", "-join", "-verify", "-map", "-info", "-completion", "-man"]
         pages = {f"libsplit{name}.1" for name in names}
         self.assertLessEqual(pages, set(os.listdir(self.dir / "man1")))
         page = (self.dir / "man1/libsplit.1").read_text()
@@ -68,7 +68,8 @@ class Tool(ToolTest):
                         ["shard", "m", "--tp", "2"], ["join"], ["join", "x"], ["info"],
                         ["shard", "m", "--tp", "2", "-o", "o", "--set", "a"],
                         ["shard", "m", "--tp", "2", "-o", "o", "--chunk", "3"],
-                        ["shard", "m", "--tp", "2", "-o", "o", "--json", "--quiet"]]:
+                        ["shard", "m", "--tp", "2", "-o", "o", "--json", "--quiet"],
+                        ["verify"], ["map", "m"], ["shard", "m", "--tp", "2", "-o", "o"]]:
             run = self.run_tool(*command)
             self.assertEqual((run.returncode, run.stdout), (USAGE, ""), command)
 

@@ -1,1 +1,1 @@
-"""What the guide does not say by hand: made from the header, the library and the results."""
+"""Makes the parts of the guide that come from the headers, the library and the results."""

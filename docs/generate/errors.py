@@ -1,4 +1,4 @@
-"""Every status: provoked, with what the library then says, and what to do."""
+"""Every status: provoked by a wrong call, with the message and the remedy."""
 
 import ctypes
 import pathlib
@@ -11,7 +11,7 @@ HEADER = pathlib.Path(__file__).resolve().parents[2] / "include/libsplit.h"
 
 
 class Call:
-    """Split-18 of a float32 [2, 6] into two halves on axis 1, to be spoilt by a recipe."""
+    """Split-18 of a float32 [2, 6] into two halves on axis 1, for a recipe to spoil."""
 
     def __init__(self, shape=(2, 6), dtype="float32", split=None, split_dtype="int64"):
         size = 4 * 2**20 if max(shape) > 6 else 64
@@ -48,7 +48,7 @@ class Call:
 
 
 def spoilt(function="infer", late=None, **fields):
-    """A provocation: fields of the call's input (input_...) or parameters, or what Call takes."""
+    """A wrong call: sets fields of its input (input_...) or parameters, or what Call takes."""
     def provoke():
         takes = {name: fields[name] for name in ("shape", "dtype", "split") if name in fields}
         call = Call(**takes)
@@ -121,9 +121,9 @@ def unknown():
 
 
 STATUSES = {
-    "NULL": (null, "A pointer that is needed is NULL: pass it."),
-    "ALIGNMENT": (misaligned, "Structures, shapes and strides lie at addresses that their types "
-                  "ask for. Data may lie anywhere."),
+    "NULL": (null, "A required pointer is NULL: pass it."),
+    "ALIGNMENT": (misaligned, "Structures, shapes and strides must be aligned as their types "
+                  "require. Data needs no alignment."),
     "STRUCT_SIZE": (spoilt(struct_size=4), "Start from `LIBSPLIT_PARAMS_INIT`, "
                     "`LIBSPLIT_ERROR_INIT` or `LIBSPLIT_EXECUTOR_INIT`."),
     "OPERATOR": (spoilt(op=9), "One of the `LIBSPLIT_OP_` numbers."),
@@ -131,33 +131,37 @@ STATUSES = {
     "FLAGS": (spoilt(flags=64), "Remove the flag, or use the library that knows it."),
     "DTYPE": (spoilt(dtype="bfloat16", opset=11), "Use the operator version that the message "
               "names; VariadicSplit takes every type."),
-    "RANK": (spoilt(input_rank=0), "A tensor without axes cannot be split: give it one of extent "
-             "1. At most 64 axes."),
+    "RANK": (spoilt(input_rank=0), "A tensor without axes cannot be split: give it an axis of "
+             "extent 1. At most 64 axes are allowed."),
     "AXIS": (spoilt(axis=2), "From -rank to rank-1."),
-    "SHAPE": (spoilt(shape=(2, -5)), "Extents are 0 or more; -1 (not known) only where shapes are "
-              "inferred or outputs counted."),
-    "SPLIT": (spoilt(num_outputs=0), "Give lengths or the number of parts, as the operator wants "
-              "it; a list where it takes a list, of a type that it takes."),
-    "SPLIT_SIZES": (spoilt(split=[2, 3]), "Make the lengths add up, or use VariadicSplit with a "
-                    "-1; for a part below 0 see `LIBSPLIT_FLAG_CLAMP_UNEVEN`."),
-    "NUM_OUTPUTS": (too_few, "As many descriptors as `libsplit_count` says."),
-    "CAPACITY": (no_room, "Room for as many extents as the input has axes is always enough."),
-    "STRIDES": (no_strides, "Give each output of a view an array for strides; outputs of a copy "
-                "must not have two elements at one address."),
-    "BIT_OFFSET": (spoilt("view", input_bit_offset=4), "0 but for 4-bit and 2-bit elements."),
+    "SHAPE": (spoilt(shape=(2, -5)), "Extents are 0 or more; -1 (unknown) is allowed only when "
+              "inferring shapes or counting outputs."),
+    "SPLIT": (spoilt(num_outputs=0), "Pass what the operator expects: lengths or a number of "
+              "parts, a list or a scalar, of a type that it allows."),
+    "SPLIT_SIZES": (spoilt(split=[2, 3]), "Make the lengths add up, or use VariadicSplit with -1 "
+                    "for the rest; if a part would be negative, see "
+                    "`LIBSPLIT_FLAG_CLAMP_UNEVEN`."),
+    "NUM_OUTPUTS": (too_few, "Pass as many descriptors as `libsplit_count` returns."),
+    "CAPACITY": (no_room, "Provide room for as many extents as the input has axes; that is "
+                 "always enough."),
+    "STRIDES": (no_strides, "Provide an array for the strides of each view; in outputs of a "
+                "copy, no two elements may share an address."),
+    "BIT_OFFSET": (spoilt("view", input_bit_offset=4), "It must be 0, except for 4-bit and 2-bit "
+                   "elements."),
     "DATA_BYTES": (spoilt("view", input_data_bytes=8), "The buffer is smaller than what the shape "
-                   "and strides reach; 0 means that it is not stated."),
-    "OVERFLOW": (spoilt(shape=(2**40, 2**40)), "Sizes and addresses have to fit 63 bits."),
-    "OVERLAP": (spoilt("copy", over_input), "Outputs need memory of their own. Where strided "
-                "outputs cannot be shown to be apart, copy one at a time, the others all zero."),
-    "OUTPUT": (spoilt("copy", other_shape), "The output's shape is not the operator's: let "
-               "`libsplit_infer` fill it in."),
+                   "and strides reach; 0 means that its size is not stated."),
+    "OVERFLOW": (spoilt(shape=(2**40, 2**40)), "Sizes and addresses must fit in 63 bits."),
+    "OVERLAP": (spoilt("copy", over_input), "Outputs must not overlap the input or one another. If "
+                "strided outputs cannot be proved disjoint, copy one at a time, with the others "
+                "all zero."),
+    "OUTPUT": (spoilt("copy", other_shape), "The output's shape is not what the operator returns: "
+               "let `libsplit_infer` fill it in."),
     "UNKNOWN": (unknown, "The number of pieces "
-                "depends on an extent that is not known yet: ask when it is."),
+                "depends on an extent that is not known yet: call again when it is."),
     "EXECUTOR": (spoilt("copy", lazy, shape=(2, 500000)), "Your `parallel_for` returned something "
-                 "other than 0, or before all tasks had run. The outputs are garbage."),
-    "PLAN": (no_plan, "Plans are made by `libsplit_plan_init`, by the library that runs them, in as "
-             "many bytes as `libsplit_plan_size` says."),
+                 "other than 0, or returned before all tasks had run. The outputs are undefined."),
+    "PLAN": (no_plan, "A plan must be made by `libsplit_plan_init` of the same library, in as many "
+             "bytes as `libsplit_plan_size` returns."),
     "INTERNAL": (None, "A bug in libsplit: please report it."),
 }
 
@@ -173,8 +177,8 @@ def said(name, provoke):
 
 def table():
     declared = set(re.findall(r"define LIBSPLIT_STATUS_ERROR_(\w+)", HEADER.read_text()))
-    assert declared <= set(STATUSES), f"not told of: {declared - set(STATUSES)}"
-    lines = ["| status | what it says, for example | what to do |", "| --- | --- | --- |"]
+    assert declared <= set(STATUSES), f"no remedy for: {declared - set(STATUSES)}"
+    lines = ["| Status | Message, for example | What to do |", "| --- | --- | --- |"]
     for name, (provoke, remedy) in STATUSES.items():
         if name not in declared:
             continue

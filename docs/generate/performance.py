@@ -1,23 +1,47 @@
-"""The benchmark's results as short tables, one for each CPU it has been run on."""
+"""The benchmark's results: a summary, and a short table and a chart for each CPU."""
 
 import csv
 import re
 import shutil
 
+SUMMARY = {"W2": "query, key and value: float32 [1, 512, 2304]",
+           "W5": "planes of an image: uint8 [1080, 1920, 3]",
+           "L1": "planes of a crop of it: [1060, 1900, 3]",
+           "W6": "boxes, scores, classes: float32 [100000, 85]",
+           "L8u": "planes put back together: uint8 [3, 1080 × 1920]"}
 SHOWN = ["W1", "W2", "W3", "W4", "W5", "W6", "W8", "W9", "W11", "W13", "W15"]
-PEERS = ["memcpy", "numpy", "onnxruntime", "openvino", "torch", "cv2"]
+PEERS = ["memcpy", "numpy", "cv2", "onnxruntime", "openvino", "torch"]
+TITLES = {"numpy": "NumPy", "cv2": "OpenCV"}
+
+
+def summary(results):
+    """The splits of SUMMARY on each CPU: how many times libsplit's time the peers take."""
+    peers = PEERS[1:]
+    lines = [f"| Split | CPU | {' | '.join(TITLES.get(peer, peer) for peer in peers)} |",
+             "| --- | --- |" + " ---: |" * len(peers)]
+    runs = {cpu(file.parent.name): rows(file) for file in sorted(results.rglob("results.csv"))}
+    for name, title in SUMMARY.items():
+        for machine, measured in runs.items():
+            if name in measured:
+                lines.append(f"| {title} | {machine} | "
+                             f"{' | '.join(ratio(measured[name], peer) for peer in peers)} |")
+                title = ""
+    return "\n".join(lines) + "\n"
 
 
 def tables(results, out):
     """bench/results holds the files of one run, or a directory for each CPU."""
     lines = []
     for file in sorted(results.rglob("results.csv")):
+        name = cpu(file.parent.name)
         machine = (file.parent / "results.md").read_text().split("\n")[0]
-        lines += [f"## {cpu(file.parent.name)}", "", f"{machine}.", "", *table(file), ""]
+        measured = rows(file)
+        lines += [f"## {name}", "", f"{machine}. {versions(measured)}", "", *table(measured), ""]
         if (file.parent / "speed.svg").exists():
             picture = "-".join(["speed", *file.parent.relative_to(results).parts]) + ".svg"
             shutil.copy(file.parent / "speed.svg", out / picture)
-            lines += [f"![Speed as a share of a flat copy's](generated/{picture})", ""]
+            lines += [f"Speed on {name} as a share of a flat copy (higher is better):", "",
+                      f"![Speed on {name} as a share of a flat copy](generated/{picture})", ""]
     return "\n".join(lines)
 
 
@@ -26,25 +50,43 @@ def cpu(name):
     return " ".join(re.findall(r"[a-z]+|\d+", name)).title()
 
 
-def table(file):
-    rows = {}
+def rows(file):
+    """The results for one thread and aligned outputs: by workload, then by competitor."""
+    found = {}
     with open(file, newline="") as lines:
         for row in csv.DictReader(lines):
             if (row["threads"], row["offset"]) == ("1", "0"):
-                rows.setdefault(row["workload"], {})[row["competitor"]] = row
-    head = ["split", "MiB", "of a flat copy", *[f"× {peer}" for peer in PEERS]]
+                found.setdefault(row["workload"], {})[row["competitor"]] = row
+    return found
+
+
+def versions(measured):
+    """Which releases were measured."""
+    found = {peer: row["version"] for competitors in measured.values()
+             for peer, row in competitors.items()}
+    names = [f"{TITLES.get(peer, peer)} {found[peer]}" for peer in PEERS[1:] if peer in found]
+    return f"With {', '.join(names)}."
+
+
+def ratio(measured, peer):
+    """How many times libsplit's time a peer takes, two digits of it; "wrong" if its results are."""
+    if peer not in measured:
+        return "–"
+    if measured[peer]["right"] != "True":
+        return "wrong"
+    factor = float(measured[peer]["median_ns"]) / float(measured["libsplit"]["median_ns"])
+    return f"{factor:.0f}" if factor >= 9.95 else f"{factor:.1f}"
+
+
+def table(measured):
+    head = ["split", "MiB", "of a flat copy", *[f"× {TITLES.get(peer, peer)}" for peer in PEERS]]
     result = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
     for name in SHOWN:
-        if name not in rows:
+        if name not in measured:
             continue
-        ours = rows[name]["libsplit"]
-        cells = [ours["split"], f"{int(ours['bytes']) / 2**20:.2f}", f"{float(ours['of_flat']):.2f}"]
-        for peer in PEERS:
-            theirs = rows[name].get(peer)
-            if theirs is None:
-                cells.append("–")
-                continue
-            factor = float(theirs["median_ns"]) / float(ours["median_ns"])
-            cells.append(f"{factor:.1f}" if theirs["right"] == "True" else "wrong")
+        ours = measured[name]["libsplit"]
+        mib, of_flat = int(ours["bytes"]) / 2**20, float(ours["of_flat"])
+        cells = [ours["split"], f"{mib:.2f}", f"{of_flat:.2f}"]
+        cells += [ratio(measured[name], peer) for peer in PEERS]
         result.append("| " + " | ".join(cells) + " |")
     return result

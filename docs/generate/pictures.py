@@ -1,4 +1,4 @@
-"""Pictures of what goes where. The library is asked where the pieces lie, none is drawn by hand."""
+"""Pictures of what goes where. The library says where the pieces are; none is drawn by hand."""
 
 import ctypes
 import itertools
@@ -8,16 +8,21 @@ from runners import c
 
 COLOURS = ["#e8a33d", "#4f9bd9", "#5fb878", "#c86fc9", "#d96a5b", "#8a8f98",
            "#b5a642"]
+RED_GREEN_BLUE = ["#e58078", "#74c284", "#6fa8e0"]
 CELL, GAP = 26, 18
 INK, PALE = "#333333", "#f4f4f4"
 
 
-def places(**fields):
-    """Element numbers of each piece, in the order of the piece: what libsplit_view answers."""
+def places(first=0, strides=None, **fields):
+    """The element numbers of each piece, in the piece's order, as libsplit_view returns them. The input
+    begins at element 'first' of its memory."""
     case = Case(name="", **fields)
     bits = DTYPES[case.dtype][1]
     memory = c.memory(case)
     source, split = c.tensor(case.dtype, case.input_shape, memory), c.lengths(case)
+    if strides:
+        source.strides = (ctypes.c_int64 * len(strides))(*strides)
+        source.data, source.data_bytes = source.data + first * bits // 8, 0
     number = ctypes.c_size_t()
     head = [ctypes.byref(source), ctypes.byref(c.params(case, split))]
     c.call("count", *head, ctypes.byref(number))
@@ -59,18 +64,66 @@ class Drawing:
         return "".join(self.parts) + "</svg>\n"
 
 
-def colours(pieces, count):
+def colours(pieces, count, palette=COLOURS):
     owner = [PALE] * count
     for number, elements in enumerate(pieces):
         for element in elements:
-            owner[element] = COLOURS[number % len(COLOURS)]
+            owner[element] = palette[number % len(palette)]
     return owner
 
 
-def matrix(title, rows, columns, name=lambda i: i, **fields):
-    """A matrix, how it lies in memory, and each piece as it is when copied."""
-    pieces = places(dtype="uint8", input_shape=[rows, columns], **fields)
+def split():
+    """A matrix and its pieces side by side, for the first page."""
+    rows, columns, top = 3, 6, 34
+    pieces = places(dtype="uint8", input_shape=[rows, columns], op="Split", opset=18, axis=1,
+                    split=[2, 3, 1])
     owner = colours(pieces, rows * columns)
+    drawing = Drawing(460, top + rows * CELL + 14,
+                      "A tensor of 3 rows and 6 columns, split into 2, 3 and 1 columns")
+    drawing.text(14, 22, "x: [3, 6]")
+    for i in range(rows * columns):
+        drawing.cell(14 + i % columns * CELL, top + i // columns * CELL, owner[i], i)
+    drawing.text(198, top + 45, "→", "middle")
+    x = 226
+    for name, elements in zip("abc", pieces):
+        width = len(elements) // rows
+        drawing.text(x, 22, f"{name}: [3, {width}]")
+        for i, element in enumerate(elements):
+            drawing.cell(x + i % width * CELL, top + i // width * CELL, owner[element], element)
+        x += max(width, 2) * CELL + GAP
+    return drawing.done()
+
+
+def crop():
+    """A frame whose rows have a pitch, a region of it, and the planes of that region."""
+    height, width, pitch, top, left, rows, columns = 5, 7, 24, 1, 2, 3, 4
+    planes = places(first=top * pitch + 3 * left, strides=[pitch, 3, 1], dtype="uint8",
+                    op="SplitToSequence", opset=11, input_shape=[rows, columns, 3], axis=2, keepdims=0)
+    inside = {element // 3 * 3 for element in planes[0]}
+    drawing = Drawing(640, 196, "A region of a frame, split into planes")
+    drawing.text(14, 22, "frame, with 3 bytes of padding in each row")
+    for y in range(height):
+        for x in range(width):
+            is_inside = y * pitch + 3 * x in inside
+            drawing.cell(14 + x * CELL, 32 + y * CELL, COLOURS[0] if is_inside else PALE,
+                         f"{y}{x}")
+        drawing.cell(14 + width * CELL, 32 + y * CELL, "#bbbbbb", "")
+    drawing.text(252, 100, "→", "middle")
+    for number, elements in enumerate(planes):
+        x = 282 + number * (columns * CELL + GAP)
+        drawing.text(x, 48, ["red", "green", "blue"][number])
+        for i, element in enumerate(elements):
+            pixel = f"{element // pitch}{element % pitch // 3}"
+            drawing.cell(x + i % columns * CELL, 58 + i // columns * CELL, RED_GREEN_BLUE[number],
+                         pixel)
+    drawing.text(14, 32 + height * CELL + 22, "Each cell is a pixel: its row and its column.")
+    return drawing.done()
+
+
+def matrix(title, rows, columns, name=lambda i: i, palette=COLOURS, **fields):
+    """A matrix, its order in memory, and each piece when copied."""
+    pieces = places(dtype="uint8", input_shape=[rows, columns], **fields)
+    owner = colours(pieces, rows * columns, palette)
     left = 90
     width = left + rows * columns * CELL + len(pieces) * GAP
     top = 30
@@ -89,14 +142,14 @@ def matrix(title, rows, columns, name=lambda i: i, **fields):
     x = left
     for number, elements in enumerate(pieces):
         for element in elements:
-            drawing.cell(x, copied, COLOURS[number], name(element))
+            drawing.cell(x, copied, palette[number], name(element))
             x += CELL
         x += GAP if elements else 0
     return drawing.done()
 
 
 def bars(title, cases):
-    """Each line one way to split, as a bar cut into its pieces."""
+    """One way to split on each line, as a bar cut into its pieces."""
     left, line = 330, CELL + 6
     drawing = Drawing(left + 8 * CELL + 20, 30 + line * len(cases), title)
     drawing.text(10, 18, title)
@@ -110,8 +163,8 @@ def bars(title, cases):
 
 
 def nibbles():
-    """Packed 4-bit elements, two a byte, and pieces that begin within one."""
-    title = "VariadicSplit of 4-bit elements: 3, -1 of 8. Views begin within a byte."
+    """Packed 4-bit elements, two in each byte, and pieces that begin in the middle of one."""
+    title = "Eight 4-bit elements split into 3 and the rest, which begins in the middle of a byte"
     pieces = places(op="openvino.VariadicSplit", opset=1, axis=0, dtype="uint4",
                     input_shape=[8], split=[3, -1])
     owner = colours(pieces, 8)
@@ -143,7 +196,7 @@ def all_of_them():
         "columns": matrix("Split on axis 1 of [3, 6]: 2, 3, 1. Each piece is a run in every row.",
                           3, 6, op="Split", opset=18, axis=1, split=[2, 3, 1]),
         "pixels": matrix("Four pixels of red, green and blue, split into planes.", 4, 3, channel,
-                         op="Split", opset=18, axis=1, num_outputs=3),
+                         RED_GREEN_BLUE, op="Split", opset=18, axis=1, num_outputs=3),
         "qkv": matrix("Three tokens; two query heads share one key and one value head.", 3, 4,
                       part, op="Split", opset=18, axis=1, split=[2, 1, 1]),
         "seven": bars("7 elements in 3 parts, or parts of 3", [
@@ -155,7 +208,8 @@ def all_of_them():
                                                       input_shape=[7])),
             ("OpenVINO VariadicSplit, 3, 2, -1", dict(op="openvino.VariadicSplit", opset=1,
                                                       input_shape=[7], split=[3, 2, -1])),
-            ("with lengths as numpy.array_split has them: 3, 2, 2", dict(
+            ("lengths 3, 2, 2, as in numpy.array_split", dict(
                 op="Split", opset=18, input_shape=[7], split=[3, 2, 2]))]),
         "nibbles": nibbles(),
+        "crop": crop(),
     }

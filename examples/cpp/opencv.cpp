@@ -31,12 +31,10 @@ static libsplit::dtype type_of(const cv::Mat &mat) {
     }
 }
 
-// Rows x columns x channels; OpenCV counts the steps in bytes, libsplit in elements.
+// Rows x columns x channels; OpenCV's step is the pitch of a row in bytes.
 static libsplit::input input_of(const cv::Mat &mat) {
-    return {type_of(mat),
-            mat.data,
-            {mat.rows, mat.cols, mat.channels()},
-            {mat.step[0] / mat.elemSize1(), mat.step[1] / mat.elemSize1(), std::size_t{1}}};
+    return libsplit::input(type_of(mat), mat.data, {mat.rows, mat.cols, mat.channels()})
+        .pitch(mat.step[0]);
 }
 
 // Without keepdims the axis of channels is gone.
@@ -55,10 +53,8 @@ static void merge_channels(const std::vector<cv::Mat> &planes, cv::Mat &mat) {
     const auto places = channels.view(input_of(mat));
     for (std::size_t i = 0; i < planes.size(); i++)
         libsplit::split::openvino().parts(1).copy(
-            {type_of(mat),
-             planes[i].data,
-             {mat.rows, mat.cols},
-             {planes[i].step[0] / planes[i].elemSize1(), std::size_t{1}}},
+            libsplit::input(type_of(mat), planes[i].data, {mat.rows, mat.cols})
+                .pitch(planes[i].step[0]),
             {places[i]});
 }
 

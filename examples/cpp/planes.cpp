@@ -49,8 +49,8 @@ int main(int argc, char **argv) {
         // The window without a border of 2 pixels: the same memory, from another address.
         const std::size_t height = whole.height - 4, width = whole.width - 4;
         const std::uint8_t *first = &whole.bytes[2 * whole.pitch + 2 * 3];
-        const libsplit::input window(first, {height, width, std::size_t{3}},
-                                     {whole.pitch, std::size_t{3}, std::size_t{1}});
+        const libsplit::input window =
+            libsplit::input(first, {height, width, 3}).pitch(whole.pitch);
 
         // Without keepdims the axis of colours is gone: height x width each.
         const auto colours = libsplit::split::to_sequence().axis(2).keepdims(false);
@@ -58,10 +58,10 @@ int main(int argc, char **argv) {
         // Three planes in one block, each row with a pitch of its own.
         const std::size_t pitch = pitch_of(width);
         std::vector<std::uint8_t> planes(3 * height * pitch, 0xEE);
-        const libsplit::dims shape{height, width}, strides{pitch, std::size_t{1}};
         std::vector<libsplit::output> outputs;
         for (std::size_t i = 0; i < 3; i++)
-            outputs.emplace_back(&planes[i * height * pitch], shape, strides);
+            outputs.push_back(
+                libsplit::output(&planes[i * height * pitch], {height, width}).pitch(pitch));
         colours.copy(window, outputs);
 
         std::printf("%zu x %zu pixels of a picture with %zu bytes a row\n", width, height,

@@ -105,8 +105,7 @@ int main() {
         // And v in memory of its own, for a product that wants it packed.
         const matrix v_alone = product(x, wv, kv_columns);
         matrix v(tokens * kv_columns);
-        const libsplit::dims v_shape{tokens, kv_columns};
-        projections.copy({y, {tokens, columns}}, {{}, {}, {v.data(), v_shape}});
+        projections.copy({y, {tokens, columns}}, {{}, {}, v});
         std::printf("v copied: %s\n", v == v_alone ? "as projected alone" : "WRONG");
         return largest == 0.0F && v == v_alone ? 0 : 1;
     } catch (const std::exception &error) {

@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * The session keeps the threads, and lends them to a node while it runs: so there is nothing to
- * open or to close, and the executor serves one run of KernelCompute. The adapter does the same:
- * adapters/onnxruntime/src/node.rs, 'Pool'.
+ * The session owns the threads and lends them to a node while it runs, so there is nothing to open
+ * or to close, and the executor is valid for one run of KernelCompute. The adapter does the same:
+ * see 'Pool' in adapters/onnxruntime/src/node.rs.
  */
 #include <libsplit.h>
 #include <onnxruntime_c_api.h>
@@ -25,7 +25,7 @@ static int32_t parallel_for(void *data, libsplit_task_fn task, void *task_ctx, s
     return -1;
 }
 
-/* Fills in an executor for libsplit_copy(). 'pool' stays where it is until that has returned. */
+/* Fills in an executor for libsplit_copy(). 'pool' must stay where it is until that returns. */
 void onnxruntime_executor(libsplit_executor *executor, struct onnxruntime_pool *pool) {
     *executor = (libsplit_executor)LIBSPLIT_EXECUTOR_INIT(parallel_for, pool);
 }

@@ -1,11 +1,11 @@
 /*
- * pool_openmp.c - libsplit on OpenMP's threads, which its runtime keeps
+ * pool_openmp.c - libsplit on the threads of the OpenMP runtime
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * A call from within a parallel region has one thread, unless OMP_MAX_ACTIVE_LEVELS allows more.
- * Where other work may take cores, set OMP_WAIT_POLICY=passive: GCC's threads spin while they wait,
- * and one that has been given no core keeps the call for milliseconds.
+ * If other work may occupy the cores, set OMP_WAIT_POLICY=passive: GCC's threads spin while they
+ * wait, and one that has no core holds up the call for milliseconds.
  */
 #include "pools.h"
 

@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * A call is put up for all to see; its caller and every thread that has nothing to do take one
- * number after the other from it. No call waits for a thread to become free, so calls may come at
- * any time and from within tasks. Threads look out for the next call a little before they sleep.
+ * A call is posted for all threads to see; its caller and every idle thread take one task number
+ * after another from it. No call waits for a thread to become free, so calls may come at any time,
+ * also from within tasks. Threads look for the next call for a short while before they sleep.
  */
 #include "pools.h"
 
@@ -13,14 +13,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { LOOKS = 4000 }; /* some microseconds */
+enum { LOOKS = 4000 }; /* a few microseconds */
 
 struct call {
     libsplit_task_fn task;
     void *task_ctx;
     size_t count;
     atomic_size_t next;
-    atomic_int helpers; /* goes up and down under the pool's lock */
+    atomic_int helpers; /* changes only under the pool's lock */
     struct call *later;
 };
 
@@ -28,7 +28,7 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t posted, left;
     struct call *calls;
-    atomic_uint posts; /* goes up under the lock */
+    atomic_uint posts; /* grows under the lock */
     bool stopping;
     uint32_t helpers;
     pthread_t threads[];

@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * A call is put up for all to see; its caller and every thread that has nothing to do take one
- * number after the other from it. No call waits for a thread to become free, so calls may come at
- * any time and from within tasks. Threads look out for the next call a little before they sleep.
+ * A call is posted for all threads to see; its caller and every idle thread take one task number
+ * after another from it. No call waits for a thread to become free, so calls may come at any time,
+ * also from within tasks. Threads look for the next call for a short while before they sleep.
  */
 #include "pools.h"
 
@@ -18,14 +18,14 @@
 
 namespace {
 
-constexpr int looks = 4000; // some microseconds
+constexpr int looks = 4000; // a few microseconds
 
 struct Call {
     libsplit_task_fn task;
     void *task_ctx;
     size_t count;
     std::atomic<size_t> next{0};
-    std::atomic<int> helpers{0}; // goes up and down under the pool's lock
+    std::atomic<int> helpers{0}; // changes only under the pool's lock
 
     void take_part() {
         for (size_t i; (i = next.fetch_add(1)) < count;)
@@ -103,7 +103,7 @@ class Pool {
     std::mutex lock;
     std::condition_variable posted, left;
     std::vector<Call *> calls;
-    std::atomic<unsigned> posts{0}; // goes up under the lock
+    std::atomic<unsigned> posts{0}; // grows under the lock
     bool stopping = false;
     std::vector<std::thread> helpers;
 };

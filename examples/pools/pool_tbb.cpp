@@ -1,5 +1,5 @@
 /*
- * pool_tbb.cpp - libsplit on oneTBB's threads, which it keeps
+ * pool_tbb.cpp - libsplit on the threads of oneTBB
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

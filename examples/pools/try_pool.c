@@ -1,5 +1,5 @@
 /*
- * try_pool.c - splits a tensor with a pool and without, and compares
+ * try_pool.c - splits a tensor with a pool and without one, and compares
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -38,7 +38,7 @@ static void split(float (*pieces)[ROWS][PART], const libsplit_executor *executor
         fail(error.message);
 }
 
-/* Splits with the pool, as a call of many or from within a task of the pool's own. */
+/* Splits with the pool, as one of many calls or from within one of the pool's tasks. */
 static void split_and_compare(void *executor, size_t index) {
     (void)index;
     float (*pieces)[ROWS][PART] = calloc(PARTS, sizeof *pieces);

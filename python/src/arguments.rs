@@ -1,12 +1,14 @@
 //! What a caller asks for: a number of parts with a policy, a list of lengths, or an `Operator`.
 
-use crate::call;
+use crate::call::{self, Numbers};
 use crate::numpy;
+use crate::pickle;
 use crate::rule::{Lengths, Rule};
 use libsplit::ffi::{libsplit_op, LIBSPLIT_DIM_UNKNOWN};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyInt, PyIterator, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 /// What is to be done where an extent does not divide into equal parts.
@@ -32,14 +34,14 @@ impl Uneven {
     }
 }
 
-/// The arguments `sections`, `axis` and `uneven` of a call, on an input of this shape.
+/// The arguments `parts_or_lengths`, `axis` and `uneven` of a call, on an input of this shape.
 pub fn from_arguments(
     shape: &[i64],
-    sections: &Bound<'_, PyAny>,
+    parts_or_lengths: &Bound<'_, PyAny>,
     axis: Option<i64>,
     uneven: Option<&Bound<'_, PyString>>,
 ) -> PyResult<Rule> {
-    if let Ok(operator) = sections.cast::<Operator>() {
+    if let Ok(operator) = parts_or_lengths.cast::<Operator>() {
         if axis.is_some() || uneven.is_some() {
             let message = "axis and uneven go with a number or a list of lengths: an Operator has \
                            parameters of its own";
@@ -52,26 +54,75 @@ pub fn from_arguments(
         None => Uneven::Refuse,
         Some(name) => Uneven::named(&name.to_cow()?)?,
     };
-    match integer(sections) {
+    match integer(parts_or_lengths, "parts_or_lengths") {
         Some(parts) => equal_parts(shape, parts?, axis, uneven),
         None => Ok(Rule {
-            lengths: Lengths::List(list(sections, "sections")?),
+            lengths: Lengths::List(list(parts_or_lengths, "parts_or_lengths")?),
             typed: false,
-            argument: "sections",
+            argument: "parts_or_lengths",
             ..Rule::new(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1, axis)
         }),
     }
 }
 
+/// An argument that is a whole number. One that 64 bits do not hold is a wrong value, as every other
+/// number that is too large is.
+pub fn whole(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    value.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            return PyValueError::new_err(format!("{value} is beyond 64 bits"));
+        }
+        error
+    })
+}
+
+/// The same, which may be None.
+pub fn optional(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    if value.is_none() {
+        Ok(None)
+    } else {
+        whole(value).map(Some)
+    }
+}
+
+/// A shape, which may be None.
+pub fn extents(value: &Bound<'_, PyAny>) -> PyResult<Option<Numbers>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    in_order(value, "shape")?.map(|extent| whole(&extent?)).collect::<PyResult<_>>().map(Some)
+}
+
 /// A number, if it is one rather than a list.
-fn integer(value: &Bound<'_, PyAny>) -> Option<PyResult<i64>> {
+fn integer(value: &Bound<'_, PyAny>, argument: &str) -> Option<PyResult<i64>> {
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         return None;
     }
     match value.extract::<i64>() {
         Err(_) if !value.is_instance_of::<PyInt>() => None,
+        Err(_) => Some(Err(PyValueError::new_err(format!("{argument} {value} is beyond 64 bits")))),
         number => Some(number),
     }
+}
+
+/// Refuses what has no order, or another than the caller sees: sets and dicts.
+pub fn in_order<'py>(
+    value: &Bound<'py, PyAny>,
+    argument: &str,
+) -> PyResult<Bound<'py, PyIterator>> {
+    let py = value.py();
+    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
+        let kinds = py.import(intern!(py, "collections.abc"))?;
+        for kind in [intern!(py, "Set"), intern!(py, "Mapping")] {
+            if value.is_instance(&kinds.getattr(kind)?)? {
+                return Err(PyTypeError::new_err(format!(
+                    "{argument} is of {}, whose order does not count: pass a list",
+                    value.get_type()
+                )));
+            }
+        }
+    }
+    value.try_iter()
 }
 
 /// A list of lengths, of anything that can be counted with.
@@ -83,17 +134,23 @@ fn list(value: &Bound<'_, PyAny>, argument: &str) -> PyResult<SmallVec<[i64; 8]>
     if let Ok(tuple) = value.cast::<PyTuple>() {
         return tuple.iter().enumerate().map(length).collect();
     }
-    let items = value.try_iter().map_err(|_| {
+    let is_text = value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>();
+    if is_text || value.get_type().getattr_opt(intern!(value.py(), "__iter__"))?.is_none() {
         let kind = value.get_type();
-        PyTypeError::new_err(format!(
+        return Err(PyTypeError::new_err(format!(
             "{argument} is of {kind}: pass a whole number or a list of lengths"
-        ))
-    })?;
+        )));
+    }
+    let items = in_order(value, argument)?;
     items.enumerate().map(|(index, item)| length((index, item?))).collect()
 }
 
 fn length(item: &Bound<'_, PyAny>, argument: &str, index: usize) -> PyResult<i64> {
     item.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(item.py()) {
+            let message = format!("{argument}[{index}] {item} is beyond 64 bits");
+            return PyValueError::new_err(message);
+        }
         if !error.is_instance_of::<PyTypeError>(item.py()) {
             return error;
         }
@@ -106,7 +163,8 @@ fn length(item: &Bound<'_, PyAny>, argument: &str, index: usize) -> PyResult<i64
 }
 
 fn equal_parts(shape: &[i64], parts: i64, axis: i64, uneven: Uneven) -> PyResult<Rule> {
-    let general = |rule| Rule { typed: false, argument: "sections", num_outputs: parts, ..rule };
+    let general =
+        |rule| Rule { typed: false, argument: "parts_or_lengths", num_outputs: parts, ..rule };
     let equal = general(Rule::new(libsplit_op::OPENVINO_SPLIT, 1, axis));
     let extent = call::axis(shape.len(), axis).and_then(|axis| shape.get(axis)).copied();
     let Some(extent) = extent.filter(|&extent| parts > 0 && extent >= LIBSPLIT_DIM_UNKNOWN) else {
@@ -117,7 +175,7 @@ fn equal_parts(shape: &[i64], parts: i64, axis: i64, uneven: Uneven) -> PyResult
     match uneven {
         Uneven::Refuse | Uneven::EvenOut if unknown || extent % parts == 0 => Ok(equal),
         Uneven::Refuse => Err(PyValueError::new_err(format!(
-            "sections is {parts}, which does not divide the extent {extent} of axis {axis}: give \
+            "parts_or_lengths is {parts}, which does not divide the extent {extent} of axis {axis}: give \
              lengths, or uneven='last_smaller', 'even_out' or 'chunk'"
         ))),
         Uneven::LastSmaller => Ok(general(Rule::new(libsplit_op::ONNX_SPLIT, 18, axis))),
@@ -147,14 +205,14 @@ fn equal_parts(shape: &[i64], parts: i64, axis: i64, uneven: Uneven) -> PyResult
 }
 
 /// The lengths of an operator: an array with a dtype of its own, a number, or a list.
-fn lengths(value: Option<&Bound<'_, PyAny>>) -> PyResult<Lengths> {
+fn lengths(value: Option<&Bound<'_, PyAny>>, argument: &str) -> PyResult<Lengths> {
     let Some(value) = value else { return Ok(Lengths::Absent) };
     if let Some(lengths) = numpy::lengths(value)? {
         return Ok(lengths);
     }
-    match integer(value) {
+    match integer(value, argument) {
         Some(length) => Ok(Lengths::Scalar(length?)),
-        None => Ok(Lengths::List(list(value, "split")?)),
+        None => Ok(Lengths::List(list(value, argument)?)),
     }
 }
 
@@ -179,12 +237,12 @@ impl Operator {
     #[pyo3(signature = (split=None, *, axis=0, num_outputs=None, opset=18, clamp_uneven=false))]
     pub fn onnx_split(
         split: Option<&Bound<'_, PyAny>>,
-        axis: i64,
-        num_outputs: Option<i64>,
+        #[pyo3(from_py_with = whole)] axis: i64,
+        #[pyo3(from_py_with = optional)] num_outputs: Option<i64>,
         opset: i32,
         clamp_uneven: bool,
     ) -> PyResult<Self> {
-        let lengths = lengths(split)?;
+        let lengths = lengths(split, "split")?;
         let rule = Rule::new(libsplit_op::ONNX_SPLIT, opset, axis);
         let num_outputs = num_outputs.unwrap_or(0);
         Ok(Self(Rule { lengths, num_outputs, clamp_uneven, ..rule }))
@@ -197,11 +255,11 @@ impl Operator {
     #[pyo3(signature = (split=None, *, axis=0, keepdims=true, opset=24))]
     pub fn split_to_sequence(
         split: Option<&Bound<'_, PyAny>>,
-        axis: i64,
+        #[pyo3(from_py_with = whole)] axis: i64,
         keepdims: bool,
         opset: i32,
     ) -> PyResult<Self> {
-        let lengths = lengths(split)?;
+        let lengths = lengths(split, "split")?;
         let rule = Rule::new(libsplit_op::ONNX_SPLIT_TO_SEQUENCE, opset, axis);
         Ok(Self(Rule { lengths, keepdims, ..rule }))
     }
@@ -209,8 +267,11 @@ impl Operator {
     /// OpenVINO VariadicSplit-1: pieces of these lengths; one -1 stands for what the others leave.
     #[staticmethod]
     #[pyo3(signature = (split_lengths, *, axis=0))]
-    pub fn variadic_split(split_lengths: &Bound<'_, PyAny>, axis: i64) -> PyResult<Self> {
-        let lengths = lengths(Some(split_lengths))?;
+    pub fn variadic_split(
+        split_lengths: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = whole)] axis: i64,
+    ) -> PyResult<Self> {
+        let lengths = lengths(Some(split_lengths), "split_lengths")?;
         let rule = Rule::new(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1, axis);
         Ok(Self(Rule { lengths, argument: "split_lengths", ..rule }))
     }
@@ -218,9 +279,17 @@ impl Operator {
     /// OpenVINO Split-1: ``num_splits`` equal parts, which must divide the extent.
     #[staticmethod]
     #[pyo3(signature = (num_splits, *, axis=0))]
-    pub fn openvino_split(num_splits: i64, axis: i64) -> Self {
+    pub fn openvino_split(
+        #[pyo3(from_py_with = whole)] num_splits: i64,
+        #[pyo3(from_py_with = whole)] axis: i64,
+    ) -> Self {
         let rule = Rule::new(libsplit_op::OPENVINO_SPLIT, 1, axis);
         Self(Rule { num_outputs: num_splits, ..rule })
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let restore = py.import("libsplit._libsplit")?.getattr("restore_operator")?;
+        (restore, pickle::fields(&self.0)).into_pyobject(py)
     }
 
     fn __repr__(&self) -> String {

@@ -232,7 +232,10 @@ pub fn attempt(
 pub fn exception(error: &libsplit_error, rule: &Rule) -> PyErr {
     // SAFETY: libsplit ends its messages with a NUL.
     let message = unsafe { CStr::from_ptr(error.message.as_ptr()) }.to_string_lossy();
-    let message = in_python(&message, rule);
+    let mut message = in_python(&message, rule);
+    if error.status == libsplit_status::ERROR_SPLIT_SIZES {
+        message.push_str(&cut_points(rule, error.expected).unwrap_or_default());
+    }
     match error.status {
         libsplit_status::ERROR_DTYPE => PyTypeError::new_err(message),
         libsplit_status::ERROR_BIT_OFFSET | libsplit_status::ERROR_STRIDES => {
@@ -245,13 +248,29 @@ pub fn exception(error: &libsplit_error, rule: &Rule) -> PyErr {
     }
 }
 
+/// A hint for lists that look like NumPy's cut points: they ascend within the extent.
+fn cut_points(rule: &Rule, extent: i64) -> Option<String> {
+    let (Lengths::List(cuts), false) = (&rule.lengths, rule.typed) else { return None };
+    let (first, last) = (cuts.first()?, cuts.last()?);
+    if *first < 0 || *last > extent || !cuts.is_sorted() {
+        return None;
+    }
+    let mut lengths = Numbers::new();
+    let mut start = 0;
+    for &end in cuts.iter().chain([&extent]) {
+        lengths.push(end - start);
+        start = end;
+    }
+    Some(format!(". These are lengths; for numpy.split's cut points {cuts:?} pass {lengths:?}"))
+}
+
 /// The messages speak of C's structures; callers from Python have passed arguments.
 fn in_python(message: &str, rule: &Rule) -> String {
     let (parts, clamp) = if rule.typed {
         let operator = rule.op == libsplit_op::OPENVINO_SPLIT;
         (if operator { "num_splits" } else { "num_outputs" }, "clamp_uneven=True")
     } else {
-        ("sections", "uneven='even_out'")
+        ("parts_or_lengths", "uneven='even_out'")
     };
     // A list of lengths alone is VariadicSplit to the library, but not to its caller.
     let rest = "only in VariadicSplit may one be -1";

@@ -1,5 +1,6 @@
 //! Copies: pieces in memory of their own, or in the caller's.
 
+use crate::arguments::in_order;
 use crate::call::{self, Copy, Described};
 use crate::pool;
 use crate::rule::Rule;
@@ -19,7 +20,7 @@ pub fn copy<'py>(
     x.check_copies()?;
     match out {
         None => copy_to_new(py, x, rule, threads),
-        Some(out) => copy_to(py, x, rule, out.try_iter()?.collect::<PyResult<_>>()?, threads),
+        Some(out) => copy_to(py, x, rule, in_order(out, "out")?.collect::<PyResult<_>>()?, threads),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Joining: each piece is copied to where a split of the whole would look for it.
 
+use crate::arguments::in_order;
 use crate::call::{self, Copy, Numbers};
 use crate::copy::target;
 use crate::pool;
@@ -12,55 +13,68 @@ use pyo3::prelude::*;
 
 /// Joins the pieces along an axis, into `out` or into new memory of the first piece's kind.
 pub fn join<'py>(
-    py: Python<'py>,
     pieces: &Bound<'py, PyAny>,
     axis: i64,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<i64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let pieces = pieces.try_iter()?.enumerate();
-    let pieces = pieces.map(|(index, piece)| Source::of(&piece?, &format!("pieces[{index}]")));
-    let pieces = pieces.collect::<PyResult<Vec<_>>>()?;
-    let Some(first) = pieces.first() else {
-        return Err(PyValueError::new_err("pieces is empty: give at least one"));
-    };
-    let (axis, whole) = whole(&pieces, axis)?;
-    let executor = pool::executor(threads)?;
-    if let Some(object) = out {
-        let out = target(first, object, "out")?;
-        if out.shape() != &whole[..] {
-            return Err(PyValueError::new_err(format!(
-                "out has shape {:?}, the pieces make {:?}: pass an array of that shape",
-                out.shape(),
-                &whole[..]
-            )));
-        }
-        check_apart(&pieces, &out)?;
-        run(py, &pieces, axis, &out, executor)?;
-        return Ok(object.clone());
-    }
-    let elements = whole.iter().try_fold(1usize, |product, &extent| {
-        usize::try_from(extent).ok().and_then(|extent| product.checked_mul(extent))
-    });
-    let bits = elements.and_then(|elements| elements.checked_mul(first.bits()));
-    let out = first.empty(&whole, bits.ok_or_else(call::no_memory)?.div_ceil(8))?;
-    run(py, &pieces, axis, &out, executor)?;
-    out.give()
+    Whole::of(pieces, axis, false)?.make(pieces.py(), out, threads)
 }
 
-/// The axis, and the shape of the whole.
-fn whole(pieces: &[Source<'_>], axis: i64) -> PyResult<(usize, Numbers)> {
-    let first = &pieces[0];
-    let mut whole = Numbers::from_slice(first.shape());
-    let rank = whole.len();
-    let Some(axis) = call::axis(rank, axis) else {
-        return Err(PyValueError::new_err(format!(
-            "axis {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside",
-            extent(rank) - 1
-        )));
-    };
-    whole[axis] = 0;
-    for (index, piece) in pieces.iter().enumerate() {
+/// Stacks the pieces along a new axis, likewise.
+pub fn stack<'py>(
+    pieces: &Bound<'py, PyAny>,
+    axis: i64,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<i64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    Whole::of(pieces, axis, true)?.make(pieces.py(), out, threads)
+}
+
+/// What pieces make together.
+struct Whole<'py> {
+    pieces: Vec<Source<'py>>,
+    axis: usize,
+    /// Whether the pieces do not have that axis.
+    is_new: bool,
+    shape: Numbers,
+}
+
+impl<'py> Whole<'py> {
+    fn of(pieces: &Bound<'py, PyAny>, axis: i64, is_new: bool) -> PyResult<Self> {
+        let pieces = in_order(pieces, "pieces")?.enumerate();
+        let pieces = pieces.map(|(index, piece)| Source::of(&piece?, &format!("pieces[{index}]")));
+        let pieces = pieces.collect::<PyResult<Vec<_>>>()?;
+        let Some(first) = pieces.first() else {
+            return Err(PyValueError::new_err("pieces is empty: give at least one"));
+        };
+        let rank = first.shape().len() + usize::from(is_new);
+        if rank == 0 {
+            let message = "pieces[0] has no axes to join along: use libsplit.stack";
+            return Err(PyValueError::new_err(message));
+        }
+        let Some(axis) = call::axis(rank, axis) else {
+            return Err(PyValueError::new_err(format!(
+                "axis {axis} is outside [-{rank}, {}] of rank {rank}: choose one inside",
+                extent(rank) - 1
+            )));
+        };
+        let mut shape = Numbers::from_slice(first.shape());
+        if is_new {
+            shape.insert(axis, extent(pieces.len()));
+        } else {
+            shape[axis] = 0;
+        }
+        let mut whole = Self { pieces, axis, is_new, shape };
+        for index in 0..whole.pieces.len() {
+            whole.add(index)?;
+        }
+        Ok(whole)
+    }
+
+    /// Checks one of the pieces, and adds its extent.
+    fn add(&mut self, index: usize) -> PyResult<()> {
+        let (piece, first, axis) = (&self.pieces[index], &self.pieces[0], self.axis);
         piece.check_copies()?;
         if !piece.same_elements(first)? {
             return Err(PyTypeError::new_err(format!(
@@ -69,18 +83,105 @@ fn whole(pieces: &[Source<'_>], axis: i64) -> PyResult<(usize, Numbers)> {
                 first.dtype_name()?
             )));
         }
-        let shape = piece.shape();
-        let same = |other: usize| other == axis || shape[other] == whole[other];
-        if shape.len() != rank || !(0..rank).all(same) {
+        let (shape, wanted) = (piece.shape(), first.shape());
+        let is_free = |other: usize| !self.is_new && other == axis;
+        let same = |other: usize| is_free(other) || shape[other] == wanted[other];
+        if shape.len() != wanted.len() || !(0..shape.len()).all(same) {
+            let rule = if self.is_new {
+                "pieces that are stacked have one shape; libsplit.join allows other extents of its \
+                 axis"
+                    .into()
+            } else {
+                format!("all extents except that of axis {axis} must be the same")
+            };
             return Err(PyValueError::new_err(format!(
-                "pieces[{index}] has shape {shape:?}, pieces[0] has {:?}: all extents but that of \
-                 axis {axis} must be the same",
-                first.shape()
+                "pieces[{index}] has shape {shape:?}, pieces[0] has {wanted:?}: {rule}"
             )));
         }
-        whole[axis] = whole[axis].checked_add(shape[axis]).ok_or_else(call::no_memory)?;
+        if !self.is_new {
+            let sum = self.shape[axis].checked_add(shape[axis]);
+            self.shape[axis] = sum.ok_or_else(call::no_memory)?;
+        }
+        Ok(())
     }
-    Ok((axis, whole))
+
+    /// The extent of a piece on the axis.
+    fn length(&self, piece: &Source<'_>) -> i64 {
+        if self.is_new {
+            1
+        } else {
+            piece.shape()[self.axis]
+        }
+    }
+
+    fn make(
+        &self,
+        py: Python<'py>,
+        out: Option<&Bound<'py, PyAny>>,
+        threads: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (first, shape) = (&self.pieces[0], &self.shape);
+        let executor = pool::executor(threads)?;
+        if let Some(object) = out {
+            let out = target(first, object, "out")?;
+            if out.shape() != &shape[..] {
+                return Err(PyValueError::new_err(format!(
+                    "out has shape {:?}, the pieces make {:?}: pass an array of that shape",
+                    out.shape(),
+                    &shape[..]
+                )));
+            }
+            check_apart(&self.pieces, &out)?;
+            self.copy(py, &out, executor)?;
+            return Ok(object.clone());
+        }
+        let elements = shape.iter().try_fold(1usize, |product, &extent| {
+            usize::try_from(extent).ok().and_then(|extent| product.checked_mul(extent))
+        });
+        let bits = elements.and_then(|elements| elements.checked_mul(first.bits()));
+        let out = first.empty(shape, bits.ok_or_else(call::no_memory)?.div_ceil(8))?;
+        self.copy(py, &out, executor)?;
+        out.give()
+    }
+
+    fn copy(
+        &self,
+        py: Python<'_>,
+        out: &Source<'_>,
+        executor: Option<libsplit_executor>,
+    ) -> PyResult<()> {
+        if out.bits() < 8 {
+            return join_packed(py, &self.pieces, self.axis, out);
+        }
+        let in_bytes = out.in_bytes() || self.pieces.iter().any(Source::in_bytes);
+        let lengths = self.pieces.iter().map(|piece| self.length(piece)).collect();
+        let split = Rule {
+            lengths: Lengths::List(lengths),
+            ..Rule::new(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1, extent(self.axis))
+        };
+        let whole = out.describe(in_bytes);
+        let places = call::view(&whole.tensor(), &split)?;
+        let one =
+            Rule { num_outputs: 1, ..Rule::new(libsplit_op::OPENVINO_SPLIT, 1, extent(self.axis)) };
+        for (piece, place) in self.pieces.iter().zip(places.tensors()) {
+            let mut input = piece.describe(in_bytes);
+            if self.is_new {
+                input.shape.insert(self.axis, 1);
+                input.strides.insert(self.axis, 0);
+            }
+            let copying = Copy {
+                input: input.tensor(),
+                rule: &one,
+                outputs: core::slice::from_ref(place),
+                executor,
+                bytes: piece.bytes(),
+            };
+            // SAFETY: the pieces and `out` hold the memory; that nobody else writes `out` is the
+            // caller's part.
+            unsafe { copying.run(py) }?;
+        }
+        Ok(())
+    }
 }
 
 /// A piece that lies in `out` would be overwritten before it is read.
@@ -111,41 +212,6 @@ fn span(source: &Source<'_>) -> Range<i128> {
         *(if reach < 0 { &mut lowest } else { &mut highest }) += reach;
     }
     start + lowest.div_euclid(8)..start + (highest + bits + 7).div_euclid(8)
-}
-
-fn run(
-    py: Python<'_>,
-    pieces: &[Source<'_>],
-    axis: usize,
-    out: &Source<'_>,
-    executor: Option<libsplit_executor>,
-) -> PyResult<()> {
-    if out.bits() < 8 {
-        return join_packed(py, pieces, axis, out);
-    }
-    let in_bytes = out.in_bytes() || pieces.iter().any(Source::in_bytes);
-    let lengths = pieces.iter().map(|piece| piece.shape()[axis]).collect();
-    let split = Rule {
-        lengths: Lengths::List(lengths),
-        ..Rule::new(libsplit_op::OPENVINO_VARIADIC_SPLIT, 1, extent(axis))
-    };
-    let whole = out.describe(in_bytes);
-    let places = call::view(&whole.tensor(), &split)?;
-    let one = Rule { num_outputs: 1, ..Rule::new(libsplit_op::OPENVINO_SPLIT, 1, 0) };
-    for (piece, place) in pieces.iter().zip(places.tensors()) {
-        let input = piece.describe(in_bytes);
-        let copying = Copy {
-            input: input.tensor(),
-            rule: &one,
-            outputs: core::slice::from_ref(place),
-            executor,
-            bytes: piece.bytes(),
-        };
-        // SAFETY: the pieces and `out` hold the memory; that nobody else writes `out` is the
-        // caller's part.
-        unsafe { copying.run(py) }?;
-    }
-    Ok(())
 }
 
 /// Packed elements have no strides in the whole that libsplit could write to: rows of bits are put

@@ -8,6 +8,7 @@
 //! | `numpy.rs`, `tensor.rs` | NumPy's arrays by NumPy's C functions; all others by DLPack |
 //! | `rule.rs`, `call.rs` | an operator with its parameters; the C functions and their errors |
 //! | `copy.rs`, `join.rs`, `plan.rs`, `pool.rs` | copies, their inverse, plans, threads |
+//! | `pickle.rs` | operators and plans on their way to other processes |
 
 // Most doc comments are Python's docstrings.
 #![allow(clippy::doc_link_with_quotes, clippy::doc_markdown)]
@@ -18,6 +19,7 @@ mod copy;
 mod dtype;
 mod join;
 mod numpy;
+mod pickle;
 mod plan;
 mod pool;
 mod rule;
@@ -38,6 +40,8 @@ mod _libsplit {
     #[pymodule_export]
     use crate::arguments::Operator;
     #[pymodule_export]
+    use crate::pickle::{restore_operator, restore_plan};
+    #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
     use crate::pool::forget_pool;
@@ -50,7 +54,7 @@ mod _libsplit {
 
     /// Splits ``x`` along an axis into views that share its memory.
     ///
-    /// ``sections`` is a number of equal parts, a list of lengths (one -1 stands for what the
+    /// ``parts_or_lengths`` is a number of equal parts, a list of lengths (one -1 stands for what the
     /// others leave), or an Operator. Where a number of parts does not divide the extent,
     /// ``uneven`` decides: 'refuse' raises ValueError, 'last_smaller' is ONNX Split-18, 'even_out'
     /// numpy.array_split, 'chunk' torch.chunk, which may give fewer.
@@ -68,15 +72,15 @@ mod _libsplit {
     /// >>> [len(piece) for piece in libsplit.split(x, 3, uneven='even_out')]
     /// [3, 2, 2]
     #[pyfunction]
-    #[pyo3(signature = (x, sections, axis=None, *, uneven=None))]
+    #[pyo3(signature = (x, parts_or_lengths, axis=None, *, uneven=None))]
     fn split<'py>(
         x: &Bound<'py, PyAny>,
-        sections: &Bound<'py, PyAny>,
-        axis: Option<i64>,
+        parts_or_lengths: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = arguments::optional)] axis: Option<i64>,
         uneven: Option<&Bound<'py, PyString>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
-        let rule = arguments::from_arguments(source.shape(), sections, axis, uneven)?;
+        let rule = arguments::from_arguments(source.shape(), parts_or_lengths, axis, uneven)?;
         views(x.py(), &source, &rule)
     }
 
@@ -100,17 +104,17 @@ mod _libsplit {
     /// array([[ 2,  3,  4,  5],
     ///        [ 8,  9, 10, 11]])
     #[pyfunction]
-    #[pyo3(signature = (x, sections, axis=None, *, uneven=None, out=None, threads=None))]
+    #[pyo3(signature = (x, parts_or_lengths, axis=None, *, uneven=None, out=None, threads=None))]
     fn copy<'py>(
         x: &Bound<'py, PyAny>,
-        sections: &Bound<'py, PyAny>,
-        axis: Option<i64>,
+        parts_or_lengths: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = arguments::optional)] axis: Option<i64>,
         uneven: Option<&Bound<'py, PyString>>,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
+        #[pyo3(from_py_with = arguments::optional)] threads: Option<i64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
-        let rule = arguments::from_arguments(source.shape(), sections, axis, uneven)?;
+        let rule = arguments::from_arguments(source.shape(), parts_or_lengths, axis, uneven)?;
         PyList::new(x.py(), crate::copy::copy(x.py(), &source, &rule, out, threads)?)
     }
 
@@ -127,11 +131,34 @@ mod _libsplit {
     #[pyo3(signature = (pieces, axis=0, *, out=None, threads=None))]
     fn join<'py>(
         pieces: &Bound<'py, PyAny>,
-        axis: i64,
+        #[pyo3(from_py_with = arguments::whole)] axis: i64,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
+        #[pyo3(from_py_with = arguments::optional)] threads: Option<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        crate::join::join(pieces.py(), pieces, axis, out, threads)
+        crate::join::join(pieces, axis, out, threads)
+    }
+
+    /// Stacks ``pieces`` of one shape along a new axis: what split_to_sequence takes apart with
+    /// ``keepdims=False``, put together.
+    ///
+    /// ``out`` and ``threads`` are as for copy. Without ``out`` the result is of the first piece's
+    /// kind.
+    ///
+    /// >>> import libsplit, numpy
+    /// >>> left, right = numpy.arange(3), numpy.arange(3, 6)
+    /// >>> libsplit.stack([left, right], axis=1)
+    /// array([[0, 3],
+    ///        [1, 4],
+    ///        [2, 5]])
+    #[pyfunction]
+    #[pyo3(signature = (pieces, axis=0, *, out=None, threads=None))]
+    fn stack<'py>(
+        pieces: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = arguments::whole)] axis: i64,
+        out: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = arguments::optional)] threads: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        crate::join::stack(pieces, axis, out, threads)
     }
 
     /// The shapes of the pieces of a tensor of this shape, in which None is an extent that is not
@@ -143,18 +170,19 @@ mod _libsplit {
     /// >>> libsplit.infer((None, 6), [2, -1], axis=1)
     /// [(None, 2), (None, 4)]
     #[pyfunction]
-    #[pyo3(signature = (shape, sections, axis=None, *, uneven=None, dtype=None))]
+    #[pyo3(signature = (shape, parts_or_lengths, axis=None, *, uneven=None, dtype=None))]
     fn infer<'py>(
         py: Python<'py>,
         shape: &Bound<'py, PyAny>,
-        sections: &Bound<'py, PyAny>,
-        axis: Option<i64>,
+        parts_or_lengths: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = arguments::optional)] axis: Option<i64>,
         uneven: Option<&Bound<'py, PyString>>,
         dtype: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let shape =
-            shape.try_iter()?.map(|extent| known(&extent?)).collect::<PyResult<Numbers>>()?;
-        let rule = arguments::from_arguments(&shape, sections, axis, uneven)?;
+        let shape = arguments::in_order(shape, "shape")?
+            .map(|extent| known(&extent?))
+            .collect::<PyResult<Numbers>>()?;
+        let rule = arguments::from_arguments(&shape, parts_or_lengths, axis, uneven)?;
         let dtype = match dtype {
             None => {
                 if rule.typed {
@@ -190,7 +218,7 @@ mod _libsplit {
         if extent.is_none() {
             return Ok(LIBSPLIT_DIM_UNKNOWN);
         }
-        match extent.extract()? {
+        match arguments::whole(extent)? {
             LIBSPLIT_DIM_UNKNOWN => {
                 Err(PyValueError::new_err("shape has a -1: None stands for an unknown extent"))
             }
@@ -214,8 +242,8 @@ mod _libsplit {
     fn onnx_split<'py>(
         x: &Bound<'py, PyAny>,
         split: Option<&Bound<'py, PyAny>>,
-        axis: i64,
-        num_outputs: Option<i64>,
+        #[pyo3(from_py_with = arguments::whole)] axis: i64,
+        #[pyo3(from_py_with = arguments::optional)] num_outputs: Option<i64>,
         opset: i32,
         clamp_uneven: bool,
     ) -> PyResult<Bound<'py, PyList>> {
@@ -235,7 +263,7 @@ mod _libsplit {
     fn split_to_sequence<'py>(
         x: &Bound<'py, PyAny>,
         split: Option<&Bound<'py, PyAny>>,
-        axis: i64,
+        #[pyo3(from_py_with = arguments::whole)] axis: i64,
         keepdims: bool,
         opset: i32,
     ) -> PyResult<Bound<'py, PyList>> {
@@ -253,7 +281,7 @@ mod _libsplit {
     fn variadic_split<'py>(
         x: &Bound<'py, PyAny>,
         split_lengths: &Bound<'py, PyAny>,
-        axis: i64,
+        #[pyo3(from_py_with = arguments::whole)] axis: i64,
     ) -> PyResult<Bound<'py, PyList>> {
         let operator = Operator::variadic_split(split_lengths, axis)?;
         views(x.py(), &Source::of(x, "x")?, &operator.0)
@@ -268,8 +296,8 @@ mod _libsplit {
     #[pyo3(signature = (x, num_splits, *, axis=0))]
     fn openvino_split<'py>(
         x: &Bound<'py, PyAny>,
-        num_splits: i64,
-        axis: i64,
+        #[pyo3(from_py_with = arguments::whole)] num_splits: i64,
+        #[pyo3(from_py_with = arguments::whole)] axis: i64,
     ) -> PyResult<Bound<'py, PyList>> {
         let operator = Operator::openvino_split(num_splits, axis);
         views(x.py(), &Source::of(x, "x")?, &operator.0)

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use libsplit::ffi::libsplit_dtype;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use pyo3::{ffi, intern};
 
 /// Whether somebody has imported NumPy; before that there are no arrays.
@@ -255,6 +255,22 @@ pub fn over<'py>(
     let made = make(owner.py(), dtype.as_ptr().cast(), shape, Some(strides), data, flags)?;
     keep(&made, owner)?;
     Ok(made)
+}
+
+/// An array of this layout whose elements are nowhere, to be described and never read.
+pub fn nowhere<'py>(
+    dtype: &Bound<'py, PyAny>,
+    shape: &[i64],
+    strides: &[i64],
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = dtype.py();
+    let numpy = py.import("numpy")?;
+    let one = numpy.getattr("empty")?.call1((1, dtype))?;
+    let as_strided = numpy.getattr("lib")?.getattr("stride_tricks")?.getattr("as_strided")?;
+    let options = PyDict::new(py);
+    options.set_item("shape", PyTuple::new(py, shape)?)?;
+    options.set_item("strides", PyTuple::new(py, strides)?)?;
+    as_strided.call((one,), Some(&options))
 }
 
 /// Lets the array `made` keep `owner` alive.

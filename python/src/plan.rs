@@ -3,8 +3,9 @@
 use crate::arguments;
 use crate::call::{self, Described, Piece, Pieces, LARGE};
 use crate::copy;
+use crate::pickle;
 use crate::pool;
-use crate::rule::Rule;
+use crate::rule::{extent, Rule};
 use crate::source::Source;
 use crate::tensor::packed;
 use core::ffi::c_void;
@@ -51,21 +52,45 @@ unsafe impl Sync for Plan {}
 #[pymethods]
 impl Plan {
     #[new]
-    #[pyo3(signature = (x, sections, axis=None, *, uneven=None))]
+    #[pyo3(signature = (x, parts_or_lengths, axis=None, *, uneven=None))]
     fn new(
         x: &Bound<'_, PyAny>,
-        sections: &Bound<'_, PyAny>,
-        axis: Option<i64>,
+        parts_or_lengths: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = arguments::optional)] axis: Option<i64>,
         uneven: Option<&Bound<'_, PyString>>,
     ) -> PyResult<Self> {
         let source = Source::of(x, "x")?;
-        let rule = arguments::from_arguments(source.shape(), sections, axis, uneven)?;
-        let in_bytes = source.in_bytes();
-        let prepared = source.prepare(&rule, in_bytes)?;
-        let pieces = call::view(&prepared.input.tensor(), &prepared.rule)?;
-        let memory = plan(&prepared.input, &prepared.rule, pieces.tensors().len())?;
-        let input = prepared.input;
-        Ok(Self { memory, sample: source.sample()?.unbind(), input, rule, in_bytes, pieces })
+        let rule = arguments::from_arguments(source.shape(), parts_or_lengths, axis, uneven)?;
+        Self::of(&source, rule)
+    }
+
+    /// Pickles a plan as what it was made of, without any data.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let (fields, sizes) = pickle::fields(&self.rule);
+        let restore = py.import("libsplit._libsplit")?.getattr("restore_plan")?;
+        let sample = self.sample.bind(py);
+        let Described { shape, strides, bit_offset, .. } = &self.input;
+        let (mut shape, mut strides) = (shape.to_vec(), strides.to_vec());
+        let dtype = match Source::of(sample, "x")? {
+            Source::Array(array) => {
+                shape.truncate(shape.len() - usize::from(self.in_bytes));
+                strides.truncate(shape.len());
+                let size = if self.in_bytes { 1 } else { extent(array.item()) };
+                for stride in &mut strides {
+                    *stride *= size;
+                }
+                array.object().getattr("dtype")?
+            }
+            other => PyString::new(py, &other.dtype_name()?).into_any(),
+        };
+        (restore, ((dtype, shape, strides, *bit_offset), fields, sizes)).into_pyobject(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let dtype = Source::of(self.sample.bind(py), "x")?.dtype_name()?;
+        let axes = self.input.shape.len() - usize::from(self.in_bytes);
+        let shape = PyTuple::new(py, &self.input.shape[..axes])?;
+        Ok(format!("<libsplit.Plan for {dtype} {shape} into {}>", self.shapes(py)?))
     }
 
     /// The shapes of the pieces.
@@ -100,7 +125,7 @@ impl Plan {
         &self,
         x: &Bound<'py, PyAny>,
         out: Option<&Bound<'py, PyAny>>,
-        threads: Option<i64>,
+        #[pyo3(from_py_with = arguments::optional)] threads: Option<i64>,
     ) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
         let input = self.check(x.py(), &source)?;
@@ -117,7 +142,7 @@ impl Plan {
             let given = fresh.into_iter().flatten().map(Source::give);
             return PyList::new(x.py(), given.collect::<PyResult<Vec<_>>>()?);
         };
-        let out = out.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let out = arguments::in_order(out, "out")?.collect::<PyResult<Vec<_>>>()?;
         let targets = copy::targets(&source, &out)?;
         if self.suits(&targets) {
             self.run(x.py(), &source, &input, &targets, threads)?;
@@ -150,6 +175,15 @@ fn plan(input: &Described, rule: &Rule, count: usize) -> PyResult<Box<[u64]>> {
 }
 
 impl Plan {
+    pub fn of(source: &Source<'_>, rule: Rule) -> PyResult<Self> {
+        let in_bytes = source.in_bytes();
+        let prepared = source.prepare(&rule, in_bytes)?;
+        let pieces = call::view(&prepared.input.tensor(), &prepared.rule)?;
+        let memory = plan(&prepared.input, &prepared.rule, pieces.tensors().len())?;
+        let input = prepared.input;
+        Ok(Self { memory, sample: source.sample()?.unbind(), input, rule, in_bytes, pieces })
+    }
+
     fn plan(&self) -> *const libsplit_plan {
         self.memory.as_ptr().cast()
     }

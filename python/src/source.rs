@@ -5,8 +5,8 @@ use crate::dtype::DType;
 use crate::numpy::Array;
 use crate::rule::Rule;
 use crate::tensor::{no_tensor, Tensor};
-use libsplit::ffi::{libsplit_dtype, libsplit_op, libsplit_tensor};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use libsplit::ffi::{libsplit_dtype, libsplit_op, libsplit_tensor, LIBSPLIT_MAX_RANK};
+use pyo3::exceptions::{PyBufferError, PyException, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -102,6 +102,15 @@ impl<'py> Source<'py> {
     /// As the input of a split by this rule.
     pub fn prepare<'a>(&self, rule: &'a Rule, in_bytes: bool) -> PyResult<Prepared<'a>> {
         let mut input = self.describe(in_bytes);
+        if in_bytes && input.shape.len() > LIBSPLIT_MAX_RANK as usize {
+            return Err(PyValueError::new_err(format!(
+                "x has {} axes and elements that are split byte by byte, of dtype {}: at most {} \
+                 axes are possible, merge some",
+                input.shape.len() - 1,
+                self.dtype_name()?,
+                LIBSPLIT_MAX_RANK - 1
+            )));
+        }
         let packed = self.bits() < 8;
         if !rule.typed && !in_bytes {
             let onnx =
@@ -249,12 +258,35 @@ struct Consumer<'py>(Option<Bound<'py, PyAny>>);
 
 impl<'py> Consumer<'py> {
     fn give(&self, py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
-        let tensor = Bound::new(py, tensor)?.into_any();
+        let tensor = Bound::new(py, tensor)?;
         match &self.0 {
-            Some(from_dlpack) => from_dlpack.call1((tensor,)),
-            None => Ok(tensor),
+            Some(from_dlpack) => {
+                let taken = from_dlpack.call1((&tensor,));
+                taken.map_err(|error| refused(from_dlpack, tensor.get(), error))
+            }
+            None => Ok(tensor.into_any()),
         }
     }
+}
+
+/// The error for a piece that its own library did not take. Some, like JAX, take only packed
+/// tensors, and say it in words that do not tell a caller what to do.
+fn refused(from_dlpack: &Bound<'_, PyAny>, piece: &Tensor, error: PyErr) -> PyErr {
+    let py = from_dlpack.py();
+    if piece.is_packed() || !error.is_instance_of::<PyException>(py) {
+        return error;
+    }
+    let name = intern!(py, "__module__");
+    let module = from_dlpack.getattr(name).and_then(|module| module.extract::<String>());
+    let module = module.unwrap_or_default();
+    let library = module.split('.').next().unwrap_or_default().trim_start_matches('_');
+    let Described { shape, strides, .. } = piece.described();
+    let better = PyBufferError::new_err(format!(
+        "{library} does not take a view of shape {shape:?} with strides {strides:?}, which is not \
+         packed: take copies by libsplit.copy"
+    ));
+    better.set_cause(py, Some(error));
+    better
 }
 
 /// Finds `from_dlpack` where the array API puts it, in the package of the object's type, or in the

@@ -1,5 +1,6 @@
 //! Tensors that are not NumPy's: taken and given away by DLPack.
 
+use crate::arguments::extents;
 use crate::call::{self, Described, Numbers, Piece};
 use crate::dtype::DType;
 use crate::numpy::Array;
@@ -14,19 +15,21 @@ use dlpark::metadata::Dynamic;
 use dlpark::python::{from_dlpack, ExportAbi, ExportRequest, ImportedDlpack};
 use dlpark::{AllocationDeleter, DlpackFlags, Managed, ManagedTensorBase};
 use libsplit::ffi::libsplit_op;
-use pyo3::exceptions::{PyAttributeError, PyBufferError, PyImportError, PyTypeError, PyValueError};
-use pyo3::intern;
+use pyo3::exceptions::{
+    PyAttributeError, PyBufferError, PyImportError, PyRuntimeError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict, PyString, PyTuple};
+use pyo3::{ffi, intern};
 use std::sync::Arc;
 
 /// What keeps a tensor's memory alive.
 enum Memory {
     /// The producer's; its own deleter gives it back. Off the CPU the producer is asked again when
     /// a consumer names a stream.
-    Borrowed { _owner: AllocationDeleter, producer: Option<Py<PyAny>> },
+    Borrowed { owner: Option<AllocationDeleter>, producer: Option<Py<PyAny>> },
     /// A NumPy array's.
-    Array { _owner: Py<PyAny> },
+    Array { owner: Option<Py<PyAny>> },
     /// Our own.
     Own { data: *mut u8, layout: Layout },
 }
@@ -55,10 +58,49 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if let Self::Own { data, layout } = *self {
+        match self {
             // SAFETY: allocated with that layout, and dropped once.
-            unsafe { std::alloc::dealloc(data, layout) };
+            Self::Own { data, layout } => unsafe { std::alloc::dealloc(*data, *layout) },
+            Self::Borrowed { owner, producer } => held(|py| {
+                drop(owner.take());
+                if let Some(producer) = producer.take() {
+                    producer.drop_ref(py);
+                }
+            }),
+            Self::Array { owner } => held(|py| {
+                if let Some(owner) = owner.take() {
+                    owner.drop_ref(py);
+                }
+            }),
         }
+    }
+}
+
+/// Gives memory back to its owner, with the interpreter held, for the owner's deleter may be Python's
+/// code. That must not begin under an exception that is on its way, which is put aside and back again.
+///
+/// The last owner of a tensor may be another library, on any thread. `PyO3` takes a thread that is
+/// within a call of ours for one that holds the interpreter, but a library that we call may have let
+/// go of it, as JAX does where it frees arrays: hence Python's own functions.
+fn held(give_back: impl FnOnce(Python<'_>)) {
+    // SAFETY: may be asked at any time.
+    if unsafe { ffi::Py_IsInitialized() } == 0 {
+        return; // the process ends, and with it all memory
+    }
+    let (mut kind, mut value, mut trace) = (null_mut(), null_mut(), null_mut());
+    // SAFETY: Python is there; what is fetched goes back where it came from.
+    let state = unsafe { ffi::PyGILState_Ensure() };
+    // SAFETY: as above.
+    unsafe { ffi::PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace) };
+    // SAFETY: the interpreter is held.
+    give_back(unsafe { Python::assume_attached() });
+    // SAFETY: as above. What the deleter itself raised has nobody to go to.
+    unsafe {
+        if !ffi::PyErr_Occurred().is_null() {
+            ffi::PyErr_WriteUnraisable(null_mut());
+        }
+        ffi::PyErr_Restore(kind, value, trace);
+        ffi::PyGILState_Release(state);
     }
 }
 
@@ -129,7 +171,17 @@ impl Tensor {
             let message = format!("__dlpack__ gave {capsule}, which is no DLPack capsule");
             return Err(PyValueError::new_err(message));
         }
-        Self::adopt(object, from_dlpack(capsule.as_borrowed(), None, None)?).map(Some)
+        let imported = from_dlpack(capsule.as_borrowed(), None, None);
+        let imported = imported.map_err(|error| {
+            if error.is_instance_of::<PyRuntimeError>(py) {
+                return PyBufferError::new_err(format!(
+                    "the producer's DLPack tensor cannot be taken: {}",
+                    error.value(py)
+                ));
+            }
+            error
+        });
+        Self::adopt(object, imported?).map(Some)
     }
 
     fn adopt(producer: &Bound<'_, PyAny>, imported: ImportedDlpack) -> PyResult<Self> {
@@ -151,7 +203,7 @@ impl Tensor {
         let (described, dtype) = read(&tensor)?;
         let off_cpu = !on_cpu(tensor.device);
         let producer = off_cpu.then(|| producer.clone().unbind());
-        let memory = Arc::new(Memory::Borrowed { _owner: imported.into_deleter(), producer });
+        let memory = Arc::new(Memory::Borrowed { owner: Some(imported.into_deleter()), producer });
         Ok(Self { memory, described, dtype, device: tensor.device, access })
     }
 
@@ -163,7 +215,7 @@ impl Tensor {
             return Err(PyTypeError::new_err(format!("DLPack has no elements of dtype {kind}")));
         };
         let access = if array.writable() { Access::Writable } else { Access::ReadOnly };
-        let memory = Arc::new(Memory::Array { _owner: array.object().clone().unbind() });
+        let memory = Arc::new(Memory::Array { owner: Some(array.object().clone().unbind()) });
         Ok(Self { memory, described: array.describe(false), dtype, device: CPU, access })
     }
 
@@ -179,6 +231,28 @@ impl Tensor {
         let described = Described { data, bit_offset: 0, dtype: dtype.carrier(), shape, strides };
         let memory = Arc::new(memory);
         Ok(Self { memory, described, dtype, device: CPU, access: Access::Writable })
+    }
+
+    /// A tensor of this layout whose elements are nowhere, to be described and never read.
+    pub fn nowhere(
+        dtype: &'static DType,
+        shape: &[i64],
+        strides: &[i64],
+        bit_offset: u32,
+    ) -> PyResult<Self> {
+        if shape.len() != strides.len() {
+            return Err(PyValueError::new_err("as many strides as extents are needed"));
+        }
+        let described = Described {
+            // In the middle of all addresses, so that strides may lead either way.
+            data: core::ptr::without_provenance_mut((usize::MAX / 2) & !63),
+            bit_offset,
+            dtype: dtype.carrier(),
+            shape: Numbers::from_slice(shape),
+            strides: Numbers::from_slice(strides),
+        };
+        let memory = Arc::new(Memory::own(0)?);
+        Ok(Self { memory, described, dtype, device: CPU, access: Access::ReadOnly })
     }
 
     /// A tensor over a piece of this one's memory.
@@ -357,7 +431,7 @@ impl Tensor {
     fn new(
         data: &Bound<'_, PyAny>,
         dtype: Option<&Bound<'_, PyAny>>,
-        shape: Option<Vec<i64>>,
+        #[pyo3(from_py_with = extents)] shape: Option<Numbers>,
     ) -> PyResult<Self> {
         let tensor = match Array::of(data)? {
             Some(array) => Self::from_array(&array)?,
@@ -367,7 +441,6 @@ impl Tensor {
         if dtype.is_none() && shape.is_none() {
             return Ok(tensor);
         }
-        let shape = shape.map(|shape| Numbers::from_slice(&shape));
         tensor.reinterpreted(dtype.unwrap_or(tensor.dtype), shape)
     }
 

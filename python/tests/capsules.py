@@ -42,10 +42,12 @@ class Versioned(ctypes.Structure):
     ]
 
 
-_new = ctypes.pythonapi.PyCapsule_New
+# Not ctypes.pythonapi, whose functions Warp declares otherwise for everybody.
+_python = ctypes.PyDLL(None)
+_new = _python.PyCapsule_New
 _new.restype = ctypes.py_object
 _new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer = _python.PyCapsule_GetPointer
 _pointer.restype = ctypes.c_void_p
 _pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 

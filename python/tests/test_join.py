@@ -52,6 +52,34 @@ def test_packed(data: st.DataObject) -> None:
             assert np.array_equal(np.from_dlpack(whole.bytes()), numbers)
 
 
+@settings(deadline=None)
+@given(st.data())
+def test_stack_as_numpy_does(data: st.DataObject) -> None:
+    rank = data.draw(st.integers(0, 3))
+    shape = data.draw(st.lists(st.integers(0, 4), min_size=rank, max_size=rank))
+    axis = data.draw(st.integers(-rank - 1, rank))
+    dtype: Any = data.draw(st.sampled_from(["u1", "f4", "c16", "S3"]))
+    count = data.draw(st.integers(1, 4))
+    size = int(np.prod([count, *shape]))
+    x = np.frombuffer(np.random.default_rng(size).bytes(size * np.dtype(dtype).itemsize), dtype)
+    pieces = list(x.reshape([count, *shape]))
+    pieces = [np.asarray(piece, dtype)[::-1] if rank else np.asarray(piece, dtype) for piece in pieces]
+    expected = np.stack(pieces, axis)
+    whole = libsplit.stack(pieces, axis)
+    assert (whole.shape, whole.tobytes()) == (expected.shape, expected.tobytes())
+    out = np.empty(expected.shape[::-1], dtype).T
+    assert libsplit.stack(pieces, axis, out=out) is out and out.tobytes() == expected.tobytes()
+    again = libsplit.split_to_sequence(whole, axis=axis, keepdims=False)
+    assert [piece.tobytes() for piece in again] == [piece.tobytes() for piece in pieces]
+
+
+def test_stack_packed_elements() -> None:
+    x = libsplit.Tensor(np.array([0x21, 0x43, 0x65], np.uint8), dtype="int4")
+    whole = libsplit.stack(libsplit.split(x, 2), axis=1)
+    assert whole.shape == (3, 2)
+    assert np.from_dlpack(whole.bytes()).tolist() == [0x41, 0x52, 0x63]
+
+
 def test_wrong_pieces() -> None:
     x = np.arange(6.0).reshape(2, 3)
     nothing: list[Any] = []
@@ -65,8 +93,14 @@ def test_wrong_pieces() -> None:
         libsplit.join([x, x.astype(int)])
     with pytest.raises(ValueError, match=r"axis 2 is outside \[-2, 1\]"):
         libsplit.join([x, x], axis=2)
-    with pytest.raises(ValueError, match="axis 0 is outside"):
+    with pytest.raises(ValueError, match=r"pieces\[0\] has no axes to join along: use libsplit.stack"):
         libsplit.join([np.array(1), np.array(2)])
+    with pytest.raises(ValueError, match=r"axis 3 is outside \[-3, 2\]"):
+        libsplit.stack([x, x], axis=3)
+    with pytest.raises(ValueError, match=r"pieces\[1\] has shape \[2, 2\].*libsplit.join"):
+        libsplit.stack([x, x[:, :2]])
+    with pytest.raises(TypeError, match="whose order does not count"):
+        libsplit.join({1: x})  # type: ignore[arg-type, type-var, unused-ignore]
     with pytest.raises(ValueError, match=r"out has shape \[2, 3\], the pieces make \[4, 3\]"):
         libsplit.join([x, x], out=np.empty((2, 3)))
     with pytest.raises(TypeError, match="out has dtype float32"):

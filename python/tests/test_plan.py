@@ -25,14 +25,14 @@ def test_as_split_and_copy(data: st.DataObject) -> None:
         values = np.random.default_rng(seed).bytes(size * np.dtype(dtype).itemsize)
         return np.frombuffer(bytearray(values), dtype).reshape(shape).transpose(order)
 
-    sections: Any = data.draw(st.sampled_from([1, 3, [-1], Operator.split_to_sequence(2, axis=axis)]))
-    options: Any = {} if isinstance(sections, Operator) else {"axis": axis}
-    if isinstance(sections, int):
+    parts_or_lengths: Any = data.draw(st.sampled_from([1, 3, [-1], Operator.split_to_sequence(2, axis=axis)]))
+    options: Any = {} if isinstance(parts_or_lengths, Operator) else {"axis": axis}
+    if isinstance(parts_or_lengths, int):
         options["uneven"] = "even_out"
-    plan = libsplit.Plan(fresh(0), sections, **options)
+    plan = libsplit.Plan(fresh(0), parts_or_lengths, **options)
     for seed in 1, 2:
         x = fresh(seed)
-        expected = libsplit.split(x, sections, **options)
+        expected = libsplit.split(x, parts_or_lengths, **options)
         assert plan.shapes == [piece.shape for piece in expected]
         for views in plan.split(x), expected:
             for view, piece in zip(views, expected, strict=True):

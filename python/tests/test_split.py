@@ -106,7 +106,7 @@ def test_policies(extent: int, parts: int) -> None:
     assert sizes("chunk") == (chunks or [0] * parts)
     last = extent - (parts - 1) * piece
     if last < 0:
-        with pytest.raises(ValueError, match="sections"):
+        with pytest.raises(ValueError, match="parts_or_lengths"):
             sizes("last_smaller")
     else:
         assert sizes("last_smaller") == [piece] * (parts - 1) + [last]
@@ -154,20 +154,28 @@ def test_references() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((0,), ValueError, "sections is 0, at least 1 is needed"),
-        ((-1,), ValueError, "sections is -1, at least 1 is needed"),
-        ((2**62,), ValueError, "sections is 4611686018427387904, which does not divide"),
-        ((2**64,), OverflowError, "too large"),
-        ((2.5,), TypeError, "sections is of <class 'float'>"),
-        (("ab",), TypeError, "interpreted as an integer"),
-        (([2, 4.0],), TypeError, r"sections\[1\] is of <class 'float'>.*pass int"),
-        ((np.array([2.0, 4.0]),), TypeError, r"sections\[0\] is of <class 'numpy.float64'>"),
-        (([2, 2**64],), OverflowError, "too large"),
-        (([1, 2],), ValueError, "sections adds up to 3, the axis has 6"),
-        (([-1, -1],), ValueError, r"sections\[1\] is a second -1"),
-        (([-2, 8],), ValueError, r"sections\[0\] is -2, at least 0 is needed: one may be -1, for"),
-        (([2**63 - 1, 2],), ValueError, "sections adds up to more than"),
-        (([],), ValueError, "sections"),
+        ((0,), ValueError, "parts_or_lengths is 0, at least 1 is needed"),
+        ((-1,), ValueError, "parts_or_lengths is -1, at least 1 is needed"),
+        ((2**62,), ValueError, "parts_or_lengths is 4611686018427387904, which does not divide"),
+        ((2**64,), ValueError, "parts_or_lengths 18446744073709551616 is beyond 64 bits"),
+        ((2, -(2**63) - 1), ValueError, "-9223372036854775809 is beyond 64 bits"),
+        ((2.5,), TypeError, "parts_or_lengths is of <class 'float'>"),
+        (("ab",), TypeError, "parts_or_lengths is of <class 'str'>"),
+        ((b"\1\5",), TypeError, "parts_or_lengths is of <class 'bytes'>"),
+        (([2, 4.0],), TypeError, r"parts_or_lengths\[1\] is of <class 'float'>.*pass int"),
+        ((np.array([2.0, 4.0]),), TypeError, r"parts_or_lengths\[0\] is of <class 'numpy.float64'>"),
+        (([2, 2**64],), ValueError, r"parts_or_lengths\[1\] 18446744073709551616 is beyond 64 bits"),
+        (({2, 4},), TypeError, "of <class 'set'>, whose order does not count: pass a list"),
+        ((frozenset((2, 4)),), TypeError, "whose order does not count"),
+        (({2: 1, 4: 1},), TypeError, "of <class 'dict'>, whose order does not count"),
+        (({2: 1, 4: 1}.keys(),), TypeError, "whose order does not count"),
+        (([2, 5],), ValueError, r"numpy.split's cut points \[2, 5\] pass \[2, 3, 1\]"),
+        (([1, 3],), ValueError, r"numpy.split's cut points \[1, 3\] pass \[1, 2, 3\]"),
+        (([1, 2],), ValueError, "parts_or_lengths adds up to 3, the axis has 6"),
+        (([-1, -1],), ValueError, r"parts_or_lengths\[1\] is a second -1"),
+        (([-2, 8],), ValueError, r"parts_or_lengths\[0\] is -2, at least 0 is needed: one may be -1, for"),
+        (([2**63 - 1, 2],), ValueError, "parts_or_lengths adds up to more than"),
+        (([],), ValueError, "parts_or_lengths"),
         ((2, 1), ValueError, r"axis 1 is outside \[-1, 0\] of rank 1"),
         ((2, -2), ValueError, "axis -2"),
         ((libsplit.Operator.openvino_split(2), 0), TypeError, "parameters of its own"),
@@ -180,6 +188,36 @@ def test_refused(arguments: Any, error: type[Exception], message: str) -> None:
             function(np.arange(6), *arguments)
         for word in "params", "NULL", "LIBSPLIT_", "libsplit_":
             assert word not in str(raised.value)
+
+
+def test_each_argument_has_its_own_name() -> None:
+    x = np.arange(10)
+    wrongs: list[Any] = [[5.0, 5.0], [2**70, 1], [-2, 12], [3, 3]]
+    for wrong in wrongs:
+        refusals: list[tuple[str, Any]] = [
+            (r"split_lengths(\[| adds)", lambda: libsplit.variadic_split(x, wrong)),
+            (r"split(\[| adds)", lambda: libsplit.onnx_split(x, wrong)),
+            (r"split(\[| adds)", lambda: libsplit.split_to_sequence(x, wrong)),
+            (r"parts_or_lengths(\[| adds)", lambda: libsplit.split(x, wrong)),
+        ]
+        for name, call in refusals:
+            with pytest.raises((TypeError, ValueError), match=f"^{name}") as raised:
+                call()
+            assert "numpy.split" not in str(raised.value) or name.startswith("parts")
+    with pytest.raises(ValueError, match="beyond 64 bits"):
+        libsplit.openvino_split(x, 2**64)
+    with pytest.raises(ValueError, match="beyond 64 bits"):
+        libsplit.infer((2**64,), 2)
+    with pytest.raises(ValueError, match="beyond 64 bits"):
+        libsplit.copy(x, 2, threads=2**64)
+    unordered: list[Any] = [{1: x}, {3: 4}.keys(), frozenset()]
+    for wrong_out in unordered:
+        with pytest.raises(TypeError, match="out is of .*, whose order does not count"):
+            libsplit.copy(x, 2, out=wrong_out)
+    with pytest.raises(TypeError, match="shape is of <class 'set'>"):
+        libsplit.infer({3, 4}, 2)
+    with pytest.raises(ValueError, match="x has 64 axes and elements that are split byte by byte"):
+        libsplit.split(np.zeros((1,) * 64, "V3"), 1)
 
 
 def test_refused_inputs() -> None:

@@ -3,17 +3,17 @@
 use super::element::Element;
 use super::view::{Layout, View};
 use crate::copy::Executor;
-use crate::error::{number, Error, Report, Which};
-use crate::ffi::libsplit_plan_size;
-use crate::ffi::parse::Call;
-use crate::ffi::plans;
-use crate::ffi::reads::Reads;
-use crate::span::Span;
+use crate::error::{number, Error};
+use crate::ffi::parse::ParsedCall;
+use crate::ffi::{libsplit_plan_size, plan};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+use core::ptr::null_mut;
 
 /// A split of one shape, prepared to be run many times by [`Split::plan`](crate::Split::plan). It
 /// borrows nothing, and many threads may use it at once.
@@ -31,6 +31,7 @@ use core::mem::MaybeUninit;
 /// }
 /// assert_eq!((left, right), ([10.0, 40.0], [20.0, 30.0, 50.0, 60.0]));
 /// assert_eq!(plan.views(&first)?[0].to_vec(), [1.0, 4.0]);
+/// assert!(plan.to_string().starts_with("FLOAT [2, 3], axis 1 into 2 pieces of [1, 2]"));
 /// # Ok::<(), libsplit::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -46,7 +47,7 @@ pub struct Plan<T> {
 impl<T: Element> Plan<T> {
     /// Of a call whose outputs are to be packed, into these pieces of its input.
     pub(crate) fn new(
-        call: &Call<'_>,
+        call: &ParsedCall<'_>,
         input: &View<'_, T>,
         pieces: Box<[Layout]>,
     ) -> Result<Self, Error> {
@@ -54,12 +55,8 @@ impl<T: Element> Plan<T> {
         let size = libsplit_plan_size(rank, pieces.len());
         let mut memory = vec![0u64; size.div_ceil(size_of::<u64>())].into_boxed_slice();
         let (place, bytes) = (memory.as_mut_ptr().cast(), size_of_val(&*memory));
-        let mut report = Report::default();
         // SAFETY: as much memory is there, and nothing else lies in it.
-        let made = unsafe {
-            plans::make(place, bytes, call, None, pieces.len(), Reads::nothing(), &mut report)
-        };
-        made.map_err(|fault| report.error(fault))?;
+        unsafe { plan::make(place, bytes, call, None, pieces.len()) }?;
         let (least, offset) = (input.least_len(), input.offset());
         Ok(Self { memory, least, offset, pieces, element: PhantomData })
     }
@@ -141,12 +138,9 @@ impl<T: Element> Plan<T> {
         }
         let first = input.as_ptr().wrapping_add(self.offset).cast();
         let (plan, count) = (self.memory.as_ptr().cast(), targets.len());
-        let mut report = Report::default();
-        // SAFETY: the plan is one, and input and outputs have as many elements as it is made for.
-        let copied = unsafe {
-            plans::copy_on(plan, first, targets.as_ptr(), count, executor, NO_OTHERS, &mut report)
-        };
-        copied.map_err(|fault| report.error(fault))
+        // SAFETY: the plan is one, and input and outputs have as many elements as it is made for; nothing else
+        // lies where they do, as the borrow checker has seen to.
+        unsafe { plan::copy_by(plan, first, targets.as_ptr(), count, executor, &[]) }
     }
 
     fn check_input(&self, input: &[T]) -> Result<(), Error> {
@@ -157,5 +151,15 @@ impl<T: Element> Plan<T> {
     }
 }
 
-/// What else outputs must not lie over: the borrow checker has seen to it.
-const NO_OTHERS: [(Which, Span); 3] = [(Which::Error, Span::NOWHERE); 3];
+impl<T> fmt::Display for Plan<T> {
+    /// What the plan will do, in lines for people; the wording may change.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.memory.as_ptr().cast();
+        // SAFETY: the memory holds a plan, and the buffer is as long as it says.
+        let mut text = vec![0u8; unsafe { plan::describe(place, null_mut(), 0) } + 1];
+        // SAFETY: as above.
+        let len = unsafe { plan::describe(place, text.as_mut_ptr(), text.len()) };
+        text.truncate(len);
+        f.write_str(&String::from_utf8_lossy(&text))
+    }
+}

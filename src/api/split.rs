@@ -3,20 +3,19 @@
 use super::element::Element;
 use super::plan::Plan;
 use super::view::{descriptor, Layout, View, ViewMut};
-use crate::blocks;
 use crate::copy::Executor;
 use crate::dtype::DType;
-use crate::error::{Error, Report, Which};
-use crate::ffi::copies::copy_parsed;
+use crate::error::Error;
+use crate::ffi::copy::copy_parsed;
 use crate::ffi::libsplit_tensor;
-use crate::ffi::parse::Call;
-use crate::ffi::reads::Reads;
+use crate::ffi::parse::ParsedCall;
+use crate::geometry::{Geometry, Piece};
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::plan::{Geometry, Piece, Splitting};
-use crate::rules::Request;
+use crate::rules::{Pieces, Request, MAX_OUTPUTS};
 use crate::shape::usize_of;
 use crate::tensor::Tensor;
+use crate::words::{Argument, Which};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr::null;
@@ -118,8 +117,8 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_count`: whatever the operator's rules refuse.
     pub fn count<T: Element>(&self, shape: &[i64]) -> Result<usize, Error> {
-        let count = self.rules(T::DTYPE, shape, true, |splitting| splitting.pieces.count())?;
-        usize::try_from(count).map_err(|_| Error::TooManyElements { which: Which::Input })
+        let (_, pieces) = self.rules(T::DTYPE, shape, true)?;
+        usize::try_from(pieces.count()).map_err(|_| Error::TooManyElements { which: Which::Input })
     }
 
     /// The shapes of the outputs. Extents may be [`DIM_UNKNOWN`](crate::DIM_UNKNOWN), in the
@@ -145,12 +144,12 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As [`Split::shapes`].
     pub fn shapes_of(&self, dtype: DType, shape: &[i64]) -> Result<Vec<Vec<i64>>, Error> {
-        self.rules(dtype, shape, true, |splitting| {
-            splitting
-                .pieces()
-                .map(|piece| splitting.geometry.output_shape(piece.len).collect())
-                .collect()
-        })
+        let (geometry, pieces) = self.rules(dtype, shape, true)?;
+        if pieces.count() > MAX_OUTPUTS {
+            let (argument, actual) = (Argument::InputShape, usize_of(pieces.count()));
+            return Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual });
+        }
+        Ok(pieces.iter().map(|piece| geometry.output_shape(piece.len).collect()).collect())
     }
 
     /// The pieces as views of the input's data.
@@ -158,10 +157,9 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_view`: whatever the operator's rules refuse.
     pub fn views<'d, T: Element>(&self, input: &View<'d, T>) -> Result<Vec<View<'d, T>>, Error> {
-        self.rules(T::DTYPE, input.shape(), false, |splitting| {
-            let layouts = splitting.pieces().map(|piece| layout(splitting, piece, input));
-            layouts.map(|layout| View::over(input.data(), layout)).collect()
-        })
+        let (geometry, pieces) = self.rules(T::DTYPE, input.shape(), false)?;
+        let layouts = pieces.iter().map(|piece| layout(&geometry, piece, input));
+        Ok(layouts.map(|layout| View::over(input.data(), layout)).collect())
     }
 
     /// The pieces of a packed tensor over all of `data` as mutable slices of it: each piece in as many
@@ -188,20 +186,19 @@ impl<'a> Split<'a> {
         shape: &[i64],
     ) -> Result<Vec<Vec<&'d mut [T]>>, Error> {
         View::packed(data, shape)?;
-        self.rules(T::DTYPE, shape, false, |splitting| {
-            let Geometry { elements, outer, inner, .. } = splitting.geometry;
-            let mut pieces: Vec<Vec<_>> = splitting.pieces().map(|_| Vec::new()).collect();
-            let mut rest = data;
-            for _ in 0..if elements == 0 { 0 } else { outer } {
-                for (slices, piece) in pieces.iter_mut().zip(splitting.pieces()) {
-                    let len = usize_of(piece.len * inner);
-                    if let Some(slice) = rest.split_off_mut(..len).filter(|_| len > 0) {
-                        slices.push(slice);
-                    }
+        let (Geometry { elements, outer, inner, .. }, pieces) =
+            self.rules(T::DTYPE, shape, false)?;
+        let mut slices: Vec<Vec<_>> = pieces.iter().map(|_| Vec::new()).collect();
+        let mut rest = data;
+        for _ in 0..if elements == 0 { 0 } else { outer } {
+            for (slices, piece) in slices.iter_mut().zip(pieces.iter()) {
+                let len = usize_of(piece.len * inner);
+                if let Some(slice) = rest.split_off_mut(..len).filter(|_| len > 0) {
+                    slices.push(slice);
                 }
             }
-            pieces
-        })
+        }
+        Ok(slices)
     }
 
     /// Prepares the split of an input of this layout, to be run many times on others.
@@ -209,15 +206,10 @@ impl<'a> Split<'a> {
     /// # Errors
     /// As `libsplit_plan_init`: whatever the operator's rules refuse.
     pub fn plan<T: Element>(&self, input: &View<'_, T>) -> Result<Plan<T>, Error> {
-        let pieces: Box<[Layout]> = self.rules(T::DTYPE, input.shape(), false, |splitting| {
-            splitting.pieces().map(|piece| layout(splitting, piece, input)).collect()
-        })?;
-        let mut report = Report::default();
-        let request = Request { outputs: Some(pieces.len()), ..self.0 };
-        match Call::new(input.tensor(), &request, &mut blocks::room(), &mut report) {
-            Ok(call) => Plan::new(&call, input, pieces),
-            Err(fault) => Err(report.error(fault)),
-        }
+        let tensor = input.tensor();
+        let call = ParsedCall::new(tensor, &self.0)?;
+        let pieces = call.pieces.iter().map(|piece| layout(&call.geometry, piece, input)).collect();
+        Plan::new(&call, input, pieces)
     }
 
     /// The pieces as packed copies.
@@ -405,20 +397,17 @@ impl<'a> Split<'a> {
         unsafe { self.run(&input.tensor(), &outputs, executor) }
     }
 
-    /// What `body` makes of the split of an input of this shape.
-    fn rules<R>(
+    /// The split of an input of this shape.
+    fn rules<'s>(
         &self,
         dtype: DType,
-        shape: &[i64],
+        shape: &'s [i64],
         may_be_unknown: bool,
-        body: impl FnOnce(&Splitting<'_>) -> R,
-    ) -> Result<R, Error> {
-        let mut report = Report::default();
+    ) -> Result<(Geometry<'s>, Pieces<'a>), Error> {
         let request = Request { may_be_unknown, ..self.0 };
-        match Splitting::new(&request, dtype, shape, &mut report) {
-            Ok(splitting) => Ok(body(&splitting)),
-            Err(fault) => Err(report.error(fault)),
-        }
+        let geometry = Geometry::new(&request, request.lengths.is_some(), dtype, shape)?;
+        let pieces = request.pieces(dtype, geometry.extent)?;
+        Ok((geometry, pieces))
     }
 
     /// # Safety
@@ -430,22 +419,18 @@ impl<'a> Split<'a> {
         executor: Option<&dyn Executor>,
     ) -> Result<(), Error> {
         let request = Request { outputs: Some(outputs.len()), ..self.0 };
-        let mut report = Report::default();
-        let mut room = blocks::room();
-        let copied = Call::new(*input, &request, &mut room, &mut report).and_then(|call| {
-            // SAFETY: the caller's promise.
-            unsafe { copy_parsed(&call, outputs, executor, Reads::nothing(), &mut report) }
-        });
-        copied.map_err(|fault| report.error(fault))
+        let call = ParsedCall::new(*input, &request)?;
+        // SAFETY: the caller's promise.
+        unsafe { copy_parsed(&call, outputs, executor) }
     }
 }
 
 /// Where a piece of a view lies.
-fn layout<T: Element>(splitting: &Splitting<'_>, piece: Piece, input: &View<'_, T>) -> Layout {
-    let stride = input.strides().get(splitting.geometry.axis).copied().unwrap_or(0);
-    let shape: Box<[i64]> = splitting.geometry.output_shape(piece.len).collect();
+fn layout<T: Element>(geometry: &Geometry<'_>, piece: Piece, input: &View<'_, T>) -> Layout {
+    let stride = input.strides().get(geometry.axis).copied().unwrap_or(0);
+    let shape: Box<[i64]> = geometry.output_shape(piece.len).collect();
     // A view without elements may begin anywhere, so it begins where the input does.
     let ahead = if shape.contains(&0) { 0 } else { piece.offset.wrapping_mul(stride) };
     let offset = input.offset().wrapping_add_signed(isize::try_from(ahead).unwrap_or(0));
-    Layout { offset, shape, strides: splitting.geometry.output_strides(input.strides()).collect() }
+    Layout { offset, shape, strides: geometry.output_strides(input.strides()).collect() }
 }

@@ -5,10 +5,11 @@
 use super::element::Element;
 use super::slots::Slots;
 use crate::dtype::DType;
-use crate::error::{number, Error, Which};
+use crate::error::{number, Error};
 use crate::ffi::{libsplit_dtype, libsplit_tensor};
 use crate::shape::{self, usize_of, MAX_RANK};
 use crate::tensor::Tensor;
+use crate::words::Which;
 use alloc::boxed::Box;
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;

@@ -17,7 +17,7 @@ use core::ops::Range;
 use core::ptr::null_mut;
 
 /// No system has smaller pages: what lies between elements that are nearer than this to each other is readable.
-const PAGE_BYTES: usize = 4096;
+pub(super) const PAGE_BYTES: usize = 4096;
 
 /// Lines that are gathered before they are transposed.
 #[repr(C, align(64))]

@@ -1,11 +1,14 @@
 //! The kernels of each level of CPU features: every one of them written once, over the level's registers.
 
+use super::bit_columns::{self, Columns};
+use super::bit_rows::{self, Packed, Row};
 use super::program::Register;
 use super::runs::{self, Runs};
 use super::shuffle::{self, Turns};
 use super::stream;
 use super::tile::{self, Block};
 use super::vector::Vector;
+use core::ops::Range;
 
 /// Instructions and registers that kernels are written for, each with all those before it of the same architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +37,9 @@ pub(super) struct Kernels {
     pub transpose: [[unsafe fn(&Block<'_>); 2]; 5],
     /// The same where rows are merged, from units of 2 to 8 bytes.
     pub transpose_merged: [[unsafe fn(&Block<'_>); 2]; 3],
+    /// Of elements that share bytes: rows, and columns of 4 bits and of 2.
+    pub pack: unsafe fn(&Row, &mut Packed, Range<i64>),
+    pub turn: [unsafe fn(&Columns, &mut Packed); 2],
     /// Asks for what is read later: a place, rows, bytes from one to the next, and of each.
     pub ask: fn(*const u8, usize, isize, usize),
     pub fence: fn(),
@@ -73,6 +79,16 @@ macro_rules! kernels {
             // SAFETY: as above.
             unsafe { shuffle::run::<V, PAST>(turns) }
         }
+        $(#[$feature])?
+        unsafe fn pack(row: &Row, out: &mut Packed, bits: Range<i64>) {
+            // SAFETY: as above.
+            unsafe { bit_rows::pack(row, out, bits) }
+        }
+        $(#[$feature])?
+        unsafe fn turn<const K: usize, const W: usize>(columns: &Columns, out: &mut Packed) {
+            // SAFETY: as above.
+            unsafe { bit_columns::turn::<K, W>(columns, out) }
+        }
         kernels!(@ $transposes [$(#[$feature])?]);
         Kernels {
             level: Level::$level,
@@ -94,6 +110,8 @@ macro_rules! kernels {
                 [transpose::<4, 4, true>, transpose_past::<4, 4, true>],
                 [transpose::<8, 2, true>, transpose_past::<8, 2, true>],
             ],
+            pack,
+            turn: [turn::<16, 4>, turn::<32, 2>],
             ask: stream::ask::<V>,
             fence: <V as Vector>::fence,
         }

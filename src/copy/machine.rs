@@ -56,10 +56,12 @@ pub(super) const TURNS_OF_SET: usize = 8;
 
 /// Costs are in sixteenths of a cycle for a line of output.
 pub(super) const CYCLE: usize = 16;
+/// Beginning with some units.
+pub(super) const CALL_COST: usize = 20 * CYCLE;
 /// A load and a store of a run that is shorter than a line.
 pub(super) const RUN_COST: usize = 20;
 /// A load of a window, which may lie in two lines, and a pick from it.
-pub(super) const LOAD_COST: usize = 16;
+pub(super) const LOAD_COST: usize = 26;
 pub(super) const PICK_COST: usize = 16;
 /// A program that costs no more for a line is not compared with others.
 pub(super) const CHEAP_LINE: usize = 96;
@@ -101,6 +103,10 @@ fn believed(second: usize, third: usize) -> [usize; 2] {
     let third = if third == 0 { UNKNOWN_THIRD_BYTES } else { third.min(MOST_THIRD_BYTES) };
     [if second == 0 { LEAST_PAST_BYTES / 2 } else { second }, third]
 }
+
+/// By how many powers of two tests lower thresholds.
+#[cfg(any(test, libsplit_test_switch))]
+const LOW_POWER: usize = 10;
 
 /// A machine: which kernels it runs, and what was measured on it.
 #[derive(Clone, Copy)]
@@ -168,6 +174,45 @@ impl Machine {
         let (machine, number) = Self::of(&Cpu::this());
         machine.put(number);
         machine
+    }
+
+    /// Takes this machine for another: with the kernels of a level, with what a model's row says, or with thresholds so low
+    /// that small copies go the ways of large ones. Returns whether the CPU has what the words ask for; `None` if one is
+    /// unknown.
+    #[cfg(any(test, libsplit_test_switch))]
+    pub(super) fn of_words(words: &str) -> Option<Result<(Self, usize), ()>> {
+        let cpu = Cpu::this();
+        let (mut machine, mut number) = Self::of(&cpu);
+        for word in words.split(' ').filter(|word| !word.is_empty()) {
+            let levels = [("portable", Level::Portable), ("neon", Level::Neon), ("avx2", Level::Avx2), ("avx512", Level::Avx512)];
+            if let Some((_, level)) = levels.into_iter().find(|(name, _)| *name == word) {
+                if level > cpu.level || kernels_of(level).level != level {
+                    return Some(Err(()));
+                }
+                machine.kernels = kernels_of(level);
+            } else if let Some(model) = MODELS.iter().position(|model| model.name == word) {
+                let (kernels, shrunk) = (machine.kernels, machine.shrunk);
+                number = model;
+                machine = Self { kernels, shrunk, ..Self::with(cpu.level, model, cpu.second, cpu.third) };
+            } else if word == "low" {
+                machine.shrunk = LOW_POWER;
+            } else {
+                return None;
+            }
+        }
+        Some(Ok((machine, number)))
+    }
+
+    /// Makes this the machine of all copies from now on.
+    #[cfg(libsplit_test_switch)]
+    pub(super) fn force(&self, number: usize) {
+        self.put(number);
+    }
+
+    /// Whether a copy of so many bytes is small.
+    #[inline]
+    pub(super) fn is_small(bytes: usize) -> bool {
+        bytes <= SMALL_BYTES >> (MODEL.load(Relaxed) >> 8)
     }
 
     fn put(&self, number: usize) {

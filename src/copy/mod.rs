@@ -6,8 +6,8 @@
 //! | `call.rs` | what is decided once, and how kernels are used: past the caches, and near the ends |
 //! | `rows.rs` | packed pieces that share their rows |
 //! | `nest.rs`, `piece.rs` | the normal form of any other piece, and how it is moved |
-//! | `cost.rs` | the choice of a method |
-//! | `bits.rs` | elements that share bytes |
+//! | `cost.rs`, `describe.rs` | the choice of a method, and what is said of it |
+//! | `bits.rs`, `bit_rows.rs`, `bit_columns.rs` | elements that share bytes |
 //! | `parallel.rs` | how work is shared among the caller's threads |
 //! | `stage.rs` | what is not whole lines yet on its way past the caches |
 //! | **kernels** | |
@@ -17,6 +17,7 @@
 //! | **machines** | |
 //! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
 //! | `level.rs`, `cpu.rs`, `machine.rs` | the kernels of a level, what a CPU has, and what was measured |
+//! | `switch.rs` | other machines than this one, for tests |
 //!
 //! In all of them:
 //!
@@ -32,10 +33,13 @@
 mod avx2;
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 mod avx512;
+mod bit_columns;
+mod bit_rows;
 mod bits;
 mod call;
 mod cost;
 mod cpu;
+mod describe;
 #[cfg(all(test, unix))]
 mod guarded;
 mod level;
@@ -53,18 +57,21 @@ mod shuffle;
 mod small;
 mod stage;
 mod stream;
+#[cfg(libsplit_test_switch)]
+mod switch;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tile;
 mod vector;
 
+pub(crate) use describe::describe;
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
 #[cfg(feature = "tune")]
 pub use machine::tune;
 pub use parallel::{Executor, Streaming};
 
-use crate::error::{Fault, Report};
+use crate::error::Error;
 use crate::math::div;
 use crate::parts::{Part, Parts, Transfer};
 use call::Call;
@@ -86,15 +93,14 @@ use vector::LINE_BYTES;
 pub(crate) unsafe fn run(
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     // SAFETY: the caller's promise.
     unsafe {
         if small::is_small(transfer) {
             small::copy(transfer);
             return Ok(());
         }
-        run_on(Machine::here(), transfer, executor, report)
+        run_on(Machine::here(), transfer, executor)
     }
 }
 
@@ -107,18 +113,17 @@ unsafe fn run_on(
     machine: Machine,
     transfer: &Transfer<'_>,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     if transfer.bytes == 0 {
         return Ok(());
     }
     let call = Call::new(machine, transfer, executor);
     // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
     unsafe {
-        if let Some(result) = run_rows(transfer, call, executor, report) {
+        if let Some(result) = run_rows(transfer, call, executor) {
             return result;
         }
-        run_pieces(transfer, &call, executor, report)
+        run_pieces(transfer, &call, executor)
     }
 }
 
@@ -128,8 +133,7 @@ unsafe fn run_rows(
     transfer: &Transfer<'_>,
     call: Call,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Option<Result<(), Fault>> {
+) -> Option<Result<(), Error>> {
     let &Transfer { bytes, ref parts, .. } = transfer;
     let has_threads = parallel::is_of_use(executor, bytes);
     let mut rows = Rows::new(call);
@@ -155,7 +159,7 @@ unsafe fn run_rows(
     } else {
         Work { bytes, units: rows.count, granule: LINE_BYTES.min(rows.count), least }
     };
-    Some(parallel::run(executor, &size, &work, report))
+    Some(parallel::run(executor, &size, &work))
 }
 
 /// Copies pieces one after the other, in ranges of the bytes of all.
@@ -164,8 +168,7 @@ unsafe fn run_pieces(
     transfer: &Transfer<'_>,
     call: &Call,
     executor: Option<&dyn Executor>,
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let bytes = transfer.bytes;
     let count = transfer.parts.count();
     let turn = turn_bytes(transfer, call, count);
@@ -198,7 +201,7 @@ unsafe fn run_pieces(
         call.finish();
     };
     let least = count.saturating_mul(WALK_BYTES);
-    parallel::run(executor, &Work { bytes, units: bytes, granule: LINE_BYTES, least }, &work, report)
+    parallel::run(executor, &Work { bytes, units: bytes, granule: LINE_BYTES, least }, &work)
 }
 
 /// Of how many bytes of all pieces each takes its part before the first one goes on: pieces may share lines of the input.

@@ -8,8 +8,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::machine::{DEFAULT_TASKS, TASK_BYTES};
-use crate::error::{number, Error, Fault, Report};
+use super::machine::{Machine, DEFAULT_TASKS, TASK_BYTES};
+use crate::error::{number, Error};
 use crate::math::{div, div_ceil, next_multiple};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -63,17 +63,12 @@ pub(super) struct Work {
 
 /// Whether more than one task may be worth it.
 pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
-    executor.is_some_and(|executor| executor.max_tasks() != 1) && bytes >= 2 * TASK_BYTES
+    executor.is_some_and(|executor| executor.max_tasks() != 1) && bytes >= 2 * Machine::here().least(TASK_BYTES)
 }
 
-/// How many threads may work on so many bytes, if the executor says how many it has; else 2.
-#[inline(never)] // twice in the library
-pub(super) fn threads(executor: Option<&dyn Executor>, bytes: usize) -> usize {
-    match executor.filter(|_| is_of_use(executor, bytes)).map(Executor::max_tasks) {
-        None => 1,
-        Some(0) => 2,
-        Some(width) => width.min(bytes / TASK_BYTES),
-    }
+/// The most tasks that are of use for so many bytes.
+pub(super) fn most_tasks(bytes: usize) -> usize {
+    (bytes / TASK_BYTES).clamp(1, MAX_TASKS)
 }
 
 /// Runs `body` over all units, in ranges that the executor's tasks take one after the other, or at once
@@ -83,18 +78,17 @@ pub(super) fn run(
     executor: Option<&dyn Executor>,
     work: &Work,
     body: &(dyn Fn(Range<usize>) + Sync),
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let &Work { bytes, units, least, .. } = work;
     if let Some(executor) = executor.filter(|_| is_of_use(executor, bytes)) {
         let wished = match executor.max_tasks() {
             0 => DEFAULT_TASKS,
             width => width.min(MAX_TASKS),
         };
-        let most = div(bytes, least.max(TASK_BYTES));
+        let most = div(bytes, least.max(Machine::here().least(TASK_BYTES)));
         let tasks = wished.min(most);
         if tasks >= 2 {
-            return run_tasks(executor, work, (tasks, most), body, report);
+            return run_tasks(executor, work, (tasks, most), body);
         }
     }
     body(0..units);
@@ -108,8 +102,7 @@ fn run_tasks(
     work: &Work,
     (tasks, most): (usize, usize),
     body: &(dyn Fn(Range<usize>) + Sync),
-    report: &mut Report,
-) -> Result<(), Fault> {
+) -> Result<(), Error> {
     let shares = Shares::new(work, tasks, most);
     let begun = AtomicU64::new(0);
     let finished = AtomicUsize::new(0);
@@ -124,13 +117,13 @@ fn run_tasks(
         }
     });
     if let Err(actual) = result {
-        return report.refuse(Error::ExecutorFailed { expected: 0, actual: actual.into() });
+        return Err(Error::ExecutorFailed { expected: 0, actual: actual.into() });
     }
     match finished.load(Ordering::Acquire) {
         actual if actual == tasks => Ok(()),
         actual => {
             let (expected, actual) = (number(tasks), number(actual));
-            report.refuse(Error::ExecutorSkipped { expected, actual })
+            Err(Error::ExecutorSkipped { expected, actual })
         }
     }
 }
@@ -173,7 +166,7 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
-    use super::{run, AtomicU64, Executor, Ordering, Report, Work};
+    use super::{run, AtomicU64, Executor, Ordering, Work};
 
     struct Wide;
 
@@ -197,7 +190,6 @@ mod tests {
             Some(&Wide),
             &Work { bytes: 1 << 30, units, granule: 1, least: 1 },
             &body,
-            &mut Report::default(),
         )
         .unwrap();
         assert_eq!(done.into_inner(), units as u64);
@@ -228,7 +220,7 @@ mod tests {
             };
             let executor = Late(&done, units as u64);
             let work = Work { bytes, units, granule, least };
-            run(Some(&executor), &work, &body, &mut Report::default()).unwrap();
+            run(Some(&executor), &work, &body).unwrap();
             assert_eq!(done.load(Ordering::Relaxed), units as u64);
         }
     }

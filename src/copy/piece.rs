@@ -1,12 +1,12 @@
 //! One piece, from its normal form: which kernel takes its innermost axes, and the loops over the others.
 
 use super::call::{Call, Shuffle};
-use super::cost::{self, Method};
-use super::machine::{AHEAD_BYTES, BLOCK_BYTES, COLUMN_BYTES, LEAST_BYTES};
+use super::cost::{self, Costs, Method};
+use super::machine::{AHEAD_BYTES, BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
-use super::stage::{Stage, Stages};
+use super::stage::Stages;
 use super::tile::{Block, Tile, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
 use crate::math::{div, next_multiple};
@@ -17,7 +17,7 @@ const LONGEST_GROUP_BYTES: usize = 128;
 
 /// How a piece is moved.
 pub(super) struct Choice {
-    pub method: Method,
+    pub costs: Costs,
     /// Of how many axes, from the innermost on, a program makes its groups.
     axes: usize,
     /// Which axis is transposed with the innermost one.
@@ -25,31 +25,29 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// The cheapest way; a program is made if that is one.
+    /// What moving a piece costs each way; a program is made if that is one.
     #[inline(never)]
     pub(super) fn new(call: &Call, nest: &Nest, program: &mut Program) -> Self {
-        let mut best = Self { method: Method::Runs, axes: 1, crossing: 0 };
         let unit = nest.unit;
-        let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else { return best };
+        let costs = Costs { runs: cost::of_runs(call, unit, true), shuffle: None, transpose: None };
+        let mut choice = Self { costs, axes: 1, crossing: 0 };
+        let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else { return choice };
         if !cost::is_short(unit) || nest.bytes() < call.machine.least(LEAST_BYTES) {
-            return best;
+            return choice;
         }
-        let mut least = cost::of_runs(call, unit, true) + div(cost::OF_CALL * LINE_BYTES, unit * inner.extent);
-        let is_crossing = |axis: &Axis| axis.from == unit.cast_signed();
+        choice.costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
         let outer = nest.axes().len() - 1;
+        let is_crossing = |axis: &Axis| axis.from == unit.cast_signed();
         if let Some(crossing) = nest.axes().iter().take(outer).position(is_crossing) {
             let columns = nest.axes().get(crossing).map_or(0, |axis| axis.extent);
-            if let Some(cost) = cost::of_transpose(call, unit, columns, inner.from, inner.extent).filter(|cost| *cost < least) {
-                (least, best) = (cost, Self { method: Method::Transpose, crossing, ..best });
-            }
+            choice.costs.transpose = cost::of_transpose(call, unit, columns, inner.from, inner.extent);
+            choice.crossing = crossing;
         }
         let (group, axes, count) = group_of(nest);
-        match cost::of_program(call, program, group, (1, 0), count) {
-            Some(cost) if cost < least && (axes == 2 || inner.extent >= program.groups) => {
-                Self { method: Method::Shuffle, axes, ..best }
-            }
-            _ => best,
-        }
+        choice.axes = axes;
+        let shuffle = cost::of_program(call, program, group, (1, 0), count);
+        choice.costs.shuffle = shuffle.filter(|_| axes == 2 || inner.extent >= program.groups);
+        choice
     }
 }
 
@@ -89,7 +87,7 @@ impl Mover<'_> {
                 let next = source.wrapping_add(unit);
                 return self.call.rows(&Runs::one(source, target, unit), self.stages, next);
             }
-            match self.choice.method {
+            match self.choice.costs.best() {
                 Method::Shuffle => self.copy_groups(nest),
                 Method::Transpose => self.copy_squares(nest),
                 Method::Runs => self.copy_runs(nest),

@@ -219,7 +219,9 @@ impl Program {
         let picks = self.pick_count - self.sets().iter().map(first).sum::<usize>();
         let store = if self.makes_lines() { STORE_COST } else { 2 * STORE_COST };
         let issued = self.window_count * lanes * LOAD_COST + picks * PICK_COST + self.registers * self.pieces * store;
-        (LINE_BYTES * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX)
+        // Each further set goes over the rows once more.
+        let passes = if self.set_count > 1 { STORE_COST } else { 0 };
+        passes + (LINE_BYTES * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX / 2)
     }
 
     /// As many pieces together as a set has room for, about equally many each time: but of long units, which share few

@@ -4,7 +4,8 @@
 //! cache holds, band after band, so that each line of the input is fetched once.
 
 use super::call::{Call, Shuffle};
-use super::cost::{self, Method};
+use super::cost::{self, Costs, Method};
+use super::describe;
 use super::machine::{LEAST_STREAMED_BYTES, BLOCK_BYTES, COLUMN_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
@@ -15,6 +16,7 @@ use super::vector::LINE_BYTES;
 use crate::math::{div, next_multiple};
 use crate::parts::{Iter, Part, Transfer};
 use crate::shape::usize_of;
+use crate::text::Text;
 use core::iter::Peekable;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
@@ -75,7 +77,7 @@ impl Rows {
         let geometry = &transfer.geometry;
         let is_whole = |len: i64| (usize_of(len) * self.step_bits).is_multiple_of(8);
         let are_whole = |part: Part| is_whole(part.offset) && is_whole(part.len);
-        if !transfer.is_packed()
+        if !transfer.strides.is_none()
             || !transfer.bit_offset.is_multiple_of(8)
             || !(is_whole(1) || is_whole(geometry.extent) && transfer.parts.iter().all(are_whole))
         {
@@ -161,7 +163,7 @@ impl Rows {
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
         let rows = if bands.has_columns { (bytes / step).max(div(COLUMN_BYTES, self.run(1))) } else { bytes / step };
         // So that every block begins a line again where the first one does.
-        if bands.has_short { next_multiple(rows, LINE_BYTES) } else { rows.max(if self.call.past { RUNS_IN_TURN } else { 1 }) }
+        if bands.has_short { next_multiple(rows.max(1), LINE_BYTES) } else { rows.max(if self.call.past { RUNS_IN_TURN } else { 1 }) }
     }
 
     /// Copies what pieces have of some rows.
@@ -191,6 +193,20 @@ impl Rows {
         self.call.finish();
     }
 
+    /// Writes what the rows are, and how the first bands are moved.
+    pub(super) fn describe(&self, transfer: &Transfer<'_>, text: &mut Text<'_>) {
+        let mut programs = [Program::NONE; MAX_PROGRAMS];
+        text.text("\nrows: ").count(self.count).text(", ").number(self.row.from as i64).text(" bytes apart");
+        let bands = Bands::new(self, &mut transfer.parts.iter().peekable(), &mut programs);
+        text.text(", in blocks of ").count(self.block(&bands)).text("; ");
+        for (number, band) in bands.bands.iter().take(bands.count.min(2)).enumerate() {
+            text.text(if number > 0 { "; " } else { "" }).count(band.targets.len());
+            text.text(" of runs of ").count(band.run).text(" bytes");
+            describe::costs(&band.costs, text);
+        }
+        text.text(if bands.count > 2 { "; and so on" } else { "" });
+    }
+
     /// # Safety
     /// As [`Rows::copy`].
     unsafe fn copy_block(
@@ -207,7 +223,7 @@ impl Rows {
         let is_long = |band: &&Band| band.run >= LEAST_STREAMED_BYTES;
         let all = || bands.bands.iter().take(bands.count);
         for band in all().filter(is_long).chain(all().filter(|band| !is_long(band))) {
-            let &Band { ahead, run, apart, ref targets, method } = band;
+            let &Band { ahead, run, apart, ref targets, costs } = band;
             let source = source.wrapping_offset(ahead);
             let targets = bands.targets.get(targets.clone()).unwrap_or_default();
             let readable_end = if self.call.is_far(apart) {
@@ -226,7 +242,7 @@ impl Rows {
             }
             // SAFETY: the caller's promise.
             unsafe {
-                match method {
+                match costs.best() {
                     Method::Shuffle => {
                         let Some(program) = band.program(bands) else { continue };
                         let shuffle = Shuffle { program, source, targets, at, count, readable_end, next, ahead: 0 };
@@ -257,11 +273,14 @@ struct Band {
     apart: isize,
     run: usize,
     targets: Range<usize>,
-    method: Method,
+    costs: Costs,
 }
 
 impl Band {
-    const NONE: Self = Self { ahead: 0, apart: 0, run: 0, targets: 0..0, method: Method::Runs };
+    const NONE: Self = {
+        let costs = Costs { runs: 0, shuffle: None, transpose: None };
+        Self { ahead: 0, apart: 0, run: 0, targets: 0..0, costs }
+    };
 
     fn is_made_by(&self, program: &Program) -> bool {
         let is_alike = program.group.unit == self.run && (program.apart == self.apart || self.targets.len() == 1);
@@ -315,10 +334,10 @@ impl<'a> Bands<'a> {
                 break;
             }
             let apart = if first.len > 1 { run.cast_signed() } else { rows.apart };
-            *band = Band { ahead: rows.ahead(&first), apart, run, targets: begin..found, method: Method::Runs };
-            band.method = method_of(rows, band, programs, &mut made);
+            *band = Band { ahead: rows.ahead(&first), apart, run, targets: begin..found, costs: Band::NONE.costs };
+            band.costs = costs_of(rows, band, programs, &mut made);
             all.has_short |= cost::is_short(run);
-            all.has_columns |= matches!(band.method, Method::Transpose);
+            all.has_columns |= band.costs.best() == Method::Transpose;
             all.count += 1;
         }
         all.programs = programs;
@@ -326,28 +345,24 @@ impl<'a> Bands<'a> {
     }
 }
 
-/// How a band is moved: the cheapest way, of which a program may have been made for another band.
-fn method_of(rows: &Rows, band: &Band, programs: &mut [Program; MAX_PROGRAMS], made: &mut usize) -> Method {
-    let known = programs.iter().any(|program| band.is_made_by(program));
-    let columns = band.targets.len();
+/// What it costs to move a band. A program is made if there is none for another band like it and room is left.
+fn costs_of(rows: &Rows, band: &Band, programs: &mut [Program; MAX_PROGRAMS], made: &mut usize) -> Costs {
+    let (call, columns, from) = (&rows.call, band.targets.len(), rows.row.from);
     let are_beside = band.apart == band.run.cast_signed();
-    let transposed = if are_beside { cost::of_transpose(&rows.call, band.run, columns, rows.row.from, rows.count) } else { None };
-    let runs = cost::of_runs(&rows.call, band.run, true);
-    let mut best = (runs, Method::Runs);
-    if let Some(cost) = transposed.filter(|cost| *cost < best.0) {
-        best = (cost, Method::Transpose);
+    let transpose = if are_beside { cost::of_transpose(call, band.run, columns, from, rows.count) } else { None };
+    let runs = cost::of_runs(call, band.run, true);
+    let known = programs.iter().find(|program| band.is_made_by(program));
+    if let Some(program) = known {
+        return Costs { runs, transpose, shuffle: Some(cost::of_steps(call, program)) };
     }
-    if known {
-        return if cost::is_short(band.run) { Method::Shuffle } else { best.1 };
-    }
-    let Some(slot) = programs.get_mut(*made) else { return best.1 };
-    let group = Group { unit: band.run, units: 1, apart: 0, from: rows.row.from };
-    if let Some(cost) = cost::of_program(&rows.call, slot, group, (columns, band.apart), rows.row.extent) {
-        if cost < best.0 {
-            *made += 1;
-            return Method::Shuffle;
-        }
+    let Some(slot) = programs.get_mut(*made) else { return Costs { runs, transpose, shuffle: None } };
+    let group = Group { unit: band.run, units: 1, apart: 0, from };
+    let shuffle = cost::of_program(call, slot, group, (columns, band.apart), rows.row.extent);
+    let costs = Costs { runs, transpose, shuffle };
+    if costs.best() == Method::Shuffle {
+        *made += 1;
+    } else {
         slot.groups = 0;
     }
-    best.1
+    costs
 }

@@ -5,9 +5,9 @@ use super::types::{
     libsplit_executor, LIBSPLIT_FLAG_NEVER_STREAM, LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
 };
 use crate::copy::{Executor, Streaming};
-use crate::error::{Error, Fault, Report};
+use crate::error::Error;
+use crate::words::Argument;
 use core::ffi::c_void;
-use core::mem::MaybeUninit;
 
 /// The caller's thread pool.
 pub(super) struct Pool(libsplit_executor);
@@ -21,18 +21,13 @@ impl Pool {
     /// # Safety
     /// Promise 1, also of its `parallel_for`: that it does what its type says.
     #[inline(never)] // most calls have none
-    pub(super) unsafe fn parse(
-        executor: *const libsplit_executor,
-        report: &mut Report,
-    ) -> Result<Self, Fault> {
-        let mut room = MaybeUninit::uninit();
+    pub(super) unsafe fn parse(executor: *const libsplit_executor) -> Result<Self, Error> {
         // SAFETY: promise 1.
-        let executor =
-            unsafe { *versioned(executor, "executor", FIRST_EXECUTOR, &mut room, report)? };
+        let (executor, _) = unsafe { versioned(executor, Argument::Executor, FIRST_EXECUTOR) }?;
         let known = LIBSPLIT_FLAG_OUTPUTS_READ_NEXT | LIBSPLIT_FLAG_NEVER_STREAM;
-        check_flags("executor", executor.flags, known, report)?;
+        check_flags(Argument::Executor, executor.flags, known)?;
         if executor.parallel_for.is_none() && executor.flags == 0 {
-            return report.refuse(Error::Null { argument: "executor.parallel_for" });
+            return Err(Error::Null { argument: Argument::ParallelFor });
         }
         Ok(Self(executor))
     }
@@ -87,7 +82,7 @@ unsafe extern "C" fn run_task(context: *mut c_void, index: usize) {
 #[cfg(test)]
 mod tests {
     use super::{
-        libsplit_executor, Executor, Pool, Report, Streaming, LIBSPLIT_FLAG_NEVER_STREAM,
+        libsplit_executor, Executor, Pool, Streaming, LIBSPLIT_FLAG_NEVER_STREAM,
         LIBSPLIT_FLAG_OUTPUTS_READ_NEXT,
     };
 
@@ -102,7 +97,7 @@ mod tests {
                 pool: core::ptr::null_mut(),
             };
             // SAFETY: a whole structure, without a function to call.
-            let pool = unsafe { Pool::parse(&raw const stated, &mut Report::default()) };
+            let pool = unsafe { Pool::parse(&raw const stated) };
             pool.unwrap().streaming()
         };
         let (read_next, never) = (LIBSPLIT_FLAG_OUTPUTS_READ_NEXT, LIBSPLIT_FLAG_NEVER_STREAM);

@@ -6,7 +6,7 @@ use super::types::{
     libsplit_status, libsplit_tensor, LIBSPLIT_VERSION_MAJOR, LIBSPLIT_VERSION_MINOR,
     LIBSPLIT_VERSION_PATCH,
 };
-use super::{copies, describe, plans};
+use super::{calls, plan};
 use crate::dtype::DType;
 use crate::error::status_name;
 use core::ffi::{c_char, c_void, CStr};
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn libsplit_count(
     error: *mut libsplit_error,
 ) -> libsplit_status {
     // SAFETY: promise 1.
-    unsafe { guard!(error, |report| describe::count(input, params, count, report)) }
+    unsafe { guard!(error, calls::count(input, params, count)) }
 }
 
 /// libsplit_infer() fills rank, dtype, shape, strides (packed ones, where strides is not NULL),
@@ -126,9 +126,7 @@ pub unsafe extern "C" fn libsplit_infer(
     error: *mut libsplit_error,
 ) -> libsplit_status {
     // SAFETY: promise 1.
-    unsafe {
-        guard!(error, |report| describe::infer(input, params, outputs, num_outputs, error, report))
-    }
+    unsafe { guard!(error, calls::infer(input, params, outputs, num_outputs, error)) }
 }
 
 /// libsplit_view() does what libsplit_infer() does and points every output into the input: data,
@@ -161,9 +159,7 @@ pub unsafe extern "C" fn libsplit_view(
     error: *mut libsplit_error,
 ) -> libsplit_status {
     // SAFETY: promise 1.
-    unsafe {
-        guard!(error, |report| describe::view(input, params, outputs, num_outputs, error, report))
-    }
+    unsafe { guard!(error, calls::view(input, params, outputs, num_outputs, error)) }
 }
 
 /// libsplit_copy() copies every piece into the buffer that its output describes.
@@ -217,11 +213,7 @@ pub unsafe extern "C" fn libsplit_copy(
     error: *mut libsplit_error,
 ) -> libsplit_status {
     // SAFETY: promise 1.
-    unsafe {
-        guard!(error, |report| {
-            copies::copy(input, params, outputs, num_outputs, executor, error, report)
-        })
-    }
+    unsafe { guard!(error, calls::copy(input, params, outputs, num_outputs, executor, error)) }
 }
 
 /// libsplit_plan_size() tells how many bytes a plan takes for an input of this rank and so many
@@ -231,7 +223,7 @@ pub unsafe extern "C" fn libsplit_copy(
 /// May be called from any thread at any time.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_plan_size(rank: i32, num_outputs: usize) -> usize {
-    plans::size(rank, num_outputs)
+    plan::size(rank, num_outputs)
 }
 
 /// libsplit_plan_init() decides everything about a split but the addresses, and writes it into
@@ -270,9 +262,7 @@ pub unsafe extern "C" fn libsplit_plan_init(
 ) -> libsplit_status {
     // SAFETY: promise 1.
     unsafe {
-        guard!(error, |report| {
-            plans::init(plan, plan_size, input, params, outputs, num_outputs, error, report)
-        })
+        guard!(error, calls::plan_init(plan, plan_size, input, params, outputs, num_outputs, error))
     }
 }
 
@@ -315,10 +305,8 @@ pub unsafe extern "C" fn libsplit_plan_copy(
 ) -> libsplit_status {
     // SAFETY: promise 1.
     unsafe {
-        guard!(error, |report| {
-            let (input, outputs) = (input.cast(), outputs.cast());
-            plans::copy(plan, input, outputs, num_outputs, executor, error, report)
-        })
+        let (input, outputs) = (input.cast(), outputs.cast());
+        guard!(error, calls::plan_copy(plan, input, outputs, num_outputs, executor, error))
     }
 }
 
@@ -350,8 +338,28 @@ pub unsafe extern "C" fn libsplit_plan_view(
 ) -> libsplit_status {
     // SAFETY: promise 1.
     unsafe {
-        guard!(error, |report| {
-            plans::view(plan, input.cast(), outputs.cast(), num_outputs, error, report)
-        })
+        let (input, outputs) = (input.cast(), outputs.cast());
+        guard!(error, calls::plan_view(plan, input, outputs, num_outputs, error))
     }
+}
+
+/// libsplit_plan_describe() writes what a plan will do, as text for people: the call, and how its bytes
+/// will be moved. The wording may change; no program should read it.
+///
+/// At most 'size' bytes are written to 'buffer', the last of them a NUL; what does not fit is cut.
+/// 'buffer' may be NULL if 'size' is 0. Returns the length of the whole text without the NUL, as snprintf
+/// does; 0 if 'plan' is NULL, misaligned, or no plan of this library.
+///
+/// May be called from any thread at any time.
+///
+/// # Safety
+/// Every pointer must be NULL or valid: 'plan' for the size of a plan, 'buffer' for 'size' bytes.
+#[cfg_attr(feature = "capi", unsafe(no_mangle))]
+pub unsafe extern "C" fn libsplit_plan_describe(
+    plan: *const libsplit_plan,
+    buffer: *mut c_char,
+    size: usize,
+) -> usize {
+    // SAFETY: promises 1 and 3.
+    unsafe { plan::describe(plan, buffer.cast(), size) }
 }

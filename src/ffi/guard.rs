@@ -2,23 +2,21 @@
 
 use super::parse::{FIRST_ERROR, MESSAGE};
 use super::types::{libsplit_error, libsplit_status};
-use crate::error::{Error, Fault, Report};
+use crate::error::Error;
+use crate::words::Words;
 use core::ffi::c_char;
 use core::fmt::{self, Write};
 use core::{mem, slice};
 
-/// What became of `$body`, a result that reports to `$report`: as a status, and in `$error` if that is
-/// not NULL. A macro, for a closure would be a function of its own. Promise: `$error` must be NULL or
-/// valid for the size that it states.
+/// What became of `$call`, a result: as a status, and in `$error` if that is not NULL. A macro, for an `$error` that
+/// nothing can be written to is refused before the call. Promise: `$error` must be NULL or valid for the size that it
+/// states.
 macro_rules! guard {
-    ($error:expr, |$report:ident| $body:expr) => {{
+    ($error:expr, $call:expr) => {{
         if let Some(refused) = $crate::ffi::guard::refuse($error) {
             return refused;
         }
-        let mut report = $crate::error::Report::default();
-        let $report = &mut report;
-        let result = $body;
-        $crate::ffi::guard::finish($error, result, report)
+        $crate::ffi::guard::finish($error, &$call)
     }};
 }
 pub(super) use guard;
@@ -27,19 +25,19 @@ pub(super) use guard;
 ///
 /// # Safety
 /// Promise 4.
-#[inline(always)] // on the way of every call
+#[inline]
 pub(super) unsafe fn finish(
     error: *mut libsplit_error,
-    result: Result<(), Fault>,
-    report: Report,
+    result: &Result<(), Error>,
 ) -> libsplit_status {
-    if result.is_err() {
-        // SAFETY: promise 4.
-        return unsafe { failed(error, report) };
-    }
-    if !error.is_null() {
-        // SAFETY: promise 4.
-        unsafe { write(error, libsplit_status::OK, -1, (0, 0)) };
+    // SAFETY: promise 4.
+    unsafe {
+        if let Err(reason) = result {
+            return failed(error, reason);
+        }
+        if !error.is_null() {
+            write(error, libsplit_status::OK, -1, (0, 0));
+        }
     }
     libsplit_status::OK
 }
@@ -48,7 +46,7 @@ pub(super) unsafe fn finish(
 ///
 /// # Safety
 /// Promise 1.
-#[inline(always)] // on the way of every call
+#[inline]
 pub(super) unsafe fn refuse(error: *mut libsplit_error) -> Option<libsplit_status> {
     if error.is_null() {
         return None;
@@ -67,16 +65,14 @@ pub(super) unsafe fn refuse(error: *mut libsplit_error) -> Option<libsplit_statu
 /// Promise 4.
 #[cold]
 #[inline(never)]
-unsafe fn failed(error: *mut libsplit_error, report: Report) -> libsplit_status {
-    // Every refusal has a reason.
-    let Some(reason) = report.reason() else { return libsplit_status::ERROR_INTERNAL };
+unsafe fn failed(error: *mut libsplit_error, reason: &Error) -> libsplit_status {
     let status = libsplit_status(reason.kind() as i32);
     if !error.is_null() {
         let output = reason.output_index().and_then(|output| i32::try_from(output).ok());
         // SAFETY: promise 4.
         unsafe {
             write(error, status, output.unwrap_or(-1), reason.numbers().unwrap_or((0, 0)));
-            write_message(&raw mut (*error).message, &reason);
+            write_message(&raw mut (*error).message, reason);
         }
     }
     status
@@ -111,7 +107,7 @@ unsafe fn write_message(message: *mut [c_char; MESSAGE], reason: &Error) {
     // SAFETY: promise 4; every bit pattern is a byte.
     let bytes = unsafe { &mut *message.cast::<[u8; MESSAGE]>() };
     let mut message = Message(bytes);
-    let _ = write!(message, "{reason}");
+    let _ = write!(message, "{}", reason.message(&Words::C));
     if let Some(end) = message.0.first_mut() {
         *end = 0;
     }

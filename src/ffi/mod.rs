@@ -5,10 +5,10 @@
 //! | `types.rs` | the structures and constants, as C sees them |
 //! | `exports.rs` | the functions: the manual, and a line each |
 //! | `parse.rs` | raw pointers in, checked borrows out |
-//! | `axes.rs` | what the shapes and strides of outputs have in common |
-//! | `describe.rs` | `count`, `infer` and `view`: what is written into output descriptors |
-//! | `copies.rs` | `copy`: the outputs' descriptors checked, and the engine set to work |
-//! | `plans.rs` | plans: how they lie in memory, made and run |
+//! | `infer.rs` | `count`, `infer` and `view`: what is written into output descriptors |
+//! | `outputs.rs` | what a copy asks of its outputs |
+//! | `copy.rs` | `copy`: the outputs checked, and the engine set to work |
+//! | `plan.rs` | plans: how they lie in memory, made and run |
 //! | `reads.rs` | the caller's memory that nothing written may lie over |
 //! | `executor.rs` | the caller's threads |
 //! | `guard.rs` | what became of a call, as a status and in detail |
@@ -21,7 +21,7 @@
 //!    what `libsplit.h` asks of callers.
 //! 2. No structure or array is written while it is borrowed: outputs are written only where `reads.rs`
 //!    has found nothing else.
-//! 3. Memory that begins with `plans::MAGIC` is a plan that `plans::init` of this very library has
+//! 3. Memory that begins with `plan::MAGIC` is a plan that `plan::plan_init` of this very library has
 //!    made, or a copy of one.
 //! 4. An `error` that is not NULL is aligned, and as large as this version's at least:
 //!    `guard::refuse` has seen to it.
@@ -34,16 +34,24 @@
 // C names, prose for C readers, and functions whose results C need not use.
 #![allow(non_camel_case_types, clippy::doc_markdown, clippy::must_use_candidate)]
 
-mod axes;
-pub(crate) mod copies;
-mod describe;
+pub(crate) mod copy;
 mod executor;
 mod exports;
 mod guard;
+mod infer;
+mod outputs;
 pub(crate) mod parse;
-pub(crate) mod plans;
-pub(crate) mod reads;
+pub(crate) mod plan;
+mod reads;
 mod types;
+
+/// The fallible C functions for Rust callers who speak to people by another door: the same arguments, and
+/// an [`Error`](crate::Error) that has a message in the words of every door.
+pub mod calls {
+    pub use super::copy::copy;
+    pub use super::infer::{count, infer, view};
+    pub use super::plan::{plan_copy, plan_init, plan_view};
+}
 
 pub use exports::*;
 pub use types::*;

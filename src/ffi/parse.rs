@@ -2,41 +2,32 @@
 //!
 //! Promises are those of [`super`].
 
+use super::reads::{Owner, Reads};
 use super::types::{
     libsplit_error, libsplit_executor, libsplit_op, libsplit_params, libsplit_tensor,
     LIBSPLIT_FLAG_CLAMP_UNEVEN,
 };
-use crate::blocks;
 use crate::dtype::DType;
-use crate::error::{number, Error, Fault, Report, Which};
+use crate::error::{number, Error};
+use crate::geometry::Geometry;
 use crate::lengths::Lengths;
 use crate::operator::Operator;
-use crate::plan::{Geometry, Splitting};
-use crate::rules::{self, Request, MAX_OUTPUTS};
-use crate::shape::{usize_of, MAX_RANK};
+use crate::rules::{Pieces, Request};
+use crate::shape::MAX_RANK;
 use crate::span::Span;
 use crate::tensor::Tensor;
+use crate::words::{Argument, Field, Which};
 use core::ffi::c_char;
 use core::mem::{offset_of, MaybeUninit};
-use core::ptr::NonNull;
+use core::slice;
 
-/// What a call asks for.
-pub(crate) struct Call<'a> {
+/// A call, parsed and planned: everything but its outputs.
+pub(crate) struct ParsedCall<'a> {
     pub input: Tensor<'a>,
-    pub splitting: Splitting<'a>,
-    /// Where the elements of the lengths lie.
-    pub lengths: Span,
-    /// Where descriptors and parameters lie.
-    pub at: *const libsplit_tensor,
-    pub params: *const libsplit_params,
-    pub split_at: *const libsplit_tensor,
-}
-
-/// Room for a call, and for lengths that are written down.
-pub(super) type Room<'a> = (MaybeUninit<Call<'a>>, blocks::Room);
-
-pub(super) fn room<'a>() -> Room<'a> {
-    (MaybeUninit::uninit(), blocks::room())
+    pub geometry: Geometry<'a>,
+    pub pieces: Pieces<'a>,
+    /// The memory that the call reads, which nothing that it writes may lie over.
+    pub reads: Reads,
 }
 
 /// What of the input matters to a function.
@@ -48,54 +39,47 @@ pub(crate) enum Look {
     AtLayout,
 }
 
-impl<'a> Call<'a> {
-    /// A call that is not C's.
+impl<'a> ParsedCall<'a> {
+    /// Plans a call that is not C's.
     #[cfg(all(feature = "alloc", not(feature = "capi")))]
-    pub(crate) fn new(
-        input: Tensor<'a>,
-        request: &Request<'a>,
-        room: &'a mut blocks::Room,
-        report: &mut Report,
-    ) -> Result<Self, Fault> {
-        let mut splitting = Splitting::new(request, input.dtype, input.shape, report)?;
-        blocks::write_down(&mut splitting.pieces, room);
-        let (lengths, params) = (Span::default(), core::ptr::null());
-        let (at, split_at) = (core::ptr::null(), core::ptr::null());
-        Ok(Self { input, splitting, lengths, at, params, split_at })
+    pub(crate) fn new(input: Tensor<'a>, request: &Request<'a>) -> Result<Self, Error> {
+        let has_lengths = request.lengths.is_some();
+        let geometry = Geometry::new(request, has_lengths, input.dtype, input.shape)?;
+        let pieces = request.pieces(input.dtype, geometry.extent)?;
+        Ok(Self { input, geometry, pieces, reads: Reads::NONE })
     }
 
-    /// Parses a call into `room`, and plans its split.
+    /// Parses a call into `room`, where it stays, for it is large to move; and plans its split. `outputs` is the
+    /// number of outputs that the caller gave.
     ///
     /// # Safety
     /// Promise 1.
-    #[inline(never)] // with all registers to itself
-    pub(super) unsafe fn parse<'r>(
+    #[inline(never)] // once in the library
+    pub(super) unsafe fn parse(
         input: *const libsplit_tensor,
         params: *const libsplit_params,
         outputs: Option<usize>,
         look: Look,
-        (room, lengths): &'r mut Room<'a>,
-        report: &mut Report,
-    ) -> Result<&'r Self, Fault>
-    where
-        'r: 'a,
-    {
+        room: &mut MaybeUninit<Self>,
+    ) -> Result<&mut Self, Error> {
         let call = room.as_mut_ptr();
-        // SAFETY: promise 1, here and below; every field is written.
+        // SAFETY: promise 1, here and below; all fields are written.
         unsafe {
-            let mut params_room = MaybeUninit::uninit();
-            let given = versioned(params, "params", FIRST_PARAMS, &mut params_room, report)?;
-            (&raw mut (*call).at).write(input);
-            (&raw mut (*call).params).write(params);
-            (&raw mut (*call).split_at).write(given.split);
-            let operator = operator(given, report)?;
-            check_flags("params", given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN, report)?;
+            (&raw mut (*call).reads).write(Reads::NONE);
+            let reads = &mut (*call).reads;
+            let (given, params_bytes) = versioned(params, Argument::Params, FIRST_PARAMS)?;
+            reads.set(Owner::Params, Span::of_bytes(params, params_bytes));
+            let operator = operator(&given)?;
+            check_flags(Argument::Params, given.flags, LIBSPLIT_FLAG_CLAMP_UNEVEN)?;
 
-            let tensor = &*checked(input, "input", report)?;
-            let tensor = tensor_of(tensor, look, Which::Input, report)?;
-            (&raw mut (*call).input).write(tensor);
+            let described = &*checked(input, Argument::Input)?;
+            let tensor = tensor_of(described, look, Which::Input)?;
+            reads.set(Owner::Input, Span::of(input));
+            reads.set(Owner::InputShape, Span::of_slice(tensor.shape));
+            // Strides that are not looked at are the caller's all the same.
+            reads.set(Owner::InputStrides, Span::of_array(described.strides, tensor.shape.len()));
 
-            let request = Request {
+            let mut request = Request {
                 operator,
                 axis: given.axis,
                 lengths: None,
@@ -105,236 +89,104 @@ impl<'a> Call<'a> {
                 may_be_unknown: look == Look::AtShape,
                 outputs,
             };
-            let Tensor { dtype, shape, .. } = tensor;
-            let has_lengths = !given.split.is_null();
-            let geometry = Geometry::new(&request, has_lengths, dtype, shape, report)?;
-            (&raw mut (*call).splitting.geometry).write(geometry);
-            Self::parse_pieces(call, given.split, &request, lengths, report)?;
-            Ok(&*call)
-        }
-    }
-
-    /// Parses the lengths, and what they or other rules make of the axis.
-    ///
-    /// # Safety
-    /// Promise 1; of the call, the geometry must have been written.
-    #[inline(always)]
-    unsafe fn parse_pieces(
-        call: *mut Self,
-        split: *const libsplit_tensor,
-        request: &Request<'a>,
-        room: &'a mut blocks::Room,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
-        // SAFETY: promise 1; the geometry has been written.
-        unsafe {
-            if split.is_null() {
-                return Self::find_pieces(call, request, Span::default(), room, report);
+            let (dtype, has_lengths) = (tensor.dtype, !given.split.is_null());
+            (&raw mut (*call).input).write(tensor);
+            let geometry = Geometry::new(&request, has_lengths, dtype, tensor.shape)?;
+            (&raw mut (*call).geometry).write(geometry);
+            if has_lengths {
+                let split = &*checked(given.split, Argument::Lengths)?;
+                request.lengths = Some(lengths_of(split, reads)?);
             }
-            let split = &*checked(split, "params.split", report)?;
-            let Some((lengths, at)) = plain_lengths(split) else {
-                return Self::parse_closely(call, split, request.copy(), room, report);
-            };
-            let request = Request { lengths: Some(lengths), ..*request };
-            Self::find_pieces(call, &request, at, room, report)
-        }
-    }
-
-    /// The same of lengths that are not such as most programs have them.
-    ///
-    /// # Safety
-    /// As [`Self::parse_pieces`].
-    #[cold]
-    #[inline(never)]
-    unsafe fn parse_closely(
-        call: *mut Self,
-        split: &libsplit_tensor,
-        request: Request<'a>,
-        room: &'a mut blocks::Room,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let (lengths, at) = lengths_closely(split, report)?;
-            let request = Request { lengths: Some(lengths), ..request };
-            Self::find_pieces(call, &request, at, room, report)
-        }
-    }
-
-    /// Works out the pieces; the lengths lie `at` some place.
-    ///
-    /// # Safety
-    /// As [`Self::parse_pieces`].
-    #[inline(always)]
-    unsafe fn find_pieces(
-        call: *mut Self,
-        request: &Request<'a>,
-        at: Span,
-        room: &'a mut blocks::Room,
-        report: &mut Report,
-    ) -> Result<(), Fault> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            (&raw mut (*call).lengths).write(at);
-            let Geometry { dtype, extent, .. } = (*call).splitting.geometry;
-            let pieces = &mut *(&raw mut (*call).splitting.pieces).cast::<MaybeUninit<_>>();
-            let pieces = rules::find_pieces(request, dtype, extent, pieces, report)?;
-            blocks::write_down(pieces, room);
-            Ok(())
+            (&raw mut (*call).pieces).write(request.pieces(dtype, geometry.extent)?);
+            Ok(&mut *call)
         }
     }
 }
 
 /// The operator version that governs.
-#[inline(always)]
-fn operator(params: &libsplit_params, report: &mut Report) -> Result<Operator, Fault> {
-    let operator = match params.op {
-        op if op == libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
+#[inline]
+fn operator(params: &libsplit_params) -> Result<Operator, Error> {
+    let openvino = |operator, name| match params.opset {
+        0 | 1 => Ok(operator),
+        opset => Err(Error::OpenVinoOpset { operator: name, expected: 1, actual: opset.into() }),
+    };
+    match params.op {
+        libsplit_op::ONNX_SPLIT => Operator::onnx_split(params.opset),
         libsplit_op::ONNX_SPLIT_TO_SEQUENCE => Operator::onnx_split_to_sequence(params.opset),
         libsplit_op::OPENVINO_VARIADIC_SPLIT => {
-            openvino(params.opset, Operator::VariadicSplit1, "OpenVINO VariadicSplit")
+            openvino(Operator::VariadicSplit1, "OpenVINO VariadicSplit")
         }
-        libsplit_op::OPENVINO_SPLIT => {
-            openvino(params.opset, Operator::OpenVinoSplit1, "OpenVINO Split")
+        libsplit_op::OPENVINO_SPLIT => openvino(Operator::OpenVinoSplit1, "OpenVINO Split"),
+        libsplit_op(actual) => {
+            let expected = libsplit_op::OPENVINO_SPLIT.0.into();
+            Err(Error::OperatorUnknown { expected, actual: actual.into() })
         }
-        libsplit_op(actual) => Err(Error::OperatorUnknown { expected: 4, actual: actual.into() }),
-    };
-    match operator {
-        Ok(operator) => Ok(operator),
-        Err(error) => report.refuse(error),
     }
 }
 
-#[inline(always)]
-fn openvino(opset: i32, operator: Operator, name: &'static str) -> Result<Operator, Error> {
-    match opset {
-        0 | 1 => Ok(operator),
-        _ => Err(Error::OpenVinoOpset { operator: name, expected: 1, actual: opset.into() }),
-    }
-}
-
-#[inline(always)]
-pub(super) fn check_flags(
-    argument: &'static str,
-    flags: u32,
-    known: u32,
-    report: &mut Report,
-) -> Result<(), Fault> {
+#[inline]
+pub(super) fn check_flags(argument: Argument, flags: u32, known: u32) -> Result<(), Error> {
     if flags & !known == 0 {
         return Ok(());
     }
-    report.refuse(Error::Flags { argument, expected: known.into(), actual: flags.into() })
+    Err(Error::Flags { argument, expected: known.into(), actual: flags.into() })
 }
 
-/// The lengths, if they are a list as most programs have it, and where they lie.
+/// The lengths, and in `reads` where they lie.
 ///
 /// # Safety
 /// Promise 1.
-#[inline(always)]
-unsafe fn plain_lengths<'a>(tensor: &libsplit_tensor) -> Option<(Lengths<'a>, Span)> {
-    const INT64: u64 = DType::Int64 as u64;
-    const INT32: u64 = DType::Int32 as u64;
-    let (dtype, size) = match type_and_offset(tensor) {
-        INT64 => (DType::Int64, size_of::<i64>()),
-        INT32 => (DType::Int32, size_of::<i32>()),
-        _ => return None,
-    };
-    let data = tensor.data as usize;
-    // What is asked of one address is asked apart, for compilers make more of it in one go.
-    if tensor.shape.is_null()
-        || data == 0
-        || tensor.rank != 1
-        || !tensor.strides.is_null()
-        || !tensor.shape.is_aligned()
-        || data & (size - 1) != 0
-    {
-        return None;
-    }
-    // SAFETY: promise 1.
-    let count = unsafe { *tensor.shape };
-    if !(1..=MAX_OUTPUTS).contains(&count) {
-        return None;
-    }
-    let bytes = usize_of(count) * size;
-    // None stated is the most.
-    if tensor.data_bytes.wrapping_sub(1) < bytes - 1 {
-        return None;
-    }
-    let span = Span { start: data, end: data.checked_add(bytes)? };
-    // SAFETY: promise 1.
-    Some((unsafe { Lengths::from_slice(tensor.data.cast(), count, dtype) }, span))
-}
-
-/// The lengths, whatever they are like, and where they lie.
-///
-/// # Safety
-/// Promise 1.
-#[inline(always)]
-unsafe fn lengths_closely<'a>(
-    tensor: &libsplit_tensor,
-    report: &mut Report,
-) -> Result<(Lengths<'a>, Span), Fault> {
+#[inline]
+unsafe fn lengths_of<'a>(split: &libsplit_tensor, reads: &mut Reads) -> Result<Lengths<'a>, Error> {
     let which = Which::Split;
-    let dtype = dtype_of(tensor, which, report)?;
-    if !(0..=1).contains(&tensor.rank) {
-        let actual = tensor.rank.into();
-        return report.refuse(Error::LengthsRank { expected: 1, actual });
+    let dtype = dtype_of(split, which)?;
+    if !(0..=1).contains(&split.rank) {
+        return Err(Error::LengthsRank { expected: 1, actual: split.rank.into() });
     }
     // SAFETY: promise 1.
-    let tensor = unsafe { tensor_of(tensor, Look::AtLayout, which, report)? };
+    let tensor = unsafe { tensor_of(split, Look::AtLayout, which) }?;
     let len = tensor.shape.first().copied();
     if let Some(actual @ ..=-1) = len {
-        return report.refuse(Error::LengthsExtent { expected: 0, actual });
+        return Err(Error::LengthsExtent { expected: 0, actual });
     }
-    let is_known = !tensor.data.is_null() || len == Some(0);
     let bits = i64::from(dtype.bits());
     let count = len.unwrap_or(1);
     if count.checked_mul(bits).is_none() {
-        return report.refuse(Error::TooManyElements { which });
+        return Err(Error::TooManyElements { which });
     }
-    let at = if is_known { tensor.span(count, which, report)? } else { Span::default() };
+    reads.set(Owner::Split, Span::of(split));
+    reads.set(Owner::SplitShape, Span::of_slice(tensor.shape));
+    reads.set(Owner::SplitStrides, Span::of_slice(tensor.strides.unwrap_or_default()));
+    if !tensor.data.is_null() {
+        reads.set(Owner::Lengths, tensor.span(count, which)?);
+    } else if len == Some(0) {
+        tensor.check_bit_offset(which)?;
+    }
     let stride = tensor.strides.and_then(|strides| strides.first()).copied().unwrap_or(1);
-    // SAFETY: promise 1 for all that `at` covers. A stride whose bits overflow is one of a list
+    // SAFETY: promise 1 for all that has been checked. A stride whose bits overflow is one of a list
     // with one entry, and is not used.
-    let lengths = unsafe {
+    Ok(unsafe {
         let (bit_offset, bit_stride) = (tensor.bit_offset.into(), stride.wrapping_mul(bits));
         Lengths::from_raw(tensor.data, bit_offset, bit_stride, len, dtype)
-    };
-    Ok((lengths, at))
+    })
 }
 
-/// A descriptor's type and bit offset, for one comparison.
-#[inline(always)]
-pub(super) fn type_and_offset(tensor: &libsplit_tensor) -> u64 {
-    u64::from(tensor.dtype.0.cast_unsigned()) | u64::from(tensor.bit_offset) << 32
-}
-
-#[inline(always)]
-pub(super) fn dtype_of(
-    tensor: &libsplit_tensor,
-    which: Which,
-    report: &mut Report,
-) -> Result<DType, Fault> {
-    let number = tensor.dtype.0;
-    if let Some(dtype) = DType::from_number(number) {
-        return Ok(dtype);
-    }
-    report.refuse(Error::DTypeUnknown { which, expected: 26, actual: number.into() })
+#[inline]
+pub(super) fn dtype_of(tensor: &libsplit_tensor, which: Which) -> Result<DType, Error> {
+    let actual = tensor.dtype.0;
+    let expected = number(DType::ALL.len());
+    DType::from_number(actual).ok_or(Error::DTypeUnknown { which, expected, actual: actual.into() })
 }
 
 /// A descriptor's rank, within what a tensor may have.
-#[inline(always)]
-pub(super) fn rank_of(
-    tensor: &libsplit_tensor,
-    which: Which,
-    report: &mut Report,
-) -> Result<usize, Fault> {
+#[inline]
+pub(super) fn rank_of(tensor: &libsplit_tensor, which: Which) -> Result<usize, Error> {
     let actual = i64::from(tensor.rank);
     let lowest = i64::from(which == Which::Input);
     match usize::try_from(tensor.rank) {
         Ok(rank) if rank <= MAX_RANK => Ok(rank),
-        Ok(_) => report.refuse(Error::Rank { which, expected: 64, actual }),
-        Err(_) => report.refuse(Error::RankNegative { which, expected: lowest, actual }),
+        Ok(_) => Err(Error::Rank { which, expected: number(MAX_RANK), actual }),
+        Err(_) => Err(Error::RankNegative { which, expected: lowest, actual }),
     }
 }
 
@@ -342,24 +194,23 @@ pub(super) fn rank_of(
 ///
 /// # Safety
 /// Promise 1.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn tensor_of<'a>(
     tensor: &libsplit_tensor,
     look: Look,
     which: Which,
-    report: &mut Report,
-) -> Result<Tensor<'a>, Fault> {
-    let dtype = dtype_of(tensor, which, report)?;
-    let rank = rank_of(tensor, which, report)?;
+) -> Result<Tensor<'a>, Error> {
+    let dtype = dtype_of(tensor, which)?;
+    let rank = rank_of(tensor, which)?;
     let (mut shape, mut strides): (&[i64], Option<&[i64]>) = (&[], None);
     if rank > 0 {
-        check_array(tensor.shape, which, "shape", report)?;
+        check_array(tensor.shape, which, Field::Shape)?;
         // SAFETY: not NULL, aligned, and `rank` entries long by promise 1, as are strides.
-        shape = unsafe { core::slice::from_raw_parts(tensor.shape, rank) };
+        shape = unsafe { slice::from_raw_parts(tensor.shape, rank) };
         if look == Look::AtLayout && !tensor.strides.is_null() {
-            check_strides(tensor, which, report)?;
+            check_array(tensor.strides, which, Field::Strides)?;
             // SAFETY: as above.
-            strides = Some(unsafe { core::slice::from_raw_parts(tensor.strides, rank) });
+            strides = Some(unsafe { slice::from_raw_parts(tensor.strides, rank) });
         }
     }
     Ok(Tensor {
@@ -372,74 +223,42 @@ pub(super) unsafe fn tensor_of<'a>(
     })
 }
 
-/// That an array of a descriptor is there and aligned.
-#[inline(always)]
-pub(super) fn check_array(
-    array: *const i64,
-    which: Which,
-    field: &'static str,
-    report: &mut Report,
-) -> Result<(), Fault> {
+/// Checks that an array of a descriptor is there and aligned.
+#[inline]
+pub(super) fn check_array(array: *const i64, which: Which, field: Field) -> Result<(), Error> {
     if !array.is_null() && array.is_aligned() {
         return Ok(());
     }
-    refuse_array(array as usize, which, field, report)
+    Err(wrong_array(array as usize, which, field))
 }
 
 #[cold]
 #[inline(never)]
-fn refuse_array(
-    address: usize,
-    which: Which,
-    field: &'static str,
-    report: &mut Report,
-) -> Result<(), Fault> {
+fn wrong_array(address: usize, which: Which, field: Field) -> Error {
     if address == 0 {
-        return report.refuse(Error::NullField { which, field });
+        return Error::NullField { which, field };
     }
     let (expected, actual) = alignment(address, align_of::<i64>());
-    report.refuse(Error::AlignmentField { which, field, expected, actual })
-}
-
-/// That the strides of a descriptor are aligned, if there are any.
-#[inline(always)]
-pub(super) fn check_strides(
-    tensor: &libsplit_tensor,
-    which: Which,
-    report: &mut Report,
-) -> Result<(), Fault> {
-    if tensor.strides.is_aligned() {
-        return Ok(()); // NULL is.
-    }
-    check_array(tensor.strides, which, "strides", report)
+    Error::AlignmentField { which, field, expected, actual }
 }
 
 /// A pointer that is not NULL, and aligned.
-#[inline(always)]
-pub(super) fn checked<T>(
-    pointer: *const T,
-    argument: &'static str,
-    report: &mut Report,
-) -> Result<*const T, Fault> {
+#[inline]
+pub(super) fn checked<T>(pointer: *const T, argument: Argument) -> Result<*const T, Error> {
     if !pointer.is_null() && pointer.is_aligned() {
         return Ok(pointer);
     }
-    Err(refuse_pointer(pointer as usize, align_of::<T>(), argument, report))
+    Err(wrong_pointer(pointer as usize, align_of::<T>(), argument))
 }
 
 #[cold]
 #[inline(never)]
-fn refuse_pointer(
-    address: usize,
-    align: usize,
-    argument: &'static str,
-    report: &mut Report,
-) -> Fault {
+fn wrong_pointer(address: usize, align: usize, argument: Argument) -> Error {
     if address == 0 {
-        return report.fail(Error::Null { argument });
+        return Error::Null { argument };
     }
     let (expected, actual) = alignment(address, align);
-    report.fail(Error::Alignment { argument, expected, actual })
+    Error::Alignment { argument, expected, actual }
 }
 
 /// The alignment that an address should have, and by how much it misses it.
@@ -460,39 +279,33 @@ pub(super) const MESSAGE: usize = 240;
 /// The largest `struct_size` believed.
 const MAX_STRUCT_SIZE: usize = 4096;
 
-/// A structure that begins with its size and may be of another version than ours, which is put into
-/// `room`: fields that it does not have yet are 0, and those that we do not know yet must be.
+/// A structure that begins with its size and may be of another version than ours, and that size: fields that
+/// it does not have yet are 0, and those that we do not know yet must be.
 ///
 /// # Safety
-/// `pointer` must be NULL or valid for the size that it states, for `'a`; all zero bytes are a `T`.
-#[inline(always)]
-pub(super) unsafe fn versioned<'a, T: Copy>(
+/// `pointer` must be NULL or valid for the size that it states; all zero bytes are a `T`.
+#[inline]
+pub(super) unsafe fn versioned<T: Copy>(
     pointer: *const T,
-    argument: &'static str,
+    argument: Argument,
     first_version: usize,
-    room: &'a mut MaybeUninit<T>,
-    report: &mut Report,
-) -> Result<&'a T, Fault> {
-    checked(pointer, argument, report)?;
+) -> Result<(T, usize), Error> {
+    checked(pointer, argument)?;
     // SAFETY: the size comes first in every such structure, and it is as long as it says.
     unsafe {
         let stated = pointer.cast::<usize>().read();
         if stated == size_of::<T>() {
-            return Ok(&*pointer);
+            return Ok((*pointer, stated));
         }
-        let to = NonNull::from(room).cast();
-        let to = Known { to, size: size_of::<T>(), first_version };
-        Ok(other_version(pointer.cast(), stated, argument, to, report)?.cast().as_ref())
+        let mut known = MaybeUninit::<T>::zeroed();
+        let bytes = slice::from_raw_parts_mut(known.as_mut_ptr().cast(), size_of::<T>());
+        other_version(pointer.cast(), stated, argument, first_version, bytes)?;
+        Ok((known.assume_init(), stated))
     }
 }
 
-/// Room for the version of a structure that is known, of so many bytes, and the bytes of its first.
-struct Known {
-    to: NonNull<u8>,
-    size: usize,
-    first_version: usize,
-}
-
+/// Copies as much of a structure as is known.
+///
 /// # Safety
 /// As [`versioned`]; the structure states that size.
 #[cold]
@@ -500,84 +313,74 @@ struct Known {
 unsafe fn other_version(
     pointer: *const u8,
     stated: usize,
-    argument: &'static str,
-    Known { to, size: known, first_version }: Known,
-    report: &mut Report,
-) -> Result<NonNull<u8>, Fault> {
-    let actual = stated;
-    if actual < first_version {
-        let (expected, actual) = (number(first_version), number(actual));
-        return report.refuse(Error::StructSize { argument, expected, actual });
+    argument: Argument,
+    first_version: usize,
+    known: &mut [u8],
+) -> Result<(), Error> {
+    if stated < first_version {
+        let (expected, actual) = (number(first_version), number(stated));
+        return Err(Error::StructSize { argument, expected, actual });
     }
-    if actual > MAX_STRUCT_SIZE {
+    if stated > MAX_STRUCT_SIZE {
         let expected = number(MAX_STRUCT_SIZE);
-        return report.refuse(Error::StructSizeHuge { argument, expected, actual });
+        return Err(Error::StructSizeHuge { argument, expected, actual: stated });
     }
-    // SAFETY: the caller's structure is as long as it says, and there is room for ours.
-    unsafe {
-        for at in known..stated {
-            if pointer.add(at).read() != 0 {
-                let (expected, actual) = (number(known), number(stated));
-                return report.refuse(Error::NonZeroTail { argument, expected, actual });
-            }
-        }
-        to.write_bytes(0, known);
-        pointer.copy_to_nonoverlapping(to.as_ptr(), known.min(stated));
+    // SAFETY: the caller's structure is as long as it says.
+    let given = unsafe { slice::from_raw_parts(pointer, stated) };
+    if given.iter().skip(known.len()).any(|byte| *byte != 0) {
+        let (expected, actual) = (number(known.len()), number(stated));
+        return Err(Error::NonZeroTail { argument, expected, actual });
     }
-    Ok(to)
+    known.iter_mut().zip(given).for_each(|(known, given)| *known = *given);
+    Ok(())
 }
 
 /// Output descriptors.
 ///
 /// # Safety
 /// Promises 1 and 2.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn descriptors<'a>(
     outputs: *const libsplit_tensor,
     len: usize,
-    report: &mut Report,
-) -> Result<&'a [libsplit_tensor], Fault> {
+) -> Result<&'a [libsplit_tensor], Error> {
     if len == 0 {
         return Ok(&[]);
     }
-    checked(outputs, "outputs", report)?;
+    checked(outputs, Argument::Outputs)?;
     let most = isize::MAX.unsigned_abs() / size_of::<libsplit_tensor>();
     if len > most {
-        let (argument, expected) = ("num_outputs", number(most));
-        return report.refuse(Error::TooManyOutputs { argument, expected, actual: len });
+        let (argument, expected) = (Argument::Given, number(most));
+        return Err(Error::TooManyOutputs { argument, expected, actual: len });
     }
     // SAFETY: not NULL, aligned, and `len` long by promise 1.
-    Ok(unsafe { core::slice::from_raw_parts(outputs, len) })
+    Ok(unsafe { slice::from_raw_parts(outputs, len) })
 }
 
-/// Where an array of outputs lies, of which each has a shape and strides; nowhere if it is not wanted.
-pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
-    match outputs.get(array / 2) {
-        Some(output) if !is_unwanted(output) => Span::of_array(
-            if array.is_multiple_of(2) { output.shape } else { output.strides },
-            rank,
-        ),
-        _ => Span::default(),
-    }
-}
-
-/// Where the shape and the strides of an output lie; nowhere if it has none.
-#[inline(always)]
+/// Where the shape and the strides of an output lie; nowhere if it has none, or is not wanted.
+#[inline]
 pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
+    if is_unwanted(output) {
+        return [Span::default(); 2];
+    }
     [output.shape, output.strides].map(|array| Span::of_array(array, rank))
 }
 
-/// Whether a descriptor is all zero: an output that the caller does not want.
-#[inline(always)]
-pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
-    // Most have a shape, and nobody has to look further.
-    tensor.shape.is_null() && is_zero(tensor)
+/// One of the arrays of all outputs, of which each has a shape and strides.
+pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
+    let [shape, strides] = outputs.get(array / 2).map_or([Span::default(); 2], |o| arrays(o, rank));
+    if array.is_multiple_of(2) {
+        shape
+    } else {
+        strides
+    }
 }
 
-#[cold]
-#[inline(never)]
-fn is_zero(tensor: &libsplit_tensor) -> bool {
-    tensor.data.is_null()
+/// Whether a descriptor is all zero: an output that the caller does not want.
+#[inline]
+pub(super) fn is_unwanted(tensor: &libsplit_tensor) -> bool {
+    tensor.shape.is_null()
+        && tensor.data.is_null()
         && tensor.data_bytes == 0
         && tensor.strides.is_null()
         && tensor.rank == 0
@@ -590,7 +393,7 @@ fn is_zero(tensor: &libsplit_tensor) -> bool {
 mod tests {
     #![allow(clippy::cast_ptr_alignment)] // memory that is aligned enough
 
-    use super::{versioned, Error, MaybeUninit, Report};
+    use super::{versioned, Argument, Error};
     #[cfg(target_pointer_width = "64")]
     use super::{FIRST_ERROR, FIRST_EXECUTOR, FIRST_PARAMS};
 
@@ -612,13 +415,9 @@ mod tests {
 
     const FIRST: usize = size_of::<usize>() + 8;
 
-    fn read(structure: *const u8) -> Result<Grown, Option<Error>> {
-        let mut report = Report::default();
-        let mut room = MaybeUninit::uninit();
-        let pointer = structure.cast::<Grown>();
+    fn read(structure: *const u8) -> Result<Grown, Error> {
         // SAFETY: as long as it says.
-        let found = unsafe { versioned(pointer, "params", FIRST, &mut room, &mut report) };
-        found.copied().map_err(|_| report.reason())
+        unsafe { versioned(structure.cast::<Grown>(), Argument::Params, FIRST) }.map(|(it, _)| it)
     }
 
     /// A structure of `stated` bytes that ends where nothing may be touched.
@@ -645,11 +444,8 @@ mod tests {
         let (_memory, newer) = at_the_edge(40, &[7, 8]);
         assert_eq!(read(newer), Ok(Grown { struct_size: 40, first: 7, second: 8 }));
         let (_memory, unknown) = at_the_edge(40, &[7, 8, 0, 1]);
-        assert!(matches!(read(unknown), Err(Some(Error::NonZeroTail { expected: 24, .. }))));
+        assert!(matches!(read(unknown), Err(Error::NonZeroTail { expected: 24, .. })));
         let (_memory, short) = at_the_edge(8, &[]);
-        assert!(matches!(
-            read(short),
-            Err(Some(Error::StructSize { expected: 16, actual: 8, .. }))
-        ));
+        assert!(matches!(read(short), Err(Error::StructSize { expected: 16, actual: 8, .. })));
     }
 }

@@ -43,24 +43,19 @@ impl Lattice {
     #[inline(never)] // once in the library
     pub(crate) fn strided(
         span: Span,
-        size: u32,
+        size: i64,
         dims: &mut dyn Iterator<Item = (i64, i64)>,
     ) -> Self {
-        let mut lattice = Self { run: size.into(), ..Self::whole(span) };
+        let size = size.unsigned_abs();
+        let mut lattice = Self { run: size, ..Self::whole(span) };
         for (extent, stride) in dims {
             let (count, stride) = (extent.unsigned_abs(), stride.unsigned_abs());
             if count == 1 || stride == 0 {
                 continue;
             }
-            let steps = Steps { stride: stride.saturating_mul(size.into()), count };
+            let steps = Steps { stride: stride.saturating_mul(size), count };
             if !lattice.insert(steps) {
-                // Those that continue each other are one. With room they stay, for the axes of another
-                // tensor nest with them.
-                lattice.extend_run();
-                lattice.join();
-                if !lattice.insert(steps) {
-                    return Self { is_exact: false, ..Self::whole(span) };
-                }
+                return Self { is_exact: false, ..Self::whole(span) };
             }
         }
         lattice.extend_run();
@@ -91,47 +86,6 @@ impl Lattice {
             self.rank -= 1;
         }
     }
-
-    /// Joins axes that continue each other.
-    #[inline(never)]
-    fn join(&mut self) {
-        let (mut rank, mut joined) = (0usize, [Steps::default(); MAX_AXES]);
-        for axis in self.axes().iter().rev() {
-            let last = joined
-                .get_mut(rank.wrapping_sub(1))
-                .filter(|last: &&mut Steps| last.stride.saturating_mul(last.count) == axis.stride);
-            if let Some(last) = last {
-                last.count = last.count.saturating_mul(axis.count);
-            } else if let Some(slot) = joined.get_mut(rank) {
-                *slot = *axis;
-                rank += 1;
-            }
-        }
-        joined.get_mut(..rank).unwrap_or_default().reverse();
-        (self.axes, self.rank) = (joined, rank);
-    }
-
-    /// Runs begin at multiples of this from the lowest address on; 0 = there is but one.
-    pub(crate) fn period(&self) -> usize {
-        let period = self
-            .axes()
-            .iter()
-            .fold(0, |period, axis| gcd(usize::try_from(axis.stride).unwrap_or(1), period));
-        if self.run <= period as u64 {
-            period
-        } else {
-            0
-        }
-    }
-
-    /// Its lowest run, which stands for all of them modulo its period; without one, the rest of memory.
-    #[inline(never)]
-    pub(crate) fn first_run(&self) -> Span {
-        let Span { start, .. } = self.span;
-        let is_periodic = self.rank == 0 || self.period() > 0;
-        let run = usize::try_from(self.run).ok().filter(|_| is_periodic);
-        Span { start, end: start.saturating_add(run.unwrap_or(usize::MAX)) }
-    }
 }
 
 /// What a search has found.
@@ -160,18 +114,18 @@ struct Difference {
     from: i64,
 }
 
-/// The most indices that a search looks at.
-const MAX_SEARCH: usize = 4096;
+/// The most indices that the searches of one call look at.
+pub(crate) const BUDGET: usize = 1 << 20;
 
-/// Whether two tensors have a byte in common.
+/// Whether two tensors have a byte in common, as far as the budget lasts.
 #[cold]
 #[inline(never)]
-pub(crate) fn meet(a: &Lattice, b: &Lattice) -> Answer {
+pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Answer {
     if !a.span.intersects(b.span) {
         return Answer::Apart;
     }
     // Distances and their sums then fit; and no memory is that large.
-    if a.span.hull(b.span).len() >= 1 << (usize::BITS - 4) {
+    if a.span.hull(b.span).len() as u64 >= 1 << 60 {
         return Answer::GivenUp;
     }
     let mut differences = [Difference::default(); 2 * MAX_AXES];
@@ -180,7 +134,7 @@ pub(crate) fn meet(a: &Lattice, b: &Lattice) -> Answer {
     // They meet where b's run begins less than a run before or behind a's.
     let (low, high) = (1 - b.run.cast_signed(), a.run.cast_signed() - 1);
     let begin = b.span.start.wrapping_sub(a.span.start).cast_signed() as i64;
-    match search(differences, begin, low, high) {
+    match search(differences, begin, low, high, budget) {
         Answer::Meet if !(a.is_exact && b.is_exact) => Answer::GivenUp,
         answer => answer,
     }
@@ -234,9 +188,16 @@ impl Difference {
 }
 
 /// Whether steps of the differences lead from a distance to one between `low` and `high`.
-fn search(differences: &mut [Difference], begin: i64, low: i64, high: i64) -> Answer {
+fn search(
+    differences: &mut [Difference],
+    begin: i64,
+    low: i64,
+    high: i64,
+    budget: &mut usize,
+) -> Answer {
     let (mut depth, mut distance, mut enters) = (0usize, begin, true);
-    for _ in 0..MAX_SEARCH {
+    while *budget > 0 {
+        *budget -= 1;
         let further = match differences.get_mut(depth) {
             Some(here) => {
                 if enters {

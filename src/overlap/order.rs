@@ -1,42 +1,52 @@
-//! Numbers visited in the order of their keys, without a heap and on a small stack: what ascends
+//! Spans visited in the order of their addresses, without a heap and on a small stack: what ascends
 //! already is merged, anything else is taken a block of the lowest at a time.
 
 #![forbid(unsafe_code)]
 
+use super::Spans;
 use core::ops::ControlFlow;
 
 /// So many ascending runs are merged.
 const RUNS: usize = if cfg!(libsplit_low_thresholds) { 2 } else { 32 };
 /// So many of the lowest are found in one pass.
-const BLOCK: usize = 256;
-/// Of more numbers than this, so many: then a pass is longer than a call should wait for many of
-/// them, and 32 KiB of the stack are the lesser evil.
-const MANY: usize = 1 << 14;
-const LARGE_BLOCK: usize = 2048;
+pub(crate) const BLOCK: usize = 256;
+/// Of more numbers than this, so many: then a pass takes long, and 16 KiB of the stack are the lesser evil.
+pub(crate) const MANY: usize = 1 << 14;
+pub(crate) const LARGE_BLOCK: usize = 2048;
 
-/// Where numbers from 0 on stand; `None` for one that is not to be visited.
-pub(crate) type Key<'a> = dyn Fn(usize) -> Option<usize> + 'a;
-/// What to do at a number.
+/// What to do at the span with this number.
 pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
 
-/// Calls `visit` for each number below `count` that has a key, lowest key first, until it breaks.
+/// Calls `visit` for each span that is not empty, the lowest first, until it breaks.
+pub(crate) fn in_order(spans: &dyn Spans, visit: &mut Visit<'_>) {
+    if in_runs(spans, visit).is_none() {
+        in_blocks(spans, visit);
+    }
+}
+
+/// [`in_order`] of anything, a block of the lowest at a time.
 #[cold]
 #[inline(never)]
-pub(crate) fn in_blocks(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    if count > MANY {
-        by_blocks_of::<LARGE_BLOCK>(count, key, visit);
+pub(crate) fn in_blocks(spans: &dyn Spans, visit: &mut Visit<'_>) {
+    if spans.len() > MANY {
+        by_blocks_of::<LARGE_BLOCK>(spans, visit);
     } else {
-        by_blocks_of::<BLOCK>(count, key, visit);
+        by_blocks_of::<BLOCK>(spans, visit);
     }
 }
 
 #[inline(never)] // for its stack
 #[allow(clippy::large_stack_arrays)] // no heap
-fn by_blocks_of<const N: usize>(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    by_blocks(Lowest { keys: &mut [(0, 0); N], len: 0 }, count, key, visit);
+fn by_blocks_of<const N: usize>(spans: &dyn Spans, visit: &mut Visit<'_>) {
+    by_blocks(Lowest { entries: &mut [0; N], len: 0 }, spans, visit);
 }
 
-/// A run of ascending keys: the next number, and where the run ends.
+/// Where a span begins, unless it is empty.
+fn start(spans: &dyn Spans, index: usize) -> Option<usize> {
+    Some(spans.span(index)).filter(|span| !span.is_empty()).map(|span| span.start)
+}
+
+/// A run of ascending spans: the next number, and where the run ends.
 #[derive(Clone, Copy)]
 struct Run {
     next: usize,
@@ -45,10 +55,10 @@ struct Run {
 }
 
 impl Run {
-    /// Goes on to the next number that has a key.
-    fn settle(&mut self, key: &Key<'_>) {
+    /// Goes on to the next one that is not empty.
+    fn settle(&mut self, spans: &dyn Spans) {
         while self.next < self.end {
-            if let Some(found) = key(self.next) {
+            if let Some(found) = start(spans, self.next) {
                 self.key = found;
                 return;
             }
@@ -57,14 +67,14 @@ impl Run {
     }
 }
 
-/// The same, far faster, of what consists of a few ascending runs; `None` if there are more.
+/// [`in_order`], far faster, of what consists of a few ascending runs; `None` if there are more.
 #[cold]
 #[inline(never)] // its stack is not that of the other way
-pub(crate) fn in_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Option<()> {
+pub(crate) fn in_runs(spans: &dyn Spans, visit: &mut Visit<'_>) -> Option<()> {
     let mut runs = [Run { next: 0, end: 0, key: 0 }; RUNS];
     let (mut len, mut highest) = (0, None);
-    for index in 0..count {
-        let Some(key) = key(index) else { continue };
+    for index in 0..spans.len() {
+        let Some(key) = start(spans, index) else { continue };
         if highest.is_none_or(|highest| key < highest) {
             let run = runs.get_mut(len)?;
             (run.next, run.key) = (index, key);
@@ -81,115 +91,148 @@ pub(crate) fn in_runs(count: usize, key: &Key<'_>, visit: &mut Visit<'_>) -> Opt
             break;
         }
         run.next += 1;
-        run.settle(key);
+        run.settle(spans);
     }
     Some(())
 }
 
-/// Visits anything, in a pass for each block of the lowest that have not been visited yet.
+/// Visits anything, in a pass for each block of the lowest that have not been visited yet. An entry is how far a
+/// span begins above a floor, and its number in the lower bits; what begins too far above waits for the next floor.
 #[inline(never)]
-fn by_blocks(mut lowest: Lowest<'_>, count: usize, key: &Key<'_>, visit: &mut Visit<'_>) {
-    let mut visited = None;
-    loop {
-        lowest.len = 0;
-        for index in 0..count {
-            let Some(key) = key(index) else { continue };
-            if visited.is_none_or(|visited| (key, index) > visited) {
-                lowest.offer((key, index));
+fn by_blocks(mut lowest: Lowest<'_>, spans: &dyn Spans, visit: &mut Visit<'_>) {
+    let shift = (spans.len() as u64 | 1).ilog2() + 1;
+    let window = usize::try_from(u64::MAX >> shift).unwrap_or(usize::MAX);
+    let above = |entry: u64| usize::try_from(entry >> shift).unwrap_or(usize::MAX);
+    let mut floor = first_from(spans, 1);
+    while let Some(begin) = floor {
+        let mut visited = None;
+        loop {
+            lowest.len = 0;
+            let mut high = begin.saturating_add(window);
+            spans.starts(begin + visited.map_or(0, above), high, &mut |index, start| {
+                let entry = ((start - begin) as u64) << shift | index as u64;
+                if visited.is_none_or(|visited| entry > visited) && !spans.span(index).is_empty() {
+                    lowest.offer(entry);
+                    if lowest.is_full() {
+                        high = begin + above(lowest.at(0)) + 1;
+                    }
+                }
+                high
+            });
+            for entry in lowest.ascending() {
+                visited = Some(*entry);
+                let index = entry & ((1 << shift) - 1);
+                if visit(usize::try_from(index).unwrap_or(0)).is_break() {
+                    return;
+                }
+            }
+            if !lowest.is_full() {
+                break;
             }
         }
-        let is_last = !lowest.is_full();
-        for &(key, index) in lowest.ascending() {
-            visited = Some((key, index));
-            if visit(index).is_break() {
-                return;
-            }
-        }
-        if is_last {
-            return;
-        }
+        floor = first_from(spans, begin.saturating_add(window));
     }
 }
 
-/// The lowest of the keys offered, as many as there is room for: a heap with the highest on top.
+/// Where the lowest span begins of those that begin from an address on.
+fn first_from(spans: &dyn Spans, low: usize) -> Option<usize> {
+    let (mut found, mut high) = (None, usize::MAX);
+    spans.starts(low, high, &mut |index, start| {
+        if !spans.span(index).is_empty() {
+            (found, high) = (Some(start), start);
+        }
+        high
+    });
+    found
+}
+
+/// The lowest of the entries offered, as many as there is room for: a heap with the highest on top.
 struct Lowest<'a> {
-    keys: &'a mut [(usize, usize)],
+    entries: &'a mut [u64],
     len: usize,
 }
 
 impl Lowest<'_> {
     fn is_full(&self) -> bool {
-        self.len >= self.keys.len()
+        self.len >= self.entries.len()
     }
 
-    fn at(&self, at: usize) -> (usize, usize) {
-        self.keys.get(at).copied().unwrap_or_default()
+    #[inline]
+    fn at(&self, at: usize) -> u64 {
+        self.entries.get(at).copied().unwrap_or_default()
     }
 
-    fn set(&mut self, at: usize, key: (usize, usize)) {
-        if let Some(slot) = self.keys.get_mut(at) {
-            *slot = key;
+    #[inline]
+    fn set(&mut self, at: usize, entry: u64) {
+        if let Some(slot) = self.entries.get_mut(at) {
+            *slot = entry;
         }
     }
 
-    fn offer(&mut self, key: (usize, usize)) {
+    #[inline]
+    fn offer(&mut self, entry: u64) {
         if !self.is_full() {
             // Up from the end.
             let mut at = self.len;
             self.len += 1;
-            while at > 0 && self.at((at - 1) / 2) < key {
+            while at > 0 && self.at((at - 1) / 2) < entry {
                 self.set(at, self.at((at - 1) / 2));
                 at = (at - 1) / 2;
             }
-            self.set(at, key);
-        } else if key < self.at(0) {
-            self.sink(key, self.len);
+            self.set(at, entry);
+        } else if entry < self.at(0) {
+            self.sink(entry, self.len);
         }
     }
 
-    /// Puts a key in place of the highest of the first `len`.
+    /// Puts an entry in place of the highest of the first `len`.
     #[inline(never)] // once in the library
-    fn sink(&mut self, key: (usize, usize), len: usize) {
+    fn sink(&mut self, entry: u64, len: usize) {
         let mut at = 0;
         loop {
             let mut child = 2 * at + 1;
             if child + 1 < len && self.at(child) < self.at(child + 1) {
                 child += 1;
             }
-            if child >= len || self.at(child) <= key {
+            if child >= len || self.at(child) <= entry {
                 break;
             }
             self.set(at, self.at(child));
             at = child;
         }
-        self.set(at, key);
+        self.set(at, entry);
     }
 
     /// Sorts them.
-    fn ascending(&mut self) -> &[(usize, usize)] {
+    fn ascending(&mut self) -> &[u64] {
         for end in (1..self.len).rev() {
             let (highest, last) = (self.at(0), self.at(end));
             self.sink(last, end);
             self.set(end, highest);
         }
-        self.keys.get(..self.len).unwrap_or_default()
+        self.entries.get(..self.len).unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Numbered;
     use super::{in_blocks, in_runs, ControlFlow, BLOCK, RUNS};
+    use crate::span::Span;
     use proptest::prelude::*;
 
     fn visited(keys: &[Option<usize>]) -> Vec<usize> {
-        let key = |index: usize| keys[index];
+        let span = |index: usize| {
+            keys[index].map_or(Span::default(), |key| Span { start: key + 1, end: key + 2 })
+        };
+        let spans = Numbered(keys.len(), &span);
         let mut visited = vec![];
-        in_blocks(keys.len(), &key, &mut |index| {
+        in_blocks(&spans, &mut |index| {
             visited.push(index);
             ControlFlow::Continue(())
         });
         let mut in_order = vec![];
-        let answered = in_runs(keys.len(), &key, &mut |index| {
+        let answered = in_runs(&spans, &mut |index| {
             in_order.push(index);
             ControlFlow::Continue(())
         });
@@ -225,6 +268,16 @@ mod tests {
     fn a_great_many() {
         let count = super::MANY + 4321;
         let keys: Vec<_> = (0..count).map(|i| Some(i * 7919 % count)).collect();
+        assert_eq!(visited(&keys), expected(&keys));
+    }
+
+    /// Farther apart than an entry can say.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn keys_all_over_the_address_space() {
+        let count = 4 * BLOCK;
+        let key = |i: usize| Some((i * 7919 % count) << 52 | (i % 3));
+        let keys: Vec<_> = (0..count).map(key).collect();
         assert_eq!(visited(&keys), expected(&keys));
     }
 

@@ -1,21 +1,23 @@
 //! The operators' rules: parameters and an axis extent in, the lengths of the pieces out.
 //!
-//! One file an operator family; [`lengths_list`] is what those with a list of lengths share.
+//! One file an operator; [`lengths_list`] is what those with a list of lengths share.
 
 #![forbid(unsafe_code)]
+// As in `operator.rs`.
+#![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
 mod lengths_list;
 mod onnx_split;
 mod openvino;
-mod opset;
 pub(crate) mod split_to_sequence;
 
 use crate::dtype::DType;
-use crate::error::{Error, Fault, Report};
+use crate::error::Error;
+use crate::geometry::Piece;
 use crate::lengths::Lengths;
-use crate::operator::Operator;
+use crate::operator::{Operator, Rules};
 use crate::shape::{usize_of, DIM_UNKNOWN};
-use core::mem::MaybeUninit;
+use crate::words::Argument;
 use lengths_list::MinusOne;
 
 /// What the caller asks of an operator, apart from the input.
@@ -28,7 +30,7 @@ pub(crate) struct Request<'a> {
     pub num_outputs: i64,
     pub keepdims: bool,
     pub clamp_uneven: bool,
-    /// Whether pieces may be of lengths that are not known yet (inference).
+    /// Whether lengths of pieces may be unknown (in inference).
     pub may_be_unknown: bool,
     /// How many outputs the caller gave; `None` where it asks for that number.
     pub outputs: Option<usize>,
@@ -42,53 +44,60 @@ pub(crate) const MAX_OUTPUTS: i64 = i32::MAX as i64;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pieces<'a> {
     /// `size` each for as long as the extent lasts; then what is left, then 0.
-    Even { count: i64, size: i64, extent: i64 },
-    /// These.
+    Equal { count: i64, size: i64, extent: i64 },
+    /// These, none of them below 0.
     Words(&'a [i64]),
     /// As listed; entries of -1 (VariadicSplit) are `rest`, which may be unknown.
     Listed { lengths: Lengths<'a>, count: i64, rest: i64 },
-    /// This many, of lengths not known yet.
+    /// This many, of unknown lengths.
     Unknown { count: i64 },
 }
 
-impl<'a> Pieces<'a> {
-    /// The lengths, if they lie in memory as a slice has them.
-    #[inline(always)]
-    pub(crate) fn words(&self) -> Option<&'a [i64]> {
-        match *self {
-            Self::Words(words) => Some(words),
-            _ => None,
-        }
-    }
-
-    #[inline(always)]
+impl Pieces<'_> {
+    #[inline]
     pub(crate) fn count(&self) -> i64 {
         match *self {
             Self::Words(words) => index_of(words.len()),
-            Self::Even { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
+            Self::Equal { count, .. } | Self::Listed { count, .. } | Self::Unknown { count } => {
                 count
             }
         }
     }
 
-    /// What is left of the extent before a piece of even ones.
-    pub(crate) fn left(&self, index: usize) -> i64 {
-        match *self {
-            // Of an empty tail, `size` times its index may be more than there are numbers.
-            Self::Even { size, extent, .. } => {
-                extent.saturating_sub(size.saturating_mul(index_of(index))).max(0)
-            }
-            _ => 0,
-        }
+    /// The pieces in order.
+    #[inline]
+    pub(crate) fn iter(&self) -> PieceIter<'_> {
+        PieceIter { pieces: self, next: 0, count: usize_of(self.count()), offset: 0 }
     }
 
-    /// Length of piece `index`. The rules have checked every entry.
-    #[inline(always)]
-    pub(crate) fn length(&self, index: usize) -> i64 {
+    /// The pieces from one on. A list is summed up to there.
+    pub(crate) fn iter_from(&self, first: usize) -> PieceIter<'_> {
+        let mut iter = self.iter();
+        if let Self::Equal { size, extent, .. } = *self {
+            let ahead = index_of(first).saturating_mul(size);
+            (iter.next, iter.offset) = (first, ahead.min(extent));
+        } else {
+            iter.by_ref().take(first).for_each(drop);
+        }
+        iter
+    }
+
+    /// Length of the piece with this index.
+    pub(crate) fn len_of(&self, index: usize) -> i64 {
+        let offset = match *self {
+            Self::Equal { size, extent, .. } => index_of(index).saturating_mul(size).min(extent),
+            Self::Words(_) | Self::Listed { .. } | Self::Unknown { .. } => 0,
+        };
+        self.length(index, offset)
+    }
+
+    /// Length of the piece with this index, which begins at `offset`.
+    #[inline]
+    fn length(&self, index: usize, offset: i64) -> i64 {
         match *self {
-            Self::Even { size, .. } => size.min(self.left(index)),
+            Self::Equal { size, extent, .. } => size.min(extent - offset),
             Self::Words(words) => words.get(index).copied().unwrap_or(0),
-            Self::Listed { lengths, rest, .. } => match lengths.checked(index_of(index)) {
+            Self::Listed { ref lengths, rest, .. } => match lengths.checked(index_of(index)) {
                 length @ 0.. => length,
                 _ => rest,
             },
@@ -97,103 +106,126 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// The number of a piece: there are at most as many as `i64` has numbers.
+/// Goes over pieces.
+#[derive(Debug, Clone)]
+pub(crate) struct PieceIter<'a> {
+    pieces: &'a Pieces<'a>,
+    next: usize,
+    count: usize,
+    offset: i64,
+}
+
+impl PieceIter<'_> {
+    /// At least as many as are left.
+    pub(crate) fn most(&self) -> usize {
+        self.count.saturating_sub(self.next)
+    }
+
+    /// Only the pieces before this one.
+    pub(crate) fn until(self, end: usize) -> Self {
+        Self { count: self.count.min(end), ..self }
+    }
+}
+
+impl Iterator for PieceIter<'_> {
+    type Item = Piece;
+
+    #[inline]
+    fn next(&mut self) -> Option<Piece> {
+        let &mut Self { pieces, next: index, count, offset } = self;
+        if index >= count {
+            return None;
+        }
+        let len = pieces.length(index, offset);
+        (self.next, self.offset) = (index + 1, offset.wrapping_add(len));
+        Some(Piece { index, offset, len })
+    }
+}
+
+/// The index of a piece: there are at most as many as `i64` has numbers.
 #[allow(clippy::cast_possible_wrap)]
 fn index_of(index: usize) -> i64 {
     index as i64
 }
 
-/// Works out the pieces that `request` makes of an input, which must all be known unless they need not be.
-/// They are written where they stay, for they are large to hand back.
-#[inline(always)]
-pub(crate) fn find_pieces<'a, 'p>(
-    request: &Request<'a>,
-    dtype: DType,
-    extent: i64,
-    pieces: &'p mut MaybeUninit<Pieces<'a>>,
-    report: &mut Report,
-) -> Result<&'p mut Pieces<'a>, Fault> {
-    let Some(lengths) = request.lengths else {
-        return Ok(pieces.write(match request.operator {
-            // The versions of ONNX Split come first.
-            operator if operator <= Operator::Split18 => onnx_split::even(request, extent, report)?,
-            Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
-                split_to_sequence::chunks(request.copy(), 1, extent, report)?
+impl<'a> Request<'a> {
+    /// Works out the pieces of an axis, all of which must be known unless they need not be.
+    #[inline(never)]
+    pub(crate) fn pieces(&self, dtype: DType, extent: i64) -> Result<Pieces<'a>, Error> {
+        match (self.operator.rules(), self.lengths) {
+            (Rules::Split(equal), None) => onnx_split::equal(self, equal, extent),
+            (Rules::Split(equal), Some(lengths)) => {
+                onnx_split::check_lengths(self, equal, &lengths, dtype)?;
+                lengths_list::pieces(self, lengths, extent, MinusOne::Refused)
             }
-            Operator::VariadicSplit1 => {
-                return report.refuse(Error::LengthsAbsent { operator: request.operator });
+            (Rules::Sequence, None) => split_to_sequence::chunks(self, 1, extent),
+            (Rules::Sequence, Some(lengths)) => {
+                self.check_type_of(&lengths, dtype)?;
+                if lengths.len().is_none() {
+                    return split_to_sequence::chunks_of(self, &lengths, extent);
+                }
+                lengths_list::pieces(self, lengths, extent, MinusOne::Refused)
             }
-            _ => openvino::split(request.copy(), extent, report)?,
-        }));
-    };
-    let minus_one = match request.operator {
-        // As above.
-        operator if operator <= Operator::Split18 => {
-            onnx_split::expect_lengths(request, &lengths, dtype, report)?
+            (Rules::Variadic, None) => Err(Error::LengthsAbsent { operator: self.operator }),
+            (Rules::Variadic, Some(lengths)) => {
+                self.check_type_of(&lengths, dtype)?;
+                lengths_list::pieces(self, lengths, extent, MinusOne::Rest)
+            }
+            (Rules::Parts, None) => openvino::parts(self, extent),
+            (Rules::Parts, Some(_)) => Err(Error::LengthsRefused { operator: self.operator }),
         }
-        Operator::SplitToSequence11 | Operator::SplitToSequence24 => {
-            split_to_sequence::expect_lengths(request, &lengths, report)?;
-            if lengths.len().is_none() {
-                let chunks = split_to_sequence::chunks_of(request.copy(), lengths, extent, report)?;
-                return Ok(pieces.write(chunks));
-            }
-            MinusOne::Refused
-        }
-        Operator::VariadicSplit1 => openvino::expect_lengths(request, &lengths, report)?,
-        operator => return report.refuse(Error::LengthsRefused { operator }),
-    };
-    lengths_list::find_pieces(request, lengths, extent, minus_one, pieces, report)
-}
-
-impl Request<'_> {
-    /// One of its own for a function off the way of others, without the lengths. A plain copy would be the
-    /// original, which then lies in memory.
-    #[inline(always)]
-    pub(crate) fn copy(&self) -> Self {
-        Self { lengths: None, ..*self }
     }
 
-    /// That the outputs given, and a `num_outputs` where there is one, agree with `count`.
+    /// Checks that the lengths are of a type that the operator takes.
+    fn check_type_of(&self, lengths: &Lengths<'_>, input: DType) -> Result<(), Error> {
+        let (operator, actual) = (self.operator, lengths.dtype());
+        let (is_taken, expected) = operator.takes_lengths(actual, input);
+        if is_taken || lengths.are_rust_integers() {
+            return Ok(());
+        }
+        Err(Error::LengthsDType { operator, actual, expected })
+    }
+
+    /// Checks that the outputs given, and a `num_outputs` where there is one, agree with `count`.
     /// Called before any loop over the pieces, so that absurd numbers are refused at once.
-    #[inline(always)]
-    fn expect_count(&self, count: i64, report: &mut Report) -> Result<(), Fault> {
+    #[inline]
+    fn check_count(&self, count: i64) -> Result<(), Error> {
+        let operator = self.operator;
         if self.num_outputs != 0 && self.num_outputs != count {
-            let actual = self.num_outputs;
-            return report.refuse(Error::NumOutputsParam { expected: count, actual });
+            return Err(Error::NumOutputsParam { expected: count, actual: self.num_outputs });
         }
         match self.outputs {
             Some(actual) if actual as u64 != count.cast_unsigned() => {
-                let operator = self.operator;
-                report.refuse(Error::NumOutputsGiven { operator, expected: count, actual })
+                Err(Error::NumOutputsGiven { operator, expected: count, actual })
             }
-            _ => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 
-    /// So many pieces, of which the lengths are not known.
-    #[inline(always)]
-    fn unknown<'a>(&self, count: i64, report: &mut Report) -> Result<Pieces<'a>, Fault> {
+    /// Checks a number of equal parts, which has a limit.
+    #[inline]
+    fn check_parts(&self, count: i64) -> Result<(), Error> {
+        if count <= MAX_OUTPUTS {
+            return self.check_count(count);
+        }
+        let (argument, actual) = match self.outputs {
+            Some(given) if self.num_outputs == 0 => (Argument::Given, given),
+            Some(_) | None => (Argument::Parts, usize::try_from(count).unwrap_or(usize::MAX)),
+        };
+        Err(Error::TooManyOutputs { argument, expected: MAX_OUTPUTS, actual })
+    }
+
+    /// Pieces of unknown lengths, where that may be.
+    fn unknown<'b>(&self, count: i64) -> Result<Pieces<'b>, Error> {
         if self.may_be_unknown {
             return Ok(Pieces::Unknown { count });
         }
-        report.refuse(Error::LengthsUnknown)
+        Err(Error::LengthsUnknown)
     }
+}
 
-    /// The same for a number of equal parts, which has a limit.
-    #[inline(always)]
-    fn expect_parts(&self, count: i64, report: &mut Report) -> Result<(), Fault> {
-        if count > MAX_OUTPUTS {
-            let argument = if self.num_outputs > 0 { "params.num_outputs" } else { "num_outputs" };
-            let actual = match self.outputs {
-                Some(given) if self.num_outputs == 0 => given,
-                _ => usize_of(count),
-            };
-            return report.refuse(Error::TooManyOutputs {
-                argument,
-                expected: MAX_OUTPUTS,
-                actual,
-            });
-        }
-        self.expect_count(count, report)
-    }
+/// The quotient rounded up, of numbers that are at least 0 and 1.
+fn div_ceil(extent: i64, parts: i64) -> i64 {
+    let whole = extent.checked_div(parts).unwrap_or(0);
+    whole + i64::from(whole * parts != extent)
 }

@@ -4,81 +4,68 @@
 //! only Split-18 lets the last be smaller, and only it names their number (`num_outputs`): the
 //! older ones split into as many outputs as the node has.
 
-use super::lengths_list::{self, MinusOne};
-use super::split_to_sequence::div_ceil;
-use super::{Pieces, Request};
+use super::{div_ceil, Pieces, Request};
 use crate::dtype::DType;
-use crate::error::{number, Error, Fault, Report};
+use crate::error::{number, Error};
 use crate::lengths::Lengths;
-use crate::operator::Operator;
+use crate::operator::EqualParts;
 use crate::shape::DIM_UNKNOWN;
 
-/// That lengths may be given, and such as these.
-#[inline(always)]
-pub(super) fn expect_lengths(
+/// Checks that lengths may be given, and of this type and number.
+pub(super) fn check_lengths(
     request: &Request<'_>,
+    equal: EqualParts,
     lengths: &Lengths<'_>,
     input: DType,
-    report: &mut Report,
-) -> Result<MinusOne, Fault> {
-    if request.operator == Operator::Split18 && request.num_outputs != 0 {
-        let actual = request.num_outputs;
-        return report.refuse(Error::LengthsAndNumOutputs { expected: 0, actual });
+) -> Result<(), Error> {
+    if equal == EqualParts::NumOutputs && request.num_outputs != 0 {
+        let (operator, actual) = (request.operator, request.num_outputs);
+        return Err(Error::LengthsAndNumOutputs { operator, expected: 0, actual });
     }
-    let is_int64 = |dtype| dtype == DType::Int64;
-    match request.operator {
-        // The attribute is int64, the second input of the input's own type: floats.
-        Operator::Split1 => {
-            let taken = |dtype| is_int64(dtype) || dtype == input;
-            lengths_list::expect_dtype(request, lengths, taken, "INT64 or the input's type", report)
-        }
-        _ => lengths_list::expect_dtype(request, lengths, is_int64, "INT64", report),
-    }?;
+    request.check_type_of(lengths, input)?;
     if lengths.len() == Some(0) {
-        return report.refuse(Error::NoLengths { expected: 1, actual: 0 });
+        return Err(Error::NoLengths { expected: 1, actual: 0 });
     }
-    Ok(MinusOne::Refused)
+    Ok(())
 }
 
 /// Equal parts.
-#[inline(always)]
-pub(super) fn even<'a>(
+pub(super) fn equal<'a>(
     request: &Request<'_>,
+    equal: EqualParts,
     extent: i64,
-    report: &mut Report,
-) -> Result<Pieces<'a>, Fault> {
+) -> Result<Pieces<'a>, Error> {
     let operator = request.operator;
-    let count = parts(request, report)?;
-    request.expect_parts(count, report)?;
+    let count = match (request.num_outputs, equal, request.outputs) {
+        (1.., _, _) => request.num_outputs,
+        (0, EqualParts::NumOutputs, _) => {
+            return Err(Error::NeitherLengthsNorNumOutputs { operator });
+        }
+        (0, EqualParts::AsManyAsOutputs, Some(0)) => {
+            return Err(Error::NoOutputs { expected: 1, actual: 0 });
+        }
+        (0, EqualParts::AsManyAsOutputs, Some(given)) => number(given),
+        (0, EqualParts::AsManyAsOutputs, None) => {
+            return Err(Error::NumOutputsUnknown { operator })
+        }
+        (actual, _, _) => return Err(Error::NumOutputsNegative { expected: 1, actual }),
+    };
+    request.check_parts(count)?;
     if extent == DIM_UNKNOWN {
         return Ok(Pieces::Unknown { count });
     }
     let size = div_ceil(extent, count);
-    if operator != Operator::Split18 {
-        if size * count != extent {
-            return report.refuse(Error::Uneven { operator, expected: count, actual: extent });
+    match equal {
+        EqualParts::AsManyAsOutputs if size * count != extent => {
+            Err(Error::Uneven { operator, expected: count, actual: extent })
         }
-    } else if !request.clamp_uneven {
-        // At most (count - 1) * (extent / count + 1), which is below extent + count.
-        let last = extent - (count - 1) * size;
-        if last < 0 {
-            return report.refuse(Error::LastNegative { count, size, extent, last });
+        EqualParts::NumOutputs if !request.clamp_uneven && extent < (count - 1) * size => {
+            // At most (count - 1) * (extent / count + 1), which is below extent + count.
+            let last = extent - (count - 1) * size;
+            Err(Error::LastNegative { output: count - 1, size, extent, last })
         }
-    }
-    Ok(Pieces::Even { count, size, extent })
-}
-
-/// How many equal parts are asked for.
-#[inline(always)]
-fn parts(request: &Request<'_>, report: &mut Report) -> Result<i64, Fault> {
-    match (request.num_outputs, request.outputs) {
-        (1.., _) => Ok(request.num_outputs),
-        (0, _) if request.operator == Operator::Split18 => {
-            report.refuse(Error::NeitherLengthsNorNumOutputs)
+        EqualParts::AsManyAsOutputs | EqualParts::NumOutputs => {
+            Ok(Pieces::Equal { count, size, extent })
         }
-        (0, Some(0)) => report.refuse(Error::NoOutputs { expected: 1, actual: 0 }),
-        (0, Some(given)) => Ok(number(given)),
-        (0, None) => report.refuse(Error::NumOutputsUnknown { operator: request.operator }),
-        (actual, _) => report.refuse(Error::NumOutputsNegative { expected: 1, actual }),
     }
 }

@@ -87,6 +87,8 @@ impl Capability {
                 (api.graph_support_info_look_up_kernel)(info, node, &raw mut kernel)
             })?;
             if kernel.is_null() {
+                // SAFETY: as above.
+                unsafe { self.log_sequence(node) }?;
                 continue;
             }
             // SAFETY: as above; that there is a kernel means that it is a Split.
@@ -96,7 +98,7 @@ impl Capability {
                 ort.check(unsafe { (api.graph_support_info_add_single_node)(info, node) })?;
             }
             // SAFETY: as above.
-            unsafe { self.log(node, is_taken, why) }?;
+            unsafe { self.log(node, "Split", is_taken, why) }?;
         }
         Ok(())
     }
@@ -157,25 +159,73 @@ impl Capability {
             axis,
             lengths: types.iter().map(|(_, shape)| length(shape).unwrap_or(-1)).collect(),
             has_unused: outputs.iter().any(|value| value.is_null()),
+            release: ort.release,
             has_lengths: !split.is_empty() || inputs.get(1).is_some_and(|value| !value.is_null()),
         })
     }
 
+    /// Says of a `SplitToSequence` what would become of it.
+    ///
     /// # Safety
     /// `node` must be a node of the graph that is asked about.
-    unsafe fn log(&self, node: *const OrtNode, is_taken: bool, why: &str) -> Result<(), Error> {
+    unsafe fn log_sequence(&self, node: *const OrtNode) -> Result<(), Error> {
+        let mut operator = ptr::null();
+        // SAFETY: the caller's promise; the name lives as long as the node.
+        let operator = unsafe {
+            ort_call!(self.ort, Node_GetOperatorType, node, &raw mut operator)?;
+            text(operator)
+        };
+        if operator != "SplitToSequence" {
+            return Ok(());
+        }
+        let why = "ONNX Runtime lets no provider fill a sequence; rewrite_sequences=True, or \
+                   python -m libsplit_onnxruntime.rewrite, makes Split of it where it can";
+        // SAFETY: as above.
+        unsafe { self.log(node, &operator, false, why) }
+    }
+
+    /// What a person would call the node: its name, or else that of its first output.
+    ///
+    /// # Safety
+    /// `node` must be a node of the graph that is asked about.
+    unsafe fn title(&self, node: *const OrtNode) -> Result<String, Error> {
+        let (ort, mut name, mut count) = (self.ort, ptr::null(), 0);
+        // SAFETY: the caller's promise; names live as long as the node; there is room for all outputs.
+        unsafe {
+            ort_call!(ort, Node_GetName, node, &raw mut name)?;
+            if !text(name).is_empty() {
+                return Ok(format!("node '{}'", text(name)));
+            }
+            ort_call!(ort, Node_GetNumOutputs, node, &raw mut count)?;
+            let mut outputs = vec![ptr::null(); count];
+            ort_call!(ort, Node_GetOutputs, node, outputs.as_mut_ptr(), count)?;
+            if let Some(first) = outputs.into_iter().find(|output| !output.is_null()) {
+                ort_call!(ort, GetValueInfoName, first, &raw mut name)?;
+            }
+            Ok(format!("the node without a name that gives '{}'", text(name)))
+        }
+    }
+
+    /// # Safety
+    /// `node` must be a node of the graph that is asked about.
+    unsafe fn log(
+        &self,
+        node: *const OrtNode,
+        operator: &str,
+        is_taken: bool,
+        why: &str,
+    ) -> Result<(), Error> {
         let level = if self.as_warnings {
             OrtLoggingLevel::ORT_LOGGING_LEVEL_WARNING
         } else {
             OrtLoggingLevel::ORT_LOGGING_LEVEL_INFO
         };
-        let (mut name, mut version) = (ptr::null(), 0);
-        // SAFETY: the caller's promise; the name lives as long as the node.
+        let mut version = 0;
+        // SAFETY: the caller's promise.
         let message = unsafe {
-            ort_call!(self.ort, Node_GetName, node, &raw mut name)?;
             ort_call!(self.ort, Node_GetSinceVersion, node, &raw mut version)?;
             let verb = if is_taken { "takes" } else { "leaves" };
-            format!("libsplit {verb} node '{}' (Split-{version}): {why}", text(name))
+            format!("libsplit {verb} {} ({operator}-{version}): {why}", self.title(node)?)
         };
         let message = CString::new(message).unwrap_or_default();
         let (file, function) = (c"capability.rs".as_ptr(), c"log".as_ptr());

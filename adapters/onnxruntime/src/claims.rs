@@ -29,7 +29,10 @@ const LARGE: u64 = 16 << 20;
 // Small nodes are left. They execute fewer instructions here, and chains of nothing else are faster by
 // 0.03; but between others, whose data has taken the caches, each takes up to half a microsecond more.
 
-/// The longest extent of which ONNX Runtime makes equal parts: it counts them in a float.
+/// The release from which on ONNX Runtime makes equal parts as the operator's document says, the last
+/// of 0 too.
+const MENDED: u32 = 32;
+/// The longest extent of which it did before: it counted them in a float.
 const FLOAT_EXTENT: u64 = 1 << 24;
 /// ONNX Runtime refuses as many elements from the axis inward.
 const TOO_MANY: u64 = 1 << 31;
@@ -49,6 +52,8 @@ pub struct Split {
     pub has_unused: bool,
     /// Whether there are lengths; else, the parts are equal.
     pub has_lengths: bool,
+    /// Which ONNX Runtime would run it: N of release 1.N.
+    pub release: u32,
 }
 
 /// Why a node is taken, or left to ONNX Runtime.
@@ -116,10 +121,15 @@ impl Split {
         if self.inward().is_some_and(|elements| elements >= TOO_MANY) {
             return Some("ONNX Runtime refuses so many elements");
         }
-        if self.version >= 18 && !self.has_lengths && !self.has_good_parts() {
+        if self.counts_in_floats() && !self.has_good_parts() {
             return Some("ONNX Runtime refuses a last part of 0, and extents above 16,777,216");
         }
         None
+    }
+
+    /// Whether ONNX Runtime makes equal parts the way it did before release 1.32.
+    fn counts_in_floats(&self) -> bool {
+        self.release < MENDED && self.version >= 18 && !self.has_lengths
     }
 
     /// Whether ONNX Runtime makes equal parts of the extent. One that is not known may leave nothing for

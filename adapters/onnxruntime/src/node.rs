@@ -18,6 +18,9 @@ pub struct Node {
     ort: Ort,
     attributes: Attributes,
     lengths: Lengths,
+    /// An attribute `num_outputs` that is not the number of outputs, where ONNX Runtime refuses
+    /// that: from release 1.32 on, in every run that goes without lengths.
+    wrong_num_outputs: Option<i64>,
     /// For the shape that the model declares, if it does.
     declared: Option<Plan>,
     /// The last run's, of those with other shapes. Runs use it at the same time; one that it is not
@@ -73,12 +76,22 @@ impl Node {
                 ));
             }
         }
+        let is_strict = ort.release >= 32 && matches!(rules, Rules::Onnx(18..));
+        let is_wrong = |given: &i64| is_strict && usize::try_from(*given) != Ok(outputs);
+        let wrong_num_outputs = num_outputs.filter(is_wrong);
         let lengths = lengths.unwrap_or_default();
         let (axis, num_outputs) = (axis.unwrap_or(0), num_outputs.unwrap_or(0));
         let attributes = Attributes { rules, axis, num_outputs, lengths, outputs };
         // SAFETY: the caller's promise.
         let lengths = unsafe { Lengths::new(ort, info, inputs) }?;
-        let mut node = Self { ort, attributes, lengths, declared: None, last: RwLock::new(None) };
+        let mut node = Self {
+            ort,
+            attributes,
+            lengths,
+            wrong_num_outputs,
+            declared: None,
+            last: RwLock::new(None),
+        };
         // What is wrong with a plan is said where a run needs one.
         // SAFETY: as above.
         node.declared = unsafe { node.plan_declared(info) }.unwrap_or(None);
@@ -96,6 +109,7 @@ impl Node {
             Lengths::Constant(lengths, _) => Some(lengths),
             Lengths::Given => return Ok(None),
         };
+        self.check_num_outputs(lengths)?;
         // SAFETY: the caller's promise; the type is ours, and released when it has been read.
         let declared = unsafe {
             let mut of_input = ptr::null_mut();
@@ -157,6 +171,7 @@ impl Node {
                 given.as_ref()
             }
         };
+        self.check_num_outputs(lengths)?;
         let mut comes_again = false;
         if let Ok(last) = self.last.try_read() {
             let is_for = |plan: &&Plan| plan.is_for(&input) && plan.is_for_lengths(lengths);
@@ -175,6 +190,19 @@ impl Node {
             *last = Some(plan);
         }
         Ok(())
+    }
+
+    /// Refuses what ONNX Runtime refuses of `num_outputs`, which counts where there are no lengths.
+    fn check_num_outputs(&self, lengths: Option<&Input>) -> Result<(), Error> {
+        let has_lengths = lengths.is_some_and(|lengths| lengths.shape[..] != [0]);
+        match self.wrong_num_outputs.filter(|_| !has_lengths) {
+            Some(given) => Err(Error::Refused(format!(
+                "num_outputs is {given}, the node has {} outputs: make num_outputs the number of \
+                 outputs",
+                self.attributes.outputs
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Runs by a plan, unless that is not for the outputs that are used.

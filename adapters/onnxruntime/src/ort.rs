@@ -1,6 +1,6 @@
 //! ONNX Runtime's function table, and errors on their way to it.
 
-use crate::abi::{OrtEpApi, VERSION};
+use crate::abi::OrtEpApi;
 use core::ffi::{c_char, CStr};
 use core::fmt;
 use core::ptr::NonNull;
@@ -17,6 +17,8 @@ pub struct Ort {
     table: NonNull<OrtApi>,
     /// Which functions the table has: those of `ort_sys` up to this API version.
     pub version: u32,
+    /// Which ONNX Runtime it is: N of release 1.N, above all of them for 2.
+    pub release: u32,
 }
 
 // SAFETY: the table is constant, and its functions may be called from any thread.
@@ -37,10 +39,10 @@ impl Ort {
     ///
     /// # Safety
     /// `base` must be what ONNX Runtime passes to a library that it loads.
-    unsafe fn of_version(base: *const OrtApiBase, version: u32) -> Option<Self> {
+    unsafe fn of_version(base: *const OrtApiBase, version: u32, release: u32) -> Option<Self> {
         // SAFETY: the caller's promise.
         let table = unsafe { ((*base).GetApi)(version) };
-        Some(Self { table: NonNull::new(table.cast_mut())?, version })
+        Some(Self { table: NonNull::new(table.cast_mut())?, version, release })
     }
 
     /// The table of API `wanted`, or of the newest below it that there is, if that is not below
@@ -56,13 +58,15 @@ impl Ort {
         wanted: u32,
         least: u32,
     ) -> Result<Self, OrtStatusPtr> {
-        // SAFETY: the caller's promise.
-        let of = |version| unsafe { Self::of_version(base, version) };
         // SAFETY: the caller's promise; the string is static.
         let release = unsafe { text(((*base).GetVersionString)()) };
         // Release 1.N has API N. It complains on stderr when asked for a newer one.
         let newest = release.split('.').nth(1).and_then(|minor| minor.parse().ok());
-        let version = newest.unwrap_or(wanted).min(wanted);
+        let newest = newest.unwrap_or(wanted);
+        let version = newest.min(wanted);
+        let minor = if release.starts_with("1.") { newest } else { u32::MAX };
+        // SAFETY: the caller's promise.
+        let of = |version| unsafe { Self::of_version(base, version, minor) };
         if let Some(ort) = of(version).filter(|_| version >= least) {
             return Ok(ort);
         }
@@ -76,14 +80,6 @@ impl Ort {
     /// ONNX Runtime is shorter than the type says.
     pub fn table(self) -> *const OrtApi {
         self.table.as_ptr()
-    }
-
-    /// A table that has come back through ONNX Runtime.
-    ///
-    /// # Safety
-    /// `table` must be one of API [`VERSION`].
-    pub unsafe fn from_table(table: *const OrtApi) -> Option<Self> {
-        Some(Self { table: NonNull::new(table.cast_mut())?, version: VERSION })
     }
 
     /// The functions for execution providers, if there are as many as this adapter knows.

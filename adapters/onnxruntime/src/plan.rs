@@ -205,6 +205,24 @@ fn check_num_outputs(attributes: &Attributes, shape: &[i64]) -> Result<(), Error
     }
 }
 
+/// A message of libsplit's in the words of a model, where what C calls fields are inputs and
+/// attributes.
+fn in_words_of_a_model(message: &str) -> String {
+    const WORDS: [(&str, &str); 9] = [
+        ("use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", "use fewer, or lengths"),
+        ("LIBSPLIT_FLAG_CLAMP_UNEVEN", "lengths"),
+        ("params.split->", "the lengths' "),
+        ("params.", ""),
+        ("set the other to NULL or 0", "leave the other out"),
+        ("must be NULL", "must not be given"),
+        (" is NULL", " is missing"),
+        ("fill it by libsplit_infer", "this is a bug, please report it"),
+        ("all-zero", "without a name"),
+    ];
+    let translated = |text: String, (in_c, in_model): &(&str, &str)| text.replace(in_c, in_model);
+    WORDS.iter().fold(message.into(), translated)
+}
+
 /// Calls a function of libsplit; its message becomes the error's.
 fn check(call: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<(), Error> {
     let mut error = libsplit_error::INIT;
@@ -213,7 +231,7 @@ fn check(call: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<()
         return Ok(());
     }
     // SAFETY: libsplit ends the message with a NUL.
-    let text = unsafe { crate::ort::text(error.message.as_ptr()) }.into_owned();
+    let text = in_words_of_a_model(&unsafe { crate::ort::text(error.message.as_ptr()) });
     Err(match status {
         libsplit_status::ERROR_INTERNAL => Error::Internal(text),
         _ => Error::Refused(text),

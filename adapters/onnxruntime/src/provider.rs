@@ -91,13 +91,15 @@ impl Factory {
 /// Which kernels there are.
 struct Registry {
     api: &'static OrtEpApi,
-    registry: *mut OrtKernelRegistry,
+    kernels: *mut OrtKernelRegistry,
+    /// What kernels are made with.
+    ort: Box<Ort>,
 }
 
 impl Drop for Registry {
     fn drop(&mut self) {
         // SAFETY: it is ours, and not used any more.
-        unsafe { (self.api.release_kernel_registry)(self.registry) };
+        unsafe { (self.api.release_kernel_registry)(self.kernels) };
     }
 }
 
@@ -106,14 +108,14 @@ impl Registry {
         let mut registry = ptr::null_mut();
         // SAFETY: it has an address to write to.
         ort.check(unsafe { (api.create_kernel_registry)(&raw mut registry) })?;
-        let registry = Self { api, registry };
+        let registry = Self { api, kernels: registry, ort: Box::new(ort) };
         for version in SPLIT_VERSIONS {
             let def = KernelDef::new(ort, api, version)?;
             def.read_back(ort, version)?;
-            let state = ort.table().cast_mut().cast();
-            // SAFETY: the definition is copied; the state is static.
+            let state = (&raw const *registry.ort).cast_mut().cast();
+            // SAFETY: the definition is copied; the state lives as long as the registry.
             ort.check(unsafe {
-                (api.kernel_registry_add_kernel)(registry.registry, def.def, create_kernel, state)
+                (api.kernel_registry_add_kernel)(registry.kernels, def.def, create_kernel, state)
             })?;
         }
         Ok(registry)
@@ -348,7 +350,7 @@ unsafe extern "system" fn get_kernel_registry(
     // SAFETY: as in `get_capability`, and an address to write to.
     unsafe {
         let provider = &*ep.cast::<Provider<'_>>();
-        registry.write(provider.factory.registry.registry);
+        registry.write(provider.factory.registry.kernels);
     }
     OrtStatusPtr::default()
 }
@@ -367,9 +369,7 @@ unsafe extern "system" fn create_kernel(
     kernel: *mut *mut OrtKernelImpl,
 ) -> OrtStatusPtr {
     // SAFETY: the state that the kernels were registered with.
-    let Some(ort) = (unsafe { Ort::from_table(state.cast()) }) else {
-        return OrtStatusPtr::default();
-    };
+    let ort = unsafe { *state.cast::<Ort>() };
     guard(ort, || {
         let mut version = 0;
         // SAFETY: the node that a kernel is wanted for.

@@ -14,6 +14,9 @@ BUILD_DIR = pathlib.Path(os.environ.get("BUILD_DIR", ROOT / "build/release"))
 LIBRARY = BUILD_DIR / "lib/libsplit_onnxruntime.so"
 EP = "LibsplitExecutionProvider"
 CPU = "CPUExecutionProvider"
+# N of release 1.N. From 1.32 on, ONNX Runtime makes equal parts as the operator's document says, and
+# refuses a num_outputs that is not the number of outputs; so does the provider in it.
+RELEASE = int(ort.__version__.split(".")[1])
 
 
 def value(name, dtype=TensorProto.FLOAT, shape=None):

@@ -115,8 +115,9 @@ class TestOverride:
 
     @pytest.mark.parametrize("override", [None, "0"])
     def test_onnx_runtimes_own_split_is_left_alone(self, override):
+        model = split_model(["a", "b"], lengths="input")
         with pytest.raises(Exception, match="Split node") as raised:
-            session(self.model, override).run(None, {"x": self.x})
+            session(model, override).run(None, {"x": self.x, "lengths": np.array([1, 2])})
         assert "libsplit" not in str(raised.value)
 
     def test_unless_the_session_asks_for_it(self):

@@ -12,6 +12,7 @@
 #include <openvino/op/variadic_split.hpp>
 
 #include <optional>
+#include <string>
 
 namespace libsplit_openvino {
 namespace {
@@ -71,6 +72,12 @@ ov::OutputVector split(const ov::OutputVector &inputs, ov::AttributeVisitor &vis
     return std::make_shared<Split>(inputs, rule)->outputs();
 }
 
+// An empty name in a model stands for an input that is absent; OpenVINO makes a node of it that is
+// not among its headers.
+bool is_absent(const ov::Output<ov::Node> &input) {
+    return std::string("NullNode") == input.get_node()->get_type_info().name;
+}
+
 // ONNX Split. OpenVINO tells an extension neither the model's opset nor how many outputs the node
 // has; lengths and num_outputs mean the same in every version that has them.
 ov::OutputVector onnx_split(const ov::frontend::NodeContext &node) {
@@ -82,7 +89,7 @@ ov::OutputVector onnx_split(const ov::frontend::NodeContext &node) {
               0};
     ov::OutputVector inputs{node.get_input(0)};
     auto attribute = node.get_attribute<std::vector<int64_t>>("split", {});
-    if (node.get_input_size() > 1)
+    if (node.get_input_size() > 1 && !is_absent(node.get_input(1)))
         inputs.push_back(node.get_input(1));
     else if (!attribute.empty())
         inputs.push_back(

@@ -16,8 +16,9 @@
 namespace libsplit_openvino {
 namespace {
 
-void check(libsplit_status status, const libsplit_error &error) {
-    OPENVINO_ASSERT(status == LIBSPLIT_STATUS_OK, "libsplit: ", error.message);
+void check(libsplit_status status, const libsplit_error &error, const libsplit_params &params) {
+    OPENVINO_ASSERT(status == LIBSPLIT_STATUS_OK,
+                    "libsplit: ", in_words_of_a_model(error, params.op));
 }
 
 std::vector<libsplit_tensor> tensors(const std::vector<Described> &described) {
@@ -36,15 +37,66 @@ ov::Tensor as_the_document_has_them(const ov::Tensor &lengths) {
     return wide;
 }
 
-// The pieces' shapes, as far as they are known.
-std::vector<Described> infer(const Described &input, const libsplit_params &params, int64_t count) {
-    std::vector<Described> pieces;
+// The pieces' shapes, as far as they are known; an error where the split is refused.
+libsplit_status try_infer(const Described &input, const libsplit_params &params, int64_t count,
+                          std::vector<Described> &pieces, libsplit_error *error) {
     for (int64_t i = 0; i < count; i++)
         pieces.emplace_back(input.tensor.rank);
     auto outputs = tensors(pieces);
+    return libsplit_infer(&input.tensor, &params, outputs.data(), outputs.size(), error);
+}
+
+std::vector<Described> infer(const Described &input, const libsplit_params &params, int64_t count) {
+    std::vector<Described> pieces;
     libsplit_error error = LIBSPLIT_ERROR_INIT;
-    check(libsplit_infer(&input.tensor, &params, outputs.data(), outputs.size(), &error), error);
+    check(try_infer(input, params, count, pieces, &error), error, params);
     return pieces;
+}
+
+// The lengths of the pieces of the first extent that can be split, of 'tries' from 'extent' on;
+// none if there is none.
+std::vector<int64_t> lengths_of(Described &input, const libsplit_params &params, int64_t count,
+                                size_t axis, int64_t extent, int64_t step, int64_t tries) {
+    for (; tries > 0 && extent >= 0; extent += step, tries--) {
+        std::vector<Described> pieces;
+        input.shape[axis] = extent;
+        if (try_infer(input, params, count, pieces, nullptr) != LIBSPLIT_STATUS_OK)
+            continue;
+        std::vector<int64_t> lengths;
+        for (const Described &piece : pieces)
+            lengths.push_back(piece.shape[axis]);
+        return lengths;
+    }
+    return {};
+}
+
+// What is known of each piece's extent on the axis, where the input's has bounds: it grows with
+// that, except for the last of ONNX's equal parts, which takes what the others leave.
+std::vector<ov::Dimension> bounds(const ov::Dimension &extent, Described &input,
+                                  const libsplit_params &params, int64_t count, size_t axis,
+                                  const std::vector<Described> &pieces) {
+    const bool is_bounded = extent.get_max_length() >= 0;
+    // One of as many extents as there are parts can be divided by their number.
+    const auto low = lengths_of(input, params, count, axis, extent.get_min_length(), 1, count);
+    const auto high =
+        is_bounded ? lengths_of(input, params, count, axis, extent.get_max_length(), -1, count)
+                   : std::vector<int64_t>();
+    const bool last_is_rest =
+        params.op == LIBSPLIT_OP_ONNX_SPLIT && params.split == nullptr && count > 1;
+    std::vector<ov::Dimension> found;
+    for (size_t i = 0; i < pieces.size(); i++) {
+        if (pieces[i].shape[axis] != LIBSPLIT_DIM_UNKNOWN) {
+            found.emplace_back(pieces[i].shape[axis]);
+            continue;
+        }
+        const bool is_rest = last_is_rest && i + 1 == pieces.size();
+        const int64_t least = low.empty() || is_rest ? 0 : low[i];
+        const int64_t most = high.empty() ? extent.get_max_length() : high[is_rest ? 0 : i];
+        // Where no extent within the bounds can be split, the nearest ones outside tell.
+        found.emplace_back(most < 0 ? least : (std::min)(least, most),
+                           most < 0 ? most : (std::max)(least, most));
+    }
+    return found;
 }
 
 // OpenVINO's threads, those that run the model.
@@ -64,7 +116,7 @@ void copy(const Described &input, const libsplit_params &params,
     executor.max_tasks = static_cast<uint32_t>(parallel_get_max_threads());
     libsplit_error error = LIBSPLIT_ERROR_INIT;
     check(libsplit_copy(&input.tensor, &params, pieces.data(), pieces.size(), &executor, &error),
-          error);
+          error, params);
 }
 
 // A std::string has to be copied by its own operator: libsplit splits pointers to them.
@@ -125,9 +177,19 @@ void Split::validate_and_infer_types() {
             lengths.emplace(ov::PartialShape{m_rule.pieces}, ov::element::i64);
         }
     }
-    auto pieces = infer(input, params(lengths ? &lengths->tensor : nullptr), m_rule.pieces);
-    for (size_t i = 0; i < pieces.size(); i++)
-        set_output_type(i, type, pieces[i].extents());
+    const auto rule = params(lengths ? &lengths->tensor : nullptr);
+    const auto pieces = infer(input, rule, m_rule.pieces);
+    const auto axis = static_cast<size_t>(m_rule.axis < 0 ? m_rule.axis + shape.rank().get_length()
+                                                          : m_rule.axis);
+    std::vector<ov::Dimension> on_axis;
+    if (shape[axis].is_dynamic())
+        on_axis = bounds(shape[axis], input, rule, m_rule.pieces, axis, pieces);
+    for (size_t i = 0; i < pieces.size(); i++) {
+        // Off the axis, the input's own extents, with their bounds and symbols.
+        auto piece = shape;
+        piece[axis] = on_axis.empty() ? ov::Dimension(pieces[i].shape[axis]) : on_axis[i];
+        set_output_type(i, type, piece);
+    }
 }
 
 bool Split::visit_attributes(ov::AttributeVisitor &visitor) {

@@ -7,12 +7,13 @@ import io
 import os
 import pathlib
 import sys
+import tempfile
 from contextlib import redirect_stdout
 
 import numpy as np
 import openvino
 import pytest
-from openvino import Tensor, Type, opset13
+from openvino import Dimension, PartialShape, Tensor, Type, opset13
 
 ADAPTER = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ADAPTER))
@@ -88,6 +89,113 @@ def test_extents_that_change_from_run_to_run(core, tmp_path):
             np.testing.assert_array_equal(request.get_output_tensor(index).data, piece)
 
 
+def shapes_of(core, make, shape):
+    """As shape inference has them when the model is read; None: it is refused."""
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            read = written_and_read(core, make(PartialShape(shape)), pathlib.Path(directory))
+            return [output.partial_shape for output in read.outputs]
+    except RuntimeError:
+        return None
+
+
+def random_dimension(random):
+    low = int(random.integers(0, 9))
+    kinds = [Dimension(low), Dimension(), Dimension(low, low + int(random.integers(1, 12))),
+             Dimension(low, -1)]
+    return kinds[random.integers(len(kinds))]
+
+
+def test_bounds_are_those_of_openvino_or_narrower(core):
+    """For each extent within the bounds, OpenVINO's own answer on that extent lies within ours, and
+    ours within its own on the bounds."""
+    own, random, seen = openvino.Core(), np.random.default_rng(5), 0
+    for _ in range(60):
+        rank = int(random.integers(1, 4))
+        axis = int(random.integers(rank))
+        shape = [random_dimension(random) for _ in range(rank)]
+        parts = int(random.integers(1, 5))
+        lengths = [int(length) for length in random.integers(0, 5, parts)]
+        if random.integers(2):
+            lengths[random.integers(parts)] = -1
+        given = axis - rank if random.integers(2) else axis
+        make = ((lambda shape: split(shape, parts, axis=given)) if random.integers(2) else
+                (lambda shape: variadic_split(shape, lengths, axis=given)))
+        ours, theirs = shapes_of(core, make, shape), shapes_of(own, make, shape)
+        if theirs is None:
+            continue
+        can_be = False
+        extent = shape[axis]
+        most = extent.get_max_length()
+        most = most if most >= 0 else extent.get_min_length() + 12
+        for one in range(extent.get_min_length(), most + 1):
+            static = list(shape)
+            static[axis] = Dimension(one)
+            exact = shapes_of(own, make, static)
+            # OpenVINO takes lengths that are too long for a -1, which libsplit refuses.
+            lengths_of_one = [piece[axis] for piece in exact or []]
+            if (not lengths_of_one or any(length.is_dynamic for length in lengths_of_one)
+                    or sum(length.get_length() for length in lengths_of_one) != one):
+                continue
+            can_be = True
+            for ours_piece, piece in zip(ours, exact, strict=True):
+                assert contains(ours_piece[axis], piece[axis])
+        if not can_be:
+            continue
+        seen += 1
+        for piece, theirs_piece in zip(ours, theirs, strict=True):
+            assert all(map(contains, theirs_piece, piece))
+            assert [d for i, d in enumerate(piece) if i != axis] == [
+                d for i, d in enumerate(theirs_piece) if i != axis]
+    assert seen > 20
+
+
+def contains(outer, inner):
+    """Whether all extents of one dimension are the other's too."""
+    infinite = 2**62
+    most = lambda dimension: infinite if dimension.get_max_length() < 0 else dimension.get_max_length()
+    return outer.get_min_length() <= inner.get_min_length() and most(inner) <= most(outer)
+
+
+@pytest.mark.parametrize("bounds, parts, expected", [
+    ((9, 10), 3, ["3..4", "3..4", "..4"]),
+    ((7, 7), 3, ["3", "3", "1"]),
+    ((4, 30), 2, ["2..15", "2..15"]),
+    ((4, -1), 2, ["2..", ".."]),
+])
+def test_bounds_of_onnx_s_equal_parts(core, bounds, parts, expected):
+    """The last part does not grow with the extent: 3, 3, 3 of 9 and 4, 4, 2 of 10."""
+    model = core.read_model(onnx_split(18, ["n"], parts, num_outputs=parts).SerializeToString())
+    model.reshape(PartialShape([Dimension(*bounds)]))
+    found = [output.partial_shape[0] for output in model.outputs]
+    low, high = bounds
+    for extent in range(low, (high if high >= 0 else low + 20) + 1):
+        piece = -(-extent // parts)
+        lengths = [piece] * (parts - 1) + [extent - piece * (parts - 1)]
+        for dimension, length in zip(found, lengths):
+            assert contains(dimension, Dimension(length))
+    for dimension, text in zip(found[:-1], expected):
+        assert str(dimension) == text
+
+
+def test_symbols_of_dimensions_are_kept(core):
+    model = core.read_model(onnx_split(13, ["n", 6], 2, [2, 4], axis=1).SerializeToString())
+    shape = model.inputs[0].partial_shape
+    batch = shape[0]
+    symbol = openvino.Symbol()
+    batch.set_symbol(symbol)
+    model.get_parameters()[0].set_partial_shape(PartialShape([batch, Dimension(6)]))
+    model.validate_nodes_and_infer_types()
+    for output in model.outputs:
+        assert output.partial_shape[0].get_symbol() == symbol
+
+
+def test_an_empty_name_is_an_absent_input(core):
+    model = onnx_split(18, [6], 2, num_outputs=2)
+    model.graph.node[0].input.append("")
+    assert_splits(core, model, np.arange(6, dtype="f4"), [3, 3], 0)
+
+
 def test_large_tensors_on_many_threads(core):
     array = np.random.default_rng(4).integers(0, 256, (1500, 2000, 3), dtype="u1")
     assert_splits(core, variadic_split(array.shape, [1, 1, 1], Type.u8, 2), array, [1, 1, 1], 2)
@@ -129,11 +237,16 @@ def test_an_axis_that_the_model_computes_is_openvino_s(core, tmp_path):
     ("equal parts", lambda: split([-1], 4)),
     ("only in VariadicSplit may one be -1", lambda: onnx_split(13, [6], 2, [-1, 7])),
     ("neither lengths nor num_outputs", lambda: onnx_split(13, [6], 2)),
+    ("num_outputs 4 of extent 5: sizes 3 x 2, then -1; use fewer, or lengths",
+     lambda: onnx_split(18, [5], 4, num_outputs=4)),
+    ("num_splits: OpenVINO Split-1 cannot make", lambda: split([-1], 4)),
     ("element type u1", lambda: variadic_split([6], [2, 4], Type.u1)),
 ])
 def test_errors_are_in_libsplit_s_words(core, message, model):
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(RuntimeError, match=message) as raised:
         outputs_of(core, model(), Tensor(np.zeros(6, "f4")))
+    for word in "params", "libsplit_", "LIBSPLIT_", "NULL":
+        assert word not in str(raised.value)
 
 
 def test_a_failed_run_is_followed_by_a_good_one(core, tmp_path):

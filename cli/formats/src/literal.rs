@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         while !self.found('}') {
             self.skip_space();
             let Value::Text(key) = self.value()? else {
-                invalid!("not a Python dictionary of names: a key is no string");
+                invalid!("not a Python dictionary of names: a key is not a string");
             };
             if !self.found(':') {
                 return Err(self.unexpected("':'"));

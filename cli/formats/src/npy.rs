@@ -11,7 +11,8 @@ use crate::{invalid, Invalid, Result};
 pub struct Header {
     /// The dtype as the file spells it: `'<f4'`, or a list of fields.
     pub descr: String,
-    /// The code of a plain dtype without byte order, as `f4`; empty for structures.
+    /// The code of a plain dtype without byte order, as `f4`, however the file spells it; empty for
+    /// structures.
     pub code: String,
     /// Bytes of one item.
     pub size: usize,
@@ -62,14 +63,23 @@ impl Header {
         };
         let (descr, order, shape) = (entry("descr")?, entry("fortran_order")?, entry("shape")?);
         let Some(size) = item_size(descr.0) else {
-            invalid!("dtype {} cannot be split: no fixed size (as of Python objects)", descr.1);
+            if has_objects(descr.0) {
+                invalid!(
+                    "dtype {} holds Python objects, which are not in the file as such",
+                    descr.1
+                );
+            }
+            invalid!(
+                "dtype {} is not one that NumPy knows by itself: save the array as another",
+                descr.1
+            );
         };
         let Some(extents) = extents(shape.0) else { invalid!("{} is not a shape", shape.1) };
         let Value::Boolean(fortran) = *order.0 else {
             invalid!("fortran_order {} is neither True nor False", order.1);
         };
         let code = match descr.0 {
-            Value::Text(code) => code.get(1..).unwrap_or_default().into(),
+            Value::Text(text) => plain(text).map_or(String::new(), |(code, _)| code),
             _ => String::new(),
         };
         Ok(Self { descr: descr.1.into(), code, size, shape: extents, fortran, is_utf8 })
@@ -118,18 +128,116 @@ fn little_endian(bytes: &[u8]) -> usize {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
 }
 
+/// Types by the names and letters that NumPy has for them, with the code of each.
+const NAMES: [(&str, &str); 68] = [
+    ("?", "b1"),
+    ("b", "i1"),
+    ("B", "u1"),
+    ("h", "i2"),
+    ("H", "u2"),
+    ("i", "i4"),
+    ("I", "u4"),
+    ("l", "i8"),
+    ("L", "u8"),
+    ("q", "i8"),
+    ("Q", "u8"),
+    ("p", "i8"),
+    ("P", "u8"),
+    ("n", "i8"),
+    ("N", "u8"),
+    ("e", "f2"),
+    ("f", "f4"),
+    ("d", "f8"),
+    ("g", "f16"),
+    ("F", "c8"),
+    ("D", "c16"),
+    ("G", "c32"),
+    ("c", "S1"),
+    ("S", "S0"),
+    ("U", "U0"),
+    ("V", "V0"),
+    ("m", "m8"),
+    ("M", "M8"),
+    ("bool", "b1"),
+    ("int8", "i1"),
+    ("int16", "i2"),
+    ("int32", "i4"),
+    ("int64", "i8"),
+    ("uint8", "u1"),
+    ("uint16", "u2"),
+    ("uint32", "u4"),
+    ("uint64", "u8"),
+    ("float16", "f2"),
+    ("float32", "f4"),
+    ("float64", "f8"),
+    ("float128", "f16"),
+    ("complex64", "c8"),
+    ("complex128", "c16"),
+    ("complex256", "c32"),
+    ("byte", "i1"),
+    ("ubyte", "u1"),
+    ("short", "i2"),
+    ("ushort", "u2"),
+    ("intc", "i4"),
+    ("uintc", "u4"),
+    ("int", "i8"),
+    ("uint", "u8"),
+    ("long", "i8"),
+    ("ulong", "u8"),
+    ("longlong", "i8"),
+    ("ulonglong", "u8"),
+    ("intp", "i8"),
+    ("uintp", "u8"),
+    ("half", "f2"),
+    ("single", "f4"),
+    ("double", "f8"),
+    ("float", "f8"),
+    ("longdouble", "f16"),
+    ("csingle", "c8"),
+    ("cdouble", "c16"),
+    ("complex", "c16"),
+    ("clongdouble", "c32"),
+    ("bool_", "b1"),
+];
+
+/// The code of a type that is not a structure, without byte order, and bytes of one item.
+fn plain(text: &str) -> Option<(String, usize)> {
+    let text = text.strip_prefix(['<', '>', '=', '|']).unwrap_or(text);
+    let code = NAMES.iter().find(|(name, _)| *name == text).map_or(text, |(_, code)| *code);
+    let kind = code.get(..1)?;
+    let size = code.get(1..)?.split('[').next()?.parse::<usize>().ok()?;
+    let bytes = match kind {
+        "b" if size == 1 => size,
+        "i" | "u" if [1, 2, 4, 8].contains(&size) => size,
+        "f" if [2, 4, 8, 12, 16].contains(&size) => size,
+        "c" if [8, 16, 24, 32].contains(&size) => size,
+        "m" | "M" if size == 8 => size,
+        "S" | "a" | "V" => size,
+        "U" => size.checked_mul(4)?,
+        _ => return None,
+    };
+    Some((code.into(), bytes))
+}
+
+/// Whether a type is, or has within it, that of Python objects.
+fn has_objects(descr: &Value) -> bool {
+    match descr {
+        Value::Text(text) => {
+            let text = text.strip_prefix(['<', '>', '=', '|']).unwrap_or(text);
+            text == "object"
+                || text
+                    .strip_prefix('O')
+                    .is_some_and(|size| size.parse::<u8>().is_ok() || size.is_empty())
+        }
+        Value::List(within) | Value::Tuple(within) => within.iter().any(has_objects),
+        _ => false,
+    }
+}
+
 /// Bytes of one item, if they are a fixed number.
 fn item_size(descr: &Value) -> Option<usize> {
     match descr {
-        // '<f4': byte order, kind, size, and a unit for times.
-        Value::Text(code) => {
-            let unit = match code.get(1..2)? {
-                "U" => 4,
-                "b" | "i" | "u" | "f" | "c" | "m" | "M" | "S" | "a" | "V" => 1,
-                _ => return None,
-            };
-            code.get(2..)?.split('[').next()?.parse::<usize>().ok()?.checked_mul(unit)
-        }
+        Value::Text(text) => plain(text).map(|(_, bytes)| bytes),
         // Fields: name, type and perhaps a shape.
         Value::List(fields) => fields.iter().try_fold(0_usize, |sum, field| match field {
             Value::Tuple(field) => sum.checked_add(array_size(field.get(1..)?)?),
@@ -179,7 +287,30 @@ pub fn tuple(shape: &[i64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Header;
+    use super::{plain, Header};
+
+    #[test]
+    fn types_by_every_spelling() {
+        for (text, code, bytes) in [
+            ("<f8", "f8", 8),
+            ("f8", "f8", 8),
+            ("=f8", "f8", 8),
+            ("float64", "f8", 8),
+            ("<d", "f8", 8),
+            (">q", "i8", 8),
+            ("i", "i4", 4),
+            ("?", "b1", 1),
+            ("|b1", "b1", 1),
+            ("U3", "U3", 12),
+            ("<M8[ns]", "M8[ns]", 8),
+            ("c", "S1", 1),
+        ] {
+            assert_eq!(plain(text), Some((code.into(), bytes)), "{text}");
+        }
+        for text in ["", "<", "bfloat16", "<g2", "<f3", "f", "é", "O", "x4", "i16"] {
+            assert_eq!(plain(text).is_some(), text == "f", "{text}");
+        }
+    }
 
     #[test]
     fn a_header_comes_out_as_it_went_in() {

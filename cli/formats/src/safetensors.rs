@@ -106,7 +106,7 @@ impl Header {
     /// Reads the text of a header, for a file with so many bytes after it.
     ///
     /// # Errors
-    /// The text is no header, or not that of so many bytes.
+    /// The text is not a header, or not that of so many bytes.
     pub fn parse(text: &[u8], data_bytes: u64) -> Result<Self> {
         if text.first() != Some(&b'{') {
             invalid!("not a safetensors file: its header does not begin with '{{'");
@@ -210,7 +210,7 @@ impl RawTensor {
                 dtype.name
             ),
             None => invalid!(
-                "tensor {name}: {} of shape {shape:?} is no whole number of bytes, \
+                "tensor {name}: {} of shape {shape:?} is not a whole number of bytes, \
                  or more than can be numbered",
                 dtype.name
             ),

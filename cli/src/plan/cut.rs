@@ -3,9 +3,10 @@
 //! What lies along the axis are groups, in each of them the parts in turn, in each part its heads,
 //! each so many elements wide. The layout `concat` is a single group. Ranks take whole groups; where
 //! there are more ranks than groups, the ranks of a group share the heads of each part, or each have
-//! the one head that there is, if that may be replicated.
+//! the one head that there is, if that may be replicated. A part may be whole on every rank, and
+//! zeros may follow the last head, so that the heads divide.
 
-use super::text::{AxisRule, CutRule, Parts};
+use super::text::{AxisRule, CutRule, Part, Parts};
 use crate::failure::refuse;
 use anyhow::Result;
 use std::fmt::Write;
@@ -27,11 +28,22 @@ impl Segment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     pub axis: usize,
+    /// The extent of the axis, with the zeros that are added to it.
     pub extent: u64,
+    /// The extent of the tensor itself.
+    pub real: u64,
     pub ranks: Vec<Vec<Segment>>,
 }
 
 impl Cut {
+    /// Equal parts of an axis, which is a multiple of them.
+    pub fn equal(axis: usize, extent: u64, tp: usize) -> Self {
+        let each = extent / tp as u64;
+        let ranks =
+            (0..tp as u64).map(|rank| vec![Segment { begin: rank * each, end: (rank + 1) * each }]);
+        Self { axis, extent, real: extent, ranks: ranks.collect() }
+    }
+
     /// The extent of the axis that a rank has.
     pub fn extent_of(&self, rank: usize) -> u64 {
         self.ranks[rank].iter().map(|segment| segment.len()).sum()
@@ -60,13 +72,19 @@ impl Cut {
             Ok(Segment { begin: begin.div_ceil(block), end: end.div_ceil(block) })
         };
         let ranks = self.ranks.iter().map(|segments| segments.iter().map(scale).collect());
-        Ok(Self { axis: self.axis, extent: scales, ranks: ranks.collect::<Result<_>>()? })
+        let ranks = ranks.collect::<Result<_>>()?;
+        Ok(Self { axis: self.axis, extent: self.extent.div_ceil(block), real: scales, ranks })
     }
 }
 
 impl CutRule {
-    /// The axis that is cut; none if the rule replicates a tensor of this rank.
-    pub fn axis(&self, rank: usize) -> Result<Option<usize>> {
+    /// Whether the plan says which axis is cut.
+    pub fn has_axis(&self) -> bool {
+        matches!(self.axis, AxisRule::Given(_))
+    }
+
+    /// The axis that is cut of a tensor with so many axes, perhaps one whose name is weight.
+    pub fn axis(&self, rank: usize, is_weight: bool) -> Result<Option<usize>> {
         match self.axis {
             AxisRule::Given(axis) => {
                 let count = i64::try_from(rank).unwrap_or(i64::MAX);
@@ -74,17 +92,16 @@ impl CutRule {
                 match usize::try_from(found) {
                     Ok(axis) if axis < rank => Ok(Some(axis)),
                     _ => refuse!(
-                        "axis {axis} is outside of the {rank} axes that it has: correct axis, or give \
+                        "axis {axis} is outside the {rank} axes that it has: correct axis, or give \
                          the tensor a pattern of its own"
                     ),
                 }
             }
-            AxisRule::In if rank == 1 => Ok(None),
-            AxisRule::Out if rank == 1 || rank == 2 => Ok(Some(0)),
+            AxisRule::Out if rank == 2 || rank == 1 && !is_weight => Ok(Some(0)),
             AxisRule::In if rank == 2 => Ok(Some(1)),
             _ => refuse!(
-                "{} says which axis is cut of a weight with 2 axes or a bias with 1, and this has \
-                 {rank}: name it with axis = N",
+                "{} cuts a weight [out, in], with 2 axes, and this has {rank}: say which axis is cut \
+                 with axis = N, or replicate it",
                 self.name
             ),
         }
@@ -94,40 +111,60 @@ impl CutRule {
     pub fn cut(&self, axis: usize, extent: u64, tp: usize) -> Result<Cut> {
         let along = Along::new(self, axis, extent)?;
         let ranks = (0..tp as u64).map(|rank| along.segments(rank, tp as u64));
-        Ok(Cut { axis, extent, ranks: ranks.collect::<Result<_>>()? })
+        let ranks = ranks.collect::<Result<_>>()?;
+        Ok(Cut { axis, extent: along.extent(), real: extent, ranks })
     }
 
     /// The extent of the whole axis, of which a rank has so much.
     pub fn whole_extent(&self, axis: usize, local: u64, tp: usize) -> Result<u64> {
-        let Parts::Heads(parts) = &self.parts else { return Ok(local.saturating_mul(tp as u64)) };
-        let heads: u64 = parts.iter().map(|part| part.1).sum();
-        let of_heads = Self { head_dim: None, ..self.clone() }.cut(axis, heads, tp)?;
-        let here = of_heads.extent_of(0);
-        if !local.is_multiple_of(here) {
-            refuse!("axis {axis} has {local}, which is no multiple of the {here} heads of a rank");
+        if self.pad_to.is_some() {
+            refuse!(
+                "pad_to: how much of axis {axis} is padding is not known without libsplit.json"
+            );
         }
-        Ok((local / here).saturating_mul(heads))
+        let Parts::Heads(parts) = &self.parts else { return Ok(local.saturating_mul(tp as u64)) };
+        let sizes = parts.iter().map(|part| part.heads.checked_mul(part.width.unwrap_or(1)));
+        let sum = sizes.into_iter().try_fold(0_u64, |sum, size| sum.checked_add(size?));
+        let Some(units) = sum else { refuse!("parts: more than can be numbered") };
+        let here = Self { head_dim: None, ..self.clone() }.cut(axis, units, tp)?.extent_of(0);
+        if parts.iter().any(|part| part.width.is_some()) && local != here {
+            refuse!("axis {axis} has {local}, and by the parts of the plan a rank has {here}");
+        }
+        if !local.is_multiple_of(here) {
+            refuse!(
+                "axis {axis} has {local}, which is not a multiple of the {here} heads of a rank"
+            );
+        }
+        Ok((local / here).saturating_mul(units))
     }
+}
+
+/// Heads of one part within a group.
+struct Heads<'a> {
+    name: &'a str,
+    count: u64,
+    /// Elements of a head.
+    width: u64,
+    is_whole: bool,
 }
 
 /// What lies along an axis.
 struct Along<'a> {
     rule: &'a CutRule,
-    /// Parts with their heads in one group.
-    parts: Vec<(&'a str, u64)>,
+    /// The parts of one group.
+    parts: Vec<Heads<'a>>,
     groups: u64,
-    /// Elements of a head.
-    width: u64,
     axis: usize,
 }
 
 impl<'a> Along<'a> {
     fn new(rule: &'a CutRule, axis: usize, extent: u64) -> Result<Self> {
-        let mut parts: Vec<(&str, u64)> = match &rule.parts {
-            Parts::Heads(parts) => parts.iter().map(|part| (part.0.as_str(), part.1)).collect(),
+        let mut parts = match &rule.parts {
+            Parts::Heads(parts) => heads_of(rule, parts, axis, extent)?,
             Parts::Elements(count) if extent.is_multiple_of(*count) => {
-                let each = if *count == 1 { "its extent" } else { "each part" };
-                vec![(each, extent / count); usize::try_from(*count)?]
+                let name = if *count == 1 { "its extent" } else { "each part" };
+                let part = || Heads { name, count: extent / count, width: 1, is_whole: false };
+                (0..*count).map(|_| part()).collect()
             }
             Parts::Elements(count) => {
                 refuse!(
@@ -136,116 +173,176 @@ impl<'a> Along<'a> {
                 );
             }
         };
-        let heads = parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.1));
-        let Some(heads) = heads else { refuse!("parts: more than can be numbered") };
-        let width = extent.checked_div(heads).unwrap_or(0);
-        if heads.checked_mul(width) != Some(extent) {
-            refuse!(
-                "axis {axis} has {extent}, which is no multiple of {}: correct the number of heads",
-                sum(&parts)
-            );
-        }
-        if let Some(size) = rule.head_dim.filter(|size| *size != width) {
-            refuse!(
-                "axis {axis} has {extent}, so that each of {} is {width} wide, and not head_dim \
-                 {size}: correct either",
-                sum(&parts)
-            );
-        }
         let mut groups = 1;
         if rule.is_grouped {
-            let fewest = parts.iter().map(|part| part.1).min().unwrap_or(1);
+            let fewest = parts.iter().map(|part| part.count).min().unwrap_or(1);
             groups = rule.groups.unwrap_or(fewest);
-            for (name, count) in &mut parts {
-                if groups == 0 || *count % groups != 0 {
+            for Heads { name, count, .. } in &mut parts {
+                if !count.is_multiple_of(groups) {
                     refuse!(
-                        "{name} has {count} heads, which do not divide into {groups} groups: \
-                             say how many with groups = N"
+                        "{name} has {count} heads, which do not divide into {groups} groups: say \
+                         how many there are with groups = N"
                     );
                 }
                 *count /= groups;
             }
         }
-        Ok(Self { rule, parts, groups, width, axis })
+        if let Some(multiple) = rule.pad_to {
+            for part in &mut parts {
+                let padded = part.count.checked_next_multiple_of(multiple);
+                let padded = padded.filter(|count| count.checked_mul(part.width).is_some());
+                let Some(padded) = padded else { refuse!("pad_to {multiple}: it is too large") };
+                part.count = padded;
+            }
+        }
+        Ok(Self { rule, parts, groups, axis })
+    }
+
+    /// Elements of a group.
+    fn group(&self) -> u64 {
+        self.parts.iter().map(|part| part.count * part.width).sum()
+    }
+
+    /// Elements along the axis, with the zeros that are added.
+    fn extent(&self) -> u64 {
+        self.groups * self.group()
     }
 
     fn segments(&self, rank: u64, tp: u64) -> Result<Vec<Segment>> {
-        let heads: u64 = self.parts.iter().map(|part| part.1).sum();
-        let group_width = heads * self.width;
-        if self.groups.is_multiple_of(tp) {
+        let group_width = self.group();
+        let has_whole = self.parts.iter().any(|part| part.is_whole);
+        if self.groups.is_multiple_of(tp) && !has_whole {
             let each = self.groups / tp * group_width;
             return Ok(vec![Segment { begin: rank * each, end: (rank + 1) * each }]);
         }
         if !tp.is_multiple_of(self.groups) {
             refuse!(
                 "axis {} has {} groups of {}, which cannot be shared among {tp} ranks: use a --tp \
-                 that divides {0}, or a multiple of it",
+                 that divides {}, or a multiple of it",
                 self.axis,
                 self.groups,
-                sum(&self.parts)
+                sum(&self.parts),
+                self.groups
             );
         }
         let (sharers, group) = (tp / self.groups, rank / (tp / self.groups));
-        let sharer = rank % sharers;
         let mut begin = group * group_width;
         let mut segments = Vec::new();
-        for (name, count) in &self.parts {
-            let (first, taken) = self.share(name, *count, sharer, sharers)?;
-            let at = begin + first * self.width;
-            segments.push(Segment { begin: at, end: at + taken * self.width });
-            begin += count * self.width;
+        for part in &self.parts {
+            let (first, taken) = if part.is_whole {
+                (0, part.count)
+            } else {
+                self.share(part, rank % sharers, sharers)?
+            };
+            let at = begin + first * part.width;
+            // Neighbours stay apart: what two ranks both have is a segment of its own in both.
+            segments.push(Segment { begin: at, end: at + taken * part.width });
+            begin += part.count * part.width;
         }
         Ok(segments)
     }
 
     /// Which of a part's heads in a group one of its ranks takes: the first, and how many.
-    fn share(&self, name: &str, count: u64, sharer: u64, sharers: u64) -> Result<(u64, u64)> {
+    fn share(&self, part: &Heads, sharer: u64, sharers: u64) -> Result<(u64, u64)> {
+        let Heads { name, count, width, .. } = *part;
         if count.is_multiple_of(sharers) {
             return Ok((sharer * (count / sharers), count / sharers));
         }
-        let may_replicate = self.may_replicate(name);
+        let is_kv = matches!(name, "k" | "v" | "key" | "value" | "kv");
+        let is_one = self.parts.len() == 1 && matches!(self.rule.parts, Parts::Heads(_));
+        let may_replicate = self.rule.replicate_kv && (is_kv || is_one);
         if may_replicate && sharers.is_multiple_of(count) {
             return Ok((sharer / (sharers / count), 1));
         }
-        let (ranks, axis) = (sharers * self.groups, self.axis);
+        let (ranks, axis, all) = (sharers * self.groups, self.axis, count * self.groups);
         let whose = match (self.groups, &self.rule.parts) {
             (1, Parts::Elements(_)) => format!("{name} is {count}"),
-            (1, _) => format!("{name} is {count} of {} elements each", self.width),
-            (groups, _) => {
-                format!("{name} is {count} of {} in each of {groups} groups", self.width)
-            }
+            (1, _) => format!("{name} is {count} of {width} elements each"),
+            (groups, _) => format!("{name} is {count} of {width} in each of {groups} groups"),
         };
-        let mut remedy = format!("use a --tp that divides {}", count * self.groups);
+        let mut remedy = match all {
+            1 => "replicate it".into(),
+            all => format!("use a --tp that divides {all}"),
+        };
+        let could_replicate = is_kv || is_one && self.rule.name != "rowwise";
         if may_replicate {
             let _ = write!(remedy, " or is a multiple of it");
-        } else if sharers.is_multiple_of(count) && matches!(self.rule.parts, Parts::Heads(_)) {
+        } else if !self.rule.replicate_kv && sharers.is_multiple_of(count) && could_replicate {
             let _ = write!(remedy, ", or replicate_kv = true if these are key or value heads");
+        } else if let Some(name) = &self.rule.pad_name {
+            let _ = write!(remedy, ", or --set {name}={ranks} to add zeros");
+        } else if matches!(self.rule.parts, Parts::Elements(1)) && all > 1 {
+            let _ = write!(remedy, ", or pad_to = {ranks} to add zeros");
         }
         refuse!("axis {axis}: {whose}, which cannot be shared among {ranks} ranks: {remedy}");
     }
+}
 
-    fn may_replicate(&self, name: &str) -> bool {
-        let is_kv = matches!(name, "k" | "v" | "key" | "value" | "kv");
-        self.rule.replicate_kv && (is_kv || self.parts.len() == 1)
+/// The parts with the widths of their heads, which fill the axis.
+fn heads_of<'a>(
+    rule: &CutRule,
+    parts: &'a [Part],
+    axis: usize,
+    extent: u64,
+) -> Result<Vec<Heads<'a>>> {
+    let count = parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.heads));
+    let Some(count) = count else { refuse!("parts: more than can be numbered") };
+    let width = extent / count;
+    let heads: Vec<_> = parts
+        .iter()
+        .map(|part| Heads {
+            name: &part.name,
+            count: part.heads,
+            width: part.width.unwrap_or(width),
+            is_whole: part.is_whole,
+        })
+        .collect();
+    let total = heads
+        .iter()
+        .try_fold(0_u64, |total, part| total.checked_add(part.count.checked_mul(part.width)?));
+    if parts.iter().any(|part| part.width.is_some()) {
+        if total != Some(extent) {
+            refuse!(
+                "axis {axis} has {extent}, and the parts {} take {}: correct parts",
+                sum(&heads),
+                total.map_or("more than can be numbered".into(), |total| total.to_string())
+            );
+        }
+    } else if total != Some(extent) {
+        refuse!(
+            "axis {axis} has {extent}, which is not a multiple of {}: correct the number of heads",
+            sum(&heads)
+        );
     }
+    if let Some(size) = rule.head_dim.filter(|size| heads.iter().any(|part| part.width != *size)) {
+        refuse!(
+            "axis {axis} has {extent}, so that each of {} is {width} wide, and head_dim is {size}: \
+             correct one of them",
+            sum(&heads)
+        );
+    }
+    Ok(heads)
 }
 
 /// As `q 32 + k 8 + v 8`.
-fn sum(parts: &[(&str, u64)]) -> String {
-    let parts: Vec<_> = parts.iter().map(|(name, count)| format!("{name} {count}")).collect();
+fn sum(parts: &[Heads]) -> String {
+    let parts: Vec<_> = parts.iter().map(|part| format!("{} {}", part.name, part.count)).collect();
     parts.join(" + ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::{CutRule, Segment};
-    use crate::plan::text::{Plan, Rule, Values};
+    use crate::config::Config;
+    use crate::plan::text::{Numbers, Plan, Rule, Values};
 
     fn rule(text: &str) -> CutRule {
-        let text = format!("[tensors]\na = {{{text}}}");
-        let plan = Plan::parse(&text, &Values::new(), &serde_json::Value::Null).unwrap();
-        match plan.entries.into_iter().next().map(|entry| entry.rule) {
-            Some(Rule::Cut(rule)) => rule,
+        let plan = Plan::parse(&format!("[tensors]\na = {{{text}}}"), None).unwrap();
+        let (given, config) = (Values::new(), Config::default());
+        let mut numbers =
+            Numbers { given: &given, plan: &plan, config: &config, tp: 2, used: Values::new() };
+        match plan.entries[0].rule(&mut numbers).unwrap() {
+            Rule::Cut(rule) => rule,
             other => panic!("{other:?}"),
         }
     }
@@ -282,7 +379,7 @@ mod tests {
         let error = refused("rule = 'colwise', heads = 5", 12, 1);
         assert!(error.contains("12") && error.contains("heads 5"), "{error}");
         let error = refused("rule = 'colwise', heads = 4, head_dim = 2", 12, 1);
-        assert!(error.contains("3 wide") && error.contains("head_dim 2"), "{error}");
+        assert!(error.contains("3 wide") && error.contains("head_dim is 2"), "{error}");
     }
 
     #[test]

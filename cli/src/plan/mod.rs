@@ -3,13 +3,16 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `text.rs` | `plan.toml`: patterns, rules, and numbers by name |
+//! | `ready.rs` | the plans that come with the tool |
 //! | `cut.rs` | one axis among ranks: parts, heads, layouts |
-//! | `placed.rs` | every tensor of a checkpoint with its cut |
+//! | `place.rs` | every tensor of a checkpoint with its place |
 
 mod cut;
-mod placed;
+mod place;
+mod ready;
 mod text;
 
 pub use cut::{Cut, Segment};
-pub use placed::{place, whole_shapes, Placed, Tensors};
-pub use text::{ready, Plan, Values, READY};
+pub use place::{place, whole_shape, Given, Place, Placed};
+pub use ready::{automatic, names as ready_names};
+pub use text::{plan_text, Plan, Values};

@@ -1,44 +1,34 @@
-//! `plan.toml`: patterns, rules, and numbers by name.
+//! `plan.toml`: patterns and rules, and numbers by name.
 
-use crate::failure::{invalid, refuse};
+use super::ready::ready;
+use crate::config::{Config, Number};
+use crate::failure::{invalid, refuse, usage};
 use anyhow::{Context, Result};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
-use std::collections::BTreeMap;
-use wildmatch::WildMatch;
-
-/// The plans that come with the tool.
-pub const READY: [(&str, &str); 3] = [
-    ("llama", include_str!("../../plans/llama.toml")),
-    ("gpt-neox", include_str!("../../plans/gpt-neox.toml")),
-    ("phi", include_str!("../../plans/phi.toml")),
-];
-
-/// The text of a ready plan.
-pub fn ready(name: &str) -> Option<&'static str> {
-    READY.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-}
+use std::collections::{BTreeMap, BTreeSet};
 
 /// More parts than this are taken for a mistake.
 const MOST_PARTS: u64 = 1 << 16;
 
-/// Numbers by name, for `{name}` in a plan.
-pub type Values = BTreeMap<String, u64>;
+/// Numbers by name.
+pub type Values = BTreeMap<String, Number>;
 
-/// Patterns with their rules, in the plan's order.
-#[derive(Debug)]
+/// Patterns with their rules; the first that matches a tensor decides.
 pub struct Plan {
+    /// The text of the plan, to be kept with what is made by it.
+    pub text: String,
     pub entries: Vec<Entry>,
-    /// What of the given numbers it uses.
-    pub values: Values,
+    globs: GlobSet,
+    values: BTreeMap<String, u64>,
 }
 
 /// A pattern with its rule.
-#[derive(Debug)]
 pub struct Entry {
     pub pattern: String,
-    pub rule: Rule,
     /// Whether it may match no tensor.
     pub is_optional: bool,
+    rule: RawRule,
 }
 
 /// What becomes of a tensor.
@@ -46,11 +36,28 @@ pub struct Entry {
 pub enum Rule {
     Replicate,
     Cut(CutRule),
-    /// As the tensor beside it of this name is cut, a block of which has one scale.
+    /// One rank has it: the number after the word `by` in its name decides which. Without such a
+    /// number, its first axis is cut among the ranks. There are `of` numbers.
+    ByIndex {
+        by: String,
+        of: u64,
+    },
+    /// It is cut as the tensor of this name beside it.
     ScaleOf {
         sibling: String,
-        block: Option<Vec<u64>>,
+        block: Block,
     },
+}
+
+/// How many elements of a weight have one scale.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Block {
+    /// The plan does not say: one scale for an axis, or one for each of its elements.
+    Unsaid,
+    /// One for all.
+    Tensor,
+    /// So many of each axis.
+    Sizes(Vec<u64>),
 }
 
 /// How an axis is cut.
@@ -63,6 +70,10 @@ pub struct CutRule {
     pub is_grouped: bool,
     pub head_dim: Option<u64>,
     pub replicate_kv: bool,
+    /// Zeros are added, up to a multiple of so many heads or elements.
+    pub pad_to: Option<u64>,
+    /// The name of that number, if it has one.
+    pub pad_name: Option<String>,
 }
 
 /// Which axis.
@@ -81,7 +92,18 @@ pub enum Parts {
     /// Single elements, in so many equal parts.
     Elements(u64),
     /// Parts by name, each of so many heads (or other things that stay in one piece).
-    Heads(Vec<(String, u64)>),
+    Heads(Vec<Part>),
+}
+
+/// A part of a fused tensor.
+#[derive(Debug, Clone)]
+pub struct Part {
+    pub name: String,
+    pub heads: u64,
+    /// Elements of a head, if the plan says so.
+    pub width: Option<u64>,
+    /// Every rank has all of it.
+    pub is_whole: bool,
 }
 
 #[derive(Deserialize)]
@@ -90,161 +112,287 @@ struct RawPlan {
     #[serde(default)]
     values: BTreeMap<String, u64>,
     tensors: toml::Table,
+    /// Patterns that come first for checkpoints of a quantization, by its name or several.
+    #[serde(default)]
+    quantized: BTreeMap<String, toml::Table>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawRule {
     rule: Option<String>,
     #[serde(default)]
     optional: bool,
     axis: Option<i64>,
-    heads: Option<Number>,
+    heads: Option<Given>,
     parts: Option<String>,
-    split_factor: Option<Number>,
+    split_factor: Option<Given>,
     layout: Option<String>,
-    groups: Option<Number>,
-    head_dim: Option<Number>,
+    groups: Option<Given>,
+    head_dim: Option<Given>,
     replicate_kv: Option<bool>,
+    pad_to: Option<Given>,
+    by: Option<String>,
+    of: Option<Given>,
     scale_of: Option<String>,
-    block: Option<Vec<Number>>,
+    block: Option<RawBlock>,
 }
 
+/// The keys that mean something with each rule.
+const KEYS: [(&str, &[&str]); 6] = [
+    ("replicate", &[]),
+    ("colwise", &["axis", "heads", "head_dim", "replicate_kv", "pad_to"]),
+    ("rowwise", &["axis", "heads", "head_dim", "pad_to"]),
+    ("packed", &["axis", "split_factor", "parts", "layout", "groups", "head_dim", "replicate_kv"]),
+    ("by_index", &["by", "of"]),
+    ("scale_of", &["block"]),
+];
+
 /// A number, or the name of one.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(untagged)]
-enum Number {
-    Given(u64),
-    Named(String),
+enum Given {
+    Number(u64),
+    Text(String),
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(untagged)]
+enum RawBlock {
+    Sizes(Vec<Given>),
+    Text(String),
 }
 
 impl Plan {
-    /// Reads a plan; `values` come before the plan's own, and those of `config` last.
-    pub fn parse(text: &str, values: &Values, config: &serde_json::Value) -> Result<Self> {
+    /// Reads a plan for a checkpoint of this quantization.
+    pub fn parse(text: &str, quantization: Option<&str>) -> Result<Self> {
         let raw: RawPlan = match toml::from_str(text) {
             Ok(raw) => raw,
             Err(error) => invalid!("{}", error.to_string().trim_end()),
         };
-        let mut names = Names { given: values, plan: &raw.values, config, used: Values::new() };
-        let entries = raw.tensors.into_iter().map(|(pattern, value)| {
-            let entry = raw_rule(value).and_then(|raw| {
-                let is_optional = raw.optional;
-                Ok((is_optional, raw.rule(&mut names)?))
-            });
-            let (is_optional, rule) = entry.with_context(|| format!("{pattern:?}"))?;
-            Ok(Entry { pattern, rule, is_optional })
-        });
-        let entries = entries.collect::<Result<_>>()?;
-        Ok(Self { entries, values: names.used })
+        let (mut all, mut known) = (Vec::new(), Vec::new());
+        for (names, table) in raw.quantized {
+            // All of them, so that a mistake is found whichever the checkpoint needs.
+            let entries = entries(table).with_context(|| format!("quantized.{names:?}"))?;
+            let names = names.split(',').map(str::trim);
+            if names.clone().any(|name| Some(name) == quantization) {
+                all = entries;
+            }
+            known.extend(names.map(str::to_owned));
+        }
+        if let Some(name) = quantization.filter(|name| !known.iter().any(|known| known == name)) {
+            refuse!(
+                "the checkpoint is quantized by {name}, according to its config, and the plan knows {}: \
+                 add a table [quantized.{name}] with patterns for its tensors",
+                if known.is_empty() { "no quantization".into() } else { known.join(", ") }
+            );
+        }
+        let tensors = entries(raw.tensors)?.into_iter();
+        // A quantized weight may be there in other tensors than these.
+        all.extend(tensors.map(|entry| Entry {
+            is_optional: entry.is_optional || quantization.is_some(),
+            ..entry
+        }));
+        let mut globs = GlobSetBuilder::new();
+        for entry in &all {
+            let glob = GlobBuilder::new(&entry.pattern).empty_alternates(true).build();
+            match glob {
+                Ok(glob) => globs.add(glob),
+                Err(error) => invalid!("pattern {:?}: {}", entry.pattern, error.kind()),
+            };
+        }
+        Ok(Self { text: text.into(), entries: all, globs: globs.build()?, values: raw.values })
     }
 
-    /// The first entry whose pattern matches a tensor's name, or its module's.
+    /// Returns the first entry whose pattern matches a tensor's name or, of a weight or a bias, the
+    /// name of its module.
     pub fn entry(&self, name: &str) -> Option<usize> {
-        self.entries.iter().position(|entry| matches(&entry.pattern, name))
+        let module = name.strip_suffix(".weight").or_else(|| name.strip_suffix(".bias"));
+        let first = |name: &str| self.globs.matches(name).into_iter().min();
+        first(name).into_iter().chain(module.and_then(first)).min()
+    }
+
+    /// Checks that the plan uses every number that is given for it.
+    pub fn check_names(&self, given: &Values) -> Result<()> {
+        let known: BTreeSet<_> = self.entries.iter().flat_map(|entry| entry.rule.names()).collect();
+        for name in given.keys() {
+            if !known.contains(name) {
+                let known: Vec<_> = known.into_iter().collect();
+                let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+                usage!("--set {name}: the plan uses no number of this name; it uses {known}");
+            }
+        }
+        Ok(())
     }
 }
 
-/// Whether a pattern matches the name of a tensor, or of the module that it is in.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let pattern = WildMatch::new(pattern);
-    let module = name.rsplit_once('.').map(|(module, _)| module);
-    pattern.matches(name) || module.is_some_and(|module| pattern.matches(module))
+impl Entry {
+    /// Whether the last component of the pattern names that of a tensor, and does not match any.
+    pub fn names_leaf(&self) -> bool {
+        !self.pattern.rsplit('.').next().unwrap_or_default().contains(['*', '?'])
+    }
+
+    /// The rule with its numbers.
+    pub fn rule(&self, numbers: &mut Numbers) -> Result<Rule> {
+        self.rule.rule(numbers).with_context(|| format!("{:?}", self.pattern))
+    }
 }
 
+fn entries(table: toml::Table) -> Result<Vec<Entry>> {
+    let entries = table.into_iter().map(|(pattern, value)| {
+        let rule = raw_rule(value).with_context(|| format!("{pattern:?}"))?;
+        Ok(Entry { pattern, is_optional: rule.optional, rule })
+    });
+    entries.collect()
+}
+
+/// Reads a rule, and refuses keys that mean nothing in it.
 fn raw_rule(value: toml::Value) -> Result<RawRule> {
-    match value {
-        toml::Value::String(rule) => Ok(RawRule { rule: Some(rule), ..RawRule::default() }),
-        value => match value.try_into() {
-            Ok(rule) => Ok(rule),
-            Err(error) => invalid!("{}", error.to_string().trim_end()),
-        },
+    let table = match value {
+        toml::Value::String(rule) => toml::Table::from_iter([("rule".into(), rule.into())]),
+        toml::Value::Table(table) => table,
+        _ => invalid!("neither the name of a rule nor a table"),
+    };
+    let keys: Vec<_> = table.keys().cloned().collect();
+    let raw: RawRule = match toml::Value::Table(table).try_into() {
+        Ok(raw) => raw,
+        Err(error) => invalid!("{}", error.to_string().trim_end()),
+    };
+    let name = match (&raw.rule, &raw.scale_of) {
+        (Some(_), Some(_)) => invalid!("rule and scale_of are both given: a scale has no rule"),
+        (None, None) => invalid!("neither rule nor scale_of is given"),
+        (Some(name), None) => name,
+        (None, Some(_)) => "scale_of",
+    };
+    let Some((_, allowed)) = KEYS.iter().find(|(known, _)| *known == name) else {
+        let known = ["colwise", "rowwise", "packed", "by_index", "replicate"].join(", ");
+        invalid!("there is no rule {name:?}: there are {known}");
+    };
+    let is_known = |key: &str| ["rule", "scale_of", "optional"].contains(&key);
+    if let Some(key) = keys.iter().find(|key| !is_known(key) && !allowed.contains(&key.as_str())) {
+        let allowed = if allowed.is_empty() { "nothing else".into() } else { allowed.join(", ") };
+        invalid!("{key} means nothing with {name}, which takes {allowed}");
     }
+    raw.check(name)?;
+    Ok(raw)
 }
 
 impl RawRule {
-    fn rule(self, names: &mut Names) -> Result<Rule> {
-        if self.scale_of.is_some() {
-            return self.scale(names);
+    /// Refuses keys that contradict each other.
+    fn check(&self, name: &str) -> Result<()> {
+        let has_units = self.heads.is_some() || self.parts.is_some();
+        let is_grouped = self.layout.as_deref() == Some("grouped");
+        if !matches!(self.layout.as_deref(), None | Some("concat" | "grouped")) {
+            let layout = self.layout.as_deref().unwrap_or_default();
+            invalid!("there is no layout {layout:?}: there are concat and grouped");
         }
-        if self.block.is_some() {
-            invalid!("block goes with scale_of");
+        if self.parts.is_some() && self.split_factor.is_some() {
+            invalid!("parts and split_factor are both given: each says what lies along the axis");
         }
-        let (name, axis) = match self.rule.as_deref() {
-            Some("replicate") => return self.replicate(),
-            Some("colwise") => ("colwise", AxisRule::Out),
-            Some("rowwise") => ("rowwise", AxisRule::In),
-            Some("packed") => ("packed", AxisRule::Out),
-            Some(other) => {
-                invalid!("rule {other:?} is none: there are colwise, rowwise, packed and replicate")
-            }
-            None => invalid!("there is neither rule nor scale_of"),
-        };
-        let is_grouped = match self.layout.as_deref() {
-            None | Some("concat") => false,
-            Some("grouped") => true,
-            Some(other) => invalid!("layout {other:?} is none: there are concat and grouped"),
-        };
-        let replicate_kv = self.replicate_kv.unwrap_or_default();
-        let (has_parts, has_groups) = (self.parts.is_some(), self.groups.is_some());
-        let has_heads = self.heads.is_some();
-        let parts = self.parts_of(name, names)?;
-        if is_grouped && !has_parts || has_groups && !is_grouped {
-            invalid!("groups goes with layout = \"grouped\", and that with parts");
+        if self.parts.is_none() && self.layout.is_some() || !is_grouped && self.groups.is_some() {
+            invalid!("groups goes with layout = \"grouped\", and layout with parts");
         }
-        if !has_parts && !has_heads && (replicate_kv || self.head_dim.is_some()) {
+        if !has_units && (self.replicate_kv == Some(true) || self.head_dim.is_some()) {
             invalid!(
                 "replicate_kv and head_dim go with heads or parts, which say how many there are"
             );
         }
+        if name == "by_index" && (self.by.is_none() || self.of.is_none()) {
+            invalid!(
+                "by_index needs both by, the word before the number, and of, how many there are"
+            );
+        }
+        if let Some(RawBlock::Text(text)) = &self.block {
+            if text != "tensor" && name_in(text).is_none() {
+                invalid!("block {text:?} is neither a list, nor a name in braces, nor \"tensor\"");
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of the numbers that it takes.
+    fn names(&self) -> Vec<String> {
+        let sizes = match &self.block {
+            Some(RawBlock::Sizes(sizes)) => sizes.as_slice(),
+            _ => &[],
+        };
+        let given =
+            [&self.heads, &self.split_factor, &self.groups, &self.head_dim, &self.pad_to, &self.of];
+        let texts = given.into_iter().flatten().chain(sizes).filter_map(|given| match given {
+            Given::Text(text) => Some(text.as_str()),
+            Given::Number(_) => None,
+        });
+        let block = match &self.block {
+            Some(RawBlock::Text(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let in_braces = |text: &str| -> Vec<String> {
+            let braces = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+            braces.flat_map(|(names, _)| names.split('|')).map(str::to_owned).collect()
+        };
+        let names = texts.chain(block).chain(self.parts.as_deref()).flat_map(in_braces);
+        names.filter(|name| name != "tp" && name.parse::<u64>().is_err()).collect()
+    }
+
+    fn rule(&self, numbers: &mut Numbers) -> Result<Rule> {
+        if let Some(sibling) = &self.scale_of {
+            let block = match &self.block {
+                None => Block::Unsaid,
+                Some(RawBlock::Text(text)) if text == "tensor" => Block::Tensor,
+                Some(RawBlock::Text(text)) => Block::Sizes(numbers.list(text)?),
+                Some(RawBlock::Sizes(sizes)) => {
+                    let sizes = sizes.iter().map(|size| numbers.count(size));
+                    Block::Sizes(sizes.collect::<Result<_>>()?)
+                }
+            };
+            return Ok(Rule::ScaleOf { sibling: sibling.clone(), block });
+        }
+        let (name, axis) = match self.rule.as_deref() {
+            Some("colwise") => ("colwise", AxisRule::Out),
+            Some("rowwise") => ("rowwise", AxisRule::In),
+            Some("packed") => ("packed", AxisRule::Out),
+            Some("by_index") => {
+                let of = self.of.as_ref().map(|of| numbers.count(of)).transpose()?;
+                let by = self.by.clone().unwrap_or_default();
+                return Ok(Rule::ByIndex { by, of: of.unwrap_or(1) });
+            }
+            _ => return Ok(Rule::Replicate),
+        };
+        let mut number =
+            |given: &Option<Given>| given.as_ref().map(|given| numbers.count(given)).transpose();
+        let (groups, head_dim) = (number(&self.groups)?, number(&self.head_dim)?);
+        let pad_to = number(&self.pad_to)?;
         Ok(Rule::Cut(CutRule {
             name,
             axis: self.axis.map_or(axis, AxisRule::Given),
-            parts,
-            groups: self.groups.map(|groups| names.number(&groups)).transpose()?,
-            is_grouped,
-            head_dim: self.head_dim.map(|size| names.number(&size)).transpose()?,
-            replicate_kv,
+            parts: self.parts_of(name, numbers)?,
+            groups,
+            is_grouped: self.layout.as_deref() == Some("grouped"),
+            head_dim,
+            replicate_kv: self.replicate_kv.unwrap_or_default(),
+            pad_to,
+            pad_name: match &self.pad_to {
+                Some(Given::Text(text)) => name_in(text).and_then(|names| names.split('|').next()),
+                _ => None,
+            }
+            .map(str::to_owned),
         }))
     }
 
-    fn replicate(&self) -> Result<Rule> {
-        let others = [self.heads.is_some(), self.parts.is_some(), self.axis.is_some()];
-        if others.contains(&true) || self.layout.is_some() || self.split_factor.is_some() {
-            invalid!("replicate takes nothing else: every rank has the whole tensor");
-        }
-        Ok(Rule::Replicate)
-    }
-
-    fn scale(self, names: &mut Names) -> Result<Rule> {
-        if self.rule.is_some() || self.parts.is_some() || self.axis.is_some() {
-            invalid!("scale_of takes only block: the rest is as of its weight");
-        }
-        let block = self.block.map(|block| block.iter().map(|size| names.number(size)).collect());
-        Ok(Rule::ScaleOf { sibling: self.scale_of.unwrap_or_default(), block: block.transpose()? })
-    }
-
-    fn parts_of(&self, name: &str, names: &mut Names) -> Result<Parts> {
-        let given = [self.heads.is_some(), self.parts.is_some(), self.split_factor.is_some()];
-        if given.into_iter().filter(|given| *given).count() > 1 {
-            invalid!("there is more than one of heads, parts and split_factor");
-        }
-        if name == "packed" && self.heads.is_some()
-            || name != "packed" && self.split_factor.is_some()
-        {
-            invalid!("heads goes with colwise and rowwise, split_factor with packed");
-        }
+    fn parts_of(&self, name: &str, numbers: &mut Numbers) -> Result<Parts> {
         if let Some(heads) = &self.heads {
-            return Ok(Parts::Heads(vec![("heads".into(), names.count(heads)?)]));
+            let heads = numbers.count(heads)?;
+            let part = Part { name: "heads".into(), heads, width: None, is_whole: false };
+            return Ok(Parts::Heads(vec![part]));
         }
         if let Some(parts) = &self.parts {
-            return Ok(Parts::Heads(names.parts(parts)?));
+            let is_grouped = self.layout.as_deref() == Some("grouped");
+            return Ok(Parts::Heads(numbers.parts(parts, is_grouped)?));
         }
         Ok(Parts::Elements(match &self.split_factor {
-            Some(factor) => match names.count(factor)? {
+            Some(factor) => match numbers.count(factor)? {
                 factor @ ..=MOST_PARTS => factor,
-                factor => {
-                    refuse!("split_factor {factor}: more than {MOST_PARTS} parts are a mistake")
-                }
+                factor => refuse!("split_factor {factor}: there may be {MOST_PARTS} parts at most"),
             },
             None if name == "packed" => 2, // as transformers has it
             None => 1,
@@ -252,146 +400,218 @@ impl RawRule {
     }
 }
 
-/// Where numbers are looked up by name.
-struct Names<'a> {
-    given: &'a Values,
-    plan: &'a Values,
-    config: &'a serde_json::Value,
-    used: Values,
+/// The names in `{a|b}`.
+fn name_in(text: &str) -> Option<&str> {
+    text.trim().strip_prefix('{')?.strip_suffix('}')
 }
 
-impl Names<'_> {
-    fn number(&mut self, number: &Number) -> Result<u64> {
-        match number {
-            Number::Given(number) => Ok(*number),
-            Number::Named(text) => self.text(text),
-        }
-    }
+/// Where numbers are looked up by name.
+pub struct Numbers<'a> {
+    pub given: &'a Values,
+    pub plan: &'a Plan,
+    pub config: &'a Config,
+    pub tp: usize,
+    /// Those that have been looked up.
+    pub used: Values,
+}
 
+impl Numbers<'_> {
     /// A number that is not 0.
-    fn count(&mut self, number: &Number) -> Result<u64> {
-        match self.number(number)? {
-            0 => refuse!("0 parts or heads: there must be at least 1"),
+    fn count(&mut self, given: &Given) -> Result<u64> {
+        let number = match given {
+            Given::Number(number) => *number,
+            Given::Text(text) => self.text(text)?,
+        };
+        match number {
+            0 => refuse!("0 is given where at least 1 is needed"),
             count => Ok(count),
         }
     }
 
     /// `32`, `{name}`, or `{name|another}`, which is the other one where the first is unknown.
     fn text(&mut self, text: &str) -> Result<u64> {
-        let text = text.trim();
-        let Some(names) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) else {
-            match text.parse() {
-                Ok(number) => return Ok(number),
-                Err(_) => invalid!("{text:?} is neither a number nor a name in braces"),
-            }
+        if let Ok(number) = text.trim().parse() {
+            return Ok(number);
+        }
+        let Some(names) = name_in(text) else {
+            invalid!("{text:?} is neither a number nor a name in braces");
         };
+        match self.look_up(names)? {
+            Number::One(number) => Ok(number),
+            Number::List(_) => invalid!("{names} is a list, and a number is needed"),
+        }
+    }
+
+    /// `{name}` of a list.
+    fn list(&mut self, text: &str) -> Result<Vec<u64>> {
+        match self.look_up(name_in(text).unwrap_or(text))? {
+            Number::List(list) if !list.contains(&0) => Ok(list),
+            _ => invalid!("{text} is not a list of whole numbers from 1 on"),
+        }
+    }
+
+    fn look_up(&mut self, names: &str) -> Result<Number> {
         for name in names.split('|') {
-            let config = || self.config.get(name).and_then(serde_json::Value::as_u64);
-            let found = self.given.get(name).or(self.plan.get(name)).copied().or_else(config);
-            if let Some(value) = found {
-                self.used.insert(name.into(), value);
+            if let Ok(number) = name.parse() {
+                return Ok(Number::One(number));
+            }
+            if name == "tp" {
+                return Ok(Number::One(self.tp as u64)); // never kept: it is another in a reshard
+            }
+            let own = || self.plan.values.get(name).map(|number| Number::One(*number));
+            let given = self.given.get(name).cloned();
+            if let Some(value) = given.or_else(own).or_else(|| self.config.number(name)) {
+                self.used.insert(name.into(), value.clone());
                 return Ok(value);
             }
         }
         let name = names.split('|').next().unwrap_or_default();
-        refuse!(
-            "{name} is not known: give --set {name}=N, or put the model's config.json beside it"
-        );
+        let config = match self.config.path() {
+            Some(path) => format!("{} does not have it", path.display()),
+            None => "there is no config.json beside the model".into(),
+        };
+        refuse!("{name} is not known, for {config}: give --set {name}=N");
     }
 
-    /// `q:32,k:8,v:8`.
-    fn parts(&mut self, text: &str) -> Result<Vec<(String, u64)>> {
+    /// `q:32,k:8,v:8`, or with the width of a head, and parts that every rank has:
+    /// `x:64x128,B:1x128 whole`.
+    fn parts(&mut self, text: &str, is_grouped: bool) -> Result<Vec<Part>> {
         let parts = text.split(',').map(|part| {
-            let Some((name, count)) = part.split_once(':') else {
+            let Some((name, sizes)) = part.split_once(':') else {
                 invalid!("parts {text:?}: {part:?} is not a name, a colon and a number");
             };
-            Ok((name.trim().to_owned(), self.count(&Number::Named(count.into()))?))
+            let sizes = sizes.trim();
+            let (sizes, is_whole) = match sizes.strip_suffix(" whole") {
+                Some(sizes) => (sizes.trim(), true),
+                None => (sizes, false),
+            };
+            let end = match sizes.find('}') {
+                Some(end) if sizes.starts_with('{') => end + 1,
+                _ => sizes.find('x').unwrap_or(sizes.len()),
+            };
+            let (heads, width) = sizes.split_at(end);
+            let mut number = |text: &str| self.count(&Given::Text(text.into()));
+            let heads = number(heads)?;
+            let width = width.strip_prefix('x').map(number).transpose()?;
+            Ok(Part { name: name.trim().into(), heads, width, is_whole })
         });
-        parts.collect()
+        let parts = parts.collect::<Result<Vec<_>>>()?;
+        let widths = parts.iter().filter(|part| part.width.is_some()).count();
+        let has_whole = parts.iter().any(|part| part.is_whole);
+        if widths != 0 && widths != parts.len() || has_whole && widths == 0 {
+            invalid!(
+                "parts {text:?}: give the width of a head in every part, as q:32x128, or in none \
+                      (a part that is whole needs it)"
+            );
+        }
+        if is_grouped && widths != 0 {
+            invalid!("parts {text:?}: grouped parts have heads of one width, and none is whole");
+        }
+        Ok(parts)
+    }
+}
+
+/// Finds the text of a plan: a ready one by its name, or a file.
+pub fn plan_text(plan: &str) -> Result<String> {
+    match ready(plan) {
+        Some(text) => Ok(text.into()),
+        None => std::fs::read_to_string(plan).with_context(|| {
+            format!("plan {plan} (ready plans are auto, {})", super::ready::names())
+        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{matches, Parts, Plan, Rule, Values, READY};
-    use serde_json::json;
+    use super::{Numbers, Parts, Plan, Rule, Values};
+    use crate::config::{Config, Number};
 
     fn plan(text: &str) -> anyhow::Result<Plan> {
-        Plan::parse(text, &Values::new(), &json!({"heads": 4, "name": "x"}))
+        Plan::parse(text, None)
     }
 
     #[test]
-    fn a_pattern_matches_tensors_and_modules() {
+    fn a_pattern_matches_names_and_the_modules_of_weights_and_biases() {
+        let matches = |pattern: &str, name: &str| {
+            plan(&format!("[tensors]\n'{pattern}' = 'replicate'")).unwrap().entry(name).is_some()
+        };
         assert!(matches("a.*.q", "a.0.q.weight"));
         assert!(matches("a.*.q.weight", "a.0.q.weight"));
         assert!(matches("*.q", "a.b.c.q.bias"));
+        assert!(matches("{a,b}.q[0-9]", "b.q7.bias"));
+        assert!(!matches("a.*.q", "a.0.q.scale"));
         assert!(!matches("a.*.q", "a.0.q.weight.scale"));
         assert!(!matches("q", "q_proj.weight"));
-        assert!(matches("lm_head", "lm_head.weight"));
+        assert!(matches("lm_head", "lm_head"));
     }
 
     #[test]
-    fn the_first_match_wins_and_order_is_kept() {
-        let plan = plan("[tensors]\n'z*' = 'colwise'\n'*' = 'replicate'\n'a' = 'rowwise'").unwrap();
-        assert_eq!(
-            (plan.entry("zz"), plan.entry("a"), plan.entry("q.w")),
-            (Some(0), Some(1), Some(1))
-        );
+    fn the_first_match_decides_and_those_of_the_quantization_come_first() {
+        let text = "[tensors]\n'z*' = 'colwise'\n'*' = 'replicate'\n'a' = 'rowwise'\n\
+                    [quantized.'x, y']\n'q.w' = 'rowwise'";
+        let entries = |quantization| {
+            let plan = Plan::parse(text, quantization).unwrap();
+            ["zz", "a", "q.w"].map(|name| plan.entries[plan.entry(name).unwrap()].pattern.clone())
+        };
+        assert_eq!(entries(None), ["z*", "*", "*"]);
+        assert_eq!(entries(Some("y")), ["z*", "*", "q.w"]);
+        assert!(Plan::parse(text, Some("z")).is_err());
     }
 
     #[test]
     fn numbers_by_name() {
-        let parts = |text: &str| {
-            let text =
-                format!("[values]\nmine = 7\n[tensors]\na = {{rule = 'packed', parts = '{text}'}}");
-            match plan(&text)?.entries.remove(0).rule {
-                Rule::Cut(cut) => match cut.parts {
-                    Parts::Heads(parts) => {
-                        Ok(parts.into_iter().map(|part| part.1).collect::<Vec<_>>())
-                    }
-                    Parts::Elements(_) => panic!(),
-                },
-                _ => panic!(),
-            }
+        let parts = |parts: &str| {
+            let text = format!(
+                "[values]\nmine = 7\n[tensors]\na = {{rule = 'packed', parts = '{parts}'}}"
+            );
+            let (plan, config) = (plan(&text)?, Config::default());
+            let given = Values::from([("heads".into(), Number::One(4))]);
+            let mut numbers =
+                Numbers { given: &given, plan: &plan, config: &config, tp: 3, used: Values::new() };
+            let Rule::Cut(rule) = plan.entries[0].rule(&mut numbers)? else { panic!() };
+            let Parts::Heads(parts) = rule.parts else { panic!() };
+            Ok(parts.iter().map(|part| (part.heads, part.width, part.is_whole)).collect::<Vec<_>>())
         };
         let parts = |text| parts(text).map_err(|error: anyhow::Error| format!("{error:#}"));
-        assert_eq!(parts("q:{heads}, k:2").unwrap(), [4, 2]);
-        assert_eq!(parts("q:{none|heads},k:{mine}").unwrap(), [4, 7]);
-        assert!(parts("q:{none}").unwrap_err().contains("--set none=N"));
-        assert!(parts("q:{name}").unwrap_err().contains("name"));
-        assert!(parts("q:0").unwrap_err().contains("at least 1"));
-        assert!(parts("q").unwrap_err().contains("colon"));
-    }
-
-    #[test]
-    fn what_is_no_plan() {
+        assert_eq!(parts("q:{heads}, k:2").unwrap(), [(4, None, false), (2, None, false)]);
+        assert_eq!(parts("q:{none|heads},k:{mine}").unwrap()[1], (7, None, false));
+        assert_eq!(parts("q:{none|5},k:{tp}").unwrap()[0].0, 5);
+        assert_eq!(
+            parts("q:{tp}x{mine},b:1x2 whole").unwrap(),
+            [(3, Some(7), false), (1, Some(2), true)]
+        );
         for (text, word) in [
-            ("a = 1", "tensors"),
-            ("[tensors]\na = 'diagonal'", "colwise, rowwise, packed and replicate"),
-            ("[tensors]\na = 3", "a"),
-            ("[tensors]\na = {}", "neither"),
-            ("[tensors]\na = {rule = 'packed', split_factor = 65537}", "65536"),
-            ("[tensors]\na = {rule = 'colwise', head = 3}", "head"),
-            ("[tensors]\na = {rule = 'packed', layout = 'woven'}", "concat and grouped"),
-            ("[tensors]\na = {rule = 'packed', layout = 'grouped'}", "parts"),
-            ("[tensors]\na = {rule = 'packed', heads = 2}", "heads"),
-            ("[tensors]\na = {rule = 'colwise', replicate_kv = true}", "replicate_kv"),
-            ("[tensors]\na = {rule = 'replicate', heads = 3}", "replicate"),
-            ("[tensors]\na = {scale_of = 'weight', axis = 1}", "block"),
-            ("[tensors]\na = {rule = 'colwise', block = [1]}", "scale_of"),
-            ("[tensors]\na = 'colwise'\na = 'rowwise'", "duplicate"),
+            ("q:{none}", "--set none=N"),
+            ("q:x", "neither a number"),
+            ("q:0", "at least 1"),
+            ("q", "colon"),
+            ("q:1x2,k:1", "every part"),
         ] {
-            let error = format!("{:#}", plan(text).unwrap_err());
-            assert!(error.contains(word), "{text}: {error}");
+            assert!(parts(text).unwrap_err().contains(word), "{text}");
         }
     }
 
     #[test]
-    fn ready_plans_are_plans() {
-        let config = json!({"num_attention_heads": 8, "num_key_value_heads": 2});
-        for (name, text) in READY {
-            let plan = Plan::parse(text, &Values::new(), &config).unwrap();
-            assert!(plan.entries.len() > 4, "{name}");
+    fn what_is_not_a_plan() {
+        for (text, word) in [
+            ("a = 1", "tensors"),
+            ("[tensors]\na = 'diagonal'", "colwise, rowwise, packed, by_index"),
+            ("[tensors]\na = 3", "table"),
+            ("[tensors]\na = {}", "neither"),
+            ("[tensors]\na = {rule = 'colwise', head = 3}", "head"),
+            (
+                "[tensors]\na = {rule = 'packed', parts = 'q:1', layout = 'woven'}",
+                "concat and grouped",
+            ),
+            ("[tensors]\na = {rule = 'packed', layout = 'grouped'}", "parts"),
+            ("[tensors]\na = {rule = 'colwise', replicate_kv = true}", "replicate_kv"),
+            ("[tensors]\na = 'colwise'\na = 'rowwise'", "duplicate"),
+            ("[tensors]\n'{a' = 'colwise'", "{a"),
+            ("[tensors]\n[quantized.x]\na = 'diagonal'", "diagonal"),
+            ("[tensors]\nb = {scale_of = 'w', block = 'row'}", "tensor"),
+        ] {
+            let Err(error) = plan(text) else { panic!("{text}") };
+            assert!(format!("{error:#}").contains(word), "{text}: {error:#}");
         }
     }
 }

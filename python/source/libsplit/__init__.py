@@ -1,10 +1,11 @@
 """Split tensors along an axis, as views that share memory or as copies.
 
-``split``, ``copy``, ``join``, ``infer`` and ``Plan`` take a number of parts, a list of lengths, or
-an ``Operator`` of ONNX or OpenVINO, and NumPy arrays or whatever exports DLPack.
+``split``, ``copy``, ``infer`` and ``Plan`` take a number of parts, a list of lengths, or
+an ``Operator`` of ONNX or OpenVINO, and NumPy arrays or whatever exports DLPack. ``join`` and ``stack`` are the
+way back.
 """
 
-import os
+import os as _os
 
 from libsplit._libsplit import (
     VERSION as __version__,
@@ -12,13 +13,14 @@ from libsplit._libsplit import (
     Plan,
     Tensor,
     copy,
-    forget_pool,
+    forget_pool as _forget_pool,
     infer,
     join,
     onnx_split,
     openvino_split,
     split,
     split_to_sequence,
+    stack,
     variadic_split,
 )
 
@@ -34,9 +36,10 @@ __all__ = [
     "openvino_split",
     "split",
     "split_to_sequence",
+    "stack",
     "variadic_split",
 ]
 
 # A child has none of its parent's threads.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=forget_pool)
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_forget_pool)

@@ -22,18 +22,23 @@ __all__ = [
     "join",
     "onnx_split",
     "openvino_split",
+    "restore_operator",
+    "restore_plan",
     "split",
     "split_to_sequence",
+    "stack",
     "variadic_split",
 ]
 
 def forget_pool() -> None: ...
+def restore_operator(fields: Any, sizes: Any) -> Operator: ...
+def restore_plan(layout: Any, fields: Any, sizes: Any) -> Plan: ...
 def split(
-    x: _T, sections: _Sections, axis: int | None = None, *, uneven: _Uneven | None = None
+    x: _T, parts_or_lengths: _Sections, axis: int | None = None, *, uneven: _Uneven | None = None
 ) -> list[_T]: ...
 def copy(
     x: _T,
-    sections: _Sections,
+    parts_or_lengths: _Sections,
     axis: int | None = None,
     *,
     uneven: _Uneven | None = None,
@@ -43,9 +48,12 @@ def copy(
 def join(
     pieces: Iterable[_T], axis: int = 0, *, out: _T | None = None, threads: int | None = None
 ) -> _T: ...
+def stack(
+    pieces: Iterable[_T], axis: int = 0, *, out: _T | None = None, threads: int | None = None
+) -> _T: ...
 def infer(
     shape: Iterable[SupportsIndex | None],
-    sections: _Sections,
+    parts_or_lengths: _Sections,
     axis: int | None = None,
     *,
     uneven: _Uneven | None = None,
@@ -93,13 +101,14 @@ class Operator:
     def variadic_split(split_lengths: _Lengths, *, axis: int = 0) -> Operator: ...
     @staticmethod
     def openvino_split(num_splits: int, *, axis: int = 0) -> Operator: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
 class Plan:
     def __new__(
         cls,
         x: _Exporter,
-        sections: _Sections,
+        parts_or_lengths: _Sections,
         axis: int | None = None,
         *,
         uneven: _Uneven | None = None,
@@ -110,6 +119,7 @@ class Plan:
     def copy(
         self, x: _T, *, out: Iterable[_T | None] | None = None, threads: int | None = None
     ) -> list[_T]: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
 class Tensor:

@@ -120,6 +120,26 @@ def test_a_model_that_is_not_right(path: pathlib.Path) -> None:
     assert operators(onnx.load(out).graph) == ["Constant", "Split", "Neg"]
 
 
+def test_outputs_without_a_shape_are_no_reason_to_refuse(path: pathlib.Path) -> None:
+    """ONNX's checker wants shapes, and runtimes do not."""
+    proto = onnx.load(path)
+    for output in proto.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    onnx.save(proto, path)
+    with pytest.raises(onnx.checker.ValidationError):
+        onnx.checker.check_model(str(path))
+    out = path.with_name("out.onnx")
+    assert run(path, out).code == 0
+    assert "Split" in operators(onnx.load(out).graph)
+
+
+def test_what_lacks_a_shape_is_named(path: pathlib.Path) -> None:
+    proto = onnx.load(path)
+    proto.graph.input[0].type.tensor_type.ClearField("shape")
+    onnx.save(proto, path)
+    fails(run(path, path.with_name("out.onnx")), "Field 'shape'", "without a shape: x")
+
+
 def save_external(path: pathlib.Path) -> None:
     """Every constant in a file beside the model; a large one that is not needed too."""
     proto = pieces_model([7, 3], 3, [0, -1])

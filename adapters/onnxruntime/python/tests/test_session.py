@@ -43,12 +43,19 @@ def claims(**arguments: Any) -> dict[str, list[str]]:
 def test_one_call_is_enough(split: bytes, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(split)
-    for given in (path, str(path), split):
+    given: Any
+    for given in (path, str(path), split, onnx.load_model_from_string(split)):
         session = ls.session(given)
         assert session.get_providers() == [OURS, CPU]
         first, second = session.run(None, {"x": NUMBERS})
         assert bits(np.concatenate([first, second])) == bits(NUMBERS)
     assert claims(model=split, claim="all") == {OURS: ["Split"]}
+
+
+def test_what_is_no_model() -> None:
+    wrong: Any = [1, 2]
+    with pytest.raises(TypeError, match="model is of <class 'list'>: pass a path, the bytes"):
+        ls.session(wrong)
 
 
 def test_the_same_by_the_calls_of_onnxruntime(split: bytes) -> None:

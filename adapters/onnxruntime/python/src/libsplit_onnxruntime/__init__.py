@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import onnx
     import onnxruntime
 
 __all__ = ["get_ep_name", "get_ep_names", "get_library_path", "register", "session"]
@@ -83,7 +84,7 @@ def register() -> None:
 
 
 def session(
-    model: str | os.PathLike[str] | bytes,
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto,
     *,
     sess_options: onnxruntime.SessionOptions | None = None,
     providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None = None,
@@ -92,7 +93,7 @@ def session(
 ) -> onnxruntime.InferenceSession:
     """An ``onnxruntime.InferenceSession`` in which libsplit runs Split nodes.
 
-    model: a path, or the bytes of a model.
+    model: a path, the bytes of a model, or an onnx.ModelProto.
 
     sess_options: gets the providers added, so that it serves for one session; None for new ones.
 
@@ -117,6 +118,8 @@ def session(
             "sess_options has providers already, from add_provider_for_devices() or another "
             "session(): give new SessionOptions and name other providers in 'providers'"
         )
+    if not isinstance(model, (str, os.PathLike, bytes)):
+        model = _serialized(model)
     if rewrite_sequences:
         model = _rewritten(model, options)
     for name, its_options in _in_order(providers or [], provider_options):
@@ -171,6 +174,16 @@ def _texts(options: Mapping[str, object]) -> dict[str, str]:
         key: str(int(value)) if isinstance(value, bool) else str(value)
         for key, value in options.items()
     }
+
+
+def _serialized(model: Any) -> bytes:
+    try:
+        data: bytes = model.SerializeToString()
+    except AttributeError:
+        raise TypeError(
+            f"model is of {type(model)}: pass a path, the bytes of a model, or an onnx.ModelProto"
+        ) from None
+    return data
 
 
 def _rewritten(model: str | os.PathLike[str] | bytes, options: Any) -> bytes:

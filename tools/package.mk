@@ -1,0 +1,43 @@
+# Targets that package the library, or try it elsewhere. The Makefile includes this.
+
+CPUS = aarch64 s390x i686
+DENY = advisories bans licenses sources
+
+.PHONY: deb
+deb: toolchain $(cmake) $(VENV)/made ## build Debian packages in out, and try and check them
+	@tools/deb.sh out
+
+.PHONY: cinstall
+cinstall: toolchain $(VENV)/made ## install by cargo-c into build/cinstall, and try that
+	@tools/cinstall.sh
+
+.PHONY: cross
+cross: toolchain $(cmake) ## run the C tests of CPUS, aarch64, s390x and i686 if not given, under qemu
+	@tools/cross.sh $(CPUS)
+
+.PHONY: dist
+dist: ## write the source archive of the last commit to out
+	@echo "==> dist: out"
+	@tools/dist.sh out
+
+.PHONY: deny
+deny: toolchain ## check dependencies with cargo-deny, built first where it is missing
+	@echo "==> deny: $(DENY)"
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
+	@for lock in $(wildcard Cargo.lock */Cargo.lock adapters/*/Cargo.lock); do \
+	    echo "==> deny: $$lock"; \
+	    cargo deny --locked --manifest-path "$${lock%lock}toml" --config tools/deny.toml check \
+	        -A license-exception-not-encountered $(DENY) || exit 1; \
+	done
+
+.PHONY: mpi
+mpi: build $(VENV)/made ## run and test examples/mpi on Open MPI and MPICH, from Debian where missing
+	@tools/mpi.sh $(BUILD) $(VENV)
+
+.PHONY: openvino
+openvino: build $(VENV)/made ## build adapters/openvino against OpenVINO from PyPI, and test it
+	@tools/openvino.sh $(BUILD) $(VENV)
+
+.PHONY: memcheck
+memcheck: build ## run the C tests under valgrind, which has to be installed
+	@ctest --test-dir $(BUILD) --output-on-failure --tests-regex 'valgrind$$'

@@ -1,0 +1,48 @@
+"""Runs CTest in a build directory, and lists what passed, what was skipped, and what failed.
+
+usage: test.py BUILD [argument of ctest...]
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+import xml.etree.ElementTree
+from pathlib import Path
+
+build, *arguments = sys.argv[1:]
+junit = Path(build, "tests.xml").resolve()
+junit.unlink(missing_ok=True)
+log = Path(build, "Testing/Temporary/LastTest.log")
+
+
+def reason(test):
+    """What a skipped test printed last."""
+    printed = (test.findtext("system-out") or "").split("\n")
+    said = [line.strip() for line in printed if line.strip()]
+    return said[-1].removeprefix("skipped: ") if said else "not for this machine"
+
+
+subprocess.run(["ctest", "--test-dir", build, "--parallel", str(os.cpu_count()), "--output-on-failure",
+                "--output-junit", junit, *arguments], check=False)
+if not junit.exists():
+    sys.exit("error: CTest ran no test")
+passed, skipped, failed = [], [], []
+for test in xml.etree.ElementTree.parse(junit).iter("testcase"):
+    name, mark = test.get("name"), test.find("skipped")
+    if test.get("status") == "run":
+        passed.append(name)
+    elif mark is not None and mark.get("message", "").startswith("SKIP_"):
+        skipped.append(f"{name}: {reason(test)}")
+    else:  # a test without its program, or whose setup has failed, is no pass
+        failed.append(name)
+
+print("\n==> passed")
+print(textwrap.fill("  ".join(sorted(passed)), 100, initial_indent="    ", subsequent_indent="    ",
+                    break_on_hyphens=False))
+if skipped:
+    print("==> skipped", *sorted(skipped), sep="\n    ")
+if failed:
+    print("==> failed", *sorted(failed), f"What they printed: {log}", sep="\n    ")
+print(f"\n{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped")
+sys.exit(bool(failed))
