@@ -147,6 +147,15 @@ macro_rules! kernels {
 }
 
 static PORTABLE: Kernels = kernels!(Portable, "portable", u128, u128, [], by_units);
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+static NEON: Kernels = kernels!(
+    Neon,
+    "NEON",
+    core::arch::aarch64::uint8x16_t,
+    core::arch::aarch64::uint8x16_t,
+    [#[target_feature(enable = "neon")]],
+    by_tiles
+);
 #[cfg(target_arch = "x86_64")]
 static AVX2: Kernels = kernels!(
     Avx2,
@@ -170,6 +179,8 @@ static AVX512: Kernels = kernels!(
 /// The kernels of a level, or of the highest below it that this build has.
 pub(super) fn kernels_of(level: Level) -> &'static Kernels {
     match level {
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        Level::Neon => &NEON,
         #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
         Level::Avx512 => &AVX512,
         #[cfg(target_arch = "x86_64")]

@@ -15,7 +15,7 @@
 //! | `program.rs`, `shuffle.rs` | short units, put in order in registers |
 //! | `tile.rs` | transposes |
 //! | **machines** | |
-//! | `vector.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
+//! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
 //! | `level.rs`, `cpu.rs`, `machine.rs` | the kernels of a level, what a CPU has, and what was measured |
 //! | `switch.rs` | other machines than this one, for tests |
 //!
@@ -44,6 +44,8 @@ mod describe;
 mod guarded;
 mod level;
 mod machine;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 mod nest;
 mod opaque;
 mod parallel;
@@ -65,6 +67,8 @@ mod vector;
 pub(crate) use describe::describe;
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
+#[cfg(feature = "tune")]
+pub use machine::tune;
 pub use parallel::{Executor, Streaming};
 
 use crate::error::Error;

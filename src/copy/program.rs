@@ -7,7 +7,7 @@
 //! several places, registers that follow each other.
 
 use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
-use super::vector::LINE_BYTES;
+use super::vector::{LANE_BYTES, LINE_BYTES};
 use core::mem::MaybeUninit;
 
 /// The most picks, windows, and sets of a program; the most registers of a turn.
@@ -228,8 +228,10 @@ impl Program {
 
     /// What is issued for a line of output.
     pub(super) fn cost(&self) -> usize {
-        let lanes = if self.register_bytes == LINE_BYTES { 1 } else { 2 };
-        let first = |set: &Set| if lanes == 1 && set.windows > 1 { set.outputs } else { 0 };
+        // Windows are whole lines, of which two are picked from at once, or lanes.
+        let are_lines = self.register_bytes == LINE_BYTES;
+        let lanes = if are_lines { 1 } else { self.register_bytes / LANE_BYTES };
+        let first = |set: &Set| if are_lines && set.windows > 1 { set.outputs } else { 0 };
         let picks = self.pick_count - self.sets().iter().map(first).sum::<usize>();
         let store = if self.makes_lines() { STORE_COST } else { 2 * STORE_COST };
         let issued = self.window_count * lanes * LOAD_COST
@@ -438,7 +440,8 @@ fn turn_of_lines(group: &Group, register: Register) -> (usize, usize) {
 /// How many groups a turn takes, in how many registers: the fewest that are filled nearly as well as any.
 fn best_turn(group: &Group, register: Register) -> (usize, usize) {
     let mut best = (0, 1);
-    for registers in 1..=4 {
+    // Small registers may need more of them for the longest groups.
+    for registers in 1..=4.max(2 * LINE_BYTES / register.bytes.max(1)) {
         let groups = registers * register.bytes / group.bytes().max(1);
         // Another register must be worth a tenth.
         if groups * best.1 * 10 > best.0 * registers * 11 {

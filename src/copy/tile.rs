@@ -448,3 +448,77 @@ unsafe fn send<V: Vector>(stage: *mut u8, target: *mut u8, first: usize, end: us
         end - whole
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::level::{kernels_of, Kernels};
+    use super::super::machine::levels;
+    use super::super::Guarded;
+    use super::{Block, Tile, LINE_BYTES};
+
+    const INPUT_BYTES: usize = 256 << 10;
+    const UNTOUCHED: u8 = 0xEE;
+
+    /// Every unit is where its row and its column say, nothing else is written, and nothing is read behind the input.
+    #[test]
+    fn blocks_are_transposed() {
+        let input = Guarded::filled(INPUT_BYTES);
+        for kernels in levels().into_iter().map(kernels_of) {
+            for unit in [1usize, 2, 4, 8, 16] {
+                for columns in [2, 3, 4, 7, 8, 15, 16, 17, 33] {
+                    for rows in [1, 5, 16, 31, 64, 200] {
+                        for gap in [0usize, unit, 600] {
+                            let from = (columns * unit + gap).cast_signed();
+                            check(kernels, &input, (unit, columns), (rows, from));
+                            check(kernels, &input, (unit, columns), (rows, -from));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn check(
+        kernels: &Kernels,
+        input: &Guarded,
+        (unit, columns): (usize, usize),
+        (rows, from): (usize, isize),
+    ) {
+        let step = from.unsigned_abs();
+        let bytes = (rows - 1) * step + columns * unit;
+        let begin = input.place(bytes, true).cast_const();
+        let first_row = if from < 0 { (rows - 1) * step } else { 0 };
+        let tile = Tile::new(unit, columns, from).unwrap();
+        let pitch = (rows * unit).next_multiple_of(LINE_BYTES) + 2 * LINE_BYTES;
+        for (past, off) in [(false, 0), (false, unit), (true, 0), (true, unit), (true, 3)] {
+            if past && rows * unit < 2 * LINE_BYTES {
+                continue;
+            }
+            let mut output = vec![UNTOUCHED; columns * pitch + LINE_BYTES];
+            let first = output.as_ptr().align_offset(LINE_BYTES) + off;
+            let targets: Vec<*mut u8> = (0..columns)
+                .map(|column| output.as_mut_ptr().wrapping_add(first + column * pitch))
+                .collect();
+            let source = begin.wrapping_add(first_row);
+            let (targets, readable_end) = (&targets[..], begin.wrapping_add(bytes));
+            let block = Block { source, from, rows, targets, at: 0, readable_end, tile };
+            // SAFETY: the input and the outputs are as long as the block says.
+            unsafe { kernels.transpose(&block, past)(&block) };
+            let mut expected = vec![UNTOUCHED; output.len()];
+            for row in 0..rows {
+                let row_at = source.wrapping_offset(from * row.cast_signed());
+                for byte in 0..columns * unit {
+                    let at = first + byte / unit * pitch + row * unit + byte % unit;
+                    // SAFETY: within the input.
+                    expected[at] = unsafe { row_at.wrapping_add(byte).read() };
+                }
+            }
+            assert!(
+                output == expected,
+                "{}: {columns} columns of {unit}, {rows} rows {from} apart, past: {past}, off: {off}",
+                kernels.name
+            );
+        }
+        (kernels.fence)();
+    }
+}
