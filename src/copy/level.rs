@@ -12,6 +12,7 @@ use core::ops::Range;
 
 /// Instructions and registers that kernels are written for, each with all those before it of the same architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))] // those of other architectures
 pub(super) enum Level {
     /// What every CPU has.
     Portable,
@@ -25,6 +26,7 @@ pub(super) enum Level {
 
 /// What a level has. What each kernel needs of its caller is said where it is written.
 pub(super) struct Kernels {
+    #[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))]
     pub level: Level,
     pub name: &'static str,
     pub register: Register,

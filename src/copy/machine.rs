@@ -3,7 +3,7 @@
 //! What a CPU can do and how large its caches are decides; a model has a row only where that is not enough. `make tune`
 //! measures a row.
 
-use super::cpu::{Cpu, Vendor};
+use super::cpu::Cpu;
 use super::level::{kernels_of, Kernels, Level};
 use core::ptr::from_ref;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
@@ -71,6 +71,28 @@ pub(super) const STORE_COST: usize = 16;
 /// The way through a buffer, for a line that is not made whole.
 pub(super) const STAGE_COST: usize = 48;
 
+/// Who made a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(super) enum Vendor {
+    Amd,
+    Intel,
+    Other,
+}
+
+impl Vendor {
+    /// The vendor whose name these words are, four letters each.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn named(words: [u32; 3]) -> Self {
+        let [a, b, c] = words.map(u32::to_le_bytes);
+        match [a, b, c].as_flattened() {
+            b"GenuineIntel" => Self::Intel,
+            b"AuthenticAMD" | b"HygonGenuine" => Self::Amd,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// What a model differs in.
 pub(super) struct Model {
     pub name: &'static str,
@@ -128,6 +150,10 @@ pub(super) static MODELS: [Model; 5] = [
         second_eighths: 256,
     },
 ];
+
+/// Their names, between spaces.
+#[cfg(any(test, libsplit_test_switch))]
+pub(super) const MODEL_NAMES: &core::ffi::CStr = c"zen3 zen4 zen5 xeon other";
 
 /// Bytes of the third-level cache of a machine that does not say; and the most that is believed, for virtual machines say
 /// what their host has.
@@ -399,6 +425,14 @@ mod tests {
 
     fn cpu(words: Words, kept: u64) -> Cpu {
         Cpu::read(|leaf, part| word(words, leaf, part), || kept)
+    }
+
+    #[test]
+    fn names_are_those_of_the_table() {
+        let names: Vec<_> = MODELS.iter().map(|model| model.name).collect();
+        assert_eq!(super::MODEL_NAMES.to_str().unwrap(), names.join(" "));
+        assert!(names.iter().all(|name| matches!(Machine::of_words(name), Some(Ok(_)))));
+        assert!(Machine::of_words("zen").is_none());
     }
 
     #[test]

@@ -300,7 +300,7 @@ mod tests {
                     source,
                     targets,
                     at: 0,
-                    turns,
+                    count: turns,
                     rest,
                     next: null(),
                     ahead: 0,

@@ -1,7 +1,7 @@
 //! The switch of test builds, which the delivered library does not have: it lets a test run the kernels of any level that
 //! the CPU has, go by any row of the table of machines, and take small copies for large ones.
 
-use super::machine::Machine;
+use super::machine::{Machine, MODEL_NAMES};
 use core::ffi::{c_char, CStr};
 
 /// Takes this machine for another from now on. `words` are names of levels and machines and `low`, between spaces. Returns
@@ -26,7 +26,5 @@ pub unsafe extern "C" fn libsplit_test_force(words: *const c_char) -> i32 {
 /// Returns the names of the rows of the table of machines, between spaces.
 #[unsafe(no_mangle)]
 pub extern "C" fn libsplit_test_machines() -> *const c_char {
-    NAMES.as_ptr()
+    MODEL_NAMES.as_ptr()
 }
-
-const NAMES: &CStr = c"zen3 zen4 zen5 xeon other";
