@@ -67,7 +67,7 @@ pub(super) fn of_program(
     let is_made = program.groups > 0
         && program.group == group
         && (pieces, apart) == (program.pieces, program.apart);
-    (is_made || program.make(group, (pieces, apart), call.machine.kernels.register))
+    (is_made || program.make(group, (pieces, apart), call.machine.kernels.register, call.past))
         .then(|| of_steps(call, program))
 }
 

@@ -69,7 +69,7 @@ pub(super) const CHEAP_LINE: usize = 96;
 /// A store of a register.
 pub(super) const STORE_COST: usize = 16;
 /// The way through a buffer, for a line that is not made whole.
-pub(super) const STAGE_COST: usize = 48;
+pub(super) const STAGE_COST: usize = 128;
 
 /// Who made a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

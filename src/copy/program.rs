@@ -188,6 +188,7 @@ impl Program {
         group: Group,
         (pieces, apart): (usize, isize),
         register: Register,
+        past: bool,
     ) -> bool {
         self.groups = 0;
         if register.window == 0 || group.bytes() == 0 {
@@ -196,7 +197,7 @@ impl Program {
         (self.group, self.apart, self.register_bytes) = (group, apart, register.bytes);
         let by_lines = self.make_turn(turn_of_lines(&group, register), pieces, register);
         let cost = if by_lines { self.cost() } else { usize::MAX };
-        if cost <= CHEAP_LINE {
+        if cost <= CHEAP_LINE || (by_lines && past) {
             return true;
         }
         if self.make_turn(best_turn(&group, register), pieces, register) && self.cost() < cost {

@@ -292,8 +292,14 @@ impl Rows {
                     Method::Runs => {
                         for (number, target) in targets.iter().enumerate() {
                             let ahead = apart.wrapping_mul(number.cast_signed());
-                            let (source, next) =
-                                (source.wrapping_offset(ahead), next.wrapping_offset(ahead));
+                            // Short runs ask for what follows, each piece for its share; long ones for rows.
+                            let ahead_of_next = if run < LEAST_STREAMED_BYTES {
+                                (number * count * run).cast_signed()
+                            } else {
+                                ahead
+                            };
+                            let next = next.wrapping_offset(ahead_of_next);
+                            let source = source.wrapping_offset(ahead);
                             let (target, to) = (target.wrapping_add(at), run.cast_signed());
                             self.call.rows(
                                 &Runs { source, target, run, count, from, to, readable_end },

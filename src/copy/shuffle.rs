@@ -251,7 +251,8 @@ mod tests {
                         [(1, 0), (2, unit as isize), (3, unit as isize), (6, unit as isize)]
                     {
                         let mut program = Program::NONE;
-                        if !program.make(group, (pieces, between), kernels.register) {
+                        if !program.make(group, (pieces, between), kernels.register, unit % 2 == 0)
+                        {
                             continue;
                         }
                         made += 1;
