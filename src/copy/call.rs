@@ -158,6 +158,10 @@ impl Call {
             self.units(all, 0, begin);
             let to_line = Self::groups_to_line(all, begin).filter(|_| program.makes_lines());
             let end = match to_line {
+                // Halves of lines are put together first.
+                _ if self.past && self.machine.kernels.register.bytes < LINE_BYTES => {
+                    self.staged_turns(all, &begins, begin, stages)
+                }
                 Some(groups) => {
                     let first = self.turns(all, &begins, begin..(begin + groups).min(count), false);
                     self.turns(all, &begins, first..count, self.past)

@@ -293,7 +293,9 @@ impl Rows {
                         for (number, target) in targets.iter().enumerate() {
                             let ahead = apart.wrapping_mul(number.cast_signed());
                             // Short runs ask for what follows, each piece for its share; long ones for rows.
-                            let ahead_of_next = if run < LEAST_STREAMED_BYTES {
+                            let is_streamed =
+                                run >= LEAST_STREAMED_BYTES || run.is_multiple_of(LINE_BYTES);
+                            let ahead_of_next = if !is_streamed {
                                 (number * count * run).cast_signed()
                             } else {
                                 ahead

@@ -7,7 +7,7 @@
 
 use super::machine::TURNS_OF_SET;
 use super::program::{Pick, Program, Set, MAX_OUTPUTS};
-use super::vector::Vector;
+use super::vector::{Vector, LINE_BYTES};
 
 /// Whole turns of a program, and then some groups.
 #[derive(Clone, Copy)]
@@ -36,7 +36,12 @@ pub(super) struct Turns<'a> {
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
     let (sets, mut next) = (all.program.sets(), all.next);
-    let each = if PAST && sets.len() > 1 { TURNS_OF_SET } else { all.count.max(1) };
+    // Where a line is two registers, they are sent one right after the other.
+    let each = match sets.len() {
+        2.. if PAST && V::BYTES < LINE_BYTES => 1,
+        2.. if PAST => TURNS_OF_SET,
+        _ => all.count.max(1),
+    };
     let mut done = 0;
     while done < all.count {
         for number in 0..sets.len() {

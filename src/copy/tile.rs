@@ -11,6 +11,7 @@
 //! Of all that is unsafe here: the units must be readable and writable, and the CPU must have the features of the level.
 //! A fence must follow what goes past the caches.
 
+use super::machine::AHEAD_BYTES;
 use super::opaque::opaque;
 use super::runs::copy_short;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
@@ -312,10 +313,7 @@ pub(super) unsafe fn transpose_past<
         if are_lines {
             let each = LINE_BYTES / U * block.tile.merged;
             while done + each <= block.readable_rows() {
-                lines::<V, U, K, MERGED>(
-                    &block.first(done + each).without(done),
-                    block.without(done + each).source,
-                );
+                lines::<V, U, K, MERGED>(&block.first(done + each).without(done));
                 done += each;
             }
             return transpose::<V, U, K, MERGED>(&block.without(done));
@@ -334,12 +332,17 @@ pub(super) unsafe fn transpose_past<
 
 /// A line of every column.
 #[inline(always)]
-unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
-    block: &Block<'_>,
-    next: *const u8,
-) {
+unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
     let columns = block.targets.len();
     let each = V::BYTES / U * block.tile.merged;
+    // Of rows that share lines, lines are asked for, far enough ahead; of others the rows that come next.
+    let is_dense = (0..LINE_BYTES.cast_signed()).contains(&block.from);
+    let (next, step, count) = if is_dense {
+        let lines = block.rows * block.from.unsigned_abs() / LINE_BYTES;
+        (block.source.wrapping_add(AHEAD_BYTES), LINE_BYTES.cast_signed(), lines)
+    } else {
+        (block.row(block.rows), block.from, block.rows)
+    };
     let mut column = 0;
     loop {
         let mut done = 0;
@@ -348,11 +351,11 @@ unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
             unsafe { tile::<V, U, K, MERGED, true>(&block.without(done), column) };
             done += each;
         }
-        if column.is_multiple_of((LINE_BYTES / block.tile.unit.max(1)).max(1)) {
+        if (column * block.tile.unit).is_multiple_of(LINE_BYTES) {
             let mut next = next.wrapping_add(column * block.tile.unit);
-            for _ in 0..block.rows {
+            for _ in 0..count {
                 V::prefetch_later(next);
-                next = opaque(next.wrapping_offset(block.from));
+                next = opaque(next.wrapping_offset(step));
             }
         }
         if column + K >= columns {
