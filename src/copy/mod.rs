@@ -174,37 +174,56 @@ unsafe fn run_pieces(
     let turn = turn_bytes(transfer, call, count);
     let is_sub_byte = transfer.geometry.dtype.is_sub_byte();
     let work = |range: Range<usize>| {
-        let mut program = Program::NONE;
-        let mut stages = Stage::NONE_YET;
-        let mut start = range.start;
-        while start < range.end {
-            let end =
-                if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
-            for piece in pieces(transfer) {
-                let own = transfer.geometry.piece_bytes(piece.part.len) as u128;
-                let [begin, end] = [start, end].map(|at| div_wide(at as u128 * own, bytes));
-                if begin == end {
-                    continue;
-                }
-                // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
-                unsafe {
-                    if is_sub_byte {
-                        bits::copy(transfer, &piece.part, call, begin..end);
-                    } else {
-                        copy_some(transfer, &piece, (call, &mut program, &mut stages), begin..end);
-                    }
-                }
+        // SAFETY: the caller's promise; ranges of tasks do not meet, nor do their writes.
+        unsafe {
+            if is_sub_byte {
+                in_turns(transfer, range, turn, &mut |piece, bytes| {
+                    bits::copy(transfer, &piece.part, call, bytes);
+                });
+            } else {
+                copy_range(transfer, call, range, turn);
             }
-            start = end;
         }
-        for stage in &mut stages {
-            // SAFETY: as above.
-            unsafe { stage.finish(call.machine.kernels) };
-        }
-        call.finish();
     };
     let least = count.saturating_mul(WALK_BYTES);
     parallel::run(executor, &Work { bytes, units: bytes, granule: LINE_BYTES, least }, &work)
+}
+
+/// Copies a range of the bytes of all pieces of whole bytes.
+#[inline(never)] // for its stack
+unsafe fn copy_range(transfer: &Transfer<'_>, call: &Call, range: Range<usize>, turn: usize) {
+    let mut program = Program::NONE;
+    let mut stages = Stage::NONE_YET;
+    in_turns(transfer, range, turn, &mut |piece, bytes| {
+        // SAFETY: the caller's promise.
+        unsafe { copy_some(transfer, piece, (call, &mut program, &mut stages), bytes) };
+    });
+    for stage in &mut stages {
+        // SAFETY: the caller's promise.
+        unsafe { stage.finish(call.machine.kernels) };
+    }
+    call.finish();
+}
+
+/// Calls for what each piece has of a range of the bytes of all, a turn after the other.
+fn in_turns(
+    transfer: &Transfer<'_>,
+    range: Range<usize>,
+    turn: usize,
+    visit: &mut dyn FnMut(&Piece, Range<usize>),
+) {
+    let mut start = range.start;
+    while start < range.end {
+        let end = if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
+        for piece in pieces(transfer) {
+            let own = transfer.geometry.piece_bytes(piece.part.len) as u128;
+            let [begin, end] = [start, end].map(|at| div_wide(at as u128 * own, transfer.bytes));
+            if begin < end {
+                visit(&piece, begin..end);
+            }
+        }
+        start = end;
+    }
 }
 
 /// Of how many bytes of all pieces each takes its part before the first one goes on: pieces may share lines of the input.

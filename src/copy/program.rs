@@ -11,8 +11,8 @@ use super::vector::{LANE_BYTES, LINE_BYTES};
 use core::mem::MaybeUninit;
 
 /// The most picks, windows, and sets of a program; the most registers of a turn.
-const MAX_PICKS: usize = 48;
-const MAX_WINDOWS: usize = 40;
+const MAX_PICKS: usize = 40;
+const MAX_WINDOWS: usize = 32;
 pub(super) const MAX_SETS: usize = 16;
 const MAX_REGISTERS: usize = 16;
 /// The most outputs of a set, windows of it, and picks: indices stay in registers, of which there are 32.

@@ -9,7 +9,7 @@ use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
 /// Bytes that are put together before they are sent.
-pub(super) const STAGE_BYTES: usize = 512;
+pub(super) const STAGE_BYTES: usize = 448;
 
 /// Room for them, for what is held back, and for what kernels write beyond.
 #[repr(C, align(64))]
