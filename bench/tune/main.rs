@@ -33,7 +33,7 @@ impl Case {
     fn packed(name: &'static str, bytes: usize, row: &[i64], lengths: &[i64]) -> Self {
         let columns = row.iter().product::<i64>();
         let shape = [&[(bytes / 4) as i64 / columns], row].concat();
-        let strides = vec![columns, columns / row[0], 1];
+        let strides = [columns, columns / row[0], 1];
         Self {
             name,
             strides: strides[..shape.len()].to_vec(),
