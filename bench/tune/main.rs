@@ -33,7 +33,7 @@ impl Case {
     fn packed(name: &'static str, bytes: usize, row: &[i64], lengths: &[i64]) -> Self {
         let columns = row.iter().product::<i64>();
         let shape = [&[(bytes / 4) as i64 / columns], row].concat();
-        let strides = vec![columns, columns / row[0], 1];
+        let strides = [columns, columns / row[0], 1];
         Self {
             name,
             strides: strides[..shape.len()].to_vec(),
@@ -85,8 +85,8 @@ impl Case {
         start.elapsed().as_secs_f64()
     }
 
-    /// Returns the median seconds through the caches and past them, which take turns.
-    fn medians(&self, memory: &mut [Vec<u32>; 2], is_quick: bool) -> [f64; 2] {
+    /// Returns the lower quartiles of the seconds through the caches and past them, which take turns.
+    fn quartiles(&self, memory: &mut [Vec<u32>; 2], is_quick: bool) -> [f64; 2] {
         let rounds = LEAST_ROUNDS.max(LEAST_TOTAL_BYTES / (4 * self.elements()));
         let mut samples = [Vec::new(), Vec::new()];
         for round in 0..if is_quick { 1 } else { rounds } {
@@ -97,7 +97,7 @@ impl Case {
         }
         samples.map(|mut samples| {
             samples.sort_by(f64::total_cmp);
-            samples[samples.len() / 2]
+            samples[samples.len() / 4]
         })
     }
 }
@@ -112,7 +112,7 @@ fn main() {
         print!("{:6.2} MiB", bytes as f64 / MIB as f64);
         let mut gain = 0.0;
         for case in Case::all(bytes) {
-            let [through, past] = case.medians(&mut memory, is_quick);
+            let [through, past] = case.quartiles(&mut memory, is_quick);
             let speed = |seconds: f64| 4e-9 * case.elements() as f64 / seconds;
             print!("   {} {:5.2} {:5.2}", case.name, speed(through), speed(past));
             gain += (through / past).ln();

@@ -83,14 +83,14 @@ impl Vector for uint8x16_t {
     fn prefetch(at: *const u8) {
         // SAFETY: every CPU has the instruction, and it reads nothing.
         unsafe {
-            asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly))
+            asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly));
         }
     }
     #[inline(always)]
     fn prefetch_later(at: *const u8) {
         // SAFETY: as above.
         unsafe {
-            asm!("prfm pldl2keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly))
+            asm!("prfm pldl2keep, [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly));
         }
     }
     /// Streams are stores like any others.
