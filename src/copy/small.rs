@@ -14,7 +14,8 @@ pub(super) fn is_small(transfer: &Transfer<'_>) -> bool {
         && transfer.strides.is_none()
         && transfer.output_strides.are_packed()
         && !geometry.dtype.is_sub_byte()
-        && (rows == 1 || (rows < MANY_ROWS && transfer.bytes >= rows * transfer.parts.count() * LINE_BYTES))
+        && (rows == 1
+            || (rows < MANY_ROWS && transfer.bytes >= rows * transfer.parts.count() * LINE_BYTES))
 }
 
 /// Copies each piece's run of the first row, then of the next.
