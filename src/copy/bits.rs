@@ -32,9 +32,7 @@ impl Packed {
         self.bits += bits;
         if self.bits >= 32 {
             // SAFETY: the caller's promise.
-            unsafe {
-                self.target.cast::<[u8; 4]>().write_unaligned((self.held as u32).to_le_bytes())
-            };
+            unsafe { self.target.cast::<[u8; 4]>().write_unaligned((self.held as u32).to_le_bytes()) };
             self.target = self.target.wrapping_add(4);
             self.held >>= 32;
             self.bits -= 32;

@@ -51,19 +51,14 @@ pub(super) struct Shuffle<'a> {
 }
 
 impl Call {
-    pub(super) fn new(
-        machine: Machine,
-        transfer: &Transfer<'_>,
-        executor: Option<&dyn Executor>,
-    ) -> Self {
+    pub(super) fn new(machine: Machine, transfer: &Transfer<'_>, executor: Option<&dyn Executor>) -> Self {
         let geometry = &transfer.geometry;
         let bits = i64::from(geometry.dtype.bits());
         let strides = transfer.strides.map(|strides| {
             let reach = shape::reach(geometry.shape.iter().copied().zip(strides.iter().copied()));
             reach.map_or(1, |(_, high)| high + 1)
         });
-        let last =
-            (strides.unwrap_or(geometry.elements) * bits + i64::from(transfer.bit_offset) + 7) >> 3;
+        let last = (strides.unwrap_or(geometry.elements) * bits + i64::from(transfer.bit_offset) + 7) >> 3;
         let readable_end = transfer.source.wrapping_offset(last as isize);
         let past = is_past(&machine, transfer, executor);
         Self { machine, past, readable_end, has_holes: has_holes(transfer) }
@@ -71,13 +66,7 @@ impl Call {
 
     /// Where what may be read ends for `rows` rows, `from` bytes apart, that have `bytes` each. Where pages may lie between
     /// rows, that is nowhere: only what is asked for may be read.
-    pub(super) fn readable_end(
-        &self,
-        source: *const u8,
-        rows: usize,
-        from: isize,
-        bytes: usize,
-    ) -> *const u8 {
+    pub(super) fn readable_end(&self, source: *const u8, rows: usize, from: isize, bytes: usize) -> *const u8 {
         if !self.has_holes {
             return self.readable_end;
         }
@@ -117,8 +106,7 @@ impl Call {
             let (some, mut done, mut next) = (div(STAGE_BYTES, runs.run).max(1), 0, next);
             while done < runs.count {
                 let count = some.min(runs.count - done);
-                let source =
-                    runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
+                let source = runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
                 (self.machine.kernels.rows)(&Runs { source, target: stage.room(), count, ..*runs });
                 stage.push(runs.run * count, next);
                 next = next.wrapping_add(runs.run * count);
@@ -140,8 +128,7 @@ impl Call {
             let some = targets.get(first..first + program.pieces).unwrap_or_default();
             let ahead = program.apart.wrapping_mul(first.cast_signed());
             let next = all.next.wrapping_add(done * count * program.group.bytes());
-            let some =
-                Shuffle { source: all.source.wrapping_offset(ahead), targets: some, next, ..*all };
+            let some = Shuffle { source: all.source.wrapping_offset(ahead), targets: some, next, ..*all };
             // SAFETY: the caller's promise.
             unsafe { self.shuffle_some(&some, stages) };
             done = first + program.pieces;
@@ -181,23 +168,13 @@ impl Call {
             return first..(count + 1).saturating_sub(program.groups);
         }
         match end.checked_sub(top) {
-            Some(room) => {
-                0..room
-                    .checked_div(from.unsigned_abs())
-                    .map_or(count, |groups| groups.saturating_add(1))
-            }
+            Some(room) => 0..room.checked_div(from.unsigned_abs()).map_or(count, |groups| groups.saturating_add(1)),
             None => 0..0,
         }
     }
 
     /// Moves groups by a program, the last turn exactly, so that nothing is written behind it. Returns how far it has come.
-    unsafe fn turns(
-        &self,
-        all: &Shuffle<'_>,
-        begins: &Range<usize>,
-        groups: Range<usize>,
-        past: bool,
-    ) -> usize {
+    unsafe fn turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, groups: Range<usize>, past: bool) -> usize {
         let program = all.program;
         let begin = groups.start;
         if groups.is_empty() || !begins.contains(&begin) {
@@ -209,9 +186,7 @@ impl Call {
         let turns = div(whole, program.groups);
         let turns = Turns {
             program,
-            source: all
-                .source
-                .wrapping_offset(program.group.from.wrapping_mul(begin.cast_signed())),
+            source: all.source.wrapping_offset(program.group.from.wrapping_mul(begin.cast_signed())),
             targets: all.targets,
             at: all.at + begin * program.group.bytes(),
             turns,
@@ -221,24 +196,12 @@ impl Call {
         };
         let [through, beyond] = self.machine.kernels.shuffle;
         // SAFETY: the caller's promise.
-        unsafe {
-            if past {
-                beyond(&turns)
-            } else {
-                through(&turns)
-            }
-        };
+        unsafe { if past { beyond(&turns) } else { through(&turns) } };
         begin + count
     }
 
     /// The same by way of stages, as far as turns can.
-    unsafe fn staged_turns(
-        &self,
-        all: &Shuffle<'_>,
-        begins: &Range<usize>,
-        begin: usize,
-        stages: &mut Stages,
-    ) -> usize {
+    unsafe fn staged_turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, begin: usize, stages: &mut Stages) -> usize {
         let bytes = all.program.group.bytes();
         let some = div(STAGE_BYTES, bytes).max(1);
         let (mut done, mut next) = (begin, all.next);
@@ -253,8 +216,7 @@ impl Call {
             let targets = targets.get(..all.targets.len()).unwrap_or_default();
             // SAFETY: the caller's promise, and there is room for as many.
             unsafe {
-                let reached =
-                    self.turns(&Shuffle { targets, at: 0, ..*all }, begins, done..end, false);
+                let reached = self.turns(&Shuffle { targets, at: 0, ..*all }, begins, done..end, false);
                 for stage in stages.iter_mut().take(targets.len()) {
                     stage.push((reached - done) * bytes, next);
                     next = next.wrapping_add((reached - done) * bytes);
@@ -281,9 +243,7 @@ impl Call {
         if over.trailing_zeros() < twos && over != 0 {
             return None;
         }
-        let inverse = (0..2).fold(odd, |inverse, _| {
-            inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse)))
-        });
+        let inverse = (0..2).fold(odd, |inverse, _| inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse))));
         Some((over >> twos).wrapping_mul(inverse) % (LINE_BYTES >> twos.min(6)))
     }
 
@@ -295,21 +255,12 @@ impl Call {
         }
         let Group { unit, units, apart, from } = all.program.group;
         for (number, target) in all.targets.iter().enumerate() {
-            let piece =
-                all.source.wrapping_offset(all.program.apart.wrapping_mul(number.cast_signed()));
+            let piece = all.source.wrapping_offset(all.program.apart.wrapping_mul(number.cast_signed()));
             for group in begin..end {
                 let source = piece.wrapping_offset(from.wrapping_mul(group.cast_signed()));
                 let target = target.wrapping_add(all.at + group * unit * units);
                 let to = unit.cast_signed();
-                let runs = Runs {
-                    source,
-                    target,
-                    run: unit,
-                    count: units,
-                    from: apart,
-                    to,
-                    readable_end: source,
-                };
+                let runs = Runs { source, target, run: unit, count: units, from: apart, to, readable_end: source };
                 // SAFETY: within the groups.
                 unsafe { (self.machine.kernels.rows)(&runs) };
             }
@@ -331,10 +282,7 @@ impl Call {
         let kernel = self.machine.kernels.transpose(block, past);
         let columns = div(LINE_BYTES, block.tile.unit);
         let is_far = block.from.unsigned_abs() >= FAR_ROWS_BYTES && block.targets.len() >= columns;
-        let are_lines = block
-            .targets
-            .iter()
-            .all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
+        let are_lines = block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
         // SAFETY: the caller's promise.
         unsafe {
             if !is_far || (past && !are_lines) || block.tile.merged > 1 || block.rows < LINE_BYTES {
@@ -346,12 +294,7 @@ impl Call {
 
     /// The same, a line of so many columns of some rows after the other.
     #[inline(never)]
-    unsafe fn transpose_gathered(
-        &self,
-        block: &Block<'_>,
-        kernel: unsafe fn(&Block<'_>),
-        columns: usize,
-    ) {
+    unsafe fn transpose_gathered(&self, block: &Block<'_>, kernel: unsafe fn(&Block<'_>), columns: usize) {
         let mut lines = MaybeUninit::<Lines>::uninit();
         let lines = lines.as_mut_ptr().cast::<u8>();
         let mut row = 0;
@@ -365,26 +308,16 @@ impl Call {
                 // The last columns may be taken together with some that have been.
                 let begin = column.min(block.targets.len() - columns);
                 let source = first.wrapping_add(begin * block.tile.unit);
-                let (run, count, from, to) =
-                    (LINE_BYTES, rows, block.from, LINE_BYTES.cast_signed());
+                let (run, count, from, to) = (LINE_BYTES, rows, block.from, LINE_BYTES.cast_signed());
                 let targets = block.targets.get(begin..begin + columns).unwrap_or_default();
                 let at = block.at + row * block.tile.unit;
                 self.ask(source.wrapping_add(LINE_BYTES), rows, block.from, 1);
                 // SAFETY: within the block, and the lines have room for as many rows.
                 unsafe {
-                    let runs =
-                        Runs { source, target: lines, run, count, from, to, readable_end: source };
+                    let runs = Runs { source, target: lines, run, count, from, to, readable_end: source };
                     (self.machine.kernels.rows)(&runs);
                     let readable_end = lines.wrapping_add(rows * LINE_BYTES);
-                    kernel(&Block {
-                        source: lines,
-                        from: to,
-                        rows,
-                        targets,
-                        at,
-                        readable_end,
-                        tile: block.tile,
-                    });
+                    kernel(&Block { source: lines, from: to, rows, targets, at, readable_end, tile: block.tile });
                 }
                 column = begin + columns;
             }
@@ -409,10 +342,8 @@ fn has_holes(transfer: &Transfer<'_>) -> bool {
     let (mut reach, mut last) = (size, 0);
     loop {
         let steps = geometry.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
-        let steps =
-            steps.map(|(extent, stride)| (stride.unsigned_abs() as usize, usize_of(*extent)));
-        let Some(next) = steps.clone().map(|(step, _)| step).filter(|step| *step > last).min()
-        else {
+        let steps = steps.map(|(extent, stride)| (stride.unsigned_abs() as usize, usize_of(*extent)));
+        let Some(next) = steps.clone().map(|(step, _)| step).filter(|step| *step > last).min() else {
             return false;
         };
         if next.saturating_mul(size) >= reach.saturating_add(PAGE_BYTES) {
@@ -443,8 +374,7 @@ fn bytes_read(transfer: &Transfer<'_>) -> usize {
     let steps = geometry.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
     let repeated = steps.clone().filter(|(_, stride)| **stride == 0);
     let once = repeated.fold(transfer.bytes, |bytes, (extent, _)| div(bytes, usize_of(*extent)));
-    let apart =
-        steps.map(|(_, stride)| stride.unsigned_abs()).filter(|step| *step > 0).min().unwrap_or(1);
+    let apart = steps.map(|(_, stride)| stride.unsigned_abs()).filter(|step| *step > 0).min().unwrap_or(1);
     let elements_of_line = div_ceil(LINE_BYTES * 8, geometry.dtype.bits() as usize);
     once.saturating_mul((apart as usize).min(elements_of_line))
 }

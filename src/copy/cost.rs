@@ -1,7 +1,9 @@
 //! What each way of moving units costs: the one choice of a method. Costs count what is issued for a line of output.
 
 use super::call::Call;
-use super::machine::{CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST};
+use super::machine::{
+    CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST,
+};
 use super::program::{Group, Program};
 use super::tile::Tile;
 use super::vector::{LANE_BYTES, LINE_BYTES};
@@ -41,11 +43,8 @@ pub(super) fn of_program(
     if !is_short(group.unit) || units < call.machine.least(LEAST_PROGRAM_UNITS) {
         return None;
     }
-    let is_made = program.groups > 0
-        && program.group == group
-        && (pieces, apart) == (program.pieces, program.apart);
-    (is_made || program.make(group, (pieces, apart), call.machine.kernels.register))
-        .then(|| of_steps(call, program))
+    let is_made = program.groups > 0 && program.group == group && (pieces, apart) == (program.pieces, program.apart);
+    (is_made || program.make(group, (pieces, apart), call.machine.kernels.register)).then(|| of_steps(call, program))
 }
 
 /// The same of a program that is there.
@@ -55,13 +54,7 @@ fn of_steps(call: &Call, program: &Program) -> usize {
 }
 
 /// By squares; `None` where there are none of such units, or too few rows or columns.
-pub(super) fn of_transpose(
-    call: &Call,
-    unit: usize,
-    columns: usize,
-    from: isize,
-    rows: usize,
-) -> Option<usize> {
+pub(super) fn of_transpose(call: &Call, unit: usize, columns: usize, from: isize, rows: usize) -> Option<usize> {
     let register = call.machine.kernels.register;
     let tile = Tile::new(unit, columns, from).filter(|_| register.window > 0)?;
     let of_lane = tile.columns();
@@ -85,25 +78,11 @@ mod tests {
     fn dbg() {
         use super::super::level::{kernels_of, Level};
         use super::super::program::{Group, Program};
-        for (unit, pieces, from) in [
-            (48usize, 16usize, 768isize),
-            (12, 3, 36),
-            (12, 16, 192),
-            (24, 8, 192),
-            (7, 5, 35),
-            (6, 6, 36),
-            (10, 7, 70),
-            (4, 4, 16),
-            (96, 3, 288),
-        ] {
+        for (unit, pieces, from) in [(48usize, 16usize, 768isize), (12, 3, 36), (12, 16, 192), (24, 8, 192), (7, 5, 35), (6, 6, 36), (10, 7, 70), (4, 4, 16), (96, 3, 288)] {
             for level in [Level::Avx512, Level::Avx2] {
-                let mut program = Program::NONE;
-                let made = program.make(
-                    Group { unit, units: 1, apart: 0, from },
-                    (pieces, unit as isize),
-                    kernels_of(level).register,
-                );
-                eprintln!("{unit}x{pieces} {level:?}: {made} pieces {} groups {} regs {} issued {:?} sets {:?}", program.pieces, program.groups, program.registers, program.cost(), program.sets().iter().map(|s| (s.outputs, s.windows)).collect::<Vec<_>>());
+            let mut program = Program::NONE;
+            let made = program.make(Group { unit, units: 1, apart: 0, from }, (pieces, unit as isize), kernels_of(level).register);
+            eprintln!("{unit}x{pieces} {level:?}: {made} pieces {} groups {} regs {} issued {:?} sets {:?}", program.pieces, program.groups, program.registers, program.cost(), program.sets().iter().map(|s| (s.outputs, s.windows)).collect::<Vec<_>>());
             }
         }
     }

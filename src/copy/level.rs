@@ -43,18 +43,9 @@ impl Kernels {
     /// The kernel that transposes a block.
     pub(super) fn transpose(&self, block: &Block<'_>, past: bool) -> unsafe fn(&Block<'_>) {
         let power = block.tile.wide().trailing_zeros() as usize;
-        let merged = if block.tile.merged > 1 {
-            self.transpose_merged.get(power.wrapping_sub(1))
-        } else {
-            None
-        };
-        let [through, beyond] =
-            merged.or(self.transpose.get(power)).unwrap_or(&[tile::without_tiles; 2]);
-        if past {
-            *beyond
-        } else {
-            *through
-        }
+        let merged = if block.tile.merged > 1 { self.transpose_merged.get(power.wrapping_sub(1)) } else { None };
+        let [through, beyond] = merged.or(self.transpose.get(power)).unwrap_or(&[tile::without_tiles; 2]);
+        if past { *beyond } else { *through }
     }
 }
 

@@ -83,47 +83,12 @@ pub(super) struct Model {
 
 /// Any other machine comes last.
 pub(super) static MODELS: [Model; 5] = [
-    Model {
-        name: "zen3",
-        vendor: Vendor::Amd,
-        family: 0x19,
-        level: Level::Avx2,
-        third_eighths: 4,
-        second_eighths: 1024,
-    },
-    Model {
-        name: "zen4",
-        vendor: Vendor::Amd,
-        family: 0x19,
-        level: Level::Avx512,
-        third_eighths: 6,
-        second_eighths: 1024,
-    },
-    Model {
-        name: "zen5",
-        vendor: Vendor::Amd,
-        family: 0x1A,
-        level: Level::Avx512,
-        third_eighths: 8,
-        second_eighths: 1024,
-    },
+    Model { name: "zen3", vendor: Vendor::Amd, family: 0x19, level: Level::Avx2, third_eighths: 4, second_eighths: 1024 },
+    Model { name: "zen4", vendor: Vendor::Amd, family: 0x19, level: Level::Avx512, third_eighths: 6, second_eighths: 1024 },
+    Model { name: "zen5", vendor: Vendor::Amd, family: 0x1A, level: Level::Avx512, third_eighths: 8, second_eighths: 1024 },
     // The shared cache of Xeons is a mesh of many slices, and no quicker to write to than memory.
-    Model {
-        name: "xeon",
-        vendor: Vendor::Intel,
-        family: 6,
-        level: Level::Avx512,
-        third_eighths: 4,
-        second_eighths: 32,
-    },
-    Model {
-        name: "other",
-        vendor: Vendor::Other,
-        family: 0,
-        level: Level::Portable,
-        third_eighths: 4,
-        second_eighths: 256,
-    },
+    Model { name: "xeon", vendor: Vendor::Intel, family: 6, level: Level::Avx512, third_eighths: 4, second_eighths: 32 },
+    Model { name: "other", vendor: Vendor::Other, family: 0, level: Level::Portable, third_eighths: 4, second_eighths: 256 },
 ];
 
 /// Bytes of the third-level cache of a machine that does not say; and the most that is believed, for virtual machines say
@@ -150,9 +115,7 @@ static SECOND: AtomicUsize = AtomicUsize::new(0);
 
 impl Machine {
     fn of(cpu: &Cpu) -> (Self, usize) {
-        let is = |model: &Model| {
-            model.vendor == cpu.vendor && model.family == cpu.family && model.level == cpu.level
-        };
+        let is = |model: &Model| model.vendor == cpu.vendor && model.family == cpu.family && model.level == cpu.level;
         let number = MODELS.iter().position(is).unwrap_or(MODELS.len() - 1);
         (Self::with(cpu.level, number, cpu.second, cpu.third), number)
     }
@@ -163,13 +126,7 @@ impl Machine {
         let third = if third == 0 { UNKNOWN_THIRD_BYTES } else { third.min(MOST_THIRD_BYTES) };
         let second = if second == 0 { LEAST_PAST_BYTES / 2 } else { second };
         let held = (third / 8 * model.third_eighths).min(second / 8 * model.second_eighths);
-        Self {
-            kernels: kernels_of(level),
-            model,
-            held_bytes: held,
-            second_bytes: second,
-            shrunk: 0,
-        }
+        Self { kernels: kernels_of(level), model, held_bytes: held, second_bytes: second, shrunk: 0 }
     }
 
     /// The machine that this runs on.
@@ -231,7 +188,5 @@ impl Machine {
 #[cfg(test)]
 pub(super) fn levels() -> Vec<Level> {
     let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
-    all.into_iter()
-        .filter(|level| *level <= Cpu::this().level && kernels_of(*level).level == *level)
-        .collect()
+    all.into_iter().filter(|level| *level <= Cpu::this().level && kernels_of(*level).level == *level).collect()
 }

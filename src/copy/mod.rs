@@ -167,8 +167,7 @@ unsafe fn run_pieces(
         let mut stages = Stage::all(call.machine.kernels);
         let mut start = range.start;
         while start < range.end {
-            let end =
-                if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
+            let end = if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
             for piece in pieces(transfer) {
                 let own = transfer.geometry.piece_bytes(piece.part.len) as u128;
                 let [begin, end] = [start, end].map(|at| div_wide(at as u128 * own, bytes));
@@ -250,8 +249,7 @@ fn continues(transfer: &Transfer<'_>, piece: &Piece, next: &Part) -> Option<isiz
     let is_split = |axis: usize| geometry.keeps_axis && axis == geometry.axis;
     let mut axes = one.iter().zip(other).enumerate();
     let are_alike = axes.all(|(axis, (one, other))| is_split(axis) || one == other);
-    let is_next = distance == step.wrapping_mul(first.len as isize)
-        && own(other, next.len).is_none_or(|own| own == step);
+    let is_next = distance == step.wrapping_mul(first.len as isize) && own(other, next.len).is_none_or(|own| own == step);
     (are_alike && is_next).then_some(step)
 }
 

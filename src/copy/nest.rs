@@ -115,10 +115,7 @@ impl Nest {
             let steps = axis.extent.cast_signed();
             let last = self.rank.checked_sub(1).and_then(|last| self.axes.get_mut(last));
             match last {
-                Some(last)
-                    if last.to == axis.to.wrapping_mul(steps)
-                        && last.from == axis.from.wrapping_mul(steps) =>
-                {
+                Some(last) if last.to == axis.to.wrapping_mul(steps) && last.from == axis.from.wrapping_mul(steps) => {
                     *last = Axis { extent: last.extent * axis.extent, ..axis };
                 }
                 _ => self.push(axis),
@@ -190,9 +187,7 @@ impl Nest {
             loop {
                 let Some(outer) = at.checked_sub(1) else { return };
                 at = outer;
-                let (Some(axis), Some(step)) = (self.axes.get(at), steps.get_mut(at)) else {
-                    return;
-                };
+                let (Some(axis), Some(step)) = (self.axes.get(at), steps.get_mut(at)) else { return };
                 *step += 1;
                 if *step < axis.extent {
                     source = source.wrapping_offset(axis.from);

@@ -181,7 +181,12 @@ mod tests {
         let body = |range: std::ops::Range<usize>| {
             done.fetch_add(range.len() as u64, Ordering::Relaxed);
         };
-        run(Some(&Wide), &Work { bytes: 1 << 30, units, granule: 1, least: 1 }, &body).unwrap();
+        run(
+            Some(&Wide),
+            &Work { bytes: 1 << 30, units, granule: 1, least: 1 },
+            &body,
+        )
+        .unwrap();
         assert_eq!(done.into_inner(), units as u64);
     }
 

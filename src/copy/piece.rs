@@ -30,21 +30,16 @@ impl Choice {
     pub(super) fn new(call: &Call, nest: &Nest, program: &mut Program) -> Self {
         let mut best = Self { method: Method::Runs, axes: 1, crossing: 0 };
         let unit = nest.unit;
-        let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else {
-            return best;
-        };
+        let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else { return best };
         if !cost::is_short(unit) || nest.bytes() < call.machine.least(LEAST_BYTES) {
             return best;
         }
-        let mut least =
-            cost::of_runs(call, unit, true) + div(cost::OF_CALL * LINE_BYTES, unit * inner.extent);
+        let mut least = cost::of_runs(call, unit, true) + div(cost::OF_CALL * LINE_BYTES, unit * inner.extent);
         let is_crossing = |axis: &Axis| axis.from == unit.cast_signed();
         let outer = nest.axes().len() - 1;
         if let Some(crossing) = nest.axes().iter().take(outer).position(is_crossing) {
             let columns = nest.axes().get(crossing).map_or(0, |axis| axis.extent);
-            if let Some(cost) = cost::of_transpose(call, unit, columns, inner.from, inner.extent)
-                .filter(|cost| *cost < least)
-            {
+            if let Some(cost) = cost::of_transpose(call, unit, columns, inner.from, inner.extent).filter(|cost| *cost < least) {
                 (least, best) = (cost, Self { method: Method::Transpose, crossing, ..best });
             }
         }
@@ -61,9 +56,7 @@ impl Choice {
 /// The groups that a program would make, of how many axes, and how many groups there are in all.
 fn group_of(nest: &Nest) -> (Group, usize, usize) {
     let unit = nest.unit;
-    let [.., inner] = *nest.axes() else {
-        return (Group { unit, units: 1, apart: 0, from: 0 }, 0, 1);
-    };
+    let [.., inner] = *nest.axes() else { return (Group { unit, units: 1, apart: 0, from: 0 }, 0, 1) };
     let bytes = unit * inner.extent;
     if let [.., outer, inner] = *nest.axes() {
         if bytes <= LONGEST_GROUP_BYTES && outer.to == bytes.cast_signed() {
@@ -115,13 +108,7 @@ impl Mover<'_> {
             let readable_end = call.readable_end(source, count, from, run);
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             // SAFETY: the caller's promise.
-            unsafe {
-                call.rows(
-                    &Runs { source, target, run, count, from, to, readable_end },
-                    stages,
-                    next,
-                )
-            };
+            unsafe { call.rows(&Runs { source, target, run, count, from, to, readable_end }, stages, next) };
         });
     }
 
@@ -138,17 +125,14 @@ impl Mover<'_> {
         let row = inner.from.unsigned_abs() * inner.extent;
         let ahead = match nest.axes().last() {
             Some(outer) if row < 4 * AHEAD_BYTES => outer.from,
-            _ => program.from().wrapping_mul(
-                (AHEAD_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1,
-            ),
+            _ => program.from().wrapping_mul((AHEAD_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1),
         };
         by_blocks(nest, inner, program.groups, |source, target, axis| {
             let Axis { extent: count, from, .. } = axis;
             let readable_end = call.readable_end(source, count, from, reach);
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             let targets = &[target];
-            let shuffle =
-                Shuffle { program, source, targets, at: 0, count, readable_end, next, ahead };
+            let shuffle = Shuffle { program, source, targets, at: 0, count, readable_end, next, ahead };
             // SAFETY: the caller's promise.
             unsafe { call.shuffle(&shuffle, stages) };
         });
@@ -185,17 +169,7 @@ impl Mover<'_> {
                     let readable_end = call.readable_end(source, some, rows.from, count * unit);
                     let (from, rows, at) = (rows.from, some, row * unit);
                     // SAFETY: the caller's promise.
-                    unsafe {
-                        call.transpose(&Block {
-                            source,
-                            from,
-                            rows,
-                            targets,
-                            at,
-                            readable_end,
-                            tile,
-                        })
-                    };
+                    unsafe { call.transpose(&Block { source, from, rows, targets, at, readable_end, tile }) };
                     column += count;
                 }
                 row += some;
@@ -216,12 +190,7 @@ fn columns_of(left: usize, unit: usize) -> usize {
 
 /// Goes over a nest's axes, and an inner one in blocks where others share its lines.
 #[inline(always)]
-fn by_blocks(
-    nest: &mut Nest,
-    inner: Axis,
-    granule: usize,
-    mut visit: impl FnMut(*const u8, *mut u8, Axis),
-) {
+fn by_blocks(nest: &mut Nest, inner: Axis, granule: usize, mut visit: impl FnMut(*const u8, *mut u8, Axis)) {
     let shared = nest.order_by_lines();
     let step = inner.from.unsigned_abs().max(1);
     let block = if shared > 0 { next_multiple(BLOCK_BYTES / step, granule) } else { inner.extent };
@@ -232,11 +201,7 @@ fn by_blocks(
         let at = begin.cast_signed();
         let (from, to) = (inner.from.wrapping_mul(at), inner.to.wrapping_mul(at));
         nest.each(|source, target| {
-            visit(
-                source.wrapping_offset(from),
-                target.wrapping_offset(to),
-                Axis { extent, ..inner },
-            );
+            visit(source.wrapping_offset(from), target.wrapping_offset(to), Axis { extent, ..inner });
         });
         begin += extent;
     }

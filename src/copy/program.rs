@@ -148,8 +148,7 @@ impl Program {
         apart: 0,
         groups: 0,
         registers: 0,
-        sets: [Set { outputs: 0, windows: 0, register: 0, first_window: 0, first_pick: 0 };
-            MAX_SETS],
+        sets: [Set { outputs: 0, windows: 0, register: 0, first_window: 0, first_pick: 0 }; MAX_SETS],
         set_count: 0,
         windows: [[0; 2]; MAX_WINDOWS],
         window_count: 0,
@@ -183,12 +182,7 @@ impl Program {
     /// Makes it the program of such groups of up to so many pieces, and returns whether there is one: as many pieces as
     /// can be made together, and of one piece as many registers as it pays to. Turns of whole lines are preferred.
     #[inline(never)]
-    pub(super) fn make(
-        &mut self,
-        group: Group,
-        (pieces, apart): (usize, isize),
-        register: Register,
-    ) -> bool {
+    pub(super) fn make(&mut self, group: Group, (pieces, apart): (usize, isize), register: Register) -> bool {
         self.groups = 0;
         if register.window == 0 || group.bytes() == 0 {
             return false;
@@ -207,19 +201,9 @@ impl Program {
     }
 
     /// The same with so many groups and registers a turn.
-    fn make_turn(
-        &mut self,
-        (groups, registers): (usize, usize),
-        pieces: usize,
-        register: Register,
-    ) -> bool {
+    fn make_turn(&mut self, (groups, registers): (usize, usize), pieces: usize, register: Register) -> bool {
         (self.groups, self.registers) = (groups, registers);
-        let is_made = groups > 0
-            && if pieces > 1 {
-                self.make_pieces(pieces, register)
-            } else {
-                self.make_one(register)
-            };
+        let is_made = groups > 0 && if pieces > 1 { self.make_pieces(pieces, register) } else { self.make_one(register) };
         if !is_made {
             self.groups = 0;
         }
@@ -232,15 +216,10 @@ impl Program {
         let first = |set: &Set| if lanes == 1 && set.windows > 1 { set.outputs } else { 0 };
         let picks = self.pick_count - self.sets().iter().map(first).sum::<usize>();
         let store = if self.makes_lines() { STORE_COST } else { 2 * STORE_COST };
-        let issued = self.window_count * lanes * LOAD_COST
-            + picks * PICK_COST
-            + self.registers * self.pieces * store;
+        let issued = self.window_count * lanes * LOAD_COST + picks * PICK_COST + self.registers * self.pieces * store;
         // Each further set goes over the rows once more.
         let passes = if self.set_count > 1 { STORE_COST } else { 0 };
-        passes
-            + (LINE_BYTES * issued)
-                .checked_div(self.bytes() * self.pieces)
-                .unwrap_or(usize::MAX / 2)
+        passes + (LINE_BYTES * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX / 2)
     }
 
     /// As many pieces together as a set has room for, about equally many each time: but of long units, which share few
@@ -312,12 +291,10 @@ impl Program {
         (lane, mut windows): (usize, usize),
         register: Register,
     ) -> Option<usize> {
-        let (number, piece) =
-            if self.pieces > 1 { (set.register, output) } else { (set.register + output, 0) };
+        let (number, piece) = if self.pieces > 1 { (set.register, output) } else { (set.register + output, 0) };
         let begin = number * register.bytes + lane * register.window;
         let end = (begin + register.window).min(self.bytes());
-        let mut cursor =
-            Cursor::new(self.group, begin, self.apart.wrapping_mul(piece.cast_signed()));
+        let mut cursor = Cursor::new(self.group, begin, self.apart.wrapping_mul(piece.cast_signed()));
         let (mut at, mut window) = (begin, 0);
         while at < end {
             let (from, len) = cursor.here();
@@ -337,9 +314,7 @@ impl Program {
             let some = len.min(end - at).min(register.window - ahead);
             // SAFETY: the picks of all windows of the set have been written.
             let Pick(index) = unsafe {
-                self.picks
-                    .get_mut(set.first_pick + window * set.outputs + output)?
-                    .assume_init_mut()
+                self.picks.get_mut(set.first_pick + window * set.outputs + output)?.assume_init_mut()
             };
             let place = lane * register.window + at - begin;
             for (byte, slot) in index.iter_mut().skip(place).take(some).enumerate() {
@@ -408,8 +383,7 @@ impl Program {
         for (number, picks) in rest.chunks_exact_mut(set.outputs.max(1)).enumerate() {
             for (pick, first) in picks.iter_mut().zip(&mut *first) {
                 // SAFETY: all picks of the set have been written.
-                let (Pick(index), Pick(first)) =
-                    unsafe { (pick.assume_init_mut(), first.assume_init_mut()) };
+                let (Pick(index), Pick(first)) = unsafe { (pick.assume_init_mut(), first.assume_init_mut()) };
                 for ((slot, first), own) in index.iter_mut().zip(first).zip(0u8..) {
                     *slot = match *slot {
                         NOTHING if number == 0 => *first & 63,

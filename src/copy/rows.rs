@@ -5,9 +5,7 @@
 
 use super::call::{Call, Shuffle};
 use super::cost::{self, Method};
-use super::machine::{
-    BLOCK_BYTES, COLUMN_BYTES, LEAST_STREAMED_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN,
-};
+use super::machine::{LEAST_STREAMED_BYTES, BLOCK_BYTES, COLUMN_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
@@ -114,11 +112,7 @@ impl Rows {
         for (axis, &extent) in geometry.shape.iter().enumerate().take(geometry.axis).rev() {
             if extent > 1 {
                 let to = self.count.cast_signed();
-                self.outer.insert(Axis {
-                    extent: usize_of(extent),
-                    from: stride(axis, packed),
-                    to,
-                });
+                self.outer.insert(Axis { extent: usize_of(extent), from: stride(axis, packed), to });
             }
             packed = packed.wrapping_mul(extent as isize);
             self.count *= usize_of(extent);
@@ -158,24 +152,16 @@ impl Rows {
         let step = self.row.from.unsigned_abs().max(self.wanted).max(1);
         // What is made in one pass need not be found again.
         let is_once = match bands.bands.first() {
-            Some(band) if bands.count == 1 => band.program(bands).is_some_and(|program| {
-                program.pieces == band.targets.len() && program.sets().len() == 1
-            }),
+            Some(band) if bands.count == 1 => {
+                band.program(bands).is_some_and(|program| program.pieces == band.targets.len() && program.sets().len() == 1)
+            }
             _ => false,
         };
         let are_long = self.wanted / bands.count.max(1) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
-        let rows = if bands.has_columns {
-            (bytes / step).max(div(COLUMN_BYTES, self.run(1)))
-        } else {
-            bytes / step
-        };
+        let rows = if bands.has_columns { (bytes / step).max(div(COLUMN_BYTES, self.run(1))) } else { bytes / step };
         // So that every block begins a line again where the first one does.
-        if bands.has_short {
-            next_multiple(rows, LINE_BYTES)
-        } else {
-            rows.max(if self.call.past { RUNS_IN_TURN } else { 1 })
-        }
+        if bands.has_short { next_multiple(rows, LINE_BYTES) } else { rows.max(if self.call.past { RUNS_IN_TURN } else { 1 }) }
     }
 
     /// Copies what pieces have of some rows.
@@ -243,41 +229,19 @@ impl Rows {
                 match method {
                     Method::Shuffle => {
                         let Some(program) = band.program(bands) else { continue };
-                        let shuffle = Shuffle {
-                            program,
-                            source,
-                            targets,
-                            at,
-                            count,
-                            readable_end,
-                            next,
-                            ahead: 0,
-                        };
+                        let shuffle = Shuffle { program, source, targets, at, count, readable_end, next, ahead: 0 };
                         self.call.shuffle(&shuffle, stages);
                     }
                     Method::Transpose => {
                         let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
-                        self.call.transpose(&Block {
-                            source,
-                            from,
-                            rows: count,
-                            targets,
-                            at,
-                            readable_end,
-                            tile,
-                        });
+                        self.call.transpose(&Block { source, from, rows: count, targets, at, readable_end, tile });
                     }
                     Method::Runs => {
                         for (number, target) in targets.iter().enumerate() {
                             let ahead = apart.wrapping_mul(number.cast_signed());
-                            let (source, next) =
-                                (source.wrapping_offset(ahead), next.wrapping_offset(ahead));
+                            let (source, next) = (source.wrapping_offset(ahead), next.wrapping_offset(ahead));
                             let (target, to) = (target.wrapping_add(at), run.cast_signed());
-                            self.call.rows(
-                                &Runs { source, target, run, count, from, to, readable_end },
-                                stages,
-                                next,
-                            );
+                            self.call.rows(&Runs { source, target, run, count, from, to, readable_end }, stages, next);
                         }
                     }
                 }
@@ -300,8 +264,7 @@ impl Band {
     const NONE: Self = Self { ahead: 0, apart: 0, run: 0, targets: 0..0, method: Method::Runs };
 
     fn is_made_by(&self, program: &Program) -> bool {
-        let is_alike = program.group.unit == self.run
-            && (program.apart == self.apart || self.targets.len() == 1);
+        let is_alike = program.group.unit == self.run && (program.apart == self.apart || self.targets.len() == 1);
         program.groups > 0 && is_alike && program.pieces <= self.targets.len()
     }
 
@@ -322,11 +285,7 @@ struct Bands<'a> {
 
 impl<'a> Bands<'a> {
     #[inline(never)]
-    fn new(
-        rows: &Rows,
-        parts: &mut Peekable<Iter<'_>>,
-        programs: &'a mut [Program; MAX_PROGRAMS],
-    ) -> Self {
+    fn new(rows: &Rows, parts: &mut Peekable<Iter<'_>>, programs: &'a mut [Program; MAX_PROGRAMS]) -> Self {
         let mut all = Self {
             bands: [Band::NONE; MAX_BANDS],
             count: 0,
@@ -345,8 +304,7 @@ impl<'a> Bands<'a> {
             let begin = found;
             let mut end = first.offset;
             while let Some(part) = parts.peek().copied() {
-                let is_next =
-                    part.len == first.len && part.offset == end && found - begin < MAX_COLUMNS;
+                let is_next = part.len == first.len && part.offset == end && found - begin < MAX_COLUMNS;
                 let Some(slot) = all.targets.get_mut(found).filter(|_| is_next) else { break };
                 *slot = part.target;
                 found += 1;
@@ -357,13 +315,7 @@ impl<'a> Bands<'a> {
                 break;
             }
             let apart = if first.len > 1 { run.cast_signed() } else { rows.apart };
-            *band = Band {
-                ahead: rows.ahead(&first),
-                apart,
-                run,
-                targets: begin..found,
-                method: Method::Runs,
-            };
+            *band = Band { ahead: rows.ahead(&first), apart, run, targets: begin..found, method: Method::Runs };
             band.method = method_of(rows, band, programs, &mut made);
             all.has_short |= cost::is_short(run);
             all.has_columns |= matches!(band.method, Method::Transpose);
@@ -375,20 +327,11 @@ impl<'a> Bands<'a> {
 }
 
 /// How a band is moved: the cheapest way, of which a program may have been made for another band.
-fn method_of(
-    rows: &Rows,
-    band: &Band,
-    programs: &mut [Program; MAX_PROGRAMS],
-    made: &mut usize,
-) -> Method {
+fn method_of(rows: &Rows, band: &Band, programs: &mut [Program; MAX_PROGRAMS], made: &mut usize) -> Method {
     let known = programs.iter().any(|program| band.is_made_by(program));
     let columns = band.targets.len();
     let are_beside = band.apart == band.run.cast_signed();
-    let transposed = if are_beside {
-        cost::of_transpose(&rows.call, band.run, columns, rows.row.from, rows.count)
-    } else {
-        None
-    };
+    let transposed = if are_beside { cost::of_transpose(&rows.call, band.run, columns, rows.row.from, rows.count) } else { None };
     let runs = cost::of_runs(&rows.call, band.run, true);
     let mut best = (runs, Method::Runs);
     if let Some(cost) = transposed.filter(|cost| *cost < best.0) {
@@ -399,9 +342,7 @@ fn method_of(
     }
     let Some(slot) = programs.get_mut(*made) else { return best.1 };
     let group = Group { unit: band.run, units: 1, apart: 0, from: rows.row.from };
-    if let Some(cost) =
-        cost::of_program(&rows.call, slot, group, (columns, band.apart), rows.row.extent)
-    {
+    if let Some(cost) = cost::of_program(&rows.call, slot, group, (columns, band.apart), rows.row.extent) {
         if cost < best.0 {
             *made += 1;
             return Method::Shuffle;

@@ -42,8 +42,7 @@ impl Runs {
     /// How many of the first runs may be moved by so many bytes each, which is more than a run has: what is read beyond
     /// a run must be readable, and what is written there is written again by the next run.
     fn fitting(&self, bytes: usize) -> usize {
-        let last =
-            |count: usize| self.source.wrapping_offset(self.from.wrapping_mul(count.cast_signed()));
+        let last = |count: usize| self.source.wrapping_offset(self.from.wrapping_mul(count.cast_signed()));
         let is_readable = |at: *const u8| at.wrapping_add(bytes) <= self.readable_end;
         let mut count = self.count.saturating_sub(bytes.div_ceil(self.run.max(1)));
         if count > 0 && is_readable(self.source) && is_readable(last(count - 1)) {
@@ -51,8 +50,7 @@ impl Runs {
         }
         let is_fitting = |count: usize| is_readable(last(count));
         if self.from > 0 {
-            let room =
-                (self.readable_end as usize).saturating_sub(self.source as usize + bytes - 1);
+            let room = (self.readable_end as usize).saturating_sub(self.source as usize + bytes - 1);
             count = count.min(room.div_ceil(self.from.unsigned_abs()));
         } else if !is_fitting(0) {
             count = 0;
@@ -112,8 +110,7 @@ pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, b
                 moved::<V, 32>(source.wrapping_add(bytes - 32), target.wrapping_add(bytes - 32));
             }
             16.. => {
-                let (a, b) =
-                    (V::Lane::load(source), V::Lane::load(source.wrapping_add(bytes - 16)));
+                let (a, b) = (V::Lane::load(source), V::Lane::load(source.wrapping_add(bytes - 16)));
                 a.store(target);
                 b.store(target.wrapping_add(bytes - 16));
             }

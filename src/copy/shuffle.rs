@@ -96,8 +96,7 @@ unsafe fn one_set<V: Vector, const PAST: bool, const E: usize, const R: usize>(
     // SAFETY: the set has so many windows and picks; the caller's promise.
     unsafe {
         let picks = &*program.picks.as_ptr().wrapping_add(set.first_pick).cast::<[[Pick; E]; R]>();
-        let windows =
-            *program.windows.as_ptr().wrapping_add(set.first_window).cast::<[[isize; 2]; R]>();
+        let windows = *program.windows.as_ptr().wrapping_add(set.first_window).cast::<[[isize; 2]; R]>();
         let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
         let targets = targets_of::<V, E>(all, set);
         let mut at = first * to;
@@ -158,11 +157,7 @@ unsafe fn targets_of<V: Vector, const E: usize>(all: &Turns<'_>, set: &Set) -> [
 /// The piece and the register that an output of a set is.
 #[inline(always)]
 fn place(program: &Program, set: &Set, output: usize) -> (usize, usize) {
-    if program.pieces > 1 {
-        (output, set.register)
-    } else {
-        (0, set.register + output)
-    }
+    if program.pieces > 1 { (output, set.register) } else { (0, set.register + output) }
 }
 
 /// The groups after the last turn, exactly.
@@ -197,12 +192,7 @@ unsafe fn rest<V: Vector>(all: &Turns<'_>) {
 
 /// An output of any set.
 #[inline(always)]
-unsafe fn register_of<V: Vector>(
-    program: &Program,
-    set: &Set,
-    output: usize,
-    source: *const u8,
-) -> V {
+unsafe fn register_of<V: Vector>(program: &Program, set: &Set, output: usize, source: *const u8) -> V {
     let picks = program.picks.as_ptr().wrapping_add(set.first_pick + output).cast::<Pick>();
     let windows = program.windows.as_ptr().wrapping_add(set.first_window);
     // SAFETY: the set has so many windows and picks; the caller's promise.
@@ -246,9 +236,7 @@ mod tests {
                     (2, 4 * unit as isize, 9 * unit as isize),
                 ] {
                     let group = Group { unit, units, apart, from };
-                    for (pieces, between) in
-                        [(1, 0), (2, unit as isize), (3, unit as isize), (6, unit as isize)]
-                    {
+                    for (pieces, between) in [(1, 0), (2, unit as isize), (3, unit as isize), (6, unit as isize)] {
                         let mut program = Program::NONE;
                         if !program.make(group, (pieces, between), kernels.register) {
                             continue;
@@ -264,39 +252,23 @@ mod tests {
 
     fn check(program: &Program, shuffle: unsafe fn(&Turns<'_>)) {
         let group = program.group;
-        let input: Vec<u8> =
-            (0..400_000u32).map(|at| (at * 31 % 251 + at / 251 % 7).to_le_bytes()[0]).collect();
+        let input: Vec<u8> = (0..400_000u32).map(|at| (at * 31 % 251 + at / 251 % 7).to_le_bytes()[0]).collect();
         for (turns, rest) in [(0, 1), (0, program.groups), (1, 1), (3, program.groups.min(2))] {
             let count = turns * program.groups + rest;
             let bytes = count * group.bytes();
             let mut outputs = vec![vec![0xEE; bytes + 1]; program.pieces];
-            let targets: Vec<*mut u8> =
-                outputs.iter_mut().map(|output| output.as_mut_ptr()).collect();
+            let targets: Vec<*mut u8> = outputs.iter_mut().map(|output| output.as_mut_ptr()).collect();
             let source = input[200_000..].as_ptr();
             let targets = &targets[..];
             // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
-            unsafe {
-                shuffle(&Turns {
-                    program,
-                    source,
-                    targets,
-                    at: 0,
-                    turns,
-                    rest,
-                    next: null(),
-                    ahead: 0,
-                })
-            };
+            unsafe { shuffle(&Turns { program, source, targets, at: 0, turns, rest, next: null(), ahead: 0 }) };
             for (piece, output) in outputs.iter().enumerate() {
                 for byte in 0..bytes {
                     let (g, within) = (byte / group.bytes(), byte % group.bytes());
                     let (u, within) = (within / group.unit, within % group.unit);
                     let from = g as isize * group.from + u as isize * group.apart + within as isize;
                     let at = 200_000 + from + piece as isize * program.apart;
-                    assert_eq!(
-                        output[byte], input[at as usize],
-                        "byte {byte} of piece {piece}: {group:?}"
-                    );
+                    assert_eq!(output[byte], input[at as usize], "byte {byte} of piece {piece}: {group:?}");
                 }
                 assert_eq!(output[bytes], 0xEE);
             }

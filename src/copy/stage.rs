@@ -79,8 +79,7 @@ impl Stage {
             let mut at = 0;
             if self.begin > 0 {
                 at = LINE_BYTES;
-                let (source, target) =
-                    (memory.wrapping_add(self.begin), self.line.wrapping_add(self.begin));
+                let (source, target) = (memory.wrapping_add(self.begin), self.line.wrapping_add(self.begin));
                 (self.kernels.copy)(source, target, LINE_BYTES - self.begin);
             }
             let (source, target) = (memory.wrapping_add(at), self.line.wrapping_add(at));
@@ -98,13 +97,7 @@ impl Stage {
     pub(super) unsafe fn finish(&mut self) {
         let (memory, begin, end) = (self.memory(), self.begin, self.end);
         // SAFETY: within the buffer; the caller's promise.
-        unsafe {
-            (self.kernels.copy)(
-                memory.wrapping_add(begin),
-                self.line.wrapping_add(begin),
-                end - begin,
-            )
-        };
+        unsafe { (self.kernels.copy)(memory.wrapping_add(begin), self.line.wrapping_add(begin), end - begin) };
         self.begin = end;
     }
 }

@@ -88,12 +88,7 @@ impl<'a> Block<'a> {
 
     /// The same without the first rows.
     fn without(&self, rows: usize) -> Self {
-        Self {
-            source: self.row(rows),
-            rows: self.rows - rows,
-            at: self.at + rows * self.tile.unit,
-            ..*self
-        }
+        Self { source: self.row(rows), rows: self.rows - rows, at: self.at + rows * self.tile.unit, ..*self }
     }
 
     fn first(&self, rows: usize) -> Self {
@@ -106,8 +101,7 @@ impl<'a> Block<'a> {
             return self.rows;
         }
         let merged = self.tile.merged;
-        let room =
-            (self.readable_end as usize).saturating_sub(self.source as usize + LANE_BYTES - 1);
+        let room = (self.readable_end as usize).saturating_sub(self.source as usize + LANE_BYTES - 1);
         if room == 0 {
             return 0;
         }
@@ -132,8 +126,7 @@ unsafe fn by_units(block: &Block<'_>) {
                 let mut source = block.source.wrapping_add(column * $n);
                 for _ in 0..block.rows {
                     target.write_unaligned(source.cast::<[u8; $n]>().read_unaligned());
-                    (source, target) =
-                        (opaque(source.wrapping_offset(block.from)), target.wrapping_add(1));
+                    (source, target) = (opaque(source.wrapping_offset(block.from)), target.wrapping_add(1));
                 }
             }
         };
@@ -166,9 +159,7 @@ pub(super) unsafe fn without_tiles(block: &Block<'_>) {
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
-    block: &Block<'_>,
-) {
+pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
     let rows = block.readable_rows();
     let (each, lane) = (V::BYTES / U * block.tile.merged, K * block.tile.merged);
     // SAFETY: within the block.
@@ -203,13 +194,7 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
 
 /// As many rows as a register takes of all columns.
 #[inline(always)]
-unsafe fn row_of_tiles<
-    V: Vector,
-    const U: usize,
-    const K: usize,
-    const MERGED: bool,
-    const PAST: bool,
->(
+unsafe fn row_of_tiles<V: Vector, const U: usize, const K: usize, const MERGED: bool, const PAST: bool>(
     block: &Block<'_>,
 ) {
     let columns = block.targets.len();
@@ -230,8 +215,7 @@ unsafe fn tile<V: Vector, const U: usize, const K: usize, const MERGED: bool, co
     block: &Block<'_>,
     column: usize,
 ) {
-    let from =
-        if MERGED { block.from.wrapping_mul(block.tile.merged.cast_signed()) } else { block.from };
+    let from = if MERGED { block.from.wrapping_mul(block.tile.merged.cast_signed()) } else { block.from };
     // SAFETY: the caller's promise.
     unsafe {
         let mut next = block.source.wrapping_add(column * block.tile.unit);
@@ -295,26 +279,15 @@ struct Stage([u8; STAGE_BYTES]);
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn transpose_past<
-    V: Vector,
-    const U: usize,
-    const K: usize,
-    const MERGED: bool,
->(
-    block: &Block<'_>,
-) {
-    let are_lines =
-        block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
+pub(super) unsafe fn transpose_past<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+    let are_lines = block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
     // SAFETY: the caller's promise.
     unsafe {
         let mut done = 0;
         if are_lines {
             let each = LINE_BYTES / U * block.tile.merged;
             while done + each <= block.readable_rows() {
-                lines::<V, U, K, MERGED>(
-                    &block.first(done + each).without(done),
-                    block.without(done + each).source,
-                );
+                lines::<V, U, K, MERGED>(&block.first(done + each).without(done), block.without(done + each).source);
                 done += each;
             }
             return transpose::<V, U, K, MERGED>(&block.without(done));
@@ -333,10 +306,7 @@ pub(super) unsafe fn transpose_past<
 
 /// A line of every column.
 #[inline(always)]
-unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
-    block: &Block<'_>,
-    next: *const u8,
-) {
+unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>, next: *const u8) {
     let columns = block.targets.len();
     let each = V::BYTES / U * block.tile.merged;
     let mut column = 0;
@@ -382,15 +352,10 @@ unsafe fn staged<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
             let rows = step.min(block.rows - done);
             let mut targets = [stage; K];
             for (number, target) in targets.iter_mut().enumerate() {
-                *target =
-                    stage.wrapping_add(number * each + held.get(number).copied().unwrap_or(0));
+                *target = stage.wrapping_add(number * each + held.get(number).copied().unwrap_or(0));
             }
             let some = block.first(done + rows).without(done);
-            transpose::<V, U, K, MERGED>(&Block {
-                targets: targets.get(..count).unwrap_or_default(),
-                at: 0,
-                ..some
-            });
+            transpose::<V, U, K, MERGED>(&Block { targets: targets.get(..count).unwrap_or_default(), at: 0, ..some });
             let mut next = block.row(done + rows);
             for _ in 0..rows {
                 V::prefetch_later(next);
@@ -409,11 +374,7 @@ unsafe fn staged<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
             // No more than this block has written.
             let own = held.min(block.rows * unit);
             let end = column.wrapping_add(block.rows * unit);
-            copy_short::<V>(
-                stage.wrapping_add(number * each + held - own),
-                end.wrapping_sub(own),
-                own,
-            );
+            copy_short::<V>(stage.wrapping_add(number * each + held - own), end.wrapping_sub(own), own);
         }
     }
 }
