@@ -3,8 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-use core::ops::Range;
-
 /// The quotient by what is not 0.
 #[inline]
 pub(crate) fn div(a: usize, b: usize) -> usize {
@@ -51,34 +49,16 @@ pub(crate) fn gcd(mut a: usize, mut b: usize) -> usize {
     a
 }
 
-/// A count as a signed one: no object in memory has more than `isize::MAX` bytes.
+/// A checked offset as `isize`: what lies in memory fits.
 #[inline]
-#[allow(clippy::cast_possible_wrap)]
-pub(crate) fn signed(count: usize) -> isize {
-    count as isize
-}
-
-/// A step that may be negative, for arithmetic that wraps.
-#[inline]
-#[allow(clippy::cast_sign_loss)]
-pub(crate) fn wrapped(step: isize) -> usize {
-    step as usize
-}
-
-/// A range in parts of `len`, more than 0; the last may be shorter.
-#[inline]
-pub(crate) fn parts(range: Range<usize>, len: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    let mut start = range.start;
-    core::iter::from_fn(move || {
-        let part = start..range.end.min(start.saturating_add(len.max(1)));
-        start = part.end;
-        (!part.is_empty()).then_some(part)
-    })
+#[allow(clippy::cast_possible_truncation)]
+pub(crate) fn isize_of(offset: i64) -> isize {
+    offset as isize
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{div_ceil, div_rem, div_rem_signed, next_multiple, parts};
+    use super::{div_ceil, div_rem, div_rem_signed, next_multiple};
 
     #[test]
     fn numbers_are_right_and_zero_is_survived() {
@@ -86,7 +66,5 @@ mod tests {
         assert_eq!((div_rem_signed(-17, 5), div_rem_signed(i64::MIN, -1)), ((-3, -2), (0, 0)));
         assert_eq!((div_ceil(17, 5), div_ceil(15, 5), div_ceil(3, 0)), (4, 3, 0));
         assert_eq!((next_multiple(17, 5), next_multiple(15, 5)), (20, 15));
-        assert_eq!(parts(3..10, 3).collect::<Vec<_>>(), [3..6, 6..9, 9..10]);
-        assert_eq!(parts(3..3, 3).count(), 0);
     }
 }

@@ -48,7 +48,6 @@ impl<'a> Text<'a> {
     }
 
     /// Appends a count; one past `i64::MAX` as that.
-    #[allow(dead_code)] // for the engine's lines
     pub(crate) fn count(&mut self, count: usize) -> &mut Self {
         self.number(crate::error::number(count))
     }

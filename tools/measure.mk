@@ -1,6 +1,5 @@
 # Targets that measure. The Makefile includes this.
 
-RULES =
 SINCE = HEAD
 CPU =
 COUNT =
@@ -50,9 +49,9 @@ bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole 
 	@"$(BENCH_VENV)/bin/python" bench/inside_onnxruntime.py --output "$(OUT)/models.csv"
 
 .PHONY: tune
-tune: toolchain ## measure what RULES by CPU decide, all if not given, on this one, and print both
-	@echo "==> tune: on an idle machine, a few minutes"
-	@cargo bench --locked --features tune --bench tune -- $(RULES)
+tune: toolchain ## measure up to which size copies belong in this CPU's caches, as a row of the table of machines
+	@echo "==> tune: on an idle machine, a minute or two"
+	@cargo bench --locked --features tune --bench tune
 
 .PHONY: soak
 soak: build ## split at random from many threads for MINUTES, 10 if not given

@@ -107,6 +107,9 @@ pub struct Npy {
     /// Give --parts lengths that differ by one at most, the longer ones first
     #[arg(long, conflicts_with = "clamp_uneven")]
     pub balanced: bool,
+    /// Say how the bytes are moved: what the library plans for this split
+    #[arg(long)]
+    pub explain: bool,
     /// Threads that copy [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     pub threads: Option<u16>,

@@ -50,9 +50,10 @@ pub fn npy(args: &Npy) -> Result<()> {
     };
     let mut split = split_of(args, &header.shape);
     let items = Items::of(&header)?;
-    let shapes = items.shapes_of_pieces(&split, &header).map_err(|error| in_words(args, &error))?;
+    let shapes = items.shapes_of_pieces(&split, &header)?;
     // The rules have been applied without the axis of a byte, which must not be taken for axis -1.
     split.axis = split.axis.rem_euclid(i64::try_from(header.shape.len())?);
+    let plan = args.explain.then(|| items.explain(&split, &header, shapes.len())).transpose()?;
     let names = names(args, shapes.len());
     if args.writing.dry_run {
         check_names(&args.outdir, &names, args.writing.force)?;
@@ -70,7 +71,7 @@ pub fn npy(args: &Npy) -> Result<()> {
         }
         staging.publish_files(&names)?;
     }
-    tell(args, &header, &shapes, &names)
+    tell(args, &header, &shapes, &names, plan.as_deref())
 }
 
 /// Refuses options that make no sense together, whatever the input is.
@@ -116,31 +117,6 @@ fn check_usage(args: &Npy) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// The library's messages name what a program sets; whoever uses the command line gives options.
-fn in_words(args: &Npy, error: &anyhow::Error) -> anyhow::Error {
-    let lengths = if args.each.is_some() { "--each" } else { "--lengths" };
-    let words = [
-        ("neither params.split nor num_outputs", "neither --parts nor --lengths"),
-        ("lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", "--lengths, --balanced or --clamp-uneven"),
-        (
-            "split by lengths, or by ONNX Split-18",
-            "use --lengths, or --op split of opset 18 or newer",
-        ),
-        ("; pass the model's opset import", ": leave --opset out, or give a newer one"),
-        ("only in VariadicSplit may", "only with --op variadic-split may"),
-        ("params.split", lengths),
-        ("params.num_outputs", "--parts"),
-        ("num_outputs", "--parts"),
-        ("params.", "--"),
-        ("input.dtype", "dtype"),
-        ("input.rank", "rank"),
-        ("input.", "the array's "),
-    ];
-    let message = words.iter().fold(error.to_string(), |text, (from, to)| text.replace(from, to));
-    let is_usage = message.starts_with("--opset");
-    failure(if is_usage { Kind::Usage } else { Kind::Refused }, message)
 }
 
 /// Opens a file. What can be read only once is copied first, to where the system has temporary files.
@@ -256,6 +232,13 @@ impl Items {
         split.shapes(&layout, count)
     }
 
+    /// How the library will move the bytes.
+    fn explain(&self, split: &Split, header: &Header, count: usize) -> Result<String> {
+        let (shape, strides) = (self.shape(&header.shape), self.strides(header));
+        let layout = Layout { dtype: self.dtype, shape: &shape, strides: Some(&strides) };
+        split.explain(&layout, count)
+    }
+
     /// A shape in elements.
     fn shape(&self, shape: &[i64]) -> Vec<i64> {
         shape.iter().copied().chain(self.axis).collect()
@@ -329,7 +312,13 @@ impl Job<'_> {
     }
 }
 
-fn tell(args: &Npy, header: &Header, shapes: &[Vec<i64>], names: &[OsString]) -> Result<()> {
+fn tell(
+    args: &Npy,
+    header: &Header,
+    shapes: &[Vec<i64>],
+    names: &[OsString],
+    plan: Option<&str>,
+) -> Result<()> {
     let pieces = shapes.iter().zip(names.iter().map(|name| args.outdir.join(name)));
     if args.writing.json {
         let piece = |(shape, path)| json!({ "path": path, "shape": shape });
@@ -339,13 +328,14 @@ fn tell(args: &Npy, header: &Header, shapes: &[Vec<i64>], names: &[OsString]) ->
             "dtype": header.descr,
             "shape": header.shape,
             "dry_run": args.writing.dry_run,
+            "plan": plan,
             "pieces": pieces.map(piece).collect::<Vec<_>>(),
         }));
     }
     if args.writing.quiet {
         return Ok(());
     }
-    let mut text = String::new();
+    let mut text = plan.map_or(String::new(), |plan| format!("{}\n", plan.trim_end()));
     for (shape, path) in pieces {
         writeln!(text, "{}  {}  {}", path.display(), header.descr, tuple(shape))?;
     }

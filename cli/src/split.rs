@@ -1,13 +1,13 @@
 //! The door to libsplit: its C functions, called with slices that it checks the numbers against.
 
-use crate::failure::refuse;
+use crate::failure::{failure, Kind};
 use anyhow::Result;
 use libsplit::ffi::{
-    libsplit_copy, libsplit_count, libsplit_dtype, libsplit_error, libsplit_executor,
-    libsplit_infer, libsplit_op, libsplit_params, libsplit_status, libsplit_task_fn,
-    libsplit_tensor, libsplit_view,
+    calls, libsplit_dtype, libsplit_executor, libsplit_op, libsplit_params, libsplit_plan_describe,
+    libsplit_plan_size, libsplit_task_fn, libsplit_tensor,
 };
-use std::ffi::{c_void, CStr};
+use libsplit::{ErrorKind, Words};
+use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 /// A descriptor of nothing: an output that is not wanted.
@@ -122,11 +122,43 @@ impl Split {
         let (input, mut count) = (input.of(&[]), 0);
         self.with_params(|params| {
             // SAFETY: all of these describe slices, which live until the call is over.
-            checked(|error| unsafe {
-                libsplit_count(&raw const input, params, &raw mut count, error)
-            })
+            self.checked(unsafe { calls::count(&raw const input, params, &raw mut count) })
         })?;
         Ok(count)
+    }
+
+    /// What the library will do, in its own words.
+    pub fn explain(&self, input: &Layout, count: usize) -> Result<String> {
+        let bytes = libsplit_plan_size(rank_of(input.shape), count);
+        let mut memory = vec![0_u64; bytes.div_ceil(8)];
+        let (input, plan) = (input.of(&[]), memory.as_mut_ptr().cast());
+        self.with_params(|params| {
+            // SAFETY: as above; the plan has the memory that it needs, aligned to 8 bytes.
+            self.checked(unsafe {
+                calls::plan_init(plan, bytes, &raw const input, params, null(), count, null())
+            })
+        })?;
+        // SAFETY: there is a plan now, and no buffer to write to.
+        let length = unsafe { libsplit_plan_describe(plan, null_mut(), 0) };
+        let mut text = vec![0_u8; length + 1];
+        // SAFETY: the buffer has room for the whole text and its NUL.
+        unsafe { libsplit_plan_describe(plan, text.as_mut_ptr().cast(), text.len()) };
+        text.truncate(length);
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// An error of libsplit's refuses the split, in the words of the command line.
+    fn checked(&self, done: Result<(), libsplit::Error>) -> Result<()> {
+        let Err(error) = done else { return Ok(()) };
+        let is_each = matches!(self.lengths, Some(Lengths::Scalar(_)));
+        let words = Words {
+            lengths: if is_each { "--each" } else { "--lengths" },
+            clamp: ", --balanced, --clamp-uneven",
+            rest: "only with --op variadic-split may one be -1",
+            ..Words::COMMAND_LINE
+        };
+        let kind = if error.kind() == ErrorKind::Opset { Kind::Usage } else { Kind::Refused };
+        Err(failure(kind, error.message(&words).to_string()))
     }
 
     /// The shapes of so many pieces.
@@ -136,9 +168,7 @@ impl Split {
         let (input, pieces) = (input.of(&[]), outputs.as_mut_ptr());
         self.with_params(|params| {
             // SAFETY: as above.
-            checked(|error| unsafe {
-                libsplit_infer(&raw const input, params, pieces, count, error)
-            })
+            self.checked(unsafe { calls::infer(&raw const input, params, pieces, count, null()) })
         })?;
         let ranks: Vec<_> = outputs.iter().map(|output| output.rank.unsigned_abs()).collect();
         shapes.iter_mut().zip(ranks).for_each(|(shape, rank)| shape.truncate(rank as usize));
@@ -179,8 +209,8 @@ impl Split {
             let outputs = outputs.as_ptr();
             // SAFETY: all of these describe slices, which live until the call is over. Outputs are
             // borrowed for writing.
-            checked(|error| unsafe {
-                libsplit_copy(&raw const input, params, outputs, count, executor, error)
+            self.checked(unsafe {
+                calls::copy(&raw const input, params, outputs, count, executor, null())
             })
         })
     }
@@ -190,17 +220,6 @@ impl Split {
 fn described(shape: &mut [i64]) -> libsplit_tensor {
     // Of rank 0 or more, the same capacity will do.
     libsplit_tensor { shape: shape.as_mut_ptr(), capacity: rank_of(shape), ..UNWANTED }
-}
-
-/// Runs a function of libsplit, whose error refuses the split.
-fn checked(call: impl FnOnce(*mut libsplit_error) -> libsplit_status) -> Result<()> {
-    let mut error = libsplit_error::INIT;
-    if call(&raw mut error) == libsplit_status::OK {
-        return Ok(());
-    }
-    // SAFETY: libsplit ends its messages with NUL.
-    let message = unsafe { CStr::from_ptr(error.message.as_ptr()) };
-    refuse!("{}", message.to_string_lossy());
 }
 
 /// A task of libsplit's, which any thread may run.
@@ -262,10 +281,11 @@ pub fn exchange(
         })
         .collect();
     let whole = Layout { dtype, shape: &to_shape, strides: None }.of_output(to);
-    Split::by_lengths(1, destination.lengths.clone()).with_params(|params| {
+    let split = Split::by_lengths(1, destination.lengths.clone());
+    split.with_params(|params| {
         let (views, count) = (views.as_mut_ptr(), views.len());
         // SAFETY: all of these describe slices, which live until the call is over.
-        checked(|error| unsafe { libsplit_view(&raw const whole, params, views, count, error) })
+        split.checked(unsafe { calls::view(&raw const whole, params, views, count, null()) })
     })?;
     let mut wanted = views.iter().zip(&destination.wanted).filter(|(_, wanted)| **wanted);
     let outputs = source.wanted.iter().map(|wanted_here| {

@@ -249,11 +249,11 @@ class Npy(ToolTest):
             ("--parts 3 --axis -3", "--axis -3"),
             ("--parts 3 --axis 9223372036854775807", "axis"),
             ("--parts 3 --axis -9223372036854775808", "axis"),
-            ("--parts 5", "4 x 2, then -1", "--lengths, --balanced or --clamp-uneven"),
+            ("--parts 5", "4 x 2, then -1", "--balanced, --clamp-uneven, or lengths"),
             ("--parts 99999999999 --clamp-uneven", "99999999999"),
             ("--parts 2000000000 --clamp-uneven", "1000000 files"),
             ("--parts 2000000000 --balanced", "2000000000"),
-            ("--parts 2 --opset 13", "equal parts", "--lengths"),
+            ("--parts 2 --opset 13", "equal parts", "by lengths"),
             ("--op openvino-split --parts 2", "equal parts"),
             ("--op variadic-split --lengths -1,-1", "second -1"),
             ("--op variadic-split --lengths 8,-1", "adds up to 8"),
@@ -297,6 +297,20 @@ class Npy(ToolTest):
         for extent, parts in [(7, 3), (6, 3), (2, 3), (0, 2)]:
             array = self.save(np.arange(extent * 2).reshape(extent, 2))
             self.assert_splits(f"--parts {parts} --balanced", np.array_split(array, parts))
+
+    def test_a_plan_is_explained(self):
+        for order, dtype in [("C", "<f4"), ("F", "<f8"), ("C", "U3")]:
+            self.save(np.zeros((6, 4), dtype, order))
+            run = self.split("--parts 2 --axis 1 --explain --dry-run")
+            self.assert_succeeds(run)
+            *plan, first, second = run.stdout.splitlines()
+            self.assertGreater(len(plan), 0)
+            self.assertTrue(first.startswith(str(self.output(0))))
+            told = json.loads(self.split("--parts 2 --axis 1 --explain --dry-run --json").stdout)
+            self.assertEqual(told["plan"].splitlines(), plan)
+        self.assertFalse(self.out.exists())
+        told = json.loads(self.split("--parts 2 --dry-run --json").stdout)
+        self.assertIsNone(told["plan"])
 
     def test_lengths_with_spaces(self):
         array = self.save(np.arange(4))

@@ -2,6 +2,7 @@
 together is what the whole model computes. In NumPy, on small made-up models, with weights that are
 dequantized as the formats say."""
 
+import itertools
 import unittest
 
 import numpy as np
@@ -240,40 +241,58 @@ class ReadyPlans(ProofTest):
                 self.prove(tensors, config, "auto", [attend, feed], ["model.embed_tokens.weight"],
                            ["norm.weight"])
 
-    def test_falcon_of_all_three_kinds(self):
+    def fused(self, at, qkv, dense, groups, heads_of_groups):
+        """Attention and feed forward of GPT-NeoX and Falcon: groups of q, k and v, and two layers."""
         x = RANDOM.integers(-1, 2, (3, HIDDEN)).astype("f8")
+
+        def attend(of, tp):
+            fused = linear(of, at + qkv, x).reshape(len(x), max(1, groups // tp), -1, WIDTH)
+            parts = (fused[:, :, :-2], fused[:, :, -2:-1], fused[:, :, -1:])
+            q, k, v = (part.reshape(len(x), -1) for part in parts)
+            return attention(q, k, v, WIDTH) @ weight(of, at + dense).T
+
+        def feed(of, tp):
+            inner = relu(linear(of, at + "mlp.dense_h_to_4h", x))
+            return inner @ weight(of, at + "mlp.dense_4h_to_h").T
+
+        shapes = [(qkv, (heads_of_groups + 2) * groups * WIDTH, HIDDEN), (dense, HIDDEN, HEADS * WIDTH),
+                  ("mlp.dense_h_to_4h", INTER, HIDDEN), ("mlp.dense_4h_to_h", HIDDEN, INTER)]
+        return shapes, [attend, feed]
+
+    def test_falcon_of_all_three_kinds(self):
         at = "transformer.h.0."
-        for kv_heads, config in [
+        for kind, (groups, numbers) in itertools.product(["plain", "fp8 by tensor", "fp8 by channel"], [
             (1, {"num_kv_heads": HEADS, "multi_query": True, "new_decoder_architecture": False}),
             (2, {"num_kv_heads": 2, "multi_query": True, "new_decoder_architecture": True}),
             (HEADS, {"multi_query": False}),
-        ]:
-            config = {"model_type": "falcon", "num_attention_heads": HEADS, **config}
+        ]):
+            quantized, method = QUANTIZATIONS[kind]
+            config = {"model_type": "falcon", "num_attention_heads": HEADS, **numbers}
+            if method:
+                config["quantization_config"] = method
             tensors = {"transformer.word_embeddings.weight": whole_numbers(VOCAB, HIDDEN),
                        "transformer.ln_f.weight": whole_numbers(HIDDEN),
                        at + "ln_attn.bias": whole_numbers(HIDDEN),
                        at + "input_layernorm.bias": whole_numbers(HIDDEN)}
-            for name, out, inputs in [
-                ("self_attention.query_key_value", (HEADS + 2 * kv_heads) * WIDTH, HIDDEN),
-                ("self_attention.dense", HIDDEN, HEADS * WIDTH),
-                ("mlp.dense_h_to_4h", INTER, HIDDEN), ("mlp.dense_4h_to_h", HIDDEN, INTER),
-            ]:
-                tensors |= plain(at + name, out, inputs)
-
-            def attend(of, tp):
-                groups = max(1, kv_heads // tp)
-                fused = linear(of, at + "self_attention.query_key_value", x)
-                fused = fused.reshape(len(x), groups, -1, WIDTH)
-                parts = (fused[:, :, :-2], fused[:, :, -2:-1], fused[:, :, -1:])
-                q, k, v = (part.reshape(len(x), -1) for part in parts)
-                return attention(q, k, v, WIDTH) @ weight(of, at + "self_attention.dense").T
-
-            def feed(of, tp):
-                inner = relu(linear(of, at + "mlp.dense_h_to_4h", x))
-                return inner @ weight(of, at + "mlp.dense_4h_to_h").T
-
-            self.prove(tensors, config, "auto", [attend, feed], ["transformer.word_embeddings.weight"],
+            shapes, computed = self.fused(at, "self_attention.query_key_value", "self_attention.dense",
+                                          groups, HEADS // groups)
+            for name, out, inputs in shapes:
+                tensors |= quantized(at + name, out, inputs)
+            self.prove(tensors, config, "auto", computed, ["transformer.word_embeddings.weight"],
                        ["ln_f.weight", "ln_attn.bias", "layernorm.bias"])
+
+    def test_gpt_neox_in_fp8(self):  # it is proved plain, with its biases, in test_proofs.py
+        at = "gpt_neox.layers.0."
+        for kind in ["fp8 by tensor", "fp8 by channel"]:
+            quantized, method = QUANTIZATIONS[kind]
+            tensors = {"gpt_neox.embed_in.weight": whole_numbers(VOCAB, HIDDEN),
+                       "gpt_neox.final_layer_norm.weight": whole_numbers(HIDDEN)}
+            shapes, computed = self.fused(at, "attention.query_key_value", "attention.dense", HEADS, 1)
+            for name, out, inputs in shapes:
+                tensors |= quantized(at + name, out, inputs)
+            config = {"model_type": "gpt_neox", "num_attention_heads": HEADS,
+                      "quantization_config": method}
+            self.prove(tensors, config, "auto", computed, ["gpt_neox.embed_in.weight"], ["norm.weight"])
 
     def test_gpt2(self):
         x = RANDOM.integers(-1, 2, (3, HIDDEN)).astype("f8")

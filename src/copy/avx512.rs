@@ -19,7 +19,8 @@ impl Vector for __m512i {
         // SAFETY: the caller's promise.
         unsafe {
             let lane = |number: isize| {
-                let lane = _mm_loadu_si128(source.wrapping_offset(number.wrapping_mul(step)).cast());
+                let lane =
+                    _mm_loadu_si128(source.wrapping_offset(number.wrapping_mul(step)).cast());
                 _mm512_broadcast_i32x4(lane)
             };
             let first = _mm512_castsi128_si512(_mm_loadu_si128(source.cast()));
@@ -41,7 +42,9 @@ impl Vector for __m512i {
     #[inline(always)]
     unsafe fn store_part(self, target: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise.
-        unsafe { _mm512_mask_storeu_epi8(target.cast(), (1u64 << (bytes & 63)).wrapping_sub(1), self) }
+        unsafe {
+            _mm512_mask_storeu_epi8(target.cast(), (1u64 << (bytes & 63)).wrapping_sub(1), self);
+        }
     }
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {

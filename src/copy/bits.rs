@@ -1,6 +1,16 @@
-//! Elements that share bytes: runs of bits, from anywhere in a byte, packed one behind the other.
+//! Elements that share bytes. A piece is a nest of axes over runs: bits that follow each other in the input and in the
+//! output. The output is one stream of bits, of which a call writes some whole bytes.
+//!
+//! A row, which is all runs along the innermost axis, is copied by `bit_rows.rs`: long runs by chunks that are shifted into place,
+//! short ones by groups that are whole bytes, and single elements by loops over the bytes of the output. Where the elements
+//! of the next axis lie beside each other, `bit_columns.rs` transposes tiles.
 
-use super::call::Call;
+// Numbers of bits in a word and of bytes in memory fit whatever they are cast to.
+#![allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
+use super::bit_columns::{Columns, LEAST_COLUMNS};
+use super::bit_rows::{ones, Packed, Row, Source};
+use super::call::{Call, PAGE_BYTES};
 use crate::math::div_rem_signed;
 use crate::parts::{Part, Transfer};
 use crate::shape::MAX_RANK;
@@ -8,148 +18,326 @@ use core::ops::Range;
 
 /// Steps along an axis of the input, and bits from one to the next.
 #[derive(Clone, Copy, Default)]
-struct BitAxis {
+struct Axis {
     extent: i64,
-    bits: i64,
+    step: i64,
 }
 
-/// Bits that are taken at a time.
-const WORD: i64 = 32;
-
-/// Packed bytes that grow.
-struct Packed {
-    target: *mut u8,
-    held: u64,
-    bits: u32,
+/// A piece as axes, the innermost first, over runs.
+struct Layout {
+    axes: [Axis; MAX_RANK],
+    rank: usize,
+    /// Bits from the source to the first run; of a run; and of the piece.
+    begin: i64,
+    run: i64,
+    total: i64,
 }
 
-impl Packed {
-    /// # Safety
-    /// There must be room for four bytes whenever there are as many bits; no more than [`WORD`] at a time.
-    #[inline(always)]
-    unsafe fn push(&mut self, word: u64, bits: u32) {
-        self.held |= (word & ((1 << bits) - 1)) << self.bits;
-        self.bits += bits;
-        if self.bits >= 32 {
-            // SAFETY: the caller's promise.
-            unsafe { self.target.cast::<[u8; 4]>().write_unaligned((self.held as u32).to_le_bytes()) };
-            self.target = self.target.wrapping_add(4);
-            self.held >>= 32;
-            self.bits -= 32;
+impl Layout {
+    fn new(transfer: &Transfer<'_>, part: &Part) -> Self {
+        let geometry = &transfer.geometry;
+        let size = i64::from(geometry.dtype.bits());
+        let begin = transfer.bit_offset.into();
+        let axes = [Axis::default(); MAX_RANK];
+        let mut layout = Self { axes, rank: 0, begin, run: size, total: size };
+        let mut packed = size;
+        for (axis, &whole) in geometry.shape.iter().enumerate().rev() {
+            let is_split = axis == geometry.axis;
+            let extent = if is_split { part.len } else { whole };
+            let own = transfer.strides.and_then(|strides| strides.get(axis));
+            // The strides of axes of one step may overflow; they are not used.
+            let step = own.map_or(packed, |stride| stride.wrapping_mul(size));
+            if is_split {
+                layout.begin = layout.begin.wrapping_add(part.offset.wrapping_mul(step));
+            }
+            packed = packed.wrapping_mul(whole);
+            layout.total *= extent;
+            layout.push(Axis { extent, step });
         }
+        layout
     }
 
-    /// # Safety
-    /// There must be room for what is held.
-    unsafe fn flush(&mut self) {
-        while self.bits > 0 {
-            // SAFETY: the caller's promise.
-            unsafe { self.target.write(self.held as u8) };
-            self.target = self.target.wrapping_add(1);
-            self.held >>= 8;
-            self.bits = self.bits.saturating_sub(8);
-        }
-    }
-}
-
-/// So many bits, 32 at the most, from a bit on.
-///
-/// # Safety
-/// Their bytes must be readable, and all before `readable`.
-#[inline(always)]
-unsafe fn read(source: *const u8, bit: i64, bits: i64, readable: *const u8) -> u64 {
-    let at = source.wrapping_offset((bit >> 3) as isize);
-    // SAFETY: the caller's promise.
-    unsafe {
-        if at as usize + 8 <= readable as usize {
-            return u64::from_le_bytes(at.cast::<[u8; 8]>().read_unaligned()) >> (bit & 7);
-        }
-        let mut word = 0;
-        for byte in 0..((bit & 7) + bits + 7) >> 3 {
-            word |= u64::from(at.wrapping_offset(byte as isize).read()) << (8 * byte);
-        }
-        word >> (bit & 7)
-    }
-}
-
-/// Copies some bytes of a piece, as it is packed.
-///
-/// # Safety
-/// The piece must be readable and writable.
-#[inline(never)]
-pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, bytes: Range<usize>) {
-    let geometry = &transfer.geometry;
-    let size = i64::from(geometry.dtype.bits());
-    let (mut axes, mut rank) = ([BitAxis::default(); MAX_RANK], 0usize);
-    let (mut begin, mut run, mut packed) = (i64::from(transfer.bit_offset), size, size);
-    let mut total = size;
-    for (axis, &whole) in geometry.shape.iter().enumerate().rev() {
-        let is_split = axis == geometry.axis;
-        let extent = if is_split { part.len } else { whole };
-        let own = transfer.strides.and_then(|strides| strides.get(axis));
-        let step = own.map_or(packed, |stride| stride.wrapping_mul(size));
-        if is_split {
-            begin = begin.wrapping_add(part.offset.wrapping_mul(step));
-        }
-        packed = packed.wrapping_mul(whole);
-        total *= extent;
-        let last = rank.checked_sub(1).and_then(|last| axes.get_mut(last));
+    /// Adds an axis outside the others, or lengthens the run or the axis that it continues.
+    fn push(&mut self, axis: Axis) {
+        let last = self.rank.checked_sub(1).and_then(|last| self.axes.get_mut(last));
         match last {
-            _ if extent == 1 => {}
-            None if step == run => run *= extent,
-            Some(last) if last.bits.wrapping_mul(last.extent) == step => last.extent *= extent,
+            _ if axis.extent == 1 => {}
+            None if axis.step == self.run => self.run *= axis.extent,
+            Some(last) if last.step.wrapping_mul(last.extent) == axis.step => {
+                last.extent *= axis.extent;
+            }
             _ => {
-                if let Some(slot) = axes.get_mut(rank) {
-                    *slot = BitAxis { extent, bits: step };
-                    rank += 1;
+                if let Some(slot) = self.axes.get_mut(self.rank) {
+                    *slot = axis;
+                    self.rank += 1;
                 }
             }
         }
     }
-    let axes = axes.get(..rank).unwrap_or_default();
-    let readable = if call.has_holes { core::ptr::null() } else { call.readable_end };
-    let mut out = Packed { target: part.target.wrapping_add(bytes.start), held: 0, bits: 0 };
-    let (mut bit, end) = (8 * bytes.start as i64, total.min(8 * bytes.end as i64));
-    let inner = axes.first().copied().unwrap_or(BitAxis { extent: 1, bits: 0 });
+
+    /// The columns that a row of the output begins, up to so many bits, if there are enough to transpose.
+    fn columns(
+        &self,
+        source: Source,
+        has_holes: bool,
+        (index, bits): (i64, i64),
+        size: i64,
+    ) -> Option<Columns> {
+        let [row, column] = [0, 1].map(|at| self.axis(at));
+        let row_bits = row.extent * size;
+        if self.run != size || column.step != size || row_bits < 8 {
+            return None;
+        }
+        let left = column.extent - div_rem_signed(index, column.extent).1;
+        let count = left.min(div_rem_signed(bits, row_bits).0);
+        let (begin, step) = (self.row_begin(index), row.step);
+        let columns = Columns { source, begin, step, rows: row.extent, count, has_holes };
+        (columns.count >= LEAST_COLUMNS).then_some(columns)
+    }
+
+    /// A row, and what may be read of it: what lies between runs that are less than a page apart.
+    fn row(&self, mut source: Source, has_holes: bool, index: i64, size: i64) -> Row {
+        let (begin, Axis { extent, step }) = (self.row_begin(index), self.axis(0));
+        let last = begin.wrapping_add(step.wrapping_mul(extent - 1));
+        if has_holes {
+            source.readable = source.byte(begin.max(last) + self.run + 7) as usize;
+        }
+        let is_apart = has_holes && step.unsigned_abs() >= 8 * PAGE_BYTES as u64;
+        Row { source, begin, step, run: self.run, size, is_apart }
+    }
+
+    fn axis(&self, at: usize) -> Axis {
+        let axis = self.axes.get(..self.rank).and_then(|axes| axes.get(at));
+        axis.copied().unwrap_or(Axis { extent: 1, step: 0 })
+    }
+
+    /// Bits from the source to the first run of a row of the innermost axis.
+    fn row_begin(&self, mut row: i64) -> i64 {
+        let outer = self.axes.get(1..self.rank).unwrap_or_default();
+        outer.iter().fold(self.begin, |begin, axis| {
+            let (rest, step) = div_rem_signed(row, axis.extent);
+            row = rest;
+            begin.wrapping_add(axis.step.wrapping_mul(step))
+        })
+    }
+}
+
+/// Copies the bytes `bytes` of a piece, counted as it is packed.
+///
+/// # Safety
+/// The elements that they hold must be readable and the bytes writable.
+#[inline(never)] // for its stack
+pub(super) unsafe fn copy(transfer: &Transfer<'_>, part: &Part, call: &Call, bytes: Range<usize>) {
+    let size = i64::from(transfer.geometry.dtype.bits());
+    let layout = Layout::new(transfer, part);
+    let row_bits = layout.axis(0).extent * layout.run;
+    let (target, end) =
+        (part.target.wrapping_add(bytes.start), part.target.wrapping_add(bytes.end));
+    let mut out = Packed { target, end, held: 0, bits: 0 };
+    let source = Source { bytes: transfer.source, readable: call.readable_end as usize };
+    let (mut bit, end) = (8 * bytes.start as i64, layout.total.min(8 * bytes.end as i64));
     while bit < end {
-        let (at, mut within) = div_rem_signed(bit, run);
-        let (mut index, mut place) = (at, begin);
-        for axis in axes {
-            let (rest, step) = div_rem_signed(index, axis.extent);
-            place = place.wrapping_add(axis.bits.wrapping_mul(step));
-            index = rest;
-        }
-        // All runs up to the next step of an axis further out.
-        let mut runs = inner.extent - div_rem_signed(at, inner.extent).1;
-        while runs > 0 && bit < end {
-            let mut left = (run - within).min(end - bit);
-            let mut from = place.wrapping_add(within);
-            bit += left;
-            // SAFETY: the caller's promise.
-            unsafe {
-                if out.bits == 0 && from & 7 == 0 && left >= 8 {
-                    let whole = (left >> 3) as usize;
-                    let source = transfer.source.wrapping_offset((from >> 3) as isize);
-                    (call.machine.kernels.copy)(source, out.target, whole);
-                    out.target = out.target.wrapping_add(whole);
-                    from = from.wrapping_add(left & !7);
-                    left &= 7;
+        let (index, within) = div_rem_signed(bit, row_bits);
+        let columns = layout.columns(source, call.has_holes, (index, end - bit), size);
+        // SAFETY: the caller's promise.
+        bit += unsafe {
+            if let Some(columns) = columns.filter(|_| within == 0) {
+                let [of_4, of_2] = call.machine.kernels.turn;
+                (if size == 4 { of_4 } else { of_2 })(&columns, &mut out);
+                columns.count * row_bits
+            } else {
+                let bits = within..row_bits.min(within + end - bit);
+                let row = layout.row(source, call.has_holes, index, size);
+                let count = bits.end - bits.start;
+                if row.step == 0 && row.run == size {
+                    row.repeat(call, &mut out, count);
+                } else {
+                    (call.machine.kernels.pack)(&row, &mut out, bits);
                 }
-                while left > 0 {
-                    let some = left.min(WORD);
-                    out.push(read(transfer.source, from, some, readable), some as u32);
-                    from = from.wrapping_add(some);
-                    left -= some;
-                }
-                if out.bits & 7 == 0 && run >= WORD {
-                    out.flush();
-                }
+                count
             }
-            within = 0;
-            place = place.wrapping_add(inner.bits);
-            runs -= 1;
+        };
+    }
+    // SAFETY: as above.
+    unsafe { out.finish() };
+}
+
+impl Row {
+    /// Repeats one element, by runs of many.
+    ///
+    /// # Safety
+    /// As [`pack`].
+    unsafe fn repeat(&self, call: &Call, out: &mut Packed, bits: i64) {
+        // SAFETY: the caller's promise.
+        let element = unsafe { self.source.read(self.begin, self.size) } & ones(self.size);
+        let all = (u64::MAX / ones(self.size)).wrapping_mul(element);
+        let many = [all.to_le_bytes(); 32];
+        let run = 8 * size_of_val(&many) as i64;
+        let bytes = many.as_ptr().cast::<u8>();
+        let readable = bytes as usize + size_of_val(&many);
+        let row = Row { source: Source { bytes, readable }, begin: 0, step: 0, run, ..*self };
+        // SAFETY: as above.
+        unsafe { (call.machine.kernels.pack)(&row, out, 0..bits) };
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::call::Call;
+    use super::super::guarded::Guarded;
+    use super::super::level;
+    use super::super::machine::{levels, Machine};
+    use super::super::testing::transfer;
+    use super::{copy, Part, Transfer};
+    use crate::dtype::DType;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+    use proptest::test_runner::TestRunner;
+
+    const MEMORY_BYTES: usize = 64 << 10;
+
+    /// A piece: extents and strides from the outermost axis inward, which axis is split and where, and how many elements
+    /// come before the lowest.
+    #[derive(Debug, Clone)]
+    struct Case {
+        dtype: DType,
+        axes: Vec<(i64, i64)>,
+        split: usize,
+        offset: i64,
+        len: i64,
+        lead: i64,
+        /// Whether there is an axis more, the outermost or the innermost, of two steps with unmapped pages between them.
+        far: Option<bool>,
+        cuts: [Index; 2],
+        at_end: bool,
+    }
+
+    impl Case {
+        /// The elements of the piece, counted from element [0, …, 0], in the order of the output.
+        fn elements(&self) -> Vec<i64> {
+            self.axes.iter().enumerate().fold(vec![0], |all, (at, &(extent, stride))| {
+                let steps =
+                    if at == self.split { self.offset..self.offset + self.len } else { 0..extent };
+                all.iter()
+                    .flat_map(|&from| steps.clone().map(move |step| from + step * stride))
+                    .collect()
+            })
+        }
+
+        fn add_far(&mut self, elements: i64) {
+            if let Some(is_inner) = self.far {
+                let at = if is_inner { self.axes.len() } else { 0 };
+                self.split += usize::from(!is_inner);
+                self.axes.insert(at, (2, elements));
+            }
         }
     }
-    // SAFETY: what is left are the last bits of the range.
-    unsafe { out.flush() };
+
+    /// Copies a piece in three ranges, the last first, at each level, between pages that nobody may touch, and compares it
+    /// with its elements moved one by one.
+    fn check(memory: &[Guarded; 3], mut case: Case) {
+        let bits = usize::try_from(case.dtype.bits()).unwrap();
+        let of = |elements: i64| usize::try_from(elements).unwrap() * bits;
+        let ends = case.axes.iter().map(|(extent, stride)| (extent - 1) * stride);
+        let (low, high): (i64, i64) =
+            (ends.clone().map(|end| end.min(0)).sum(), ends.map(|end| end.max(0)).sum());
+        let bytes = of(case.lead + high - low + 1).div_ceil(8);
+        if bytes > MEMORY_BYTES {
+            return;
+        }
+        let [place, far] = [0, 1].map(|at| memory[at].place(bytes, case.at_end));
+        let first = of(case.lead - low);
+        case.add_far((far as i64 - place as i64) * 8 / i64::from(case.dtype.bits()));
+        let elements = case.elements();
+        let total = (elements.len() * bits).div_ceil(8);
+        if total > MEMORY_BYTES {
+            return;
+        }
+        let mut expected = vec![0u8; total];
+        for (to, from) in elements.iter().enumerate() {
+            let bit =
+                isize::try_from(first).unwrap() + isize::try_from(*from).unwrap() * bits as isize;
+            // SAFETY: the element is in one of the two memories.
+            let byte = unsafe { place.wrapping_offset(bit.div_euclid(8)).read() };
+            let element = byte >> bit.rem_euclid(8) & ((1 << bits) - 1);
+            expected[to * bits / 8] |= element << (to * bits % 8);
+        }
+
+        let (shape, strides): (Vec<_>, Vec<_>) = case.axes.iter().copied().unzip();
+        let transfer = Transfer {
+            strides: Some(&strides),
+            bit_offset: u32::try_from(first % 8).unwrap(),
+            ..transfer(case.dtype, &shape, case.split, place.wrapping_add(first / 8), &[])
+        };
+        let mut call = Call::new(Machine::here(), &transfer, None);
+        assert!(call.has_holes || case.far.is_none());
+        let [a, b] = case.cuts.map(|cut| cut.index(total + 1));
+        let cuts = [0, a.min(b), a.max(b), total];
+        for level in levels() {
+            call.machine.kernels = level::kernels_of(level);
+            let target = memory[2].place(total, !case.at_end);
+            // SAFETY: so many bytes are there, and what the transfer says.
+            unsafe {
+                target.write_bytes(0xEE, total);
+                let part = Part { index: 0, offset: case.offset, len: case.len, target };
+                for at in [2, 1, 0] {
+                    copy(&transfer, &part, &call, cuts[at]..cuts[at + 1]);
+                    let done = std::slice::from_raw_parts(target, total);
+                    assert!(
+                        done[cuts[at]..] == expected[cuts[at]..],
+                        "{level:?}, from {} on",
+                        cuts[at]
+                    );
+                    assert!(
+                        done[..cuts[at]].iter().all(|byte| *byte == 0xEE),
+                        "{level:?}, before {}",
+                        cuts[at]
+                    );
+                }
+            }
+        }
+    }
+
+    /// Axes that lie together or apart, stand still, or go backwards, in the order of the output or turned round.
+    fn cases() -> impl Strategy<Value = Case> {
+        let stride =
+            prop_oneof![4 => Just(1), 2 => 2..10i64, 1 => Just(-1), 1 => -9..0i64, 1 => Just(0)];
+        let axis = (prop_oneof![1..6i64, 1..40i64, 60..300i64], stride, 0..4i64);
+        let piece = (any::<Index>(), any::<Index>(), any::<Index>(), 0..9i64);
+        let rest = (any::<[Index; 2]>(), any::<[bool; 3]>(), any::<Option<bool>>());
+        (vec(axis, 1..4), piece, rest).prop_map(
+            |(axes, (split, offset, len, lead), (cuts, [at_end, is_2, turn], far))| {
+                let mut packed = 1;
+                let next = |(extent, step, gap): (i64, i64, i64)| {
+                    let stride = packed * step;
+                    packed *= extent * step.abs().max(1);
+                    packed += gap;
+                    (extent, stride)
+                };
+                let mut axes: Vec<_> = axes.into_iter().map(next).collect();
+                if !turn {
+                    axes.reverse();
+                }
+                let split = split.index(axes.len());
+                let extent = usize::try_from(axes[split].0).unwrap();
+                let offset = offset.index(extent);
+                let len = 1 + len.index(extent - offset) as i64;
+                let dtype = if is_2 { DType::Int2 } else { DType::Uint4 };
+                Case { dtype, axes, split, offset: offset as i64, len, lead, far, cuts, at_end }
+            },
+        )
+    }
+
+    #[test]
+    fn any_piece_is_as_its_elements_moved_one_by_one() {
+        let memory = [(); 3].map(|()| Guarded::filled(MEMORY_BYTES));
+        let config =
+            ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) };
+        let run = |case| {
+            check(&memory, case);
+            Ok(())
+        };
+        TestRunner::new(config).run(&cases(), run).unwrap();
+    }
 }

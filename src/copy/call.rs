@@ -1,7 +1,7 @@
 //! What is decided once for a copy, and how runs, groups and squares of units are moved by it: through the caches or past
 //! them, and how near to the ends of what may be read.
 
-use super::machine::{Machine, FAR_ROWS_BYTES, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
+use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES, MANY_TILE_ROWS, SET_BYTES};
 use super::parallel::{Executor, Streaming};
 use super::program::{Group, Program, MAX_OUTPUTS};
 use super::runs::Runs;
@@ -9,7 +9,7 @@ use super::shuffle::Turns;
 use super::stage::{Stages, STAGE_BYTES};
 use super::tile::Block;
 use super::vector::LINE_BYTES;
-use crate::math::{div, div_ceil};
+use crate::math::{div, div_ceil, isize_of};
 use crate::parts::Transfer;
 use crate::shape::{self, usize_of};
 use core::mem::MaybeUninit;
@@ -17,11 +17,11 @@ use core::ops::Range;
 use core::ptr::null_mut;
 
 /// No system has smaller pages: what lies between elements that are nearer than this to each other is readable.
-const PAGE_BYTES: usize = 4096;
+pub(super) const PAGE_BYTES: usize = 4096;
 
 /// Lines that are gathered before they are transposed.
 #[repr(C, align(64))]
-struct Lines([u8; 2 * LINE_BYTES * LINE_BYTES]);
+struct Lines([u8; LINE_BYTES * LINE_BYTES]);
 
 /// What all of a copy has in common.
 #[derive(Clone, Copy)]
@@ -51,14 +51,19 @@ pub(super) struct Shuffle<'a> {
 }
 
 impl Call {
-    pub(super) fn new(machine: Machine, transfer: &Transfer<'_>, executor: Option<&dyn Executor>) -> Self {
+    pub(super) fn new(
+        machine: Machine,
+        transfer: &Transfer<'_>,
+        executor: Option<&dyn Executor>,
+    ) -> Self {
         let geometry = &transfer.geometry;
         let bits = i64::from(geometry.dtype.bits());
         let strides = transfer.strides.map(|strides| {
             let reach = shape::reach(geometry.shape.iter().copied().zip(strides.iter().copied()));
             reach.map_or(1, |(_, high)| high + 1)
         });
-        let last = (strides.unwrap_or(geometry.elements) * bits + i64::from(transfer.bit_offset) + 7) >> 3;
+        let last =
+            (strides.unwrap_or(geometry.elements) * bits + i64::from(transfer.bit_offset) + 7) >> 3;
         let readable_end = transfer.source.wrapping_offset(last as isize);
         let past = is_past(&machine, transfer, executor);
         Self { machine, past, readable_end, has_holes: has_holes(transfer) }
@@ -66,7 +71,13 @@ impl Call {
 
     /// Where what may be read ends for `rows` rows, `from` bytes apart, that have `bytes` each. Where pages may lie between
     /// rows, that is nowhere: only what is asked for may be read.
-    pub(super) fn readable_end(&self, source: *const u8, rows: usize, from: isize, bytes: usize) -> *const u8 {
+    pub(super) fn readable_end(
+        &self,
+        source: *const u8,
+        rows: usize,
+        from: isize,
+        bytes: usize,
+    ) -> *const u8 {
         if !self.has_holes {
             return self.readable_end;
         }
@@ -101,14 +112,15 @@ impl Call {
             if runs.to != runs.run.cast_signed() {
                 return (self.machine.kernels.rows)(runs);
             }
-            let [stage, ..] = stages;
-            stage.go_to(runs.target);
+            let (kernels, [stage, ..]) = (self.machine.kernels, stages);
+            stage.go_to(runs.target, kernels);
             let (some, mut done, mut next) = (div(STAGE_BYTES, runs.run).max(1), 0, next);
             while done < runs.count {
                 let count = some.min(runs.count - done);
-                let source = runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
+                let source =
+                    runs.source.wrapping_offset(runs.from.wrapping_mul(done.cast_signed()));
                 (self.machine.kernels.rows)(&Runs { source, target: stage.room(), count, ..*runs });
-                stage.push(runs.run * count, next);
+                stage.push(runs.run * count, next, kernels);
                 next = next.wrapping_add(runs.run * count);
                 done += count;
             }
@@ -128,7 +140,8 @@ impl Call {
             let some = targets.get(first..first + program.pieces).unwrap_or_default();
             let ahead = program.apart.wrapping_mul(first.cast_signed());
             let next = all.next.wrapping_add(done * count * program.group.bytes());
-            let some = Shuffle { source: all.source.wrapping_offset(ahead), targets: some, next, ..*all };
+            let some =
+                Shuffle { source: all.source.wrapping_offset(ahead), targets: some, next, ..*all };
             // SAFETY: the caller's promise.
             unsafe { self.shuffle_some(&some, stages) };
             done = first + program.pieces;
@@ -138,12 +151,12 @@ impl Call {
     /// The same of as many pieces as the program makes.
     unsafe fn shuffle_some(&self, all: &Shuffle<'_>, stages: &mut Stages) {
         let &Shuffle { program, count, .. } = all;
-        let begins = self.begins(all);
+        let begins = Self::begins(all);
         let begin = begins.start.min(count);
         // SAFETY: within the groups.
         unsafe {
             self.units(all, 0, begin);
-            let to_line = self.groups_to_line(all, begin).filter(|_| program.makes_lines());
+            let to_line = Self::groups_to_line(all, begin).filter(|_| program.makes_lines());
             let end = match to_line {
                 Some(groups) => {
                     let first = self.turns(all, &begins, begin..(begin + groups).min(count), false);
@@ -157,7 +170,7 @@ impl Call {
     }
 
     /// The groups at which turns may begin: the windows of a turn must lie within what may be read.
-    fn begins(&self, all: &Shuffle<'_>) -> Range<usize> {
+    fn begins(all: &Shuffle<'_>) -> Range<usize> {
         let &Shuffle { program, count, .. } = all;
         let top = all.source.wrapping_offset(program.high) as usize;
         let end = all.readable_end as usize;
@@ -168,13 +181,23 @@ impl Call {
             return first..(count + 1).saturating_sub(program.groups);
         }
         match end.checked_sub(top) {
-            Some(room) => 0..room.checked_div(from.unsigned_abs()).map_or(count, |groups| groups.saturating_add(1)),
+            Some(room) => {
+                0..room
+                    .checked_div(from.unsigned_abs())
+                    .map_or(count, |groups| groups.saturating_add(1))
+            }
             None => 0..0,
         }
     }
 
     /// Moves groups by a program, the last turn exactly, so that nothing is written behind it. Returns how far it has come.
-    unsafe fn turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, groups: Range<usize>, past: bool) -> usize {
+    unsafe fn turns(
+        &self,
+        all: &Shuffle<'_>,
+        begins: &Range<usize>,
+        groups: Range<usize>,
+        past: bool,
+    ) -> usize {
         let program = all.program;
         let begin = groups.start;
         if groups.is_empty() || !begins.contains(&begin) {
@@ -186,39 +209,54 @@ impl Call {
         let turns = div(whole, program.groups);
         let turns = Turns {
             program,
-            source: all.source.wrapping_offset(program.group.from.wrapping_mul(begin.cast_signed())),
+            source: all
+                .source
+                .wrapping_offset(program.group.from.wrapping_mul(begin.cast_signed())),
             targets: all.targets,
             at: all.at + begin * program.group.bytes(),
-            turns,
+            count: turns,
             rest: count - turns * program.groups,
             next: all.next,
             ahead: all.ahead,
         };
         let [through, beyond] = self.machine.kernels.shuffle;
         // SAFETY: the caller's promise.
-        unsafe { if past { beyond(&turns) } else { through(&turns) } };
+        unsafe {
+            if past {
+                beyond(&turns);
+            } else {
+                through(&turns);
+            }
+        };
         begin + count
     }
 
     /// The same by way of stages, as far as turns can.
-    unsafe fn staged_turns(&self, all: &Shuffle<'_>, begins: &Range<usize>, begin: usize, stages: &mut Stages) -> usize {
+    unsafe fn staged_turns(
+        &self,
+        all: &Shuffle<'_>,
+        begins: &Range<usize>,
+        begin: usize,
+        stages: &mut Stages,
+    ) -> usize {
         let bytes = all.program.group.bytes();
-        let some = div(STAGE_BYTES, bytes).max(1);
+        let (some, kernels) = (div(STAGE_BYTES, bytes).max(1), self.machine.kernels);
         let (mut done, mut next) = (begin, all.next);
         while done < all.count {
             let end = all.count.min(done + some);
             let mut targets = [null_mut(); MAX_OUTPUTS];
             for ((slot, stage), target) in targets.iter_mut().zip(&mut *stages).zip(all.targets) {
                 // SAFETY: the caller's promise.
-                unsafe { stage.go_to(target.wrapping_add(all.at + done * bytes)) };
+                unsafe { stage.go_to(target.wrapping_add(all.at + done * bytes), kernels) };
                 *slot = stage.room().wrapping_sub(done * bytes);
             }
             let targets = targets.get(..all.targets.len()).unwrap_or_default();
             // SAFETY: the caller's promise, and there is room for as many.
             unsafe {
-                let reached = self.turns(&Shuffle { targets, at: 0, ..*all }, begins, done..end, false);
+                let reached =
+                    self.turns(&Shuffle { targets, at: 0, ..*all }, begins, done..end, false);
                 for stage in stages.iter_mut().take(targets.len()) {
-                    stage.push((reached - done) * bytes, next);
+                    stage.push((reached - done) * bytes, next, kernels);
                     next = next.wrapping_add((reached - done) * bytes);
                 }
                 done = reached;
@@ -231,7 +269,7 @@ impl Call {
     }
 
     /// How many groups there are before all targets begin a line, if they do so together.
-    fn groups_to_line(&self, all: &Shuffle<'_>, begin: usize) -> Option<usize> {
+    fn groups_to_line(all: &Shuffle<'_>, begin: usize) -> Option<usize> {
         let bytes = all.program.group.bytes();
         let first = all.targets.first().map_or(0, |target| *target as usize % LINE_BYTES);
         if all.targets.iter().any(|target| *target as usize % LINE_BYTES != first) {
@@ -243,7 +281,9 @@ impl Call {
         if over.trailing_zeros() < twos && over != 0 {
             return None;
         }
-        let inverse = (0..2).fold(odd, |inverse, _| inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse))));
+        let inverse = (0..2).fold(odd, |inverse, _| {
+            inverse.wrapping_mul(2usize.wrapping_sub(odd.wrapping_mul(inverse)))
+        });
         Some((over >> twos).wrapping_mul(inverse) % (LINE_BYTES >> twos.min(6)))
     }
 
@@ -255,12 +295,21 @@ impl Call {
         }
         let Group { unit, units, apart, from } = all.program.group;
         for (number, target) in all.targets.iter().enumerate() {
-            let piece = all.source.wrapping_offset(all.program.apart.wrapping_mul(number.cast_signed()));
+            let piece =
+                all.source.wrapping_offset(all.program.apart.wrapping_mul(number.cast_signed()));
             for group in begin..end {
                 let source = piece.wrapping_offset(from.wrapping_mul(group.cast_signed()));
                 let target = target.wrapping_add(all.at + group * unit * units);
                 let to = unit.cast_signed();
-                let runs = Runs { source, target, run: unit, count: units, from: apart, to, readable_end: source };
+                let runs = Runs {
+                    source,
+                    target,
+                    run: unit,
+                    count: units,
+                    from: apart,
+                    to,
+                    readable_end: source,
+                };
                 // SAFETY: within the groups.
                 unsafe { (self.machine.kernels.rows)(&runs) };
             }
@@ -272,8 +321,8 @@ impl Call {
         (self.machine.kernels.ask)(source, rows, from, bytes);
     }
 
-    /// Transposes a block. Where rows lie far apart, a line of each is gathered first: all of them may lie in one set of
-    /// the first-level cache, which then loses them between one column and the next.
+    /// Transposes a block. Where tiles have more rows than a set of the first-level cache has room for, and all of them
+    /// would lie in one set or two, a line of each is gathered first.
     ///
     /// # Safety
     /// As the kernel's.
@@ -281,8 +330,13 @@ impl Call {
         let past = self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES;
         let kernel = self.machine.kernels.transpose(block, past);
         let columns = div(LINE_BYTES, block.tile.unit);
-        let is_far = block.from.unsigned_abs() >= FAR_ROWS_BYTES && block.targets.len() >= columns;
-        let are_lines = block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
+        let is_far = block.from.unsigned_abs().is_multiple_of(SET_BYTES)
+            && block.tile.rows() >= MANY_TILE_ROWS
+            && block.targets.len() >= columns;
+        let are_lines = block
+            .targets
+            .iter()
+            .all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
         // SAFETY: the caller's promise.
         unsafe {
             if !is_far || (past && !are_lines) || block.tile.merged > 1 || block.rows < LINE_BYTES {
@@ -294,30 +348,43 @@ impl Call {
 
     /// The same, a line of so many columns of some rows after the other.
     #[inline(never)]
-    unsafe fn transpose_gathered(&self, block: &Block<'_>, kernel: unsafe fn(&Block<'_>), columns: usize) {
+    unsafe fn transpose_gathered(
+        &self,
+        block: &Block<'_>,
+        kernel: unsafe fn(&Block<'_>),
+        columns: usize,
+    ) {
         let mut lines = MaybeUninit::<Lines>::uninit();
         let lines = lines.as_mut_ptr().cast::<u8>();
         let mut row = 0;
         while row < block.rows {
-            // The last rows may be more, so that none are left over.
-            let left = block.rows - row;
-            let rows = if left < 2 * LINE_BYTES { left } else { LINE_BYTES };
+            let rows = LINE_BYTES.min(block.rows - row);
             let first = block.source.wrapping_offset(block.from.wrapping_mul(row.cast_signed()));
             let mut column = 0;
             while column < block.targets.len() {
                 // The last columns may be taken together with some that have been.
                 let begin = column.min(block.targets.len() - columns);
                 let source = first.wrapping_add(begin * block.tile.unit);
-                let (run, count, from, to) = (LINE_BYTES, rows, block.from, LINE_BYTES.cast_signed());
+                let (run, count, from, to) =
+                    (LINE_BYTES, rows, block.from, LINE_BYTES.cast_signed());
                 let targets = block.targets.get(begin..begin + columns).unwrap_or_default();
                 let at = block.at + row * block.tile.unit;
                 self.ask(source.wrapping_add(LINE_BYTES), rows, block.from, 1);
                 // SAFETY: within the block, and the lines have room for as many rows.
                 unsafe {
-                    let runs = Runs { source, target: lines, run, count, from, to, readable_end: source };
+                    let runs =
+                        Runs { source, target: lines, run, count, from, to, readable_end: source };
                     (self.machine.kernels.rows)(&runs);
                     let readable_end = lines.wrapping_add(rows * LINE_BYTES);
-                    kernel(&Block { source: lines, from: to, rows, targets, at, readable_end, tile: block.tile });
+                    kernel(&Block {
+                        source: lines,
+                        from: to,
+                        rows,
+                        targets,
+                        at,
+                        readable_end,
+                        tile: block.tile,
+                    });
                 }
                 column = begin + columns;
             }
@@ -342,8 +409,10 @@ fn has_holes(transfer: &Transfer<'_>) -> bool {
     let (mut reach, mut last) = (size, 0);
     loop {
         let steps = geometry.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
-        let steps = steps.map(|(extent, stride)| (stride.unsigned_abs() as usize, usize_of(*extent)));
-        let Some(next) = steps.clone().map(|(step, _)| step).filter(|step| *step > last).min() else {
+        let steps =
+            steps.map(|(extent, stride)| (isize_of(*stride).unsigned_abs(), usize_of(*extent)));
+        let Some(next) = steps.clone().map(|(step, _)| step).filter(|step| *step > last).min()
+        else {
             return false;
         };
         if next.saturating_mul(size) >= reach.saturating_add(PAGE_BYTES) {
@@ -374,7 +443,11 @@ fn bytes_read(transfer: &Transfer<'_>) -> usize {
     let steps = geometry.shape.iter().zip(strides).filter(|(extent, _)| **extent > 1);
     let repeated = steps.clone().filter(|(_, stride)| **stride == 0);
     let once = repeated.fold(transfer.bytes, |bytes, (extent, _)| div(bytes, usize_of(*extent)));
-    let apart = steps.map(|(_, stride)| stride.unsigned_abs()).filter(|step| *step > 0).min().unwrap_or(1);
+    let apart = steps
+        .map(|(_, stride)| stride.saturating_abs())
+        .filter(|step| *step > 0)
+        .min()
+        .unwrap_or(1);
     let elements_of_line = div_ceil(LINE_BYTES * 8, geometry.dtype.bits() as usize);
-    once.saturating_mul((apart as usize).min(elements_of_line))
+    once.saturating_mul(usize_of(apart).min(elements_of_line))
 }

@@ -1,9 +1,7 @@
 //! What each way of moving units costs: the one choice of a method. Costs count what is issued for a line of output.
 
 use super::call::Call;
-use super::machine::{
-    CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST,
-};
+use super::machine::{CYCLE, LEAST_PROGRAM_UNITS, LONGEST_UNIT_BYTES, RUN_COST, STAGE_COST};
 use super::program::{Group, Program};
 use super::tile::Tile;
 use super::vector::{LANE_BYTES, LINE_BYTES};
@@ -18,6 +16,29 @@ pub(super) enum Method {
     Shuffle,
     /// By squares of them.
     Transpose,
+}
+
+/// What each method costs for some units; `None` where they cannot be moved so, or it was not worth a look.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Costs {
+    pub runs: usize,
+    pub shuffle: Option<usize>,
+    pub transpose: Option<usize>,
+}
+
+impl Costs {
+    /// The cheapest method.
+    pub(super) fn best(&self) -> Method {
+        let transpose = self.transpose.unwrap_or(usize::MAX);
+        let shuffle = self.shuffle.unwrap_or(usize::MAX);
+        if shuffle < self.runs.min(transpose) {
+            Method::Shuffle
+        } else if transpose < self.runs {
+            Method::Transpose
+        } else {
+            Method::Runs
+        }
+    }
 }
 
 /// Whether units are so short that they may be put together in registers.
@@ -43,18 +64,27 @@ pub(super) fn of_program(
     if !is_short(group.unit) || units < call.machine.least(LEAST_PROGRAM_UNITS) {
         return None;
     }
-    let is_made = program.groups > 0 && program.group == group && (pieces, apart) == (program.pieces, program.apart);
-    (is_made || program.make(group, (pieces, apart), call.machine.kernels.register)).then(|| of_steps(call, program))
+    let is_made = program.groups > 0
+        && program.group == group
+        && (pieces, apart) == (program.pieces, program.apart);
+    (is_made || program.make(group, (pieces, apart), call.machine.kernels.register, call.past))
+        .then(|| of_steps(call, program))
 }
 
 /// The same of a program that is there.
-fn of_steps(call: &Call, program: &Program) -> usize {
+pub(super) fn of_steps(call: &Call, program: &Program) -> usize {
     let stage = if call.past && !program.makes_lines() { STAGE_COST } else { 0 };
     stage + program.cost()
 }
 
 /// By squares; `None` where there are none of such units, or too few rows or columns.
-pub(super) fn of_transpose(call: &Call, unit: usize, columns: usize, from: isize, rows: usize) -> Option<usize> {
+pub(super) fn of_transpose(
+    call: &Call,
+    unit: usize,
+    columns: usize,
+    from: isize,
+    rows: usize,
+) -> Option<usize> {
     let register = call.machine.kernels.register;
     let tile = Tile::new(unit, columns, from).filter(|_| register.window > 0)?;
     let of_lane = tile.columns();
@@ -67,23 +97,4 @@ pub(super) fn of_transpose(call: &Call, unit: usize, columns: usize, from: isize
     let stores = of_lane.min(columns);
     let made = stores * lanes * LANE_BYTES;
     Some(div(CYCLE * LINE_BYTES * (loads + unpacks + stores), made))
-}
-
-/// Beginning with some units, in costs for a line.
-pub(super) const OF_CALL: usize = 20 * CYCLE;
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn dbg() {
-        use super::super::level::{kernels_of, Level};
-        use super::super::program::{Group, Program};
-        for (unit, pieces, from) in [(48usize, 16usize, 768isize), (12, 3, 36), (12, 16, 192), (24, 8, 192), (7, 5, 35), (6, 6, 36), (10, 7, 70), (4, 4, 16), (96, 3, 288)] {
-            for level in [Level::Avx512, Level::Avx2] {
-            let mut program = Program::NONE;
-            let made = program.make(Group { unit, units: 1, apart: 0, from }, (pieces, unit as isize), kernels_of(level).register);
-            eprintln!("{unit}x{pieces} {level:?}: {made} pieces {} groups {} regs {} issued {:?} sets {:?}", program.pieces, program.groups, program.registers, program.cost(), program.sets().iter().map(|s| (s.outputs, s.windows)).collect::<Vec<_>>());
-            }
-        }
-    }
 }

@@ -6,15 +6,7 @@
 //! which is what XGETBV says: a CPU may have AVX-512 without the kernel knowing about it.
 
 use super::level::Level;
-
-/// Who made a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(super) enum Vendor {
-    Amd,
-    Intel,
-    Other,
-}
+use super::machine::Vendor;
 
 /// A CPU, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +23,13 @@ pub(super) struct Cpu {
 impl Cpu {
     /// A CPU that says nothing about itself.
     #[cfg_attr(target_arch = "x86_64", allow(dead_code))]
-    const UNKNOWN: Self =
-        Self { vendor: Vendor::Other, family: 0, level: Level::Portable, second: 0, third: 0 };
+    const UNKNOWN: Self = Self {
+        vendor: Vendor::Other,
+        family: u32::MIN,
+        level: Level::Portable,
+        second: 0,
+        third: 0,
+    };
 
     /// This CPU. Under a hypervisor the question takes microseconds.
     #[cfg(target_arch = "x86_64")]
@@ -91,13 +88,7 @@ mod x86_64 {
             xgetbv: impl Fn() -> u64,
         ) -> Self {
             let [highest, b, c, d] = cpuid(0, 0);
-            // "GenuineIntel", "AuthenticAMD", "HygonGenuine", four letters a word.
-            let vendor = match [b, d, c] {
-                [0x756E_6547, 0x4965_6E69, 0x6C65_746E] => Vendor::Intel,
-                [0x6874_7541, 0x6974_6E65, 0x444D_4163]
-                | [0x6F67_7948, 0x6E65_476E, 0x656E_6975] => Vendor::Amd,
-                _ => Vendor::Other,
-            };
+            let vendor = Vendor::named([b, d, c]);
             let [signature, _, one, _] = cpuid(1, 0);
             let family = match signature >> 8 & 15 {
                 15 => 15 + (signature >> 20 & 255),
@@ -119,7 +110,7 @@ mod x86_64 {
             } else {
                 Level::Avx512
             };
-            let [_, _, second, third] = caches(vendor, &cpuid);
+            let [_, _, second, third] = caches(&cpuid);
             Self { vendor, family, level, second, third }
         }
     }
@@ -141,9 +132,9 @@ mod x86_64 {
     const ZMM: u64 = YMM | 0b1110_0000;
 
     /// Bytes of the data caches by their level.
-    fn caches(vendor: Vendor, cpuid: &impl Fn(u32, u32) -> [u32; 4]) -> [usize; 4] {
-        // AMD's leaf has the format of Intel's.
-        let leaf = if vendor == Vendor::Amd { EXTENDED + 0x1D } else { 4 };
+    fn caches(cpuid: &impl Fn(u32, u32) -> [u32; 4]) -> [usize; 4] {
+        // Where the one leaf has nothing, the other, of the same format, may.
+        let leaf = if cpuid(4, 0)[0] & 31 == 0 { EXTENDED + 0x1D } else { 4 };
         let [highest, ..] = cpuid(leaf & EXTENDED, 0);
         let mut sizes = [0; 4];
         for part in 0..if leaf <= highest { 8 } else { 0 } {

@@ -1,14 +1,18 @@
 //! The kernels of each level of CPU features: every one of them written once, over the level's registers.
 
+use super::bit_columns::{self, Columns};
+use super::bit_rows::{self, Packed, Row};
 use super::program::Register;
 use super::runs::{self, Runs};
 use super::shuffle::{self, Turns};
 use super::stream;
 use super::tile::{self, Block};
 use super::vector::Vector;
+use core::ops::Range;
 
 /// Instructions and registers that kernels are written for, each with all those before it of the same architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))] // those of other architectures
 pub(super) enum Level {
     /// What every CPU has.
     Portable,
@@ -22,6 +26,7 @@ pub(super) enum Level {
 
 /// What a level has. What each kernel needs of its caller is said where it is written.
 pub(super) struct Kernels {
+    #[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))]
     pub level: Level,
     pub name: &'static str,
     pub register: Register,
@@ -34,6 +39,9 @@ pub(super) struct Kernels {
     pub transpose: [[unsafe fn(&Block<'_>); 2]; 5],
     /// The same where rows are merged, from units of 2 to 8 bytes.
     pub transpose_merged: [[unsafe fn(&Block<'_>); 2]; 3],
+    /// Of elements that share bytes: rows, and columns of 4 bits and of 2.
+    pub pack: unsafe fn(&Row, &mut Packed, Range<i64>),
+    pub turn: [unsafe fn(&Columns, &mut Packed); 2],
     /// Asks for what is read later: a place, rows, bytes from one to the next, and of each.
     pub ask: fn(*const u8, usize, isize, usize),
     pub fence: fn(),
@@ -43,9 +51,18 @@ impl Kernels {
     /// The kernel that transposes a block.
     pub(super) fn transpose(&self, block: &Block<'_>, past: bool) -> unsafe fn(&Block<'_>) {
         let power = block.tile.wide().trailing_zeros() as usize;
-        let merged = if block.tile.merged > 1 { self.transpose_merged.get(power.wrapping_sub(1)) } else { None };
-        let [through, beyond] = merged.or(self.transpose.get(power)).unwrap_or(&[tile::without_tiles; 2]);
-        if past { *beyond } else { *through }
+        let merged = if block.tile.merged > 1 {
+            self.transpose_merged.get(power.wrapping_sub(1))
+        } else {
+            None
+        };
+        let [through, beyond] =
+            merged.or(self.transpose.get(power)).unwrap_or(&[tile::without_tiles; 2]);
+        if past {
+            *beyond
+        } else {
+            *through
+        }
     }
 }
 
@@ -73,6 +90,16 @@ macro_rules! kernels {
             // SAFETY: as above.
             unsafe { shuffle::run::<V, PAST>(turns) }
         }
+        $(#[$feature])?
+        unsafe fn pack(row: &Row, out: &mut Packed, bits: Range<i64>) {
+            // SAFETY: as above.
+            unsafe { bit_rows::pack(row, out, bits) }
+        }
+        $(#[$feature])?
+        unsafe fn turn<const K: usize, const W: usize>(columns: &Columns, out: &mut Packed) {
+            // SAFETY: as above.
+            unsafe { bit_columns::turn::<K, W>(columns, out) }
+        }
         kernels!(@ $transposes [$(#[$feature])?]);
         Kernels {
             level: Level::$level,
@@ -94,6 +121,8 @@ macro_rules! kernels {
                 [transpose::<4, 4, true>, transpose_past::<4, 4, true>],
                 [transpose::<8, 2, true>, transpose_past::<8, 2, true>],
             ],
+            pack,
+            turn: [turn::<16, 4>, turn::<32, 2>],
             ask: stream::ask::<V>,
             fence: <V as Vector>::fence,
         }
@@ -120,6 +149,15 @@ macro_rules! kernels {
 }
 
 static PORTABLE: Kernels = kernels!(Portable, "portable", u128, u128, [], by_units);
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+static NEON: Kernels = kernels!(
+    Neon,
+    "NEON",
+    core::arch::aarch64::uint8x16_t,
+    core::arch::aarch64::uint8x16_t,
+    [#[target_feature(enable = "neon")]],
+    by_tiles
+);
 #[cfg(target_arch = "x86_64")]
 static AVX2: Kernels = kernels!(
     Avx2,
@@ -143,6 +181,8 @@ static AVX512: Kernels = kernels!(
 /// The kernels of a level, or of the highest below it that this build has.
 pub(super) fn kernels_of(level: Level) -> &'static Kernels {
     match level {
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        Level::Neon => &NEON,
         #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
         Level::Avx512 => &AVX512,
         #[cfg(target_arch = "x86_64")]

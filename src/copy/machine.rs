@@ -3,7 +3,7 @@
 //! What a CPU can do and how large its caches are decides; a model has a row only where that is not enough. `make tune`
 //! measures a row.
 
-use super::cpu::{Cpu, Vendor};
+use super::cpu::Cpu;
 use super::level::{kernels_of, Kernels, Level};
 use core::ptr::from_ref;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
@@ -37,9 +37,10 @@ pub(super) const BLOCK_BYTES: usize = 16 << 10;
 pub(super) const LONG_BLOCK_BYTES: usize = 256 << 10;
 pub(super) const LONG_RUN_BYTES: usize = 1 << 10;
 /// Bytes of each column that are transposed in a block: whole lines, and several.
-pub(super) const COLUMN_BYTES: usize = 512;
-/// Rows so far apart may lie in few sets of the first-level cache.
-pub(super) const FAR_ROWS_BYTES: usize = 512;
+pub(super) const COLUMN_BYTES: usize = 1024;
+/// Rows a multiple of this apart lie in few sets of the first-level cache, and tiles of so many rows do not fit into them.
+pub(super) const SET_BYTES: usize = 1 << 10;
+pub(super) const MANY_TILE_ROWS: usize = 16;
 /// Of a piece that others share lines with, so much is taken at a time.
 pub(super) const LEAST_TURN_BYTES: usize = 32 << 10;
 
@@ -56,6 +57,8 @@ pub(super) const TURNS_OF_SET: usize = 8;
 
 /// Costs are in sixteenths of a cycle for a line of output.
 pub(super) const CYCLE: usize = 16;
+/// Beginning with some units.
+pub(super) const CALL_COST: usize = 20 * CYCLE;
 /// A load and a store of a run that is shorter than a line.
 pub(super) const RUN_COST: usize = 20;
 /// A load of a window, which may lie in two lines, and a pick from it.
@@ -66,7 +69,29 @@ pub(super) const CHEAP_LINE: usize = 96;
 /// A store of a register.
 pub(super) const STORE_COST: usize = 16;
 /// The way through a buffer, for a line that is not made whole.
-pub(super) const STAGE_COST: usize = 48;
+pub(super) const STAGE_COST: usize = 128;
+
+/// Who made a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(super) enum Vendor {
+    Amd,
+    Intel,
+    Other,
+}
+
+impl Vendor {
+    /// The vendor whose name these words are, four letters each.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn named(words: [u32; 3]) -> Self {
+        let [a, b, c] = words.map(u32::to_le_bytes);
+        match [a, b, c].as_flattened() {
+            b"GenuineIntel" => Self::Intel,
+            b"AuthenticAMD" | b"HygonGenuine" => Self::Amd,
+            _ => Self::Other,
+        }
+    }
+}
 
 /// What a model differs in.
 pub(super) struct Model {
@@ -83,18 +108,67 @@ pub(super) struct Model {
 
 /// Any other machine comes last.
 pub(super) static MODELS: [Model; 5] = [
-    Model { name: "zen3", vendor: Vendor::Amd, family: 0x19, level: Level::Avx2, third_eighths: 4, second_eighths: 1024 },
-    Model { name: "zen4", vendor: Vendor::Amd, family: 0x19, level: Level::Avx512, third_eighths: 6, second_eighths: 1024 },
-    Model { name: "zen5", vendor: Vendor::Amd, family: 0x1A, level: Level::Avx512, third_eighths: 8, second_eighths: 1024 },
+    Model {
+        name: "zen3",
+        vendor: Vendor::Amd,
+        family: 0x19,
+        level: Level::Avx2,
+        third_eighths: 4,
+        second_eighths: 1024,
+    },
+    Model {
+        name: "zen4",
+        vendor: Vendor::Amd,
+        family: 0x19,
+        level: Level::Avx512,
+        third_eighths: 6,
+        second_eighths: 1024,
+    },
+    Model {
+        name: "zen5",
+        vendor: Vendor::Amd,
+        family: 0x1A,
+        level: Level::Avx512,
+        third_eighths: 8,
+        second_eighths: 1024,
+    },
     // The shared cache of Xeons is a mesh of many slices, and no quicker to write to than memory.
-    Model { name: "xeon", vendor: Vendor::Intel, family: 6, level: Level::Avx512, third_eighths: 4, second_eighths: 32 },
-    Model { name: "other", vendor: Vendor::Other, family: 0, level: Level::Portable, third_eighths: 4, second_eighths: 256 },
+    Model {
+        name: "xeon",
+        vendor: Vendor::Intel,
+        family: 6,
+        level: Level::Avx512,
+        third_eighths: 4,
+        second_eighths: 32,
+    },
+    Model {
+        name: "other",
+        vendor: Vendor::Other,
+        family: 0,
+        level: Level::Portable,
+        third_eighths: 4,
+        second_eighths: 256,
+    },
 ];
+
+/// Their names, between spaces.
+#[cfg(any(test, libsplit_test_switch))]
+pub(super) const MODEL_NAMES: &core::ffi::CStr = c"zen3 zen4 zen5 xeon other";
 
 /// Bytes of the third-level cache of a machine that does not say; and the most that is believed, for virtual machines say
 /// what their host has.
 const UNKNOWN_THIRD_BYTES: usize = 16 << 20;
 const MOST_THIRD_BYTES: usize = 64 << 20;
+
+/// Bytes of the second-level and the third-level cache, given what the machine says.
+fn believed(second: usize, third: usize) -> [usize; 2] {
+    let third = if third == 0 { UNKNOWN_THIRD_BYTES } else { third.min(MOST_THIRD_BYTES) };
+    [if second == 0 { LEAST_PAST_BYTES / 2 } else { second }, third]
+}
+
+/// By how many powers of two tests lower thresholds.
+#[cfg(any(test, libsplit_test_switch))]
+const LOW_POWER: usize = 10;
 
 /// A machine: which kernels it runs, and what was measured on it.
 #[derive(Clone, Copy)]
@@ -115,7 +189,9 @@ static SECOND: AtomicUsize = AtomicUsize::new(0);
 
 impl Machine {
     fn of(cpu: &Cpu) -> (Self, usize) {
-        let is = |model: &Model| model.vendor == cpu.vendor && model.family == cpu.family && model.level == cpu.level;
+        let is = |model: &Model| {
+            model.vendor == cpu.vendor && model.family == cpu.family && model.level == cpu.level
+        };
         let number = MODELS.iter().position(is).unwrap_or(MODELS.len() - 1);
         (Self::with(cpu.level, number, cpu.second, cpu.third), number)
     }
@@ -123,10 +199,15 @@ impl Machine {
     fn with(level: Level, number: usize, second: usize, third: usize) -> Self {
         let [.., other] = &MODELS;
         let model = MODELS.get(number).unwrap_or(other);
-        let third = if third == 0 { UNKNOWN_THIRD_BYTES } else { third.min(MOST_THIRD_BYTES) };
-        let second = if second == 0 { LEAST_PAST_BYTES / 2 } else { second };
+        let [second, third] = believed(second, third);
         let held = (third / 8 * model.third_eighths).min(second / 8 * model.second_eighths);
-        Self { kernels: kernels_of(level), model, held_bytes: held, second_bytes: second, shrunk: 0 }
+        Self {
+            kernels: kernels_of(level),
+            model,
+            held_bytes: held,
+            second_bytes: second,
+            shrunk: 0,
+        }
     }
 
     /// The machine that this runs on.
@@ -165,6 +246,51 @@ impl Machine {
         machine
     }
 
+    /// Takes this machine for another: with the kernels of a level, with what a model's row says, or with thresholds so low
+    /// that small copies go the ways of large ones. Returns whether the CPU has what the words ask for; `None` if one is
+    /// unknown.
+    #[cfg(any(test, libsplit_test_switch))]
+    pub(super) fn of_words(words: &str) -> Option<Result<(Self, usize), ()>> {
+        let cpu = Cpu::this();
+        let (mut machine, mut number) = Self::of(&cpu);
+        for word in words.split(' ').filter(|word| !word.is_empty()) {
+            let levels = [
+                ("portable", Level::Portable),
+                ("neon", Level::Neon),
+                ("avx2", Level::Avx2),
+                ("avx512", Level::Avx512),
+            ];
+            if let Some((_, level)) = levels.into_iter().find(|(name, _)| *name == word) {
+                if level > cpu.level || kernels_of(level).level != level {
+                    return Some(Err(()));
+                }
+                machine.kernels = kernels_of(level);
+            } else if let Some(model) = MODELS.iter().position(|model| model.name == word) {
+                let (kernels, shrunk) = (machine.kernels, machine.shrunk);
+                number = model;
+                machine =
+                    Self { kernels, shrunk, ..Self::with(cpu.level, model, cpu.second, cpu.third) };
+            } else if word == "low" {
+                machine.shrunk = LOW_POWER;
+            } else {
+                return None;
+            }
+        }
+        Some(Ok((machine, number)))
+    }
+
+    /// Makes this the machine of all copies from now on.
+    #[cfg(libsplit_test_switch)]
+    pub(super) fn force(&self, number: usize) {
+        self.put(number);
+    }
+
+    /// Whether a copy of so many bytes is small.
+    #[inline]
+    pub(super) fn is_small(bytes: usize) -> bool {
+        bytes <= SMALL_BYTES >> (MODEL.load(Relaxed) >> 8)
+    }
+
     fn put(&self, number: usize) {
         MODEL.store(number | self.shrunk << 8, Relaxed);
         HELD.store(self.held_bytes, Relaxed);
@@ -188,5 +314,239 @@ impl Machine {
 #[cfg(test)]
 pub(super) fn levels() -> Vec<Level> {
     let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
-    all.into_iter().filter(|level| *level <= Cpu::this().level && kernels_of(*level).level == *level).collect()
+    all.into_iter()
+        .filter(|level| *level <= Cpu::this().level && kernels_of(*level).level == *level)
+        .collect()
+}
+
+/// What `make tune` needs of the engine.
+#[cfg(feature = "tune")]
+pub mod tune {
+    use super::{believed, Cpu, Machine, Relaxed, HELD};
+    use core::fmt::Debug;
+
+    /// Makes the copies of this process go past the caches as soon as outputs are large enough, or never, or as the table
+    /// says.
+    pub fn force_past(past: Option<bool>) {
+        let held = match past {
+            Some(true) => 0,
+            Some(false) => usize::MAX,
+            None => Machine::of(&Cpu::this()).0.held_bytes,
+        };
+        let _ = Machine::here();
+        HELD.store(held, Relaxed);
+    }
+
+    /// Returns the vendor, the family and the level of this CPU, and the bytes of its second-level and third-level caches, as
+    /// a row of the table counts them.
+    #[must_use]
+    pub fn describe_cpu() -> (impl Debug, u32, impl Debug, [usize; 2]) {
+        let Cpu { vendor, family, level, second, third } = Cpu::this();
+        (vendor, family, level, believed(second, third))
+    }
+}
+
+/// CPUs as their owners have published the words of their CPUID, and the CPU that the tests run on.
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::{kernels_of, Cpu, Level, Machine, Vendor, MODELS};
+
+    const KIB: usize = 1 << 10;
+    const MIB: usize = 1 << 20;
+
+    /// The registers that the operating system keeps: all of them, those of AVX, and those of SSE.
+    const ALL: u64 = 0xE7;
+    const AVX: u64 = 7;
+    const SSE: u64 = 3;
+
+    /// A leaf of CPUID, its part, and EAX, EBX, ECX and EDX.
+    type Words = &'static [(u32, u32, [u32; 4])];
+
+    /// EPYC 7003.
+    const ZEN3: Words = &[
+        (0, 0, [0x10, 0x6874_7541, 0x444D_4163, 0x6974_6E65]),
+        (1, 0, [0x00A0_0F11, 0x0040_0800, 0x7EDA_320B, 0x178B_FBFF]),
+        (7, 0, [0, 0x219C_97A9, 0x0040_068C, 0x10]),
+        (0x8000_0000, 0, [0x8000_0023, 0x6874_7541, 0x444D_4163, 0x6974_6E65]),
+        (0x8000_001D, 0, [0x121, 0x01C0_003F, 0x3F, 0]),
+        (0x8000_001D, 1, [0x122, 0x01C0_003F, 0x3F, 0]),
+        (0x8000_001D, 2, [0x143, 0x01C0_003F, 0x3FF, 2]),
+        (0x8000_001D, 3, [0x1C163, 0x03C0_003F, 0x7FFF, 1]),
+    ];
+    /// EPYC 9004, a model with half of the shared cache.
+    const ZEN4: Words = &[
+        (0, 0, [0x10, 0x6874_7541, 0x444D_4163, 0x6974_6E65]),
+        (1, 0, [0x00A1_0F11, 0x0020_0800, 0x7EFA_320B, 0x178B_FBFF]),
+        (7, 0, [1, 0xF1BF_97A9, 0x0041_5FCE, 0x1000_0010]),
+        (0x8000_0000, 0, [0x8000_0028, 0x6874_7541, 0x444D_4163, 0x6974_6E65]),
+        (0x8000_001D, 0, [0x4121, 0x01C0_003F, 0x3F, 0]),
+        (0x8000_001D, 1, [0x4122, 0x01C0_003F, 0x3F, 0]),
+        (0x8000_001D, 2, [0x4143, 0x01C0_003F, 0x7FF, 2]),
+        (0x8000_001D, 3, [0x1C163, 0x03C0_003F, 0x3FFF, 1]),
+    ];
+    /// EPYC 9005.
+    const ZEN5: Words = &[
+        (0, 0, [0x10, 0x6874_7541, 0x444D_4163, 0x6974_6E65]),
+        (1, 0, [0x00B0_0F21, 0x0040_0800, 0x7EFA_320B, 0x178B_FBFF]),
+        (7, 0, [1, 0xF1BF_97AB, 0x1941_5FCE, 0x1000_0110]),
+        (0x8000_0000, 0, [0x8000_0028, 0x6874_7541, 0x444D_4163, 0x6974_6E65]),
+        (0x8000_001D, 0, [0x121, 0x02C0_003F, 0x3F, 0]),
+        (0x8000_001D, 1, [0x122, 0x01C0_003F, 0x3F, 0]),
+        (0x8000_001D, 2, [0x143, 0x03C0_003F, 0x3FF, 0]),
+        (0x8000_001D, 3, [0x1C163, 0x03C0_003F, 0x7FFF, 1]),
+    ];
+    /// Xeon of the fourth generation.
+    const SAPPHIRE_RAPIDS: Words = &[
+        (0, 0, [0x20, 0x756E_6547, 0x6C65_746E, 0x4965_6E69]),
+        (1, 0, [0x0008_06F8, 0x0080_0800, 0x7FFE_FBFF, 0xBFEB_FBFF]),
+        (4, 0, [0xFC00_4121, 0x02C0_003F, 0x3F, 0]),
+        (4, 1, [0xFC00_4122, 0x01C0_003F, 0x3F, 0]),
+        (4, 2, [0xFC00_4143, 0x03C0_003F, 0x7FF, 0]),
+        (4, 3, [0xFC1F_C163, 0x0380_003F, 0x0001_5FFF, 4]),
+        (7, 0, [2, 0xF3BF_BFFB, 0xBB41_7FEE, 0xFFDD_4430]),
+        (0x8000_0000, 0, [0x8000_0008, 0, 0, 0]),
+    ];
+    /// Core i5-12400, with its first firmware, which lets programs use AVX-512.
+    const ALDER_LAKE: Words = &[
+        (0, 0, [0x20, 0x756E_6547, 0x6C65_746E, 0x4965_6E69]),
+        (1, 0, [0x0009_0672, 0x0020_0800, 0x7FFA_FBBF, 0xBFEB_FBFF]),
+        (4, 0, [0x3C00_4121, 0x02C0_003F, 0x3F, 0]),
+        (4, 1, [0x3C00_4122, 0x01C0_003F, 0x3F, 0]),
+        (4, 2, [0x3C00_4143, 0x0240_003F, 0x7FF, 0]),
+        (4, 3, [0x3C07_C163, 0x0200_003F, 0x7FFF, 4]),
+        (7, 0, [1, 0xF3BF_A7EB, 0x98C0_5FEE, 0xFC98_4510]),
+        (0x8000_0000, 0, [0x8000_0008, 0, 0, 0]),
+    ];
+
+    fn word(words: Words, leaf: u32, part: u32) -> [u32; 4] {
+        let found = words.iter().find(|(l, p, _)| (*l, *p) == (leaf, part));
+        found.map_or([0; 4], |(_, _, words)| *words)
+    }
+
+    fn cpu(words: Words, kept: u64) -> Cpu {
+        Cpu::read(|leaf, part| word(words, leaf, part), || kept)
+    }
+
+    #[test]
+    fn names_are_those_of_the_table() {
+        let names: Vec<_> = MODELS.iter().map(|model| model.name).collect();
+        assert_eq!(super::MODEL_NAMES.to_str().unwrap(), names.join(" "));
+        assert!(names.iter().all(|name| matches!(Machine::of_words(name), Some(Ok(_)))));
+        assert!(Machine::of_words("zen").is_none());
+    }
+
+    #[test]
+    fn recorded_cpus_are_known() {
+        let (amd, intel) = (Vendor::Amd, Vendor::Intel);
+        let is = |words, vendor, family, level, second, third| {
+            assert_eq!(cpu(words, ALL), Cpu { vendor, family, level, second, third });
+        };
+        is(ZEN3, amd, 0x19, Level::Avx2, 512 * KIB, 32 * MIB);
+        is(ZEN4, amd, 0x19, Level::Avx512, MIB, 16 * MIB);
+        is(ZEN5, amd, 0x1A, Level::Avx512, MIB, 32 * MIB);
+        is(SAPPHIRE_RAPIDS, intel, 6, Level::Avx512, 2 * MIB, 84_480 * KIB);
+        is(ALDER_LAKE, intel, 6, Level::Avx512, 1280 * KIB, 18 * MIB);
+    }
+
+    /// A row and a level follow from what the CPU says, not from the CPU that the test runs on.
+    #[test]
+    fn recorded_cpus_get_their_rows_and_levels() {
+        let gets = |cpu: Cpu, name, level: Level, second| {
+            let (machine, number) = Machine::of(&cpu);
+            assert_eq!((machine.name(), MODELS[number].name), (name, name));
+            assert_eq!(machine.kernels.level, kernels_of(level).level, "{name}");
+            assert_eq!(machine.second_bytes, second, "{name}");
+            assert!(machine.held_bytes > 0, "{name}");
+        };
+        gets(cpu(ZEN3, ALL), "zen3", Level::Avx2, 512 * KIB);
+        gets(cpu(ZEN4, ALL), "zen4", Level::Avx512, MIB);
+        gets(cpu(ZEN5, ALL), "zen5", Level::Avx512, MIB);
+        gets(cpu(SAPPHIRE_RAPIDS, ALL), "xeon", Level::Avx512, 2 * MIB);
+        gets(cpu(ALDER_LAKE, ALL), "xeon", Level::Avx512, 1280 * KIB);
+        // Where the operating system does not keep the registers of AVX-512.
+        gets(cpu(SAPPHIRE_RAPIDS, AVX), "other", Level::Avx2, 2 * MIB);
+        gets(cpu(ZEN5, SSE), "other", Level::Portable, MIB);
+        // A family, and a maker, that nobody has measured.
+        gets(Cpu { family: 0x1B, ..cpu(ZEN5, ALL) }, "other", Level::Avx512, MIB);
+        gets(Cpu { vendor: Vendor::Other, ..cpu(ZEN3, ALL) }, "other", Level::Avx2, 512 * KIB);
+    }
+
+    #[test]
+    fn a_level_needs_an_operating_system_that_keeps_its_registers() {
+        for words in [ZEN4, ZEN5, SAPPHIRE_RAPIDS, ALDER_LAKE] {
+            assert_eq!(cpu(words, ALL).level, Level::Avx512);
+            for without_some_of_zmm in [AVX, ALL & !0x20, ALL & !0x40, ALL & !0x80] {
+                assert_eq!(cpu(words, without_some_of_zmm).level, Level::Avx2);
+            }
+            for without_ymm in [0, SSE, ALL & !4] {
+                assert_eq!(cpu(words, without_ymm).level, Level::Portable);
+            }
+        }
+    }
+
+    #[test]
+    fn a_level_needs_every_one_of_its_features() {
+        let without = |leaf: u32, register: usize, bit: u32| {
+            let cpuid = |l: u32, part: u32| {
+                let mut words = word(ZEN5, l, part);
+                if l == leaf {
+                    words[register] &= !(1 << bit);
+                }
+                words
+            };
+            let has_osxsave = (leaf, register, bit) != (1, 2, 27);
+            Cpu::read(cpuid, || {
+                assert!(has_osxsave, "XGETBV on a CPU that may not have it");
+                ALL
+            })
+        };
+        for bit in [12, 27, 28, 29] {
+            assert_eq!(without(1, 2, bit).level, Level::Portable, "leaf 1, ECX {bit}");
+        }
+        for bit in [5, 8] {
+            assert_eq!(without(7, 1, bit).level, Level::Portable, "leaf 7, EBX {bit}");
+        }
+        for bit in [16, 30, 31] {
+            assert_eq!(without(7, 1, bit).level, Level::Avx2, "leaf 7, EBX {bit}");
+        }
+        assert_eq!(without(7, 2, 1).level, Level::Avx2, "AVX-512 without VBMI");
+    }
+
+    #[test]
+    fn a_cpu_that_says_nothing_gets_the_last_row() {
+        let unknown = Cpu::read(|_, _| [0; 4], || panic!("XGETBV"));
+        assert_eq!(
+            unknown,
+            Cpu { vendor: Vendor::Other, family: 0, level: Level::Portable, second: 0, third: 0 }
+        );
+        let (machine, _) = Machine::of(&unknown);
+        assert_eq!(machine.name(), "other");
+        assert!(machine.held_bytes > 0 && machine.second_bytes > 0);
+    }
+
+    /// The standard library and the kernel read the same words by code of their own.
+    #[test]
+    fn this_cpu_is_what_others_say_it_is() {
+        let this = Cpu::this();
+        let avx2 = std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("bmi2");
+        let avx512 = std::arch::is_x86_feature_detected!("avx512bw")
+            && std::arch::is_x86_feature_detected!("avx512vl")
+            && std::arch::is_x86_feature_detected!("avx512vbmi");
+        assert_eq!(this.level >= Level::Avx2, avx2);
+        assert_eq!(this.level >= Level::Avx512, avx512);
+        let read = |index: u32, name: &str| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}");
+            std::fs::read_to_string(path).map(|text| text.trim().to_owned())
+        };
+        for index in 0..8 {
+            let (Ok(level), Ok(size)) = (read(index, "level"), read(index, "size")) else { break };
+            let size = size.trim_end_matches('K').parse::<usize>().unwrap() << 10;
+            match level.as_str() {
+                "2" => assert_eq!(this.second, size),
+                "3" => assert_eq!(this.third, size),
+                _ => {}
+            }
+        }
+    }
 }

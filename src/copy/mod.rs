@@ -6,8 +6,8 @@
 //! | `call.rs` | what is decided once, and how kernels are used: past the caches, and near the ends |
 //! | `rows.rs` | packed pieces that share their rows |
 //! | `nest.rs`, `piece.rs` | the normal form of any other piece, and how it is moved |
-//! | `cost.rs` | the choice of a method |
-//! | `bits.rs` | elements that share bytes |
+//! | `cost.rs`, `describe.rs` | the choice of a method, and what is said of it |
+//! | `bits.rs`, `bit_rows.rs`, `bit_columns.rs` | elements that share bytes |
 //! | `parallel.rs` | how work is shared among the caller's threads |
 //! | `stage.rs` | what is not whole lines yet on its way past the caches |
 //! | **kernels** | |
@@ -15,8 +15,9 @@
 //! | `program.rs`, `shuffle.rs` | short units, put in order in registers |
 //! | `tile.rs` | transposes |
 //! | **machines** | |
-//! | `vector.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
+//! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
 //! | `level.rs`, `cpu.rs`, `machine.rs` | the kernels of a level, what a CPU has, and what was measured |
+//! | `switch.rs` | other machines than this one, for tests |
 //!
 //! In all of them:
 //!
@@ -32,14 +33,19 @@
 mod avx2;
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 mod avx512;
+mod bit_columns;
+mod bit_rows;
 mod bits;
 mod call;
 mod cost;
 mod cpu;
+mod describe;
 #[cfg(all(test, unix))]
 mod guarded;
 mod level;
 mod machine;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 mod nest;
 mod opaque;
 mod parallel;
@@ -51,17 +57,22 @@ mod shuffle;
 mod small;
 mod stage;
 mod stream;
+#[cfg(libsplit_test_switch)]
+mod switch;
 #[cfg(test)]
 pub(crate) mod testing;
 mod tile;
 mod vector;
 
+pub(crate) use describe::describe;
 #[cfg(all(test, unix))]
 pub(crate) use guarded::Guarded;
+#[cfg(feature = "tune")]
+pub use machine::tune;
 pub use parallel::{Executor, Streaming};
 
 use crate::error::Error;
-use crate::math::div;
+use crate::math::{div, isize_of};
 use crate::parts::{Part, Parts, Transfer};
 use call::Call;
 use core::ops::Range;
@@ -164,10 +175,11 @@ unsafe fn run_pieces(
     let is_sub_byte = transfer.geometry.dtype.is_sub_byte();
     let work = |range: Range<usize>| {
         let mut program = Program::NONE;
-        let mut stages = Stage::all(call.machine.kernels);
+        let mut stages = Stage::NONE_YET;
         let mut start = range.start;
         while start < range.end {
-            let end = if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
+            let end =
+                if range.end - start < turn.saturating_mul(2) { range.end } else { start + turn };
             for piece in pieces(transfer) {
                 let own = transfer.geometry.piece_bytes(piece.part.len) as u128;
                 let [begin, end] = [start, end].map(|at| div_wide(at as u128 * own, bytes));
@@ -185,8 +197,10 @@ unsafe fn run_pieces(
             }
             start = end;
         }
-        // SAFETY: as above.
-        unsafe { stages.iter_mut().for_each(|stage| stage.finish()) };
+        for stage in &mut stages {
+            // SAFETY: as above.
+            unsafe { stage.finish(call.machine.kernels) };
+        }
         call.finish();
     };
     let least = count.saturating_mul(WALK_BYTES);
@@ -236,20 +250,21 @@ fn continues(transfer: &Transfer<'_>, piece: &Piece, next: &Part) -> Option<isiz
     let (geometry, first) = (&transfer.geometry, &piece.part);
     let strides = [first.index, next.index].map(|index| transfer.output_strides.get(index));
     let (Some(one), Some(other)) = (strides[0], strides[1]) else { return None };
-    let size = (geometry.dtype.bits() / 8) as isize;
+    let size = isize_of(i64::from(geometry.dtype.bits() / 8));
     if size == 0 || next.offset != first.offset + first.len {
         return None;
     }
     let own = |strides: &[i64], len: i64| {
         let stride = strides.get(geometry.axis).filter(|_| geometry.keeps_axis && len > 1);
-        stride.map(|stride| (*stride as isize).wrapping_mul(size))
+        stride.map(|stride| isize_of(*stride).wrapping_mul(size))
     };
     let distance = (next.target as isize).wrapping_sub(first.target as isize);
-    let step = piece.step.or(own(one, first.len)).or(distance.checked_div(first.len as isize))?;
+    let step = piece.step.or(own(one, first.len)).or(distance.checked_div(isize_of(first.len)))?;
     let is_split = |axis: usize| geometry.keeps_axis && axis == geometry.axis;
     let mut axes = one.iter().zip(other).enumerate();
     let are_alike = axes.all(|(axis, (one, other))| is_split(axis) || one == other);
-    let is_next = distance == step.wrapping_mul(first.len as isize) && own(other, next.len).is_none_or(|own| own == step);
+    let is_next = distance == step.wrapping_mul(isize_of(first.len))
+        && own(other, next.len).is_none_or(|own| own == step);
     (are_alike && is_next).then_some(step)
 }
 

@@ -5,6 +5,7 @@
 //! part of it.
 
 use super::vector::LINE_BYTES;
+use crate::math::isize_of;
 use crate::parts::{Part, Transfer};
 use crate::shape::usize_of;
 
@@ -47,7 +48,7 @@ impl Nest {
     #[inline(never)]
     pub(super) fn make(&mut self, transfer: &Transfer<'_>, part: &Part, step: Option<isize>) {
         let geometry = &transfer.geometry;
-        let size = (geometry.dtype.bits() / 8) as isize;
+        let size = isize_of(i64::from(geometry.dtype.bits() / 8));
         (self.source, self.target) = (transfer.source, part.target);
         (self.unit, self.rank) = (size.unsigned_abs(), 0);
         let own = transfer.output_strides.get(part.index);
@@ -59,12 +60,12 @@ impl Nest {
             let has_own = geometry.keeps_axis || !is_split;
             at -= usize::from(has_own);
             let stride = transfer.strides.and_then(|strides| strides.get(axis));
-            let from = stride.map_or(packed, |stride| (*stride as isize).wrapping_mul(size));
+            let from = stride.map_or(packed, |stride| isize_of(*stride).wrapping_mul(size));
             let stride = own.and_then(|own| own.get(at)).filter(|_| has_own);
-            let to = stride.map_or(packed_to, |stride| (*stride as isize).wrapping_mul(size));
+            let to = stride.map_or(packed_to, |stride| isize_of(*stride).wrapping_mul(size));
             let to = step.filter(|_| is_split).unwrap_or(to);
             if is_split {
-                self.source = self.source.wrapping_offset(from.wrapping_mul(part.offset as isize));
+                self.source = self.source.wrapping_offset(from.wrapping_mul(isize_of(part.offset)));
             }
             packed = packed.wrapping_mul(usize_of(whole).cast_signed());
             packed_to = packed_to.wrapping_mul(extent.cast_signed());
@@ -115,7 +116,10 @@ impl Nest {
             let steps = axis.extent.cast_signed();
             let last = self.rank.checked_sub(1).and_then(|last| self.axes.get_mut(last));
             match last {
-                Some(last) if last.to == axis.to.wrapping_mul(steps) && last.from == axis.from.wrapping_mul(steps) => {
+                Some(last)
+                    if last.to == axis.to.wrapping_mul(steps)
+                        && last.from == axis.from.wrapping_mul(steps) =>
+                {
                     *last = Axis { extent: last.extent * axis.extent, ..axis };
                 }
                 _ => self.push(axis),
@@ -187,7 +191,9 @@ impl Nest {
             loop {
                 let Some(outer) = at.checked_sub(1) else { return };
                 at = outer;
-                let (Some(axis), Some(step)) = (self.axes.get(at), steps.get_mut(at)) else { return };
+                let (Some(axis), Some(step)) = (self.axes.get(at), steps.get_mut(at)) else {
+                    return;
+                };
                 *step += 1;
                 if *step < axis.extent {
                     source = source.wrapping_offset(axis.from);

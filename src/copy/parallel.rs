@@ -8,7 +8,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::machine::{DEFAULT_TASKS, TASK_BYTES};
+use super::machine::{Machine, DEFAULT_TASKS, TASK_BYTES};
 use crate::error::{number, Error};
 use crate::math::{div, div_ceil, next_multiple};
 use core::ops::Range;
@@ -63,7 +63,13 @@ pub(super) struct Work {
 
 /// Whether more than one task may be worth it.
 pub(super) fn is_of_use(executor: Option<&dyn Executor>, bytes: usize) -> bool {
-    executor.is_some_and(|executor| executor.max_tasks() != 1) && bytes >= 2 * TASK_BYTES
+    executor.is_some_and(|executor| executor.max_tasks() != 1)
+        && bytes >= 2 * Machine::here().least(TASK_BYTES)
+}
+
+/// The most tasks that are of use for so many bytes.
+pub(super) fn most_tasks(bytes: usize) -> usize {
+    (bytes / TASK_BYTES).clamp(1, MAX_TASKS)
 }
 
 /// Runs `body` over all units, in ranges that the executor's tasks take one after the other, or at once
@@ -80,7 +86,7 @@ pub(super) fn run(
             0 => DEFAULT_TASKS,
             width => width.min(MAX_TASKS),
         };
-        let most = div(bytes, least.max(TASK_BYTES));
+        let most = div(bytes, least.max(Machine::here().least(TASK_BYTES)));
         let tasks = wished.min(most);
         if tasks >= 2 {
             return run_tasks(executor, work, (tasks, most), body);
@@ -181,12 +187,7 @@ mod tests {
         let body = |range: std::ops::Range<usize>| {
             done.fetch_add(range.len() as u64, Ordering::Relaxed);
         };
-        run(
-            Some(&Wide),
-            &Work { bytes: 1 << 30, units, granule: 1, least: 1 },
-            &body,
-        )
-        .unwrap();
+        run(Some(&Wide), &Work { bytes: 1 << 30, units, granule: 1, least: 1 }, &body).unwrap();
         assert_eq!(done.into_inner(), units as u64);
     }
 

@@ -1,12 +1,14 @@
 //! One piece, from its normal form: which kernel takes its innermost axes, and the loops over the others.
 
+#![allow(clippy::similar_names)] // one target, and targets
+
 use super::call::{Call, Shuffle};
-use super::cost::{self, Method};
-use super::machine::{AHEAD_BYTES, BLOCK_BYTES, COLUMN_BYTES, LEAST_BYTES};
+use super::cost::{self, Costs, Method};
+use super::machine::{AHEAD_BYTES, BLOCK_BYTES, CALL_COST, COLUMN_BYTES, LEAST_BYTES};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
-use super::stage::{Stage, Stages};
+use super::stage::Stages;
 use super::tile::{Block, Tile, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
 use crate::math::{div, next_multiple};
@@ -17,7 +19,7 @@ const LONGEST_GROUP_BYTES: usize = 128;
 
 /// How a piece is moved.
 pub(super) struct Choice {
-    pub method: Method,
+    pub costs: Costs,
     /// Of how many axes, from the innermost on, a program makes its groups.
     axes: usize,
     /// Which axis is transposed with the innermost one.
@@ -25,38 +27,41 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// The cheapest way; a program is made if that is one.
+    /// What moving a piece costs each way; a program is made if that is one.
     #[inline(never)]
     pub(super) fn new(call: &Call, nest: &Nest, program: &mut Program) -> Self {
-        let mut best = Self { method: Method::Runs, axes: 1, crossing: 0 };
         let unit = nest.unit;
-        let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else { return best };
+        let costs = Costs { runs: cost::of_runs(call, unit, true), shuffle: None, transpose: None };
+        let mut choice = Self { costs, axes: 1, crossing: 0 };
+        let Some(inner) = nest.axes().last().filter(|inner| inner.to == unit.cast_signed()) else {
+            return choice;
+        };
         if !cost::is_short(unit) || nest.bytes() < call.machine.least(LEAST_BYTES) {
-            return best;
+            return choice;
         }
-        let mut least = cost::of_runs(call, unit, true) + div(cost::OF_CALL * LINE_BYTES, unit * inner.extent);
-        let is_crossing = |axis: &Axis| axis.from == unit.cast_signed();
+        choice.costs.runs += div(CALL_COST * LINE_BYTES, unit * inner.extent);
         let outer = nest.axes().len() - 1;
+        let is_crossing = |axis: &Axis| axis.from == unit.cast_signed();
         if let Some(crossing) = nest.axes().iter().take(outer).position(is_crossing) {
             let columns = nest.axes().get(crossing).map_or(0, |axis| axis.extent);
-            if let Some(cost) = cost::of_transpose(call, unit, columns, inner.from, inner.extent).filter(|cost| *cost < least) {
-                (least, best) = (cost, Self { method: Method::Transpose, crossing, ..best });
-            }
+            choice.costs.transpose =
+                cost::of_transpose(call, unit, columns, inner.from, inner.extent);
+            choice.crossing = crossing;
         }
         let (group, axes, count) = group_of(nest);
-        match cost::of_program(call, program, group, (1, 0), count) {
-            Some(cost) if cost < least && (axes == 2 || inner.extent >= program.groups) => {
-                Self { method: Method::Shuffle, axes, ..best }
-            }
-            _ => best,
-        }
+        choice.axes = axes;
+        let shuffle = cost::of_program(call, program, group, (1, 0), count);
+        choice.costs.shuffle = shuffle.filter(|_| axes == 2 || inner.extent >= program.groups);
+        choice
     }
 }
 
 /// The groups that a program would make, of how many axes, and how many groups there are in all.
 fn group_of(nest: &Nest) -> (Group, usize, usize) {
     let unit = nest.unit;
-    let [.., inner] = *nest.axes() else { return (Group { unit, units: 1, apart: 0, from: 0 }, 0, 1) };
+    let [.., inner] = *nest.axes() else {
+        return (Group { unit, units: 1, apart: 0, from: 0 }, 0, 1);
+    };
     let bytes = unit * inner.extent;
     if let [.., outer, inner] = *nest.axes() {
         if bytes <= LONGEST_GROUP_BYTES && outer.to == bytes.cast_signed() {
@@ -89,7 +94,7 @@ impl Mover<'_> {
                 let next = source.wrapping_add(unit);
                 return self.call.rows(&Runs::one(source, target, unit), self.stages, next);
             }
-            match self.choice.method {
+            match self.choice.costs.best() {
                 Method::Shuffle => self.copy_groups(nest),
                 Method::Transpose => self.copy_squares(nest),
                 Method::Runs => self.copy_runs(nest),
@@ -103,12 +108,18 @@ impl Mover<'_> {
         let run = nest.unit;
         let inner = nest.pop();
         let (call, stages) = (self.call, &mut *self.stages);
-        by_blocks(nest, inner, 1, |source, target, axis| {
-            let Axis { extent: count, from, to } = axis;
+        by_blocks(nest, inner, 1, |source, target, along| {
+            let Axis { extent: count, from, to } = along;
             let readable_end = call.readable_end(source, count, from, run);
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             // SAFETY: the caller's promise.
-            unsafe { call.rows(&Runs { source, target, run, count, from, to, readable_end }, stages, next) };
+            unsafe {
+                call.rows(
+                    &Runs { source, target, run, count, from, to, readable_end },
+                    stages,
+                    next,
+                );
+            };
         });
     }
 
@@ -125,14 +136,17 @@ impl Mover<'_> {
         let row = inner.from.unsigned_abs() * inner.extent;
         let ahead = match nest.axes().last() {
             Some(outer) if row < 4 * AHEAD_BYTES => outer.from,
-            _ => program.from().wrapping_mul((AHEAD_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1),
+            _ => program.from().wrapping_mul(
+                (AHEAD_BYTES / program.from().unsigned_abs().max(1)).cast_signed() + 1,
+            ),
         };
-        by_blocks(nest, inner, program.groups, |source, target, axis| {
-            let Axis { extent: count, from, .. } = axis;
+        by_blocks(nest, inner, program.groups, |source, target, along| {
+            let Axis { extent: count, from, .. } = along;
             let readable_end = call.readable_end(source, count, from, reach);
             let next = source.wrapping_offset(from.wrapping_mul(count.cast_signed()));
             let targets = &[target];
-            let shuffle = Shuffle { program, source, targets, at: 0, count, readable_end, next, ahead };
+            let shuffle =
+                Shuffle { program, source, targets, at: 0, count, readable_end, next, ahead };
             // SAFETY: the caller's promise.
             unsafe { call.shuffle(&shuffle, stages) };
         });
@@ -169,7 +183,17 @@ impl Mover<'_> {
                     let readable_end = call.readable_end(source, some, rows.from, count * unit);
                     let (from, rows, at) = (rows.from, some, row * unit);
                     // SAFETY: the caller's promise.
-                    unsafe { call.transpose(&Block { source, from, rows, targets, at, readable_end, tile }) };
+                    unsafe {
+                        call.transpose(&Block {
+                            source,
+                            from,
+                            rows,
+                            targets,
+                            at,
+                            readable_end,
+                            tile,
+                        });
+                    };
                     column += count;
                 }
                 row += some;
@@ -190,7 +214,12 @@ fn columns_of(left: usize, unit: usize) -> usize {
 
 /// Goes over a nest's axes, and an inner one in blocks where others share its lines.
 #[inline(always)]
-fn by_blocks(nest: &mut Nest, inner: Axis, granule: usize, mut visit: impl FnMut(*const u8, *mut u8, Axis)) {
+fn by_blocks(
+    nest: &mut Nest,
+    inner: Axis,
+    granule: usize,
+    mut visit: impl FnMut(*const u8, *mut u8, Axis),
+) {
     let shared = nest.order_by_lines();
     let step = inner.from.unsigned_abs().max(1);
     let block = if shared > 0 { next_multiple(BLOCK_BYTES / step, granule) } else { inner.extent };
@@ -201,7 +230,11 @@ fn by_blocks(nest: &mut Nest, inner: Axis, granule: usize, mut visit: impl FnMut
         let at = begin.cast_signed();
         let (from, to) = (inner.from.wrapping_mul(at), inner.to.wrapping_mul(at));
         nest.each(|source, target| {
-            visit(source.wrapping_offset(from), target.wrapping_offset(to), Axis { extent, ..inner });
+            visit(
+                source.wrapping_offset(from),
+                target.wrapping_offset(to),
+                Axis { extent, ..inner },
+            );
         });
         begin += extent;
     }

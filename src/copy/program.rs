@@ -7,7 +7,7 @@
 //! several places, registers that follow each other.
 
 use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
-use super::vector::LINE_BYTES;
+use super::vector::{LANE_BYTES, LINE_BYTES};
 use core::mem::MaybeUninit;
 
 /// The most picks, windows, and sets of a program; the most registers of a turn.
@@ -148,7 +148,8 @@ impl Program {
         apart: 0,
         groups: 0,
         registers: 0,
-        sets: [Set { outputs: 0, windows: 0, register: 0, first_window: 0, first_pick: 0 }; MAX_SETS],
+        sets: [Set { outputs: 0, windows: 0, register: 0, first_window: 0, first_pick: 0 };
+            MAX_SETS],
         set_count: 0,
         windows: [[0; 2]; MAX_WINDOWS],
         window_count: 0,
@@ -182,7 +183,13 @@ impl Program {
     /// Makes it the program of such groups of up to so many pieces, and returns whether there is one: as many pieces as
     /// can be made together, and of one piece as many registers as it pays to. Turns of whole lines are preferred.
     #[inline(never)]
-    pub(super) fn make(&mut self, group: Group, (pieces, apart): (usize, isize), register: Register) -> bool {
+    pub(super) fn make(
+        &mut self,
+        group: Group,
+        (pieces, apart): (usize, isize),
+        register: Register,
+        past: bool,
+    ) -> bool {
         self.groups = 0;
         if register.window == 0 || group.bytes() == 0 {
             return false;
@@ -190,7 +197,7 @@ impl Program {
         (self.group, self.apart, self.register_bytes) = (group, apart, register.bytes);
         let by_lines = self.make_turn(turn_of_lines(&group, register), pieces, register);
         let cost = if by_lines { self.cost() } else { usize::MAX };
-        if cost <= CHEAP_LINE {
+        if cost <= CHEAP_LINE || (by_lines && past) {
             return true;
         }
         if self.make_turn(best_turn(&group, register), pieces, register) && self.cost() < cost {
@@ -201,9 +208,19 @@ impl Program {
     }
 
     /// The same with so many groups and registers a turn.
-    fn make_turn(&mut self, (groups, registers): (usize, usize), pieces: usize, register: Register) -> bool {
+    fn make_turn(
+        &mut self,
+        (groups, registers): (usize, usize),
+        pieces: usize,
+        register: Register,
+    ) -> bool {
         (self.groups, self.registers) = (groups, registers);
-        let is_made = groups > 0 && if pieces > 1 { self.make_pieces(pieces, register) } else { self.make_one(register) };
+        let is_made = groups > 0
+            && if pieces > 1 {
+                self.make_pieces(pieces, register)
+            } else {
+                self.make_one(register)
+            };
         if !is_made {
             self.groups = 0;
         }
@@ -212,14 +229,21 @@ impl Program {
 
     /// What is issued for a line of output.
     pub(super) fn cost(&self) -> usize {
-        let lanes = if self.register_bytes == LINE_BYTES { 1 } else { 2 };
-        let first = |set: &Set| if lanes == 1 && set.windows > 1 { set.outputs } else { 0 };
+        // Windows are whole lines, of which two are picked from at once, or lanes.
+        let are_lines = self.register_bytes == LINE_BYTES;
+        let lanes = if are_lines { 1 } else { self.register_bytes / LANE_BYTES };
+        let first = |set: &Set| if are_lines && set.windows > 1 { set.outputs } else { 0 };
         let picks = self.pick_count - self.sets().iter().map(first).sum::<usize>();
         let store = if self.makes_lines() { STORE_COST } else { 2 * STORE_COST };
-        let issued = self.window_count * lanes * LOAD_COST + picks * PICK_COST + self.registers * self.pieces * store;
+        let issued = self.window_count * lanes * LOAD_COST
+            + picks * PICK_COST
+            + self.registers * self.pieces * store;
         // Each further set goes over the rows once more.
         let passes = if self.set_count > 1 { STORE_COST } else { 0 };
-        passes + (LINE_BYTES * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX / 2)
+        passes
+            + (LINE_BYTES * issued)
+                .checked_div(self.bytes() * self.pieces)
+                .unwrap_or(usize::MAX / 2)
     }
 
     /// As many pieces together as a set has room for, about equally many each time: but of long units, which share few
@@ -291,10 +315,12 @@ impl Program {
         (lane, mut windows): (usize, usize),
         register: Register,
     ) -> Option<usize> {
-        let (number, piece) = if self.pieces > 1 { (set.register, output) } else { (set.register + output, 0) };
+        let (number, piece) =
+            if self.pieces > 1 { (set.register, output) } else { (set.register + output, 0) };
         let begin = number * register.bytes + lane * register.window;
         let end = (begin + register.window).min(self.bytes());
-        let mut cursor = Cursor::new(self.group, begin, self.apart.wrapping_mul(piece.cast_signed()));
+        let mut cursor =
+            Cursor::new(self.group, begin, self.apart.wrapping_mul(piece.cast_signed()));
         let (mut at, mut window) = (begin, 0);
         while at < end {
             let (from, len) = cursor.here();
@@ -314,7 +340,9 @@ impl Program {
             let some = len.min(end - at).min(register.window - ahead);
             // SAFETY: the picks of all windows of the set have been written.
             let Pick(index) = unsafe {
-                self.picks.get_mut(set.first_pick + window * set.outputs + output)?.assume_init_mut()
+                self.picks
+                    .get_mut(set.first_pick + window * set.outputs + output)?
+                    .assume_init_mut()
             };
             let place = lane * register.window + at - begin;
             for (byte, slot) in index.iter_mut().skip(place).take(some).enumerate() {
@@ -334,9 +362,14 @@ impl Program {
         if group.units > 1 || group.from.unsigned_abs() > wanted.max(register.window) {
             return from;
         }
-        let find = |byte: usize| Cursor::new(group, byte, 0).here().0;
-        let last = apart.min(0).wrapping_mul(pieces.cast_signed() - 1);
-        let lowest = find(begin).min(find(end - 1)).wrapping_add(last);
+        // Backwards, that is where the last unit begins; and units that lie over one another may begin before this byte.
+        let first = Cursor::new(group, begin, 0);
+        let lowest = if group.from < 0 {
+            Cursor::new(group, end - 1, 0).begin
+        } else {
+            first.here().0.min(first.begin.wrapping_add(group.from))
+        };
+        let lowest = lowest.wrapping_add(apart.min(0).wrapping_mul(pieces.cast_signed() - 1));
         let window = register.window.cast_signed();
         lowest.wrapping_add(from.wrapping_sub(lowest).div_euclid(window).wrapping_mul(window))
     }
@@ -383,7 +416,8 @@ impl Program {
         for (number, picks) in rest.chunks_exact_mut(set.outputs.max(1)).enumerate() {
             for (pick, first) in picks.iter_mut().zip(&mut *first) {
                 // SAFETY: all picks of the set have been written.
-                let (Pick(index), Pick(first)) = unsafe { (pick.assume_init_mut(), first.assume_init_mut()) };
+                let (Pick(index), Pick(first)) =
+                    unsafe { (pick.assume_init_mut(), first.assume_init_mut()) };
                 for ((slot, first), own) in index.iter_mut().zip(first).zip(0u8..) {
                     *slot = match *slot {
                         NOTHING if number == 0 => *first & 63,
@@ -407,7 +441,8 @@ fn turn_of_lines(group: &Group, register: Register) -> (usize, usize) {
 /// How many groups a turn takes, in how many registers: the fewest that are filled nearly as well as any.
 fn best_turn(group: &Group, register: Register) -> (usize, usize) {
     let mut best = (0, 1);
-    for registers in 1..=4 {
+    // Small registers may need more of them for the longest groups.
+    for registers in 1..=4.max(2 * LINE_BYTES / register.bytes.max(1)) {
         let groups = registers * register.bytes / group.bytes().max(1);
         // Another register must be worth a tenth.
         if groups * best.1 * 10 > best.0 * registers * 11 {

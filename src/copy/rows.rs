@@ -4,24 +4,28 @@
 //! cache holds, band after band, so that each line of the input is fetched once.
 
 use super::call::{Call, Shuffle};
-use super::cost::{self, Method};
-use super::machine::{LEAST_STREAMED_BYTES, BLOCK_BYTES, COLUMN_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN};
+use super::cost::{self, Costs, Method};
+use super::describe;
+use super::machine::{
+    BLOCK_BYTES, COLUMN_BYTES, LEAST_STREAMED_BYTES, LONG_BLOCK_BYTES, LONG_RUN_BYTES, RUNS_IN_TURN,
+};
 use super::nest::{Axis, Nest};
 use super::program::{Group, Program};
 use super::runs::Runs;
 use super::stage::{Stage, Stages};
 use super::tile::{Block, Tile, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
-use crate::math::{div, next_multiple};
+use crate::math::{div, isize_of, next_multiple};
 use crate::parts::{Iter, Part, Transfer};
 use crate::shape::usize_of;
+use crate::text::Text;
 use core::iter::Peekable;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
 
 /// Programs, bands and pieces that are set up at a time.
-const MAX_PROGRAMS: usize = 2;
-const MAX_BANDS: usize = 16;
+const MAX_PROGRAMS: usize = 1;
+const MAX_BANDS: usize = 12;
 const MAX_TARGETS: usize = 2 * MAX_COLUMNS;
 
 /// The rows, and what a step on the split axis is of each.
@@ -75,7 +79,7 @@ impl Rows {
         let geometry = &transfer.geometry;
         let is_whole = |len: i64| (usize_of(len) * self.step_bits).is_multiple_of(8);
         let are_whole = |part: Part| is_whole(part.offset) && is_whole(part.len);
-        if !transfer.strides.is_none()
+        if transfer.strides.is_some()
             || !transfer.bit_offset.is_multiple_of(8)
             || !(is_whole(1) || is_whole(geometry.extent) && transfer.parts.iter().all(are_whole))
         {
@@ -92,29 +96,33 @@ impl Rows {
     /// Of whole bytes: all inward of the split axis must lie together, and steps too unless every piece has one.
     fn make_whole(&mut self, transfer: &Transfer<'_>) -> Option<()> {
         let geometry = &transfer.geometry;
-        let size = (geometry.dtype.bits() / 8) as isize;
+        let size = isize_of(i64::from(geometry.dtype.bits() / 8));
         let stride = |axis: usize, packed: isize| {
             let own = transfer.strides.and_then(|strides| strides.get(axis));
-            own.map_or(packed, |own| (*own as isize).wrapping_mul(size))
+            own.map_or(packed, |own| isize_of(*own).wrapping_mul(size))
         };
         let mut packed = size;
         for (axis, &extent) in geometry.shape.iter().enumerate().skip(geometry.axis + 1).rev() {
             if extent > 1 && stride(axis, packed) != packed {
                 return None;
             }
-            packed = packed.wrapping_mul(extent as isize);
+            packed = packed.wrapping_mul(isize_of(extent));
         }
         self.apart = stride(geometry.axis, packed);
         if self.apart != packed && transfer.parts.iter().any(|part| part.len > 1) {
             return None;
         }
-        packed = packed.wrapping_mul(geometry.extent as isize);
+        packed = packed.wrapping_mul(isize_of(geometry.extent));
         for (axis, &extent) in geometry.shape.iter().enumerate().take(geometry.axis).rev() {
             if extent > 1 {
                 let to = self.count.cast_signed();
-                self.outer.insert(Axis { extent: usize_of(extent), from: stride(axis, packed), to });
+                self.outer.insert(Axis {
+                    extent: usize_of(extent),
+                    from: stride(axis, packed),
+                    to,
+                });
             }
-            packed = packed.wrapping_mul(extent as isize);
+            packed = packed.wrapping_mul(isize_of(extent));
             self.count *= usize_of(extent);
         }
         Some(())
@@ -128,7 +136,7 @@ impl Rows {
     /// Bytes of input from where a row begins to where a piece does.
     fn ahead(&self, part: &Part) -> isize {
         if self.step_bits.is_multiple_of(8) {
-            self.apart.wrapping_mul(part.offset as isize)
+            self.apart.wrapping_mul(isize_of(part.offset))
         } else {
             (usize_of(part.offset) * self.step_bits / 8).cast_signed()
         }
@@ -148,20 +156,28 @@ impl Rows {
     }
 
     /// Rows of a block.
-    fn block(&self, bands: &Bands<'_>) -> usize {
+    fn block(&self, bands: &Bands) -> usize {
         let step = self.row.from.unsigned_abs().max(self.wanted).max(1);
         // What is made in one pass need not be found again.
-        let is_once = match bands.bands.first() {
-            Some(band) if bands.count == 1 => {
-                band.program(bands).is_some_and(|program| program.pieces == band.targets.len() && program.sets().len() == 1)
-            }
+        let is_once = match bands.list.first() {
+            Some(band) if bands.count == 1 => band.program(bands).is_some_and(|program| {
+                program.pieces == band.targets.len() && program.sets().len() == 1
+            }),
             _ => false,
         };
         let are_long = self.wanted / bands.count.max(1) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
-        let rows = if bands.has_columns { (bytes / step).max(div(COLUMN_BYTES, self.run(1))) } else { bytes / step };
+        let rows = if bands.has_columns {
+            (bytes / step).max(div(COLUMN_BYTES, self.run(1)))
+        } else {
+            bytes / step
+        };
         // So that every block begins a line again where the first one does.
-        if bands.has_short { next_multiple(rows, LINE_BYTES) } else { rows.max(if self.call.past { RUNS_IN_TURN } else { 1 }) }
+        if bands.has_short {
+            next_multiple(rows.max(1), LINE_BYTES)
+        } else {
+            rows.max(if self.call.past { RUNS_IN_TURN } else { 1 })
+        }
     }
 
     /// Copies what pieces have of some rows.
@@ -170,11 +186,11 @@ impl Rows {
     /// What they have must be readable and writable; other calls must have other rows, or other pieces.
     #[inline(never)]
     pub(super) unsafe fn copy(&self, parts: Iter<'_>, rows: Range<usize>) {
-        let mut programs = [Program::NONE; MAX_PROGRAMS];
-        let mut stages = Stage::all(self.call.machine.kernels);
+        let mut bands = Bands::NONE;
+        let mut stages = Stage::NONE_YET;
         let mut parts = parts.peekable();
         while parts.peek().is_some() {
-            let bands = Bands::new(self, &mut parts, &mut programs);
+            bands.make(self, &mut parts);
             let block = self.block(&bands);
             let mut row = rows.start;
             while row < rows.end {
@@ -186,16 +202,36 @@ impl Rows {
                 row += count;
             }
         }
-        // SAFETY: as above.
-        unsafe { stages.iter_mut().for_each(|stage| stage.finish()) };
+        for stage in &mut stages {
+            // SAFETY: as above.
+            unsafe { stage.finish(self.call.machine.kernels) };
+        }
         self.call.finish();
+    }
+
+    /// Writes what the rows are, and how the first bands are moved.
+    pub(super) fn describe(&self, transfer: &Transfer<'_>, text: &mut Text<'_>) {
+        let mut bands = Bands::NONE;
+        text.text("\nrows: ")
+            .count(self.count)
+            .text(", ")
+            .number(self.row.from as i64)
+            .text(" bytes apart");
+        bands.make(self, &mut transfer.parts.iter().peekable());
+        text.text(", in blocks of ").count(self.block(&bands)).text("; ");
+        for (number, band) in bands.list.iter().take(bands.count.min(2)).enumerate() {
+            text.text(if number > 0 { "; " } else { "" }).count(band.targets.len());
+            text.text(" of runs of ").count(band.run).text(" bytes");
+            describe::costs(&band.costs, text);
+        }
+        text.text(if bands.count > 2 { "; and so on" } else { "" });
     }
 
     /// # Safety
     /// As [`Rows::copy`].
     unsafe fn copy_block(
         &self,
-        bands: &Bands<'_>,
+        bands: &Bands,
         stages: &mut Stages,
         (source, left): (*const u8, usize),
         row: usize,
@@ -205,9 +241,9 @@ impl Rows {
         let from = self.row.from;
         // Long runs first: they bring the lines that they share with short ones.
         let is_long = |band: &&Band| band.run >= LEAST_STREAMED_BYTES;
-        let all = || bands.bands.iter().take(bands.count);
+        let all = || bands.list.iter().take(bands.count);
         for band in all().filter(is_long).chain(all().filter(|band| !is_long(band))) {
-            let &Band { ahead, run, apart, ref targets, method } = band;
+            let &Band { ahead, run, apart, ref targets, costs } = band;
             let source = source.wrapping_offset(ahead);
             let targets = bands.targets.get(targets.clone()).unwrap_or_default();
             let readable_end = if self.call.is_far(apart) {
@@ -226,22 +262,50 @@ impl Rows {
             }
             // SAFETY: the caller's promise.
             unsafe {
-                match method {
+                match costs.best() {
                     Method::Shuffle => {
                         let Some(program) = band.program(bands) else { continue };
-                        let shuffle = Shuffle { program, source, targets, at, count, readable_end, next, ahead: 0 };
+                        let shuffle = Shuffle {
+                            program,
+                            source,
+                            targets,
+                            at,
+                            count,
+                            readable_end,
+                            next,
+                            ahead: 0,
+                        };
                         self.call.shuffle(&shuffle, stages);
                     }
                     Method::Transpose => {
                         let Some(tile) = Tile::new(run, targets.len(), from) else { continue };
-                        self.call.transpose(&Block { source, from, rows: count, targets, at, readable_end, tile });
+                        self.call.transpose(&Block {
+                            source,
+                            from,
+                            rows: count,
+                            targets,
+                            at,
+                            readable_end,
+                            tile,
+                        });
                     }
                     Method::Runs => {
                         for (number, target) in targets.iter().enumerate() {
                             let ahead = apart.wrapping_mul(number.cast_signed());
-                            let (source, next) = (source.wrapping_offset(ahead), next.wrapping_offset(ahead));
+                            // Short runs ask for what follows, each piece for its share; long ones for rows.
+                            let ahead_of_next = if run < LEAST_STREAMED_BYTES {
+                                (number * count * run).cast_signed()
+                            } else {
+                                ahead
+                            };
+                            let next = next.wrapping_offset(ahead_of_next);
+                            let source = source.wrapping_offset(ahead);
                             let (target, to) = (target.wrapping_add(at), run.cast_signed());
-                            self.call.rows(&Runs { source, target, run, count, from, to, readable_end }, stages, next);
+                            self.call.rows(
+                                &Runs { source, target, run, count, from, to, readable_end },
+                                stages,
+                                next,
+                            );
                         }
                     }
                 }
@@ -257,55 +321,63 @@ struct Band {
     apart: isize,
     run: usize,
     targets: Range<usize>,
-    method: Method,
+    costs: Costs,
 }
 
 impl Band {
-    const NONE: Self = Self { ahead: 0, apart: 0, run: 0, targets: 0..0, method: Method::Runs };
+    const NONE: Self = {
+        let costs = Costs { runs: 0, shuffle: None, transpose: None };
+        Self { ahead: 0, apart: 0, run: 0, targets: 0..0, costs }
+    };
 
     fn is_made_by(&self, program: &Program) -> bool {
-        let is_alike = program.group.unit == self.run && (program.apart == self.apart || self.targets.len() == 1);
+        let is_alike = program.group.unit == self.run
+            && (program.apart == self.apart || self.targets.len() == 1);
         program.groups > 0 && is_alike && program.pieces <= self.targets.len()
     }
 
-    fn program<'a>(&self, bands: &'a Bands<'_>) -> Option<&'a Program> {
+    fn program<'a>(&self, bands: &'a Bands) -> Option<&'a Program> {
         bands.programs.iter().find(|program| self.is_made_by(program))
     }
 }
 
 /// As many bands as are set up at a time.
-struct Bands<'a> {
-    bands: [Band; MAX_BANDS],
+struct Bands {
+    list: [Band; MAX_BANDS],
     count: usize,
     targets: [*mut u8; MAX_TARGETS],
-    programs: &'a [Program],
+    programs: [Program; MAX_PROGRAMS],
     has_columns: bool,
     has_short: bool,
 }
 
-impl<'a> Bands<'a> {
+impl Bands {
+    const NONE: Self = Self {
+        list: [Band::NONE; MAX_BANDS],
+        count: 0,
+        targets: [null_mut(); MAX_TARGETS],
+        programs: [Program::NONE; MAX_PROGRAMS],
+        has_columns: false,
+        has_short: false,
+    };
+
+    /// Makes it the next bands, as many as there is room for. In place, for it takes some of the stack.
     #[inline(never)]
-    fn new(rows: &Rows, parts: &mut Peekable<Iter<'_>>, programs: &'a mut [Program; MAX_PROGRAMS]) -> Self {
-        let mut all = Self {
-            bands: [Band::NONE; MAX_BANDS],
-            count: 0,
-            targets: [null_mut(); MAX_TARGETS],
-            programs: &[],
-            has_columns: false,
-            has_short: false,
-        };
-        for program in programs.iter_mut() {
+    fn make(&mut self, rows: &Rows, parts: &mut Peekable<Iter<'_>>) {
+        (self.count, self.has_columns, self.has_short) = (0, false, false);
+        for program in &mut self.programs {
             program.groups = 0;
         }
         let (mut found, mut made) = (0, 0);
-        for band in &mut all.bands {
+        for band in &mut self.list {
             let Some(first) = parts.peek().copied() else { break };
             let run = rows.run(first.len);
             let begin = found;
             let mut end = first.offset;
             while let Some(part) = parts.peek().copied() {
-                let is_next = part.len == first.len && part.offset == end && found - begin < MAX_COLUMNS;
-                let Some(slot) = all.targets.get_mut(found).filter(|_| is_next) else { break };
+                let is_next =
+                    part.len == first.len && part.offset == end && found - begin < MAX_COLUMNS;
+                let Some(slot) = self.targets.get_mut(found).filter(|_| is_next) else { break };
                 *slot = part.target;
                 found += 1;
                 end = part.offset + part.len;
@@ -315,39 +387,50 @@ impl<'a> Bands<'a> {
                 break;
             }
             let apart = if first.len > 1 { run.cast_signed() } else { rows.apart };
-            *band = Band { ahead: rows.ahead(&first), apart, run, targets: begin..found, method: Method::Runs };
-            band.method = method_of(rows, band, programs, &mut made);
-            all.has_short |= cost::is_short(run);
-            all.has_columns |= matches!(band.method, Method::Transpose);
-            all.count += 1;
+            *band = Band {
+                ahead: rows.ahead(&first),
+                apart,
+                run,
+                targets: begin..found,
+                costs: Band::NONE.costs,
+            };
+            band.costs = costs_of(rows, band, &mut self.programs, &mut made);
+            self.has_short |= cost::is_short(run);
+            self.has_columns |= band.costs.best() == Method::Transpose;
+            self.count += 1;
         }
-        all.programs = programs;
-        all
     }
 }
 
-/// How a band is moved: the cheapest way, of which a program may have been made for another band.
-fn method_of(rows: &Rows, band: &Band, programs: &mut [Program; MAX_PROGRAMS], made: &mut usize) -> Method {
-    let known = programs.iter().any(|program| band.is_made_by(program));
-    let columns = band.targets.len();
+/// What it costs to move a band. A program is made if there is none for another band like it and room is left.
+fn costs_of(
+    rows: &Rows,
+    band: &Band,
+    programs: &mut [Program; MAX_PROGRAMS],
+    made: &mut usize,
+) -> Costs {
+    let (call, columns, from) = (&rows.call, band.targets.len(), rows.row.from);
     let are_beside = band.apart == band.run.cast_signed();
-    let transposed = if are_beside { cost::of_transpose(&rows.call, band.run, columns, rows.row.from, rows.count) } else { None };
-    let runs = cost::of_runs(&rows.call, band.run, true);
-    let mut best = (runs, Method::Runs);
-    if let Some(cost) = transposed.filter(|cost| *cost < best.0) {
-        best = (cost, Method::Transpose);
+    let transpose = if are_beside {
+        cost::of_transpose(call, band.run, columns, from, rows.count)
+    } else {
+        None
+    };
+    let runs = cost::of_runs(call, band.run, true);
+    let known = programs.iter().find(|program| band.is_made_by(program));
+    if let Some(program) = known {
+        return Costs { runs, shuffle: Some(cost::of_steps(call, program)), transpose };
     }
-    if known {
-        return if cost::is_short(band.run) { Method::Shuffle } else { best.1 };
-    }
-    let Some(slot) = programs.get_mut(*made) else { return best.1 };
-    let group = Group { unit: band.run, units: 1, apart: 0, from: rows.row.from };
-    if let Some(cost) = cost::of_program(&rows.call, slot, group, (columns, band.apart), rows.row.extent) {
-        if cost < best.0 {
-            *made += 1;
-            return Method::Shuffle;
-        }
+    let Some(slot) = programs.get_mut(*made) else {
+        return Costs { runs, shuffle: None, transpose };
+    };
+    let group = Group { unit: band.run, units: 1, apart: 0, from };
+    let shuffle = cost::of_program(call, slot, group, (columns, band.apart), rows.row.extent);
+    let costs = Costs { runs, shuffle, transpose };
+    if costs.best() == Method::Shuffle {
+        *made += 1;
+    } else {
         slot.groups = 0;
     }
-    best.1
+    costs
 }

@@ -42,7 +42,8 @@ impl Runs {
     /// How many of the first runs may be moved by so many bytes each, which is more than a run has: what is read beyond
     /// a run must be readable, and what is written there is written again by the next run.
     fn fitting(&self, bytes: usize) -> usize {
-        let last = |count: usize| self.source.wrapping_offset(self.from.wrapping_mul(count.cast_signed()));
+        let last =
+            |count: usize| self.source.wrapping_offset(self.from.wrapping_mul(count.cast_signed()));
         let is_readable = |at: *const u8| at.wrapping_add(bytes) <= self.readable_end;
         let mut count = self.count.saturating_sub(bytes.div_ceil(self.run.max(1)));
         if count > 0 && is_readable(self.source) && is_readable(last(count - 1)) {
@@ -50,7 +51,8 @@ impl Runs {
         }
         let is_fitting = |count: usize| is_readable(last(count));
         if self.from > 0 {
-            let room = (self.readable_end as usize).saturating_sub(self.source as usize + bytes - 1);
+            let room =
+                (self.readable_end as usize).saturating_sub(self.source as usize + bytes - 1);
             count = count.min(room.div_ceil(self.from.unsigned_abs()));
         } else if !is_fitting(0) {
             count = 0;
@@ -70,7 +72,7 @@ unsafe fn moved<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
                 V::load(source.wrapping_add(at)).store(target.wrapping_add(at));
                 at += V::BYTES;
             }
-        } else if N % LANE_BYTES == 0 {
+        } else if N.is_multiple_of(LANE_BYTES) {
             let mut at = 0;
             while at < N {
                 V::Lane::load(source.wrapping_add(at)).store(target.wrapping_add(at));
@@ -87,6 +89,7 @@ unsafe fn moved<V: Vector, const N: usize>(source: *const u8, target: *mut u8) {
 /// # Safety
 /// So many bytes must be readable and writable.
 #[inline(always)]
+#[allow(clippy::cast_ptr_alignment)] // they are read and written unaligned
 pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, bytes: usize) {
     // By words and registers, not by arrays of bytes, which compilers keep in memory.
     macro_rules! both {
@@ -110,7 +113,8 @@ pub(super) unsafe fn copy_short<V: Vector>(source: *const u8, target: *mut u8, b
                 moved::<V, 32>(source.wrapping_add(bytes - 32), target.wrapping_add(bytes - 32));
             }
             16.. => {
-                let (a, b) = (V::Lane::load(source), V::Lane::load(source.wrapping_add(bytes - 16)));
+                let (a, b) =
+                    (V::Lane::load(source), V::Lane::load(source.wrapping_add(bytes - 16)));
                 a.store(target);
                 b.store(target.wrapping_add(bytes - 16));
             }
@@ -174,7 +178,9 @@ pub(super) unsafe fn rows<V: Vector>(runs: &Runs) {
                 5..=7 => overlapped::<V, 8>(runs),
                 9..=15 => overlapped::<V, 16>(runs),
                 17..=31 if runs.run != 24 => overlapped::<V, 32>(runs),
-                33..=63 if runs.run % 16 != 0 && runs.run != 40 => overlapped::<V, 64>(runs),
+                33..=63 if !runs.run.is_multiple_of(16) && runs.run != 40 => {
+                    overlapped::<V, 64>(runs)
+                }
                 _ => 0,
             };
             return exact::<V>(&runs.without(done));

@@ -1,6 +1,6 @@
 //! Few bytes of few packed rows: runs one after the other, without a look at anything else.
 
-use super::machine::{Machine, MANY_ROWS, SMALL_BYTES};
+use super::machine::{Machine, MANY_ROWS};
 use super::vector::LINE_BYTES;
 use crate::parts::Transfer;
 use crate::shape::usize_of;
@@ -10,7 +10,7 @@ use crate::shape::usize_of;
 pub(super) fn is_small(transfer: &Transfer<'_>) -> bool {
     let geometry = &transfer.geometry;
     let rows = usize_of(geometry.outer);
-    transfer.bytes <= SMALL_BYTES
+    Machine::is_small(transfer.bytes)
         && transfer.strides.is_none()
         && transfer.output_strides.are_packed()
         && !geometry.dtype.is_sub_byte()

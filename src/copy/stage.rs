@@ -21,7 +21,6 @@ pub(super) type Stages = [Stage; MAX_OUTPUTS];
 /// A buffer for a part of a target.
 pub(super) struct Stage {
     buffer: Buffer,
-    kernels: &'static Kernels,
     /// What the buffer's begin stands for, where a line begins.
     line: *mut u8,
     /// Of the buffer, where what it holds begins, and ends.
@@ -30,14 +29,13 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn all(kernels: &'static Kernels) -> Stages {
-        core::array::from_fn(|_| Self::new(kernels))
-    }
-
-    fn new(kernels: &'static Kernels) -> Self {
-        let buffer = Buffer([const { MaybeUninit::uninit() }; STAGE_BYTES + 2 * LINE_BYTES]);
-        Self { buffer, kernels, line: null_mut(), begin: 0, end: 0 }
-    }
+    const NONE: Self = Self {
+        buffer: Buffer([const { MaybeUninit::uninit() }; STAGE_BYTES + 2 * LINE_BYTES]),
+        line: null_mut(),
+        begin: 0,
+        end: 0,
+    };
+    pub(super) const NONE_YET: Stages = [const { Self::NONE }; MAX_OUTPUTS];
 
     fn memory(&mut self) -> *mut u8 {
         self.buffer.0.as_mut_ptr().cast()
@@ -47,10 +45,10 @@ impl Stage {
     ///
     /// # Safety
     /// What has been pushed must still be writable.
-    pub(super) unsafe fn go_to(&mut self, target: *mut u8) {
+    pub(super) unsafe fn go_to(&mut self, target: *mut u8, kernels: &Kernels) {
         if self.line.wrapping_add(self.end) != target {
             // SAFETY: the caller's promise.
-            unsafe { self.finish() };
+            unsafe { self.finish(kernels) };
             self.begin = target as usize % LINE_BYTES;
             self.end = self.begin;
             self.line = target.wrapping_sub(self.begin);
@@ -67,7 +65,7 @@ impl Stage {
     ///
     /// # Safety
     /// So many bytes must be writable behind what has been pushed. A fence must follow.
-    pub(super) unsafe fn push(&mut self, bytes: usize, next: *const u8) {
+    pub(super) unsafe fn push(&mut self, bytes: usize, next: *const u8, kernels: &Kernels) {
         let memory = self.memory();
         self.end += bytes;
         let whole = self.end / LINE_BYTES * LINE_BYTES;
@@ -79,12 +77,13 @@ impl Stage {
             let mut at = 0;
             if self.begin > 0 {
                 at = LINE_BYTES;
-                let (source, target) = (memory.wrapping_add(self.begin), self.line.wrapping_add(self.begin));
-                (self.kernels.copy)(source, target, LINE_BYTES - self.begin);
+                let (source, target) =
+                    (memory.wrapping_add(self.begin), self.line.wrapping_add(self.begin));
+                (kernels.copy)(source, target, LINE_BYTES - self.begin);
             }
             let (source, target) = (memory.wrapping_add(at), self.line.wrapping_add(at));
-            (self.kernels.stream)(&Runs::one(source, target, whole - at), next);
-            (self.kernels.copy)(memory.wrapping_add(whole), memory, self.end - whole);
+            (kernels.stream)(&Runs::one(source, target, whole - at), next);
+            (kernels.copy)(memory.wrapping_add(whole), memory, self.end - whole);
         }
         self.line = self.line.wrapping_add(whole);
         (self.begin, self.end) = (0, self.end - whole);
@@ -94,10 +93,12 @@ impl Stage {
     ///
     /// # Safety
     /// What has been pushed must still be writable.
-    pub(super) unsafe fn finish(&mut self) {
+    pub(super) unsafe fn finish(&mut self, kernels: &Kernels) {
         let (memory, begin, end) = (self.memory(), self.begin, self.end);
         // SAFETY: within the buffer; the caller's promise.
-        unsafe { (self.kernels.copy)(memory.wrapping_add(begin), self.line.wrapping_add(begin), end - begin) };
+        unsafe {
+            (kernels.copy)(memory.wrapping_add(begin), self.line.wrapping_add(begin), end - begin);
+        };
         self.begin = end;
     }
 }

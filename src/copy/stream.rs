@@ -63,7 +63,13 @@ pub(super) fn ask<V: Vector>(source: *const u8, rows: usize, from: isize, bytes:
 
 /// What a turn has of a run: the lines that begin there, and the partial ones at its ends.
 #[inline(always)]
-unsafe fn part_of_run<V: Vector, const IN_TURN: bool>(runs: &Runs, row: usize, begin: usize, end: usize, next: *const u8) {
+unsafe fn part_of_run<V: Vector, const IN_TURN: bool>(
+    runs: &Runs,
+    row: usize,
+    begin: usize,
+    end: usize,
+    next: *const u8,
+) {
     let &Runs { run, count, from, to, .. } = runs;
     let steps = row.cast_signed();
     let source = runs.source.wrapping_offset(from.wrapping_mul(steps));
@@ -86,7 +92,11 @@ unsafe fn part_of_run<V: Vector, const IN_TURN: bool>(runs: &Runs, row: usize, b
             Ahead { own: 0, by: 0, next: rows_on(RUNS_IN_TURN) }
         } else {
             let row = if IN_TURN { row % RUNS_IN_TURN } else { row };
-            Ahead { own: 0, by: 0, next: next.wrapping_offset(from.wrapping_mul(row.cast_signed())) }
+            Ahead {
+                own: 0,
+                by: 0,
+                next: next.wrapping_offset(from.wrapping_mul(row.cast_signed())),
+            }
         };
         let mut at = first;
         while at < until {
@@ -110,7 +120,11 @@ unsafe fn part_of_run<V: Vector, const IN_TURN: bool>(runs: &Runs, row: usize, b
             let mut seam = Seam([0; LINE_BYTES]);
             let seam = seam.0.as_mut_ptr();
             copy_short::<V>(tail_source, seam, rest);
-            copy_short::<V>(source.wrapping_offset(from), seam.wrapping_add(rest), LINE_BYTES - rest);
+            copy_short::<V>(
+                source.wrapping_offset(from),
+                seam.wrapping_add(rest),
+                LINE_BYTES - rest,
+            );
             let mut part = 0;
             while part < LINE_BYTES {
                 V::load(seam.wrapping_add(part)).stream(tail_target.wrapping_add(part));

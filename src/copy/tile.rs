@@ -81,14 +81,19 @@ impl Tile {
     }
 }
 
-impl<'a> Block<'a> {
+impl Block<'_> {
     fn row(&self, row: usize) -> *const u8 {
         self.source.wrapping_offset(self.from.wrapping_mul(row.cast_signed()))
     }
 
     /// The same without the first rows.
     fn without(&self, rows: usize) -> Self {
-        Self { source: self.row(rows), rows: self.rows - rows, at: self.at + rows * self.tile.unit, ..*self }
+        Self {
+            source: self.row(rows),
+            rows: self.rows - rows,
+            at: self.at + rows * self.tile.unit,
+            ..*self
+        }
     }
 
     fn first(&self, rows: usize) -> Self {
@@ -101,7 +106,8 @@ impl<'a> Block<'a> {
             return self.rows;
         }
         let merged = self.tile.merged;
-        let room = (self.readable_end as usize).saturating_sub(self.source as usize + LANE_BYTES - 1);
+        let room =
+            (self.readable_end as usize).saturating_sub(self.source as usize + LANE_BYTES - 1);
         if room == 0 {
             return 0;
         }
@@ -126,7 +132,8 @@ unsafe fn by_units(block: &Block<'_>) {
                 let mut source = block.source.wrapping_add(column * $n);
                 for _ in 0..block.rows {
                     target.write_unaligned(source.cast::<[u8; $n]>().read_unaligned());
-                    (source, target) = (opaque(source.wrapping_offset(block.from)), target.wrapping_add(1));
+                    (source, target) =
+                        (opaque(source.wrapping_offset(block.from)), target.wrapping_add(1));
                 }
             }
         };
@@ -159,7 +166,9 @@ pub(super) unsafe fn without_tiles(block: &Block<'_>) {
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
+    block: &Block<'_>,
+) {
     let rows = block.readable_rows();
     let (each, lane) = (V::BYTES / U * block.tile.merged, K * block.tile.merged);
     // SAFETY: within the block.
@@ -194,7 +203,13 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
 
 /// As many rows as a register takes of all columns.
 #[inline(always)]
-unsafe fn row_of_tiles<V: Vector, const U: usize, const K: usize, const MERGED: bool, const PAST: bool>(
+unsafe fn row_of_tiles<
+    V: Vector,
+    const U: usize,
+    const K: usize,
+    const MERGED: bool,
+    const PAST: bool,
+>(
     block: &Block<'_>,
 ) {
     let columns = block.targets.len();
@@ -215,7 +230,8 @@ unsafe fn tile<V: Vector, const U: usize, const K: usize, const MERGED: bool, co
     block: &Block<'_>,
     column: usize,
 ) {
-    let from = if MERGED { block.from.wrapping_mul(block.tile.merged.cast_signed()) } else { block.from };
+    let from =
+        if MERGED { block.from.wrapping_mul(block.tile.merged.cast_signed()) } else { block.from };
     // SAFETY: the caller's promise.
     unsafe {
         let mut next = block.source.wrapping_add(column * block.tile.unit);
@@ -255,6 +271,7 @@ unsafe fn tile<V: Vector, const U: usize, const K: usize, const MERGED: bool, co
 
 /// Transposes the square of each lane.
 #[inline(always)]
+#[allow(clippy::indexing_slicing)] // by numbers that the compiler knows
 unsafe fn network<V: Vector, const U: usize, const K: usize>(mut rows: [V; K]) -> [V; K] {
     let mut done = 1;
     while done < K {
@@ -279,15 +296,26 @@ struct Stage([u8; STAGE_BYTES]);
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn transpose_past<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
-    let are_lines = block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
+pub(super) unsafe fn transpose_past<
+    V: Vector,
+    const U: usize,
+    const K: usize,
+    const MERGED: bool,
+>(
+    block: &Block<'_>,
+) {
+    let are_lines =
+        block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
     // SAFETY: the caller's promise.
     unsafe {
         let mut done = 0;
         if are_lines {
             let each = LINE_BYTES / U * block.tile.merged;
             while done + each <= block.readable_rows() {
-                lines::<V, U, K, MERGED>(&block.first(done + each).without(done), block.without(done + each).source);
+                lines::<V, U, K, MERGED>(
+                    &block.first(done + each).without(done),
+                    block.without(done + each).source,
+                );
                 done += each;
             }
             return transpose::<V, U, K, MERGED>(&block.without(done));
@@ -306,7 +334,10 @@ pub(super) unsafe fn transpose_past<V: Vector, const U: usize, const K: usize, c
 
 /// A line of every column.
 #[inline(always)]
-unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>, next: *const u8) {
+unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
+    block: &Block<'_>,
+    next: *const u8,
+) {
     let columns = block.targets.len();
     let each = V::BYTES / U * block.tile.merged;
     let mut column = 0;
@@ -352,10 +383,15 @@ unsafe fn staged<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
             let rows = step.min(block.rows - done);
             let mut targets = [stage; K];
             for (number, target) in targets.iter_mut().enumerate() {
-                *target = stage.wrapping_add(number * each + held.get(number).copied().unwrap_or(0));
+                *target =
+                    stage.wrapping_add(number * each + held.get(number).copied().unwrap_or(0));
             }
             let some = block.first(done + rows).without(done);
-            transpose::<V, U, K, MERGED>(&Block { targets: targets.get(..count).unwrap_or_default(), at: 0, ..some });
+            transpose::<V, U, K, MERGED>(&Block {
+                targets: targets.get(..count).unwrap_or_default(),
+                at: 0,
+                ..some
+            });
             let mut next = block.row(done + rows);
             for _ in 0..rows {
                 V::prefetch_later(next);
@@ -374,7 +410,11 @@ unsafe fn staged<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
             // No more than this block has written.
             let own = held.min(block.rows * unit);
             let end = column.wrapping_add(block.rows * unit);
-            copy_short::<V>(stage.wrapping_add(number * each + held - own), end.wrapping_sub(own), own);
+            copy_short::<V>(
+                stage.wrapping_add(number * each + held - own),
+                end.wrapping_sub(own),
+                own,
+            );
         }
     }
 }
@@ -406,5 +446,79 @@ unsafe fn send<V: Vector>(stage: *mut u8, target: *mut u8, first: usize, end: us
             copy_short::<V>(stage.wrapping_add(whole), stage, end - whole);
         }
         end - whole
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::super::level::{kernels_of, Kernels};
+    use super::super::machine::levels;
+    use super::super::Guarded;
+    use super::{Block, Tile, LINE_BYTES};
+
+    const INPUT_BYTES: usize = 256 << 10;
+    const UNTOUCHED: u8 = 0xEE;
+
+    /// Every unit is where its row and its column say, nothing else is written, and nothing is read behind the input.
+    #[test]
+    fn blocks_are_transposed() {
+        let input = Guarded::filled(INPUT_BYTES);
+        for kernels in levels().into_iter().map(kernels_of) {
+            for unit in [1usize, 2, 4, 8, 16] {
+                for columns in [2, 3, 4, 7, 8, 15, 16, 17, 33] {
+                    for rows in [1, 5, 16, 31, 64, 200] {
+                        for gap in [0usize, unit, 600] {
+                            let from = (columns * unit + gap).cast_signed();
+                            check(kernels, &input, (unit, columns), (rows, from));
+                            check(kernels, &input, (unit, columns), (rows, -from));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn check(
+        kernels: &Kernels,
+        input: &Guarded,
+        (unit, columns): (usize, usize),
+        (rows, from): (usize, isize),
+    ) {
+        let step = from.unsigned_abs();
+        let bytes = (rows - 1) * step + columns * unit;
+        let begin = input.place(bytes, true).cast_const();
+        let first_row = if from < 0 { (rows - 1) * step } else { 0 };
+        let tile = Tile::new(unit, columns, from).unwrap();
+        let pitch = (rows * unit).next_multiple_of(LINE_BYTES) + 2 * LINE_BYTES;
+        for (past, off) in [(false, 0), (false, unit), (true, 0), (true, unit), (true, 3)] {
+            if past && rows * unit < 2 * LINE_BYTES {
+                continue;
+            }
+            let mut output = vec![UNTOUCHED; columns * pitch + LINE_BYTES];
+            let first = output.as_ptr().align_offset(LINE_BYTES) + off;
+            let targets: Vec<*mut u8> = (0..columns)
+                .map(|column| output.as_mut_ptr().wrapping_add(first + column * pitch))
+                .collect();
+            let source = begin.wrapping_add(first_row);
+            let (targets, readable_end) = (&targets[..], begin.wrapping_add(bytes));
+            let block = Block { source, from, rows, targets, at: 0, readable_end, tile };
+            // SAFETY: the input and the outputs are as long as the block says.
+            unsafe { kernels.transpose(&block, past)(&block) };
+            let mut expected = vec![UNTOUCHED; output.len()];
+            for row in 0..rows {
+                let row_at = source.wrapping_offset(from * row.cast_signed());
+                for byte in 0..columns * unit {
+                    let at = first + byte / unit * pitch + row * unit + byte % unit;
+                    // SAFETY: within the input.
+                    expected[at] = unsafe { row_at.wrapping_add(byte).read() };
+                }
+            }
+            assert!(
+                output == expected,
+                "{}: {columns} columns of {unit}, {rows} rows {from} apart, past: {past}, off: {off}",
+                kernels.name
+            );
+        }
+        (kernels.fence)();
     }
 }

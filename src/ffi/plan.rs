@@ -585,6 +585,8 @@ pub(crate) unsafe fn describe(plan: *const libsplit_plan, buffer: *mut u8, size:
     // SAFETY: no pointer is read.
     let targets = unsafe { Pointers::new(null(), 0, 0) };
     let mut text = Text::new(room);
-    describe::plan(&planned.transfer(null(), targets), &mut text);
+    let transfer = planned.transfer(null(), targets);
+    describe::plan(&transfer, &mut text);
+    copy::describe(&transfer, &mut text);
     text.end()
 }

@@ -1,0 +1,70 @@
+//! What a copy will do, as text for people.
+
+use super::call::Call;
+use super::cost::{Costs, Method};
+use super::machine::{Machine, CYCLE};
+use super::nest::Nest;
+use super::piece::Choice;
+use super::program::Program;
+use super::rows::Rows;
+use super::{parallel, pieces, small};
+use crate::parts::Transfer;
+use crate::text::Text;
+
+/// Writes the normal form, the method with what others would cost, the level, and whether it goes past the caches. Of
+/// pieces that are not alike, the first stands for all. Addresses do not matter.
+pub(crate) fn describe(transfer: &Transfer<'_>, text: &mut Text<'_>) {
+    let machine = Machine::here();
+    if transfer.bytes == 0 {
+        text.text("\nnothing to copy");
+        return;
+    }
+    if small::is_small(transfer) {
+        text.text("\nsmall: each piece's runs one after the other, ").text(machine.kernels.name);
+        return;
+    }
+    let call = Call::new(machine, transfer, None);
+    let mut program = Program::NONE;
+    let mut rows = Rows::new(call);
+    if rows.make(transfer).is_some() {
+        rows.describe(transfer, text);
+    } else if transfer.geometry.dtype.is_sub_byte() {
+        text.text("\nbits: runs of elements that share bytes are shifted into place");
+    } else if let Some(piece) = pieces(transfer).next() {
+        let mut nest = Nest::NONE;
+        nest.make(transfer, &piece.part, piece.step);
+        text.text("\npiece: unit ").count(nest.unit).text(" bytes, axes");
+        for axis in nest.axes() {
+            text.text(" ").count(axis.extent).text(" (").number(axis.from as i64);
+            text.text(" to ").number(axis.to as i64).text(")");
+        }
+        costs(&Choice::new(&call, &nest, &mut program).costs, text);
+    }
+    text.text("\n").text(machine.kernels.name).text(", machine ").text(machine.name());
+    text.text(if call.past { ", past the caches" } else { ", through the caches" });
+    text.text(" (past them above ")
+        .count(machine.held_bytes)
+        .text(" bytes read and written), up to ");
+    text.count(parallel::most_tasks(transfer.bytes)).text(" tasks of use");
+}
+
+/// Writes the method and the costs of all, in cycles for 64 bytes of output.
+pub(super) fn costs(costs: &Costs, text: &mut Text<'_>) {
+    let name = |method| match method {
+        Method::Runs => "runs",
+        Method::Shuffle => "shuffle",
+        Method::Transpose => "transpose",
+    };
+    text.text(": ").text(name(costs.best())).text(" (cycles a line:");
+    let all = [
+        (Method::Runs, Some(costs.runs)),
+        (Method::Shuffle, costs.shuffle),
+        (Method::Transpose, costs.transpose),
+    ];
+    for (method, cost) in all {
+        if let Some(cost) = cost {
+            text.text(" ").text(name(method)).text(" ").count(cost / CYCLE);
+        }
+    }
+    text.text(")");
+}
