@@ -19,12 +19,13 @@
  *     global or thread-local state but what the CPU has once said of itself.
  *   - A call takes less than 24 KiB of the stack, or 36 KiB where more than 16,384 outputs are in
  *     no order. Most take less than 8 KiB: docs/realtime.md says which do not.
- *   - Thread-safe and reentrant. Concurrent calls may share inputs, not outputs.
+ *   - Any function may be called from any thread at any time. Concurrent calls may share inputs and
+ *     plans, not outputs.
  *   - No alignment is required of any data pointer.
  *   - Counts, byte spans and sums of lengths are 64-bit and checked for overflow.
  *
- * The caller's part: every pointer is NULL or valid for what its structure says. Numbers may be
- * anything.
+ * The caller's part: every pointer is NULL or valid for what its structure or the function says,
+ * for the length of the call. Numbers may be anything. 'error' and 'executor' may be NULL.
  *
  * From an input to its pieces in memory of their own, without the checks for errors:
  *
@@ -637,11 +638,6 @@ LIBSPLIT_API uint32_t libsplit_dtype_bits(libsplit_dtype dtype);
  *
  * In every function, an 'error' that is itself misaligned or too small is answered by ALIGNMENT or
  * STRUCT_SIZE, and nothing is written to it.
- *
- * May be called from any thread at any time.
- *
- * # Safety
- * Every pointer must be NULL or valid for what its structure says, for the length of the call.
  */
 LIBSPLIT_API
 libsplit_status libsplit_count(const struct libsplit_tensor *input,
@@ -674,11 +670,6 @@ libsplit_status libsplit_count(const struct libsplit_tensor *input,
  *   CAPACITY          an output's capacity is below its rank
  *   OVERFLOW          an output's size
  *   OVERLAP           an output's arrays lie in the input's, the lengths', or the descriptors
- *
- * May be called from any thread at any time, on outputs that no other thread uses.
- *
- * # Safety
- * Every pointer must be NULL or valid for what its structure says, for the length of the call.
  */
 LIBSPLIT_API
 libsplit_status libsplit_infer(const struct libsplit_tensor *input,
@@ -704,11 +695,6 @@ libsplit_status libsplit_infer(const struct libsplit_tensor *input,
  *   DATA_BYTES             input->data_bytes is stated and too small
  *   SPLIT                  the lengths are not known (data NULL)
  *   STRIDES                an output without strides whose piece is not packed
- *
- * May be called from any thread at any time, on outputs that no other thread uses.
- *
- * # Safety
- * Every pointer must be NULL or valid for what its structure says, for the length of the call.
  */
 LIBSPLIT_API
 libsplit_status libsplit_view(const struct libsplit_tensor *input,
@@ -754,11 +740,6 @@ libsplit_status libsplit_view(const struct libsplit_tensor *input,
  *
  * On an error no byte has been written, but for EXECUTOR: then any part of the outputs may have
  * been, and their bytes are to be taken for garbage.
- *
- * May be called from any thread at any time; concurrent calls may share inputs, not outputs.
- *
- * # Safety
- * Every pointer must be NULL or valid for what its structure says, for the length of the call.
  */
 LIBSPLIT_API
 libsplit_status libsplit_copy(const struct libsplit_tensor *input,
@@ -772,8 +753,6 @@ libsplit_status libsplit_copy(const struct libsplit_tensor *input,
  * libsplit_plan_size() tells how many bytes a plan takes for an input of this rank and so many
  * outputs, the same for every operator, element type and layout: at most 1 KiB, 24 bytes an output,
  * and 32 bytes an axis and output. 0 = rank or number out of range. Never fails otherwise.
- *
- * May be called from any thread at any time.
  */
 LIBSPLIT_API
 size_t libsplit_plan_size(int32_t rank,
@@ -799,11 +778,6 @@ size_t libsplit_plan_size(int32_t rank,
  *   NULL, ALIGNMENT   plan
  *   PLAN              plan_size is too small
  *   OVERLAP           plan lies over what is read meanwhile
- *
- * May be called from any thread at any time.
- *
- * # Safety
- * Every pointer must be NULL or valid for what its structure says, for the length of the call.
  */
 LIBSPLIT_API
 libsplit_status libsplit_plan_init(struct libsplit_plan *plan,
@@ -836,13 +810,6 @@ libsplit_status libsplit_plan_init(struct libsplit_plan *plan,
  *   EXECUTOR               parallel_for failed or did not run every task
  *
  * On an error no byte has been written, but for EXECUTOR, as for libsplit_copy().
- *
- * May be called from any thread at any time; concurrent calls may share the plan and inputs, not
- * outputs.
- *
- * # Safety
- * Every pointer must be NULL or valid: 'plan' for the size of a plan, 'outputs' for num_outputs
- * addresses, and these and 'input' for what the plan says.
  */
 LIBSPLIT_API
 libsplit_status libsplit_plan_copy(const struct libsplit_plan *plan,
@@ -865,12 +832,6 @@ libsplit_status libsplit_plan_copy(const struct libsplit_plan *plan,
  *   NUM_OUTPUTS        num_outputs is not the plan's
  *   OVERFLOW           addresses past the end of the address space
  *   OVERLAP            'outputs' lies over the plan or 'error'
- *
- * May be called from any thread at any time, on entries that no other thread uses.
- *
- * # Safety
- * Every pointer must be NULL or valid: 'plan' for the size of a plan, 'outputs' for num_outputs
- * addresses.
  */
 LIBSPLIT_API
 libsplit_status libsplit_plan_view(const struct libsplit_plan *plan,
@@ -886,11 +847,6 @@ libsplit_status libsplit_plan_view(const struct libsplit_plan *plan,
  * At most 'size' bytes are written to 'buffer', the last of them a NUL; what does not fit is cut.
  * 'buffer' may be NULL if 'size' is 0. Returns the length of the whole text without the NUL, as snprintf
  * does; 0 if 'plan' is NULL, misaligned, or no plan of this library.
- *
- * May be called from any thread at any time.
- *
- * # Safety
- * Every pointer must be NULL or valid: 'plan' for the size of a plan, 'buffer' for 'size' bytes.
  */
 LIBSPLIT_API
 size_t libsplit_plan_describe(const struct libsplit_plan *plan,

@@ -1,7 +1,7 @@
 //! What the copy engine is given to do: the pieces that are wanted and have elements, each with
 //! the place that it goes to.
 
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, Piece};
 use crate::overlap::See;
 use crate::rules::{PieceIter, Pieces};
 use crate::shape;
@@ -108,6 +108,27 @@ impl<'a> Parts<'a> {
             Self::Ruled { pieces, targets } => Iter::Ruled { pieces: pieces.iter(), targets },
             Self::Planned { records, targets } => {
                 Iter::Planned { records: records.iter(), next: 0, targets }
+            }
+        }
+    }
+
+    /// Shows each part, in order: for loops that are to be short.
+    #[inline(always)]
+    pub(crate) fn each(&self, mut see: impl FnMut(Part)) {
+        match *self {
+            Self::Listed(parts) => parts.iter().for_each(|part| see(*part)),
+            Self::Ruled { pieces, targets } => {
+                for Piece { index, offset, len } in pieces.iter() {
+                    let part = Part { index, offset, len, target: targets.get(index) };
+                    part.is_wanted().map(&mut see);
+                }
+            }
+            Self::Planned { records, targets } => {
+                for (index, &Record { offset, len, .. }) in records.iter().enumerate() {
+                    if len > 0 {
+                        see(Part { index, offset, len, target: targets.get(index) });
+                    }
+                }
             }
         }
     }

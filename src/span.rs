@@ -22,10 +22,11 @@ impl Span {
     #[inline]
     pub(crate) fn of_array<T>(array: *const T, len: usize) -> Self {
         let start = array as usize;
+        if array.is_null() {
+            return Self::NOWHERE;
+        }
         // An array does not wrap round; a length that is made up is refused where it is looked at.
-        let bytes = len.wrapping_mul(size_of::<T>());
-        let end = if array.is_null() { 0 } else { start.wrapping_add(bytes) };
-        Self { start, end }
+        Self { start, end: start.wrapping_add(len.wrapping_mul(size_of::<T>())) }
     }
 
     /// So many bytes from an address on.

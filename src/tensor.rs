@@ -149,8 +149,10 @@ impl Reach {
     /// The same; `None` where there are none.
     #[inline(always)]
     pub(crate) fn at(self, data: *const u8) -> Option<Span> {
-        let low = isize::try_from(self.low).ok()?;
-        let start = (data as usize).checked_add_signed(low)?;
+        let start = match self.low {
+            0 => data as usize,
+            low => (data as usize).checked_add_signed(isize::try_from(low).ok()?)?,
+        };
         let end = start.checked_add(usize::try_from(self.bytes).ok()?)?;
         Some(Span { start, end })
     }

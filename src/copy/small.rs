@@ -18,7 +18,7 @@ pub(super) fn is_small(transfer: &Transfer<'_>) -> bool {
             || (rows < MANY_ROWS && transfer.bytes >= rows * transfer.parts.count() * LINE_BYTES))
 }
 
-/// Copies each piece's run of the first row, then of the next.
+/// Copies the runs of the first piece, then those of the next.
 ///
 /// # Safety
 /// As [`super::run`].
@@ -26,15 +26,17 @@ pub(super) fn is_small(transfer: &Transfer<'_>) -> bool {
 pub(super) unsafe fn copy(transfer: &Transfer<'_>) {
     let geometry = &transfer.geometry;
     let copy = Machine::kernels().copy;
+    let rows = usize_of(geometry.outer);
     let step = usize_of(geometry.inner) * (geometry.dtype.bits() / 8) as usize;
     let width = usize_of(geometry.extent) * step;
-    for row in 0..usize_of(geometry.outer) {
-        let source = transfer.source.wrapping_add(row * width);
-        for part in transfer.parts.iter() {
-            let run = usize_of(part.len) * step;
-            let source = source.wrapping_add(usize_of(part.offset) * step);
+    transfer.parts.each(|part| {
+        let run = usize_of(part.len) * step;
+        let (mut source, mut target) =
+            (transfer.source.wrapping_add(usize_of(part.offset) * step), part.target);
+        for _ in 0..rows {
             // SAFETY: the caller's promise.
-            unsafe { copy(source, part.target.wrapping_add(row * run), run) };
+            unsafe { copy(source, target, run) };
+            (source, target) = (source.wrapping_add(width), target.wrapping_add(run));
         }
-    }
+    });
 }

@@ -1,16 +1,16 @@
 //! A copy: every output is checked, then all of them against each other and what is read; then bytes move.
 
 use super::executor::Pool;
-use super::outputs::{check_output, Written};
-use super::parse::{self, is_unwanted, Look, ParsedCall};
+use super::outputs::Written;
+use super::parse::{self, Look, ParsedCall};
 use super::reads::Owner;
 use super::types::{libsplit_error, libsplit_executor, libsplit_params, libsplit_tensor};
 use crate::copy::{self, Executor};
 use crate::error::Error;
-use crate::overlap::{first_crossing, Kept, Numbered, Spans};
+use crate::overlap::{first_crossing, Kept, Numbered, Spans, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Transfer};
 use crate::span::Span;
-use crate::words::{Field, Which};
+use crate::words::Which;
 use core::mem::{offset_of, MaybeUninit};
 
 /// [`super::libsplit_copy`], with a reason in place of a status; `error` is only memory that outputs must not
@@ -59,38 +59,17 @@ pub(crate) unsafe fn copy_parsed(
     let geometry = &call.geometry;
     let input = call.input.span(geometry.elements, Which::Input)?;
     geometry.check_addressable()?;
-    let (mut written, mut arrays) = (Written::NONE, Span::NOWHERE);
-    for (piece, output) in call.pieces.iter().zip(outputs) {
-        if is_unwanted(output) {
-            continue;
-        }
-        // SAFETY: promises 1 and 2.
-        let checked = unsafe { check_output(geometry, piece, output) }?;
-        for array in [output.shape, output.strides] {
-            if !array.is_null() {
-                arrays = arrays.hull(Span::of_array(array, geometry.output_rank()));
-            }
-        }
-        if checked.reach.bytes == 0 {
-            continue;
-        }
-        let (data, which) = (output.data.cast::<u8>(), Which::Output(piece.index));
-        if data.is_null() {
-            return Err(Error::NullField { which, field: Field::Data });
-        }
-        let span = checked.reach.place(data, which)?;
-        let bytes = if checked.is_packed { span.len() } else { geometry.piece_bytes(piece.len) };
-        written.push(span, checked.is_packed, bytes);
-    }
+    // SAFETY: promises 1 and 2.
+    let written = unsafe { Written::check(call, outputs) }?;
     let transfer = transfer(call, outputs, &written);
     let hull = written.trail.hull;
     if !(written.trail.is_apart
         && hull.is_apart(input)
-        && hull.is_apart(arrays)
-        && hull.is_apart(Span::of_slice(outputs))
+        && (hull.is_apart(written.arrays) && hull.is_apart(Span::of_slice(outputs))
+            || are_in_order(call, outputs, &transfer))
         && call.reads.are_apart(hull))
     {
-        check_closely(call, outputs, &transfer, &written, [input, arrays])?;
+        check_closely(call, outputs, &transfer, &written, input)?;
     }
     if transfer.bytes == 0 {
         return Ok(());
@@ -131,6 +110,35 @@ fn fields<T>(outputs: &[libsplit_tensor], offset: usize) -> Pointers<'_, T> {
     unsafe { Pointers::new(first.cast(), size_of::<libsplit_tensor>(), outputs.len()) }
 }
 
+/// Whether descriptors, and after them the arrays and the elements of each output, lie above or below all before
+/// them, as allocations made one after the other do.
+#[inline(never)] // of most it is not asked
+fn are_in_order(
+    call: &ParsedCall<'_>,
+    outputs: &[libsplit_tensor],
+    transfer: &Transfer<'_>,
+) -> bool {
+    let (rank, mut trail) = (call.geometry.output_rank(), Trail::EMPTY);
+    trail.push(Span::of_slice(outputs));
+    for (piece, output) in call.pieces.iter().zip(outputs) {
+        let [shape, strides] = parse::arrays(output, rank);
+        trail.push(shape);
+        trail.push(strides);
+        let data = if transfer.output_strides.are_packed() {
+            Span::of_bytes(output.data, call.geometry.piece_bytes(piece.len))
+        } else {
+            transfer.written(piece.index)
+        };
+        if !data.is_empty() {
+            trail.push(data);
+        }
+        if !trail.is_apart {
+            break;
+        }
+    }
+    trail.is_apart
+}
+
 /// Checks that no output lies over the input, other outputs, or what else is read, of outputs whose hull does.
 #[cold]
 #[inline(never)]
@@ -139,11 +147,11 @@ fn check_closely(
     outputs: &[libsplit_tensor],
     transfer: &Transfer<'_>,
     written: &Written,
-    [input, arrays]: [Span; 2],
+    input: Span,
 ) -> Result<(), Error> {
     let spans = Kept::new(transfer);
     written.check_apart(transfer, &spans, input)?;
-    check_reads(call, outputs, &spans, [written.trail.hull, arrays])
+    check_reads(call, outputs, &spans, [written.trail.hull, written.arrays])
 }
 
 /// Checks that no output lies over structures, lengths, descriptors, or arrays of outputs.

@@ -1,4 +1,10 @@
 //! The functions of `libsplit.h`: each parses its arguments, asks the core, and guards.
+//!
+//! # Safety
+//! What the head of `libsplit.h` says once for all: every pointer must be NULL or valid for what its structure or the
+//! function's description says, for the length of the call.
+
+#![allow(clippy::missing_safety_doc)] // said above
 
 use super::guard::guard;
 use super::types::{
@@ -72,11 +78,6 @@ pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
 ///
 /// In every function, an 'error' that is itself misaligned or too small is answered by ALIGNMENT or
 /// STRUCT_SIZE, and nothing is written to it.
-///
-/// May be called from any thread at any time.
-///
-/// # Safety
-/// Every pointer must be NULL or valid for what its structure says, for the length of the call.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_count(
     input: *const libsplit_tensor,
@@ -112,11 +113,6 @@ pub unsafe extern "C" fn libsplit_count(
 ///   CAPACITY          an output's capacity is below its rank
 ///   OVERFLOW          an output's size
 ///   OVERLAP           an output's arrays lie in the input's, the lengths', or the descriptors
-///
-/// May be called from any thread at any time, on outputs that no other thread uses.
-///
-/// # Safety
-/// Every pointer must be NULL or valid for what its structure says, for the length of the call.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_infer(
     input: *const libsplit_tensor,
@@ -145,11 +141,6 @@ pub unsafe extern "C" fn libsplit_infer(
 ///   DATA_BYTES             input->data_bytes is stated and too small
 ///   SPLIT                  the lengths are not known (data NULL)
 ///   STRIDES                an output without strides whose piece is not packed
-///
-/// May be called from any thread at any time, on outputs that no other thread uses.
-///
-/// # Safety
-/// Every pointer must be NULL or valid for what its structure says, for the length of the call.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_view(
     input: *const libsplit_tensor,
@@ -198,11 +189,6 @@ pub unsafe extern "C" fn libsplit_view(
 ///
 /// On an error no byte has been written, but for EXECUTOR: then any part of the outputs may have
 /// been, and their bytes are to be taken for garbage.
-///
-/// May be called from any thread at any time; concurrent calls may share inputs, not outputs.
-///
-/// # Safety
-/// Every pointer must be NULL or valid for what its structure says, for the length of the call.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_copy(
     input: *const libsplit_tensor,
@@ -219,8 +205,6 @@ pub unsafe extern "C" fn libsplit_copy(
 /// libsplit_plan_size() tells how many bytes a plan takes for an input of this rank and so many
 /// outputs, the same for every operator, element type and layout: at most 1 KiB, 24 bytes an output,
 /// and 32 bytes an axis and output. 0 = rank or number out of range. Never fails otherwise.
-///
-/// May be called from any thread at any time.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_plan_size(rank: i32, num_outputs: usize) -> usize {
     plan::size(rank, num_outputs)
@@ -245,11 +229,6 @@ pub extern "C" fn libsplit_plan_size(rank: i32, num_outputs: usize) -> usize {
 ///   NULL, ALIGNMENT   plan
 ///   PLAN              plan_size is too small
 ///   OVERLAP           plan lies over what is read meanwhile
-///
-/// May be called from any thread at any time.
-///
-/// # Safety
-/// Every pointer must be NULL or valid for what its structure says, for the length of the call.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_init(
     plan: *mut libsplit_plan,
@@ -287,13 +266,6 @@ pub unsafe extern "C" fn libsplit_plan_init(
 ///   EXECUTOR               parallel_for failed or did not run every task
 ///
 /// On an error no byte has been written, but for EXECUTOR, as for libsplit_copy().
-///
-/// May be called from any thread at any time; concurrent calls may share the plan and inputs, not
-/// outputs.
-///
-/// # Safety
-/// Every pointer must be NULL or valid: 'plan' for the size of a plan, 'outputs' for num_outputs
-/// addresses, and these and 'input' for what the plan says.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_copy(
     plan: *const libsplit_plan,
@@ -322,12 +294,6 @@ pub unsafe extern "C" fn libsplit_plan_copy(
 ///   NUM_OUTPUTS        num_outputs is not the plan's
 ///   OVERFLOW           addresses past the end of the address space
 ///   OVERLAP            'outputs' lies over the plan or 'error'
-///
-/// May be called from any thread at any time, on entries that no other thread uses.
-///
-/// # Safety
-/// Every pointer must be NULL or valid: 'plan' for the size of a plan, 'outputs' for num_outputs
-/// addresses.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_view(
     plan: *const libsplit_plan,
@@ -349,11 +315,6 @@ pub unsafe extern "C" fn libsplit_plan_view(
 /// At most 'size' bytes are written to 'buffer', the last of them a NUL; what does not fit is cut.
 /// 'buffer' may be NULL if 'size' is 0. Returns the length of the whole text without the NUL, as snprintf
 /// does; 0 if 'plan' is NULL, misaligned, or no plan of this library.
-///
-/// May be called from any thread at any time.
-///
-/// # Safety
-/// Every pointer must be NULL or valid: 'plan' for the size of a plan, 'buffer' for 'size' bytes.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_describe(
     plan: *const libsplit_plan,

@@ -3,10 +3,10 @@
 use super::parse::{self, array_span, arrays, check_array, checked, is_unwanted, Look, ParsedCall};
 use super::types::{libsplit_dtype, libsplit_error, libsplit_params, libsplit_tensor};
 use crate::error::{number, Error};
-use crate::geometry::{Geometry, Piece};
+use crate::geometry::Geometry;
 use crate::overlap::{first_meeting, Numbered, Trail};
 use crate::place::Place;
-use crate::shape::{bytes_of_bits, rank_number, DIM_UNKNOWN};
+use crate::shape::{bytes_of_bits, rank_number, usize_of, DIM_UNKNOWN};
 use crate::span::Span;
 use crate::words::{Argument, Field, Which};
 use core::mem::MaybeUninit;
@@ -56,20 +56,23 @@ pub unsafe fn infer(
         let call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtShape, &mut room)?;
         call.reads.set_error(error);
         let given = parse::descriptors(outputs, num_outputs)?;
-        let seen = Seen::new(call, given)?;
-        seen.check_arrays(call, given)?;
-        let sizes = Sizes::new(&call.geometry);
-        if call.geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
-            let too_large = call.pieces.iter().find(|piece| sizes.of(piece.len).is_none());
-            if let Some(Piece { index, .. }) = too_large {
-                return Err(Error::TooManyElements { which: Which::Output(index) });
-            }
+        let geometry = call.geometry;
+        Arrays::new(given, geometry.output_rank())?.check_apart(call, given)?;
+        if geometry.extent == DIM_UNKNOWN || usize::BITS < i64::BITS {
+            check_sizes(call)?;
         }
+        let step_bits = if geometry.outer > 0 {
+            geometry.piece_elements(i64::from(geometry.dtype.bits()))
+        } else {
+            0
+        };
         for (piece, output) in call.pieces.iter().zip((0..num_outputs).map(|at| outputs.add(at))) {
             if !is_unwanted(&*output) {
-                (*output).data_bytes = sizes.of(piece.len).unwrap_or(0);
+                // What is known fits, as has been checked.
+                (*output).data_bytes =
+                    usize_of(bytes_of_bits(step_bits.wrapping_mul(piece.len.max(0))));
                 (*output).bit_offset = 0;
-                fill(&call.geometry, piece.len, None, piece.len, output);
+                fill(&geometry, piece.len, None, piece.len, output);
             }
         }
     }
@@ -96,15 +99,15 @@ pub unsafe fn view(
         let mut room = MaybeUninit::uninit();
         let call = ParsedCall::parse(input, params, Some(num_outputs), Look::AtLayout, &mut room)?;
         call.reads.set_error(error);
-        let geometry = &call.geometry;
+        let geometry = call.geometry;
         call.input.span(geometry.elements, Which::Input)?;
-        let place = Place::new(geometry, &call.input);
+        let place = Place::new(&geometry, &call.input);
         let given = parse::descriptors(outputs, num_outputs)?;
-        let seen = Seen::new(call, given)?;
-        if !seen.all_have_strides {
+        let arrays = Arrays::new(given, geometry.output_rank())?;
+        if !arrays.all_have_strides {
             check_unstrided(call, &place, given)?;
         }
-        seen.check_arrays(call, given)?;
+        arrays.check_apart(call, given)?;
         for (piece, output) in call.pieces.iter().zip((0..num_outputs).map(|at| outputs.add(at))) {
             if !is_unwanted(&*output) {
                 let view = place.of(piece.offset, piece.len);
@@ -112,7 +115,7 @@ pub unsafe fn view(
                 (*output).data_bytes = view.bytes;
                 (*output).bit_offset = view.bit_offset;
                 let extent = if place.has_elements { geometry.extent } else { piece.len };
-                fill(geometry, piece.len, place.strides, extent, output);
+                fill(&geometry, piece.len, place.strides, extent, output);
             }
         }
     }
@@ -133,137 +136,147 @@ unsafe fn fill(
     extent: i64,
     output: *mut libsplit_tensor,
 ) {
-    let rank = geometry.output_rank();
-    // SAFETY: promise 1; nothing is borrowed while it is written.
-    let (shape, strides) = unsafe {
-        (*output).rank = rank_number(rank);
-        (*output).dtype = libsplit_dtype(geometry.dtype as i32);
-        ((*output).shape, (*output).strides)
-    };
-    let (mut at, mut packed) = (rank, 1i64);
-    for (axis, own) in geometry.shape.iter().enumerate().rev() {
-        let is_split = axis == geometry.axis;
-        let (len, extent) = if is_split { (len, extent) } else { (*own, *own) };
-        if geometry.keeps_axis || !is_split {
-            at = at.wrapping_sub(1);
-            let given = given.and_then(|given| given.get(axis)).copied();
-            // SAFETY: the arrays have room for as many entries as there are axes.
-            unsafe {
-                shape.add(at).write(len);
-                if !strides.is_null() {
-                    strides.add(at).write(given.unwrap_or(packed));
-                }
-            }
-        }
+    let (axis, rank, extents) = (geometry.axis, geometry.shape.len(), geometry.shape.as_ptr());
+    let given = given.map(<[i64]>::as_ptr);
+    let grown = |packed: i64, extent: i64| {
         // What is known fits, as has been checked.
-        packed = if packed | extent < 0 { DIM_UNKNOWN } else { packed.wrapping_mul(extent.max(1)) };
-    }
-}
-
-/// Sizes of packed outputs, as far as extents are known.
-struct Sizes {
-    /// Bits of a step on the split axis, of the known extents above 0.
-    step_bits: i64,
-    has_elements: bool,
-}
-
-impl Sizes {
-    #[inline]
-    fn new(geometry: &Geometry<'_>) -> Self {
-        let mut step_bits = i64::from(geometry.dtype.bits());
-        for (axis, extent) in geometry.shape.iter().enumerate() {
-            if axis != geometry.axis {
-                // These alone fit, as has been checked.
-                step_bits = step_bits.wrapping_mul((*extent).max(1));
+        if packed | extent < 0 {
+            DIM_UNKNOWN
+        } else {
+            packed.wrapping_mul(extent.max(1))
+        }
+    };
+    // SAFETY: promise 1; nothing is borrowed while it is written. Arrays have as many entries as there are axes.
+    unsafe {
+        (*output).rank = rank_number(geometry.output_rank());
+        (*output).dtype = libsplit_dtype(geometry.dtype as i32);
+        let (shape, strides) = ((*output).shape, (*output).strides);
+        let put = |at: usize, axis: usize, len: i64, packed: i64| {
+            shape.add(at).write(len);
+            if !strides.is_null() {
+                strides.add(at).write(given.map_or(packed, |given| *given.add(axis)));
             }
+        };
+        let mut packed = 1;
+        for inward in (axis + 1..rank).rev() {
+            let own = *extents.add(inward);
+            put(inward - usize::from(!geometry.keeps_axis), inward, own, packed);
+            packed = grown(packed, own);
         }
-        Self { step_bits, has_elements: geometry.outer > 0 && geometry.inner > 0 }
+        if geometry.keeps_axis {
+            put(axis, axis, len, packed);
+        }
+        packed = grown(packed, extent);
+        for outward in (0..axis).rev() {
+            let own = *extents.add(outward);
+            put(outward, outward, own, packed);
+            packed = grown(packed, own);
+        }
     }
+}
 
-    /// Bytes of a packed output, 0 while an extent is unknown; `None` if they cannot be numbered.
-    #[inline]
-    fn of(&self, len: i64) -> Option<usize> {
-        let bits = self.step_bits.checked_mul(len.max(1))?;
-        if len <= 0 || !self.has_elements {
-            return Some(0);
-        }
-        usize::try_from(bytes_of_bits(bits)).ok()
+/// Checks that the size of every output, and its strides, can be numbered: where the extent of the split axis is not
+/// known, nothing else has.
+#[cold]
+#[inline(never)]
+fn check_sizes(call: &ParsedCall<'_>) -> Result<(), Error> {
+    let ParsedCall { geometry, pieces, .. } = call;
+    let others = geometry.shape.iter().enumerate().filter(|(axis, _)| *axis != geometry.axis);
+    // These alone fit, as has been checked.
+    let step_bits = others.fold(i64::from(geometry.dtype.bits()), |bits, (_, extent)| {
+        bits.wrapping_mul((*extent).max(1))
+    });
+    let has_elements = geometry.outer > 0 && geometry.inner > 0;
+    let is_too_large = |len: i64| {
+        step_bits.checked_mul(len.max(1)).is_none_or(|bits| {
+            len > 0 && has_elements && usize::try_from(bytes_of_bits(bits)).is_err()
+        })
+    };
+    match pieces.iter().find(|piece| is_too_large(piece.len)) {
+        None => Ok(()),
+        Some(piece) => Err(Error::TooManyElements { which: Which::Output(piece.index) }),
     }
 }
 
 /// What has been seen of the outputs' arrays.
-struct Seen {
-    /// The arrays of each output, side by side.
-    arrays: Trail,
+struct Arrays {
+    /// Where they lie; descriptors, too, where [`are_by_kind`] says no.
+    hull: Span,
+    /// Whether it is plain to see that none lies over another, or over descriptors.
+    are_apart: bool,
     all_have_strides: bool,
 }
 
-impl Seen {
+impl Arrays {
     /// Checks that there is room for the shape and strides of every wanted output.
+    #[inline]
+    fn new(outputs: &[libsplit_tensor], rank: usize) -> Result<Self, Error> {
+        if are_by_kind(outputs) {
+            Self::look::<true>(outputs, rank)
+        } else {
+            Self::look::<false>(outputs, rank)
+        }
+    }
+
     #[inline(never)] // once in the library
-    fn new(call: &ParsedCall<'_>, outputs: &[libsplit_tensor]) -> Result<Self, Error> {
-        let rank = call.geometry.output_rank();
-        let (mut arrays, mut all_have_strides) = (Trail::EMPTY, true);
+    fn look<const BY_KIND: bool>(outputs: &[libsplit_tensor], rank: usize) -> Result<Self, Error> {
+        let descriptors = Span::of_slice(outputs);
+        let [mut first, mut second] = [Trail::EMPTY; 2];
+        if !BY_KIND {
+            first.push(descriptors);
+        }
+        let mut all_have_strides = true;
         for (index, output) in outputs.iter().enumerate() {
-            if is_unwanted(output) {
-                continue;
+            let (shape, strides) = (output.shape, output.strides);
+            let has_arrays = !shape.is_null() && shape.is_aligned() && strides.is_aligned();
+            if !has_arrays || output.capacity < rank_number(rank) {
+                if is_unwanted(output) {
+                    continue;
+                }
+                check_room(index, output, rank)?;
             }
-            check_room(index, output, rank)?;
-            let mut own = Span::of_bytes(output.shape, rank * size_of::<i64>());
-            if output.strides.is_null() {
+            first.push(Span::of_array(shape, rank));
+            if strides.is_null() {
                 all_have_strides = false;
+            } else if BY_KIND {
+                second.push(Span::of_array(strides, rank));
             } else {
-                let strides = Span::of_bytes(output.strides, rank * size_of::<i64>());
-                arrays.is_apart &= strides.is_apart(own);
-                own = own.hull(strides);
-            }
-            if rank > 0 {
-                arrays.push(own);
+                first.push(Span::of_array(strides, rank));
             }
         }
-        Ok(Self { arrays, all_have_strides })
+        let are_kinds_apart = !BY_KIND
+            || second.is_apart
+                && first.hull.is_apart(second.hull)
+                && first.hull.is_apart(descriptors)
+                && second.hull.is_apart(descriptors);
+        let are_apart = first.is_apart && are_kinds_apart;
+        Ok(Self { hull: first.hull.hull(second.hull), are_apart, all_have_strides })
     }
 
     /// Checks that arrays lie over nothing else that is in use, nor over each other.
     #[inline]
-    fn check_arrays(
-        &self,
-        call: &ParsedCall<'_>,
-        outputs: &[libsplit_tensor],
-    ) -> Result<(), Error> {
-        let (descriptors, hull) = (Span::of_slice(outputs), self.arrays.hull);
-        let reads = &call.reads;
-        let are_apart = descriptors.is_apart(hull)
-            && (reads.are_apart(descriptors.hull(hull))
-                || reads.are_apart(hull) && reads.are_apart(descriptors));
-        let is_own =
-            self.arrays.is_apart || all_apart_by_kind(outputs, call.geometry.output_rank());
-        if are_apart && is_own {
+    fn check_apart(&self, call: &ParsedCall<'_>, outputs: &[libsplit_tensor]) -> Result<(), Error> {
+        let (reads, descriptors) = (&call.reads, Span::of_slice(outputs));
+        if self.are_apart && reads.are_apart(self.hull.hull(descriptors)) {
             return Ok(());
         }
-        check_arrays(call, outputs, hull, is_own)
+        check_closely(call, outputs, self.are_apart)
     }
 }
 
-/// Whether it is plain to see that the shapes of all outputs lie on one side of all strides, and each
-/// beside those before it.
-#[inline(never)] // of most it is not asked
-fn all_apart_by_kind(outputs: &[libsplit_tensor], rank: usize) -> bool {
-    let (mut shapes, mut strides) = (Trail::EMPTY, Trail::EMPTY);
-    for output in outputs {
-        let [shape, stride] = arrays(output, rank);
-        if !shape.is_empty() {
-            shapes.push(shape);
-        }
-        if !stride.is_empty() {
-            strides.push(stride);
-        }
+/// Whether arrays seem to lie apart by kind, all shapes above or below all strides, rather than in the order of outputs.
+#[inline]
+fn are_by_kind(outputs: &[libsplit_tensor]) -> bool {
+    let mut shapes = outputs.iter().filter(|output| !output.shape.is_null());
+    match (shapes.next(), shapes.next()) {
+        (Some(one), Some(two)) => (one.shape < two.shape) == (two.shape < one.strides),
+        _ => false,
     }
-    shapes.is_apart && strides.is_apart && shapes.hull.is_apart(strides.hull)
 }
 
 /// Checks that there are arrays for an output's shape and strides, if it has such, and long enough.
-#[inline]
+#[cold]
+#[inline(never)]
 fn check_room(output: usize, tensor: &libsplit_tensor, rank: usize) -> Result<(), Error> {
     if tensor.capacity < rank_number(rank) {
         let (expected, actual) = (number(rank), tensor.capacity.into());
@@ -298,19 +311,23 @@ fn check_unstrided(
     Ok(())
 }
 
-/// Checks arrays that all lie within a hull one by one, and against each other unless that is known.
+/// Checks arrays one by one, and against each other unless they are known to be apart.
 #[cold]
 #[inline(never)]
-fn check_arrays(
+fn check_closely(
     call: &ParsedCall<'_>,
     outputs: &[libsplit_tensor],
-    hull: Span,
     are_apart: bool,
 ) -> Result<(), Error> {
     let (rank, reads, descriptors) =
         (call.geometry.output_rank(), &call.reads, Span::of_slice(outputs));
     if let Some(other) = reads.under(descriptors) {
         return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
+    }
+    let hull =
+        outputs.iter().flat_map(|output| arrays(output, rank)).fold(Span::NOWHERE, Span::hull);
+    if are_apart && reads.are_apart(hull) {
+        return Ok(());
     }
     let span = |at: usize| array_span(outputs, at, rank);
     let spans = Numbered(outputs.len().saturating_mul(2), &span);

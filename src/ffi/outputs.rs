@@ -1,13 +1,13 @@
 //! What a copy asks of its outputs: each for itself, and all of them against each other and the input.
 
-use super::parse::{check_array, dtype_of, rank_of};
+use super::parse::{check_array, dtype_of, is_unwanted, rank_of, ParsedCall};
 use super::types::libsplit_tensor;
 use crate::error::{number, Error};
 use crate::geometry::{Geometry, Piece};
 use crate::overlap::lattice::{meet, Answer, Lattice, BUDGET};
 use crate::overlap::{self, first_meeting, Axes, Clash, Kept, See, Spans, Tensors, Trail};
 use crate::parts::{Parts, Transfer};
-use crate::shape::{self, rank_number};
+use crate::shape::{self, rank_number, usize_of};
 use crate::span::Span;
 use crate::tensor::{Reach, Tensor};
 use crate::words::{Field, Which};
@@ -25,7 +25,7 @@ pub(super) struct Checked {
 ///
 /// # Safety
 /// Promises 1 and 2.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn check_output(
     geometry: &Geometry<'_>,
     piece: Piece,
@@ -34,46 +34,69 @@ pub(super) unsafe fn check_output(
     let rank = geometry.output_rank();
     let (shape, strides) = (output.shape.cast_const(), output.strides.cast_const());
     let has_arrays = rank == 0 || !shape.is_null() && shape.is_aligned() && strides.is_aligned();
-    if output.dtype.0 != geometry.dtype as i32 || output.rank != rank_number(rank) || !has_arrays {
-        return Err(wrong_header(geometry, piece.index, output));
+    // SAFETY: there are as many entries as the rank says, which is the operator's.
+    let is_right = output.dtype.0 == geometry.dtype as i32
+        && output.rank == rank_number(rank)
+        && output.bit_offset == 0
+        && has_arrays
+        && unsafe { has_extents(geometry, piece.len, shape) };
+    if !is_right {
+        // SAFETY: as above.
+        return Err(unsafe { wrong_output(geometry, piece, output) });
     }
-    let (mut packed, mut is_packed, mut at) = (1i64, true, rank);
-    for (axis, own) in geometry.shape.iter().enumerate().rev() {
-        let is_split = axis == geometry.axis;
-        if is_split && !geometry.keeps_axis {
-            continue;
-        }
-        at = at.wrapping_sub(1);
-        // SAFETY: there are as many entries as the rank says, which is the operator's.
-        unsafe {
-            let extent = *shape.add(at);
-            if extent != if is_split { piece.len } else { *own } {
-                return Err(wrong_extent(geometry, piece, slice::from_raw_parts(shape, rank)));
-            }
-            if !strides.is_null() {
-                is_packed &= *strides.add(at) == packed || extent == 1;
-            }
-            packed = packed.wrapping_mul(extent);
-        }
-    }
-    if output.bit_offset != 0 {
-        let (which, actual) = (Which::Output(piece.index), output.bit_offset.into());
-        return Err(Error::BitOffsetNotZero { which, expected: 0, actual });
-    }
-    // The extents multiply to the number of elements.
-    let bytes = shape::packed_bytes(packed, geometry.dtype.bits());
+    let elements = geometry.piece_elements(piece.len);
+    let bytes = shape::packed_bytes(elements, geometry.dtype.bits());
     let has_memory = output.data_bytes == 0 || output.data_bytes as u64 >= bytes.cast_unsigned();
-    if (is_packed && has_memory) || bytes == 0 {
+    // SAFETY: as above.
+    let is_packed = strides.is_null() || bytes == 0 || unsafe { are_packed(shape, strides, rank) };
+    if (has_memory && is_packed) || bytes == 0 {
         return Ok(Checked { reach: Reach { low: 0, bytes }, is_packed: true });
     }
     // SAFETY: as above.
-    unsafe { check_layout(geometry, piece, output, packed) }
+    unsafe { check_layout(geometry, piece, output, elements) }
 }
 
-/// What is wrong with type, rank or arrays.
+/// Whether the extents of an output of `len` steps are these.
+///
+/// # Safety
+/// There must be as many as the rank of outputs.
+#[inline]
+unsafe fn has_extents(geometry: &Geometry<'_>, len: i64, extents: *const i64) -> bool {
+    let (axis, rank, own) = (geometry.axis, geometry.shape.len(), geometry.shape.as_ptr());
+    let dropped = usize::from(!geometry.keeps_axis);
+    // SAFETY: the caller's promise.
+    unsafe {
+        (0..axis).all(|at| *extents.add(at) == *own.add(at))
+            && (!geometry.keeps_axis || *extents.add(axis) == len)
+            && (axis + 1..rank).all(|at| *extents.add(at - dropped) == *own.add(at))
+    }
+}
+
+/// Whether strides are those of packed elements; of extents that are 1 they do not matter.
+///
+/// # Safety
+/// There must be `rank` of each, and none of the extents may be 0.
+#[inline(never)] // for its registers
+unsafe fn are_packed(extents: *const i64, strides: *const i64, rank: usize) -> bool {
+    let mut packed = 1i64;
+    // SAFETY: the caller's promise.
+    unsafe {
+        (0..rank).rev().all(|at| {
+            let (extent, expected) = (*extents.add(at), packed);
+            packed = packed.wrapping_mul(extent);
+            *strides.add(at) == expected || extent == 1
+        })
+    }
+}
+
+/// What is wrong with an output's type, rank, arrays, extents or bit offset: the first of them.
+///
+/// # Safety
+/// As [`check_output`].
 #[cold]
 #[inline(never)]
-fn wrong_header(geometry: &Geometry<'_>, index: usize, output: &libsplit_tensor) -> Error {
+unsafe fn wrong_output(geometry: &Geometry<'_>, piece: Piece, output: &libsplit_tensor) -> Error {
+    let index = piece.index;
     let which = Which::Output(index);
     let judge = || {
         let (dtype, rank) = (dtype_of(output, which)?, rank_of(output, which)?);
@@ -87,35 +110,31 @@ fn wrong_header(geometry: &Geometry<'_>, index: usize, output: &libsplit_tensor)
             let (expected, actual) = (geometry.dtype as i64, dtype as i64);
             return Err(Error::OutputDType { output: index, expected, actual });
         }
-        let (expected, actual) = (number(geometry.output_rank()), number(rank));
-        Err::<(), _>(if geometry.keeps_axis {
-            Error::OutputRank { output: index, expected, actual }
-        } else {
-            Error::OutputRankDropped { output: index, expected, actual }
-        })
+        if rank != geometry.output_rank() {
+            let (expected, actual) = (number(geometry.output_rank()), number(rank));
+            return Err(if geometry.keeps_axis {
+                Error::OutputRank { output: index, expected, actual }
+            } else {
+                Error::OutputRankDropped { output: index, expected, actual }
+            });
+        }
+        for (axis, expected) in geometry.output_shape(piece.len).enumerate() {
+            // SAFETY: there are as many entries as the rank says, which is the operator's.
+            let actual = unsafe { *output.shape.add(axis) };
+            if expected != actual {
+                return Err(Error::OutputShape { output: index, axis, expected, actual });
+            }
+        }
+        let actual = output.bit_offset.into();
+        Err::<(), _>(Error::BitOffsetNotZero { which, expected: 0, actual })
     };
     judge().err().unwrap_or(Error::Internal)
 }
 
-/// The first extent that is not the operator's.
-#[cold]
-#[inline(never)]
-fn wrong_extent(geometry: &Geometry<'_>, piece: Piece, shape: &[i64]) -> Error {
-    let both = geometry.output_shape(piece.len).zip(shape.iter().copied());
-    let wrong = both.enumerate().find(|(_, (expected, actual))| expected != actual);
-    wrong.map_or(Error::Internal, |(axis, (expected, actual))| Error::OutputShape {
-        output: piece.index,
-        axis,
-        expected,
-        actual,
-    })
-}
-
-/// Checks a layout that is not packed, or has too little memory.
+/// Checks a layout that has strides, or too little memory.
 ///
 /// # Safety
-/// As [`check_output`]; type, rank, arrays and extents must be right.
-#[cold]
+/// As [`check_output`]; type, rank, arrays and extents must be right, and there must be elements.
 #[inline(never)]
 unsafe fn check_layout(
     geometry: &Geometry<'_>,
@@ -156,21 +175,59 @@ unsafe fn check_layout(
 /// What has been seen of the outputs of a copy.
 pub(super) struct Written {
     pub trail: Trail,
+    /// The hull of their shapes and strides.
+    pub arrays: Span,
     pub are_packed: bool,
     /// Bytes of all outputs, as if they were packed.
     pub bytes: usize,
 }
 
 impl Written {
-    pub(super) const NONE: Self = Self { trail: Trail::EMPTY, are_packed: true, bytes: 0 };
+    pub(super) const NONE: Self =
+        Self { trail: Trail::EMPTY, arrays: Span::NOWHERE, are_packed: true, bytes: 0 };
 
-    #[inline]
-    pub(super) fn push(&mut self, span: Span, is_packed: bool, bytes: usize) {
-        self.trail.push(span);
-        self.are_packed &= is_packed;
-        // The pieces do not add up to more than the input, which is addressable, but for bits that are
-        // filled up to whole bytes.
-        self.bytes = self.bytes.saturating_add(bytes);
+    /// Checks all outputs of a copy, each for itself.
+    ///
+    /// # Safety
+    /// Promises 1 and 2.
+    #[inline(never)] // for its registers
+    pub(super) unsafe fn check(
+        call: &ParsedCall<'_>,
+        outputs: &[libsplit_tensor],
+    ) -> Result<Self, Error> {
+        let (geometry, mut written) = (call.geometry, Self::NONE);
+        let rank = geometry.output_rank();
+        for (piece, output) in call.pieces.iter().zip(outputs) {
+            if output.shape.is_null() && is_unwanted(output) {
+                continue;
+            }
+            // SAFETY: promises 1 and 2.
+            let Checked { reach, is_packed } = unsafe { check_output(&geometry, piece, output) }?;
+            for array in [output.shape, output.strides] {
+                // The shape of a scalar may be NULL, too.
+                if !array.is_null() {
+                    written.arrays = written.arrays.hull(Span::of_array(array, rank));
+                }
+            }
+            if reach.bytes == 0 {
+                continue;
+            }
+            let (data, which) = (output.data.cast::<u8>(), Which::Output(piece.index));
+            if data.is_null() {
+                return Err(Error::NullField { which, field: Field::Data });
+            }
+            let mut bytes = reach.bytes;
+            if !is_packed {
+                written.are_packed = false;
+                bytes =
+                    shape::packed_bytes(geometry.piece_elements(piece.len), geometry.dtype.bits());
+            }
+            written.trail.push(reach.place(data, which)?);
+            // The pieces do not add up to more than the input, which is addressable, but for bits that are
+            // filled up to whole bytes.
+            written.bytes = written.bytes.wrapping_add(usize_of(bytes));
+        }
+        Ok(written)
     }
 
     /// Checks that no output lies over the input or another output, byte by byte.

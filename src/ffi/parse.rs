@@ -357,18 +357,15 @@ pub(super) unsafe fn descriptors<'a>(
     Ok(unsafe { slice::from_raw_parts(outputs, len) })
 }
 
-/// Where the shape and the strides of an output lie; nowhere if it has none, or is not wanted.
+/// Where the shape and the strides of an output lie; nowhere if it has none.
 #[inline]
 pub(super) fn arrays(output: &libsplit_tensor, rank: usize) -> [Span; 2] {
-    if is_unwanted(output) {
-        return [Span::default(); 2];
-    }
     [output.shape, output.strides].map(|array| Span::of_array(array, rank))
 }
 
 /// One of the arrays of all outputs, of which each has a shape and strides.
 pub(super) fn array_span(outputs: &[libsplit_tensor], array: usize, rank: usize) -> Span {
-    let [shape, strides] = outputs.get(array / 2).map_or([Span::default(); 2], |o| arrays(o, rank));
+    let [shape, strides] = outputs.get(array / 2).map_or([Span::NOWHERE; 2], |o| arrays(o, rank));
     if array.is_multiple_of(2) {
         shape
     } else {

@@ -23,7 +23,7 @@ use crate::describe;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::geometry::{Geometry, Piece};
-use crate::overlap::{Kept, Spans};
+use crate::overlap::{Kept, Spans, Trail};
 use crate::parts::{OutputStrides, Parts, Pointers, Record, Transfer, UNWANTED};
 use crate::place::Place;
 use crate::shape::{packed_bytes, MAX_RANK};
@@ -476,25 +476,26 @@ pub(crate) unsafe fn copy_by(
             return Err(Error::NullAddress { which: Which::Input });
         }
         let span = planned.head.reach.place(input, Which::Input)?;
-        let mut written = Written::NONE;
-        written.are_packed = !planned.head.has_strided_outputs;
+        let mut trail = Trail::EMPTY;
         for (index, record) in planned.records().iter().enumerate() {
             if record.len > 0 {
                 let (which, target) = (Which::Output(index), *outputs.add(index));
                 if target.is_null() {
                     return Err(Error::NullAddress { which });
                 }
-                written.trail.push(record.reach.place(target, which)?);
+                trail.push(record.reach.place(target, which)?);
             }
         }
         let targets = Pointers::new(outputs, size_of::<*mut u8>(), num_outputs);
         let transfer = planned.transfer(input, targets);
-        let (hull, own) = (written.trail.hull, planned.span());
-        if !(written.trail.is_apart
+        let (hull, own) = (trail.hull, planned.span());
+        if !(trail.is_apart
             && hull.is_apart(span)
             && hull.is_apart(own)
             && others.iter().all(|(_, other)| other.is_apart(hull)))
         {
+            let are_packed = transfer.output_strides.are_packed();
+            let written = Written { trail, are_packed, ..Written::NONE };
             check_closely(&transfer, &written, span, own, others)?;
         }
         copy::run(&transfer, executor)
@@ -553,12 +554,10 @@ pub unsafe fn plan_view(
         }
         let written = Span::of_array(outputs.cast_const(), num_outputs);
         let error_bytes = if error.is_null() { 0 } else { FIRST_ERROR };
-        for (other, read) in
-            [(Which::Plan, planned.span()), (Which::Error, Span::of_bytes(error, error_bytes))]
-        {
-            if read.intersects(written) {
-                return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
-            }
+        let (own, detail) = (planned.span(), Span::of_bytes(error, error_bytes));
+        if !(own.is_apart(written) && detail.is_apart(written)) {
+            let other = if own.is_apart(written) { Which::Error } else { Which::Plan };
+            return Err(Error::ArrayOverlap { argument: Argument::Outputs, other });
         }
         for (index, record) in planned.records().iter().enumerate() {
             if record.ahead != UNWANTED {

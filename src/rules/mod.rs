@@ -67,7 +67,8 @@ impl Pieces<'_> {
     /// The pieces in order.
     #[inline]
     pub(crate) fn iter(&self) -> PieceIter<'_> {
-        PieceIter { pieces: self, next: 0, count: usize_of(self.count()), offset: 0 }
+        let words = if let Self::Words(words) = self { words } else { &[][..] };
+        PieceIter { pieces: self, words, next: 0, count: usize_of(self.count()), offset: 0 }
     }
 
     /// The pieces from one on. A list is summed up to there.
@@ -110,6 +111,8 @@ impl Pieces<'_> {
 #[derive(Debug, Clone)]
 pub(crate) struct PieceIter<'a> {
     pieces: &'a Pieces<'a>,
+    /// Lengths, where they can be read without a look at what the pieces are.
+    words: &'a [i64],
     next: usize,
     count: usize,
     offset: i64,
@@ -132,11 +135,14 @@ impl Iterator for PieceIter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Piece> {
-        let &mut Self { pieces, next: index, count, offset } = self;
+        let &mut Self { pieces, words, next: index, count, offset } = self;
         if index >= count {
             return None;
         }
-        let len = pieces.length(index, offset);
+        let len = match words.get(index) {
+            Some(len) => *len,
+            None => pieces.length(index, offset),
+        };
         (self.next, self.offset) = (index + 1, offset.wrapping_add(len));
         Some(Piece { index, offset, len })
     }
