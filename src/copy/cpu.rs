@@ -134,7 +134,8 @@ mod x86_64 {
     /// Bytes of the data caches by their level.
     fn caches(cpuid: &impl Fn(u32, u32) -> [u32; 4]) -> [usize; 4] {
         // Where the one leaf has nothing, the other, of the same format, may.
-        let leaf = if cpuid(4, 0)[0] & 31 == 0 { EXTENDED + 0x1D } else { 4 };
+        let [first, ..] = cpuid(4, 0);
+        let leaf = if first.trailing_zeros() >= 5 { EXTENDED + 0x1D } else { 4 };
         let [highest, ..] = cpuid(leaf & EXTENDED, 0);
         let mut sizes = [0; 4];
         for part in 0..if leaf <= highest { 8 } else { 0 } {

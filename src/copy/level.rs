@@ -7,7 +7,7 @@ use super::runs::{self, Runs};
 use super::shuffle::{self, Turns};
 use super::stream;
 use super::tile::{self, Block};
-use super::vector::Vector;
+use super::vector::{Vector, LINE_BYTES};
 use core::ops::Range;
 
 /// Instructions and registers that kernels are written for, each with all those before it of the same architecture.
@@ -33,7 +33,7 @@ pub(super) struct Kernels {
     pub copy: unsafe fn(*const u8, *mut u8, usize),
     pub rows: unsafe fn(&Runs),
     pub stream: unsafe fn(&Runs, *const u8),
-    /// Through the caches and past them.
+    /// Through the caches and past them, where registers are lines.
     pub shuffle: [unsafe fn(&Turns<'_>); 2],
     /// By the power of two that units are once rows are merged, through the caches and past them.
     pub transpose: [[unsafe fn(&Block<'_>); 2]; 5],
@@ -57,7 +57,7 @@ impl Kernels {
             None
         };
         let [through, beyond] =
-            merged.or(self.transpose.get(power)).unwrap_or(&[tile::without_tiles; 2]);
+            merged.or(self.transpose.get(power)).unwrap_or(&[tile::by_units; 2]);
         if past {
             *beyond
         } else {
@@ -68,7 +68,7 @@ impl Kernels {
 
 /// A function with the features of a level around each kernel: `$moves` is the register of runs, `$vector` that of all else.
 macro_rules! kernels {
-    ($level:ident, $name:literal, $vector:ty, $moves:ty, [$(#[$feature:meta])?], $transposes:ident) => {{
+    ($level:ident, $name:literal, $vector:ty, $moves:ty, [$(#[$feature:meta])?], $transposes:ident, $bits:ident) => {{
         type V = $vector;
         $(#[$feature])?
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
@@ -90,16 +90,6 @@ macro_rules! kernels {
             // SAFETY: as above.
             unsafe { shuffle::run::<V, PAST>(turns) }
         }
-        $(#[$feature])?
-        unsafe fn pack(row: &Row, out: &mut Packed, bits: Range<i64>) {
-            // SAFETY: as above.
-            unsafe { bit_rows::pack(row, out, bits) }
-        }
-        $(#[$feature])?
-        unsafe fn turn<const K: usize, const W: usize>(columns: &Columns, out: &mut Packed) {
-            // SAFETY: as above.
-            unsafe { bit_columns::turn::<K, W>(columns, out) }
-        }
         kernels!(@ $transposes [$(#[$feature])?]);
         Kernels {
             level: Level::$level,
@@ -108,7 +98,7 @@ macro_rules! kernels {
             copy,
             rows,
             stream,
-            shuffle: [shuffle::<false>, shuffle::<true>],
+            shuffle: [shuffle::<false>, shuffle::<{ <V as Vector>::BYTES == LINE_BYTES }>],
             transpose: [
                 [transpose::<1, 16, false>, transpose_past::<1, 16, false>],
                 [transpose::<2, 8, false>, transpose_past::<2, 8, false>],
@@ -121,8 +111,8 @@ macro_rules! kernels {
                 [transpose::<4, 4, true>, transpose_past::<4, 4, true>],
                 [transpose::<8, 2, true>, transpose_past::<8, 2, true>],
             ],
-            pack,
-            turn: [turn::<16, 4>, turn::<32, 2>],
+            pack: $bits::pack,
+            turn: [$bits::turn::<16, 4>, $bits::turn::<32, 2>],
             ask: stream::ask::<V>,
             fence: <V as Vector>::fence,
         }
@@ -136,19 +126,41 @@ macro_rules! kernels {
         $(#[$feature])?
         unsafe fn transpose_past<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
             // SAFETY: as above.
-            unsafe { tile::transpose_past::<V, U, K, MERGED>(block) }
+            unsafe { tile::transpose_past::<V, U, K, MERGED>(block, transpose::<U, K, MERGED>) }
         }
     };
     (@ by_units [$(#[$feature:meta])?]) => {
         unsafe fn transpose<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
             // SAFETY: as above.
-            unsafe { tile::without_tiles(block) }
+            unsafe { tile::by_units(block) }
         }
         use transpose as transpose_past;
     };
 }
 
-static PORTABLE: Kernels = kernels!(Portable, "portable", u128, u128, [], by_units);
+/// Bits are shifted in words; compilers make the most of a level's registers, and nothing more of wider ones.
+macro_rules! bits {
+    ($name:ident, [$(#[$feature:meta])?]) => {
+        mod $name {
+            use super::*;
+            $(#[$feature])?
+            pub(super) unsafe fn pack(row: &Row, out: &mut Packed, bits: Range<i64>) {
+                // SAFETY: what the kernel needs, and the CPU has the features.
+                unsafe { bit_rows::pack(row, out, bits) }
+            }
+            $(#[$feature])?
+            pub(super) unsafe fn turn<const K: usize, const W: usize>(columns: &Columns, out: &mut Packed) {
+                // SAFETY: as above.
+                unsafe { bit_columns::turn::<K, W>(columns, out) }
+            }
+        }
+    };
+}
+bits!(portable_bits, []);
+#[cfg(target_arch = "x86_64")]
+bits!(avx2_bits, [#[target_feature(enable = "avx2,bmi2")]]);
+
+static PORTABLE: Kernels = kernels!(Portable, "portable", u128, u128, [], by_units, portable_bits);
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 static NEON: Kernels = kernels!(
     Neon,
@@ -156,7 +168,8 @@ static NEON: Kernels = kernels!(
     core::arch::aarch64::uint8x16_t,
     core::arch::aarch64::uint8x16_t,
     [#[target_feature(enable = "neon")]],
-    by_tiles
+    by_tiles,
+    portable_bits
 );
 #[cfg(target_arch = "x86_64")]
 static AVX2: Kernels = kernels!(
@@ -165,7 +178,8 @@ static AVX2: Kernels = kernels!(
     core::arch::x86_64::__m256i,
     core::arch::x86_64::__m256i,
     [#[target_feature(enable = "avx2,bmi2")]],
-    by_tiles
+    by_tiles,
+    avx2_bits
 );
 // Runs gain nothing from wider registers, which lie in two lines more often.
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
@@ -175,7 +189,8 @@ static AVX512: Kernels = kernels!(
     core::arch::x86_64::__m512i,
     core::arch::x86_64::__m256i,
     [#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]],
-    by_tiles
+    by_tiles,
+    avx2_bits
 );
 
 /// The kernels of a level, or of the highest below it that this build has.

@@ -15,10 +15,10 @@ const MAX_PICKS: usize = 40;
 const MAX_WINDOWS: usize = 32;
 pub(super) const MAX_SETS: usize = 16;
 const MAX_REGISTERS: usize = 16;
-/// The most outputs of a set, windows of it, and picks: indices stay in registers, of which there are 32.
+/// The most outputs of a set, and the most windows of sets of one output, of two, and so on: those that the kernel has
+/// loops for. Their indices stay in registers, of which there are 32.
 pub(super) const MAX_OUTPUTS: usize = 5;
-const MAX_WINDOWS_OF_SET: usize = 8;
-const MAX_PICKS_OF_SET: usize = 28;
+const MAX_WINDOWS_OF_SET: [usize; MAX_OUTPUTS] = [8, 8, 6, 5, 5];
 
 /// Units that follow each other in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -393,7 +393,8 @@ impl Program {
         let is_new = windows == set.windows;
         if is_new {
             set.windows += 1;
-            if set.windows > MAX_WINDOWS_OF_SET || set.windows * set.outputs > MAX_PICKS_OF_SET {
+            let most = MAX_WINDOWS_OF_SET.get(set.outputs.wrapping_sub(1)).copied().unwrap_or(0);
+            if set.windows > most {
                 return None;
             }
             let first = set.first_pick + windows * set.outputs;

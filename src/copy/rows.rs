@@ -295,10 +295,10 @@ impl Rows {
                             // Short runs ask for what follows, each piece for its share; long ones for rows.
                             let is_streamed =
                                 run >= LEAST_STREAMED_BYTES || run.is_multiple_of(LINE_BYTES);
-                            let ahead_of_next = if !is_streamed {
-                                (number * count * run).cast_signed()
-                            } else {
+                            let ahead_of_next = if is_streamed {
                                 ahead
+                            } else {
+                                (number * count * run).cast_signed()
                             };
                             let next = next.wrapping_offset(ahead_of_next);
                             let source = source.wrapping_offset(ahead);

@@ -7,7 +7,7 @@
 
 use super::machine::TURNS_OF_SET;
 use super::program::{Pick, Program, Set, MAX_OUTPUTS};
-use super::vector::{Vector, LINE_BYTES};
+use super::vector::Vector;
 
 /// Whole turns of a program, and then some groups.
 #[derive(Clone, Copy)]
@@ -35,13 +35,11 @@ pub(super) struct Turns<'a> {
 /// As the module says.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector, const PAST: bool>(all: &Turns<'_>) {
+    if V::WINDOW_BYTES == 0 {
+        return; // there are no programs
+    }
     let (sets, mut next) = (all.program.sets(), all.next);
-    // Where a line is two registers, they are sent one right after the other.
-    let each = match sets.len() {
-        2.. if PAST && V::BYTES < LINE_BYTES => 1,
-        2.. if PAST => TURNS_OF_SET,
-        _ => all.count.max(1),
-    };
+    let each = if PAST && sets.len() > 1 { TURNS_OF_SET } else { all.count.max(1) };
     let mut done = 0;
     while done < all.count {
         for number in 0..sets.len() {
@@ -79,8 +77,8 @@ unsafe fn any_set<V: Vector, const PAST: bool>(
         one_of! {
             1: 1 2 3 4 5 6 7 8;
             2: 1 2 3 4 5 6 7 8;
-            3: 1 2 3 4 5 6 7 8;
-            4: 1 2 3 4 5 6 7;
+            3: 1 2 3 4 5 6;
+            4: 1 2 3 4 5;
             5: 1 2 3 4 5;
         }
     }

@@ -124,8 +124,8 @@ impl Block<'_> {
 ///
 /// # Safety
 /// As the module says.
-#[inline(always)]
-unsafe fn by_units(block: &Block<'_>) {
+#[inline(never)] // once in the library
+pub(super) unsafe fn by_units(block: &Block<'_>) {
     macro_rules! units {
         ($n:literal) => {
             for (column, target) in block.targets.iter().enumerate() {
@@ -151,15 +151,6 @@ unsafe fn by_units(block: &Block<'_>) {
     }
 }
 
-/// For levels that transpose nothing.
-///
-/// # Safety
-/// As the module says.
-pub(super) unsafe fn without_tiles(block: &Block<'_>) {
-    // SAFETY: the caller's promise.
-    unsafe { by_units(block) }
-}
-
 /// Transposes by registers. `U` is what units are once rows are merged, `K` the columns of a lane. The last rows are taken
 /// once more together with some that have been done; what is too little for a register goes by one lane, and then by
 /// units.
@@ -172,29 +163,19 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
 ) {
     let rows = block.readable_rows();
     let (each, lane) = (V::BYTES / U * block.tile.merged, K * block.tile.merged);
+    let is_whole = rows == block.rows;
+    let mut done = 0;
     // SAFETY: within the block.
     unsafe {
-        let mut done = 0;
-        if rows >= each {
-            while done + each <= rows {
-                row_of_tiles::<V, U, K, MERGED, false>(&block.without(done));
-                done += each;
-            }
-            if done < rows && rows == block.rows {
-                row_of_tiles::<V, U, K, MERGED, false>(&block.without(rows - each));
-                return;
-            }
+        while rows >= each && (done + each <= rows || (is_whole && done < rows)) {
+            let begin = done.min(rows - each);
+            row_of_tiles::<V, U, K, MERGED>(&block.without(begin));
+            done = begin + each;
         }
-        let rest = rows - done;
-        if rest >= lane {
-            while done + lane <= rows {
-                row_of_tiles::<V::Lane, U, K, MERGED, false>(&block.without(done));
-                done += lane;
-            }
-            if done < rows {
-                row_of_tiles::<V::Lane, U, K, MERGED, false>(&block.without(rows - lane));
-                done = rows;
-            }
+        while rows >= lane && (rows - done >= lane || (rows < each && done < rows)) {
+            let begin = done.min(rows - lane);
+            row_of_tiles::<V::Lane, U, K, MERGED>(&block.without(begin));
+            done = begin + lane;
         }
         if done < block.rows {
             by_units(&block.without(done));
@@ -204,20 +185,14 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
 
 /// As many rows as a register takes of all columns.
 #[inline(always)]
-unsafe fn row_of_tiles<
-    V: Vector,
-    const U: usize,
-    const K: usize,
-    const MERGED: bool,
-    const PAST: bool,
->(
+unsafe fn row_of_tiles<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
     block: &Block<'_>,
 ) {
     let columns = block.targets.len();
     let mut column = 0;
     loop {
         // SAFETY: within the block, but for what has been found readable.
-        unsafe { tile::<V, U, K, MERGED, PAST>(block, column) };
+        unsafe { tile::<V, U, K, MERGED, false>(block, column) };
         if column + K >= columns {
             return;
         }
@@ -292,7 +267,7 @@ const STAGE_BYTES: usize = 36 * LINE_BYTES;
 struct Stage([u8; STAGE_BYTES]);
 
 /// The same past the caches: at once where all targets begin lines, else by way of a buffer from which whole lines are
-/// sent.
+/// sent. `through` transposes through the caches.
 ///
 /// # Safety
 /// As the module says.
@@ -304,6 +279,7 @@ pub(super) unsafe fn transpose_past<
     const MERGED: bool,
 >(
     block: &Block<'_>,
+    through: unsafe fn(&Block<'_>),
 ) {
     let are_lines =
         block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
@@ -316,7 +292,7 @@ pub(super) unsafe fn transpose_past<
                 lines::<V, U, K, MERGED>(&block.first(done + each).without(done));
                 done += each;
             }
-            return transpose::<V, U, K, MERGED>(&block.without(done));
+            return through(&block.without(done));
         }
         let columns = block.targets.len();
         let mut column = 0;
@@ -324,7 +300,7 @@ pub(super) unsafe fn transpose_past<
             let some = K.min(columns - column);
             let targets = block.targets.get(column..column + some).unwrap_or_default();
             let source = block.source.wrapping_add(column * block.tile.unit);
-            staged::<V, U, K, MERGED>(&Block { source, targets, ..*block });
+            staged::<V, K>(&Block { source, targets, ..*block }, through);
             column += some;
         }
     }
@@ -367,7 +343,7 @@ unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(b
 
 /// Up to `K` columns by way of a buffer, in which each holds back what does not fill a line yet.
 #[inline(always)]
-unsafe fn staged<V: Vector, const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+unsafe fn staged<V: Vector, const K: usize>(block: &Block<'_>, through: unsafe fn(&Block<'_>)) {
     let (unit, each) = (block.tile.unit, STAGE_BYTES / K);
     let mut stage = MaybeUninit::<Stage>::uninit();
     let stage = stage.as_mut_ptr().cast::<u8>();
@@ -390,11 +366,7 @@ unsafe fn staged<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
                     stage.wrapping_add(number * each + held.get(number).copied().unwrap_or(0));
             }
             let some = block.first(done + rows).without(done);
-            transpose::<V, U, K, MERGED>(&Block {
-                targets: targets.get(..count).unwrap_or_default(),
-                at: 0,
-                ..some
-            });
+            through(&Block { targets: targets.get(..count).unwrap_or_default(), at: 0, ..some });
             let mut next = block.row(done + rows);
             for _ in 0..rows {
                 V::prefetch_later(next);

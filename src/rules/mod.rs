@@ -119,11 +119,6 @@ pub(crate) struct PieceIter<'a> {
 }
 
 impl PieceIter<'_> {
-    /// At least as many as are left.
-    pub(crate) fn most(&self) -> usize {
-        self.count.saturating_sub(self.next)
-    }
-
     /// Only the pieces before this one.
     pub(crate) fn until(self, end: usize) -> Self {
         Self { count: self.count.min(end), ..self }
