@@ -182,6 +182,7 @@ impl Row {
 }
 
 #[cfg(all(test, unix))]
+#[allow(clippy::similar_names)] // cut, cuts
 mod tests {
     use super::super::call::Call;
     use super::super::guarded::Guarded;

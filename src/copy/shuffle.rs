@@ -225,6 +225,7 @@ unsafe fn register_of<V: Vector>(
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_wrap, clippy::cast_sign_loss)] // of small numbers
 mod tests {
     use super::super::level::kernels_of;
     use super::super::machine::levels;
@@ -294,7 +295,7 @@ mod tests {
             let bytes = count * group.bytes();
             let mut outputs = vec![vec![0xEE; bytes + 1]; program.pieces];
             let targets: Vec<*mut u8> =
-                outputs.iter_mut().map(|output| output.as_mut_ptr()).collect();
+                outputs.iter_mut().map(Vec::as_mut_ptr).collect();
             let source = input[200_000..].as_ptr();
             let targets = &targets[..];
             // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
@@ -308,16 +309,16 @@ mod tests {
                     rest,
                     next: null(),
                     ahead: 0,
-                })
+                });
             };
             for (piece, output) in outputs.iter().enumerate() {
-                for byte in 0..bytes {
+                for (byte, made) in output.iter().take(bytes).enumerate() {
                     let (g, within) = (byte / group.bytes(), byte % group.bytes());
                     let (u, within) = (within / group.unit, within % group.unit);
                     let from = g as isize * group.from + u as isize * group.apart + within as isize;
                     let at = 200_000 + from + piece as isize * program.apart;
                     assert_eq!(
-                        output[byte], input[at as usize],
+                        *made, input[at as usize],
                         "byte {byte} of piece {piece}: {group:?}"
                     );
                 }
