@@ -294,8 +294,7 @@ mod tests {
             let count = turns * program.groups + rest;
             let bytes = count * group.bytes();
             let mut outputs = vec![vec![0xEE; bytes + 1]; program.pieces];
-            let targets: Vec<*mut u8> =
-                outputs.iter_mut().map(Vec::as_mut_ptr).collect();
+            let targets: Vec<*mut u8> = outputs.iter_mut().map(Vec::as_mut_ptr).collect();
             let source = input[200_000..].as_ptr();
             let targets = &targets[..];
             // SAFETY: the input is long enough on both sides, and the outputs are as long as they are to be.
