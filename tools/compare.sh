@@ -1,9 +1,10 @@
 #!/bin/sh
-# Builds libsplit as it was at a commit, $1, and as it is, both by the rules of a CPU, $2 (as libsplit_cpu in
-# Cargo.toml; empty: this one), and compares them: tools/compare.sh COMMIT CPU BUILD PYTHON [arguments of compare.py]
+# Builds libsplit as it was at a commit, $1, and as it is, and compares them; as it is by the words that
+# libsplit_test_force() knows, $2, if any (a level, a machine's row), as it was by the same CPU's rules where that commit had
+# such: tools/compare.sh COMMIT WORDS BUILD PYTHON [arguments of compare.py]
 set -eu
 commit=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "error: no commit '$1': SINCE=COMMIT" >&2; exit 2; }
-cpu=$2
+words=$2
 build=$3
 python=$4
 shift 4
@@ -14,20 +15,19 @@ if [ ! -e "$before/Cargo.toml" ]; then
     git archive "$commit" | tar -x -C "$before.new"
     mv "$before.new" "$before"
 fi
-if [ -n "$cpu" ]; then
-    for tree in "$before" .; do
-        grep -q "libsplit_cpu.*\"$cpu\"" "$tree/Cargo.toml" ||
-            { echo "error: $tree/Cargo.toml knows no libsplit_cpu \"$cpu\"" >&2; exit 2; }
-    done
-    export RUSTFLAGS="--cfg libsplit_cpu=\"$cpu\""
+before_flags="" now_flags=""
+if [ -n "$words" ]; then
+    now_flags="--cfg libsplit_test_switch"
+    if grep -q "libsplit_cpu.*\"$words\"" "$before/Cargo.toml"; then before_flags="--cfg libsplit_cpu=\"$words\""; fi
 fi
 library() {
-    cmake -S "$1" -B "$1/build/cpu-$cpu" -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_TESTS=OFF \
+    RUSTFLAGS="$3" cmake -S "$1" -B "$1/build/$2" -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_TESTS=OFF \
         -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null
-    cmake --build "$1/build/cpu-$cpu" --target libsplit-build >/dev/null
+    RUSTFLAGS="$3" cmake --build "$1/build/$2" --target libsplit-build >/dev/null
 }
-echo "==> build: $commit and this tree, CPU ${cpu:-here}"
-library "$before"
-library .
-"$python" bench/compare.py --build "$build" --old "$before/build/cpu-$cpu/lib/libsplit.so" \
-    --new "build/cpu-$cpu/lib/libsplit.so" --random 300 "$@"
+name=compared$(echo "$words" | tr -c 'a-z0-9\n' -)
+echo "==> build: $commit and this tree, ${words:-this CPU}"
+library "$before" "$name" "$before_flags"
+library . "$name" "$now_flags"
+"$python" bench/compare.py --build "$build" --old "$before/build/$name/lib/libsplit.so" \
+    --new "build/$name/lib/libsplit.so" ${words:+--force "$words"} --random 300 "$@"

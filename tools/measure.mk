@@ -18,23 +18,8 @@ bounds: build $(VENV)/made ## measure what loads and stores alone allow, in a mi
 	@echo "==> bounds: results in $(OUT)"
 	@"$(PYTHON)" bench/bounds.py --build $(BUILD) --output "$(OUT)"
 
-# Builds with no higher level than these, beside that with all.
-levels := portable avx2 avx512
-.PHONY: bench-calls
-bench-calls: build $(VENV)/made ## measure small calls of each level, beside memcpy, in three minutes
-	@for level in $(levels); do \
-	    echo "==> build: level $$level in build/level-$$level"; \
-	    export RUSTFLAGS="--cfg libsplit_level=\"$$level\""; \
-	    cmake -S . -B build/level-$$level -DCMAKE_BUILD_TYPE=Release -DLIBSPLIT_BUILD_TESTS=OFF \
-	        -DLIBSPLIT_BUILD_EXAMPLES=OFF -DLIBSPLIT_BUILD_BENCH=OFF >/dev/null && \
-	    cmake --build build/level-$$level --target libsplit-build >/dev/null || exit 1; \
-	done
-	@echo "==> bench: results in $(OUT)"
-	@"$(PYTHON)" bench/levels.py --build $(BUILD) --output "$(OUT)" \
-	    $(foreach level,$(levels),--library $(level)=build/level-$(level)/lib/libsplit.so)
-
 .PHONY: compare
-compare: build $(VENV)/made ## compare with the commit SINCE on COUNT random splits, by the rules of CPU if given
+compare: build $(VENV)/made ## compare with the commit SINCE on COUNT random splits, by the words of CPU if given (a level, a machine)
 	@tools/compare.sh "$(SINCE)" "$(CPU)" $(BUILD) "$(PYTHON)" $(if $(COUNT),--count $(COUNT))
 
 # oneTBB comes first, for the build to find it.

@@ -7,7 +7,7 @@ use super::Spans;
 use core::ops::ControlFlow;
 
 /// So many ascending runs are merged.
-const RUNS: usize = if cfg!(libsplit_low_thresholds) { 2 } else { 32 };
+const RUNS: usize = if cfg!(test) { 2 } else { 32 };
 /// So many of the lowest are found in one pass.
 pub(crate) const BLOCK: usize = 256;
 /// Of more numbers than this, so many: then a pass takes long, and 16 KiB of the stack are the lesser evil.
