@@ -208,13 +208,14 @@ fn check_num_outputs(attributes: &Attributes, shape: &[i64]) -> Result<(), Error
 /// A message of libsplit's in the words of a model, where what C calls fields are inputs and
 /// attributes.
 fn in_words_of_a_model(message: &str) -> String {
-    const WORDS: [(&str, &str); 9] = [
-        ("use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", "use fewer, or lengths"),
+    const WORDS: [(&str, &str); 10] = [
+        ("use fewer, LIBSPLIT_FLAG_CLAMP_UNEVEN, or lengths", "use fewer, or lengths"),
         ("LIBSPLIT_FLAG_CLAMP_UNEVEN", "lengths"),
         ("params.split->", "the lengths' "),
         ("params.", ""),
         ("set the other to NULL or 0", "leave the other out"),
-        ("must be NULL", "must not be given"),
+        ("must be absent", "must not be given"),
+        (" is absent", " is missing"),
         (" is NULL", " is missing"),
         ("fill it by libsplit_infer", "this is a bug, please report it"),
         ("all-zero", "without a name"),

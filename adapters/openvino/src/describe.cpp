@@ -92,7 +92,7 @@ ov::PartialShape Described::extents() const {
 std::string in_words_of_a_model(const libsplit_error &error, int64_t op) {
     const bool is_openvino = op == LIBSPLIT_OP_OPENVINO_SPLIT;
     const std::pair<const char *, const char *> words[] = {
-        {"use fewer, lengths, or LIBSPLIT_FLAG_CLAMP_UNEVEN", "use fewer, or lengths"},
+        {"use fewer, LIBSPLIT_FLAG_CLAMP_UNEVEN, or lengths", "use fewer, or lengths"},
         {"LIBSPLIT_FLAG_CLAMP_UNEVEN", "lengths"},
         {"params.split->", "the lengths' "},
         {"params.split", op == LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT ? "split_lengths" : "split"},
@@ -100,8 +100,9 @@ std::string in_words_of_a_model(const libsplit_error &error, int64_t op) {
         {"params.", ""},
         {"libsplit_infer and libsplit_count", "shape inference"},
         {"fill it by libsplit_infer", "this is a bug, please report it"},
+        {" is absent", " is missing"},
         {" is NULL", " is missing"},
-        {"must be NULL", "must not be given"},
+        {"must be absent", "must not be given"},
         {"set the other to NULL or 0", "leave the other out"},
     };
     std::string message = error.message;
