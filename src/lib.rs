@@ -104,8 +104,8 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// Builds that keep checks keep the tables that unwinding would take, and these name it. Nothing
-/// unwinds.
-#[cfg(all(feature = "capi", debug_assertions, not(test)))]
+/// Builds that keep checks, and the core library as it comes for other CPUs, keep the tables that unwinding would take,
+/// and these name it. Nothing unwinds.
+#[cfg(all(feature = "capi", not(test), any(debug_assertions, not(target_arch = "x86_64"))))]
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}

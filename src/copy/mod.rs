@@ -61,6 +61,7 @@ mod stream;
 mod switch;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code))]
 mod tile;
 mod vector;
 
