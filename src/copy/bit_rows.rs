@@ -300,7 +300,7 @@ impl Row {
     unsafe fn pack_groups<const G: usize>(&self, out: &mut Packed, begin: i64, left: i64) -> i64 {
         let Self { source, step, run, size, .. } = *self;
         let runs = 8 >> size.trailing_zeros();
-        let (parts, group_bytes) = (G as i64 / runs, (runs * run / 8) as usize);
+        let (parts, group_bytes) = (div_rem_signed(G as i64, runs).0, (runs * run / 8) as usize);
         let run_begin = |at: i64| begin.wrapping_add(step.wrapping_mul(at));
         let has_room = |group: i64| {
             let ends = [group * runs, group * runs + runs - 1].map(run_begin);

@@ -170,7 +170,7 @@ impl Row {
     unsafe fn repeat(&self, call: &Call, out: &mut Packed, bits: i64) {
         // SAFETY: the caller's promise.
         let element = unsafe { self.source.read(self.begin, self.size) } & ones(self.size);
-        let all = (u64::MAX / ones(self.size)).wrapping_mul(element);
+        let all = u64::MAX.checked_div(ones(self.size)).unwrap_or(0).wrapping_mul(element);
         let many = [all.to_le_bytes(); 32];
         let run = 8 * size_of_val(&many) as i64;
         let bytes = many.as_ptr().cast::<u8>();

@@ -8,6 +8,7 @@
 
 use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
 use super::vector::{LANE_BYTES, LINE_BYTES};
+use crate::math::{div, div_ceil};
 use core::mem::MaybeUninit;
 
 /// The most picks, windows, and sets of a program; the most registers of a turn.
@@ -204,7 +205,7 @@ impl Program {
             return true;
         }
         (by_lines && self.make_turn(turn_of_lines(&group, register), pieces, register))
-            || self.make_turn((register.bytes / group.bytes(), 1), pieces, register)
+            || self.make_turn((div(register.bytes, group.bytes()), 1), pieces, register)
     }
 
     /// The same with so many groups and registers a turn.
@@ -250,7 +251,7 @@ impl Program {
     /// windows, one.
     fn make_pieces(&mut self, pieces: usize, register: Register) -> bool {
         let most = if self.group.unit < LINE_BYTES / 2 { MAX_OUTPUTS } else { 1 };
-        let mut together = pieces.div_ceil(pieces.div_ceil(most));
+        let mut together = div_ceil(pieces, div_ceil(pieces, most));
         while together > 0 {
             self.pieces = together;
             if self.fill(1, register) {
@@ -293,7 +294,7 @@ impl Program {
             first_window: self.window_count,
             first_pick: self.pick_count,
         };
-        for lane in 0..register.bytes / register.window {
+        for lane in 0..div(register.bytes, register.window) {
             let mut windows = 0;
             for output in 0..outputs {
                 windows = self.fill_lane(&mut set, output, (lane, windows), register)?;
@@ -371,7 +372,9 @@ impl Program {
         };
         let lowest = lowest.wrapping_add(apart.min(0).wrapping_mul(pieces.cast_signed() - 1));
         let window = register.window.cast_signed();
-        lowest.wrapping_add(from.wrapping_sub(lowest).div_euclid(window).wrapping_mul(window))
+        lowest.wrapping_add(
+            from.wrapping_sub(lowest).checked_div_euclid(window).unwrap_or(0).wrapping_mul(window),
+        )
     }
 
     /// How far a byte of the input lies from where a window of a lane begins; of windows that are not known, and of bytes
@@ -434,9 +437,9 @@ impl Program {
 /// How many groups, in how many registers, are whole lines: as few as can be.
 fn turn_of_lines(group: &Group, register: Register) -> (usize, usize) {
     let line = register.bytes.max(LINE_BYTES);
-    let most = MAX_REGISTERS * register.bytes / line;
+    let most = div(MAX_REGISTERS * register.bytes, line);
     let lines = (1..=most).find(|lines| (lines * line).is_multiple_of(group.bytes())).unwrap_or(0);
-    (lines * line / group.bytes(), lines * line / register.bytes.max(1))
+    (div(lines * line, group.bytes()), div(lines * line, register.bytes))
 }
 
 /// How many groups a turn takes, in how many registers: the fewest that are filled nearly as well as any.

@@ -15,7 +15,7 @@ use super::runs::Runs;
 use super::stage::{Stage, Stages};
 use super::tile::{Block, Tile, MAX_COLUMNS};
 use super::vector::LINE_BYTES;
-use crate::math::{div, isize_of, next_multiple};
+use crate::math::{div, div_rem, isize_of, next_multiple};
 use crate::parts::{Iter, Part, Transfer};
 use crate::shape::usize_of;
 use crate::text::Text;
@@ -145,8 +145,8 @@ impl Rows {
     /// Where a row begins, and how many there are from it on at equal distances.
     fn find(&self, row: usize) -> (*const u8, usize) {
         let extent = self.row.extent.max(1);
-        let within = row % extent;
-        let source = self.outer.find(row / extent);
+        let (step, within) = div_rem(row, extent);
+        let source = self.outer.find(step);
         (source.wrapping_offset(self.row.from.wrapping_mul(within.cast_signed())), extent - within)
     }
 
@@ -165,12 +165,12 @@ impl Rows {
             }),
             _ => false,
         };
-        let are_long = self.wanted / bands.count.max(1) >= LONG_RUN_BYTES;
+        let are_long = div(self.wanted, bands.count) >= LONG_RUN_BYTES;
         let bytes = if is_once || are_long { LONG_BLOCK_BYTES } else { BLOCK_BYTES };
         let rows = if bands.has_columns {
-            (bytes / step).max(div(COLUMN_BYTES, self.run(1)))
+            div(bytes, step).max(div(COLUMN_BYTES, self.run(1)))
         } else {
-            bytes / step
+            div(bytes, step)
         };
         // So that every block begins a line again where the first one does.
         if bands.has_short {

@@ -15,6 +15,7 @@ use super::machine::AHEAD_BYTES;
 use super::opaque::opaque;
 use super::runs::copy_short;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
+use crate::math::{div, div_ceil, div_rem};
 use core::mem::MaybeUninit;
 
 /// The most columns of one call.
@@ -59,8 +60,9 @@ impl Tile {
             tile.merged *= 2;
         }
         for (at, slot) in tile.order.iter_mut().enumerate() {
-            let (column, within) = (at / (unit * tile.merged), at % (unit * tile.merged));
-            let from = within / unit * from.unsigned_abs() + column * unit + within % unit;
+            let (column, within) = div_rem(at, unit * tile.merged);
+            let (row, byte) = div_rem(within, unit);
+            let from = row * from.unsigned_abs() + column * unit + byte;
             *slot = if from < LANE_BYTES { from.to_le_bytes()[0] } else { 0 };
         }
         Some(tile)
@@ -113,10 +115,10 @@ impl Block<'_> {
             return 0;
         }
         let lanes = match self.from {
-            1.. => room.div_ceil(self.from.unsigned_abs() * merged),
+            1.. => div_ceil(room, self.from.unsigned_abs() * merged),
             _ => usize::MAX,
         };
-        lanes.min(self.rows / merged) * merged
+        lanes.min(div(self.rows, merged)) * merged
     }
 }
 
@@ -354,7 +356,7 @@ unsafe fn staged<V: Vector, const K: usize>(block: &Block<'_>, through: unsafe f
         *held = *column as usize % LINE_BYTES;
     }
     let count = block.targets.len().min(K);
-    let step = (each - LINE_BYTES) / V::BYTES * (V::BYTES / unit);
+    let step = (each - LINE_BYTES) / V::BYTES * div(V::BYTES, unit);
     let mut done = 0;
     // SAFETY: the caller's promise; the buffer has room for as many rows behind what is held.
     unsafe {

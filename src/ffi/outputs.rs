@@ -203,11 +203,12 @@ impl Written {
             }
             // SAFETY: promises 1 and 2.
             let Checked { reach, is_packed } = unsafe { check_output(&geometry, piece, output) }?;
-            for array in [output.shape, output.strides] {
-                // The shape of a scalar may be NULL, too.
-                if !array.is_null() {
-                    written.arrays = written.arrays.hull(Span::of_array(array, rank));
-                }
+            // The shape of a scalar may be NULL, too.
+            if !output.shape.is_null() {
+                written.arrays = written.arrays.hull(Span::of_array(output.shape, rank));
+            }
+            if !output.strides.is_null() {
+                written.arrays = written.arrays.hull(Span::of_array(output.strides, rank));
             }
             if reach.bytes == 0 {
                 continue;
