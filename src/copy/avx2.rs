@@ -30,11 +30,6 @@ impl Vector for __m128i {
         unsafe { _mm_loadu_si128(source.cast()) }
     }
     #[inline(always)]
-    unsafe fn load_lanes(source: *const u8, _: isize) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(source) }
-    }
-    #[inline(always)]
     unsafe fn store(self, target: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { _mm_storeu_si128(target.cast(), self) }
@@ -63,33 +58,19 @@ impl Vector for __m128i {
         unsafe { _mm_shuffle_epi8(self, index) }
     }
     #[inline(always)]
-    unsafe fn load_window(source: *const u8, _: [isize; 2]) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(source) }
-    }
-    #[inline(always)]
-    unsafe fn pick(self, _: Self) -> Self {
-        self
-    }
-    #[inline(always)]
-    unsafe fn pick_two(self, _: Self, _: [Self; 2]) -> Self {
-        self
-    }
-    #[inline(always)]
-    unsafe fn pick_more(self, _: Self, _: Self) -> Self {
-        self
-    }
-    #[inline(always)]
     fn prefetch(at: *const u8) {
-        __m256i::prefetch(at);
+        // SAFETY: every x86-64 CPU has the instruction, and it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
     #[inline(always)]
     fn prefetch_later(at: *const u8) {
-        __m256i::prefetch_later(at);
+        // SAFETY: every x86-64 CPU has the instruction, and it reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
     }
     #[inline(always)]
     fn fence() {
-        __m256i::fence();
+        // SAFETY: every x86-64 CPU has the instruction.
+        unsafe { _mm_sfence() }
     }
 }
 
@@ -151,28 +132,8 @@ impl Vector for __m256i {
         unsafe { self.shuffle(index) }
     }
     #[inline(always)]
-    unsafe fn pick_two(self, window: Self, [first, second]: [Self; 2]) -> Self {
-        // SAFETY: the CPU has the features of the level.
-        unsafe { self.shuffle(first).pick_more(window, second) }
-    }
-    #[inline(always)]
     unsafe fn pick_more(self, window: Self, index: Self) -> Self {
         // SAFETY: the CPU has the features of the level.
         unsafe { _mm256_or_si256(self, window.shuffle(index)) }
-    }
-    #[inline(always)]
-    fn prefetch(at: *const u8) {
-        // SAFETY: every x86-64 CPU has the instruction, and it reads nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
-    }
-    #[inline(always)]
-    fn prefetch_later(at: *const u8) {
-        // SAFETY: every x86-64 CPU has the instruction, and it reads nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
-    }
-    #[inline(always)]
-    fn fence() {
-        // SAFETY: every x86-64 CPU has the instruction.
-        unsafe { _mm_sfence() }
     }
 }

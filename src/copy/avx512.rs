@@ -60,11 +60,6 @@ impl Vector for __m512i {
         unsafe { _mm512_shuffle_epi8(self, index) }
     }
     #[inline(always)]
-    unsafe fn load_window(source: *const u8, [ahead, _]: [isize; 2]) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(source.wrapping_offset(ahead)) }
-    }
-    #[inline(always)]
     unsafe fn pick(self, index: Self) -> Self {
         // SAFETY: the CPU has the features of the level.
         unsafe { _mm512_permutexvar_epi8(index, self) }
@@ -78,17 +73,5 @@ impl Vector for __m512i {
     unsafe fn pick_more(self, window: Self, index: Self) -> Self {
         // SAFETY: the CPU has the features of the level.
         unsafe { _mm512_permutex2var_epi8(self, index, window) }
-    }
-    #[inline(always)]
-    fn prefetch(at: *const u8) {
-        __m256i::prefetch(at);
-    }
-    #[inline(always)]
-    fn prefetch_later(at: *const u8) {
-        __m256i::prefetch_later(at);
-    }
-    #[inline(always)]
-    fn fence() {
-        __m256i::fence();
     }
 }

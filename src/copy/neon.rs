@@ -15,11 +15,6 @@ impl Vector for uint8x16_t {
         unsafe { vld1q_u8(source) }
     }
     #[inline(always)]
-    unsafe fn load_lanes(source: *const u8, _: isize) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(source) }
-    }
-    #[inline(always)]
     unsafe fn store(self, target: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { vst1q_u8(target, self) }
@@ -60,19 +55,9 @@ impl Vector for uint8x16_t {
         unsafe { vqtbl1q_u8(self, index) }
     }
     #[inline(always)]
-    unsafe fn load_window(source: *const u8, [ahead, _]: [isize; 2]) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(source.wrapping_offset(ahead)) }
-    }
-    #[inline(always)]
     unsafe fn pick(self, index: Self) -> Self {
         // SAFETY: as for shuffles.
         unsafe { self.shuffle(index) }
-    }
-    #[inline(always)]
-    unsafe fn pick_two(self, window: Self, [first, second]: [Self; 2]) -> Self {
-        // SAFETY: as for shuffles.
-        unsafe { self.shuffle(first).pick_more(window, second) }
     }
     #[inline(always)]
     unsafe fn pick_more(self, window: Self, index: Self) -> Self {

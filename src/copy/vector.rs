@@ -10,7 +10,7 @@ pub(super) const LINE_BYTES: usize = 64;
 /// Bytes of a lane, within which unpacks and shuffles stay.
 pub(super) const LANE_BYTES: usize = 16;
 
-/// A register of one or more lanes.
+/// A register of one or more lanes. Those of one lane must say how they prefetch and fence: wider ones ask them.
 pub(super) trait Vector: Copy {
     /// A register of one lane, for what is too little for this one.
     type Lane: Vector;
@@ -20,8 +20,12 @@ pub(super) trait Vector: Copy {
     const WINDOW_BYTES: usize;
 
     unsafe fn load(source: *const u8) -> Self;
-    /// Loads a lane from every `step` bytes.
-    unsafe fn load_lanes(source: *const u8, step: isize) -> Self;
+    /// Loads a lane from every `step` bytes. Registers of one lane load just that.
+    #[inline(always)]
+    unsafe fn load_lanes(source: *const u8, _step: isize) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(source) }
+    }
     unsafe fn store(self, target: *mut u8);
     /// Stores past the caches.
     unsafe fn stream(self, target: *mut u8);
@@ -32,19 +36,42 @@ pub(super) trait Vector: Copy {
     /// Puts the bytes of each lane in the order of the index's lane.
     unsafe fn shuffle(self, index: Self) -> Self;
     /// Loads what begins so many bytes ahead; on levels whose window is a lane, each lane by itself.
-    unsafe fn load_window(source: *const u8, ahead: [isize; 2]) -> Self;
-    /// Returns the bytes of this window that the index numbers.
-    unsafe fn pick(self, index: Self) -> Self;
+    #[inline(always)]
+    unsafe fn load_window(source: *const u8, [ahead, _]: [isize; 2]) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(source.wrapping_offset(ahead)) }
+    }
+    /// Returns the bytes of this window that the index numbers. Levels that cannot pick are never asked to.
+    #[inline(always)]
+    unsafe fn pick(self, _index: Self) -> Self {
+        self
+    }
     /// Returns the bytes that the indices number, of this window and of another, as `Pick` says.
-    unsafe fn pick_two(self, window: Self, index: [Self; 2]) -> Self;
+    #[inline(always)]
+    unsafe fn pick_two(self, window: Self, [first, second]: [Self; 2]) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { self.pick(first).pick_more(window, second) }
+    }
     /// Returns these bytes with some of another window.
-    unsafe fn pick_more(self, window: Self, index: Self) -> Self;
+    #[inline(always)]
+    unsafe fn pick_more(self, _window: Self, _index: Self) -> Self {
+        self
+    }
     /// Asks for the line of an address, which may be any address at all.
-    fn prefetch(at: *const u8);
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        Self::Lane::prefetch(at);
+    }
     /// Asks for a line that is not needed at once.
-    fn prefetch_later(at: *const u8);
+    #[inline(always)]
+    fn prefetch_later(at: *const u8) {
+        Self::Lane::prefetch_later(at);
+    }
     /// Orders streams before what follows.
-    fn fence();
+    #[inline(always)]
+    fn fence() {
+        Self::Lane::fence();
+    }
 }
 
 /// Two words, which every CPU has: they move bytes and do nothing else.
@@ -57,11 +84,6 @@ impl Vector for u128 {
     unsafe fn load(source: *const u8) -> Self {
         // SAFETY: the caller's promise.
         unsafe { source.cast::<u128>().read_unaligned() }
-    }
-    #[inline(always)]
-    unsafe fn load_lanes(source: *const u8, _: isize) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(source) }
     }
     #[inline(always)]
     unsafe fn store(self, target: *mut u8) {
@@ -84,23 +106,6 @@ impl Vector for u128 {
     }
     #[inline(always)]
     unsafe fn shuffle(self, _: Self) -> Self {
-        self
-    }
-    #[inline(always)]
-    unsafe fn load_window(source: *const u8, _: [isize; 2]) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::load(source) }
-    }
-    #[inline(always)]
-    unsafe fn pick(self, _: Self) -> Self {
-        self
-    }
-    #[inline(always)]
-    unsafe fn pick_two(self, _: Self, _: [Self; 2]) -> Self {
-        self
-    }
-    #[inline(always)]
-    unsafe fn pick_more(self, _: Self, _: Self) -> Self {
         self
     }
     #[inline(always)]
