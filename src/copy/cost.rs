@@ -64,6 +64,10 @@ pub(super) fn of_program(
     if !is_short(group.unit) || units < call.machine.least(LEAST_PROGRAM_UNITS) {
         return None;
     }
+    // Windows reach beyond units, where there may be a page between those of a group.
+    if call.is_far(group.apart) {
+        return None;
+    }
     let is_made = program.groups > 0
         && program.group == group
         && (pieces, apart) == (program.pieces, program.apart);
