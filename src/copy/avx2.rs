@@ -1,6 +1,6 @@
 //! The level of AVX2 and BMI2: registers of two lanes, and of one.
 
-use super::vector::{store_part_by_memory, Vector, LANE_BYTES};
+use super::vector::{Vector, LANE_BYTES};
 use core::arch::x86_64::*;
 
 /// Matches the size of units with the two instructions that unpack such.
@@ -38,11 +38,6 @@ impl Vector for __m128i {
     unsafe fn stream(self, target: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { _mm_stream_si128(target.cast(), self) }
-    }
-    #[inline(always)]
-    unsafe fn store_part(self, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { store_part_by_memory(self, target, bytes) }
     }
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
@@ -104,11 +99,6 @@ impl Vector for __m256i {
         unsafe { _mm256_stream_si256(target.cast(), self) }
     }
     #[inline(always)]
-    unsafe fn store_part(self, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { store_part_by_memory(self, target, bytes) }
-    }
-    #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
         unpack!(U, self, other,
             1: _mm256_unpacklo_epi8, _mm256_unpackhi_epi8;
@@ -120,6 +110,14 @@ impl Vector for __m256i {
     unsafe fn shuffle(self, index: Self) -> Self {
         // SAFETY: the CPU has the features of the level.
         unsafe { _mm256_shuffle_epi8(self, index) }
+    }
+    #[inline(always)]
+    unsafe fn cross_lanes([a, b, ..]: [Self; 4]) -> [Self; 4] {
+        // SAFETY: the CPU has the features of the level.
+        let made = unsafe {
+            [_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)]
+        };
+        [made[0], made[1], a, b]
     }
     #[inline(always)]
     unsafe fn load_window(source: *const u8, [low, high]: [isize; 2]) -> Self {

@@ -8,6 +8,7 @@ impl Vector for __m512i {
     type Lane = __m128i;
     const BYTES: usize = 4 * LANE_BYTES;
     const WINDOW_BYTES: usize = 4 * LANE_BYTES;
+    const PICKS_FROM_TWO: bool = true;
 
     #[inline(always)]
     unsafe fn load(source: *const u8) -> Self {
@@ -55,6 +56,20 @@ impl Vector for __m512i {
             8: _mm512_unpacklo_epi64, _mm512_unpackhi_epi64;)
     }
     #[inline(always)]
+    unsafe fn cross_lanes([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        // SAFETY: the CPU has the features of the level.
+        unsafe {
+            let low = [_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0x44>(c, d)];
+            let high = [_mm512_shuffle_i32x4::<0xEE>(a, b), _mm512_shuffle_i32x4::<0xEE>(c, d)];
+            [
+                _mm512_shuffle_i32x4::<0x88>(low[0], low[1]),
+                _mm512_shuffle_i32x4::<0xDD>(low[0], low[1]),
+                _mm512_shuffle_i32x4::<0x88>(high[0], high[1]),
+                _mm512_shuffle_i32x4::<0xDD>(high[0], high[1]),
+            ]
+        }
+    }
+    #[inline(always)]
     unsafe fn shuffle(self, index: Self) -> Self {
         // SAFETY: the CPU has the features of the level.
         unsafe { _mm512_shuffle_epi8(self, index) }
@@ -72,6 +87,39 @@ impl Vector for __m512i {
     #[inline(always)]
     unsafe fn pick_more(self, window: Self, index: Self) -> Self {
         // SAFETY: the CPU has the features of the level.
-        unsafe { _mm512_permutex2var_epi8(self, index, window) }
+        unsafe { self.pick_two(window, [index; 2]) }
+    }
+}
+
+/// Half a line, of which words of 4 bytes are picked: CPUs whose registers are half lines inside do so twice as fast, and
+/// windows that begin anywhere lie in two lines half as often.
+#[derive(Clone, Copy)]
+pub(super) struct Words(__m256i);
+
+impl Vector for Words {
+    type Lane = __m128i;
+    const BYTES: usize = 2 * LANE_BYTES;
+    const WINDOW_BYTES: usize = 2 * LANE_BYTES;
+    const PICKS_FROM_TWO: bool = true;
+
+    #[inline(always)]
+    unsafe fn load(source: *const u8) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self(_mm256_loadu_si256(source.cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, target: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_storeu_si256(target.cast(), self.0) }
+    }
+    #[inline(always)]
+    unsafe fn pick_two(self, window: Self, [_, index]: [Self; 2]) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { Self(_mm256_permutex2var_epi32(self.0, index.0, window.0)) }
+    }
+    #[inline(always)]
+    unsafe fn pick_more(self, window: Self, index: Self) -> Self {
+        // SAFETY: the CPU has the features of the level.
+        unsafe { self.pick_two(window, [index; 2]) }
     }
 }

@@ -1,7 +1,7 @@
 //! What is decided once for a copy, and how runs, groups and squares of units are moved by it: through the caches or past
 //! them, and how near to the ends of what may be read.
 
-use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES, MANY_TILE_ROWS, SET_BYTES};
+use super::machine::{Machine, LEAST_PAST_BYTES, LEAST_STREAMED_BYTES};
 use super::parallel::{Executor, Streaming};
 use super::program::{Group, Program, MAX_OUTPUTS};
 use super::runs::Runs;
@@ -12,16 +12,11 @@ use super::vector::LINE_BYTES;
 use crate::math::{div, div_ceil, isize_of};
 use crate::parts::Transfer;
 use crate::shape::{self, usize_of};
-use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr::null_mut;
 
 /// No system has smaller pages: what lies between elements that are nearer than this to each other is readable.
 pub(super) const PAGE_BYTES: usize = 4096;
-
-/// Lines that are gathered before they are transposed.
-#[repr(C, align(64))]
-struct Lines([u8; LINE_BYTES * LINE_BYTES]);
 
 /// What all of a copy has in common.
 #[derive(Clone, Copy)]
@@ -135,16 +130,17 @@ impl Call {
         let &Shuffle { program, targets, count, .. } = all;
         let mut done = 0;
         // As many pieces as the program makes; the last ones may be made together with some that have been.
+        let together = if program.by_shares { targets.len() } else { program.pieces };
         while done < targets.len() {
-            let first = done.min(targets.len().saturating_sub(program.pieces));
-            let some = targets.get(first..first + program.pieces).unwrap_or_default();
+            let first = done.min(targets.len().saturating_sub(together));
+            let some = targets.get(first..first + together).unwrap_or_default();
             let ahead = program.apart.wrapping_mul(first.cast_signed());
             let next = all.next.wrapping_add(done * count * program.group.bytes());
             let some =
                 Shuffle { source: all.source.wrapping_offset(ahead), targets: some, next, ..*all };
             // SAFETY: the caller's promise.
             unsafe { self.shuffle_some(&some, stages) };
-            done = first + program.pieces;
+            done = first + together;
         }
     }
 
@@ -159,15 +155,16 @@ impl Call {
             let to_line = Self::groups_to_line(all, begin).filter(|_| program.makes_lines());
             let end = match to_line {
                 // Halves of lines are put together first.
-                _ if self.past && self.machine.kernels.register.bytes < LINE_BYTES => {
+                _ if self.past && program.register.bytes < LINE_BYTES => {
                     self.staged_turns(all, &begins, begin, stages)
                 }
                 Some(groups) => {
-                    let first = self.turns(all, &begins, begin..(begin + groups).min(count), false);
-                    self.turns(all, &begins, first..count, self.past)
+                    let first =
+                        Self::turns(all, &begins, begin..(begin + groups).min(count), false);
+                    Self::turns(all, &begins, first..count, self.past)
                 }
                 None if self.past => self.staged_turns(all, &begins, begin, stages),
-                None => self.turns(all, &begins, begin..count, false),
+                None => Self::turns(all, &begins, begin..count, false),
             };
             self.units(all, end, count);
         }
@@ -176,7 +173,9 @@ impl Call {
     /// The groups at which turns may begin: the windows of a turn must lie within what may be read.
     fn begins(all: &Shuffle<'_>) -> Range<usize> {
         let &Shuffle { program, count, .. } = all;
-        let top = all.source.wrapping_offset(program.high) as usize;
+        let others = if program.by_shares { all.targets.len() - 1 } else { 0 };
+        let last = program.apart.max(0).wrapping_mul(others.cast_signed());
+        let top = all.source.wrapping_offset(last.wrapping_add(program.high)) as usize;
         let end = all.readable_end as usize;
         let from = program.group.from;
         if from < 0 {
@@ -196,7 +195,6 @@ impl Call {
 
     /// Moves groups by a program, the last turn exactly, so that nothing is written behind it. Returns how far it has come.
     unsafe fn turns(
-        &self,
         all: &Shuffle<'_>,
         begins: &Range<usize>,
         groups: Range<usize>,
@@ -209,7 +207,7 @@ impl Call {
         }
         let most = (div(begins.end - 1 - begin, program.groups) + 1).saturating_mul(program.groups);
         let count = groups.len().min(most);
-        let whole = if program.makes_lines() { count } else { count - 1 };
+        let whole = if program.fills_registers() { count } else { count - 1 };
         let turns = div(whole, program.groups);
         let turns = Turns {
             program,
@@ -223,7 +221,7 @@ impl Call {
             next: all.next,
             ahead: all.ahead,
         };
-        let [through, beyond] = self.machine.kernels.shuffle;
+        let [through, beyond] = program.register.shuffle;
         // SAFETY: the caller's promise.
         unsafe {
             if past {
@@ -258,7 +256,7 @@ impl Call {
             // SAFETY: the caller's promise, and there is room for as many.
             unsafe {
                 let reached =
-                    self.turns(&Shuffle { targets, at: 0, ..*all }, begins, done..end, false);
+                    Self::turns(&Shuffle { targets, at: 0, ..*all }, begins, done..end, false);
                 for stage in stages.iter_mut().take(targets.len()) {
                     stage.push((reached - done) * bytes, next, kernels);
                     next = next.wrapping_add((reached - done) * bytes);
@@ -325,75 +323,14 @@ impl Call {
         (self.machine.kernels.ask)(source, rows, from, bytes);
     }
 
-    /// Transposes a block. Where tiles have more rows than a set of the first-level cache has room for, and all of them
-    /// would lie in one set or two, a line of each is gathered first.
+    /// Transposes a block.
     ///
     /// # Safety
     /// As the kernel's.
     pub(super) unsafe fn transpose(&self, block: &Block<'_>) {
         let past = self.past && block.rows * block.tile.unit >= 2 * LINE_BYTES;
-        let kernel = self.machine.kernels.transpose(block, past);
-        let columns = div(LINE_BYTES, block.tile.unit);
-        let is_far = block.from.unsigned_abs().is_multiple_of(SET_BYTES)
-            && block.tile.rows() >= MANY_TILE_ROWS
-            && block.targets.len() >= columns;
-        let are_lines = block
-            .targets
-            .iter()
-            .all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
         // SAFETY: the caller's promise.
-        unsafe {
-            if !is_far || (past && !are_lines) || block.tile.merged > 1 || block.rows < LINE_BYTES {
-                return kernel(block);
-            }
-            self.transpose_gathered(block, kernel, columns);
-        }
-    }
-
-    /// The same, a line of so many columns of some rows after the other.
-    #[inline(never)]
-    unsafe fn transpose_gathered(
-        &self,
-        block: &Block<'_>,
-        kernel: unsafe fn(&Block<'_>),
-        columns: usize,
-    ) {
-        let mut lines = MaybeUninit::<Lines>::uninit();
-        let lines = lines.as_mut_ptr().cast::<u8>();
-        let mut row = 0;
-        while row < block.rows {
-            let rows = LINE_BYTES.min(block.rows - row);
-            let first = block.source.wrapping_offset(block.from.wrapping_mul(row.cast_signed()));
-            let mut column = 0;
-            while column < block.targets.len() {
-                // The last columns may be taken together with some that have been.
-                let begin = column.min(block.targets.len() - columns);
-                let source = first.wrapping_add(begin * block.tile.unit);
-                let (run, count, from, to) =
-                    (LINE_BYTES, rows, block.from, LINE_BYTES.cast_signed());
-                let targets = block.targets.get(begin..begin + columns).unwrap_or_default();
-                let at = block.at + row * block.tile.unit;
-                self.ask(source.wrapping_add(LINE_BYTES), rows, block.from, 1);
-                // SAFETY: within the block, and the lines have room for as many rows.
-                unsafe {
-                    let runs =
-                        Runs { source, target: lines, run, count, from, to, readable_end: source };
-                    (self.machine.kernels.rows)(&runs);
-                    let readable_end = lines.wrapping_add(rows * LINE_BYTES);
-                    kernel(&Block {
-                        source: lines,
-                        from: to,
-                        rows,
-                        targets,
-                        at,
-                        readable_end,
-                        tile: block.tile,
-                    });
-                }
-                column = begin + columns;
-            }
-            row += rows;
-        }
+        unsafe { self.machine.kernels.transpose(block, past) };
     }
 
     /// What must follow the last store past the caches.

@@ -71,7 +71,7 @@ pub(super) fn of_program(
     let is_made = program.groups > 0
         && program.group == group
         && (pieces, apart) == (program.pieces, program.apart);
-    (is_made || program.make(group, (pieces, apart), call.machine.kernels.register, call.past))
+    (is_made || program.make(group, (pieces, apart), call.machine.kernels, call.past))
         .then(|| of_steps(call, program))
 }
 

@@ -4,7 +4,9 @@ use super::bit_columns::{self, Columns};
 use super::bit_rows::{self, Packed, Row};
 use super::program::Register;
 use super::runs::{self, Runs};
+use super::shares;
 use super::shuffle::{self, Turns};
+use super::stage;
 use super::stream;
 use super::tile::{self, Block};
 use super::vector::{Vector, LINE_BYTES};
@@ -24,21 +26,24 @@ pub(super) enum Level {
     Avx512,
 }
 
+type Transpose = unsafe fn(&Block<'_>) -> usize;
+
 /// What a level has. What each kernel needs of its caller is said where it is written.
 pub(super) struct Kernels {
     #[cfg_attr(not(any(test, libsplit_test_switch)), allow(dead_code))]
     pub level: Level,
     pub name: &'static str,
+    /// Of programs that pick bytes, and of those that pick words of units that are many of them.
     pub register: Register,
+    pub words: Register,
     pub copy: unsafe fn(*const u8, *mut u8, usize),
     pub rows: unsafe fn(&Runs),
     pub stream: unsafe fn(&Runs, *const u8),
-    /// Through the caches and past them, where registers are lines.
-    pub shuffle: [unsafe fn(&Turns<'_>); 2],
-    /// By the power of two that units are once rows are merged, through the caches and past them.
-    pub transpose: [[unsafe fn(&Block<'_>); 2]; 5],
+    /// By the power of two that units are once rows are merged: through the caches, and past them by whole
+    /// lines. They return how many rows they have done.
+    pub transpose: [[Transpose; 2]; 5],
     /// The same where rows are merged, from units of 2 to 8 bytes.
-    pub transpose_merged: [[unsafe fn(&Block<'_>); 2]; 3],
+    pub transpose_merged: [[Transpose; 2]; 3],
     /// Of elements that share bytes: rows, and columns of 4 bits and of 2.
     pub pack: unsafe fn(&Row, &mut Packed, Range<i64>),
     pub turn: [unsafe fn(&Columns, &mut Packed); 2],
@@ -48,27 +53,36 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// The kernel that transposes a block.
-    pub(super) fn transpose(&self, block: &Block<'_>, past: bool) -> unsafe fn(&Block<'_>) {
+    /// Transposes a block, through the caches or past them.
+    ///
+    /// # Safety
+    /// As the kernels'.
+    pub(super) unsafe fn transpose(&self, block: &Block<'_>, past: bool) {
         let power = block.tile.wide().trailing_zeros() as usize;
         let merged = if block.tile.merged > 1 {
             self.transpose_merged.get(power.wrapping_sub(1))
         } else {
             None
         };
-        let [through, beyond] =
+        let [through, by_lines] =
             merged.or(self.transpose.get(power)).unwrap_or(&[tile::by_units; 2]);
-        if past {
-            *beyond
-        } else {
-            *through
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !past {
+                through(block);
+            } else if block.begins_lines() {
+                through(&block.without(by_lines(block)));
+            } else {
+                stage::transpose(block, *through, self);
+            }
         }
     }
 }
 
-/// A function with the features of a level around each kernel: `$moves` is the register of runs, `$vector` that of all else.
+/// A function with the features of a level around each kernel: `$words` is the register of programs that pick words,
+/// `$moves` that of runs, `$vector` that of all else.
 macro_rules! kernels {
-    ($level:ident, $name:literal, $vector:ty, $moves:ty, [$(#[$feature:meta])?], $transposes:ident, $bits:ident) => {{
+    ($level:ident, $name:literal, $vector:ty, $words:ty, $moves:ty, [$(#[$feature:meta])?], $transposes:ident, $bits:ident) => {{
         type V = $vector;
         $(#[$feature])?
         unsafe fn copy(source: *const u8, target: *mut u8, bytes: usize) {
@@ -90,26 +104,31 @@ macro_rules! kernels {
             // SAFETY: as above.
             unsafe { shuffle::run::<V, PAST>(turns) }
         }
+        $(#[$feature])?
+        unsafe fn shares(turns: &Turns<'_>) {
+            // SAFETY: as above.
+            unsafe { shares::run::<$words>(turns) }
+        }
         kernels!(@ $transposes [$(#[$feature])?]);
         Kernels {
             level: Level::$level,
             name: $name,
-            register: Register { bytes: V::BYTES, window: V::WINDOW_BYTES },
+            register: Register::of::<V>([shuffle::<false>, shuffle::<{ <V as Vector>::BYTES == LINE_BYTES }>]),
+            words: Register::of::<$words>([shares; 2]),
             copy,
             rows,
             stream,
-            shuffle: [shuffle::<false>, shuffle::<{ <V as Vector>::BYTES == LINE_BYTES }>],
             transpose: [
-                [transpose::<1, 16, false>, transpose_past::<1, 16, false>],
-                [transpose::<2, 8, false>, transpose_past::<2, 8, false>],
-                [transpose::<4, 4, false>, transpose_past::<4, 4, false>],
-                [transpose::<8, 2, false>, transpose_past::<8, 2, false>],
-                [transpose::<16, 1, false>, transpose_past::<16, 1, false>],
+                [transpose::<1, 16, false>, by_lines::<1, 16, false>],
+                [transpose::<2, 8, false>, by_lines::<2, 8, false>],
+                [transpose::<4, 4, false>, by_lines::<4, 4, false>],
+                [transpose::<8, 2, false>, by_lines::<8, 2, false>],
+                [transpose::<16, 1, false>, by_lines::<16, 1, false>],
             ],
             transpose_merged: [
-                [transpose::<2, 8, true>, transpose_past::<2, 8, true>],
-                [transpose::<4, 4, true>, transpose_past::<4, 4, true>],
-                [transpose::<8, 2, true>, transpose_past::<8, 2, true>],
+                [transpose::<2, 8, true>, by_lines::<2, 8, true>],
+                [transpose::<4, 4, true>, by_lines::<4, 4, true>],
+                [transpose::<8, 2, true>, by_lines::<8, 2, true>],
             ],
             pack: $bits::pack,
             turn: [$bits::turn::<16, 4>, $bits::turn::<32, 2>],
@@ -119,22 +138,22 @@ macro_rules! kernels {
     }};
     (@ by_tiles [$(#[$feature:meta])?]) => {
         $(#[$feature])?
-        unsafe fn transpose<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+        unsafe fn transpose<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) -> usize {
             // SAFETY: as above.
             unsafe { tile::transpose::<V, U, K, MERGED>(block) }
         }
         $(#[$feature])?
-        unsafe fn transpose_past<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+        unsafe fn by_lines<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) -> usize {
             // SAFETY: as above.
-            unsafe { tile::transpose_past::<V, U, K, MERGED>(block, transpose::<U, K, MERGED>) }
+            unsafe { tile::by_lines::<V, U, K, MERGED>(block) }
         }
     };
     (@ by_units [$(#[$feature:meta])?]) => {
-        unsafe fn transpose<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) {
+        unsafe fn transpose<const U: usize, const K: usize, const MERGED: bool>(block: &Block<'_>) -> usize {
             // SAFETY: as above.
             unsafe { tile::by_units(block) }
         }
-        use transpose as transpose_past;
+        use transpose as by_lines;
     };
 }
 
@@ -160,12 +179,14 @@ bits!(portable_bits, []);
 #[cfg(target_arch = "x86_64")]
 bits!(avx2_bits, [#[target_feature(enable = "avx2,bmi2")]]);
 
-static PORTABLE: Kernels = kernels!(Portable, "portable", u128, u128, [], by_units, portable_bits);
+static PORTABLE: Kernels =
+    kernels!(Portable, "portable", u128, u128, u128, [], by_units, portable_bits);
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 static NEON: Kernels = kernels!(
     Neon,
     "NEON",
     core::arch::aarch64::uint8x16_t,
+    u128,
     core::arch::aarch64::uint8x16_t,
     [#[target_feature(enable = "neon")]],
     by_tiles,
@@ -176,6 +197,7 @@ static AVX2: Kernels = kernels!(
     Avx2,
     "AVX2",
     core::arch::x86_64::__m256i,
+    u128,
     core::arch::x86_64::__m256i,
     [#[target_feature(enable = "avx2,bmi2")]],
     by_tiles,
@@ -187,6 +209,7 @@ static AVX512: Kernels = kernels!(
     Avx512,
     "AVX-512",
     core::arch::x86_64::__m512i,
+    super::avx512::Words,
     core::arch::x86_64::__m256i,
     [#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]],
     by_tiles,

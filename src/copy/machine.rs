@@ -38,9 +38,6 @@ pub(super) const LONG_BLOCK_BYTES: usize = 256 << 10;
 pub(super) const LONG_RUN_BYTES: usize = 1 << 10;
 /// Bytes of each column that are transposed in a block: whole lines, and several.
 pub(super) const COLUMN_BYTES: usize = 1024;
-/// Rows a multiple of this apart lie in few sets of the first-level cache, and tiles of so many rows do not fit into them.
-pub(super) const SET_BYTES: usize = 1 << 10;
-pub(super) const MANY_TILE_ROWS: usize = 16;
 /// Of a piece that others share lines with, so much is taken at a time.
 pub(super) const LEAST_TURN_BYTES: usize = 32 << 10;
 
@@ -53,14 +50,14 @@ pub(super) const LEAST_BYTES: usize = 256;
 
 /// Turns of a program that each of its sets makes before the next set does: so that indices are not loaded for every turn,
 /// and lines not read far out of their order.
-pub(super) const TURNS_OF_SET: usize = 8;
+pub(super) const TURNS_OF_SET: usize = 4;
 
 /// Costs are in sixteenths of a cycle for a line of output.
 pub(super) const CYCLE: usize = 16;
 /// Beginning with some units.
 pub(super) const CALL_COST: usize = 20 * CYCLE;
 /// A load and a store of a run that is shorter than a line.
-pub(super) const RUN_COST: usize = 20;
+pub(super) const RUN_COST: usize = 26;
 /// A load of a window, which may lie in two lines, and a pick from it.
 pub(super) const LOAD_COST: usize = 26;
 pub(super) const PICK_COST: usize = 16;

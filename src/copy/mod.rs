@@ -13,6 +13,7 @@
 //! | **kernels** | |
 //! | `runs.rs`, `stream.rs` | runs of bytes, through the caches and past them |
 //! | `program.rs`, `shuffle.rs` | short units, put in order in registers |
+//! | `shares.rs` | the same of units of a few words |
 //! | `tile.rs` | transposes |
 //! | **machines** | |
 //! | `vector.rs`, `neon.rs`, `avx2.rs`, `avx512.rs` | what kernels are written over, by level of CPU features |
@@ -53,6 +54,7 @@ mod piece;
 mod program;
 mod rows;
 mod runs;
+mod shares;
 mod shuffle;
 mod small;
 mod stage;

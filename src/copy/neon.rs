@@ -1,6 +1,6 @@
 //! The level of NEON, which every 64-bit Arm CPU has: registers of one lane.
 
-use super::vector::{store_part_by_memory, Vector, LANE_BYTES};
+use super::vector::{Vector, LANE_BYTES};
 use core::arch::aarch64::*;
 use core::arch::asm;
 
@@ -18,17 +18,6 @@ impl Vector for uint8x16_t {
     unsafe fn store(self, target: *mut u8) {
         // SAFETY: the caller's promise.
         unsafe { vst1q_u8(target, self) }
-    }
-    /// Stores like any other: CPUs write whole lines that follow each other past their caches by themselves.
-    #[inline(always)]
-    unsafe fn stream(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { self.store(target) }
-    }
-    #[inline(always)]
-    unsafe fn store_part(self, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { store_part_by_memory(self, target, bytes) }
     }
     #[inline(always)]
     unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {

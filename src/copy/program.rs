@@ -6,8 +6,10 @@
 //! side by side in their rows, these are the registers at one place of all pieces; of one piece that is put together from
 //! several places, registers that follow each other.
 
+use super::level::Kernels;
 use super::machine::{CHEAP_LINE, LOAD_COST, PICK_COST, STORE_COST};
-use super::vector::{LANE_BYTES, LINE_BYTES};
+use super::shuffle::{none, Turns};
+use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil};
 use core::mem::MaybeUninit;
 
@@ -19,7 +21,7 @@ const MAX_REGISTERS: usize = 16;
 /// The most outputs of a set, and the most windows of sets of one output, of two, and so on: those that the kernel has
 /// loops for. Their indices stay in registers, of which there are 32.
 pub(super) const MAX_OUTPUTS: usize = 5;
-const MAX_WINDOWS_OF_SET: [usize; MAX_OUTPUTS] = [8, 8, 6, 5, 5];
+pub(super) const MAX_WINDOWS_OF_SET: [usize; MAX_OUTPUTS] = [8, 8, 6, 5, 5];
 
 /// Units that follow each other in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +93,15 @@ pub(super) struct Register {
     pub bytes: usize,
     /// Bytes among which a pick finds its own; 0 if there are no picks.
     pub window: usize,
+    from_two: bool,
+    /// What runs programs, through the caches and past them: the latter where registers are lines.
+    pub shuffle: [unsafe fn(&Turns<'_>); 2],
+}
+
+impl Register {
+    pub(super) const fn of<V: Vector>(shuffle: [unsafe fn(&Turns<'_>); 2]) -> Self {
+        Self { bytes: V::BYTES, window: V::WINDOW_BYTES, from_two: V::PICKS_FROM_TWO, shuffle }
+    }
 }
 
 /// What a register takes from a window: the number of each byte there.
@@ -104,7 +115,7 @@ pub(super) struct Pick(pub [u8; LINE_BYTES]);
 
 impl Pick {
     /// Takes nothing.
-    const NONE: Self = Self([NOTHING; LINE_BYTES]);
+    pub(super) const NONE: Self = Self([NOTHING; LINE_BYTES]);
 }
 
 /// The number of a byte that is not taken.
@@ -124,9 +135,12 @@ pub(super) struct Set {
 /// The sets of a turn: of as many registers as whole groups fill well.
 pub(super) struct Program {
     pub group: Group,
-    /// Pieces that are made together, and bytes of input from one to the next.
+    /// Pieces that share sets, and bytes of input from one to the next.
     pub pieces: usize,
     pub apart: isize,
+    /// Whether each output of the only set picks from a few windows, its share of all, and every piece is made by the same
+    /// picks.
+    pub by_shares: bool,
     /// Groups of a turn, and its registers of each piece.
     pub groups: usize,
     pub registers: usize,
@@ -134,12 +148,12 @@ pub(super) struct Program {
     pub set_count: usize,
     /// Where windows begin, by lane, from where a turn begins.
     pub windows: [[isize; 2]; MAX_WINDOWS],
-    window_count: usize,
+    pub window_count: usize,
     pub picks: [MaybeUninit<Pick>; MAX_PICKS],
     pick_count: usize,
     /// The end of the highest window.
     pub high: isize,
-    register_bytes: usize,
+    pub register: Register,
 }
 
 impl Program {
@@ -147,6 +161,7 @@ impl Program {
         group: Group { unit: 0, units: 0, apart: 0, from: 0 },
         pieces: 0,
         apart: 0,
+        by_shares: false,
         groups: 0,
         registers: 0,
         sets: [Set { outputs: 0, windows: 0, register: 0, first_window: 0, first_pick: 0 };
@@ -157,7 +172,7 @@ impl Program {
         picks: [const { MaybeUninit::uninit() }; MAX_PICKS],
         pick_count: 0,
         high: 0,
-        register_bytes: 0,
+        register: Register::of::<u128>([none; 2]),
     };
 
     /// Bytes of output that a turn makes of each piece.
@@ -170,91 +185,111 @@ impl Program {
         self.group.from.wrapping_mul(self.groups.cast_signed())
     }
 
+    /// Whether a turn fills all its registers.
+    pub(super) fn fills_registers(&self) -> bool {
+        self.groups > 0 && self.bytes() == self.registers * self.register.bytes
+    }
+
     /// Whether a turn makes whole lines.
     pub(super) fn makes_lines(&self) -> bool {
-        self.groups > 0
-            && self.bytes() == self.registers * self.register_bytes
-            && self.bytes().is_multiple_of(LINE_BYTES)
+        self.fills_registers() && self.bytes().is_multiple_of(LINE_BYTES)
+    }
+
+    /// The first window and the last one that an output of a set picks from.
+    pub(super) fn windows_of(&self, set: &Set, output: usize) -> (usize, usize) {
+        if !self.by_shares {
+            return (0, set.windows - 1);
+        }
+        let share = |output: usize| div(output * set.windows, set.outputs);
+        (share(output), div((output + 1) * set.windows - 1, set.outputs))
     }
 
     pub(super) fn sets(&self) -> &[Set] {
         self.sets.get(..self.set_count).unwrap_or_default()
     }
 
-    /// Makes it the program of such groups of up to so many pieces, and returns whether there is one: as many pieces as
-    /// can be made together, and of one piece as many registers as it pays to. Turns of whole lines are preferred.
+    /// Makes it the program of such groups of up to so many pieces, and returns whether there is one: the cheapest. Turns of
+    /// whole lines are preferred.
     #[inline(never)]
     pub(super) fn make(
         &mut self,
         group: Group,
         (pieces, apart): (usize, isize),
-        register: Register,
+        kernels: &Kernels,
         past: bool,
     ) -> bool {
-        self.groups = 0;
+        (self.group, self.apart) = (group, apart);
+        let shares = if !past && self.make_shares(kernels) { self.cost() } else { usize::MAX };
+        let is_made = self.make_sets(pieces, kernels, past);
+        if shares < usize::MAX && !(is_made && self.cost() < shares) {
+            return self.make_shares(kernels);
+        }
+        is_made
+    }
+
+    /// Makes it one that picks bytes: as many pieces as can be made together, and of one piece as many registers as it pays
+    /// to.
+    fn make_sets(&mut self, pieces: usize, kernels: &Kernels, past: bool) -> bool {
+        let (group, register) = (self.group, kernels.register);
+        (self.groups, self.register, self.by_shares) = (0, register, false);
         if register.window == 0 || group.bytes() == 0 {
             return false;
         }
-        (self.group, self.apart, self.register_bytes) = (group, apart, register.bytes);
-        let by_lines = self.make_turn(turn_of_lines(&group, register), pieces, register);
+        let by_lines = self.make_turn(turn_of_lines(&group, register), pieces);
         let cost = if by_lines { self.cost() } else { usize::MAX };
         if cost <= CHEAP_LINE || (by_lines && past) {
             return true;
         }
-        if self.make_turn(best_turn(&group, register), pieces, register) && self.cost() < cost {
+        if self.make_turn(best_turn(&group, register), pieces) && self.cost() < cost {
             return true;
         }
-        (by_lines && self.make_turn(turn_of_lines(&group, register), pieces, register))
-            || self.make_turn((div(register.bytes, group.bytes()), 1), pieces, register)
+        (by_lines && self.make_turn(turn_of_lines(&group, register), pieces))
+            || self.make_turn((div(register.bytes, group.bytes()), 1), pieces)
     }
 
     /// The same with so many groups and registers a turn.
-    fn make_turn(
-        &mut self,
-        (groups, registers): (usize, usize),
-        pieces: usize,
-        register: Register,
-    ) -> bool {
+    fn make_turn(&mut self, (groups, registers): (usize, usize), pieces: usize) -> bool {
         (self.groups, self.registers) = (groups, registers);
-        let is_made = groups > 0
-            && if pieces > 1 {
-                self.make_pieces(pieces, register)
-            } else {
-                self.make_one(register)
-            };
+        let is_made =
+            groups > 0 && if pieces > 1 { self.make_pieces(pieces) } else { self.make_one() };
         if !is_made {
             self.groups = 0;
         }
         is_made
     }
 
-    /// What is issued for a line of output.
+    /// What is issued for a line of output. In the time of a register of a line two of half a line are.
     pub(super) fn cost(&self) -> usize {
-        // Windows are whole lines, of which two are picked from at once, or lanes.
-        let are_lines = self.register_bytes == LINE_BYTES;
-        let lanes = if are_lines { 1 } else { self.register_bytes / LANE_BYTES };
-        let first = |set: &Set| if are_lines && set.windows > 1 { set.outputs } else { 0 };
-        let picks = self.pick_count - self.sets().iter().map(first).sum::<usize>();
-        let store = if self.makes_lines() { STORE_COST } else { 2 * STORE_COST };
+        let Register { bytes, from_two, .. } = self.register;
+        let (lanes, share) = if from_two { (1, bytes) } else { (bytes / LANE_BYTES, LINE_BYTES) };
+        let picks = |set: &Set| {
+            let of = |output: usize| {
+                let (first, last) = self.windows_of(set, output);
+                if from_two {
+                    (last - first).max(1)
+                } else {
+                    set.windows
+                }
+            };
+            (0..set.outputs).map(of).sum::<usize>()
+        };
+        let store = if self.fills_registers() { STORE_COST } else { 2 * STORE_COST };
         let issued = self.window_count * lanes * LOAD_COST
-            + picks * PICK_COST
+            + self.sets().iter().map(picks).sum::<usize>() * PICK_COST
             + self.registers * self.pieces * store;
         // Each further set goes over the rows once more.
         let passes = if self.set_count > 1 { STORE_COST } else { 0 };
-        passes
-            + (LINE_BYTES * issued)
-                .checked_div(self.bytes() * self.pieces)
-                .unwrap_or(usize::MAX / 2)
+        passes + (share * issued).checked_div(self.bytes() * self.pieces).unwrap_or(usize::MAX / 2)
     }
 
     /// As many pieces together as a set has room for, about equally many each time: but of long units, which share few
     /// windows, one.
-    fn make_pieces(&mut self, pieces: usize, register: Register) -> bool {
+    fn make_pieces(&mut self, pieces: usize) -> bool {
         let most = if self.group.unit < LINE_BYTES / 2 { MAX_OUTPUTS } else { 1 };
         let mut together = div_ceil(pieces, div_ceil(pieces, most));
         while together > 0 {
             self.pieces = together;
-            if self.fill(1, register) {
+            if self.fill(1) {
                 return true;
             }
             together -= 1;
@@ -263,19 +298,19 @@ impl Program {
     }
 
     /// Several registers where units of a group come from several places, so that they share windows.
-    fn make_one(&mut self, register: Register) -> bool {
+    fn make_one(&mut self) -> bool {
         self.pieces = 1;
         let together = if self.group.units > 1 { self.registers.min(MAX_OUTPUTS) } else { 1 };
-        self.fill(together, register) || (together > 1 && self.fill(1, register))
+        self.fill(together) || (together > 1 && self.fill(1))
     }
 
     /// Fills all sets, of so many registers of a piece each.
-    fn fill(&mut self, registers: usize, register: Register) -> bool {
+    fn fill(&mut self, registers: usize) -> bool {
         (self.set_count, self.window_count, self.pick_count, self.high) = (0, 0, 0, 0);
         let mut first = 0;
         while first < self.registers {
             let some = registers.min(self.registers - first);
-            let Some(set) = self.fill_set(first, some, register) else { return false };
+            let Some(set) = self.fill_set(first, some) else { return false };
             let Some(slot) = self.sets.get_mut(self.set_count) else { return false };
             *slot = set;
             self.set_count += 1;
@@ -285,7 +320,8 @@ impl Program {
     }
 
     /// Fills a set of one register of all pieces, or of several registers of one.
-    fn fill_set(&mut self, first: usize, registers: usize, register: Register) -> Option<Set> {
+    fn fill_set(&mut self, first: usize, registers: usize) -> Option<Set> {
+        let register = self.register;
         let outputs = self.pieces * registers;
         let mut set = Set {
             outputs,
@@ -297,12 +333,12 @@ impl Program {
         for lane in 0..div(register.bytes, register.window) {
             let mut windows = 0;
             for output in 0..outputs {
-                windows = self.fill_lane(&mut set, output, (lane, windows), register)?;
+                windows = self.fill_lane(&mut set, output, (lane, windows))?;
             }
         }
         self.window_count += set.windows;
         self.pick_count += set.windows * outputs;
-        if register.window == LINE_BYTES && set.windows > 1 {
+        if register.from_two && set.windows > 1 {
             self.pair(&set);
         }
         Some(set)
@@ -314,8 +350,8 @@ impl Program {
         set: &mut Set,
         output: usize,
         (lane, mut windows): (usize, usize),
-        register: Register,
     ) -> Option<usize> {
+        let register = self.register;
         let (number, piece) =
             if self.pieces > 1 { (set.register, output) } else { (set.register + output, 0) };
         let begin = number * register.bytes + lane * register.window;
@@ -332,8 +368,8 @@ impl Program {
                     .find(|window| self.ahead(set, *window, lane, from, windows) < register.window)
                     .unwrap_or(windows);
                 if window == windows {
-                    let begin = self.window_of(from, (begin, end), register);
-                    self.add_window(set, (lane, windows), begin, register)?;
+                    let begin = self.window_of(from, (begin, end));
+                    self.add_window(set, (lane, windows), begin)?;
                     windows += 1;
                 }
                 ahead = self.ahead(set, window, lane, from, windows);
@@ -357,8 +393,8 @@ impl Program {
 
     /// Where the window begins that a byte of the input is read from: where rows leave no gaps, windows follow each other
     /// from the lowest byte of the lane on, so that pieces share them; else with the byte.
-    fn window_of(&self, from: isize, (begin, end): (usize, usize), register: Register) -> isize {
-        let Self { group, pieces, apart, .. } = *self;
+    fn window_of(&self, from: isize, (begin, end): (usize, usize)) -> isize {
+        let Self { group, pieces, apart, register, .. } = *self;
         let wanted = 2 * pieces * group.unit;
         if group.units > 1 || group.from.unsigned_abs() > wanted.max(register.window) {
             return from;
@@ -391,7 +427,6 @@ impl Program {
         set: &mut Set,
         (lane, windows): (usize, usize),
         from: isize,
-        register: Register,
     ) -> Option<()> {
         let is_new = windows == set.windows;
         if is_new {
@@ -408,7 +443,7 @@ impl Program {
         // A lane that needs no window of its own reads what another one does.
         let slot = self.windows.get_mut(set.first_window + windows)?;
         slot.iter_mut().skip(if is_new { 0 } else { lane }).for_each(|slot| *slot = from);
-        self.high = self.high.max(from.wrapping_add(register.window.cast_signed()));
+        self.high = self.high.max(from.wrapping_add(self.register.window.cast_signed()));
         Some(())
     }
 

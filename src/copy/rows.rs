@@ -25,8 +25,8 @@ use core::ptr::{null, null_mut};
 
 /// Programs, bands and pieces that are set up at a time.
 const MAX_PROGRAMS: usize = 1;
-const MAX_BANDS: usize = 12;
-const MAX_TARGETS: usize = 2 * MAX_COLUMNS;
+const MAX_BANDS: usize = 8;
+const MAX_TARGETS: usize = MAX_COLUMNS;
 
 /// The rows, and what a step on the split axis is of each.
 pub(super) struct Rows {
@@ -161,7 +161,8 @@ impl Rows {
         // What is made in one pass need not be found again.
         let is_once = match bands.list.first() {
             Some(band) if bands.count == 1 => band.program(bands).is_some_and(|program| {
-                program.pieces == band.targets.len() && program.sets().len() == 1
+                (program.by_shares || program.pieces == band.targets.len())
+                    && program.sets().len() == 1
             }),
             _ => false,
         };

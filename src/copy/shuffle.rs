@@ -6,7 +6,7 @@
 //! lines, and a fence must follow.
 
 use super::machine::TURNS_OF_SET;
-use super::program::{Pick, Program, Set, MAX_OUTPUTS};
+use super::program::{Pick, Program, Set};
 use super::vector::Vector;
 
 /// Whole turns of a program, and then some groups.
@@ -26,6 +26,12 @@ pub(super) struct Turns<'a> {
     /// Bytes from each window to what is asked for instead; 0: what is next is.
     pub ahead: isize,
 }
+
+/// Where there are no programs.
+///
+/// # Safety
+/// None is needed.
+pub(super) unsafe fn none(_: &Turns<'_>) {}
 
 /// Runs all turns for one set of the program, and then for the next, so that the indices stay in registers. What the last
 /// register of a turn writes beyond it, the first one of the next turn writes again: so the last set goes first. Past the
@@ -170,16 +176,23 @@ fn place(program: &Program, set: &Set, output: usize) -> (usize, usize) {
 }
 
 /// The groups after the last turn, exactly.
+///
+/// # Safety
+/// As the module says.
 #[inline(always)]
-unsafe fn rest<V: Vector>(all: &Turns<'_>) {
+pub(super) unsafe fn rest<V: Vector>(all: &Turns<'_>) {
     let program = all.program;
     let source = all.source.wrapping_offset(program.from().wrapping_mul(all.count.cast_signed()));
     let at = all.at + program.bytes() * all.count;
     let bytes = program.group.bytes() * all.rest;
-    for set in program.sets() {
-        for output in 0..set.outputs.min(MAX_OUTPUTS * 2) {
+    // Pieces have sets of their own, or share one.
+    let each = if program.by_shares { 1 } else { program.pieces };
+    for (number, targets) in (0isize..).zip(all.targets.chunks(each.max(1))) {
+        let source = source.wrapping_offset(program.apart.wrapping_mul(number));
+        let outputs = program.sets().iter().flat_map(|set| (0..set.outputs).map(move |e| (set, e)));
+        for (set, output) in outputs {
             let (piece, register) = place(program, set, output);
-            let Some(target) = all.targets.get(piece) else { continue };
+            let Some(target) = targets.get(piece) else { continue };
             let begin = register * V::BYTES;
             let left = bytes.saturating_sub(begin).min(V::BYTES);
             if left == 0 {
@@ -213,11 +226,12 @@ unsafe fn register_of<V: Vector>(
     unsafe {
         let index = |r: usize| V::load(picks.wrapping_add(r * set.outputs).cast());
         let window = |r: usize| V::load_window(source, *windows.wrapping_add(r));
-        if set.windows == 1 {
-            return window(0).pick(index(0));
+        let (first, last) = program.windows_of(set, output);
+        if first == last {
+            return window(first).pick(index(first));
         }
-        let mut made = window(0).pick_two(window(1), [index(0), index(1)]);
-        for r in 2..set.windows {
+        let mut made = window(first).pick_two(window(first + 1), [index(first), index(first + 1)]);
+        for r in first + 2..=last {
             made = made.pick_more(window(r), index(r));
         }
         made
@@ -255,12 +269,11 @@ mod tests {
                         [(1, 0), (2, unit as isize), (3, unit as isize), (6, unit as isize)]
                     {
                         let mut program = Program::NONE;
-                        if !program.make(group, (pieces, between), kernels.register, unit % 2 == 0)
-                        {
+                        if !program.make(group, (pieces, between), kernels, unit % 2 == 0) {
                             continue;
                         }
                         made += 1;
-                        check(&program, kernels.shuffle[0]);
+                        check(&program, pieces);
                     }
                 }
             }
@@ -285,7 +298,9 @@ mod tests {
         }
     }
 
-    fn check(program: &Program, shuffle: unsafe fn(&Turns<'_>)) {
+    fn check(program: &Program, pieces: usize) {
+        let [shuffle, _] = program.register.shuffle;
+        let pieces = if program.by_shares { pieces } else { program.pieces };
         check_windows(program);
         let group = program.group;
         let input: Vec<u8> =
@@ -293,7 +308,7 @@ mod tests {
         for (turns, rest) in [(0, 1), (0, program.groups), (1, 1), (3, program.groups.min(2))] {
             let count = turns * program.groups + rest;
             let bytes = count * group.bytes();
-            let mut outputs = vec![vec![0xEE; bytes + 1]; program.pieces];
+            let mut outputs = vec![vec![0xEE; bytes + 1]; pieces];
             let targets: Vec<*mut u8> = outputs.iter_mut().map(Vec::as_mut_ptr).collect();
             let source = input[200_000..].as_ptr();
             let targets = &targets[..];

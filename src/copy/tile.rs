@@ -13,13 +13,14 @@
 
 use super::machine::AHEAD_BYTES;
 use super::opaque::opaque;
-use super::runs::copy_short;
 use super::vector::{Vector, LANE_BYTES, LINE_BYTES};
 use crate::math::{div, div_ceil, div_rem};
 use core::mem::MaybeUninit;
 
 /// The most columns of one call.
 pub(super) const MAX_COLUMNS: usize = 64;
+/// The most lanes of a register.
+const MAX_LANES: usize = LINE_BYTES / LANE_BYTES;
 
 /// `rows` rows, `from` bytes apart, of units that follow each other, one for each target; row `n` goes to where unit `n`
 /// of each is.
@@ -85,12 +86,12 @@ impl Tile {
 }
 
 impl Block<'_> {
-    fn row(&self, row: usize) -> *const u8 {
+    pub(super) fn row(&self, row: usize) -> *const u8 {
         self.source.wrapping_offset(self.from.wrapping_mul(row.cast_signed()))
     }
 
     /// The same without the first rows.
-    fn without(&self, rows: usize) -> Self {
+    pub(super) fn without(&self, rows: usize) -> Self {
         Self {
             source: self.row(rows),
             rows: self.rows - rows,
@@ -99,7 +100,13 @@ impl Block<'_> {
         }
     }
 
-    fn first(&self, rows: usize) -> Self {
+    /// Whether all targets go on where lines begin.
+    pub(super) fn begins_lines(&self) -> bool {
+        let begins = |target: &*mut u8| (*target as usize + self.at).is_multiple_of(LINE_BYTES);
+        self.targets.iter().all(begins)
+    }
+
+    pub(super) fn first(&self, rows: usize) -> Self {
         Self { rows, ..*self }
     }
 
@@ -127,7 +134,7 @@ impl Block<'_> {
 /// # Safety
 /// As the module says.
 #[inline(never)] // once in the library
-pub(super) unsafe fn by_units(block: &Block<'_>) {
+pub(super) unsafe fn by_units(block: &Block<'_>) -> usize {
     macro_rules! units {
         ($n:literal) => {
             for (column, target) in block.targets.iter().enumerate() {
@@ -151,6 +158,7 @@ pub(super) unsafe fn by_units(block: &Block<'_>) {
             _ => units!(16),
         }
     }
+    block.rows
 }
 
 /// Transposes by registers. `U` is what units are once rows are merged, `K` the columns of a lane. The last rows are taken
@@ -162,7 +170,7 @@ pub(super) unsafe fn by_units(block: &Block<'_>) {
 #[inline(always)]
 pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
     block: &Block<'_>,
-) {
+) -> usize {
     let rows = block.readable_rows();
     let (each, lane) = (V::BYTES / U * block.tile.merged, K * block.tile.merged);
     let is_whole = rows == block.rows;
@@ -183,6 +191,7 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
             by_units(&block.without(done));
         }
     }
+    block.rows
 }
 
 /// As many rows as a register takes of all columns.
@@ -190,20 +199,90 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
 unsafe fn row_of_tiles<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
     block: &Block<'_>,
 ) {
-    let columns = block.targets.len();
     let mut column = 0;
-    loop {
+    while column < block.targets.len() {
         // SAFETY: within the block, but for what has been found readable.
-        unsafe { tile::<V, U, K, MERGED, false>(block, column) };
-        if column + K >= columns {
-            return;
+        column = unsafe { any_tile::<V, U, K, MERGED, false>(block, column) };
+    }
+}
+
+/// The columns of a whole register, or of a lane, the last ones together with some that have been done. Returns which
+/// column is next.
+#[inline(always)]
+unsafe fn any_tile<
+    V: Vector,
+    const U: usize,
+    const K: usize,
+    const MERGED: bool,
+    const PAST: bool,
+>(
+    block: &Block<'_>,
+    column: usize,
+) -> usize {
+    let columns = block.targets.len();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !MERGED && V::BYTES > LANE_BYTES && column + V::BYTES / U <= columns {
+            wide_tile::<V, U, K, PAST>(block, column);
+            return column + V::BYTES / U;
         }
-        column = (column + K).min(columns - K);
+        let begin = column.min(columns.saturating_sub(K));
+        tile::<V, U, K, MERGED, PAST>(block, begin);
+        begin + K
+    }
+}
+
+/// The columns of a whole register: rows are loaded whole, so that a line is read once, and their lanes change places.
+#[inline(always)]
+unsafe fn wide_tile<V: Vector, const U: usize, const K: usize, const PAST: bool>(
+    block: &Block<'_>,
+    column: usize,
+) {
+    let lanes = V::BYTES / LANE_BYTES;
+    let mut squares = MaybeUninit::<[[V; K]; MAX_LANES]>::uninit();
+    let squares = squares.as_mut_ptr().cast::<V>();
+    // SAFETY: the caller's promise; each register of the squares is written before it is read.
+    unsafe {
+        let mut next = block.source.wrapping_add(column * U);
+        for row in 0..K {
+            let mut rows = [V::load(next); MAX_LANES];
+            for (lane, row) in rows.iter_mut().enumerate().take(lanes).skip(1) {
+                let ahead = block.from.wrapping_mul((lane * K).cast_signed());
+                *row = V::load(next.wrapping_offset(ahead));
+            }
+            let rows = V::cross_lanes(rows);
+            for (lane, made) in rows.into_iter().enumerate().take(lanes) {
+                squares.add(lane * K + row).write(made);
+            }
+            next = next.wrapping_offset(block.from);
+        }
+        for lane in 0..lanes {
+            let made = network::<V, U, K>(squares.add(lane * K).cast::<[V; K]>().read());
+            put::<V, PAST>(&made, block, column + lane * K);
+        }
+    }
+}
+
+/// Stores a register for each column, as many as there are.
+#[inline(always)]
+unsafe fn put<V: Vector, const PAST: bool>(made: &[V], block: &Block<'_>, column: usize) {
+    let targets = block.targets.as_ptr().wrapping_add(column);
+    for (number, made) in made.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let target = targets.wrapping_add(number).read().wrapping_add(block.at);
+            if PAST {
+                made.stream(target);
+            } else {
+                made.store(target);
+            }
+        }
     }
 }
 
 /// `K` columns, or as many as there are.
 #[inline(always)]
+#[allow(clippy::indexing_slicing)] // by fewer than there are
 unsafe fn tile<V: Vector, const U: usize, const K: usize, const MERGED: bool, const PAST: bool>(
     block: &Block<'_>,
     column: usize,
@@ -226,23 +305,10 @@ unsafe fn tile<V: Vector, const U: usize, const K: usize, const MERGED: bool, co
             rows = rows.map(|row| row.shuffle(order));
         }
         let made = network::<V, U, K>(rows);
-        let targets = block.targets.as_ptr().wrapping_add(column);
-        let put = |made: V, number: usize| {
-            let target = targets.wrapping_add(number).read().wrapping_add(block.at);
-            if PAST {
-                made.stream(target);
-            } else {
-                made.store(target);
-            }
-        };
-        if block.targets.len() >= K {
-            for (number, made) in made.into_iter().enumerate() {
-                put(made, number);
-            }
-        } else {
-            for (number, made) in made.into_iter().enumerate().take(block.targets.len()) {
-                put(made, number);
-            }
+        // A whole square's number the compiler knows.
+        match block.targets.len() {
+            columns if columns < K => put::<V, PAST>(&made[..columns], block, column),
+            _ => put::<V, PAST>(&made, block, column),
         }
     }
 }
@@ -263,49 +329,22 @@ unsafe fn network<V: Vector, const U: usize, const K: usize>(mut rows: [V; K]) -
     rows
 }
 
-/// Bytes that the columns of a tile share while they are made line by line.
-const STAGE_BYTES: usize = 36 * LINE_BYTES;
-#[repr(C, align(64))]
-struct Stage([u8; STAGE_BYTES]);
-
-/// The same past the caches: at once where all targets begin lines, else by way of a buffer from which whole lines are
-/// sent. `through` transposes through the caches.
+/// The same past the caches, where all targets begin lines: as many rows as make whole lines. Returns how many.
 ///
 /// # Safety
 /// As the module says.
 #[inline(always)]
-pub(super) unsafe fn transpose_past<
-    V: Vector,
-    const U: usize,
-    const K: usize,
-    const MERGED: bool,
->(
+pub(super) unsafe fn by_lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(
     block: &Block<'_>,
-    through: unsafe fn(&Block<'_>),
-) {
-    let are_lines =
-        block.targets.iter().all(|target| (*target as usize + block.at).is_multiple_of(LINE_BYTES));
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut done = 0;
-        if are_lines {
-            let each = LINE_BYTES / U * block.tile.merged;
-            while done + each <= block.readable_rows() {
-                lines::<V, U, K, MERGED>(&block.first(done + each).without(done));
-                done += each;
-            }
-            return through(&block.without(done));
-        }
-        let columns = block.targets.len();
-        let mut column = 0;
-        while column < columns {
-            let some = K.min(columns - column);
-            let targets = block.targets.get(column..column + some).unwrap_or_default();
-            let source = block.source.wrapping_add(column * block.tile.unit);
-            staged::<V, K>(&Block { source, targets, ..*block }, through);
-            column += some;
-        }
+) -> usize {
+    let each = LINE_BYTES / U * block.tile.merged;
+    let mut done = 0;
+    while done + each <= block.readable_rows() {
+        // SAFETY: within the block.
+        unsafe { lines::<V, U, K, MERGED>(&block.first(done + each).without(done)) };
+        done += each;
     }
+    done
 }
 
 /// A line of every column.
@@ -322,13 +361,7 @@ unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(b
         (block.row(block.rows), block.from, block.rows)
     };
     let mut column = 0;
-    loop {
-        let mut done = 0;
-        while done < block.rows {
-            // SAFETY: within the block.
-            unsafe { tile::<V, U, K, MERGED, true>(&block.without(done), column) };
-            done += each;
-        }
+    while column < columns {
         if (column * block.tile.unit).is_multiple_of(LINE_BYTES) {
             let mut next = next.wrapping_add(column * block.tile.unit);
             for _ in 0..count {
@@ -336,93 +369,13 @@ unsafe fn lines<V: Vector, const U: usize, const K: usize, const MERGED: bool>(b
                 next = opaque(next.wrapping_offset(step));
             }
         }
-        if column + K >= columns {
-            return;
-        }
-        column = (column + K).min(columns - K);
-    }
-}
-
-/// Up to `K` columns by way of a buffer, in which each holds back what does not fill a line yet.
-#[inline(always)]
-unsafe fn staged<V: Vector, const K: usize>(block: &Block<'_>, through: unsafe fn(&Block<'_>)) {
-    let (unit, each) = (block.tile.unit, STAGE_BYTES / K);
-    let mut stage = MaybeUninit::<Stage>::uninit();
-    let stage = stage.as_mut_ptr().cast::<u8>();
-    let mut held = [0; K];
-    let mut columns = [stage; K];
-    for ((held, column), target) in held.iter_mut().zip(&mut columns).zip(block.targets) {
-        *column = target.wrapping_add(block.at);
-        *held = *column as usize % LINE_BYTES;
-    }
-    let count = block.targets.len().min(K);
-    let step = (each - LINE_BYTES) / V::BYTES * div(V::BYTES, unit);
-    let mut done = 0;
-    // SAFETY: the caller's promise; the buffer has room for as many rows behind what is held.
-    unsafe {
+        let (mut done, mut end) = (0, column);
         while done < block.rows {
-            let rows = step.min(block.rows - done);
-            let mut targets = [stage; K];
-            for (number, target) in targets.iter_mut().enumerate() {
-                *target =
-                    stage.wrapping_add(number * each + held.get(number).copied().unwrap_or(0));
-            }
-            let some = block.first(done + rows).without(done);
-            through(&Block { targets: targets.get(..count).unwrap_or_default(), at: 0, ..some });
-            let mut next = block.row(done + rows);
-            for _ in 0..rows {
-                V::prefetch_later(next);
-                next = opaque(next.wrapping_offset(block.from));
-            }
-            for (number, (held, column)) in held.iter_mut().zip(columns).enumerate().take(count) {
-                let stage = stage.wrapping_add(number * each);
-                let begin = column.wrapping_add(done * unit).wrapping_sub(*held);
-                // Of the first line others may have the begin.
-                let first = if done == 0 { *held } else { 0 };
-                *held = send::<V>(stage, begin, first, *held + rows * unit);
-            }
-            done += rows;
+            // SAFETY: within the block.
+            end = unsafe { any_tile::<V, U, K, MERGED, true>(&block.without(done), column) };
+            done += each;
         }
-        for (number, (held, column)) in held.into_iter().zip(columns).enumerate().take(count) {
-            // No more than this block has written.
-            let own = held.min(block.rows * unit);
-            let end = column.wrapping_add(block.rows * unit);
-            copy_short::<V>(
-                stage.wrapping_add(number * each + held - own),
-                end.wrapping_sub(own),
-                own,
-            );
-        }
-    }
-}
-
-/// Sends the whole lines of a buffer, of which what is before `first` is not ours, and moves what is left to its begin.
-/// Returns how much that is.
-///
-/// # Safety
-/// `target` must begin a line and be writable from `first` to `end`; the buffer must be readable so far.
-#[inline(always)]
-unsafe fn send<V: Vector>(stage: *mut u8, target: *mut u8, first: usize, end: usize) -> usize {
-    let mut at = first;
-    // SAFETY: the caller's promise.
-    unsafe {
-        if at > 0 && end >= LINE_BYTES {
-            copy_short::<V>(stage.wrapping_add(at), target.wrapping_add(at), LINE_BYTES - at);
-            at = LINE_BYTES;
-        }
-        while at + LINE_BYTES <= end {
-            let mut part = at;
-            while part < at + LINE_BYTES {
-                V::load(stage.wrapping_add(part)).stream(target.wrapping_add(part));
-                part += V::BYTES;
-            }
-            at += LINE_BYTES;
-        }
-        let whole = end / LINE_BYTES * LINE_BYTES;
-        if whole > 0 {
-            copy_short::<V>(stage.wrapping_add(whole), stage, end - whole);
-        }
-        end - whole
+        column = end;
     }
 }
 
@@ -480,7 +433,7 @@ mod tests {
             let (targets, readable_end) = (&targets[..], begin.wrapping_add(bytes));
             let block = Block { source, from, rows, targets, at: 0, readable_end, tile };
             // SAFETY: the input and the outputs are as long as the block says.
-            unsafe { kernels.transpose(&block, past)(&block) };
+            unsafe { kernels.transpose(&block, past) };
             let mut expected = vec![UNTOUCHED; output.len()];
             for row in 0..rows {
                 let row_at = source.wrapping_offset(from * row.cast_signed());

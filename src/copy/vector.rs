@@ -18,6 +18,8 @@ pub(super) trait Vector: Copy {
     /// A pick finds its bytes among so many that follow each other: all of the register, or a lane of it. Levels that
     /// cannot pick or unpack have 0.
     const WINDOW_BYTES: usize;
+    /// Whether a pick is from two windows at once.
+    const PICKS_FROM_TWO: bool = false;
 
     unsafe fn load(source: *const u8) -> Self;
     /// Loads a lane from every `step` bytes. Registers of one lane load just that.
@@ -27,14 +29,39 @@ pub(super) trait Vector: Copy {
         unsafe { Self::load(source) }
     }
     unsafe fn store(self, target: *mut u8);
-    /// Stores past the caches.
-    unsafe fn stream(self, target: *mut u8);
+    /// Stores past the caches, where there are such stores, and CPUs do not do so by themselves.
+    #[inline(always)]
+    unsafe fn stream(self, target: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { self.store(target) }
+    }
     /// Stores the first `bytes` bytes, less than the register has, and touches no others.
-    unsafe fn store_part(self, target: *mut u8, bytes: usize);
+    #[inline(always)]
+    unsafe fn store_part(self, target: *mut u8, bytes: usize) {
+        let mut memory = core::mem::MaybeUninit::<Self>::uninit();
+        let memory = memory.as_mut_ptr().cast::<u8>();
+        // SAFETY: the memory has the register's size; the caller's promise.
+        unsafe {
+            self.store(memory);
+            super::runs::copy_short::<Self>(memory, target, bytes);
+        }
+    }
     /// Returns the units of `U` bytes of the low halves of lanes in turn, and those of the high halves.
-    unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self);
+    #[inline(always)]
+    unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
+        (self, other)
+    }
+    /// Returns registers of which the first has the first lanes of all, the second the second lanes, and so on. There are as
+    /// many as lanes, and what follows them does not count.
+    #[inline(always)]
+    unsafe fn cross_lanes(rows: [Self; 4]) -> [Self; 4] {
+        rows
+    }
     /// Puts the bytes of each lane in the order of the index's lane.
-    unsafe fn shuffle(self, index: Self) -> Self;
+    #[inline(always)]
+    unsafe fn shuffle(self, _index: Self) -> Self {
+        self
+    }
     /// Loads what begins so many bytes ahead; on levels whose window is a lane, each lane by itself.
     #[inline(always)]
     unsafe fn load_window(source: *const u8, [ahead, _]: [isize; 2]) -> Self {
@@ -91,42 +118,9 @@ impl Vector for u128 {
         unsafe { target.cast::<u128>().write_unaligned(self) }
     }
     #[inline(always)]
-    unsafe fn stream(self, target: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { self.store(target) }
-    }
-    #[inline(always)]
-    unsafe fn store_part(self, target: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { store_part_by_memory(self, target, bytes) }
-    }
-    #[inline(always)]
-    unsafe fn unpack<const U: usize>(self, other: Self) -> (Self, Self) {
-        (self, other)
-    }
-    #[inline(always)]
-    unsafe fn shuffle(self, _: Self) -> Self {
-        self
-    }
-    #[inline(always)]
     fn prefetch(_: *const u8) {}
     #[inline(always)]
     fn prefetch_later(_: *const u8) {}
     #[inline(always)]
     fn fence() {}
-}
-
-/// [`Vector::store_part`] for levels without masks.
-///
-/// # Safety
-/// As that.
-#[inline(always)]
-pub(super) unsafe fn store_part_by_memory<V: Vector>(vector: V, target: *mut u8, bytes: usize) {
-    let mut memory = core::mem::MaybeUninit::<V>::uninit();
-    let memory = memory.as_mut_ptr().cast::<u8>();
-    // SAFETY: the memory has the register's size; the caller's promise.
-    unsafe {
-        vector.store(memory);
-        super::runs::copy_short::<V>(memory, target, bytes);
-    }
 }

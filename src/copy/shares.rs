@@ -1,0 +1,137 @@
+//! Programs that pick words: units of a few words, each from a window of its own, and every output from its share of all
+//! windows. All pieces are made by the same picks, a few turns of each after the other, so that rows are read in their
+//! order once, and by as many pieces as there are.
+//!
+//! # Safety
+//! Of all that is unsafe here: as in `shuffle.rs`.
+
+use super::level::Kernels;
+use super::machine::TURNS_OF_SET;
+use super::program::{Group, Pick, Program, Set, MAX_OUTPUTS, MAX_WINDOWS_OF_SET};
+use super::shuffle::{rest, Turns};
+use super::vector::{Vector, LINE_BYTES};
+use crate::math::div_rem;
+
+/// Bytes of a word.
+const WORD_BYTES: usize = 4;
+
+impl Program {
+    /// Makes it one that picks words, from a window for each unit: as few of them as fill registers.
+    pub(super) fn make_shares(&mut self, kernels: &Kernels) -> bool {
+        let (Group { unit, units, from, .. }, register) = (self.group, kernels.words);
+        let twos = unit.trailing_zeros().min(register.bytes.trailing_zeros());
+        (self.groups, self.registers) = (register.bytes >> twos, unit >> twos);
+        if register.window <= unit
+            || units > 1
+            || self.groups > MAX_WINDOWS_OF_SET[0]
+            || self.registers > MAX_OUTPUTS
+        {
+            return false;
+        }
+        (self.register, self.by_shares, self.pieces, self.set_count) = (register, true, 1, 1);
+        (self.window_count, self.high) = (self.groups, 0);
+        for (number, slot) in (0isize..).zip(self.windows.iter_mut().take(self.groups)) {
+            let begin = from.wrapping_mul(number);
+            *slot = [begin; 2];
+            self.high = self.high.max(begin.wrapping_add(register.bytes.cast_signed()));
+        }
+        let set = Set { outputs: self.registers, windows: self.groups, ..Set::default() };
+        self.sets[0] = set;
+        for pick in self.picks.iter_mut().take(set.outputs * set.windows) {
+            pick.write(Pick::NONE);
+        }
+        for output in 0..set.outputs {
+            let (first, last) = self.windows_of(&set, output);
+            for window in first + 1..=last {
+                let mut words = [0; LINE_BYTES];
+                for (own, slot) in words.iter_mut().step_by(WORD_BYTES).enumerate() {
+                    let byte = output * register.bytes + own * WORD_BYTES;
+                    let (of, word) = div_rem(byte, unit);
+                    // Those of two registers follow each other in number: what has been made, and this window.
+                    let word = match of {
+                        _ if of == window => (word + register.bytes) / WORD_BYTES,
+                        _ if window == first + 1 => word / WORD_BYTES,
+                        _ => own,
+                    };
+                    *slot = word.to_le_bytes()[0];
+                }
+                if let Some(slot) = self.picks.get_mut(window * set.outputs + output) {
+                    slot.write(Pick(words));
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Runs all turns.
+///
+/// # Safety
+/// As the module says.
+#[inline(always)]
+pub(super) unsafe fn run<V: Vector>(all: &Turns<'_>) {
+    if V::WINDOW_BYTES == 0 {
+        return; // there are no programs
+    }
+    let [set, ..] = all.program.sets() else { return };
+    macro_rules! one_of {
+        ($($outputs:literal: $($windows:literal)*;)*) => {
+            match (set.outputs, set.windows) {
+                $($(($outputs, $windows) => turns::<V, $outputs, $windows>(all),)*)*
+                _ => {}
+            }
+        };
+    }
+    // SAFETY: the program has so many picks; the caller's promise.
+    unsafe {
+        one_of! {
+            1: 2 4 8;
+            3: 4 8;
+            5: 8;
+        }
+        if all.rest > 0 {
+            rest::<V>(all);
+        }
+    }
+}
+
+/// The turns of `E` outputs that have their shares of `R` windows.
+#[inline(always)]
+#[allow(clippy::indexing_slicing, clippy::needless_range_loop)] // by numbers that the compiler knows
+unsafe fn turns<V: Vector, const E: usize, const R: usize>(all: &Turns<'_>) {
+    let program = all.program;
+    let (from, to) = (program.from(), program.bytes());
+    // SAFETY: the program has so many windows and picks; the caller's promise.
+    unsafe {
+        let picks = &*program.picks.as_ptr().cast::<[[Pick; E]; R]>();
+        let index = picks.map(|picks| picks.map(|Pick(index)| V::load(index.as_ptr())));
+        let mut done = 0;
+        while done < all.count {
+            let end = (done + TURNS_OF_SET).min(all.count);
+            let mut piece = all.source.wrapping_offset(from.wrapping_mul(done.cast_signed()));
+            for target in all.targets {
+                let mut row = piece;
+                for turn in done..end {
+                    let mut loaded = [V::load(row); R];
+                    for loaded in loaded.iter_mut().skip(1) {
+                        row = row.wrapping_offset(program.group.from);
+                        *loaded = V::load(row);
+                    }
+                    row = row.wrapping_offset(program.group.from);
+                    let target = target.wrapping_add(all.at + turn * to);
+                    for e in 0..E {
+                        let (first, last) = (e * R / E, ((e + 1) * R - 1) / E);
+                        let mut made = loaded[first]
+                            .pick_two(loaded[first + 1], [index[first][e], index[first + 1][e]]);
+                        for r in first + 2..=last {
+                            made = made.pick_more(loaded[r], index[r][e]);
+                        }
+                        made.store(target.wrapping_add(e * V::BYTES));
+                    }
+                }
+                piece = piece.wrapping_offset(program.apart);
+            }
+            done = end;
+        }
+    }
+}
