@@ -262,7 +262,7 @@ def test_wrong_objects() -> None:
             return self.answer
 
     for answer in None, 7, "capsule":
-        with pytest.raises(ValueError, match="which is no DLPack capsule"):
+        with pytest.raises(ValueError, match="which is not a DLPack capsule"):
             libsplit.split(Odd(answer), 2)
     with pytest.raises(KeyError, match="mine"):
         libsplit.split(Odd(KeyError("mine")), 2)

@@ -37,16 +37,15 @@ pub extern "C" fn libsplit_version_string() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Returns the name of a status as a static, NUL-terminated string, such as
-/// "LIBSPLIT_STATUS_ERROR_AXIS"; "LIBSPLIT_STATUS_UNKNOWN" if the number is not a status. Never
-/// returns NULL.
+/// Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS". The string is static and
+/// NUL-terminated. Returns "LIBSPLIT_STATUS_UNKNOWN" if the number is not a status; never NULL.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char {
     status_name(status.0).as_ptr()
 }
 
-/// Returns the name of an element type in ONNX TensorProto.DataType as a static, NUL-terminated
-/// string, such as "FLOAT16"; "UNDEFINED" if the number is not an element type. Never returns
+/// Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16". The string
+/// is static and NUL-terminated. Returns "UNDEFINED" if the number is not an element type; never
 /// NULL.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_dtype_name(dtype: libsplit_dtype) -> *const c_char {
