@@ -40,7 +40,7 @@
  *
  * For C99 and later, and C++11 and later; not for C90, which has no <stdint.h>.
  *
- * Shapes, strides and lengths count elements. Only what has "bytes" or "bit" in its name does not.
+ * Shapes, strides and lengths count elements; sizes are in bytes if their name says so.
  *
  * This file is generated from the Rust sources by cbindgen; see CONTRIBUTING.md.
  */
@@ -610,18 +610,18 @@ LIBSPLIT_API uint32_t libsplit_version(void);
 LIBSPLIT_API const char *libsplit_version_string(void);
 
 /**
- * Returns the name of a status as a static, NUL-terminated string, such as
- * "LIBSPLIT_STATUS_ERROR_AXIS"; "LIBSPLIT_STATUS_UNKNOWN" if the number is not a status. Never
- * returns NULL.
+ * Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS". The string is static and
+ * NUL-terminated. Returns "LIBSPLIT_STATUS_UNKNOWN" if the number is not a status; never NULL.
  */
 LIBSPLIT_API const char *libsplit_status_name(libsplit_status status);
 
 /**
- * Returns the name of an element type in ONNX TensorProto.DataType as a static, NUL-terminated
- * string, such as "FLOAT16"; "UNDEFINED" if the number is not an element type. Never returns
+ * Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16". The string
+ * is static and NUL-terminated. Returns "UNDEFINED" if the number is not an element type; never
  * NULL.
  */
-LIBSPLIT_API const char *libsplit_dtype_name(libsplit_dtype dtype);
+LIBSPLIT_API
+const char *libsplit_dtype_name(libsplit_dtype dtype);
 
 /**
  * Returns the size of an element in bits: 2, 4, 8, 16, 32, 64 or 128; 0 if the number is not an
