@@ -3,7 +3,7 @@
 # libsplit_test_force() knows, $2, if any (a level, a machine's row), as it was by the same CPU's rules where that commit had
 # such: tools/compare.sh COMMIT WORDS BUILD PYTHON [arguments of compare.py]
 set -eu
-commit=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "error: no commit '$1': SINCE=COMMIT" >&2; exit 2; }
+commit=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "error: '$1' is not a commit: give one as SINCE=COMMIT" >&2; exit 2; }
 words=$2
 build=$3
 python=$4

@@ -43,13 +43,13 @@ for way in pkg-config find_package; do
 done
 in_root --remove libsplit-dev
 if find "$root/usr" -path '*dev*' -o -name '*.[ah]' -o -name '*.hpp' -o -name libsplit.so | grep .; then
-    echo "error: libsplit-dev has left these behind" >&2
+    echo "error: removing libsplit-dev has left these files" >&2
     exit 1
 fi
 LD_LIBRARY_PATH=$(dirname "$(find "$root/usr" -name libsplit.so.0)") $build/consumer/shared
 in_root --purge libsplit0
 if find "$root/usr" -not -type d 2>/dev/null | grep .; then
-    echo "error: libsplit0 has left these behind" >&2
+    echo "error: removing libsplit0 has left these files" >&2
     exit 1
 fi
 ls -l "$out"/*.deb

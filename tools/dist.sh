@@ -17,7 +17,7 @@ archive >"$out/$name.tar.gz"
 sleep 1
 again=$(TZ=Asia/Tokyo archive | sha256sum | cut -d ' ' -f 1)
 (cd "$out" && sha256sum "$name.tar.gz" | tee "$name.tar.gz.sha256" | grep -q "^$again ") ||
-    { echo "error: a second archive differs" >&2; exit 1; }
+    { echo "error: the archive is not reproducible: a second one differs" >&2; exit 1; }
 
 look=$(mktemp -d)
 trap 'rm -rf "$look"' EXIT

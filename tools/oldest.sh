@@ -6,7 +6,7 @@ rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 rustup run "$rust" cargo --version 2>/dev/null ||
     rustup toolchain install "$rust" --profile minimal || {
-    echo "skipped: no Rust $rust, and no rustup that gets it"
+    echo "skipped: no Rust $rust, and rustup cannot get it"
     exit 77
 }
 export CARGO_TARGET_DIR=build/oldest
