@@ -12,7 +12,7 @@ C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch]* examples/*.[ch] examples/
 # The tools in .venv come first, and cargo is found even before the first login after its install.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
 
-# For what the examples and their tests start.
+# For the programs that examples and their tests start.
 export BUILD_DIR := $(CURDIR)/$(BUILD)
 export PYTHON := $(CURDIR)/$(VENV)/bin/python
 
@@ -81,7 +81,7 @@ install-cli: $(if $(SUDO_USER),,cli) ## install the command-line tool in PREFIX
 install-onnxruntime: $(if $(SUDO_USER),,onnxruntime) ## install the provider for ONNX Runtime in PREFIX
 	$(call install,--component onnxruntime)
 
-# The manifest would be root's, and in the way of the next install.
+# The manifest would belong to root and block the next install.
 define install
 	@echo "==> install: $(DESTDIR)$(prefix)"
 	@[ -e $(BUILD)/cmake_install.cmake ] || \
@@ -117,7 +117,7 @@ python: toolchain $(VENV)/python-made ## build the wheel of the Python package, 
 	@echo "==> build: the wheel of the Python package"
 	@tools/wheel.sh $(VENV) out/python --zig --compatibility manylinux_2_17
 
-# Sphinx builds from docs/ alone; docs/generated/ is what the library and its header say.
+# Sphinx reads docs/ alone; docs/generated/ is made from the library and its headers.
 .PHONY: docs
 docs: library $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API reference in build/docs/site
 	@echo "==> docs: $(CURDIR)/build/docs/site/index.html"
@@ -170,7 +170,7 @@ toolchain:
 	    printf '%s\n' $(rust) "$$version" | sort -VC || \
 	    { echo "error: Rust $$version is too old: install $(rust) or newer with rustup" >&2; exit 1; }
 
-# What only some targets need: ONNX Runtime, what builds the Python package.
+# What only some targets need: ONNX Runtime, and the tools for the Python package.
 $(VENV)/%-made: $(VENV)/made
 	@tools/$*.sh $(VENV)
 	@touch $@

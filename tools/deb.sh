@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the Debian packages into directory $1 and tries them in a root of their own, where nothing
-# else is: installs both, builds programs with them, removes them again. lintian reads them too.
+# Builds the Debian packages into directory $1 and tests them in an otherwise empty root: installs both,
+# builds programs with them, and removes them again. lintian checks them too.
 set -eu
 out=$1
 build=build/deb

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes the source archive of what is committed into directory $1: the same bytes wherever and
-# whenever it is made. It is made twice to see that, and unpacked to see that nothing is missing.
+# Writes the source archive of the last commit into directory $1, reproducibly. It is made twice to check
+# that, and unpacked to check that nothing is missing.
 set -eu
 export LC_ALL=C
 out=$1

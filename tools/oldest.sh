@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the library, and runs a part of its tests, with the oldest Rust that Cargo.toml says will do. The
-# exit code is 77 where rustup is missing or cannot get it.
+# Builds the library, and runs some of its tests, with the oldest Rust that Cargo.toml allows. The exit code
+# is 77 if rustup is missing or cannot get it.
 set -eu
 rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
