@@ -76,9 +76,9 @@
     { sizeof(libsplit_executor), (parallel_for), (pool), 0, 0 }
 
 /**
- * The version of this header; libsplit_version() returns the version of the library. Within a
- * major version (libsplit.so.0) the ABI only grows: by functions, by constants, and by fields
- * at the end of structures that have a struct_size.
+ * The version of this header; libsplit_version() returns the version of the library. Within a major
+ * version (libsplit.so.0) the ABI only grows: by functions, by constants, and by fields at the end of
+ * structures that have a struct_size.
  */
 #define LIBSPLIT_VERSION_MAJOR 0
 
@@ -98,17 +98,17 @@
 #define LIBSPLIT_MAX_RANK 64
 
 /**
- * For ONNX Split-18 with num_outputs, if the extent is so small that the last piece would have
- * a negative length (5 into 4: 2, 2, 2, -1): shorten as many pieces as necessary instead of
- * returning an error (5 into 4: 2, 2, 1, 0). Piece i of an extent d then has length max(0,
- * min(c, d - i*c)), where c = ceil(d / num_outputs). All other cases are unaffected.
+ * For ONNX Split-18 with num_outputs, if the extent is so small that the last piece would have a
+ * negative length (5 into 4: 2, 2, 2, -1): shorten as many pieces as necessary instead of returning an
+ * error (5 into 4: 2, 2, 1, 0). Piece i of an extent d then has length max(0, min(c, d - i*c)), where
+ * c = ceil(d / num_outputs). All other cases are unaffected.
  */
 #define LIBSPLIT_FLAG_CLAMP_UNEVEN 1
 
 /**
- * In libsplit_executor.flags: the outputs will be read soon after the copy. Outputs that do not
- * fit in the caches bypass them, which is faster but leaves the data in memory only; with this
- * flag, that begins at twice the size.
+ * In libsplit_executor.flags: the outputs will be read soon after the copy. Outputs that do not fit in
+ * the caches bypass them, which is faster but leaves the data in memory only; with this flag, that
+ * begins at twice the size.
  */
 #define LIBSPLIT_FLAG_OUTPUTS_READ_NEXT 2
 
@@ -119,14 +119,14 @@
 
 /**
  * A split that has been prepared once, to be run many times. It lives in memory that the caller
- * provides: as many bytes as libsplit_plan_size() returns, aligned to 8. libsplit_plan_init()
- * writes it.
+ * provides: as many bytes as libsplit_plan_size() returns, aligned to 8. libsplit_plan_init() writes
+ * it.
  */
 typedef struct libsplit_plan libsplit_plan;
 
 /**
- * The result of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that says what kind
- * of error it is. New kinds may be added; treat any number other than 0 as an error.
+ * The result of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that says what kind of
+ * error it is. New kinds may be added; treat any number other than 0 as an error.
  */
 typedef int32_t libsplit_status;
 /**
@@ -143,8 +143,8 @@ typedef int32_t libsplit_status;
  */
 #define LIBSPLIT_STATUS_ERROR_ALIGNMENT 2
 /**
- * A struct_size is less than the size of the structure's first version, or implausibly
- * large, or there are nonzero bytes after the fields that this library knows.
+ * A struct_size is less than the size of the structure's first version, or implausibly large, or
+ * there are nonzero bytes after the fields that this library knows.
  */
 #define LIBSPLIT_STATUS_ERROR_STRUCT_SIZE 3
 /**
@@ -160,13 +160,12 @@ typedef int32_t libsplit_status;
  */
 #define LIBSPLIT_STATUS_ERROR_FLAGS 6
 /**
- * The dtype is not an element type, or this version of the operator does not allow it; in
- * the second case the message names a version that does.
+ * The dtype is not an element type, or this version of the operator does not allow it; in the
+ * second case the message names a version that does.
  */
 #define LIBSPLIT_STATUS_ERROR_DTYPE 7
 /**
- * A rank is below 0 or above LIBSPLIT_MAX_RANK, or the input has rank 0 and so no axis to
- * split.
+ * A rank is below 0 or above LIBSPLIT_MAX_RANK, or the input has rank 0 and so no axis to split.
  */
 #define LIBSPLIT_STATUS_ERROR_RANK 8
 /**
@@ -178,18 +177,18 @@ typedef int32_t libsplit_status;
  */
 #define LIBSPLIT_STATUS_ERROR_SHAPE 10
 /**
- * The lengths (libsplit_params.split) are missing where they are required, present where
- * they are not allowed, or of a rank or dtype that the operator does not take.
+ * The lengths (libsplit_params.split) are missing where they are required, present where they are
+ * not allowed, or of a rank or dtype that the operator does not take.
  */
 #define LIBSPLIT_STATUS_ERROR_SPLIT 11
 /**
- * Lengths are negative, fractional, or do not add up to the extent of the axis; or the
- * extent cannot be divided into the requested number of parts.
+ * Lengths are negative, fractional, or do not add up to the extent of the axis; or the extent
+ * cannot be divided into the requested number of parts.
  */
 #define LIBSPLIT_STATUS_ERROR_SPLIT_SIZES 12
 /**
- * A number of outputs is missing where it is required, below 1, too large, or different
- * from what the operator gives.
+ * A number of outputs is missing where it is required, below 1, too large, or different from what
+ * the operator gives.
  */
 #define LIBSPLIT_STATUS_ERROR_NUM_OUTPUTS 13
 /**
@@ -197,8 +196,8 @@ typedef int32_t libsplit_status;
  */
 #define LIBSPLIT_STATUS_ERROR_CAPACITY 14
 /**
- * Strides of an output make elements share an address or, for sub-byte elements, are not
- * packed; or an output of libsplit_view() has no room for the strides that it needs.
+ * Strides of an output make elements share an address or, for sub-byte elements, are not packed;
+ * or an output of libsplit_view() has no room for the strides that it needs.
  */
 #define LIBSPLIT_STATUS_ERROR_STRIDES 15
 /**
@@ -214,8 +213,8 @@ typedef int32_t libsplit_status;
  */
 #define LIBSPLIT_STATUS_ERROR_OVERFLOW 18
 /**
- * An output overlaps the input, the lengths or another output; or the data, shape or
- * strides of an output overlap descriptors or arrays that the call uses.
+ * An output overlaps the input, the lengths or another output; or the data, shape or strides of an
+ * output overlap descriptors or arrays that the call uses.
  */
 #define LIBSPLIT_STATUS_ERROR_OVERLAP 19
 /**
@@ -235,8 +234,8 @@ typedef int32_t libsplit_status;
  */
 #define LIBSPLIT_STATUS_ERROR_INTERNAL 23
 /**
- * The memory does not hold a plan of this library (it is all zero, or another version wrote
- * it), or is too small for a plan.
+ * The memory does not hold a plan of this library (it is all zero, or another version wrote it),
+ * or is too small for a plan.
  */
 #define LIBSPLIT_STATUS_ERROR_PLAN 24
 
@@ -351,27 +350,27 @@ typedef int32_t libsplit_dtype;
 #define LIBSPLIT_DTYPE_INT2 26
 
 /**
- * A tensor: the input, the lengths, or an output. It has 48 bytes if pointers have 64 bits, and
- * will never change, because descriptors come in arrays.
+ * A tensor: the input, the lengths, or an output. It has 48 bytes if pointers have 64 bits, and will
+ * never change, because descriptors come in arrays.
  *
- * Initialize a descriptor with LIBSPLIT_TENSOR_INIT, or zero it, before you fill it in:
- * functions also read fields that they do not use. If a function writes to outputs, each of
- * them needs arrays of its own for shape and strides.
+ * Initialize a descriptor with LIBSPLIT_TENSOR_INIT, or zero it, before you fill it in: functions also
+ * read fields that they do not use. If a function writes to outputs, each of them needs arrays of its
+ * own for shape and strides.
  *
- * An output descriptor of all zero bytes is an output that the caller does not want (ONNX's
- * unused output ""). It is skipped and left unchanged, without an error.
+ * An output descriptor of all zero bytes is an output that the caller does not want (ONNX's unused
+ * output ""). It is skipped and left unchanged, without an error.
  */
 typedef struct libsplit_tensor {
   /**
-   * Address of element [0, ..., 0], with any alignment. May be NULL if there are no elements,
-   * in libsplit_infer() and libsplit_count(), and for lengths that are not known yet.
+   * Address of element [0, ..., 0], with any alignment. May be NULL if there are no elements, in
+   * libsplit_infer() and libsplit_count(), and for lengths that are not known yet.
    */
   void *data;
   /**
    * Number of usable bytes, counted from the lowest address that the tensor touches (negative
-   * strides put it below data); 0 if it is not stated, and then it is not checked.
-   * libsplit_infer() sets it to the size of a packed output: if you change the strides after
-   * that, set it again, or to 0.
+   * strides put it below data); 0 if it is not stated, and then it is not checked. libsplit_infer()
+   * sets it to the size of a packed output: if you change the strides after that, set it again, or
+   * to 0.
    */
   size_t data_bytes;
   /**
@@ -379,9 +378,8 @@ typedef struct libsplit_tensor {
    */
   int64_t *shape;
   /**
-   * 'rank' strides in elements: of either sign, or 0 to repeat (inputs only). NULL means
-   * packed in row-major order. Strides of axes of extent 1, and of tensors without elements,
-   * do not matter.
+   * 'rank' strides in elements: of either sign, or 0 to repeat (inputs only). NULL means packed in
+   * row-major order. Strides of axes of extent 1, and of tensors without elements, do not matter.
    */
   int64_t *strides;
   /**
@@ -389,8 +387,8 @@ typedef struct libsplit_tensor {
    */
   int32_t rank;
   /**
-   * For outputs of libsplit_infer() and libsplit_view(): the number of entries that shape
-   * (and strides, if not NULL) have room for. Ignored for inputs, lengths, and outputs of
+   * For outputs of libsplit_infer() and libsplit_view(): the number of entries that shape (and
+   * strides, if not NULL) have room for. Ignored for inputs, lengths, and outputs of
    * libsplit_copy().
    */
   int32_t capacity;
@@ -399,8 +397,8 @@ typedef struct libsplit_tensor {
    */
   libsplit_dtype dtype;
   /**
-   * For sub-byte types: the offset of the first element from data in bits, a multiple of the
-   * element size. Otherwise 0.
+   * For sub-byte types: the offset of the first element from data in bits, a multiple of the element
+   * size. Otherwise 0.
    */
   uint32_t bit_offset;
 } libsplit_tensor;
@@ -410,48 +408,44 @@ typedef struct libsplit_tensor {
  */
 typedef int32_t libsplit_op;
 /**
- * ONNX Split, versions 1, 2, 11, 13 and 18. Lengths are a list that adds up to the extent
- * of the axis; without lengths, the parts are equal.
+ * ONNX Split, versions 1, 2, 11, 13 and 18. Lengths are a list that adds up to the extent of the
+ * axis; without lengths, the parts are equal.
  *
- * Split-18 takes either lengths or num_outputs; with num_outputs the last part may be
- * smaller. Older versions make as many equal parts as the node has outputs: the num_outputs
- * argument of the function, or libsplit_params.num_outputs. If both are given, they must
- * agree.
+ * Split-18 takes either lengths or num_outputs; with num_outputs the last part may be smaller.
+ * Older versions make as many equal parts as the node has outputs: the num_outputs argument of the
+ * function, or libsplit_params.num_outputs. If both are given, they must agree.
  *
- * Element types: Split-1 allows FLOAT, FLOAT16 and DOUBLE; Split-2 and Split-11 allow the
- * 15 types from FLOAT to COMPLEX128; Split-13 and Split-18 also allow BFLOAT16. Lengths are
- * INT64; those of Split-1 may also have the type of the input, but must be whole numbers.
+ * Element types: Split-1 allows FLOAT, FLOAT16 and DOUBLE; Split-2 and Split-11 allow the 15 types
+ * from FLOAT to COMPLEX128; Split-13 and Split-18 also allow BFLOAT16. Lengths are INT64; those of
+ * Split-1 may also have the type of the input, but must be whole numbers.
  */
 #define LIBSPLIT_OP_ONNX_SPLIT 1
 /**
- * ONNX SplitToSequence, versions 11 and 24. Lengths are INT32 or INT64, and their rank
- * decides: a scalar is the length of every piece, except that the last may be smaller; a
- * list has one entry for each piece. Without lengths, every piece has length 1, and
- * keepdims 0 drops the axis.
+ * ONNX SplitToSequence, versions 11 and 24. Lengths are INT32 or INT64, and their rank decides: a
+ * scalar is the length of every piece, except that the last may be smaller; a list has one entry
+ * for each piece. Without lengths, every piece has length 1, and keepdims 0 drops the axis.
  *
- * Element types: the 15 types from FLOAT to COMPLEX128; SplitToSequence-24 also allows
- * BFLOAT16.
+ * Element types: the 15 types from FLOAT to COMPLEX128; SplitToSequence-24 also allows BFLOAT16.
  */
 #define LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE 2
 /**
- * OpenVINO VariadicSplit-1. Lengths are a list of any integer type; one of them may be -1,
- * which stands for the rest. Allows every element type.
+ * OpenVINO VariadicSplit-1. Lengths are a list of any integer type; one of them may be -1, which
+ * stands for the rest. Allows every element type.
  */
 #define LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT 3
 /**
- * OpenVINO Split-1: num_outputs (which OpenVINO calls num_splits) equal parts; the extent
- * must be divisible by it. Allows every element type.
+ * OpenVINO Split-1: num_outputs (which OpenVINO calls num_splits) equal parts; the extent must be
+ * divisible by it. Allows every element type.
  */
 #define LIBSPLIT_OP_OPENVINO_SPLIT 4
 
 /**
- * What to do. Initialize it with LIBSPLIT_PARAMS_INIT(op, opset). Fields may be added at the
- * end; struct_size says which version the caller was built with.
+ * What to do. Initialize it with LIBSPLIT_PARAMS_INIT(op, opset). Fields may be added at the end;
+ * struct_size says which version the caller was built with.
  */
 typedef struct libsplit_params {
   /**
-   * sizeof(libsplit_params). A larger size is accepted if all bytes after the known fields
-   * are 0.
+   * sizeof(libsplit_params). A larger size is accepted if all bytes after the known fields are 0.
    */
   size_t struct_size;
   /**
@@ -459,9 +453,9 @@ typedef struct libsplit_params {
    */
   libsplit_op op;
   /**
-   * For ONNX operators: the model's opset import, any number from the operator's first
-   * version on. The newest operator version that is not above it applies: 9 means Split-2, 20
-   * means Split-18. For OpenVINO operators: 1, or 0, which means 1.
+   * For ONNX operators: the model's opset import, any number from the operator's first version on.
+   * The newest operator version that is not above it applies: 9 means Split-2, 20 means Split-18.
+   * For OpenVINO operators: 1, or 0, which means 1.
    */
   int32_t opset;
   /**
@@ -469,21 +463,20 @@ typedef struct libsplit_params {
    */
   int64_t axis;
   /**
-   * The operator's lengths, whether they are an attribute or an input; NULL if there are
-   * none. A scalar has rank 0 and a list has rank 1; the dtype is that of the lengths, and
-   * strides are respected. If data is NULL but the shape is given, the lengths are not known
-   * yet (libsplit_infer() and libsplit_count() only).
+   * The operator's lengths, whether they are an attribute or an input; NULL if there are none. A
+   * scalar has rank 0 and a list has rank 1; the dtype is that of the lengths, and strides are
+   * respected. If data is NULL but the shape is given, the lengths are not known yet
+   * (libsplit_infer() and libsplit_count() only).
    */
   const struct libsplit_tensor *split;
   /**
-   * The attribute num_outputs of ONNX Split-18, or num_splits of OpenVINO Split; 0 if absent.
-   * For the other operators: 0, or the number of outputs, which must be what the operator
-   * gives.
+   * The attribute num_outputs of ONNX Split-18, or num_splits of OpenVINO Split; 0 if absent. For
+   * the other operators: 0, or the number of outputs, which must be what the operator gives.
    */
   int64_t num_outputs;
   /**
-   * For ONNX SplitToSequence without lengths: 0 drops the split axis from the pieces, which
-   * have length 1; any other value keeps it. Otherwise ignored.
+   * For ONNX SplitToSequence without lengths: 0 drops the split axis from the pieces, which have
+   * length 1; any other value keeps it. Otherwise ignored.
    */
   int32_t keepdims;
   /**
@@ -493,15 +486,15 @@ typedef struct libsplit_params {
 } libsplit_params;
 
 /**
- * Details of an error, in memory that the caller provides. Initialize it with
- * LIBSPLIT_ERROR_INIT. It is filled in on success too, with status 0 and an empty message.
- * Every function that takes one accepts NULL.
+ * Details of an error, in memory that the caller provides. Initialize it with LIBSPLIT_ERROR_INIT. It
+ * is filled in on success too, with status 0 and an empty message. Every function that takes one
+ * accepts NULL.
  */
 typedef struct libsplit_error {
   /**
-   * sizeof(libsplit_error), set by the caller. If it is less than the size of the structure's
-   * first version (for example 0, after zeroing the structure), the function returns
-   * STRUCT_SIZE and writes nothing here, not even a message.
+   * sizeof(libsplit_error), set by the caller. If it is less than the size of the structure's first
+   * version (for example 0, after zeroing the structure), the function returns STRUCT_SIZE and
+   * writes nothing here, not even a message.
    */
   size_t struct_size;
   /**
@@ -509,8 +502,8 @@ typedef struct libsplit_error {
    */
   libsplit_status status;
   /**
-   * The index of the output at fault, or of the length or part at fault; -1 if the error
-   * concerns the input, the parameters in general, or the executor.
+   * The index of the output at fault, or of the length or part at fault; -1 if the error concerns
+   * the input, the parameters in general, or the executor.
    */
   int32_t output_index;
   /**
@@ -522,8 +515,8 @@ typedef struct libsplit_error {
    */
   int64_t actual;
   /**
-   * NUL-terminated UTF-8 text: the argument, the rule, both numbers and the remedy. It is
-   * meant for people, and its wording may change.
+   * NUL-terminated UTF-8 text: the argument, the rule, both numbers and the remedy. It is meant for
+   * people, and its wording may change.
    */
   char message[240];
 } libsplit_error;
@@ -534,15 +527,14 @@ typedef struct libsplit_error {
 typedef void (*libsplit_task_fn)(void *task_ctx, size_t index);
 
 /**
- * The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on
- * any threads, and returns after the last one has finished; 0 means success. A task that is run
- * a second time does nothing, and neither does one with an index of 'count' or more. The
- * function must return normally: no C++ exception and no longjmp() may leave it.
+ * The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on any
+ * threads, and returns after the last one has finished; 0 means success. A task that is run a second
+ * time does nothing, and neither does one with an index of 'count' or more. The function must return
+ * normally: no C++ exception and no longjmp() may leave it.
  *
- * Tasks take small portions of the work, also from tasks that are late, so the first task may
- * end up doing all of it. The function should therefore run tasks on its own thread as well,
- * without delay, and return when all tasks are done, without waiting for threads that are still
- * waking up.
+ * Tasks take small portions of the work, also from tasks that are late, so the first task may end up
+ * doing all of it. The function should therefore run tasks on its own thread as well, without delay,
+ * and return when all tasks are done, without waiting for threads that are still waking up.
  */
 typedef int32_t (*libsplit_parallel_for_fn)(void *pool,
                                             libsplit_task_fn task,
@@ -550,8 +542,8 @@ typedef int32_t (*libsplit_parallel_for_fn)(void *pool,
                                             size_t count);
 
 /**
- * How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). If
- * NULL is passed instead, everything runs on the calling thread; small copies always do.
+ * How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). If NULL
+ * is passed instead, everything runs on the calling thread; small copies always do.
  */
 typedef struct libsplit_executor {
   /**
@@ -568,8 +560,8 @@ typedef struct libsplit_executor {
    */
   void *pool;
   /**
-   * The number of threads in the pool, which is the largest number of tasks that is useful at
-   * a time; 0 lets the library choose.
+   * The number of threads in the pool, which is the largest number of tasks that is useful at a
+   * time; 0 lets the library choose.
    */
   uint32_t max_tasks;
   /**
@@ -579,8 +571,8 @@ typedef struct libsplit_executor {
 } libsplit_executor;
 
 /**
- * An element of type STRING: 'size' bytes at 'data', not NUL-terminated. Splitting copies this
- * pair but not the characters, which remain the caller's.
+ * An element of type STRING: 'size' bytes at 'data', not NUL-terminated. Splitting copies this pair
+ * but not the characters, which remain the caller's.
  */
 typedef struct libsplit_string {
   /**
@@ -598,16 +590,18 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Returns the version of the library, not of the header: major << 24 | minor << 16 | patch.
- * Never fails.
+ * Returns the version of the library, not of the header: major << 24 | minor << 16 | patch. Never
+ * fails.
  */
-LIBSPLIT_API uint32_t libsplit_version(void);
+LIBSPLIT_API
+uint32_t libsplit_version(void);
 
 /**
- * Returns the version of the library as a static, NUL-terminated string: "major.minor.patch".
- * Never fails.
+ * Returns the version of the library as a static, NUL-terminated string: "major.minor.patch". Never
+ * fails.
  */
-LIBSPLIT_API const char *libsplit_version_string(void);
+LIBSPLIT_API
+const char *libsplit_version_string(void);
 
 /**
  * Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS". The string is static and
@@ -616,9 +610,8 @@ LIBSPLIT_API const char *libsplit_version_string(void);
 LIBSPLIT_API const char *libsplit_status_name(libsplit_status status);
 
 /**
- * Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16". The string
- * is static and NUL-terminated. Returns "UNDEFINED" if the number is not an element type; never
- * NULL.
+ * Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16". The string is
+ * static and NUL-terminated. Returns "UNDEFINED" if the number is not an element type; never NULL.
  */
 LIBSPLIT_API
 const char *libsplit_dtype_name(libsplit_dtype dtype);
@@ -632,10 +625,10 @@ LIBSPLIT_API uint32_t libsplit_dtype_bits(libsplit_dtype dtype);
 /**
  * Stores the number of outputs that the operator gives in '*count'.
  *
- * 'input' needs dtype, rank and shape; extents may be LIBSPLIT_DIM_UNKNOWN. No data is read
- * except that of the lengths. Everything is checked that libsplit_infer() checks, except the
- * outputs. For ONNX Split before version 18 without lengths, set params->num_outputs to the
- * number of outputs of the node, which is then the answer.
+ * 'input' needs dtype, rank and shape; extents may be LIBSPLIT_DIM_UNKNOWN. No data is read except
+ * that of the lengths. Everything is checked that libsplit_infer() checks, except the outputs. For
+ * ONNX Split before version 18 without lengths, set params->num_outputs to the number of outputs of
+ * the node, which is then the answer.
  *
  * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then '*count' is
  * unchanged:
@@ -651,8 +644,8 @@ LIBSPLIT_API uint32_t libsplit_dtype_bits(libsplit_dtype dtype);
  *   BIT_OFFSET, DATA_BYTES         params->split
  *   UNKNOWN                        the number depends on something that is not known yet
  *
- * In every function, if 'error' itself is misaligned or too small, the function returns
- * ALIGNMENT or STRUCT_SIZE and does not write to it.
+ * In every function, if 'error' itself is misaligned or too small, the function returns ALIGNMENT or
+ * STRUCT_SIZE and does not write to it.
  */
 LIBSPLIT_API
 libsplit_status libsplit_count(const struct libsplit_tensor *input,
@@ -661,26 +654,24 @@ libsplit_status libsplit_count(const struct libsplit_tensor *input,
                                struct libsplit_error *error);
 
 /**
- * Describes the outputs: fills in rank, dtype, shape, strides (packed ones, if strides is not
- * NULL), data_bytes (of the packed output) and bit_offset (0) of every output descriptor, and
- * leaves data as it is. Once you have allocated data_bytes and set data, the outputs are ready
- * for libsplit_copy().
+ * Describes the outputs: fills in rank, dtype, shape, strides (packed ones, if strides is not NULL),
+ * data_bytes (of the packed output) and bit_offset (0) of every output descriptor, and leaves data as
+ * it is. Once you have allocated data_bytes and set data, the outputs are ready for libsplit_copy().
  *
- * 'input' needs dtype, rank and shape; its data, data_bytes, strides and bit_offset do not
- * matter. Extents may be LIBSPLIT_DIM_UNKNOWN, and lengths may be unknown (data NULL). Whatever
- * is known is checked, and whatever follows from it is filled in. An unknown extent becomes
- * LIBSPLIT_DIM_UNKNOWN in the outputs, and so do the packed strides of the axes outside it;
- * data_bytes is then 0. If the number of pieces of SplitToSequence is not known yet,
- * 'num_outputs' is taken to be right.
+ * 'input' needs dtype, rank and shape; its data, data_bytes, strides and bit_offset do not matter.
+ * Extents may be LIBSPLIT_DIM_UNKNOWN, and lengths may be unknown (data NULL). Whatever is known is
+ * checked, and whatever follows from it is filled in. An unknown extent becomes LIBSPLIT_DIM_UNKNOWN
+ * in the outputs, and so do the packed strides of the axes outside it; data_bytes is then 0. If the
+ * number of pieces of SplitToSequence is not known yet, 'num_outputs' is taken to be right.
  *
- * 'outputs' is an array of 'num_outputs' descriptors, as many as the operator gives. Each needs
- * shape and capacity (the number of entries that shape, and strides if not NULL, have room
- * for). All-zero descriptors are skipped, so give an output that will have rank 0 a capacity
- * above 0. 'outputs' may be NULL if num_outputs is 0. Shapes and strides of outputs must not
- * overlap one another, nor those of the input or the lengths.
+ * 'outputs' is an array of 'num_outputs' descriptors, as many as the operator gives. Each needs shape
+ * and capacity (the number of entries that shape, and strides if not NULL, have room for). All-zero
+ * descriptors are skipped, so give an output that will have rank 0 a capacity above 0. 'outputs' may
+ * be NULL if num_outputs is 0. Shapes and strides of outputs must not overlap one another, nor those
+ * of the input or the lengths.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has
- * changed. The errors are those of libsplit_count() and these:
+ * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has changed.
+ * The errors are those of libsplit_count() and these:
  *
  *   NULL, ALIGNMENT   outputs, or the shape or strides of an output
  *   NUM_OUTPUTS       num_outputs is not the operator's number
@@ -696,17 +687,16 @@ libsplit_status libsplit_infer(const struct libsplit_tensor *input,
                                struct libsplit_error *error);
 
 /**
- * Points every output into the input. Does what libsplit_infer() does, and also sets data,
- * strides and bit_offset (less than 8) to where the piece lies, and data_bytes to the number of
- * bytes from the lowest to the highest that the piece touches. Nothing is copied. The data of
- * the input is never read, so it may be in the memory of any device.
+ * Points every output into the input. Does what libsplit_infer() does, and also sets data, strides and
+ * bit_offset (less than 8) to where the piece lies, and data_bytes to the number of bytes from the
+ * lowest to the highest that the piece touches. Nothing is copied. The data of the input is never
+ * read, so it may be in the memory of any device.
  *
- * 'input' must be complete, without unknown extents. 'outputs' is as for libsplit_infer(); if
- * strides is NULL, the piece must happen to be packed. A view is valid as long as the data that
- * it points to.
+ * 'input' must be complete, without unknown extents. 'outputs' is as for libsplit_infer(); if strides
+ * is NULL, the piece must happen to be packed. A view is valid as long as the data that it points to.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has
- * changed. The errors are those of libsplit_infer() and these:
+ * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has changed.
+ * The errors are those of libsplit_infer() and these:
  *
  *   NULL, ALIGNMENT        input->data, if there are elements, or input->strides
  *   BIT_OFFSET, OVERFLOW   input
@@ -724,43 +714,37 @@ libsplit_status libsplit_view(const struct libsplit_tensor *input,
 /**
  * Copies every piece into the buffer that its output describes.
  *
- * 'input' must be complete, without unknown extents; its strides may be negative or 0. Each of
- * the 'num_outputs' descriptors is as libsplit_infer() left it, or as you filled it in, with
- * data set. Descriptors are never written to, and all-zero ones are skipped. For the others:
+ * 'input' must be complete, without unknown extents; its strides may be negative or 0. Each of the
+ * 'num_outputs' descriptors is as libsplit_infer() left it, or as you filled it in, with data set.
+ * Descriptors are never written to, and all-zero ones are skipped. For the others:
  *
  *   - dtype, rank and shape must be what the operator gives.
- *   - strides may be your own, also negative ones, but each must step over everything that the
- *     smaller ones reach, so that no two elements share an address.
+ *   - strides may be your own, also negative ones, but each must step over everything that the smaller
+ *     ones reach, so that no two elements share an address.
  *   - data_bytes is checked unless it is 0; capacity does not matter.
- *   - Sub-byte outputs must be packed and begin at a whole byte (bit_offset 0). Unused bits in
- *     their last byte become 0.
+ *   - Sub-byte outputs must be packed and begin at a whole byte; unused bits in their last byte become 0.
  *
- * Outputs must not overlap the input, the lengths or one another. Strided outputs may lie in
- * each other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether
- * two of them share a byte is decided exactly, by a bounded search. If the strides are so
- * irregular that the search gives up, the message says "could not be shown apart"; in that case
- * make one call for each of these outputs, with all other descriptors zero. Bytes between the
- * elements of a strided input may be read, but they never matter: another thread may write to
- * them at the same time.
+ * Outputs must not overlap the input, the lengths or one another. Strided outputs may lie in each
+ * other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether two of them
+ * share a byte is decided exactly, by a bounded search. If the strides are so irregular that the
+ * search gives up, the message says "could not be shown apart"; in that case make one call for each of
+ * these outputs, with all other descriptors zero. Bytes between the elements of a strided input may be
+ * read, but they never matter: another thread may write to them at the same time.
  *
  * 'executor' may be NULL: everything then runs on the calling thread. 'error' may be NULL.
  *
- * Returns LIBSPLIT_STATUS_OK, or an error. The errors are those of libsplit_view() that concern
- * the input and the parameters, and these:
+ * Returns LIBSPLIT_STATUS_OK, or an error, and then nothing has been written; but after EXECUTOR any
+ * part of the outputs may have been, and their contents are undefined. The errors are those of
+ * libsplit_view() that concern the input and the parameters, and these:
  *
- *   NULL, ALIGNMENT        outputs; the shape, strides or data of an output that has elements;
- *                          parallel_for of the executor
+ *   NULL, ALIGNMENT        outputs; the shape, strides or data of an output; executor->parallel_for
  *   STRUCT_SIZE, FLAGS     executor
  *   NUM_OUTPUTS            num_outputs is not the operator's number
  *   DTYPE, RANK, OUTPUT    the dtype, rank or shape of an output
  *   BIT_OFFSET, STRIDES    the bit_offset or strides of an output
  *   DATA_BYTES, OVERFLOW   the data_bytes or addresses of an output
- *   OVERLAP                an output overlaps the input, the lengths, another output, or a
- *                          descriptor or array that is in use
+ *   OVERLAP                an output overlaps the input, the lengths, another output, or an array in use
  *   EXECUTOR               parallel_for failed or did not run every task
- *
- * On an error nothing has been written, except after EXECUTOR: any part of the outputs may then
- * have been written, and their contents are undefined.
  */
 LIBSPLIT_API
 libsplit_status libsplit_copy(const struct libsplit_tensor *input,
@@ -771,31 +755,30 @@ libsplit_status libsplit_copy(const struct libsplit_tensor *input,
                               struct libsplit_error *error);
 
 /**
- * Returns how many bytes a plan needs for an input of this rank and this number of outputs. The
- * answer is the same for every operator, element type and layout: at most 1 KiB, plus 24 bytes
- * for each output, plus 32 bytes for each axis of each output. Returns 0 if 'rank' or
- * 'num_outputs' is out of range; never fails otherwise.
+ * Returns how many bytes a plan needs for an input of this rank and this number of outputs. The answer
+ * is the same for every operator, element type and layout: at most 1 KiB, plus 24 bytes for each
+ * output, plus 32 bytes for each axis of each output. Returns 0 if 'rank' or 'num_outputs' is out of
+ * range; never fails otherwise.
  */
-LIBSPLIT_API size_t libsplit_plan_size(int32_t rank, size_t num_outputs);
+LIBSPLIT_API
+size_t libsplit_plan_size(int32_t rank,
+                          size_t num_outputs);
 
 /**
- * Prepares a split: decides everything about it except the addresses, and writes that to
- * 'plan'. 'plan_size' is the number of bytes at 'plan', which is aligned to 8: at least what
+ * Prepares a split: decides everything about it except the addresses, and writes that to 'plan'.
+ * 'plan_size' is the number of bytes at 'plan', which is aligned to 8: at least what
  * libsplit_plan_size() returns for input->rank and 'num_outputs'.
  *
- * 'input' is as for libsplit_copy(), except that its data and data_bytes do not matter.
- * 'outputs' is as for libsplit_copy(), except that data does not matter; an output whose
- * descriptor is all zero will be skipped in every call. 'outputs' may be NULL: all outputs are
- * then wanted and packed.
+ * 'input' is as for libsplit_copy(), except that its data and data_bytes do not matter. 'outputs' is
+ * as for libsplit_copy(), except that data does not matter; an output whose descriptor is all zero
+ * will be skipped in every call. 'outputs' may be NULL: all outputs are then wanted and packed.
  *
- * A plan keeps no pointers, so the input, lengths, params and outputs may change or go away. It
- * is plain bytes: it may be copied and moved, used by many threads at once, and discarded
- * without a call. It belongs to the build of the library that made it, on this kind of machine,
- * so do not store it.
+ * A plan keeps no pointers, so the input, lengths, params and outputs may change or go away. It is
+ * plain bytes: it may be copied and moved, used by many threads at once, and discarded without a call.
+ * It belongs to the build of the library that made it, on this kind of machine, so do not store it.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory has
- * not changed. The errors are those of libsplit_copy() that do not concern addresses, and
- * these:
+ * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory has not
+ * changed. The errors are those of libsplit_copy() that do not concern addresses, and these:
  *
  *   NULL, ALIGNMENT   plan
  *   PLAN              plan_size is too small
@@ -811,28 +794,25 @@ libsplit_status libsplit_plan_init(struct libsplit_plan *plan,
                                    struct libsplit_error *error);
 
 /**
- * Copies every wanted piece of the tensor at 'input' to its output, as libsplit_copy() does,
- * using a plan.
+ * Copies every wanted piece of the tensor at 'input' to its output, as libsplit_copy() does, using a
+ * plan.
  *
- * 'input' is the address of the input's element [0, ..., 0], and entry i of 'outputs' is the
- * address of the same element of output i. Entries of pieces that are not wanted or have no
- * elements are ignored. Nothing says how much memory there is, so the sizes in the plan are
- * taken to be right. Overlaps are refused as by libsplit_copy(). 'executor' and 'error' may be
- * NULL.
+ * 'input' is the address of the input's element [0, ..., 0], and entry i of 'outputs' is the address
+ * of the same element of output i. Entries of pieces that are not wanted or have no elements are
+ * ignored. Nothing says how much memory there is, so the sizes in the plan are taken to be right.
+ * Overlaps are refused as by libsplit_copy(). 'executor' and 'error' may be NULL.
  *
- * Returns LIBSPLIT_STATUS_OK, or one of these errors:
+ * Returns LIBSPLIT_STATUS_OK, or one of these errors, and then nothing has been written (except after
+ * EXECUTOR, as for libsplit_copy()):
  *
  *   PLAN                   'plan' is not a plan of this library
- *   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; parallel_for of the
- *                          executor
+ *   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor->parallel_for
  *   NUM_OUTPUTS            num_outputs is not the plan's
  *   STRUCT_SIZE, FLAGS     executor
  *   OVERFLOW               addresses beyond the end of the address space
  *   OVERLAP                an output overlaps the input, another output, the plan, 'outputs', the
  *                          executor or 'error'
  *   EXECUTOR               parallel_for failed or did not run every task
- *
- * On an error nothing has been written, except after EXECUTOR, as for libsplit_copy().
  */
 LIBSPLIT_API
 libsplit_status libsplit_plan_copy(const struct libsplit_plan *plan,
@@ -843,13 +823,13 @@ libsplit_status libsplit_plan_copy(const struct libsplit_plan *plan,
                                    struct libsplit_error *error);
 
 /**
- * Stores in 'outputs' where each wanted piece of the tensor at 'input' lies, as libsplit_view()
- * does, using a plan. Shapes, strides and bit offsets are those that libsplit_view() gives for
- * the same split; call it once to get them. Entries of pieces that are not wanted are left
- * unchanged. The data of the input is never read, so it may be in the memory of any device.
+ * Stores in 'outputs' where each wanted piece of the tensor at 'input' lies, as libsplit_view() does,
+ * using a plan. Shapes, strides and bit offsets are those that libsplit_view() gives for the same
+ * split; call it once to get them. Entries of pieces that are not wanted are left unchanged. The data
+ * of the input is never read, so it may be in the memory of any device.
  *
- * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then no entry
- * has changed:
+ * 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then no entry has
+ * changed:
  *
  *   PLAN               'plan' is not a plan of this library
  *   NULL, ALIGNMENT    plan, outputs, or an input that has elements
@@ -865,13 +845,12 @@ libsplit_status libsplit_plan_view(const struct libsplit_plan *plan,
                                    struct libsplit_error *error);
 
 /**
- * Writes a description of a plan as text: the call, and how its bytes will be moved. It is
- * meant for people: the wording may change, and no program should parse it.
+ * Writes a description of a plan as text: the call, and how its bytes will be moved. It is meant for
+ * people: the wording may change, and no program should parse it.
  *
- * At most 'size' bytes are written to 'buffer', including a NUL at the end; text that does not
- * fit is cut off. 'buffer' may be NULL if 'size' is 0. Returns the length of the whole text
- * without the NUL, as snprintf does; 0 if 'plan' is NULL, misaligned, or not a plan of this
- * library.
+ * At most 'size' bytes are written to 'buffer', including a NUL at the end; text that does not fit is
+ * cut off. 'buffer' may be NULL if 'size' is 0. Returns the length of the whole text without the NUL,
+ * as snprintf does; 0 if 'plan' is NULL, misaligned, or not a plan of this library.
  */
 LIBSPLIT_API
 size_t libsplit_plan_describe(const struct libsplit_plan *plan,

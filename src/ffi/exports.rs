@@ -17,8 +17,8 @@ use crate::dtype::DType;
 use crate::error::status_name;
 use core::ffi::{c_char, c_void, CStr};
 
-/// Returns the version of the library, not of the header: major << 24 | minor << 16 | patch.
-/// Never fails.
+/// Returns the version of the library, not of the header: major << 24 | minor << 16 | patch. Never
+/// fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_version() -> u32 {
     LIBSPLIT_VERSION_MAJOR << 24 | LIBSPLIT_VERSION_MINOR << 16 | LIBSPLIT_VERSION_PATCH
@@ -30,8 +30,8 @@ const VERSION: &CStr =
         Err(_) => c"",
     };
 
-/// Returns the version of the library as a static, NUL-terminated string: "major.minor.patch".
-/// Never fails.
+/// Returns the version of the library as a static, NUL-terminated string: "major.minor.patch". Never
+/// fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_version_string() -> *const c_char {
     VERSION.as_ptr()
@@ -44,9 +44,8 @@ pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char
     status_name(status.0).as_ptr()
 }
 
-/// Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16". The string
-/// is static and NUL-terminated. Returns "UNDEFINED" if the number is not an element type; never
-/// NULL.
+/// Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16". The string is
+/// static and NUL-terminated. Returns "UNDEFINED" if the number is not an element type; never NULL.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_dtype_name(dtype: libsplit_dtype) -> *const c_char {
     DType::from_number(dtype.0).map_or(c"UNDEFINED", DType::c_name).as_ptr()
@@ -61,10 +60,10 @@ pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
 
 /// Stores the number of outputs that the operator gives in '*count'.
 ///
-/// 'input' needs dtype, rank and shape; extents may be LIBSPLIT_DIM_UNKNOWN. No data is read
-/// except that of the lengths. Everything is checked that libsplit_infer() checks, except the
-/// outputs. For ONNX Split before version 18 without lengths, set params->num_outputs to the
-/// number of outputs of the node, which is then the answer.
+/// 'input' needs dtype, rank and shape; extents may be LIBSPLIT_DIM_UNKNOWN. No data is read except
+/// that of the lengths. Everything is checked that libsplit_infer() checks, except the outputs. For
+/// ONNX Split before version 18 without lengths, set params->num_outputs to the number of outputs of
+/// the node, which is then the answer.
 ///
 /// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then '*count' is
 /// unchanged:
@@ -80,8 +79,8 @@ pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
 ///   BIT_OFFSET, DATA_BYTES         params->split
 ///   UNKNOWN                        the number depends on something that is not known yet
 ///
-/// In every function, if 'error' itself is misaligned or too small, the function returns
-/// ALIGNMENT or STRUCT_SIZE and does not write to it.
+/// In every function, if 'error' itself is misaligned or too small, the function returns ALIGNMENT or
+/// STRUCT_SIZE and does not write to it.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_count(
     input: *const libsplit_tensor,
@@ -93,26 +92,24 @@ pub unsafe extern "C" fn libsplit_count(
     unsafe { guard!(error, calls::count(input, params, count)) }
 }
 
-/// Describes the outputs: fills in rank, dtype, shape, strides (packed ones, if strides is not
-/// NULL), data_bytes (of the packed output) and bit_offset (0) of every output descriptor, and
-/// leaves data as it is. Once you have allocated data_bytes and set data, the outputs are ready
-/// for libsplit_copy().
+/// Describes the outputs: fills in rank, dtype, shape, strides (packed ones, if strides is not NULL),
+/// data_bytes (of the packed output) and bit_offset (0) of every output descriptor, and leaves data as
+/// it is. Once you have allocated data_bytes and set data, the outputs are ready for libsplit_copy().
 ///
-/// 'input' needs dtype, rank and shape; its data, data_bytes, strides and bit_offset do not
-/// matter. Extents may be LIBSPLIT_DIM_UNKNOWN, and lengths may be unknown (data NULL). Whatever
-/// is known is checked, and whatever follows from it is filled in. An unknown extent becomes
-/// LIBSPLIT_DIM_UNKNOWN in the outputs, and so do the packed strides of the axes outside it;
-/// data_bytes is then 0. If the number of pieces of SplitToSequence is not known yet,
-/// 'num_outputs' is taken to be right.
+/// 'input' needs dtype, rank and shape; its data, data_bytes, strides and bit_offset do not matter.
+/// Extents may be LIBSPLIT_DIM_UNKNOWN, and lengths may be unknown (data NULL). Whatever is known is
+/// checked, and whatever follows from it is filled in. An unknown extent becomes LIBSPLIT_DIM_UNKNOWN
+/// in the outputs, and so do the packed strides of the axes outside it; data_bytes is then 0. If the
+/// number of pieces of SplitToSequence is not known yet, 'num_outputs' is taken to be right.
 ///
-/// 'outputs' is an array of 'num_outputs' descriptors, as many as the operator gives. Each needs
-/// shape and capacity (the number of entries that shape, and strides if not NULL, have room
-/// for). All-zero descriptors are skipped, so give an output that will have rank 0 a capacity
-/// above 0. 'outputs' may be NULL if num_outputs is 0. Shapes and strides of outputs must not
-/// overlap one another, nor those of the input or the lengths.
+/// 'outputs' is an array of 'num_outputs' descriptors, as many as the operator gives. Each needs shape
+/// and capacity (the number of entries that shape, and strides if not NULL, have room for). All-zero
+/// descriptors are skipped, so give an output that will have rank 0 a capacity above 0. 'outputs' may
+/// be NULL if num_outputs is 0. Shapes and strides of outputs must not overlap one another, nor those
+/// of the input or the lengths.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has
-/// changed. The errors are those of libsplit_count() and these:
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has changed.
+/// The errors are those of libsplit_count() and these:
 ///
 ///   NULL, ALIGNMENT   outputs, or the shape or strides of an output
 ///   NUM_OUTPUTS       num_outputs is not the operator's number
@@ -131,17 +128,16 @@ pub unsafe extern "C" fn libsplit_infer(
     unsafe { guard!(error, calls::infer(input, params, outputs, num_outputs, error)) }
 }
 
-/// Points every output into the input. Does what libsplit_infer() does, and also sets data,
-/// strides and bit_offset (less than 8) to where the piece lies, and data_bytes to the number of
-/// bytes from the lowest to the highest that the piece touches. Nothing is copied. The data of
-/// the input is never read, so it may be in the memory of any device.
+/// Points every output into the input. Does what libsplit_infer() does, and also sets data, strides and
+/// bit_offset (less than 8) to where the piece lies, and data_bytes to the number of bytes from the
+/// lowest to the highest that the piece touches. Nothing is copied. The data of the input is never
+/// read, so it may be in the memory of any device.
 ///
-/// 'input' must be complete, without unknown extents. 'outputs' is as for libsplit_infer(); if
-/// strides is NULL, the piece must happen to be packed. A view is valid as long as the data that
-/// it points to.
+/// 'input' must be complete, without unknown extents. 'outputs' is as for libsplit_infer(); if strides
+/// is NULL, the piece must happen to be packed. A view is valid as long as the data that it points to.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has
-/// changed. The errors are those of libsplit_infer() and these:
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has changed.
+/// The errors are those of libsplit_infer() and these:
 ///
 ///   NULL, ALIGNMENT        input->data, if there are elements, or input->strides
 ///   BIT_OFFSET, OVERFLOW   input
@@ -162,43 +158,37 @@ pub unsafe extern "C" fn libsplit_view(
 
 /// Copies every piece into the buffer that its output describes.
 ///
-/// 'input' must be complete, without unknown extents; its strides may be negative or 0. Each of
-/// the 'num_outputs' descriptors is as libsplit_infer() left it, or as you filled it in, with
-/// data set. Descriptors are never written to, and all-zero ones are skipped. For the others:
+/// 'input' must be complete, without unknown extents; its strides may be negative or 0. Each of the
+/// 'num_outputs' descriptors is as libsplit_infer() left it, or as you filled it in, with data set.
+/// Descriptors are never written to, and all-zero ones are skipped. For the others:
 ///
 ///   - dtype, rank and shape must be what the operator gives.
-///   - strides may be your own, also negative ones, but each must step over everything that the
-///     smaller ones reach, so that no two elements share an address.
+///   - strides may be your own, also negative ones, but each must step over everything that the smaller
+///     ones reach, so that no two elements share an address.
 ///   - data_bytes is checked unless it is 0; capacity does not matter.
-///   - Sub-byte outputs must be packed and begin at a whole byte (bit_offset 0). Unused bits in
-///     their last byte become 0.
+///   - Sub-byte outputs must be packed and begin at a whole byte; unused bits in their last byte become 0.
 ///
-/// Outputs must not overlap the input, the lengths or one another. Strided outputs may lie in
-/// each other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether
-/// two of them share a byte is decided exactly, by a bounded search. If the strides are so
-/// irregular that the search gives up, the message says "could not be shown apart"; in that case
-/// make one call for each of these outputs, with all other descriptors zero. Bytes between the
-/// elements of a strided input may be read, but they never matter: another thread may write to
-/// them at the same time.
+/// Outputs must not overlap the input, the lengths or one another. Strided outputs may lie in each
+/// other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether two of them
+/// share a byte is decided exactly, by a bounded search. If the strides are so irregular that the
+/// search gives up, the message says "could not be shown apart"; in that case make one call for each of
+/// these outputs, with all other descriptors zero. Bytes between the elements of a strided input may be
+/// read, but they never matter: another thread may write to them at the same time.
 ///
 /// 'executor' may be NULL: everything then runs on the calling thread. 'error' may be NULL.
 ///
-/// Returns LIBSPLIT_STATUS_OK, or an error. The errors are those of libsplit_view() that concern
-/// the input and the parameters, and these:
+/// Returns LIBSPLIT_STATUS_OK, or an error, and then nothing has been written; but after EXECUTOR any
+/// part of the outputs may have been, and their contents are undefined. The errors are those of
+/// libsplit_view() that concern the input and the parameters, and these:
 ///
-///   NULL, ALIGNMENT        outputs; the shape, strides or data of an output that has elements;
-///                          parallel_for of the executor
+///   NULL, ALIGNMENT        outputs; the shape, strides or data of an output; executor->parallel_for
 ///   STRUCT_SIZE, FLAGS     executor
 ///   NUM_OUTPUTS            num_outputs is not the operator's number
 ///   DTYPE, RANK, OUTPUT    the dtype, rank or shape of an output
 ///   BIT_OFFSET, STRIDES    the bit_offset or strides of an output
 ///   DATA_BYTES, OVERFLOW   the data_bytes or addresses of an output
-///   OVERLAP                an output overlaps the input, the lengths, another output, or a
-///                          descriptor or array that is in use
+///   OVERLAP                an output overlaps the input, the lengths, another output, or an array in use
 ///   EXECUTOR               parallel_for failed or did not run every task
-///
-/// On an error nothing has been written, except after EXECUTOR: any part of the outputs may then
-/// have been written, and their contents are undefined.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_copy(
     input: *const libsplit_tensor,
@@ -212,32 +202,29 @@ pub unsafe extern "C" fn libsplit_copy(
     unsafe { guard!(error, calls::copy(input, params, outputs, num_outputs, executor, error)) }
 }
 
-/// Returns how many bytes a plan needs for an input of this rank and this number of outputs. The
-/// answer is the same for every operator, element type and layout: at most 1 KiB, plus 24 bytes
-/// for each output, plus 32 bytes for each axis of each output. Returns 0 if 'rank' or
-/// 'num_outputs' is out of range; never fails otherwise.
+/// Returns how many bytes a plan needs for an input of this rank and this number of outputs. The answer
+/// is the same for every operator, element type and layout: at most 1 KiB, plus 24 bytes for each
+/// output, plus 32 bytes for each axis of each output. Returns 0 if 'rank' or 'num_outputs' is out of
+/// range; never fails otherwise.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_plan_size(rank: i32, num_outputs: usize) -> usize {
     plan::size(rank, num_outputs)
 }
 
-/// Prepares a split: decides everything about it except the addresses, and writes that to
-/// 'plan'. 'plan_size' is the number of bytes at 'plan', which is aligned to 8: at least what
+/// Prepares a split: decides everything about it except the addresses, and writes that to 'plan'.
+/// 'plan_size' is the number of bytes at 'plan', which is aligned to 8: at least what
 /// libsplit_plan_size() returns for input->rank and 'num_outputs'.
 ///
-/// 'input' is as for libsplit_copy(), except that its data and data_bytes do not matter.
-/// 'outputs' is as for libsplit_copy(), except that data does not matter; an output whose
-/// descriptor is all zero will be skipped in every call. 'outputs' may be NULL: all outputs are
-/// then wanted and packed.
+/// 'input' is as for libsplit_copy(), except that its data and data_bytes do not matter. 'outputs' is
+/// as for libsplit_copy(), except that data does not matter; an output whose descriptor is all zero
+/// will be skipped in every call. 'outputs' may be NULL: all outputs are then wanted and packed.
 ///
-/// A plan keeps no pointers, so the input, lengths, params and outputs may change or go away. It
-/// is plain bytes: it may be copied and moved, used by many threads at once, and discarded
-/// without a call. It belongs to the build of the library that made it, on this kind of machine,
-/// so do not store it.
+/// A plan keeps no pointers, so the input, lengths, params and outputs may change or go away. It is
+/// plain bytes: it may be copied and moved, used by many threads at once, and discarded without a call.
+/// It belongs to the build of the library that made it, on this kind of machine, so do not store it.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory has
-/// not changed. The errors are those of libsplit_copy() that do not concern addresses, and
-/// these:
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory has not
+/// changed. The errors are those of libsplit_copy() that do not concern addresses, and these:
 ///
 ///   NULL, ALIGNMENT   plan
 ///   PLAN              plan_size is too small
@@ -258,28 +245,25 @@ pub unsafe extern "C" fn libsplit_plan_init(
     }
 }
 
-/// Copies every wanted piece of the tensor at 'input' to its output, as libsplit_copy() does,
-/// using a plan.
+/// Copies every wanted piece of the tensor at 'input' to its output, as libsplit_copy() does, using a
+/// plan.
 ///
-/// 'input' is the address of the input's element [0, ..., 0], and entry i of 'outputs' is the
-/// address of the same element of output i. Entries of pieces that are not wanted or have no
-/// elements are ignored. Nothing says how much memory there is, so the sizes in the plan are
-/// taken to be right. Overlaps are refused as by libsplit_copy(). 'executor' and 'error' may be
-/// NULL.
+/// 'input' is the address of the input's element [0, ..., 0], and entry i of 'outputs' is the address
+/// of the same element of output i. Entries of pieces that are not wanted or have no elements are
+/// ignored. Nothing says how much memory there is, so the sizes in the plan are taken to be right.
+/// Overlaps are refused as by libsplit_copy(). 'executor' and 'error' may be NULL.
 ///
-/// Returns LIBSPLIT_STATUS_OK, or one of these errors:
+/// Returns LIBSPLIT_STATUS_OK, or one of these errors, and then nothing has been written (except after
+/// EXECUTOR, as for libsplit_copy()):
 ///
 ///   PLAN                   'plan' is not a plan of this library
-///   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; parallel_for of the
-///                          executor
+///   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor->parallel_for
 ///   NUM_OUTPUTS            num_outputs is not the plan's
 ///   STRUCT_SIZE, FLAGS     executor
 ///   OVERFLOW               addresses beyond the end of the address space
 ///   OVERLAP                an output overlaps the input, another output, the plan, 'outputs', the
 ///                          executor or 'error'
 ///   EXECUTOR               parallel_for failed or did not run every task
-///
-/// On an error nothing has been written, except after EXECUTOR, as for libsplit_copy().
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_copy(
     plan: *const libsplit_plan,
@@ -296,13 +280,13 @@ pub unsafe extern "C" fn libsplit_plan_copy(
     }
 }
 
-/// Stores in 'outputs' where each wanted piece of the tensor at 'input' lies, as libsplit_view()
-/// does, using a plan. Shapes, strides and bit offsets are those that libsplit_view() gives for
-/// the same split; call it once to get them. Entries of pieces that are not wanted are left
-/// unchanged. The data of the input is never read, so it may be in the memory of any device.
+/// Stores in 'outputs' where each wanted piece of the tensor at 'input' lies, as libsplit_view() does,
+/// using a plan. Shapes, strides and bit offsets are those that libsplit_view() gives for the same
+/// split; call it once to get them. Entries of pieces that are not wanted are left unchanged. The data
+/// of the input is never read, so it may be in the memory of any device.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then no entry
-/// has changed:
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then no entry has
+/// changed:
 ///
 ///   PLAN               'plan' is not a plan of this library
 ///   NULL, ALIGNMENT    plan, outputs, or an input that has elements
@@ -324,13 +308,12 @@ pub unsafe extern "C" fn libsplit_plan_view(
     }
 }
 
-/// Writes a description of a plan as text: the call, and how its bytes will be moved. It is
-/// meant for people: the wording may change, and no program should parse it.
+/// Writes a description of a plan as text: the call, and how its bytes will be moved. It is meant for
+/// people: the wording may change, and no program should parse it.
 ///
-/// At most 'size' bytes are written to 'buffer', including a NUL at the end; text that does not
-/// fit is cut off. 'buffer' may be NULL if 'size' is 0. Returns the length of the whole text
-/// without the NUL, as snprintf does; 0 if 'plan' is NULL, misaligned, or not a plan of this
-/// library.
+/// At most 'size' bytes are written to 'buffer', including a NUL at the end; text that does not fit is
+/// cut off. 'buffer' may be NULL if 'size' is 0. Returns the length of the whole text without the NUL,
+/// as snprintf does; 0 if 'plan' is NULL, misaligned, or not a plan of this library.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_describe(
     plan: *const libsplit_plan,

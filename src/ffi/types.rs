@@ -3,9 +3,9 @@
 use core::ffi::{c_char, c_void};
 use core::ptr::null_mut;
 
-/// The version of this header; libsplit_version() returns the version of the library. Within a
-/// major version (libsplit.so.0) the ABI only grows: by functions, by constants, and by fields
-/// at the end of structures that have a struct_size.
+/// The version of this header; libsplit_version() returns the version of the library. Within a major
+/// version (libsplit.so.0) the ABI only grows: by functions, by constants, and by fields at the end of
+/// structures that have a struct_size.
 pub const LIBSPLIT_VERSION_MAJOR: u32 = 0;
 /// See LIBSPLIT_VERSION_MAJOR.
 pub const LIBSPLIT_VERSION_MINOR: u32 = 1;
@@ -19,22 +19,22 @@ pub const LIBSPLIT_MAX_RANK: u32 = 64;
 /// cbindgen:ignore
 pub const LIBSPLIT_DIM_UNKNOWN: i64 = -1;
 
-/// For ONNX Split-18 with num_outputs, if the extent is so small that the last piece would have
-/// a negative length (5 into 4: 2, 2, 2, -1): shorten as many pieces as necessary instead of
-/// returning an error (5 into 4: 2, 2, 1, 0). Piece i of an extent d then has length max(0,
-/// min(c, d - i*c)), where c = ceil(d / num_outputs). All other cases are unaffected.
+/// For ONNX Split-18 with num_outputs, if the extent is so small that the last piece would have a
+/// negative length (5 into 4: 2, 2, 2, -1): shorten as many pieces as necessary instead of returning an
+/// error (5 into 4: 2, 2, 1, 0). Piece i of an extent d then has length max(0, min(c, d - i*c)), where
+/// c = ceil(d / num_outputs). All other cases are unaffected.
 pub const LIBSPLIT_FLAG_CLAMP_UNEVEN: u32 = 1;
 
-/// In libsplit_executor.flags: the outputs will be read soon after the copy. Outputs that do not
-/// fit in the caches bypass them, which is faster but leaves the data in memory only; with this
-/// flag, that begins at twice the size.
+/// In libsplit_executor.flags: the outputs will be read soon after the copy. Outputs that do not fit in
+/// the caches bypass them, which is faster but leaves the data in memory only; with this flag, that
+/// begins at twice the size.
 pub const LIBSPLIT_FLAG_OUTPUTS_READ_NEXT: u32 = 2;
 
 /// In libsplit_executor.flags: never bypass the caches, whatever the size.
 pub const LIBSPLIT_FLAG_NEVER_STREAM: u32 = 4;
 
-/// The result of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that says what kind
-/// of error it is. New kinds may be added; treat any number other than 0 as an error.
+/// The result of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that says what kind of
+/// error it is. New kinds may be added; treat any number other than 0 as an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct libsplit_status(pub i32);
@@ -47,8 +47,8 @@ impl libsplit_status {
     /// A pointer to a structure, shape or strides is not aligned for its type. (Data pointers
     /// need no alignment.)
     pub const ERROR_ALIGNMENT: Self = Self(2);
-    /// A struct_size is less than the size of the structure's first version, or implausibly
-    /// large, or there are nonzero bytes after the fields that this library knows.
+    /// A struct_size is less than the size of the structure's first version, or implausibly large, or
+    /// there are nonzero bytes after the fields that this library knows.
     pub const ERROR_STRUCT_SIZE: Self = Self(3);
     /// libsplit_params.op is not an operator.
     pub const ERROR_OPERATOR: Self = Self(4);
@@ -56,29 +56,28 @@ impl libsplit_status {
     pub const ERROR_OPSET: Self = Self(5);
     /// A flag is set that this library does not know.
     pub const ERROR_FLAGS: Self = Self(6);
-    /// The dtype is not an element type, or this version of the operator does not allow it; in
-    /// the second case the message names a version that does.
+    /// The dtype is not an element type, or this version of the operator does not allow it; in the
+    /// second case the message names a version that does.
     pub const ERROR_DTYPE: Self = Self(7);
-    /// A rank is below 0 or above LIBSPLIT_MAX_RANK, or the input has rank 0 and so no axis to
-    /// split.
+    /// A rank is below 0 or above LIBSPLIT_MAX_RANK, or the input has rank 0 and so no axis to split.
     pub const ERROR_RANK: Self = Self(8);
     /// axis is outside [-rank, rank-1].
     pub const ERROR_AXIS: Self = Self(9);
     /// An extent is negative, or unknown where it must be known.
     pub const ERROR_SHAPE: Self = Self(10);
-    /// The lengths (libsplit_params.split) are missing where they are required, present where
-    /// they are not allowed, or of a rank or dtype that the operator does not take.
+    /// The lengths (libsplit_params.split) are missing where they are required, present where they are
+    /// not allowed, or of a rank or dtype that the operator does not take.
     pub const ERROR_SPLIT: Self = Self(11);
-    /// Lengths are negative, fractional, or do not add up to the extent of the axis; or the
-    /// extent cannot be divided into the requested number of parts.
+    /// Lengths are negative, fractional, or do not add up to the extent of the axis; or the extent
+    /// cannot be divided into the requested number of parts.
     pub const ERROR_SPLIT_SIZES: Self = Self(12);
-    /// A number of outputs is missing where it is required, below 1, too large, or different
-    /// from what the operator gives.
+    /// A number of outputs is missing where it is required, below 1, too large, or different from what
+    /// the operator gives.
     pub const ERROR_NUM_OUTPUTS: Self = Self(13);
     /// libsplit_tensor.capacity of an output is less than its rank.
     pub const ERROR_CAPACITY: Self = Self(14);
-    /// Strides of an output make elements share an address or, for sub-byte elements, are not
-    /// packed; or an output of libsplit_view() has no room for the strides that it needs.
+    /// Strides of an output make elements share an address or, for sub-byte elements, are not packed;
+    /// or an output of libsplit_view() has no room for the strides that it needs.
     pub const ERROR_STRIDES: Self = Self(15);
     /// A bit_offset is not a multiple of the element size in bits, or not 0 where it must be 0.
     pub const ERROR_BIT_OFFSET: Self = Self(16);
@@ -86,8 +85,8 @@ impl libsplit_status {
     pub const ERROR_DATA_BYTES: Self = Self(17);
     /// There are more elements, larger strides or higher addresses than 63 bits can represent.
     pub const ERROR_OVERFLOW: Self = Self(18);
-    /// An output overlaps the input, the lengths or another output; or the data, shape or
-    /// strides of an output overlap descriptors or arrays that the call uses.
+    /// An output overlaps the input, the lengths or another output; or the data, shape or strides of an
+    /// output overlap descriptors or arrays that the call uses.
     pub const ERROR_OVERLAP: Self = Self(19);
     /// The dtype, rank or shape of an output of libsplit_copy() is not what the operator gives.
     pub const ERROR_OUTPUT: Self = Self(20);
@@ -97,8 +96,8 @@ impl libsplit_status {
     pub const ERROR_EXECUTOR: Self = Self(22);
     /// A bug in libsplit. Please report it.
     pub const ERROR_INTERNAL: Self = Self(23);
-    /// The memory does not hold a plan of this library (it is all zero, or another version wrote
-    /// it), or is too small for a plan.
+    /// The memory does not hold a plan of this library (it is all zero, or another version wrote it),
+    /// or is too small for a plan.
     pub const ERROR_PLAN: Self = Self(24);
 }
 
@@ -169,36 +168,33 @@ impl libsplit_dtype {
 pub struct libsplit_op(pub i32);
 
 impl libsplit_op {
-    /// ONNX Split, versions 1, 2, 11, 13 and 18. Lengths are a list that adds up to the extent
-    /// of the axis; without lengths, the parts are equal.
+    /// ONNX Split, versions 1, 2, 11, 13 and 18. Lengths are a list that adds up to the extent of the
+    /// axis; without lengths, the parts are equal.
     ///
-    /// Split-18 takes either lengths or num_outputs; with num_outputs the last part may be
-    /// smaller. Older versions make as many equal parts as the node has outputs: the num_outputs
-    /// argument of the function, or libsplit_params.num_outputs. If both are given, they must
-    /// agree.
+    /// Split-18 takes either lengths or num_outputs; with num_outputs the last part may be smaller.
+    /// Older versions make as many equal parts as the node has outputs: the num_outputs argument of the
+    /// function, or libsplit_params.num_outputs. If both are given, they must agree.
     ///
-    /// Element types: Split-1 allows FLOAT, FLOAT16 and DOUBLE; Split-2 and Split-11 allow the
-    /// 15 types from FLOAT to COMPLEX128; Split-13 and Split-18 also allow BFLOAT16. Lengths are
-    /// INT64; those of Split-1 may also have the type of the input, but must be whole numbers.
+    /// Element types: Split-1 allows FLOAT, FLOAT16 and DOUBLE; Split-2 and Split-11 allow the 15 types
+    /// from FLOAT to COMPLEX128; Split-13 and Split-18 also allow BFLOAT16. Lengths are INT64; those of
+    /// Split-1 may also have the type of the input, but must be whole numbers.
     pub const ONNX_SPLIT: Self = Self(1);
-    /// ONNX SplitToSequence, versions 11 and 24. Lengths are INT32 or INT64, and their rank
-    /// decides: a scalar is the length of every piece, except that the last may be smaller; a
-    /// list has one entry for each piece. Without lengths, every piece has length 1, and
-    /// keepdims 0 drops the axis.
+    /// ONNX SplitToSequence, versions 11 and 24. Lengths are INT32 or INT64, and their rank decides: a
+    /// scalar is the length of every piece, except that the last may be smaller; a list has one entry
+    /// for each piece. Without lengths, every piece has length 1, and keepdims 0 drops the axis.
     ///
-    /// Element types: the 15 types from FLOAT to COMPLEX128; SplitToSequence-24 also allows
-    /// BFLOAT16.
+    /// Element types: the 15 types from FLOAT to COMPLEX128; SplitToSequence-24 also allows BFLOAT16.
     pub const ONNX_SPLIT_TO_SEQUENCE: Self = Self(2);
-    /// OpenVINO VariadicSplit-1. Lengths are a list of any integer type; one of them may be -1,
-    /// which stands for the rest. Allows every element type.
+    /// OpenVINO VariadicSplit-1. Lengths are a list of any integer type; one of them may be -1, which
+    /// stands for the rest. Allows every element type.
     pub const OPENVINO_VARIADIC_SPLIT: Self = Self(3);
-    /// OpenVINO Split-1: num_outputs (which OpenVINO calls num_splits) equal parts; the extent
-    /// must be divisible by it. Allows every element type.
+    /// OpenVINO Split-1: num_outputs (which OpenVINO calls num_splits) equal parts; the extent must be
+    /// divisible by it. Allows every element type.
     pub const OPENVINO_SPLIT: Self = Self(4);
 }
 
-/// An element of type STRING: 'size' bytes at 'data', not NUL-terminated. Splitting copies this
-/// pair but not the characters, which remain the caller's.
+/// An element of type STRING: 'size' bytes at 'data', not NUL-terminated. Splitting copies this pair
+/// but not the characters, which remain the caller's.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_string {
@@ -208,42 +204,41 @@ pub struct libsplit_string {
     pub size: usize,
 }
 
-/// A tensor: the input, the lengths, or an output. It has 48 bytes if pointers have 64 bits, and
-/// will never change, because descriptors come in arrays.
+/// A tensor: the input, the lengths, or an output. It has 48 bytes if pointers have 64 bits, and will
+/// never change, because descriptors come in arrays.
 ///
-/// Initialize a descriptor with LIBSPLIT_TENSOR_INIT, or zero it, before you fill it in:
-/// functions also read fields that they do not use. If a function writes to outputs, each of
-/// them needs arrays of its own for shape and strides.
+/// Initialize a descriptor with LIBSPLIT_TENSOR_INIT, or zero it, before you fill it in: functions also
+/// read fields that they do not use. If a function writes to outputs, each of them needs arrays of its
+/// own for shape and strides.
 ///
-/// An output descriptor of all zero bytes is an output that the caller does not want (ONNX's
-/// unused output ""). It is skipped and left unchanged, without an error.
+/// An output descriptor of all zero bytes is an output that the caller does not want (ONNX's unused
+/// output ""). It is skipped and left unchanged, without an error.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_tensor {
-    /// Address of element [0, ..., 0], with any alignment. May be NULL if there are no elements,
-    /// in libsplit_infer() and libsplit_count(), and for lengths that are not known yet.
+    /// Address of element [0, ..., 0], with any alignment. May be NULL if there are no elements, in
+    /// libsplit_infer() and libsplit_count(), and for lengths that are not known yet.
     pub data: *mut c_void,
     /// Number of usable bytes, counted from the lowest address that the tensor touches (negative
-    /// strides put it below data); 0 if it is not stated, and then it is not checked.
-    /// libsplit_infer() sets it to the size of a packed output: if you change the strides after
-    /// that, set it again, or to 0.
+    /// strides put it below data); 0 if it is not stated, and then it is not checked. libsplit_infer()
+    /// sets it to the size of a packed output: if you change the strides after that, set it again, or
+    /// to 0.
     pub data_bytes: usize,
     /// 'rank' extents in elements, outermost first, each >= 0. May be NULL if rank is 0.
     pub shape: *mut i64,
-    /// 'rank' strides in elements: of either sign, or 0 to repeat (inputs only). NULL means
-    /// packed in row-major order. Strides of axes of extent 1, and of tensors without elements,
-    /// do not matter.
+    /// 'rank' strides in elements: of either sign, or 0 to repeat (inputs only). NULL means packed in
+    /// row-major order. Strides of axes of extent 1, and of tensors without elements, do not matter.
     pub strides: *mut i64,
     /// Number of axes, from 0 to LIBSPLIT_MAX_RANK.
     pub rank: i32,
-    /// For outputs of libsplit_infer() and libsplit_view(): the number of entries that shape
-    /// (and strides, if not NULL) have room for. Ignored for inputs, lengths, and outputs of
+    /// For outputs of libsplit_infer() and libsplit_view(): the number of entries that shape (and
+    /// strides, if not NULL) have room for. Ignored for inputs, lengths, and outputs of
     /// libsplit_copy().
     pub capacity: i32,
     /// Element type.
     pub dtype: libsplit_dtype,
-    /// For sub-byte types: the offset of the first element from data in bits, a multiple of the
-    /// element size. Otherwise 0.
+    /// For sub-byte types: the offset of the first element from data in bits, a multiple of the element
+    /// size. Otherwise 0.
     pub bit_offset: u32,
 }
 
@@ -262,59 +257,57 @@ impl libsplit_tensor {
     };
 }
 
-/// What to do. Initialize it with LIBSPLIT_PARAMS_INIT(op, opset). Fields may be added at the
-/// end; struct_size says which version the caller was built with.
+/// What to do. Initialize it with LIBSPLIT_PARAMS_INIT(op, opset). Fields may be added at the end;
+/// struct_size says which version the caller was built with.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_params {
-    /// sizeof(libsplit_params). A larger size is accepted if all bytes after the known fields
-    /// are 0.
+    /// sizeof(libsplit_params). A larger size is accepted if all bytes after the known fields are 0.
     pub struct_size: usize,
     /// The operator: LIBSPLIT_OP_...
     pub op: libsplit_op,
-    /// For ONNX operators: the model's opset import, any number from the operator's first
-    /// version on. The newest operator version that is not above it applies: 9 means Split-2, 20
-    /// means Split-18. For OpenVINO operators: 1, or 0, which means 1.
+    /// For ONNX operators: the model's opset import, any number from the operator's first version on.
+    /// The newest operator version that is not above it applies: 9 means Split-2, 20 means Split-18.
+    /// For OpenVINO operators: 1, or 0, which means 1.
     pub opset: i32,
     /// The axis to split, in [-rank, rank-1]; negative axes count from the back.
     pub axis: i64,
-    /// The operator's lengths, whether they are an attribute or an input; NULL if there are
-    /// none. A scalar has rank 0 and a list has rank 1; the dtype is that of the lengths, and
-    /// strides are respected. If data is NULL but the shape is given, the lengths are not known
-    /// yet (libsplit_infer() and libsplit_count() only).
+    /// The operator's lengths, whether they are an attribute or an input; NULL if there are none. A
+    /// scalar has rank 0 and a list has rank 1; the dtype is that of the lengths, and strides are
+    /// respected. If data is NULL but the shape is given, the lengths are not known yet
+    /// (libsplit_infer() and libsplit_count() only).
     pub split: *const libsplit_tensor,
-    /// The attribute num_outputs of ONNX Split-18, or num_splits of OpenVINO Split; 0 if absent.
-    /// For the other operators: 0, or the number of outputs, which must be what the operator
-    /// gives.
+    /// The attribute num_outputs of ONNX Split-18, or num_splits of OpenVINO Split; 0 if absent. For
+    /// the other operators: 0, or the number of outputs, which must be what the operator gives.
     pub num_outputs: i64,
-    /// For ONNX SplitToSequence without lengths: 0 drops the split axis from the pieces, which
-    /// have length 1; any other value keeps it. Otherwise ignored.
+    /// For ONNX SplitToSequence without lengths: 0 drops the split axis from the pieces, which have
+    /// length 1; any other value keeps it. Otherwise ignored.
     pub keepdims: i32,
     /// LIBSPLIT_FLAG_CLAMP_UNEVEN, or 0.
     pub flags: u32,
 }
 
-/// Details of an error, in memory that the caller provides. Initialize it with
-/// LIBSPLIT_ERROR_INIT. It is filled in on success too, with status 0 and an empty message.
-/// Every function that takes one accepts NULL.
+/// Details of an error, in memory that the caller provides. Initialize it with LIBSPLIT_ERROR_INIT. It
+/// is filled in on success too, with status 0 and an empty message. Every function that takes one
+/// accepts NULL.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_error {
-    /// sizeof(libsplit_error), set by the caller. If it is less than the size of the structure's
-    /// first version (for example 0, after zeroing the structure), the function returns
-    /// STRUCT_SIZE and writes nothing here, not even a message.
+    /// sizeof(libsplit_error), set by the caller. If it is less than the size of the structure's first
+    /// version (for example 0, after zeroing the structure), the function returns STRUCT_SIZE and
+    /// writes nothing here, not even a message.
     pub struct_size: usize,
     /// What the function returned.
     pub status: libsplit_status,
-    /// The index of the output at fault, or of the length or part at fault; -1 if the error
-    /// concerns the input, the parameters in general, or the executor.
+    /// The index of the output at fault, or of the length or part at fault; -1 if the error concerns
+    /// the input, the parameters in general, or the executor.
     pub output_index: i32,
     /// If two numbers disagree: the one that was expected ...
     pub expected: i64,
     /// ... and the one that was found. Otherwise both are 0.
     pub actual: i64,
-    /// NUL-terminated UTF-8 text: the argument, the rule, both numbers and the remedy. It is
-    /// meant for people, and its wording may change.
+    /// NUL-terminated UTF-8 text: the argument, the rule, both numbers and the remedy. It is meant for
+    /// people, and its wording may change.
     pub message: [c_char; 240],
 }
 
@@ -334,15 +327,14 @@ impl libsplit_error {
 /// One task of a call: does part 'index' of the work behind 'task_ctx'. Never fails.
 pub type libsplit_task_fn = Option<unsafe extern "C" fn(task_ctx: *mut c_void, index: usize)>;
 
-/// The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on
-/// any threads, and returns after the last one has finished; 0 means success. A task that is run
-/// a second time does nothing, and neither does one with an index of 'count' or more. The
-/// function must return normally: no C++ exception and no longjmp() may leave it.
+/// The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on any
+/// threads, and returns after the last one has finished; 0 means success. A task that is run a second
+/// time does nothing, and neither does one with an index of 'count' or more. The function must return
+/// normally: no C++ exception and no longjmp() may leave it.
 ///
-/// Tasks take small portions of the work, also from tasks that are late, so the first task may
-/// end up doing all of it. The function should therefore run tasks on its own thread as well,
-/// without delay, and return when all tasks are done, without waiting for threads that are still
-/// waking up.
+/// Tasks take small portions of the work, also from tasks that are late, so the first task may end up
+/// doing all of it. The function should therefore run tasks on its own thread as well, without delay,
+/// and return when all tasks are done, without waiting for threads that are still waking up.
 pub type libsplit_parallel_for_fn = Option<
     unsafe extern "C" fn(
         pool: *mut c_void,
@@ -352,8 +344,8 @@ pub type libsplit_parallel_for_fn = Option<
     ) -> i32,
 >;
 
-/// How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). If
-/// NULL is passed instead, everything runs on the calling thread; small copies always do.
+/// How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). If NULL
+/// is passed instead, everything runs on the calling thread; small copies always do.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_executor {
@@ -364,16 +356,16 @@ pub struct libsplit_executor {
     pub parallel_for: libsplit_parallel_for_fn,
     /// Passed to parallel_for unchanged; may be NULL.
     pub pool: *mut c_void,
-    /// The number of threads in the pool, which is the largest number of tasks that is useful at
-    /// a time; 0 lets the library choose.
+    /// The number of threads in the pool, which is the largest number of tasks that is useful at a
+    /// time; 0 lets the library choose.
     pub max_tasks: u32,
     /// LIBSPLIT_FLAG_OUTPUTS_READ_NEXT or LIBSPLIT_FLAG_NEVER_STREAM, or 0.
     pub flags: u32,
 }
 
 /// A split that has been prepared once, to be run many times. It lives in memory that the caller
-/// provides: as many bytes as libsplit_plan_size() returns, aligned to 8. libsplit_plan_init()
-/// writes it.
+/// provides: as many bytes as libsplit_plan_size() returns, aligned to 8. libsplit_plan_init() writes
+/// it.
 #[derive(Debug)]
 #[allow(dead_code)] // nobody looks inside
 pub struct libsplit_plan(u64);
