@@ -1,4 +1,4 @@
-# The one entry for people. CMakeLists.txt builds; this provides what the machine lacks for it.
+# What people run. CMakeLists.txt builds; this provides what the machine lacks for it.
 
 PREFIX = /usr/local
 CMAKE_FLAGS =
@@ -12,7 +12,7 @@ C_FILES := $(wildcard c-tests/*.[ch] c-tests/*/*.[ch]* examples/*.[ch] examples/
 # The tools in .venv come first, and cargo is found even before the first login after its install.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH):$(HOME)/.cargo/bin
 
-# For what the examples and their tests start.
+# For the programs that examples and their tests start.
 export BUILD_DIR := $(CURDIR)/$(BUILD)
 export PYTHON := $(CURDIR)/$(VENV)/bin/python
 
@@ -38,7 +38,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-19s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: configure $(VENV)/onnxruntime-made $(VENV)/checkpoint-made ## build what runs on real input, and run it: 4 minutes
+run: configure $(VENV)/onnxruntime-made $(VENV)/checkpoint-made ## build libsplit and run it on real input: 4 minutes
 	@echo "==> run: build the library, an example, the tool and the provider for ONNX Runtime"
 	$(built) libsplit-build planes libsplit-cli libsplit-onnxruntime
 	@echo "==> run: the examples"
@@ -46,14 +46,14 @@ run: configure $(VENV)/onnxruntime-made $(VENV)/checkpoint-made ## build what ru
 	@echo "==> run: a model in ONNX Runtime"
 	@"$(PYTHON)" adapters/onnxruntime/run.py
 
-# What cannot be built fails in the list at the end.
+# Whatever cannot be built fails in the list at the end.
 all := all libsplit-cli libsplit-onnxruntime
 keep_going = $$([ -e $(BUILD)/build.ninja ] && echo -k 0 || echo -k)
-run_tests = $(built) $(all) -- $(keep_going) || echo "error: not all was built" >&2; \
+run_tests = $(built) $(all) -- $(keep_going) || echo "error: some targets could not be built" >&2; \
     "$(PYTHON)" tools/test.py $(BUILD)
 
 .PHONY: test
-test: test-says $(VENV)/made configure ## run the tests that show whether all is well: 10 minutes
+test: test-says $(VENV)/made configure ## run the tests that cover every promise: 10 minutes
 	$(run_tests) --label-exclude slow
 
 .PHONY: test-says
@@ -72,16 +72,16 @@ test-all-says:
 
 # Under sudo, install what has been built before: root has no cargo of yours.
 .PHONY: install install-cli install-onnxruntime
-install: $(if $(SUDO_USER),,library) ## install the library below PREFIX, /usr/local if not given; honours DESTDIR
+install: $(if $(SUDO_USER),,library) ## install the library in PREFIX (default: /usr/local); honours DESTDIR
 	$(call install,)
 
-install-cli: $(if $(SUDO_USER),,cli) ## install the command-line tool there
+install-cli: $(if $(SUDO_USER),,cli) ## install the command-line tool in PREFIX
 	$(call install,--component tool)
 
-install-onnxruntime: $(if $(SUDO_USER),,onnxruntime) ## install the provider for ONNX Runtime there
+install-onnxruntime: $(if $(SUDO_USER),,onnxruntime) ## install the provider for ONNX Runtime in PREFIX
 	$(call install,--component onnxruntime)
 
-# The manifest would be root's, and in the way of the next install.
+# The manifest would belong to root and block the next install.
 define install
 	@echo "==> install: $(DESTDIR)$(prefix)"
 	@[ -e $(BUILD)/cmake_install.cmake ] || \
@@ -117,7 +117,7 @@ python: toolchain $(VENV)/python-made ## build the wheel of the Python package, 
 	@echo "==> build: the wheel of the Python package"
 	@tools/wheel.sh $(VENV) out/python --zig --compatibility manylinux_2_17
 
-# Sphinx builds from docs/ alone; docs/generated/ is what the library and its header say.
+# Sphinx reads docs/ alone; docs/generated/ is made from the library and its headers.
 .PHONY: docs
 docs: library $(VENV)/made $(DOCS_VENV)/made ## build the guide and the API reference in build/docs/site
 	@echo "==> docs: $(CURDIR)/build/docs/site/index.html"
@@ -132,7 +132,7 @@ header: toolchain ## generate include/libsplit.h from the Rust sources
 	@LIBSPLIT_UPDATE_HEADER=1 cargo test --locked --test header
 
 .PHONY: fuzz
-fuzz: toolchain ## fuzz the C functions and headers of files, SECONDS for each, 60 if not given
+fuzz: toolchain ## fuzz the C functions and file headers, each for SECONDS (default: 60)
 	@tools/fuzz.sh $(SECONDS)
 
 .PHONY: lint
@@ -149,7 +149,7 @@ lint: toolchain $(VENV)/lint-made ## check the code with cargo fmt, cargo clippy
 	    --target-dir target/cli -- -D warnings
 
 .PHONY: format
-format: toolchain $(VENV)/lint-made ## reformat the code the way lint wants it
+format: toolchain $(VENV)/lint-made ## format the code as lint requires
 	@echo "==> format: cargo fmt, clang-format"
 	@for each in $(manifests); do cargo fmt --all --manifest-path $$each; done
 	@clang-format -i $(C_FILES)
@@ -170,7 +170,7 @@ toolchain:
 	    printf '%s\n' $(rust) "$$version" | sort -VC || \
 	    { echo "error: Rust $$version is too old: install $(rust) or newer with rustup" >&2; exit 1; }
 
-# What only some targets need: ONNX Runtime, what builds the Python package.
+# What only some targets need: ONNX Runtime, and the tools for the Python package.
 $(VENV)/%-made: $(VENV)/made
 	@tools/$*.sh $(VENV)
 	@touch $@

@@ -33,7 +33,7 @@ def checkpoint():
 
 
 def table(told):
-    print(f"\n  {'tensor':22}{'as a whole':18}{'on each rank':18}by the pattern")
+    print(f"\n  {'tensor':22}{'whole':18}{'on each rank':18}pattern")
     for tensor in told["tensors"]:
         whole, rank = (" x ".join(map(str, tensor[key])) for key in ["shape", "rank_shape"])
         print(f"  {tensor['name']:22}{whole:18}{rank if rank != whole else 'whole':18}"
@@ -61,7 +61,7 @@ def main():
     for more, target in [(["--tp", 2], fewer), ([], joined)]:
         print(" ", libsplit("join", shards if more else fewer, *more, "-o", target), end="")
     same = filecmp.cmp(source, joined, shallow=False)
-    print(f"\n  4 ranks, then 2, then joined: {'every byte' if same else 'NOT'} as it was")
+    print(f"\n  4 ranks, then 2, then joined: {'identical' if same else 'NOT identical'} to the original")
 
     whole = load_file(source)
     ranks = [load_file(shards / f"rank-{rank}" / source.name) for rank in range(TP)]
@@ -69,7 +69,7 @@ def main():
     x, h, c = (random.standard_normal(128).astype("f4") for _ in range(3))
     apart = np.concatenate([step(rank, x, h, part) for rank, part in zip(ranks, np.split(c, TP))])
     difference = np.abs(apart - step(whole, x, h, c)).max()
-    print(f"  a step of the LSTM on {TP} ranks and on one: {difference:.1e} apart at most")
+    print(f"  a step of the LSTM on {TP} ranks and on one: largest difference {difference:.1e}")
     sys.exit(not (same and difference < 1e-5))
 
 

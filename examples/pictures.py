@@ -1,4 +1,4 @@
-"""Makes what anyone can open of what the examples take and give; run.sh calls it.
+"""Converts the inputs and outputs of the examples to files that anyone can open; run.sh calls it.
 
 pictures.py sheet OUTPUT.png PICTURE...   the pictures side by side
 pictures.py array INPUT.ppm OUTPUT.npy    a picture as an array of height, width, colour

@@ -1,8 +1,8 @@
 /*
  * planes INPUT.ppm OUTDIR - splits a photograph into its colours
  *
- * Reads a binary PPM picture (P6: red, green, blue, red, green, blue ...), takes the colours apart
- * with libsplit, and writes OUTDIR/red.pgm, green.pgm and blue.pgm.
+ * Reads a binary PPM picture (P6: red, green, blue, red, green, blue ...), splits it into its
+ * colours with libsplit, and writes OUTDIR/red.pgm, green.pgm and blue.pgm.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -26,7 +26,7 @@ static bool read_number(FILE *file, int64_t *number) {
     return fscanf(file, "%6" SCNd64, number) == 1 && *number > 0 && *number <= MAX_EXTENT;
 }
 
-/* Reads the pixels, height x width x 3 bytes, into new memory; or prints what is wrong. */
+/* Reads the pixels, height x width x 3 bytes, into new memory, or prints what is wrong. */
 static bool read_ppm(FILE *file, const char *path, libsplit_tensor *picture) {
     int64_t white;
     if (getc(file) != 'P' || getc(file) != '6' || !read_number(file, &picture->shape[1]) ||
@@ -76,7 +76,7 @@ static bool succeeded(libsplit_status status, const libsplit_error *error) {
     return status == LIBSPLIT_STATUS_OK;
 }
 
-/* The planes as views: nothing is copied, each is every third byte of the picture. */
+/* The planes as views: nothing is copied, and each is every third byte of the picture. */
 static bool print_views(const libsplit_tensor *picture, const libsplit_params *params) {
     int64_t shapes[COLOURS][RANK], strides[COLOURS][RANK];
     libsplit_tensor views[COLOURS] = {{0}};
@@ -95,7 +95,7 @@ static bool print_views(const libsplit_tensor *picture, const libsplit_params *p
     return true;
 }
 
-/* The planes as copies, each packed in its own memory and then written to a file. */
+/* The planes as copies: each is packed in its own memory and then written to a file. */
 static bool write_copies(const libsplit_tensor *picture, const libsplit_params *params,
                          const char *outdir) {
     int64_t shapes[COLOURS][RANK];

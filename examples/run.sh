@@ -20,11 +20,11 @@ libsplit() {
 
 mkdir -p out/planes
 
-echo "== planes: $photo into its colours (C)"
+echo "== planes: splits $photo into its colours (C)"
 "$BUILD_DIR/examples/planes" $photo out/planes
 pictures sheet out/planes.png $photo out/planes/red.pgm out/planes/green.pgm out/planes/blue.pgm
 
-echo "== libsplit npy: the same as an array"
+echo "== libsplit npy: does the same with an array"
 pictures array $photo out/photo.npy
 libsplit npy out/photo.npy out/colours --axis -1 --parts 3 --force
 libsplit npy out/photo.npy out/rows --op variadic-split --axis 0 --lengths 100,-1 --force
@@ -36,11 +36,10 @@ echo "== libsplit shard and join: a checkpoint for 4 ranks, for 2, and back"
 
 cat <<'END'
 
-A photograph was split into its colours by libsplit from C, and as a NumPy array into its colours
-and into its first 100 rows and the rest by the command-line tool; a checkpoint was sharded and
-joined. Results:
+A C program split a photograph into its colours. The command-line tool did the same with a NumPy
+array, and split it into its first 100 rows and the rest. A checkpoint was sharded and joined. Results:
 
-  out/planes.png               the photograph and its planes of red, green and blue
+  out/planes.png               the photograph and its planes: red, green and blue
   out/planes/*.pgm             these planes
   out/colours/photo_*.npy      the same as arrays
   out/rows_0.png, rows_1.png   the first 100 rows, the rest

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A C++ door to libsplit.h, whose comments hold the rules and the errors. A split is made once, and
-// then asked what it gives for an input, viewed in the input, or copied:
+// A C++ interface to libsplit.h, which documents the rules and the errors. Make a split once, and
+// then use it to describe, view or copy the pieces of any input:
 //
 //     #include <libsplit.hpp>
 //
@@ -19,29 +19,29 @@
 //
 //     std::vector<float> left(half), right(half);                // or into existing memory
 //     halves.copy(x, {left, right});                             // containers: sizes are checked
-//     halves.copy(x, {left.data(), right.data()});               // addresses: they cannot be
+//     halves.copy(x, {left.data(), right.data()});               // addresses: sizes are not
 //     halves.copy(x, {{left, {rows, columns / 2}, {pitch, 1}}, {}}); // strides; {}: not wanted
 //
 //     const auto plan = halves.plan(x);                          // or prepared, and run many times
 //     plan.copy(data, {left.data(), right.data()});
 //
-// Shapes, strides and lengths are in elements and are copied; anything called bytes or pitch is in
-// bytes. Shapes and strides stand in braces, or are any range of integers.
+// Shapes, strides and lengths count elements and are copied; anything called bytes or pitch is in
+// bytes. Shapes and strides are written in braces, or are any range of integers.
 //
-// Errors: a function throws libsplit::error; its twin try_... is noexcept and returns a
-// libsplit::result instead. With -fno-exceptions there are only the twins.
+// Errors: functions throw libsplit::error. For each of them, a function whose name begins with try_
+// is noexcept and returns a libsplit::result instead. With -fno-exceptions there are only these.
 //
-// Memory: nothing is allocated except where a comment says so: for pieces, for plans, for more than
-// 16 lengths, and for many outputs. Everything else is in the objects themselves.
+// Memory: nothing is allocated unless a comment says so: for pieces, plans, more than 16 lengths,
+// and many outputs. Everything else is in the objects themselves.
 //
-// Threads: a const function may be called on one object by many threads at once.
+// Threads: many threads may call const functions of one object at the same time.
 //
-// Copies on a pool of threads: anything that runs task(i) for each i < count is an executor, and
-// what it throws, copy() throws.
+// Thread pools: anything that runs task(i) for each i < count is an executor. If it throws, copy()
+// throws the same exception.
 //
 //     halves.copy(x, outputs, libsplit::openmp{});
 //     halves.copy(x, outputs, libsplit::std_execution{std::execution::par});
-//     halves.copy(x, outputs, libsplit::submit_to(pool));        // pool.submit(f) gives a future
+//     halves.copy(x, outputs, libsplit::submit_to(pool));        // pool.submit(f) returns a future
 //     halves.copy(x, outputs, [](std::size_t count, libsplit::task task) {
 //         tbb::parallel_for(std::size_t{0}, count, task);        // oneTBB
 //     });
@@ -89,14 +89,14 @@
 #include <stdfloat>
 #endif
 
-// Whether errors may be thrown.
+// Whether exceptions are available.
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
 #define LIBSPLIT_HPP_THROWS 1
 #else
 #define LIBSPLIT_HPP_THROWS 0
 #endif
 
-// Lets a compiler that can, warn where what is returned would outlive what it points to.
+// Lets compilers that can do so warn if a returned value would outlive what it points to.
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)
 #define LIBSPLIT_LIFETIMEBOUND [[clang::lifetimebound]]
@@ -108,7 +108,7 @@
 
 namespace libsplit {
 
-// What changes with the language must not be taken for the same by the linker.
+// Names whose definition depends on the language version must differ for the linker.
 #ifdef __cpp_lib_span
 inline namespace cxx20 {
 #else
@@ -118,7 +118,7 @@ inline namespace cxx17 {
 #ifdef __cpp_lib_span
 template <class T> using span = std::span<T>;
 #else
-/// As much of C++20's std::span as is needed here: elements in a row, which somebody else owns.
+/// The part of C++20's std::span that is needed here: consecutive elements that somebody else owns.
 template <class T> class span {
   public:
     using element_type = T;
@@ -128,7 +128,7 @@ template <class T> class span {
     constexpr span() noexcept = default;
     constexpr span(T *first, std::size_t count) noexcept : first_(first), count_(count) {}
     template <std::size_t N> constexpr span(T (&array)[N]) noexcept : first_(array), count_(N) {}
-    /// Of anything with data() and size(): std::vector, std::array, another span.
+    /// From anything with data() and size(): std::vector, std::array, another span.
     template <
         class Range,
         class = std::enable_if_t<std::is_convertible_v<
@@ -182,12 +182,12 @@ enum class dtype : libsplit_dtype {
     int2 = LIBSPLIT_DTYPE_INT2,
 };
 
-/// The name in ONNX, as "FLOAT16"; "UNDEFINED" for a number that is no element type.
+/// The name in ONNX, such as "FLOAT16"; "UNDEFINED" if the number is not an element type.
 inline const char *name(dtype type) noexcept {
     return libsplit_dtype_name(static_cast<libsplit_dtype>(type));
 }
 
-/// Bits of one element; 0 for a number that is no element type.
+/// The size of an element in bits; 0 if the number is not an element type.
 inline std::uint32_t bits(dtype type) noexcept {
     return libsplit_dtype_bits(static_cast<libsplit_dtype>(type));
 }
@@ -200,7 +200,7 @@ inline std::uint32_t bits(dtype type) noexcept {
 /// Packed 4-bit and 2-bit elements have no C++ type: give their dtype and a void pointer.
 template <class T, class Enable = void> struct dtype_of;
 
-/// What a dtype_of derives from.
+/// The base class of dtype_of.
 template <dtype Type> using dtype_is = std::integral_constant<dtype, Type>;
 
 namespace detail {
@@ -230,7 +230,7 @@ inline constexpr bool has_dtype<T, std::void_t<decltype(dtype_of<std::remove_cv_
 
 } // namespace detail
 
-/// Integers of any name, char included, by size and signedness.
+/// Integers of any name, including char, by size and signedness.
 template <class T>
 struct dtype_of<T, std::enable_if_t<detail::is_integer<T>>>
     : dtype_is<detail::integer_type(std::is_signed_v<T>, sizeof(T))> {};
@@ -263,7 +263,7 @@ template <class T> constexpr dtype dtype_for() noexcept {
 
 namespace detail {
 
-/// A message that is being written; what does not fit is cut off.
+/// A message that is being written; text that does not fit is cut off.
 class text {
   public:
     template <std::size_t N>
@@ -286,7 +286,7 @@ class text {
     char *next_, *end_;
 };
 
-/// What messages of libsplit.h call things, and what they are called here.
+/// Words of messages from libsplit.h, and what to say here instead.
 struct word {
     const char *in_c, *in_cpp;
 };
@@ -312,7 +312,7 @@ inline constexpr word words[] = {
     {"NULL", "nullptr"},
 };
 
-/// Puts a message of libsplit.h into the words of this header.
+/// Translates a message from libsplit.h into the words of this header.
 inline void translate(libsplit_error &error) noexcept {
     if (error.status == LIBSPLIT_STATUS_OK)
         return;
@@ -333,7 +333,8 @@ inline void translate(libsplit_error &error) noexcept {
 
 } // namespace detail
 
-/// What became of a call. Above 0 as in libsplit.h, below 0 this header's own.
+/// The result of a call. Values above 0 are those of libsplit.h; values below 0 are this header's
+/// own.
 enum class status : libsplit_status {
     out_of_memory = -1, ///< pieces could not be allocated
     ok = LIBSPLIT_STATUS_OK,
@@ -363,21 +364,21 @@ enum class status : libsplit_status {
     plan = LIBSPLIT_STATUS_ERROR_PLAN,
 };
 
-/// The name in libsplit.h, as "LIBSPLIT_STATUS_ERROR_AXIS". Never null.
+/// The name in libsplit.h, such as "LIBSPLIT_STATUS_ERROR_AXIS". Never null.
 inline const char *name(status code) noexcept {
     return code == status::out_of_memory ? "out of memory"
                                          : libsplit_status_name(static_cast<libsplit_status>(code));
 }
 
-/// An error, or none: thrown, or part of a result. Holds its message itself.
+/// An error, or no error: thrown, or part of a result. It contains its message.
 class error : public std::exception {
   public:
-    /// None.
+    /// No error.
     error() noexcept = default;
-    /// As libsplit.h reports it.
+    /// An error that libsplit.h reported.
     explicit error(const libsplit_error &detail) noexcept : detail_(detail) {}
-    /// With the two numbers that disagree, and the output that is at fault. A '#' in the message
-    /// stands for 'expected', a '@' for 'actual'; a message that is too long is cut off.
+    /// An error with the two numbers that disagree and the output at fault. In the message, '#'
+    /// stands for 'expected' and '@' for 'actual'; a message that is too long is cut off.
     error(libsplit::status code, const char *message, std::int64_t expected = 0,
           std::int64_t actual = 0, std::int32_t output_index = -1) noexcept {
         detail_.status = static_cast<libsplit_status>(code);
@@ -396,19 +397,20 @@ class error : public std::exception {
     libsplit::status status() const noexcept {
         return static_cast<libsplit::status>(detail_.status);
     }
-    /// Which output or length is at fault; -1: none of them.
+    /// The index of the output or length at fault; -1 if there is none.
     std::int32_t output_index() const noexcept { return detail_.output_index; }
-    /// The two numbers that disagree, where two do: what was expected ...
+    /// If two numbers disagree: the one that was expected ...
     std::int64_t expected() const noexcept { return detail_.expected; }
-    /// ... and what was found; else both 0.
+    /// ... and the one that was found. Otherwise both are 0.
     std::int64_t actual() const noexcept { return detail_.actual; }
-    /// For people: the argument, the rule, both numbers and the remedy. Empty for no error.
+    /// Text for people: the argument, the rule, both numbers and the remedy. Empty if there is no
+    /// error.
     const char *what() const noexcept override { return detail_.message; }
     /// Whether there is an error.
     explicit operator bool() const noexcept { return detail_.status != LIBSPLIT_STATUS_OK; }
     /// For functions of libsplit.h.
     libsplit_error *get() noexcept { return &detail_; }
-    /// Puts the message of a function of libsplit.h into the words of this header.
+    /// Translates the message of a function of libsplit.h into the words of this header.
     libsplit::error &in_cpp() noexcept {
         detail::translate(detail_);
         return *this;
@@ -418,7 +420,7 @@ class error : public std::exception {
     libsplit_error detail_ = LIBSPLIT_ERROR_INIT;
 };
 
-/// A value, or the error that there is instead. T may be void.
+/// A value, or an error instead. T may be void.
 template <class T = void> class [[nodiscard]] result {
   public:
     result(T &&value) noexcept : value_(std::move(value)) {}
@@ -427,7 +429,7 @@ template <class T = void> class [[nodiscard]] result {
     explicit operator bool() const noexcept { return !error_; }
     const libsplit::error &error() const & noexcept LIBSPLIT_LIFETIMEBOUND { return error_; }
     libsplit::error error() && noexcept { return error_; }
-    /// The value; that of T() if there is an error.
+    /// The value; T() if there is an error.
     T &operator*() & noexcept LIBSPLIT_LIFETIMEBOUND { return value_; }
     const T &operator*() const & noexcept LIBSPLIT_LIFETIMEBOUND { return value_; }
     T operator*() && noexcept { return std::move(value_); }
@@ -462,7 +464,7 @@ template <> class [[nodiscard]] result<void> {
     const libsplit::error &error() const & noexcept LIBSPLIT_LIFETIMEBOUND { return error_; }
     libsplit::error error() && noexcept { return error_; }
 #if LIBSPLIT_HPP_THROWS
-    /// Throws the error, if there is one.
+    /// Throws the error if there is one.
     void value() const {
         if (error_)
             throw error_;
@@ -484,7 +486,7 @@ inline constexpr std::int64_t dim_unknown = LIBSPLIT_DIM_UNKNOWN;
 
 namespace detail {
 
-/// Any integer; one that is too large becomes one that every check refuses.
+/// Converts any integer; one that is too large becomes a value that every check refuses.
 template <class Integer> constexpr std::int64_t to_int64(Integer value) noexcept {
     static_assert(is_integer<Integer>, "extents, strides and lengths are integers");
     constexpr auto most = (std::numeric_limits<std::int64_t>::max)();
@@ -495,7 +497,7 @@ template <class Integer> constexpr std::int64_t to_int64(Integer value) noexcept
     return static_cast<std::int64_t>(value);
 }
 
-/// Elements of a range with data(); void: it is none.
+/// The element type of a range with data(); void if it is not one.
 template <class Range, class = void> struct element_of {
     using type = void;
 };
@@ -512,8 +514,8 @@ inline constexpr bool
     has_integers<Range, std::void_t<decltype(std::begin(std::declval<const Range &>()))>> =
         is_integer<std::remove_reference_t<decltype(*std::begin(std::declval<const Range &>()))>>;
 
-/// Whether elements of a range go on living after it: std::span and its like. What is large enough
-/// to hold them (std::array, std::vector) is no such view.
+/// Whether the elements outlive the range, as those of std::span do. A type that is large enough to
+/// contain them (std::array, std::vector) is no such view.
 template <class Range, class = void> inline constexpr bool has_tuple_size = false;
 template <class Range>
 inline constexpr bool has_tuple_size<Range, std::void_t<decltype(std::tuple_size<Range>::value)>> =
@@ -524,7 +526,7 @@ template <class Range>
 inline constexpr bool is_view = std::is_trivially_copyable_v<Range> && !std::is_array_v<Range> &&
                                 !has_tuple_size<Range> && !is_initializer_list<Range>;
 
-/// Of a forwarding reference: elements of a known type ...
+/// For a forwarding reference: whether the range has elements of a known type ...
 template <class Range, class Plain = std::remove_reference_t<Range>>
 inline constexpr bool is_elements = has_dtype<typename element_of<Plain>::type>;
 /// ... that live longer than the call ...
@@ -535,7 +537,7 @@ inline constexpr bool stays =
 template <class Range, class Plain = std::remove_reference_t<Range>>
 inline constexpr bool is_writable =
     is_elements<Range> && !std::is_const_v<typename element_of<Plain>::type>;
-/// An array is taken by its address.
+/// Whether it is an array, which is passed by address.
 template <class Range>
 inline constexpr bool is_array = std::is_array_v<std::remove_reference_t<Range>>;
 
@@ -555,8 +557,8 @@ using if_not_kept =
 
 } // namespace detail
 
-/// An integer of any type; bool and floating point are refused by the compiler. One that is too
-/// large for int64_t becomes one that every check refuses.
+/// An integer of any type; the compiler refuses bool and floating point. A value that is too large
+/// for int64_t becomes one that every check refuses.
 class integer {
   public:
     template <class T, class = std::enable_if_t<detail::is_integer<T>>>
@@ -569,8 +571,9 @@ class integer {
     std::int64_t value_;
 };
 
-/// A shape, or strides: up to LIBSPLIT_MAX_RANK numbers, in the object itself. Made of integers in
-/// braces, or of any range of them. More than that make a tensor that every call refuses.
+/// A shape, or strides: up to LIBSPLIT_MAX_RANK numbers, stored in the object. It can be made from
+/// integers in braces or from any range of integers. With more numbers than that, it makes a tensor
+/// that every call refuses.
 class dims {
   public:
     dims() noexcept {}
@@ -592,10 +595,11 @@ class dims {
 
     const std::int64_t *data() const & noexcept LIBSPLIT_LIFETIMEBOUND { return values_.data(); }
     const std::int64_t *data() const && = delete; // gone at once: name the shape or strides
-    /// How many there are, at most LIBSPLIT_MAX_RANK.
+    /// The number of entries, at most LIBSPLIT_MAX_RANK.
     std::size_t size() const noexcept { return (std::min)(count_, values_.size()); }
     bool empty() const noexcept { return count_ == 0; }
-    /// How many there were to be: above LIBSPLIT_MAX_RANK if they were too many.
+    /// The number of entries that were given, which is above LIBSPLIT_MAX_RANK if there were too
+    /// many.
     std::int32_t rank() const noexcept { return static_cast<std::int32_t>(count_); }
     const std::int64_t *begin() const noexcept { return data(); }
     const std::int64_t *end() const noexcept { return data() + size(); }
@@ -618,7 +622,8 @@ class dims {
 
 namespace detail {
 
-/// Strides in elements, of strides in bytes; an error where one is not a whole number of elements.
+/// Converts strides in bytes to strides in elements; an error if one is not a whole number of
+/// elements.
 inline error strides_of_bytes(const char *message, dtype type, const dims &bytes,
                               dims &strides) noexcept {
     const std::int64_t bits_each = static_cast<std::int64_t>(bits(type));
@@ -634,7 +639,7 @@ inline error strides_of_bytes(const char *message, dtype type, const dims &bytes
     return {};
 }
 
-/// Strides in bytes of a tensor whose first axis has a pitch; the others are packed.
+/// The strides in bytes of a tensor whose first axis has a pitch and whose other axes are packed.
 inline dims strides_of_pitch(dtype type, const dims &shape, integer pitch) noexcept {
     std::array<std::int64_t, LIBSPLIT_MAX_RANK> strides{};
     std::uint64_t step = (bits(type) + 7) / 8;
@@ -647,15 +652,14 @@ inline dims strides_of_pitch(dtype type, const dims &shape, integer pitch) noexc
 
 } // namespace detail
 
-/// A tensor to be split, over memory that it only reads and that must outlive it. Shape and
-/// strides are copied into the object (about 1 KiB).
-///
-/// Strides are in elements, of any sign, 0 to repeat; without them it is row-major packed. For
-/// strides in bytes see byte_strides() and pitch(). A pointer may be nullptr when there are no
-/// elements, or for count() and infer().
+/// A tensor to be split. It refers to memory that is only read and must outlive it. Shape and
+/// strides are copied into the object (about 1 KiB). Strides are in elements, of either sign, or 0
+/// to repeat; without strides the tensor is packed in row-major order. For strides in bytes see
+/// byte_strides() and pitch(). A pointer may be nullptr if there are no elements, and for count()
+/// and infer().
 class input {
   public:
-    /// A tensor of no element type, which every call refuses.
+    /// A tensor without an element type, which every call refuses.
     input() noexcept = default;
 
     /// Typed elements at an address.
@@ -663,7 +667,7 @@ class input {
     input(const T *data, const dims &shape, const dims &strides = {}) noexcept
         : input(detail::dtype_for<T>(), data, shape, strides) {}
 
-    /// Typed elements in a container or span, whose size is checked: bytes() is set.
+    /// Typed elements in a container or span, whose size is checked: this sets bytes().
     template <class Range, detail::if_kept_range<Range> = 0>
     input(Range &&elements, const dims &shape, const dims &strides = {}) noexcept
         : input(std::data(elements), shape, strides) {
@@ -683,12 +687,12 @@ class input {
         tensor_.dtype = static_cast<libsplit_dtype>(type);
     }
 
-    /// No data: for count() and infer(), and lengths that are not known yet.
+    /// A tensor without data: for count() and infer(), and for lengths that are not known yet.
     input(dtype type, const dims &shape) noexcept : input(type, nullptr, shape) {}
 
-    /// As libsplit.h describes it; a piece of another split is one.
+    /// A tensor described as in libsplit.h, such as a piece of another split.
     input(const libsplit_tensor &tensor) noexcept : tensor_(tensor) {
-        // What cannot be copied is refused by every call.
+        // A tensor that cannot be copied is refused by every call.
         is_kept_ = tensor.rank < 0 || tensor.rank > LIBSPLIT_MAX_RANK || tensor.shape == nullptr;
         if (is_kept_)
             return;
@@ -699,7 +703,7 @@ class input {
     }
 
 #ifdef __cpp_lib_mdspan
-    /// What a std::mdspan refers to, if its mapping has strides.
+    /// The elements of a std::mdspan, if its mapping has strides.
     template <class T, class Extents, class Layout, class Accessor,
               class = std::enable_if_t<Layout::template mapping<Extents>::is_always_strided()>>
     input(const std::mdspan<T, Extents, Layout, Accessor> &elements) noexcept
@@ -708,7 +712,8 @@ class input {
                 mdspan_dims(elements, [&](std::size_t axis) { return elements.stride(axis); })) {}
 #endif
 
-    // What is not clear, and what would be gone before the call. Compilers show the comments.
+    // Ambiguous arguments, and memory that would be gone by the time of the call. Compilers show
+    // these comments.
     template <class Data, class Integer, class... Rest, detail::if_integer<Integer> = 0>
     input(const Data &, Integer, Rest...) = delete; // put the shape in braces: (data, {2, 4})
     template <class Integer, class... Rest, detail::if_integer<Integer> = 0>
@@ -719,19 +724,19 @@ class input {
     template <class Range, detail::if_gone<Range> = 0>
     input(Range &&, const dims &, const dims & = {}) = delete; // a temporary: name the container
 
-    /// States how many bytes there are from the lowest address that the tensor touches, which is
-    /// then checked; 0: it is not.
+    /// States the number of bytes from the lowest address that the tensor touches, which is then
+    /// checked; 0 disables the check.
     input &bytes(std::size_t bytes) & noexcept {
         tensor_.data_bytes = bytes;
         return *this;
     }
-    /// Of packed elements below a byte: the first one's offset in bits from data.
+    /// For packed sub-byte elements: the offset of the first element from data in bits.
     input &bit_offset(std::uint32_t offset) & noexcept {
         tensor_.bit_offset = offset;
         return *this;
     }
-    /// Strides in bytes, one for each axis. A call refuses those that are not whole elements
-    /// (status::strides).
+    /// Strides in bytes, one for each axis. A stride that is not a whole number of elements makes
+    /// every call fail (status::strides).
     input &byte_strides(const dims &bytes) & noexcept {
         wrong_ = detail::strides_of_bytes(
             "input: a stride of @ bytes is not whole elements of # bytes: pack the rows, or split "
@@ -739,12 +744,13 @@ class input {
             type(), bytes, strides_);
         return *this;
     }
-    /// Bytes from one step of the first axis to the next, as pictures have them from row to row
-    /// (OpenCV's step, a bitmap's stride); the other axes are packed. Else as byte_strides().
+    /// The number of bytes from one step of the first axis to the next, such as from row to row of
+    /// a picture (OpenCV's step, a bitmap's stride); the other axes are packed. Otherwise like
+    /// byte_strides().
     input &pitch(integer bytes) & noexcept {
         return byte_strides(detail::strides_of_pitch(type(), shape_, bytes));
     }
-    // The same of one that has no name.
+    // The same for temporaries.
     input bytes(std::size_t bytes) && noexcept { return this->bytes(bytes); }
     input bit_offset(std::uint32_t offset) && noexcept { return this->bit_offset(offset); }
     input byte_strides(const dims &bytes) && noexcept { return this->byte_strides(bytes); }
@@ -761,8 +767,9 @@ class input {
         return tensor;
     }
 
-    /// What is wrong before libsplit is asked: as many strides as extents, strides of whole
-    /// elements, and a container that is empty, whose size libsplit would take for not stated.
+    /// Checks what libsplit cannot: that there are as many strides as extents, that strides are
+    /// whole elements, and that a container is not empty (libsplit would take its size for not
+    /// stated).
     libsplit::error check() const noexcept {
         if (wrong_)
             return wrong_;
@@ -792,7 +799,7 @@ class input {
     libsplit_tensor tensor_{};
     dims shape_, strides_;
     libsplit::error wrong_;
-    bool is_kept_ = false; // shape and strides stay where the descriptor has them
+    bool is_kept_ = false; // shape and strides stay in the descriptor's arrays
     bool empty_range_ = false;
 };
 
@@ -801,14 +808,14 @@ class input {
 
 class output;
 
-/// A piece: what a libsplit_tensor says, with questions to ask. Memory, shape and strides are those
-/// of the 'pieces' that it is in, or of whoever filled it; an output is a piece with a shape of its
+/// A piece: a libsplit_tensor with member functions. Memory, shape and strides belong to the
+/// 'pieces' that contains it, or to whoever filled it in; an output is a piece with a shape of its
 /// own. Arrays of pieces are arrays of libsplit_tensor.
 class piece : public libsplit_tensor {
   public:
-    /// One that is not wanted; outputs_init() gives it room.
+    /// A piece that is not wanted; outputs_init() gives it room for shape and strides.
     piece() noexcept : libsplit_tensor{} {}
-    // The shape would be gone: keep the output, or the pieces.
+    // The shape would not live long enough: keep the output, or the pieces.
     piece(output &&) = delete;
     piece &operator=(output &&) = delete;
 
@@ -822,27 +829,27 @@ class piece : public libsplit_tensor {
     libsplit::dtype type() const noexcept {
         return static_cast<libsplit::dtype>(libsplit_tensor::dtype);
     }
-    /// Extents, in elements.
+    /// The extents, in elements.
     span<const std::int64_t> shape() const noexcept {
         return {libsplit_tensor::shape, entries(libsplit_tensor::shape)};
     }
-    /// In elements; empty: row-major packed.
+    /// The strides in elements; empty if packed in row-major order.
     span<const std::int64_t> strides() const noexcept {
         return {libsplit_tensor::strides, entries(libsplit_tensor::strides)};
     }
-    /// How many elements there are; 0 if an extent is not known.
+    /// The number of elements; 0 if an extent is not known.
     std::size_t size() const noexcept {
         std::size_t count = 1;
         for (const std::int64_t extent : shape())
             count *= static_cast<std::size_t>((std::max)(extent, std::int64_t{0}));
         return count;
     }
-    /// Bytes of the packed output after infer(), from the lowest to the highest touched after
-    /// view(); 0 where it is not stated.
+    /// After infer(): the size of the packed output in bytes. After view(): the number of bytes
+    /// from the lowest to the highest that the piece touches. 0 if not stated.
     std::size_t bytes() const noexcept { return data_bytes; }
-    /// Of packed elements below a byte: the first one's offset in bits from data().
+    /// For packed sub-byte elements: the offset of the first element from data() in bits.
     std::uint32_t bit_offset() const noexcept { return libsplit_tensor::bit_offset; }
-    /// Whether the elements are in a row, row-major, without gaps.
+    /// Whether the elements are contiguous in row-major order.
     bool packed() const noexcept {
         const auto stride = strides();
         if (stride.empty() || size() == 0)
@@ -856,29 +863,29 @@ class piece : public libsplit_tensor {
         }
         return true;
     }
-    /// Address of the first element, [0, ..., 0].
+    /// The address of element [0, ..., 0].
     void *data() const noexcept { return libsplit_tensor::data; }
-    /// The same, typed; nullptr if T is not the C++ type of the elements. A view of memory that may
-    /// not be written is asked for data<const T>().
+    /// The same, typed; nullptr if T is not the C++ type of the elements. For a view of read-only
+    /// memory, use data<const T>().
     template <class T> T *data() const noexcept {
         return type() == detail::dtype_for<T>() ? static_cast<T *>(data()) : nullptr;
     }
-    /// All elements in a row; empty if they are not packed or not of type T.
+    /// All elements; empty if they are not packed or not of type T.
     template <class T> span<T> values() const noexcept {
         T *const first = data<T>();
         if (first == nullptr || !packed())
             return {};
         return {first, size()};
     }
-    /// Sets the address, of memory to be copied to.
+    /// Sets the address of the memory to copy to.
     piece &set_data(void *data) noexcept {
         libsplit_tensor::data = data;
         return *this;
     }
 
 #ifdef __cpp_lib_mdspan
-    /// The elements as a std::mdspan; one without elements if T or Rank is not right, or a stride
-    /// is below 1, which std::mdspan cannot have.
+    /// The elements as a std::mdspan. It has no elements if T or Rank is wrong, or if a stride is
+    /// below 1, which std::mdspan does not allow.
     template <class T, std::size_t Rank>
     std::mdspan<T, std::dextents<std::int64_t, Rank>, std::layout_stride> mdspan() const noexcept {
         using extents = std::dextents<std::int64_t, Rank>;
@@ -913,23 +920,23 @@ static_assert(sizeof(piece) == sizeof(libsplit_tensor) && std::is_standard_layou
                   std::is_trivially_copyable_v<piece>,
               "arrays of pieces are arrays of libsplit_tensor");
 
-/// Where a piece is to be copied to: memory, which must outlive this, and if it is not packed its
-/// shape and strides, which are copied into the object (about 1 KiB). {} is a piece that is not
-/// wanted.
+/// Where to copy a piece to: memory, which must outlive this object, and unless it is packed its
+/// shape and strides, which are copied into the object (about 1 KiB). {} means that the piece is
+/// not wanted.
 class output : public piece {
   public:
-    /// Not wanted: every call skips it.
+    /// An output that is not wanted: every call skips it.
     output() noexcept = default;
     output(std::nullptr_t) noexcept {}
 
-    /// Packed memory of as many elements as the piece has; its shape is the piece's.
+    /// Packed memory for as many elements as the piece has; its shape is the piece's.
     template <class T, class = std::enable_if_t<!std::is_void_v<T> && !std::is_const_v<T>>>
     output(T *data) noexcept : output(detail::dtype_for<T>(), data) {}
     output(libsplit::dtype type, void *data) noexcept : kind_(kind::memory) {
         libsplit_tensor::data = data;
         libsplit_tensor::dtype = static_cast<libsplit_dtype>(type);
     }
-    /// The same of a container or span, whose size is checked.
+    /// The same for a container or span, whose size is checked.
     template <class Range, detail::if_output_range<Range> = 0>
     output(Range &&elements) noexcept : output(std::data(elements)) {
         fits(elements);
@@ -951,10 +958,10 @@ class output : public piece {
         fits(elements);
     }
 
-    /// As libsplit.h describes it; a piece of another split is one.
+    /// A tensor described as in libsplit.h, such as a piece of another split.
     output(const libsplit_tensor &tensor) noexcept : kind_(kind::kept) {
         static_cast<libsplit_tensor &>(*this) = tensor;
-        // What cannot be copied is refused by every call.
+        // A tensor that cannot be copied is refused by every call.
         if (tensor.rank < 0 || tensor.rank > LIBSPLIT_MAX_RANK || tensor.shape == nullptr)
             return;
         const auto axes = static_cast<std::size_t>(tensor.rank);
@@ -972,7 +979,8 @@ class output : public piece {
     }
     ~output() = default;
 
-    // What is not clear, and what would be gone before the call. Compilers show the comments.
+    // Ambiguous arguments, and memory that would be gone by the time of the call. Compilers show
+    // these comments.
     output(const void *) = delete; // give elements that are not const, or their dtype first
     output(const void *, const dims &, const dims & = {}) = delete; // const, or dtype is missing
     template <class Data, class Integer, class... Rest, detail::if_integer<Integer> = 0>
@@ -982,19 +990,19 @@ class output : public piece {
     template <class Range, detail::if_not_kept<Range> = 0>
     output(Range &&, const dims &, const dims & = {}) = delete; // const elements, or a temporary
 
-    /// Extents, in elements; of one that has no name, a copy.
+    /// The extents, in elements; for a temporary, a copy.
     span<const std::int64_t> shape() const & noexcept LIBSPLIT_LIFETIMEBOUND {
         return piece::shape();
     }
     dims shape() const && noexcept { return piece::shape(); }
-    /// In elements; empty: row-major packed.
+    /// The strides in elements; empty if packed in row-major order.
     span<const std::int64_t> strides() const & noexcept LIBSPLIT_LIFETIMEBOUND {
         return piece::strides();
     }
     dims strides() const && noexcept { return piece::strides(); }
 
-    /// Strides in bytes, one for each axis. A call refuses those that are not whole elements
-    /// (status::strides). It is for an output that was given a shape.
+    /// Strides in bytes, one for each axis. A stride that is not a whole number of elements makes
+    /// every call fail (status::strides). Only for an output that was given a shape.
     output &byte_strides(const dims &bytes) & noexcept {
         dims strides;
         wrong_ = detail::strides_of_bytes(
@@ -1005,20 +1013,20 @@ class output : public piece {
             set_shape(shape_, strides);
         return *this;
     }
-    /// Bytes from one step of the first axis to the next, as pictures have them from row to row;
-    /// the other axes are packed. Else as byte_strides().
+    /// The number of bytes from one step of the first axis to the next, such as from row to row of
+    /// a picture; the other axes are packed. Otherwise like byte_strides().
     output &pitch(integer bytes) & noexcept {
         return byte_strides(detail::strides_of_pitch(type(), shape_, bytes));
     }
-    // The same of one that has no name.
+    // The same for temporaries.
     output byte_strides(const dims &bytes) && noexcept { return this->byte_strides(bytes); }
     output pitch(integer bytes) && noexcept { return this->pitch(bytes); }
 
-    /// Whether it has a shape of its own, rather than the piece's.
+    /// Whether it has a shape of its own rather than the piece's.
     bool has_shape() const noexcept { return kind_ != kind::memory; }
-    /// What is wrong before libsplit is asked: as many strides as extents, strides of whole
-    /// elements, and a container that is empty, whose size libsplit would take for not stated.
-    /// 'described' has the shape.
+    /// Checks what libsplit cannot: that there are as many strides as extents, that strides are
+    /// whole elements, and that a container is not empty (libsplit would take its size for not
+    /// stated). 'described' has the shape.
     libsplit::error check(const piece &described, std::size_t index) const noexcept {
         const auto number = static_cast<std::int32_t>(index);
         if (wrong_)
@@ -1034,8 +1042,8 @@ class output : public piece {
     }
 
   private:
-    // Not wanted; memory for a shape that the split tells; with shape and strides of its own; with
-    // those of a descriptor that cannot be copied.
+    // Not wanted; memory for a piece whose shape the split knows; with a shape of its own; with the
+    // arrays of a descriptor that cannot be copied.
     enum class kind { unwanted, memory, shaped, kept };
 
     template <class Range> void fits(const Range &elements) noexcept {
@@ -1071,14 +1079,14 @@ class output : public piece {
     bool empty_range_ = false;
 };
 
-/// How many integers outputs_init() needs.
+/// The number of integers that outputs_init() needs.
 constexpr std::size_t outputs_ints(std::size_t outputs, std::size_t rank) noexcept {
     return outputs * rank * 2;
 }
 
-/// Gives every piece room for a shape and strides of up to 'rank' entries, in 'ints', and clears
-/// the rest: what infer() and view() need of pieces that the caller owns. false: there are fewer
-/// than outputs_ints() integers, and nothing is changed.
+/// Gives every piece room in 'ints' for a shape and strides of up to 'rank' entries, and clears the
+/// rest: what infer() and view() need of pieces that the caller owns. Returns false, and changes
+/// nothing, if there are fewer than outputs_ints() integers.
 inline bool outputs_init(span<piece> outputs, span<std::int64_t> ints, std::size_t rank) noexcept {
     if (rank > LIBSPLIT_MAX_RANK || (rank > 0 && ints.size() / rank / 2 < outputs.size()))
         return false;
@@ -1099,14 +1107,14 @@ namespace detail {
 struct free_block {
     void operator()(void *memory) const noexcept { ::operator delete(memory); }
 };
-/// Memory without objects of its own.
+/// Untyped memory.
 using block = std::unique_ptr<void, free_block>;
 
 } // namespace detail
 
-/// Pieces with their shapes and strides, in one block of memory, which is allocated when they do
-/// not fit into the one that is there. What they point to is not theirs, and a copy of a piece
-/// still needs them, for its shape. They can be moved.
+/// Pieces with their shapes and strides, in one block of memory that is allocated anew if they do
+/// not fit into the present one. They do not own what they point to. A copy of a piece still needs
+/// them, for its shape. They can be moved.
 class pieces {
   public:
     using value_type = piece;
@@ -1139,14 +1147,14 @@ class pieces {
     const piece &operator[](std::size_t index) const & noexcept LIBSPLIT_LIFETIMEBOUND {
         return first()[index];
     }
-    /// Of pieces that have no name, one with a shape of its own.
+    /// For temporary pieces: a copy with a shape of its own.
     output operator[](std::size_t index) const && noexcept { return first()[index]; }
     const piece *data() const && = delete;  // gone at once: name the pieces
     const piece *begin() const && = delete; // gone at once: name the pieces
     const piece *end() const && = delete;   // gone at once: name the pieces
 
-    /// Makes room for so many pieces of this rank; allocates, so that later calls need not. What
-    /// was in there is gone. status::out_of_memory, status::rank.
+    /// Allocates room for this many pieces of this rank, so that later calls need not allocate.
+    /// Removes the pieces that were there. Errors: status::out_of_memory, status::rank.
     result<> try_reserve(std::size_t count, std::size_t rank) noexcept {
         constexpr std::size_t most = (std::numeric_limits<std::size_t>::max)() / 2;
         count_ = 0;
@@ -1167,7 +1175,7 @@ class pieces {
         return {};
     }
 #if LIBSPLIT_HPP_THROWS
-    /// The same, throwing.
+    /// The same, but throws errors.
     void reserve(std::size_t count, std::size_t rank) { try_reserve(count, rank).value(); }
 #endif
 
@@ -1180,7 +1188,7 @@ class pieces {
     }
     piece *first() const noexcept { return static_cast<piece *>(block_.get()); }
 
-    /// Descriptors with room, for infer and view to fill.
+    /// Makes descriptors with room, which infer() and view() fill in.
     result<> prepare(std::size_t count, std::size_t rank) noexcept {
         if (auto reserved = try_reserve(count, rank); !reserved)
             return reserved;
@@ -1202,11 +1210,11 @@ class pieces {
 
 namespace detail {
 
-/// Descriptors as libsplit.h has them; anything else becomes one.
+/// Descriptors of libsplit.h; anything else is converted to one.
 template <class T>
 inline constexpr bool is_thin = std::is_same_v<T, piece> || std::is_same_v<T, libsplit_tensor>;
 
-/// Whether it is a range of outputs: of pieces, of libsplit::output, of addresses or containers.
+/// Whether it is a range of outputs: of pieces, libsplit::output, addresses or containers.
 template <class Range, class T = typename element_of<std::remove_reference_t<Range>>::type,
           class Plain = std::remove_cv_t<T>>
 inline constexpr bool is_outputs =
@@ -1217,7 +1225,7 @@ template <class Range, class Plain> inline constexpr bool is_outputs<Range, void
 inline bool has_shape(const output &given) noexcept { return given.has_shape(); }
 template <class Memory> bool has_shape(const Memory &) noexcept { return false; }
 
-/// Puts an output into a descriptor, which has the piece's shape if the output has none.
+/// Writes an output to a descriptor, which has the piece's shape if the output has none.
 inline error put(const output &given, piece &described, std::size_t index) noexcept {
     libsplit_tensor tensor = given;
     if (!given.has_shape()) {
@@ -1228,15 +1236,15 @@ inline error put(const output &given, piece &described, std::size_t index) noexc
     return given.check(described, index);
 }
 template <class Memory> error put(Memory &given, piece &described, std::size_t index) noexcept {
-    // What a range lends is const here, what it holds is the caller's to write.
+    // The range is const here, but its elements are the caller's to write.
     return put(output(const_cast<std::remove_const_t<Memory> &>(given)), described, index);
 }
 
-/// Room for descriptors, the first 2 KiB without an allocation.
+/// Room for descriptors, the first 2 KiB without allocating.
 class room {
   public:
     room() noexcept {}
-    /// So many, with room for shapes and strides of this rank; nullptr: there is no memory.
+    /// This many, with room for shapes and strides of this rank; nullptr if there is no memory.
     piece *make(std::size_t count, std::size_t rank) noexcept {
         const std::size_t each = sizeof(piece) + outputs_ints(1, rank) * sizeof(std::int64_t);
         if (count > (std::numeric_limits<std::size_t>::max)() / 2 / each)
@@ -1267,8 +1275,8 @@ class room {
 // ---------------------------------------------------------------------------------------------
 // Executors
 
-/// One call's work, as an executor gets it: task(i) does part i, on any thread, and never throws.
-/// It is gone when the call is over.
+/// The work of one call, as passed to an executor: task(i) does part i, on any thread, and never
+/// throws. It must not be used after the call.
 class task {
   public:
     task(libsplit_task_fn run, void *context) noexcept : run_(run), context_(context) {}
@@ -1279,18 +1287,18 @@ class task {
     void *context_;
 };
 
-/// Runs everything on the calling thread; what copy() does if nothing else is said.
+/// Runs everything on the calling thread, which is the default of copy().
 struct calling_thread {
     /// LIBSPLIT_FLAG_OUTPUTS_READ_NEXT or LIBSPLIT_FLAG_NEVER_STREAM, or 0.
     std::uint32_t flags = 0;
 };
 
-/// An executor of which more is known. 'run' is called as run(std::size_t count, libsplit::task
-/// task): it calls task(i) once for each i < count, in any order and on any threads, and returns
-/// after the last has finished, or throws. An lvalue is kept by reference.
+/// An executor with options. 'run' is called as run(std::size_t count, libsplit::task task): it
+/// calls task(i) once for each i < count, in any order and on any threads, and returns after the
+/// last one has finished, or throws. An lvalue is kept by reference.
 template <class Run> struct executor {
     Run run;
-    /// The most tasks that are of use at a time; 0: the library chooses.
+    /// The largest number of tasks that is useful at a time; 0 lets the library choose.
     std::uint32_t max_tasks = 0;
     /// LIBSPLIT_FLAG_OUTPUTS_READ_NEXT or LIBSPLIT_FLAG_NEVER_STREAM, or 0.
     std::uint32_t flags = 0;
@@ -1300,8 +1308,8 @@ template <class Run> executor(Run &&, std::uint32_t) -> executor<Run>;
 template <class Run> executor(Run &&, std::uint32_t, std::uint32_t) -> executor<Run>;
 
 #ifdef _OPENMP
-/// The threads of OpenMP's runtime: so many, or as many as it has. Within a parallel region there
-/// is one, unless OMP_MAX_ACTIVE_LEVELS allows more.
+/// OpenMP's threads: this many, or as many as OpenMP has. Within a parallel region that is one,
+/// unless OMP_MAX_ACTIVE_LEVELS allows more.
 struct openmp {
     int threads = 0;
 
@@ -1316,7 +1324,7 @@ struct openmp {
 
 namespace detail {
 
-/// Counts; what the algorithms of the standard library want for a loop over numbers.
+/// A counting iterator, with which algorithms of the standard library loop over numbers.
 class counter {
   public:
     using iterator_category = std::random_access_iterator_tag;
@@ -1357,8 +1365,8 @@ class counter {
 
 } // namespace detail
 
-/// An execution policy of the standard library: std_execution{std::execution::par}. Include
-/// <execution> yourself.
+/// An execution policy of the standard library: std_execution{std::execution::par}. You must
+/// include <execution>.
 template <class Policy> struct std_execution {
     Policy policy;
 
@@ -1368,9 +1376,9 @@ template <class Policy> struct std_execution {
 };
 template <class Policy> std_execution(Policy) -> std_execution<Policy>;
 
-/// A pool of threads with submit(f), which returns a future of it. Every task is one submission,
-/// which the pool and a std::vector of futures allocate; all that were submitted are waited for,
-/// also when a later one is refused.
+/// A thread pool with submit(f), which returns a future. Every task is one submission, for which
+/// the pool and a std::vector of futures allocate memory. All tasks that were submitted are waited
+/// for, even if a later one is refused.
 template <class Pool> class submit_to {
   public:
     explicit submit_to(Pool &pool) noexcept : pool_(&pool) {}
@@ -1406,7 +1414,7 @@ namespace detail {
 template <class Executor> struct is_executor : std::false_type {};
 template <class Run> struct is_executor<executor<Run>> : std::true_type {};
 
-/// Runs one call: its pool for libsplit.h, and what it threw.
+/// The pool of one call for libsplit.h, and the exception that it threw.
 template <class Run> class pool_call {
   public:
     pool_call(Run &run, std::uint32_t max_tasks, std::uint32_t flags) noexcept : run_(&run) {
@@ -1449,7 +1457,7 @@ template <class Run> class pool_call {
     libsplit_executor executor_ = LIBSPLIT_EXECUTOR_INIT(parallel_for, this);
 };
 
-/// The executor of a call as libsplit.h wants it.
+/// The executor of one call for libsplit.h.
 class plain_call {
   public:
     explicit plain_call(const libsplit_executor *given) noexcept : given_(given) {}
@@ -1468,7 +1476,7 @@ class plain_call {
     const libsplit_executor *given_;
 };
 
-/// Gives 'act' what runs one call on any kind of executor.
+/// Calls 'act' with what runs one call on any kind of executor.
 template <class Executor, class Act> decltype(auto) with_executor(Executor &&given, Act act) {
     using plain = std::remove_cv_t<std::remove_reference_t<Executor>>;
     if constexpr (std::is_same_v<plain, calling_thread>) {
@@ -1492,17 +1500,17 @@ template <class Executor, class Act> decltype(auto) with_executor(Executor &&giv
 // ---------------------------------------------------------------------------------------------
 // Plans
 
-/// A split of one shape, prepared: only the addresses are missing. Made by split::plan(), it keeps
-/// no pointer to what it was made of. It can be moved.
+/// A split of one shape, prepared so that only the addresses are missing. It is made by
+/// split::plan() and keeps no pointers. It can be moved.
 class plan {
   public:
-    /// None; every call refuses it (status::null).
+    /// No plan; every call refuses it (status::null).
     plan() noexcept = default;
 
-    /// Copies the tensor at 'from', its element [0, ..., 0], to the addresses of the outputs, as
-    /// many as there are pieces, in the layouts that the plan was made with; as
-    /// libsplit_plan_copy(). Those of pieces that are not wanted or have no elements are not looked
-    /// at. Sizes cannot be checked. Allocates nothing.
+    /// Copies the tensor whose element [0, ..., 0] is at 'from' to the addresses in 'outputs', one
+    /// for each piece, in the layouts that the plan was made with; see libsplit_plan_copy().
+    /// Addresses of pieces that are not wanted or have no elements are ignored. Sizes cannot be
+    /// checked. Allocates nothing.
     template <class Executor = calling_thread>
     result<> try_copy(const void *from, span<void *const> outputs,
                       Executor &&executor = {}) const noexcept {
@@ -1516,8 +1524,8 @@ class plan {
         return try_copy(from, span<void *const>(outputs.begin(), outputs.size()), executor);
     }
 
-    /// Writes where the pieces of the tensor at 'from' lie; as libsplit_plan_view(). Shapes and
-    /// strides are those of split::view().
+    /// Stores the addresses of the pieces of the tensor at 'from' in 'outputs'; see
+    /// libsplit_plan_view(). Shapes and strides are those of split::view().
     result<> try_view(const void *from, span<void *> outputs) const noexcept {
         error wrong;
         libsplit_plan_view(get(), const_cast<void *>(from), outputs.data(), outputs.size(),
@@ -1526,7 +1534,7 @@ class plan {
     }
 
 #if LIBSPLIT_HPP_THROWS
-    // The same, throwing error, and from copy() also what the executor threw.
+    // The same, but throws errors; copy() also throws what the executor threw.
 
     template <class Executor = calling_thread>
     void copy(const void *from, span<void *const> outputs, Executor &&executor = {}) const {
@@ -1544,7 +1552,7 @@ class plan {
     void view(const void *from, span<void *> outputs) const { try_view(from, outputs).value(); }
 #endif
 
-    /// For functions of libsplit.h; nullptr: none.
+    /// For functions of libsplit.h; nullptr if there is no plan.
     const libsplit_plan *get() const noexcept {
         return static_cast<const libsplit_plan *>(block_.get());
     }
@@ -1566,35 +1574,36 @@ class plan {
 // ---------------------------------------------------------------------------------------------
 // The split
 
-/// What to do: an operator, its version and its parameters. One of four functions makes it, and the
-/// next ones return it with one parameter set: split::onnx(18).axis(1).parts(2). What the operator
-/// does not take is refused when the split is used.
+/// What to do: an operator, its version and its parameters. One of four functions makes it, and
+/// others return it with one parameter set: split::onnx(18).axis(1).parts(2). Parameters that the
+/// operator does not take are refused when the split is used.
 class split {
   public:
-    /// ONNX Split, of the version that governs a model's opset import: 18 or newer takes parts() or
-    /// lengths(); older ones make equal parts, or take lengths().
+    /// ONNX Split, of the version that applies to this opset import. 18 or newer takes parts() or
+    /// lengths(); older versions make equal parts, or take lengths().
     static split onnx(std::int32_t opset) noexcept { return {LIBSPLIT_OP_ONNX_SPLIT, opset}; }
-    /// ONNX SplitToSequence: piece_length(), or lengths(), or neither for pieces of 1, of which
-    /// keepdims(false) drops the axis (what others call unbind).
+    /// ONNX SplitToSequence: takes piece_length(), or lengths(), or neither for pieces of length 1,
+    /// where keepdims(false) drops the axis (which others call unbind).
     static split to_sequence(std::int32_t opset = 24) noexcept {
         return {LIBSPLIT_OP_ONNX_SPLIT_TO_SEQUENCE, opset};
     }
-    /// OpenVINO Split: parts(), which must divide the extent.
+    /// OpenVINO Split: takes parts(), which must divide the extent.
     static split openvino() noexcept { return {LIBSPLIT_OP_OPENVINO_SPLIT, 1}; }
-    /// OpenVINO VariadicSplit: lengths(), of which one may be -1 for what the others leave.
+    /// OpenVINO VariadicSplit: takes lengths(), one of which may be -1 for the rest.
     static split variadic() noexcept { return {LIBSPLIT_OP_OPENVINO_VARIADIC_SPLIT, 1}; }
 
-    /// The axis to split; negative ones count from the back. 0 if it is not set.
+    /// The axis to split; negative axes count from the back. The default is 0.
     [[nodiscard]] split axis(integer axis) && noexcept {
         params_.axis = axis;
         return std::move(*this);
     }
-    /// How many parts there are to be (ONNX num_outputs, OpenVINO num_splits); 0: not set.
+    /// The number of parts (ONNX num_outputs, OpenVINO num_splits); 0 means not set.
     [[nodiscard]] split parts(integer parts) && noexcept {
         params_.num_outputs = parts;
         return std::move(*this);
     }
-    /// One length a piece. They are copied: up to 16 into the object, more into a std::vector.
+    /// One length for each piece. They are copied: up to 16 into the object, more into a
+    /// std::vector.
     template <class Range, class = std::enable_if_t<detail::has_integers<Range>>>
     [[nodiscard]] split lengths(const Range &lengths) && {
         begin_list();
@@ -1609,7 +1618,7 @@ class split {
             push(length);
         return std::move(*this);
     }
-    /// The length of every piece but a smaller last (SplitToSequence).
+    /// The length of every piece, except that the last may be smaller (SplitToSequence).
     [[nodiscard]] split piece_length(integer length) && noexcept {
         few_[0] = length;
         few_count_ = 1;
@@ -1618,25 +1627,26 @@ class split {
         kind_ = kind::scalar;
         return std::move(*this);
     }
-    /// Lengths as the model has them, in a tensor: its rank and type count. It is not copied and
+    /// Lengths in a tensor, as in the model: its rank and type matter. The tensor is not copied and
     /// must outlive the split.
     [[nodiscard]] split lengths_tensor(const input &lengths LIBSPLIT_LIFETIMEBOUND) && noexcept {
         given_ = &lengths;
         kind_ = kind::tensor;
         return std::move(*this);
     }
-    /// false: pieces of 1 lose the axis (SplitToSequence without lengths). true if it is not set.
+    /// Whether pieces of length 1 keep the axis (SplitToSequence without lengths). The default is
+    /// true.
     [[nodiscard]] split keepdims(bool keep) && noexcept {
         params_.keepdims = keep ? 1 : 0;
         return std::move(*this);
     }
-    /// Split-18 with parts(): 5 into 4 is 2, 2, 1, 0 rather than an error.
+    /// For Split-18 with parts(): makes 5 into 4 give 2, 2, 1, 0 instead of an error.
     [[nodiscard]] split clamp_uneven(bool clamp = true) && noexcept {
         params_.flags = clamp ? LIBSPLIT_FLAG_CLAMP_UNEVEN : 0;
         return std::move(*this);
     }
 
-    // The same of a split that has a name, which stays as it is.
+    // The same for a split that has a name, which does not change.
     [[nodiscard]] split axis(integer axis) const & { return split(*this).axis(axis); }
     [[nodiscard]] split parts(integer parts) const & { return split(*this).parts(parts); }
     template <class Range, class = std::enable_if_t<detail::has_integers<Range>>>
@@ -1661,7 +1671,7 @@ class split {
     split lengths_tensor(input &&) const & = delete; // a temporary, which would be gone: name it
     split lengths_tensor(input &&) && = delete;      // a temporary, which would be gone: name it
 
-    /// How many pieces there are; as libsplit_count().
+    /// The number of pieces; see libsplit_count().
     result<std::size_t> try_count(const input &x) const noexcept {
         error wrong = check(x);
         std::size_t count = 0;
@@ -1674,39 +1684,39 @@ class split {
         return count;
     }
 
-    /// What the pieces look like: type, shape, packed strides, bytes(); as libsplit_infer(). The
-    /// input needs no data, and extents may be dim_unknown. Allocates the pieces.
+    /// Describes the pieces: type, shape, packed strides, bytes(); see libsplit_infer(). The input
+    /// needs no data, and extents may be dim_unknown. Allocates the pieces.
     result<pieces> try_infer(const input &x) const noexcept { return made(x, libsplit_infer); }
-    /// The same into pieces that are there; allocates if they have no room, and leaves them empty
-    /// on an error.
+    /// The same into existing pieces. Allocates if they have no room, and leaves them empty on an
+    /// error.
     result<> try_infer(const input &x, pieces &into) const noexcept {
         return fill(x, into, libsplit_infer);
     }
-    /// The same into an array of pieces with room (outputs_init()), as many as there are; on an
-    /// error none is changed.
+    /// The same into an array of as many pieces with room (outputs_init()). On an error none has
+    /// changed.
     result<> try_infer(const input &x, span<piece> outputs) const noexcept {
         return describe(x, outputs, libsplit_infer);
     }
 
-    /// Where the pieces lie in the input, which is not read; as libsplit_view(). They live as long
-    /// as its memory. Allocates the pieces.
+    /// Points the pieces into the input, which is not read; see libsplit_view(). They are valid as
+    /// long as its memory. Allocates the pieces.
     result<pieces> try_view(const input &x) const noexcept { return made(x, libsplit_view); }
-    /// The same into pieces that are there; allocates if they have no room, and leaves them empty
-    /// on an error.
+    /// The same into existing pieces. Allocates if they have no room, and leaves them empty on an
+    /// error.
     result<> try_view(const input &x, pieces &into) const noexcept {
         return fill(x, into, libsplit_view);
     }
-    /// The same into an array of pieces with room (outputs_init()), as many as there are; on an
-    /// error none is changed.
+    /// The same into an array of as many pieces with room (outputs_init()). On an error none has
+    /// changed.
     result<> try_view(const input &x, span<piece> outputs) const noexcept {
         return describe(x, outputs, libsplit_view);
     }
 
-    /// Copies every piece into its output, as libsplit_copy(). Outputs are containers, addresses,
-    /// or libsplit::output with shape and strides, in braces or in any range; or pieces, of infer()
-    /// for example. They do not overlap; {} is skipped. More than fit into 2 KiB of descriptors
-    /// (some 16) are allocated, unless they are pieces. On an error nothing has been written,
-    /// except on status::executor: then any part may have been.
+    /// Copies every piece into its output; see libsplit_copy(). Outputs are containers, addresses,
+    /// or libsplit::output with shape and strides, in braces or in any range; or pieces, such as
+    /// those of infer(). They must not overlap; {} is skipped. Descriptors that do not fit into 2
+    /// KiB (more than about 16) are allocated, unless they are pieces. On an error nothing has been
+    /// written, except with status::executor: any part may then have been written.
     template <class Outputs, class Executor = calling_thread,
               class = std::enable_if_t<detail::is_outputs<Outputs>>>
     result<> try_copy(const input &x, Outputs &&outputs, Executor &&executor = {}) const noexcept {
@@ -1722,10 +1732,10 @@ class split {
             executor, [&](const auto &running) { return copy_on(running, x, outputs); });
     }
 
-    /// Copies every piece into memory that is asked for: allocate(std::size_t index, const piece
-    /// &described) returns its address (nullptr will do for no elements), or a container or span
-    /// of elements whose size is then checked. Nothing is copied before all have been asked for.
-    /// Allocates the descriptors of the pieces, and returns them.
+    /// Copies every piece into memory that a function provides: allocate(std::size_t index, const
+    /// piece &described) returns an address (nullptr if there are no elements), or a container or
+    /// span of elements, whose size is then checked. Nothing is copied until all memory has been
+    /// provided. Allocates the descriptors of the pieces, and returns them.
     template <class Allocate, class Executor = calling_thread,
               class = std::enable_if_t<std::is_invocable_v<Allocate &, std::size_t, const piece &>>>
     result<pieces> try_copy(const input &x, Allocate &&allocate, Executor &&executor = {}) const
@@ -1738,16 +1748,16 @@ class split {
         return all;
     }
 
-    /// Prepares the split of tensors like the input, whose data does not matter, into packed
-    /// outputs; as libsplit_plan_init(). Allocates the plan.
+    /// Prepares the split of tensors like this input, whose data does not matter, into packed
+    /// outputs; see libsplit_plan_init(). Allocates the plan.
     result<libsplit::plan> try_plan(const input &x) const noexcept {
         const auto count = try_count(x);
         if (!count)
             return count.error();
         return planned(x, nullptr, *count);
     }
-    /// The same into outputs like these, with strides of their own or not wanted; their data does
-    /// not matter.
+    /// The same for outputs like these, which may have strides or be unwanted; their data does not
+    /// matter.
     template <class Outputs, class = std::enable_if_t<detail::is_outputs<Outputs>>>
     result<libsplit::plan> try_plan(const input &x, Outputs &&outputs) const noexcept {
         return planned_for(x, outputs);
@@ -1758,7 +1768,7 @@ class split {
     }
 
 #if LIBSPLIT_HPP_THROWS
-    // The same, throwing error, and from copy() also what the executor or the allocator threw.
+    // The same, but throws errors; copy() also throws what the executor or the allocator threw.
 
     std::size_t count(const input &x) const { return try_count(x).value(); }
     pieces infer(const input &x) const { return try_infer(x).value(); }
@@ -1822,7 +1832,7 @@ class split {
         return wrong || given_ == nullptr ? wrong : given_->check();
     }
 
-    /// Calls 'act' with the input and the parameters as libsplit.h wants them.
+    /// Calls 'act' with the input and the parameters for libsplit.h.
     template <class Act> void call(const input &x, Act act) const noexcept {
         const libsplit_tensor tensor = x.get();
         libsplit_params params = params_;
@@ -1932,8 +1942,7 @@ class split {
         return {};
     }
 
-    /// Calls 'act' with the outputs as libsplit.h wants them: those without a shape get the
-    /// piece's.
+    /// Calls 'act' with the outputs for libsplit.h; those without a shape get the piece's.
     template <class Outputs, class Act>
     error with_outputs(const input &x, const Outputs &outputs, Act act) const noexcept {
         using element = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(outputs))>>;

@@ -1,15 +1,15 @@
 /*
- * libsplit_dlpack.h - tensors of DLPack 1.0 to 1.3 as tensors of libsplit, and back
+ * libsplit_dlpack.h - converts tensors of DLPack 1.0 to 1.3 to tensors of libsplit, and back
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * C99 and C++. Everything is inline; nothing is allocated, no data is read, and no DLPack tensor is
- * ever deleted: who owns one goes on owning it.
+ * For C99 and C++. Everything is inline; nothing is allocated, no data is read, and no DLPack
+ * tensor is ever deleted: whoever owns one keeps owning it.
  *
- * Include your own dlpack.h first. Where none has been included, <dlpack/dlpack.h> is, if the
- * compiler finds it; otherwise this header declares what it needs of DLPack, compatible with it.
+ * Include your own dlpack.h first. If you include none, this header includes <dlpack/dlpack.h> if
+ * the compiler finds it, and otherwise declares the parts of DLPack that it needs, compatibly.
  *
- * A producer's tensor into views that go back to DLPack, without the checks for errors:
+ * From a producer's tensor to views in DLPack, with error checks left out:
  *
  *     libsplit_tensor input;
  *     libsplit_tensor_from_dlpack_versioned(managed, 0, &input, NULL);
@@ -20,9 +20,9 @@
  *         results[i].deleter = ...;
  *     }
  *
- * A legacy DLManagedTensor is given by its dl_tensor to the functions without _versioned.
+ * For a legacy DLManagedTensor, pass its dl_tensor to the functions without _versioned.
  *
- * In every function 'error' may be NULL. It is filled as by the functions of libsplit.h: on
+ * In every function 'error' may be NULL. It is filled in as by the functions of libsplit.h: on
  * success too, and not at all if its struct_size is too small. On an error nothing else is
  * written. Every function may be called from any thread at any time.
  */
@@ -46,7 +46,7 @@
 #error "libsplit_dlpack.h needs a dlpack.h of version 1.0 or newer, below 2"
 #endif
 #else
-/* What dlpack.h declares, as far as it is needed here. */
+/* The declarations of dlpack.h that are needed here. */
 #ifdef __cplusplus
 extern "C" {
 typedef enum : int32_t {
@@ -115,16 +115,16 @@ typedef struct DLManagedTensorVersioned {
 #endif
 #endif
 
-/* The version of DLPack that libsplit_tensor_to_dlpack_versioned() states. */
+/* The version of DLPack that libsplit_tensor_to_dlpack_versioned() writes. */
 #define LIBSPLIT_DLPACK_MAJOR 1
 #define LIBSPLIT_DLPACK_MINOR 3
 
-/* DLManagedTensorVersioned.flags, which the dlpack.h of 1.0 does not have all. */
+/* DLManagedTensorVersioned.flags; the dlpack.h of version 1.0 lacks some of them. */
 #define LIBSPLIT_DLPACK_READ_ONLY 1
 #define LIBSPLIT_DLPACK_COPIED 2
 #define LIBSPLIT_DLPACK_SUBBYTE_PADDED 4
 
-/* The end of every function: fills 'error' as libsplit does, and returns 'status'. */
+/* Ends every function: fills in 'error' as libsplit does, and returns 'status'. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 5, 6)))
 #endif
@@ -148,7 +148,7 @@ static inline libsplit_status libsplit_dlpack_ok_(libsplit_error *error) {
     return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_OK, 0, 0, "%s", "");
 }
 
-/* The beginning of every function: whether 'error' can be filled. */
+/* Begins every function: whether 'error' is too small to be filled in. */
 static inline int libsplit_dlpack_is_small_(const libsplit_error *error) {
     return error != NULL && error->struct_size < sizeof *error;
 }
@@ -178,11 +178,11 @@ static inline const char *libsplit_dlpack_code_name_(uint8_t code) {
         "Float6_e3m2fn",
         "Float4_e2m1fn",
     };
-    return code < sizeof names / sizeof *names ? names[code] : "no code of DLPack 1.3";
+    return code < sizeof names / sizeof *names ? names[code] : "not a code of DLPack 1.3";
 }
 
-/* The unsigned type of so many bits, as which elements without a type of their own are carried; for
- * 128 bits the one type that is so large. 0: there is none. */
+/* The unsigned type with this many bits, as which elements without a type of their own are carried;
+ * for 128 bits, the only type of that size. 0 if there is none. */
 static inline libsplit_dtype libsplit_dlpack_carrier_(unsigned bits) {
     switch (bits) {
     case 8:
@@ -200,7 +200,7 @@ static inline libsplit_dtype libsplit_dlpack_carrier_(unsigned bits) {
     }
 }
 
-/* The element type of one lane; 0: there is none. */
+/* The element type of one lane; 0 if there is none. */
 static inline libsplit_dtype libsplit_dlpack_lane_(uint8_t code, uint8_t bits) {
     switch (code << 8 | bits) {
     case 0 << 8 | 2:
@@ -264,15 +264,16 @@ static inline libsplit_dtype libsplit_dlpack_lane_(uint8_t code, uint8_t bits) {
 }
 
 /**
- * The element type of libsplit for one of DLPack.
+ * Converts an element type of DLPack to one of libsplit.
  *
- * Splitting moves elements and never looks into them, so some are carried as unsigned integers of
+ * Splitting moves elements and never interprets them, so some are carried as unsigned integers of
  * their size: float8_e3m4, float8_e4m3 and float8_e4m3b11fnuz, complex numbers of 32 bits, and
- * elements of several lanes that are 8, 16, 32 or 64 bits together (128 bits: as COMPLEX128). All
- * others are one and the same type, packed 4-bit and 2-bit elements included.
+ * elements of several lanes that have 8, 16, 32 or 64 bits in total (128 bits: as COMPLEX128). All
+ * other types have an exact equivalent, including packed 4-bit and 2-bit elements.
  *
- * LIBSPLIT_STATUS_ERROR_NULL: dtype. LIBSPLIT_STATUS_ERROR_DTYPE: opaque handles, the float6 types,
- * unknown codes, and numbers of bits or lanes that no element type has; the message names them.
+ *   NULL    dtype
+ *   DTYPE   opaque handles, the float6 types, unknown codes, and numbers of bits or lanes that no
+ *           element type has; the message names them
  */
 static inline libsplit_status libsplit_dtype_from_dlpack(DLDataType type, libsplit_dtype *dtype,
                                                          libsplit_error *error) {
@@ -293,14 +294,14 @@ static inline libsplit_status libsplit_dtype_from_dlpack(DLDataType type, libspl
 }
 
 /**
- * The element type of DLPack for one of libsplit, with one lane.
+ * Converts an element type of libsplit to one of DLPack, with one lane.
  *
- * LIBSPLIT_STATUS_ERROR_NULL: type. LIBSPLIT_STATUS_ERROR_DTYPE: STRING, which DLPack does not
- * have, or no element type.
+ *   NULL    type
+ *   DTYPE   STRING, which DLPack does not have, or a number that is not an element type
  */
 static inline libsplit_status libsplit_dtype_to_dlpack(libsplit_dtype dtype, DLDataType *type,
                                                        libsplit_error *error) {
-    /* By number, FLOAT first; 255: there is none. */
+    /* By number, beginning with FLOAT; 255 if there is none. */
     static const uint8_t codes[] = {2, 1, 0, 1,  0,  0,  0,  255, 6, 2,  2,  1, 1,
                                     5, 5, 4, 10, 11, 12, 13, 1,   0, 17, 14, 1, 0};
     const uint32_t bits = libsplit_dtype_bits(dtype);
@@ -309,7 +310,7 @@ static inline libsplit_status libsplit_dtype_to_dlpack(libsplit_dtype dtype, DLD
         return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_ERROR_NULL, 0, 0, "type is NULL");
     if (dtype < 1 || (size_t)dtype > sizeof codes || codes[dtype - 1] == 255 || bits == 0)
         return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_ERROR_DTYPE, 0, dtype,
-                                    "dtype %d (%s) is no element type of DLPack", (int)dtype,
+                                    "dtype %d (%s) is not an element type of DLPack", (int)dtype,
                                     libsplit_dtype_name(dtype));
     type->code = codes[dtype - 1];
     type->bits = (uint8_t)bits;
@@ -318,12 +319,12 @@ static inline libsplit_status libsplit_dtype_to_dlpack(libsplit_dtype dtype, DLD
 }
 
 /**
- * Describes a DLPack tensor as '*tensor', an input or, with its memory, an output of libsplit.
+ * Describes a DLPack tensor as '*tensor', which can be an input or an output of libsplit.
  *
- * The descriptor borrows shape and strides of 'source' and lives as long as they do. Strides may be
- * NULL, which means packed, as before DLPack 1.2. byte_offset is added to data. Any device's
- * address will do for libsplit_view(), and so will an opaque handle: it is only counted with;
- * libsplit_copy() is for memory that the CPU can reach.
+ * The descriptor borrows shape and strides from 'source' and is valid as long as they are. Strides
+ * may be NULL, which means packed, as before DLPack 1.2. byte_offset is added to data. For
+ * libsplit_view(), data may be an address on any device, or an opaque handle, because it is only
+ * computed with; libsplit_copy() needs memory that the CPU can reach.
  *
  *   NULL       source or tensor
  *   DTYPE      as for libsplit_dtype_from_dlpack()
@@ -362,15 +363,15 @@ static inline libsplit_status libsplit_tensor_from_dlpack(const DLTensor *source
 }
 
 /**
- * As libsplit_tensor_from_dlpack(), of a versioned tensor. 'writes': not 0 if its memory is to be
- * written, as an output; then a read-only one is refused.
+ * Describes a versioned tensor, as libsplit_tensor_from_dlpack() does. Pass a nonzero 'writes' if
+ * its memory will be written to, as an output; a read-only tensor is then refused.
  *
  * Further errors:
  *
- *   STRUCT_SIZE   the major version is not 1; only call the deleter then, as DLPack says
- *   FLAGS         elements below a byte that are padded to one, or a flag that DLPack 1.3 does not
+ *   STRUCT_SIZE   the major version is not 1; DLPack then allows only a call of the deleter
+ *   FLAGS         sub-byte elements that are padded to bytes, or a flag that DLPack 1.3 does not
  *                 have
- *   OUTPUT        the tensor is read-only, and 'writes' is set
+ *   OUTPUT        the tensor is read-only, and 'writes' is not 0
  */
 static inline libsplit_status
 libsplit_tensor_from_dlpack_versioned(const struct DLManagedTensorVersioned *source, int writes,
@@ -401,14 +402,14 @@ libsplit_tensor_from_dlpack_versioned(const struct DLManagedTensorVersioned *sou
     return libsplit_tensor_from_dlpack(&source->dl_tensor, tensor, error);
 }
 
-/* Devices whose data is a handle rather than an address: there pieces keep the source's handle, and
- * lie at a byte_offset. */
+/* Whether data on this device is a handle rather than an address. Pieces then keep the handle of
+ * the source, and byte_offset says where they are. */
 static inline int libsplit_dlpack_is_handle_(const DLTensor *source) {
     const int type = source == NULL ? 1 : (int)source->device.device_type;
     return type == 4 || type == 7 || type == 8 || type == 15; /* OpenCL, Vulkan, Metal, WebGPU */
 }
 
-/* Whether there are no elements; -1: an extent is negative, or not known. */
+/* Whether there are no elements; -1 if an extent is negative or not known. */
 static inline int libsplit_dlpack_is_empty_(const libsplit_tensor *tensor) {
     int empty = 0;
     int32_t axis;
@@ -420,8 +421,8 @@ static inline int libsplit_dlpack_is_empty_(const libsplit_tensor *tensor) {
     return empty;
 }
 
-/* Writes row-major packed strides, whose extents have been checked to be no more than 2^63
- * elements by who made the piece; unsigned, for a descriptor that nobody made. */
+/* Writes packed strides in row-major order. Whoever made the piece has checked that it has less
+ * than 2^63 elements; the arithmetic is unsigned in case that is not true. */
 static inline void libsplit_dlpack_pack_(const libsplit_tensor *tensor, int64_t *strides) {
     uint64_t stride = 1;
     int32_t axis;
@@ -434,25 +435,25 @@ static inline void libsplit_dlpack_pack_(const libsplit_tensor *tensor, int64_t 
 /**
  * Describes a piece as a DLPack tensor, '*result'.
  *
- * 'source' is the tensor that was split: device and element type are taken from it, so that a type
- * that is merely carried gets its own code back. On devices whose data is a handle (OpenCL, Vulkan,
- * Metal, WebGPU) the piece must be a view of 'source'; the handle is kept and byte_offset tells
- * where it lies. Everywhere else data is the piece's own address and byte_offset 0, for there are
- * consumers that do not look at it. NULL: the piece is in the CPU's memory, and its dtype tells its
- * type. Data of a piece without elements is NULL.
+ * 'source' is the tensor that was split. The device and element type are taken from it, so that a
+ * type that libsplit carries as another one gets its own code back. On devices whose data is a
+ * handle (OpenCL, Vulkan, Metal, WebGPU) the piece must be a view of 'source'; the handle is kept,
+ * and byte_offset says where the piece is. On all other devices data is the address of the piece
+ * and byte_offset is 0, because some consumers ignore it. If 'source' is NULL, the piece is in
+ * the CPU's memory and has the type of its dtype. A piece without elements gets NULL as data.
  *
- * 'strides' is room for as many entries as the piece has axes, written where the piece has no
- * strides of its own, for DLPack does not allow NULL; may be NULL if it has. '*result' borrows
- * shape and strides from 'piece' or from there.
+ * 'strides' has room for one entry for each axis of the piece. It is written if the piece has no
+ * strides, because DLPack does not allow NULL, and may be NULL if it has. '*result' borrows
+ * shape and strides from 'piece' or from 'strides'.
  *
  *   NULL         piece or result; the piece's shape
  *   RANK         the piece's rank is below 0 or above LIBSPLIT_MAX_RANK
  *   SHAPE        an extent of the piece is negative or not known
- *   DTYPE        the piece's is not that of 'source', or none of DLPack's
- *   STRIDES      neither the piece has strides nor is there room for them
- *   BIT_OFFSET   the piece begins within a byte, which DLPack cannot say: split at whole bytes, or
- *                copy it with libsplit_copy()
- *   OVERFLOW     the piece does not lie in 'source', whose data is a handle
+ *   DTYPE        the piece's dtype is not that of 'source', or DLPack does not have it
+ *   STRIDES      the piece has no strides, and 'strides' is NULL
+ *   BIT_OFFSET   the piece begins within a byte, which DLPack cannot express: split at whole bytes,
+ *                or copy it with libsplit_copy()
+ *   OVERFLOW     the data of 'source' is a handle, and the piece is not within it
  */
 static inline libsplit_status libsplit_tensor_to_dlpack(const libsplit_tensor *piece,
                                                         const DLTensor *source, int64_t *strides,
@@ -493,7 +494,7 @@ static inline libsplit_status libsplit_tensor_to_dlpack(const libsplit_tensor *p
         return status;
     if (dtype != piece->dtype)
         return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_ERROR_DTYPE, dtype, piece->dtype,
-                                    "piece: dtype is %d (%s), that of source %d (%s)",
+                                    "piece: dtype is %d (%s), but that of source is %d (%s)",
                                     (int)piece->dtype, libsplit_dtype_name(piece->dtype),
                                     (int)dtype, libsplit_dtype_name(dtype));
     if (piece->rank > 0 && piece->strides == NULL && strides == NULL)
@@ -502,15 +503,15 @@ static inline libsplit_status libsplit_tensor_to_dlpack(const libsplit_tensor *p
     if (piece->bit_offset % 8 != 0 && !empty)
         return libsplit_dlpack_end_(
             error, LIBSPLIT_STATUS_ERROR_BIT_OFFSET, 0, piece->bit_offset,
-            "piece begins %lu bits into a byte, which DLPack cannot say; split at whole bytes, or "
-            "copy the piece with libsplit_copy()",
+            "piece begins %lu bits into a byte, which DLPack cannot express; split at whole bytes, "
+            "or copy the piece with libsplit_copy()",
             (unsigned long)piece->bit_offset);
 
     address = (uintptr_t)piece->data + piece->bit_offset / 8;
     base = libsplit_dlpack_is_handle_(source) ? (uintptr_t)source->data : address;
     if (address < base && !empty)
         return libsplit_dlpack_end_(error, LIBSPLIT_STATUS_ERROR_OVERFLOW, 0, 0,
-                                    "piece lies before the data of source, a handle");
+                                    "piece lies before the data of source, which is a handle");
     if (piece->strides == NULL && piece->rank > 0)
         libsplit_dlpack_pack_(piece, strides);
     result->data = empty ? NULL : (void *)base;
@@ -524,11 +525,13 @@ static inline libsplit_status libsplit_tensor_to_dlpack(const libsplit_tensor *p
 }
 
 /**
- * As libsplit_tensor_to_dlpack(), into a versioned tensor: version and dl_tensor are filled in, and
- * of the flags of 'source' READ_ONLY alone, which holds for every view (clear it for a copy).
- * manager_ctx and deleter are left to the caller. 'source' may be NULL: as there.
+ * Describes a piece as a versioned DLPack tensor, as libsplit_tensor_to_dlpack() does. Fills in
+ * version and dl_tensor, and copies the flag READ_ONLY of 'source', which applies to every view
+ * (clear it for a copy). manager_ctx and deleter are left to the caller. 'source' may be NULL.
  *
- * Further error: STRUCT_SIZE, the major version of 'source' is not 1.
+ * Further errors:
+ *
+ *   STRUCT_SIZE   the major version of 'source' is not 1
  */
 static inline libsplit_status libsplit_tensor_to_dlpack_versioned(
     const libsplit_tensor *piece, const struct DLManagedTensorVersioned *source, int64_t *strides,

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs libsplit by 'cargo cinstall' below build/cinstall, and builds programs with it there.
-# cargo-c itself is built first where it is missing, which takes long.
+# Installs libsplit with 'cargo cinstall' in build/cinstall, and builds programs with it there. If cargo-c is
+# missing, it is built first, which takes long.
 set -eu
 version=0.10.24
 prefix=$PWD/build/cinstall/installed

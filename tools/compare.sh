@@ -1,9 +1,9 @@
 #!/bin/sh
-# Builds libsplit as it was at a commit, $1, and as it is, and compares them; as it is by the words that
-# libsplit_test_force() knows, $2, if any (a level, a machine's row), as it was by the same CPU's rules where that commit had
-# such: tools/compare.sh COMMIT WORDS BUILD PYTHON [arguments of compare.py]
+# Compares libsplit as it was at commit $1 with this tree: tools/compare.sh COMMIT WORDS BUILD PYTHON [arguments of
+# compare.py]. If $2 has words that libsplit_test_force() knows (a level, a row of the table of machines), this tree is
+# forced to these, and the commit too if it can be.
 set -eu
-commit=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "error: no commit '$1': SINCE=COMMIT" >&2; exit 2; }
+commit=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "error: '$1' is not a commit: give one as SINCE=COMMIT" >&2; exit 2; }
 words=$2
 build=$3
 python=$4

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Builds the library for other CPUs, $@ (aarch64, s390x, i686), and runs the C tests under qemu, and AArch64's
-# own loops by the engine's tests. Rust's libraries for these come from rustup; where it has none, Debian's
-# newest Rust is unpacked in build/cross, beside the machine's own, with the source of core, which is all that
-# libsplit needs. The other compilers and qemu come from Debian, as root where they are missing; without
-# them the exit code is 77.
+# Builds the library for other CPUs, $@ (aarch64, s390x, i686), and runs the C tests under qemu; for AArch64's own
+# loops also the engine's tests. Rust's libraries for these CPUs come from rustup; if it has none, Debian's newest
+# Rust is unpacked in build/cross, with the source of core, which is all that libsplit needs. Missing compilers and
+# qemu are installed from Debian, as root; without them the exit code is 77.
 set -eu
 build=$PWD/build/cross
 rust=$build/rust

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the Debian packages into directory $1 and tries them in a root of their own, where nothing
-# else is: installs both, builds programs with them, removes them again. lintian reads them too.
+# Builds the Debian packages into directory $1 and tests them in an otherwise empty root: installs both,
+# builds programs with them, and removes them again. lintian checks them too.
 set -eu
 out=$1
 build=build/deb
@@ -43,13 +43,13 @@ for way in pkg-config find_package; do
 done
 in_root --remove libsplit-dev
 if find "$root/usr" -path '*dev*' -o -name '*.[ah]' -o -name '*.hpp' -o -name libsplit.so | grep .; then
-    echo "error: libsplit-dev has left these behind" >&2
+    echo "error: removing libsplit-dev has left these files" >&2
     exit 1
 fi
 LD_LIBRARY_PATH=$(dirname "$(find "$root/usr" -name libsplit.so.0)") $build/consumer/shared
 in_root --purge libsplit0
 if find "$root/usr" -not -type d 2>/dev/null | grep .; then
-    echo "error: libsplit0 has left these behind" >&2
+    echo "error: removing libsplit0 has left these files" >&2
     exit 1
 fi
 ls -l "$out"/*.deb

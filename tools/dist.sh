@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes the source archive of what is committed into directory $1: the same bytes wherever and
-# whenever it is made. It is made twice to see that, and unpacked to see that nothing is missing.
+# Writes the source archive of the last commit into directory $1, reproducibly. It is made twice to check
+# that, and unpacked to check that nothing is missing.
 set -eu
 export LC_ALL=C
 out=$1
@@ -17,7 +17,7 @@ archive >"$out/$name.tar.gz"
 sleep 1
 again=$(TZ=Asia/Tokyo archive | sha256sum | cut -d ' ' -f 1)
 (cd "$out" && sha256sum "$name.tar.gz" | tee "$name.tar.gz.sha256" | grep -q "^$again ") ||
-    { echo "error: a second archive differs" >&2; exit 1; }
+    { echo "error: the archive is not reproducible: a second one differs" >&2; exit 1; }
 
 look=$(mktemp -d)
 trap 'rm -rf "$look"' EXIT

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds the fuzz targets of fuzz/ and runs each for $1 seconds, or only the one named $2. What they
-# find is in build/fuzz/findings; what is new in their corpora, in build/fuzz/corpus.
+# Builds the fuzz targets of fuzz/ and runs each for $1 seconds, or only the one named $2. Findings go to
+# build/fuzz/findings, new inputs to build/fuzz/corpus.
 #
-# With 'replay' in place of the seconds: every seed and 20,000 inputs made from them, the same in
+# With 'replay' instead of the seconds, it runs every seed and 20,000 inputs made from them, the same in
 # each run, without AddressSanitizer, in well under a minute. 'make test' does that.
 #
 # This is what cargo-fuzz does, without cargo-fuzz: libFuzzer's counters and AddressSanitizer by

@@ -9,42 +9,42 @@ BENCH_VENV := .venv-bench
 CONFORMANCE_VENV := .venv-conformance
 
 .PHONY: bench
-bench: build $(BENCH_VENV)/made ## measure against other libraries, in a minute; FULL=1: in ten
+bench: build $(BENCH_VENV)/made ## measure against other libraries: 1 minute; with FULL=1, 10 minutes
 	@echo "==> bench: results in $(OUT)"
 	@"$(BENCH_VENV)/bin/python" bench/bench.py --inside --build $(BUILD) --output "$(OUT)" $(if $(FULL),--full)
 
 .PHONY: bounds
-bounds: build $(VENV)/made ## measure what loads and stores alone allow, in a minute; x86-64 with AVX-512
+bounds: build $(VENV)/made ## measure loads and stores alone: 1 minute; needs AVX-512
 	@echo "==> bounds: results in $(OUT)"
 	@"$(PYTHON)" bench/bounds.py --build $(BUILD) --output "$(OUT)"
 
 .PHONY: compare
-compare: build $(VENV)/made ## compare with the commit SINCE on COUNT random splits, by the words of CPU if given (a level, a machine)
+compare: build $(VENV)/made ## compare with commit SINCE on COUNT random splits; CPU may name a level and a machine to force
 	@tools/compare.sh "$(SINCE)" "$(CPU)" $(BUILD) "$(PYTHON)" $(if $(COUNT),--count $(COUNT))
 
 # oneTBB comes first, for the build to find it.
 .PHONY: bench-pools
-bench-pools: $(VENV)/tbb-made build $(BENCH_VENV)/made ## measure 1 to 4 threads of pools beside one thread, in six minutes
+bench-pools: $(VENV)/tbb-made build $(BENCH_VENV)/made ## measure thread pools with 1 to 4 threads: 6 minutes
 	@echo "==> bench: results in $(OUT)"
 	@"$(BENCH_VENV)/bin/python" bench/pools.py --build $(BUILD) --output "$(OUT)"
 
 .PHONY: bench-models
-bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole models in ONNX Runtime, in ten minutes
+bench-models: onnxruntime $(BENCH_VENV)/made build/models/made ## measure whole models in ONNX Runtime: 10 minutes
 	@echo "==> bench: models, with libsplit in ONNX Runtime and without"
 	@"$(BENCH_VENV)/bin/python" bench/inside_onnxruntime.py --output "$(OUT)/models.csv"
 
 .PHONY: tune
-tune: toolchain ## measure up to which size copies belong in this CPU's caches, as a row of the table of machines
+tune: toolchain ## measure this CPU's row of the table in src/copy/machine.rs
 	@echo "==> tune: on an idle machine, a minute or two"
 	@cargo bench --locked --features tune --bench tune
 
 .PHONY: soak
-soak: build ## split at random from many threads for MINUTES, 10 if not given
+soak: build ## make random splits on many threads for MINUTES (default: 10)
 	@echo "==> soak: $(MINUTES) minutes"
 	@$(BUILD)/c-tests/soak $$(( $(MINUTES) * 60 ))
 
 .PHONY: conformance
-conformance: onnxruntime $(VENV)/python-made $(CONFORMANCE_VENV)/made ## put all cases to other libraries too: docs/conformance.md
+conformance: onnxruntime $(VENV)/python-made $(CONFORMANCE_VENV)/made ## run all cases on other libraries too, and write docs/conformance.md
 	@echo "==> conformance: libsplit and its peers"
 	@tools/wheel.sh $(VENV) build/conformance
 	@"$(CONFORMANCE_VENV)/bin/python" -m pip install --quiet --disable-pip-version-check --force-reinstall \

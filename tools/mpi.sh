@@ -22,7 +22,7 @@ if [ "$packages" ]; then
     # shellcheck disable=SC2086 # words
     { $sudo apt-get -qq update &&
         $sudo apt-get -qq install -y --no-install-recommends $packages >/dev/null; } ||
-        fail "install what stands for these Debian packages here: $packages"
+        fail "install what is called on Debian: $packages"
 fi
 
 # Open MPI asks twice before it runs as root, and before it runs more ranks than there are cores.

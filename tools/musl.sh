@@ -1,6 +1,6 @@
 #!/bin/sh
 # Links a program against musl with the static library of build directory $1, and against the shared one,
-# and runs both. The exit code is 77 where there is no musl-gcc.
+# and runs both. The exit code is 77 if there is no musl-gcc.
 set -eu
 build=$1
 out=build/musl

@@ -4,15 +4,15 @@ CPUS = aarch64 s390x i686
 DENY = advisories bans licenses sources
 
 .PHONY: deb
-deb: toolchain $(cmake) $(VENV)/made ## build Debian packages in out, and try and check them
+deb: toolchain $(cmake) $(VENV)/made ## build Debian packages in out, and test them
 	@tools/deb.sh out
 
 .PHONY: cinstall
-cinstall: toolchain $(VENV)/made ## install by cargo-c into build/cinstall, and try that
+cinstall: toolchain $(VENV)/made ## install with cargo-c into build/cinstall, and test that
 	@tools/cinstall.sh
 
 .PHONY: cross
-cross: toolchain $(cmake) ## run the C tests of CPUS, aarch64, s390x and i686 if not given, under qemu
+cross: toolchain $(cmake) ## run the C tests for CPUS under qemu (default: aarch64, s390x and i686)
 	@tools/cross.sh $(CPUS)
 
 .PHONY: dist
@@ -21,7 +21,7 @@ dist: ## write the source archive of the last commit to out
 	@tools/dist.sh out
 
 .PHONY: deny
-deny: toolchain ## check dependencies with cargo-deny, built first where it is missing
+deny: toolchain ## check dependencies with cargo-deny, which is built first if it is missing
 	@echo "==> deny: $(DENY)"
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny
 	@for lock in $(wildcard Cargo.lock */Cargo.lock adapters/*/Cargo.lock); do \
@@ -31,7 +31,7 @@ deny: toolchain ## check dependencies with cargo-deny, built first where it is m
 	done
 
 .PHONY: mpi
-mpi: build $(VENV)/made ## run and test examples/mpi on Open MPI and MPICH, from Debian where missing
+mpi: build $(VENV)/made ## run and test examples/mpi with Open MPI and MPICH, from Debian if missing
 	@tools/mpi.sh $(BUILD) $(VENV)
 
 .PHONY: openvino
@@ -39,5 +39,5 @@ openvino: build $(VENV)/made ## build adapters/openvino against OpenVINO from Py
 	@tools/openvino.sh $(BUILD) $(VENV)
 
 .PHONY: memcheck
-memcheck: build ## run the C tests under valgrind, which has to be installed
+memcheck: build ## run the C tests under valgrind, which must be installed
 	@ctest --test-dir $(BUILD) --output-on-failure --tests-regex 'valgrind$$'

@@ -32,7 +32,7 @@ small)
     sanitizer=
     ;;
 *)
-    echo "error: $0 address|thread|small" >&2
+    echo "error: usage: $0 address|thread|small" >&2
     exit 1
     ;;
 esac

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the Python environment in directory $1 anew, from PyPI: with the development tools that this
-# machine lacks, at the versions of tools/requirements-dev.txt, or with everything in the file $2.
+# Makes a new Python environment in directory $1, from PyPI: with the development tools that this machine
+# lacks, at the versions of tools/requirements-dev.txt, or with everything in the file $2.
 set -eu
 venv=$1
 requirements=${2:-}

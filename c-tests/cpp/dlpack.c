@@ -102,7 +102,7 @@ static void element_types(void) {
         {3, 64, 1, "code 3 (OpaqueHandle)"},
         {15, 6, 1, "code 15 (Float6_e2m3fn)"},
         {16, 6, 1, "code 16 (Float6_e3m2fn)"},
-        {18, 8, 1, "code 18 (no code of DLPack 1.3)"},
+        {18, 8, 1, "code 18 (not a code of DLPack 1.3)"},
         {255, 8, 1, "code 255"},
         {0, 1, 1, "code 0 (Int) with 1 bits"},
         {0, 128, 1, "with 128 bits"},

@@ -20,8 +20,9 @@ c_page, dlpack_page = api.pages((include / "libsplit.h").read_text(),
 (out / "api.md").write_text(c_page)
 (out / "dlpack_api.md").write_text(dlpack_page)
 (out / "cpp_api.md").write_text(cpp_api.page((include / "libsplit.hpp").read_text()))
+python = ROOT / "python/source/libsplit"
 (out / "python_api.md").write_text(python_api.page(
-    (ROOT / "python/source/libsplit/_libsplit.pyi").read_text(),
+    (python / "__init__.py").read_text(), (python / "_libsplit.pyi").read_text(),
     [file.read_text() for file in sorted((ROOT / "python/src").glob("*.rs"))]))
 (parts / "errors.md").write_text(errors.table())
 (parts / "seven.md").write_text(seven.table())

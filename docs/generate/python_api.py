@@ -9,7 +9,8 @@ from generate.api import QUOTED
 ITEM = re.compile(r"((?:^ *///.*\n)+)((?: *#\[[^\]]*\]\n)*) *(?:pub )?(fn|struct) (\w+)", re.M)
 
 
-def page(stub, sources):
+def page(package, stub, sources):
+    """The page of what __init__.py, 'package', makes public."""
     docs = {}
     for source in sources:
         docs |= docstrings(source)
@@ -26,11 +27,11 @@ def page(stub, sources):
     tree = ast.parse(stub).body
     public = next(
         ast.literal_eval(node.value)
-        for node in tree
+        for node in ast.parse(package).body
         if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"
     )
     for node in tree:
-        if isinstance(node, ast.FunctionDef) and node.name in public and node.name != "forget_pool":
+        if isinstance(node, ast.FunctionDef) and node.name in public:
             lines += entry(node, node.name, docs)
     for node in tree:
         if isinstance(node, ast.ClassDef) and node.name in public:

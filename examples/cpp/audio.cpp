@@ -1,9 +1,9 @@
-// audio - interleaved sound into a buffer a channel and back, without an allocation a block
+// audio - splits interleaved sound into one buffer for each channel, and back, without allocating
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Six channels of tones come in blocks, as a sound card has them: one sample of every channel, then
-// the next of every channel. Each channel is halved on its own, and they are put together again.
+// Six channels of tones come in blocks, as from a sound card: one sample of every channel, then the
+// next sample of every channel. Each channel is halved separately, and they are interleaved again.
 #include <libsplit.hpp>
 
 #include <cmath>
@@ -21,15 +21,15 @@ float sample(std::size_t channel, std::size_t frame) {
     return static_cast<float>(0.9 * std::sin(2 * 3.14159265358979 * (frequency(channel) * time)));
 }
 
-// What there is once, before the first block: buffers, and where the channels lie in them.
+// Made once, before the first block: buffers, and the places of the channels in them.
 struct converter {
     std::vector<float> interleaved = std::vector<float>(frames * channels);
     std::vector<float> planar = std::vector<float>(frames * channels);
     libsplit::input in{interleaved, {frames, channels}}, out{planar, {channels, frames}};
-    // One piece a channel, of 'frames' samples.
+    // One piece for each channel, of 'frames' samples.
     libsplit::split by_channel = libsplit::split::to_sequence().keepdims(false);
     libsplit::split to_planar = by_channel.axis(1), to_interleaved = by_channel.axis(0);
-    // In the planar buffer one after the other, in the interleaved one with strides of 6.
+    // One after the other in the planar buffer, with strides of 6 in the interleaved one.
     libsplit::pieces planes = to_interleaved.view(out), places = to_planar.view(in);
 
     // These two are for the audio thread: they do not throw, allocate or lock.

@@ -1,4 +1,4 @@
-// opencv - splits the channels of a cv::Mat, a part of a larger one too, and merges them again
+// opencv - splits a cv::Mat, or a part of a larger one, into its channels and merges them again
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <libsplit.hpp>
@@ -37,7 +37,7 @@ static libsplit::input input_of(const cv::Mat &mat) {
         .pitch(mat.step[0]);
 }
 
-// Without keepdims the axis of channels is gone.
+// Without keepdims the channel axis is dropped.
 static const auto channels = libsplit::split::to_sequence().axis(2).keepdims(false);
 
 static std::vector<cv::Mat> split_channels(const cv::Mat &mat) {
@@ -48,7 +48,7 @@ static std::vector<cv::Mat> split_channels(const cv::Mat &mat) {
     return planes;
 }
 
-// Back: each plane is copied to where its channel lies in the result.
+// The reverse: each plane is copied to the place of its channel in the result.
 static void merge_channels(const std::vector<cv::Mat> &planes, cv::Mat &mat) {
     const auto places = channels.view(input_of(mat));
     for (std::size_t i = 0; i < planes.size(); i++)

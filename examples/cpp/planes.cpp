@@ -1,11 +1,11 @@
-// planes - takes a picture apart whose rows have a pitch, as cameras, GPUs and cv::Mat keep them
+// planes - splits a picture whose rows have a pitch, as in cameras, GPUs and cv::Mat
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // usage: planes INPUT.ppm
 //
-// The picture is read into rows of 'pitch' bytes, of which the last ones are padding, and a window
-// of it is split into planes of red, green and blue that have a pitch as well.
+// The picture is read into rows of 'pitch' bytes, the last of which are padding, and a window of it
+// is split into planes of red, green and blue that have a pitch as well.
 #include <libsplit.hpp>
 
 #include <cstdint>
@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
         const libsplit::input window =
             libsplit::input(first, {height, width, 3}).pitch(whole.pitch);
 
-        // Without keepdims the axis of colours is gone: height x width each.
+        // Without keepdims the colour axis is dropped: each plane is height x width.
         const auto colours = libsplit::split::to_sequence().axis(2).keepdims(false);
 
         // Three planes in one block, each row with a pitch of its own.

@@ -1,11 +1,10 @@
-// qkv - one matrix product for queries, keys and values, taken apart where it lies
+// qkv - splits one matrix product into queries, keys and values, in place
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Attention with grouped queries: 4 heads of queries share 2 heads of keys and values. A model
 // computes all three in one product and splits its last axis: (4 + 2 + 2) x 8 columns into 32, 16
-// and
-// 16. Here they are split without a copy, into the projections and these into their heads, and
+// and 16. Here they are split without a copy, first into the projections and then into heads, and
 // every head's scores are compared with those of projections that were never fused.
 #include <libsplit.hpp>
 
@@ -63,7 +62,7 @@ void show(const char *name, const libsplit::piece &piece) {
 
 int main() {
     try {
-        // The weights of the three, and side by side as the model stores them.
+        // The three weights, and the same side by side, as the model stores them.
         const matrix x = numbers(tokens, width, 1), wq = numbers(width, q_columns, 2),
                      wk = numbers(width, kv_columns, 3), wv = numbers(width, kv_columns, 4);
         matrix fused(width * columns);
@@ -82,7 +81,7 @@ int main() {
         show("k", qkv[1]);
         show("v", qkv[2]);
 
-        // A piece is an input again: into heads, and the same for projections of their own.
+        // A piece is an input again: split it into heads, as well as the separate projections.
         const auto q_split = libsplit::split::openvino().axis(1).parts(q_heads);
         const auto kv_split = q_split.parts(kv_heads);
         const matrix q_alone = product(x, wq, q_columns), k_alone = product(x, wk, kv_columns);
@@ -102,7 +101,7 @@ int main() {
         std::printf("scores of %zu heads: largest difference from separate projections %g\n",
                     q_heads, static_cast<double>(largest));
 
-        // And v in memory of its own, for a product that wants it packed.
+        // A copy of v, for a product that needs it packed.
         const matrix v_alone = product(x, wv, kv_columns);
         matrix v(tokens * kv_columns);
         projections.copy({y, {tokens, columns}}, {{}, {}, v});

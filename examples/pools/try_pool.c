@@ -38,7 +38,7 @@ static void split(float (*pieces)[ROWS][PART], const libsplit_executor *executor
         fail(error.message);
 }
 
-/* Splits with the pool, as one of many calls or from within one of the pool's tasks. */
+/* Splits on the pool, as one of many calls or from within one of the pool's tasks. */
 static void split_and_compare(void *executor, size_t index) {
     (void)index;
     float (*pieces)[ROWS][PART] = calloc(PARTS, sizeof *pieces);

@@ -216,8 +216,8 @@ fn lengths(value: Option<&Bound<'_, PyAny>>, argument: &str) -> PyResult<Lengths
     }
 }
 
-/// An operator of ONNX or OpenVINO with its parameters, to be given to `split`, `copy`, `infer`
-/// and `Plan` in place of a number of parts.
+/// An operator of ONNX or OpenVINO with its parameters, which can be passed to `split`, `copy`,
+/// `infer` and `Plan` instead of a number of parts.
 ///
 /// >>> import libsplit
 /// >>> halves = libsplit.Operator.onnx_split(num_outputs=2, axis=1)
@@ -228,11 +228,12 @@ pub struct Operator(pub Rule);
 
 #[pymethods]
 impl Operator {
-    /// ONNX Split: equal parts, or pieces of the lengths in ``split``.
+    /// ONNX Split: equal parts, or pieces with the lengths in ``split``.
     ///
-    /// The newest version that is not above ``opset``, the model's opset import, governs: 1, 2, 11,
-    /// 13 or 18. Before 18, ``num_outputs`` is how many outputs the node has. In 18 the last piece
-    /// may be smaller; ``clamp_uneven`` shortens more of them where it would be below 0.
+    /// The newest version that is not above ``opset``, the model's opset import, applies: 1, 2, 11,
+    /// 13 or 18. Before 18, ``num_outputs`` is the number of outputs of the node. In 18 the last
+    /// piece may be smaller; if its length would be below 0, ``clamp_uneven`` shortens other pieces
+    /// too instead of raising an error.
     #[staticmethod]
     #[pyo3(signature = (split=None, *, axis=0, num_outputs=None, opset=18, clamp_uneven=false))]
     pub fn onnx_split(
@@ -248,9 +249,9 @@ impl Operator {
         Ok(Self(Rule { lengths, num_outputs, clamp_uneven, ..rule }))
     }
 
-    /// ONNX SplitToSequence: a number in ``split`` is the length of every piece (the last may be
-    /// smaller), a list has one length a piece. Without it each piece is 1 long, and
-    /// ``keepdims=False`` drops the axis, as torch.unbind does.
+    /// ONNX SplitToSequence: a number as ``split`` is the length of every piece (the last may be
+    /// smaller), a list has one length for each piece. Without ``split`` each piece has length 1,
+    /// and ``keepdims=False`` drops the axis, as torch.unbind does.
     #[staticmethod]
     #[pyo3(signature = (split=None, *, axis=0, keepdims=true, opset=24))]
     pub fn split_to_sequence(
@@ -264,7 +265,7 @@ impl Operator {
         Ok(Self(Rule { lengths, keepdims, ..rule }))
     }
 
-    /// OpenVINO VariadicSplit-1: pieces of these lengths; one -1 stands for what the others leave.
+    /// OpenVINO VariadicSplit-1: pieces with these lengths; one may be -1, which means the rest.
     #[staticmethod]
     #[pyo3(signature = (split_lengths, *, axis=0))]
     pub fn variadic_split(

@@ -54,13 +54,13 @@ mod _libsplit {
 
     /// Splits ``x`` along an axis into views that share its memory.
     ///
-    /// ``parts_or_lengths`` is a number of equal parts, a list of lengths (one -1 stands for what the
-    /// others leave), or an Operator. Where a number of parts does not divide the extent,
-    /// ``uneven`` decides: 'refuse' raises ValueError, 'last_smaller' is ONNX Split-18, 'even_out'
-    /// numpy.array_split, 'chunk' torch.chunk, which may give fewer.
+    /// ``parts_or_lengths`` is a number of equal parts, a list of lengths (one may be -1, which means
+    /// the rest), or an Operator. If the extent cannot be divided by the number of parts, ``uneven``
+    /// decides: 'refuse' raises ValueError, 'last_smaller' is ONNX Split-18, 'even_out' is
+    /// numpy.array_split, and 'chunk' is torch.chunk, which may return fewer pieces.
     ///
     /// NumPy arrays give NumPy arrays. Tensors with ``__dlpack__`` give tensors of their library,
-    /// by its ``from_dlpack``, or a libsplit.Tensor where it has none. Data is never read, so it
+    /// through its ``from_dlpack``, or a libsplit.Tensor if it has none. Data is never read, so it
     /// may be on any device.
     ///
     /// >>> import libsplit, numpy
@@ -90,11 +90,12 @@ mod _libsplit {
         PyList::new(py, x.views(pieces.iter(), prepared.in_bytes)?)
     }
 
-    /// Splits ``x`` as split does, into copies: packed, each in memory of its own.
+    /// Splits ``x`` as split does, into packed copies, each in memory of its own.
     ///
-    /// With ``out``, a list of writable arrays of the right shapes, dtype and any strides, the
-    /// pieces are copied there, and None in it skips a piece. ``threads`` is how many threads may
-    /// work on a large copy: None = the calling one, 0 = one for each CPU. Data must be on the CPU.
+    /// ``out`` is a list of writable arrays to copy the pieces into, with the right shapes and dtype
+    /// and any strides; None in it skips a piece. ``threads`` is the number of threads that may work
+    /// on a large copy: None for the calling thread only, 0 for one for each CPU. Data must be on
+    /// the CPU.
     ///
     /// >>> import libsplit, numpy
     /// >>> x = numpy.arange(12).reshape(2, 6)
@@ -118,10 +119,10 @@ mod _libsplit {
         PyList::new(x.py(), crate::copy::copy(x.py(), &source, &rule, out, threads)?)
     }
 
-    /// Joins ``pieces`` along an axis: what split takes apart, put together.
+    /// Joins ``pieces`` along an axis, which undoes split.
     ///
-    /// ``out`` and ``threads`` are as for copy. Without ``out`` the result is of the first piece's
-    /// kind.
+    /// ``out`` and ``threads`` are as for copy. Without ``out`` the result has the type of the first
+    /// piece.
     ///
     /// >>> import libsplit, numpy
     /// >>> x = numpy.arange(12).reshape(2, 6)
@@ -138,11 +139,11 @@ mod _libsplit {
         crate::join::join(pieces, axis, out, threads)
     }
 
-    /// Stacks ``pieces`` of one shape along a new axis: what split_to_sequence takes apart with
-    /// ``keepdims=False``, put together.
+    /// Stacks ``pieces`` of one shape along a new axis, which undoes split_to_sequence with
+    /// ``keepdims=False``.
     ///
-    /// ``out`` and ``threads`` are as for copy. Without ``out`` the result is of the first piece's
-    /// kind.
+    /// ``out`` and ``threads`` are as for copy. Without ``out`` the result has the type of the first
+    /// piece.
     ///
     /// >>> import libsplit, numpy
     /// >>> left, right = numpy.arange(3), numpy.arange(3, 6)
@@ -161,10 +162,10 @@ mod _libsplit {
         crate::join::stack(pieces, axis, out, threads)
     }
 
-    /// The shapes of the pieces of a tensor of this shape, in which None is an extent that is not
+    /// Returns the shapes of the pieces of a tensor of this shape. None is an extent that is not
     /// known yet.
     ///
-    /// ``dtype``, a name or a dtype, lets an Operator's rules on element types be checked too.
+    /// With ``dtype``, a name or a dtype, an Operator's rules on element types are checked too.
     ///
     /// >>> import libsplit
     /// >>> libsplit.infer((None, 6), [2, -1], axis=1)
@@ -197,7 +198,7 @@ mod _libsplit {
                     Some(number) => libsplit_dtype(number),
                     None if rule.typed => {
                         return Err(PyTypeError::new_err(format!(
-                        "dtype {} is no element type of ONNX: only libsplit's own rules take it",
+                        "dtype {} is not an element type of ONNX: only libsplit's own rules accept it",
                         dtype.name
                     )))
                     }
@@ -226,8 +227,8 @@ mod _libsplit {
         }
     }
 
-    /// ONNX Split: views of ``x`` by the rules of the version that governs at ``opset``, on
-    /// lengths and on element types. See Operator.onnx_split for the parameters.
+    /// ONNX Split: returns views of ``x``, by the rules on lengths and element types of the version
+    /// that applies at ``opset``. See Operator.onnx_split for the parameters.
     ///
     /// >>> import libsplit, numpy
     /// >>> x = numpy.arange(7)
@@ -251,7 +252,7 @@ mod _libsplit {
         views(x.py(), &Source::of(x, "x")?, &operator.0)
     }
 
-    /// ONNX SplitToSequence: views of ``x``. See Operator.split_to_sequence for the parameters.
+    /// ONNX SplitToSequence: returns views of ``x``. See Operator.split_to_sequence for the parameters.
     ///
     /// >>> import libsplit, numpy
     /// >>> libsplit.split_to_sequence(numpy.arange(5), 2)
@@ -271,7 +272,7 @@ mod _libsplit {
         views(x.py(), &Source::of(x, "x")?, &operator.0)
     }
 
-    /// OpenVINO VariadicSplit-1: views of ``x``. See Operator.variadic_split for the parameters.
+    /// OpenVINO VariadicSplit-1: returns views of ``x``. See Operator.variadic_split for the parameters.
     ///
     /// >>> import libsplit, numpy
     /// >>> libsplit.variadic_split(numpy.arange(5), [1, -1])
@@ -287,7 +288,7 @@ mod _libsplit {
         views(x.py(), &Source::of(x, "x")?, &operator.0)
     }
 
-    /// OpenVINO Split-1: views of ``x``. See Operator.openvino_split for the parameters.
+    /// OpenVINO Split-1: returns views of ``x``. See Operator.openvino_split for the parameters.
     ///
     /// >>> import libsplit, numpy
     /// >>> libsplit.openvino_split(numpy.arange(4), 2)

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
-/// A split that is prepared once, for tensors like ``x``: of its dtype, shape and strides.
+/// A split that is prepared once, for tensors with the dtype, shape and strides of ``x``.
 ///
 /// >>> import libsplit, numpy
 /// >>> plan = libsplit.Plan(numpy.empty((2, 6), numpy.float32), [2, 3, 1], axis=1)
@@ -103,7 +103,7 @@ impl Plan {
         PyList::new(py, shapes.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The pieces of ``x`` as views that share its memory, as libsplit.split gives them.
+    /// Splits ``x`` into views that share its memory, as libsplit.split does.
     fn split<'py>(&self, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let source = Source::of(x, "x")?;
         let data = self.check(x.py(), &source)?.data;
@@ -119,7 +119,7 @@ impl Plan {
         PyList::new(x.py(), source.views(pieces, self.in_bytes)?)
     }
 
-    /// Copies of the pieces, as libsplit.copy makes them.
+    /// Splits ``x`` into copies, as libsplit.copy does.
     #[pyo3(signature = (x, *, out=None, threads=None))]
     fn copy<'py>(
         &self,
@@ -258,7 +258,7 @@ impl Plan {
             || !empty && strides.clone().any(other)
         {
             return Err(PyValueError::new_err(
-                "x has other strides than what the plan is for: make a plan for this layout",
+                "x does not have the strides that the plan is for: make a plan for this layout",
             ));
         }
         Ok(described)

@@ -155,7 +155,7 @@ impl<'py> Source<'py> {
         match self {
             Self::Array(array) if array.is_text() => Ok(STRING),
             _ => Err(PyTypeError::new_err(format!(
-                "x.dtype {} is no element type of ONNX: libsplit.split takes any",
+                "x.dtype {} is not an element type of ONNX: libsplit.split accepts any",
                 self.dtype_name()?
             ))),
         }

@@ -104,12 +104,12 @@ fn held(give_back: impl FnOnce(Python<'_>)) {
     }
 }
 
-/// A tensor in anybody's memory, for whatever takes DLPack: ``numpy.from_dlpack(tensor)``,
-/// ``torch.from_dlpack(tensor)``. It shares the memory, and keeps it alive.
+/// A tensor that every library with DLPack accepts: ``numpy.from_dlpack(tensor)``,
+/// ``torch.from_dlpack(tensor)``. It shares the memory of ``data`` and keeps it alive.
 ///
-/// With ``dtype`` (a name such as ``'int4'``, or a dtype of NumPy or ml_dtypes) the bytes of
-/// ``data``, which must be packed, are taken for elements of that type; two int4 lie in a byte, the
-/// first in its low bits.
+/// With ``dtype`` (a name such as ``'int4'``, or a dtype of NumPy or ml_dtypes), the bytes of
+/// ``data``, which must be packed, are interpreted as elements of that type. A byte holds two int4,
+/// the first in its low bits.
 ///
 /// >>> import libsplit, numpy
 /// >>> packed = numpy.array([0x21, 0x43, 0x65], numpy.uint8)
@@ -168,14 +168,14 @@ impl Tensor {
         };
         let name = capsule.cast::<PyCapsule>().ok().and_then(name);
         if !name.is_some_and(|name| name.windows(8).any(|part| part == b"dltensor")) {
-            let message = format!("__dlpack__ gave {capsule}, which is no DLPack capsule");
+            let message = format!("__dlpack__ gave {capsule}, which is not a DLPack capsule");
             return Err(PyValueError::new_err(message));
         }
         let imported = from_dlpack(capsule.as_borrowed(), None, None);
         let imported = imported.map_err(|error| {
             if error.is_instance_of::<PyRuntimeError>(py) {
                 return PyBufferError::new_err(format!(
-                    "the producer's DLPack tensor cannot be taken: {}",
+                    "the producer's DLPack tensor is refused: {}",
                     error.value(py)
                 ));
             }
@@ -392,7 +392,7 @@ impl Tensor {
         let Described { data, bit_offset, shape, strides, .. } = &self.described;
         if *bit_offset != 0 {
             return Err(PyBufferError::new_err(format!(
-                "the tensor begins {bit_offset} bits into a byte, which DLPack cannot say: take a \
+                "the tensor begins {bit_offset} bits into a byte, which DLPack cannot express: take a \
                  copy by libsplit.copy"
             )));
         }
@@ -462,13 +462,13 @@ impl Tensor {
         self.dtype.name
     }
 
-    /// Whether consumers are told not to write.
+    /// Whether consumers must not write to it.
     #[getter]
     fn readonly(&self) -> bool {
         self.access == Access::ReadOnly
     }
 
-    /// Of packed elements: how many bits into its first byte the first element begins.
+    /// For packed elements: the bit of the first byte at which the first element begins.
     #[getter]
     fn bit_offset(&self) -> u32 {
         self.described.bit_offset
@@ -482,7 +482,7 @@ impl Tensor {
         }
     }
 
-    /// A NumPy array over the same memory; bfloat16 and float8 as ml_dtypes has them.
+    /// A NumPy array over the same memory; bfloat16 and float8 have the dtypes of ml_dtypes.
     fn numpy<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let (py, tensor) = (this.py(), this.get());
         tensor.check_cpu()?;
@@ -510,12 +510,12 @@ impl Tensor {
         crate::numpy::over(this.as_any(), &known, shape, &strides, *data, writable)
     }
 
-    /// The device as DLPack numbers it; the CPU is (1, 0).
+    /// The device in DLPack's numbering; the CPU is (1, 0).
     fn __dlpack_device__(&self) -> (u32, i32) {
         (self.device.device_type.0, self.device.device_id)
     }
 
-    /// The tensor as a DLPack capsule, of the legacy kind unless ``max_version`` is 1 or newer.
+    /// The tensor as a DLPack capsule, a legacy one unless ``max_version`` is at least (1, 0).
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -556,7 +556,7 @@ impl Tensor {
     }
 }
 
-/// The error for an object that is no tensor.
+/// The error for an object that is not a tensor.
 pub fn no_tensor(object: &Bound<'_, PyAny>, argument: &str) -> PyErr {
     PyTypeError::new_err(format!(
         "{argument} is of {}: pass a NumPy array or a tensor with __dlpack__",

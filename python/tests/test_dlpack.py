@@ -224,7 +224,7 @@ def test_strides() -> None:
     [
         (Producer(1, [2], [1], name=b"used_dltensor_versioned"), ValueError, "already been consumed"),
         (Producer(1, [2], [1], version=None, name=b"used_dltensor"), ValueError, "consumed"),
-        (Producer(1, [2], [1], name=b"tensor"), ValueError, "no DLPack capsule"),
+        (Producer(1, [2], [1], name=b"tensor"), ValueError, "not a DLPack capsule"),
         (Producer(1, [2], [1], version=(2, 0)), BufferError, "version"),
         (Producer(1, [2], [1], version=(0, 8), name=b"dltensor_versioned"), BufferError, "version"),
         (Producer(1, [2], [1], ndim=-1), BufferError, "ndim is negative"),
@@ -262,7 +262,7 @@ def test_wrong_objects() -> None:
             return self.answer
 
     for answer in None, 7, "capsule":
-        with pytest.raises(ValueError, match="which is no DLPack capsule"):
+        with pytest.raises(ValueError, match="which is not a DLPack capsule"):
             libsplit.split(Odd(answer), 2)
     with pytest.raises(KeyError, match="mine"):
         libsplit.split(Odd(KeyError("mine")), 2)

@@ -118,7 +118,7 @@ def test_element_types() -> None:
     with pytest.raises(TypeError, match="STRING is not allowed by ONNX Split-1"):
         first(words, opset=1)
     for no_type in "M8[s]", "V3", "g":
-        with pytest.raises(TypeError, match="is no element type of ONNX"):
+        with pytest.raises(TypeError, match="is not an element type of ONNX"):
             first(np.zeros(4, no_type))
 
 

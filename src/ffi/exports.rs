@@ -1,8 +1,8 @@
-//! The functions of `libsplit.h`: each parses its arguments, asks the core, and guards.
+//! The functions of `libsplit.h`. Each passes its arguments on, and reports what became of the call.
 //!
 //! # Safety
-//! What the head of `libsplit.h` says once for all: every pointer must be NULL or valid for what its structure or the
-//! function's description says, for the length of the call.
+//! As the head of `libsplit.h` says for all of them: every pointer must be NULL or valid for what its structure or the
+//! description of the function says, throughout the call.
 
 #![allow(clippy::missing_safety_doc)] // said above
 
@@ -17,7 +17,8 @@ use crate::dtype::DType;
 use crate::error::status_name;
 use core::ffi::{c_char, c_void, CStr};
 
-/// The version of the library, not of the header: major << 24 | minor << 16 | patch. Never fails.
+/// Returns the version of the library, not of the header: major << 24 | minor << 16 | patch. Never
+/// fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_version() -> u32 {
     LIBSPLIT_VERSION_MAJOR << 24 | LIBSPLIT_VERSION_MINOR << 16 | LIBSPLIT_VERSION_PATCH
@@ -29,55 +30,57 @@ const VERSION: &CStr =
         Err(_) => c"",
     };
 
-/// The version of the library as text, "major.minor.patch", NUL-terminated and static. Never
+/// Returns the version of the library as a static, NUL-terminated string: "major.minor.patch". Never
 /// fails.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_version_string() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// The name of a status, as "LIBSPLIT_STATUS_ERROR_AXIS", NUL-terminated and static;
-/// "LIBSPLIT_STATUS_UNKNOWN" for a number that is none. Never NULL.
+/// Returns the name of a status, such as "LIBSPLIT_STATUS_ERROR_AXIS". The string is static and
+/// NUL-terminated. Returns "LIBSPLIT_STATUS_UNKNOWN" if the number is not a status; never NULL.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_status_name(status: libsplit_status) -> *const c_char {
     status_name(status.0).as_ptr()
 }
 
-/// The name of an element type in ONNX TensorProto.DataType, as "FLOAT16", NUL-terminated and
-/// static; "UNDEFINED" for a number that is none. Never NULL.
+/// Returns the name of an element type in ONNX TensorProto.DataType, such as "FLOAT16". The string is
+/// static and NUL-terminated. Returns "UNDEFINED" if the number is not an element type; never NULL.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_dtype_name(dtype: libsplit_dtype) -> *const c_char {
     DType::from_number(dtype.0).map_or(c"UNDEFINED", DType::c_name).as_ptr()
 }
 
-/// Bits of one element: 2, 4, 8, 16, 32, 64 or 128; 0 for a number that is no element type.
+/// Returns the size of an element in bits: 2, 4, 8, 16, 32, 64 or 128; 0 if the number is not an
+/// element type.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_dtype_bits(dtype: libsplit_dtype) -> u32 {
     DType::from_number(dtype.0).map_or(0, DType::bits)
 }
 
-/// libsplit_count() tells how many outputs the operator gives, into '*count'.
+/// Stores the number of outputs that the operator gives in '*count'.
 ///
-/// 'input' needs dtype, rank and shape; its extents may be LIBSPLIT_DIM_UNKNOWN. No data is read
-/// but that of the lengths. The checks are those of libsplit_infer() apart from the outputs'.
-/// For ONNX Split before 18 without lengths, set params->num_outputs: the number of outputs of
-/// the node is then the answer.
+/// 'input' needs dtype, rank and shape; extents may be LIBSPLIT_DIM_UNKNOWN. No data is read except
+/// that of the lengths. Everything is checked that libsplit_infer() checks, except the outputs. For
+/// ONNX Split before version 18 without lengths, set params->num_outputs to the number of outputs of
+/// the node, which is then the answer.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then '*count' is unchanged:
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then '*count' is
+/// unchanged:
 ///
 ///   NULL, ALIGNMENT                input, params, or count; their shapes and strides
 ///   STRUCT_SIZE                    params
 ///   OPERATOR, OPSET, FLAGS, AXIS   params
 ///   RANK                           input
 ///   DTYPE, SHAPE, OVERFLOW         input or params->split
-///   SPLIT                          params->split absent, refused, or of a wrong rank or dtype
-///   SPLIT_SIZES                    params->split, or an extent that does not divide
+///   SPLIT                          params->split is missing, not allowed, or of a wrong rank or dtype
+///   SPLIT_SIZES                    params->split, or an extent that cannot be divided
 ///   NUM_OUTPUTS                    params->num_outputs
 ///   BIT_OFFSET, DATA_BYTES         params->split
-///   UNKNOWN                        the number depends on what is not known yet
+///   UNKNOWN                        the number depends on something that is not known yet
 ///
-/// In every function, an 'error' that is itself misaligned or too small is answered by ALIGNMENT or
-/// STRUCT_SIZE, and nothing is written to it.
+/// In every function, if 'error' itself is misaligned or too small, the function returns ALIGNMENT or
+/// STRUCT_SIZE and does not write to it.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_count(
     input: *const libsplit_tensor,
@@ -89,30 +92,30 @@ pub unsafe extern "C" fn libsplit_count(
     unsafe { guard!(error, calls::count(input, params, count)) }
 }
 
-/// libsplit_infer() fills rank, dtype, shape, strides (packed ones, where strides is not NULL),
-/// data_bytes (of the packed output) and bit_offset (0) of every output descriptor, and leaves
-/// data as it is. Allocate data_bytes, set data, and the outputs are ready for libsplit_copy().
+/// Describes the outputs: fills in rank, dtype, shape, strides (packed ones, if strides is not NULL),
+/// data_bytes (of the packed output) and bit_offset (0) of every output descriptor, and leaves data as
+/// it is. Once you have allocated data_bytes and set data, the outputs are ready for libsplit_copy().
 ///
-/// 'input' needs dtype, rank and shape; data, data_bytes, strides and bit_offset do not matter.
-/// Its extents may be LIBSPLIT_DIM_UNKNOWN, and the lengths unknown (data NULL). What is known is
-/// checked, and what follows from it is filled in; an unknown extent becomes
-/// LIBSPLIT_DIM_UNKNOWN in the outputs, as do the packed strides outside of it, and data_bytes
-/// then is 0. Where the number of pieces of SplitToSequence is not known yet, 'num_outputs' is
-/// believed.
+/// 'input' needs dtype, rank and shape; its data, data_bytes, strides and bit_offset do not matter.
+/// Extents may be LIBSPLIT_DIM_UNKNOWN, and lengths may be unknown (data NULL). Whatever is known is
+/// checked, and whatever follows from it is filled in. An unknown extent becomes LIBSPLIT_DIM_UNKNOWN
+/// in the outputs, and so do the packed strides of the axes outside it; data_bytes is then 0. If the
+/// number of pieces of SplitToSequence is not known yet, 'num_outputs' is taken to be right.
 ///
-/// 'outputs' is an array of 'num_outputs' descriptors, as many as the operator gives; each needs
-/// shape and capacity (entries that shape, and strides if not NULL, have room for). All-zero ones
-/// are skipped, so give an output that will have rank 0 a capacity above 0. 'outputs' may be NULL
-/// when num_outputs is 0. The arrays must not lie in those of the input or the lengths.
+/// 'outputs' is an array of 'num_outputs' descriptors, as many as the operator gives. Each needs shape
+/// and capacity (the number of entries that shape, and strides if not NULL, have room for). All-zero
+/// descriptors are skipped, so give an output that will have rank 0 a capacity above 0. 'outputs' may
+/// be NULL if num_outputs is 0. Shapes and strides of outputs must not overlap one another, nor those
+/// of the input or the lengths.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor is
-/// changed: those of libsplit_count(), and
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has changed.
+/// The errors are those of libsplit_count() and these:
 ///
-///   NULL, ALIGNMENT   outputs, or an output's shape or strides
+///   NULL, ALIGNMENT   outputs, or the shape or strides of an output
 ///   NUM_OUTPUTS       num_outputs is not the operator's number
-///   CAPACITY          an output's capacity is below its rank
-///   OVERFLOW          an output's size
-///   OVERLAP           an output's arrays lie in the input's, the lengths', or the descriptors
+///   CAPACITY          the capacity of an output is less than its rank
+///   OVERFLOW          the size of an output
+///   OVERLAP           the shape or strides of an output overlap something else that is in use
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_infer(
     input: *const libsplit_tensor,
@@ -125,22 +128,22 @@ pub unsafe extern "C" fn libsplit_infer(
     unsafe { guard!(error, calls::infer(input, params, outputs, num_outputs, error)) }
 }
 
-/// libsplit_view() does what libsplit_infer() does and points every output into the input: data,
-/// strides and bit_offset (below 8) are those of the piece where it lies, data_bytes is the
-/// number of bytes from the lowest to the highest that the piece touches. Nothing is copied, and
-/// the input's data is never read, so the address may be any device's.
+/// Points every output into the input. Does what libsplit_infer() does, and also sets data, strides and
+/// bit_offset (less than 8) to where the piece lies, and data_bytes to the number of bytes from the
+/// lowest to the highest that the piece touches. Nothing is copied. The data of the input is never
+/// read, so it may be in the memory of any device.
 ///
-/// 'input' is complete; its extents are known. 'outputs' as for libsplit_infer(); where strides
-/// is NULL the piece must happen to be packed. A view lives no longer than the data under it.
+/// 'input' must be complete, without unknown extents. 'outputs' is as for libsplit_infer(); if strides
+/// is NULL, the piece must happen to be packed. A view is valid as long as the data that it points to.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor is
-/// changed: those of libsplit_infer(), and
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no descriptor has changed.
+/// The errors are those of libsplit_infer() and these:
 ///
-///   NULL, ALIGNMENT        input->data with elements, or input->strides
+///   NULL, ALIGNMENT        input->data, if there are elements, or input->strides
 ///   BIT_OFFSET, OVERFLOW   input
-///   DATA_BYTES             input->data_bytes is stated and too small
-///   SPLIT                  the lengths are not known (data NULL)
-///   STRIDES                an output without strides whose piece is not packed
+///   DATA_BYTES             input->data_bytes is stated but too small
+///   SPLIT                  the lengths are not known (their data is NULL)
+///   STRIDES                an output has NULL strides, but its piece is not packed
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_view(
     input: *const libsplit_tensor,
@@ -153,42 +156,39 @@ pub unsafe extern "C" fn libsplit_view(
     unsafe { guard!(error, calls::view(input, params, outputs, num_outputs, error)) }
 }
 
-/// libsplit_copy() copies every piece into the buffer that its output describes.
+/// Copies every piece into the buffer that its output describes.
 ///
-/// 'input' is complete; its extents are known, its strides may be negative or 0. Each of the
-/// 'num_outputs' descriptors is as libsplit_infer() left it or as the caller filled it, plus
-/// data: dtype, rank and shape must be the operator's, strides may be the caller's own (negative
-/// ones too, but each must step over everything that the smaller ones reach, so that no two
-/// elements share an address), data_bytes is checked unless 0, capacity does not matter.
-/// Descriptors are never written. All-zero ones are skipped. Sub-byte outputs must be packed and
-/// begin at a whole byte (bit_offset 0); the bits past the last element of their final byte
-/// become 0.
+/// 'input' must be complete, without unknown extents; its strides may be negative or 0. Each of the
+/// 'num_outputs' descriptors is as libsplit_infer() left it, or as you filled it in, with data set.
+/// Descriptors are never written to, and all-zero ones are skipped. For the others:
 ///
-/// Outputs must not overlap the input, the lengths or one another. Strided ones may lie in each
-/// other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether two of
-/// them share a byte is decided exactly by a bounded search; for strides so tangled that it gives
-/// up, the message says "could not be shown apart", and the remedy is a call for each of them with
-/// the other outputs all-zero. Bytes between the elements of a strided input, within what it
-/// reaches over, may be read and never matter: another thread may write them meanwhile.
+///   - dtype, rank and shape must be what the operator gives.
+///   - strides may be your own, also negative ones, but each must step over everything that the smaller
+///     ones reach, so that no two elements share an address.
+///   - data_bytes is checked unless it is 0; capacity does not matter.
+///   - Sub-byte outputs must be packed and begin at a whole byte; unused bits in their last byte become 0.
 ///
-/// 'executor' may be NULL: everything runs on the calling thread. 'error' may be NULL.
+/// Outputs must not overlap the input, the lengths or one another. Strided outputs may lie in each
+/// other's gaps: columns of one matrix, tiles of one picture, planes with padding. Whether two of them
+/// share a byte is decided exactly, by a bounded search. If the strides are so irregular that the
+/// search gives up, the message says "could not be shown apart"; in that case make one call for each of
+/// these outputs, with all other descriptors zero. Bytes between the elements of a strided input may be
+/// read, but they never matter: another thread may write to them at the same time.
 ///
-/// Returns LIBSPLIT_STATUS_OK, or an error: those of libsplit_view() on the input and the
-/// parameters, and
+/// 'executor' may be NULL: everything then runs on the calling thread. 'error' may be NULL.
 ///
-///   NULL, ALIGNMENT        outputs; shape, strides, or data with elements, of one; executor's
-///                          parallel_for
+/// Returns LIBSPLIT_STATUS_OK, or an error, and then nothing has been written; but after EXECUTOR any
+/// part of the outputs may have been, and their contents are undefined. The errors are those of
+/// libsplit_view() that concern the input and the parameters, and these:
+///
+///   NULL, ALIGNMENT        outputs; the shape, strides or data of an output; executor->parallel_for
 ///   STRUCT_SIZE, FLAGS     executor
 ///   NUM_OUTPUTS            num_outputs is not the operator's number
-///   DTYPE, RANK, OUTPUT    an output's dtype, rank or shape
-///   BIT_OFFSET, STRIDES    an output's bit_offset or strides
-///   DATA_BYTES, OVERFLOW   an output's data_bytes or addresses
-///   OVERLAP                an output overlaps the input, the lengths, another output, or the
-///                          descriptors and arrays of the input and of itself
+///   DTYPE, RANK, OUTPUT    the dtype, rank or shape of an output
+///   BIT_OFFSET, STRIDES    the bit_offset or strides of an output
+///   DATA_BYTES, OVERFLOW   the data_bytes or addresses of an output
+///   OVERLAP                an output overlaps the input, the lengths, another output, or an array in use
 ///   EXECUTOR               parallel_for failed or did not run every task
-///
-/// On an error no byte has been written, but for EXECUTOR: then any part of the outputs may have
-/// been, and their bytes are to be taken for garbage.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_copy(
     input: *const libsplit_tensor,
@@ -202,33 +202,33 @@ pub unsafe extern "C" fn libsplit_copy(
     unsafe { guard!(error, calls::copy(input, params, outputs, num_outputs, executor, error)) }
 }
 
-/// libsplit_plan_size() tells how many bytes a plan takes for an input of this rank and so many
-/// outputs, the same for every operator, element type and layout: at most 1 KiB, 24 bytes an output,
-/// and 32 bytes an axis and output. 0 = rank or number out of range. Never fails otherwise.
+/// Returns how many bytes a plan needs for an input of this rank and this number of outputs. The answer
+/// is the same for every operator, element type and layout: at most 1 KiB, plus 24 bytes for each
+/// output, plus 32 bytes for each axis of each output. Returns 0 if 'rank' or 'num_outputs' is out of
+/// range; never fails otherwise.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub extern "C" fn libsplit_plan_size(rank: i32, num_outputs: usize) -> usize {
     plan::size(rank, num_outputs)
 }
 
-/// libsplit_plan_init() decides everything about a split but the addresses, and writes it into
-/// 'plan': 'plan_size' bytes of the caller's, aligned to 8, as many as libsplit_plan_size() says
-/// for input->rank and 'num_outputs', or more.
+/// Prepares a split: decides everything about it except the addresses, and writes that to 'plan'.
+/// 'plan_size' is the number of bytes at 'plan', which is aligned to 8: at least what
+/// libsplit_plan_size() returns for input->rank and 'num_outputs'.
 ///
-/// 'input' is as for libsplit_copy(), but its data and data_bytes do not matter. 'outputs' are as
-/// for libsplit_copy(), but their data does not matter: an all-zero one is not wanted, by the plan
-/// for ever. 'outputs' may be NULL: then all are wanted and packed.
+/// 'input' is as for libsplit_copy(), except that its data and data_bytes do not matter. 'outputs' is
+/// as for libsplit_copy(), except that data does not matter; an output whose descriptor is all zero
+/// will be skipped in every call. 'outputs' may be NULL: all outputs are then wanted and packed.
 ///
-/// A plan keeps no pointer: input, lengths, params and outputs may go away or change. It is plain
-/// bytes, which may be copied and moved, read by many threads at once, and are thrown away without a
-/// call. It belongs to the build of the library that made it, on this kind of machine; do not
-/// store it.
+/// A plan keeps no pointers, so the input, lengths, params and outputs may change or go away. It is
+/// plain bytes: it may be copied and moved, used by many threads at once, and discarded without a call.
+/// It belongs to the build of the library that made it, on this kind of machine, so do not store it.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory is
-/// unchanged: those of libsplit_copy() that do not concern addresses, and
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then the plan's memory has not
+/// changed. The errors are those of libsplit_copy() that do not concern addresses, and these:
 ///
 ///   NULL, ALIGNMENT   plan
 ///   PLAN              plan_size is too small
-///   OVERLAP           plan lies over what is read meanwhile
+///   OVERLAP           plan overlaps something that is read at the same time
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_init(
     plan: *mut libsplit_plan,
@@ -245,27 +245,25 @@ pub unsafe extern "C" fn libsplit_plan_init(
     }
 }
 
-/// libsplit_plan_copy() does what libsplit_copy() does, by a plan: copies every wanted piece of the
-/// tensor at 'input' to its output.
+/// Copies every wanted piece of the tensor at 'input' to its output, as libsplit_copy() does, using a
+/// plan.
 ///
-/// 'input' is the address of the input's element [0, ..., 0], entry i of 'outputs' that of output i; the
-/// one of a piece that is not wanted or has no elements is not looked at. How much memory there is
-/// is not asked: the plan's numbers are relied on. Overlaps are refused as by libsplit_copy().
-/// 'executor' and 'error' may be NULL.
+/// 'input' is the address of the input's element [0, ..., 0], and entry i of 'outputs' is the address
+/// of the same element of output i. Entries of pieces that are not wanted or have no elements are
+/// ignored. Nothing says how much memory there is, so the sizes in the plan are taken to be right.
+/// Overlaps are refused as by libsplit_copy(). 'executor' and 'error' may be NULL.
 ///
-/// Returns LIBSPLIT_STATUS_OK, or an error:
+/// Returns LIBSPLIT_STATUS_OK, or one of these errors, and then nothing has been written (except after
+/// EXECUTOR, as for libsplit_copy()):
 ///
-///   PLAN                   'plan' is no plan of this library
-///   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor's
-///                          parallel_for
+///   PLAN                   'plan' is not a plan of this library
+///   NULL, ALIGNMENT        plan, input, outputs, or the address of an output; executor->parallel_for
 ///   NUM_OUTPUTS            num_outputs is not the plan's
 ///   STRUCT_SIZE, FLAGS     executor
-///   OVERFLOW               addresses past the end of the address space
-///   OVERLAP                an output overlaps the input, another output, the plan, 'outputs',
-///                          the executor or 'error'
+///   OVERFLOW               addresses beyond the end of the address space
+///   OVERLAP                an output overlaps the input, another output, the plan, 'outputs', the
+///                          executor or 'error'
 ///   EXECUTOR               parallel_for failed or did not run every task
-///
-/// On an error no byte has been written, but for EXECUTOR, as for libsplit_copy().
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_copy(
     plan: *const libsplit_plan,
@@ -282,18 +280,19 @@ pub unsafe extern "C" fn libsplit_plan_copy(
     }
 }
 
-/// libsplit_plan_view() does what libsplit_view() does, by a plan: writes where each wanted piece
-/// lies in the tensor at 'input'. Shapes, strides and bit offsets are those that libsplit_view()
-/// gives for the same split; ask it once. The entry of a piece that is not wanted is left as it is.
-/// The input's data is never read, so the address may be any device's.
+/// Stores in 'outputs' where each wanted piece of the tensor at 'input' lies, as libsplit_view() does,
+/// using a plan. Shapes, strides and bit offsets are those that libsplit_view() gives for the same
+/// split; call it once to get them. Entries of pieces that are not wanted are left unchanged. The data
+/// of the input is never read, so it may be in the memory of any device.
 ///
-/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or an error, and then no entry is changed:
+/// 'error' may be NULL. Returns LIBSPLIT_STATUS_OK, or one of these errors, and then no entry has
+/// changed:
 ///
-///   PLAN               'plan' is no plan of this library
-///   NULL, ALIGNMENT    plan, outputs, or an input with elements
+///   PLAN               'plan' is not a plan of this library
+///   NULL, ALIGNMENT    plan, outputs, or an input that has elements
 ///   NUM_OUTPUTS        num_outputs is not the plan's
-///   OVERFLOW           addresses past the end of the address space
-///   OVERLAP            'outputs' lies over the plan or 'error'
+///   OVERFLOW           addresses beyond the end of the address space
+///   OVERLAP            'outputs' overlaps the plan or 'error'
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_view(
     plan: *const libsplit_plan,
@@ -309,12 +308,12 @@ pub unsafe extern "C" fn libsplit_plan_view(
     }
 }
 
-/// libsplit_plan_describe() writes what a plan will do, as text for people: the call, and how its bytes
-/// will be moved. The wording may change; no program should read it.
+/// Writes a description of a plan as text: the call, and how its bytes will be moved. It is meant for
+/// people: the wording may change, and no program should parse it.
 ///
-/// At most 'size' bytes are written to 'buffer', the last of them a NUL; what does not fit is cut.
-/// 'buffer' may be NULL if 'size' is 0. Returns the length of the whole text without the NUL, as snprintf
-/// does; 0 if 'plan' is NULL, misaligned, or no plan of this library.
+/// At most 'size' bytes are written to 'buffer', including a NUL at the end; text that does not fit is
+/// cut off. 'buffer' may be NULL if 'size' is 0. Returns the length of the whole text without the NUL,
+/// as snprintf does; 0 if 'plan' is NULL, misaligned, or not a plan of this library.
 #[cfg_attr(feature = "capi", unsafe(no_mangle))]
 pub unsafe extern "C" fn libsplit_plan_describe(
     plan: *const libsplit_plan,

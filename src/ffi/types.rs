@@ -3,89 +3,90 @@
 use core::ffi::{c_char, c_void};
 use core::ptr::null_mut;
 
-/// The version of this header. libsplit_version() tells that of the library. The ABI of a major
-/// version (libsplit.so.0) only grows: functions, constants, and fields behind struct_size.
+/// The version of this header; libsplit_version() returns the version of the library. Within a major
+/// version (libsplit.so.0) the ABI only grows: by functions, by constants, and by fields at the end of
+/// structures that have a struct_size.
 pub const LIBSPLIT_VERSION_MAJOR: u32 = 0;
 /// See LIBSPLIT_VERSION_MAJOR.
 pub const LIBSPLIT_VERSION_MINOR: u32 = 1;
 /// See LIBSPLIT_VERSION_MAJOR.
 pub const LIBSPLIT_VERSION_PATCH: u32 = 0;
 
-/// The most axes a tensor may have.
+/// The largest rank that a tensor may have.
 pub const LIBSPLIT_MAX_RANK: u32 = 64;
 
 /// An extent that is not known yet. The header has its own line for it, in parentheses.
 /// cbindgen:ignore
 pub const LIBSPLIT_DIM_UNKNOWN: i64 = -1;
 
-/// ONNX Split-18 with num_outputs: where the extent is too small for the last piece to have a
-/// length of at least 0 (5 into 4: 2, 2, 2, -1), shorten as many pieces as need be instead of
-/// refusing: piece i gets max(0, min(c, d - i*c)) of extent d, with c = ceil(d / num_outputs)
-/// (5 into 4: 2, 2, 1, 0). Every other case is as without it.
+/// For ONNX Split-18 with num_outputs, if the extent is so small that the last piece would have a
+/// negative length (5 into 4: 2, 2, 2, -1): shorten as many pieces as necessary instead of returning an
+/// error (5 into 4: 2, 2, 1, 0). Piece i of an extent d then has length max(0, min(c, d - i*c)), where
+/// c = ceil(d / num_outputs). All other cases are unaffected.
 pub const LIBSPLIT_FLAG_CLAMP_UNEVEN: u32 = 1;
 
-/// In libsplit_executor.flags: the outputs are read soon after the copy. Outputs that the caches do
-/// not hold are stored past them, which is faster, but leaves them in memory only; with this flag
-/// that begins at twice the size.
+/// In libsplit_executor.flags: the outputs will be read soon after the copy. Outputs that do not fit in
+/// the caches bypass them, which is faster but leaves the data in memory only; with this flag, that
+/// begins at twice the size.
 pub const LIBSPLIT_FLAG_OUTPUTS_READ_NEXT: u32 = 2;
 
-/// In libsplit_executor.flags: never store past the caches, whatever the size.
+/// In libsplit_executor.flags: never bypass the caches, whatever the size.
 pub const LIBSPLIT_FLAG_NEVER_STREAM: u32 = 4;
 
-/// What became of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that tells the kind
-/// of error. New kinds may be added; treat any number other than 0 as an error.
+/// The result of a call: LIBSPLIT_STATUS_OK, or a LIBSPLIT_STATUS_ERROR_... that says what kind of
+/// error it is. New kinds may be added; treat any number other than 0 as an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct libsplit_status(pub i32);
 
 impl libsplit_status {
-    /// The call did what it says.
+    /// Success.
     pub const OK: Self = Self(0);
-    /// A pointer that is needed is NULL.
+    /// A required pointer is NULL.
     pub const ERROR_NULL: Self = Self(1);
     /// A pointer to a structure, shape or strides is not aligned for its type. (Data pointers
     /// need no alignment.)
     pub const ERROR_ALIGNMENT: Self = Self(2);
-    /// A struct_size smaller than the structure ever was or absurdly large, or bytes past the
-    /// part that this library knows that are not 0.
+    /// A struct_size is less than the size of the structure's first version, or implausibly large, or
+    /// there are nonzero bytes after the fields that this library knows.
     pub const ERROR_STRUCT_SIZE: Self = Self(3);
-    /// libsplit_params.op is no operator.
+    /// libsplit_params.op is not an operator.
     pub const ERROR_OPERATOR: Self = Self(4);
     /// The operator has no version at this opset.
     pub const ERROR_OPSET: Self = Self(5);
-    /// A flag that this library does not know.
+    /// A flag is set that this library does not know.
     pub const ERROR_FLAGS: Self = Self(6);
-    /// No such element type, or one that the governing operator version does not allow; the
-    /// message then names a version that does.
+    /// The dtype is not an element type, or this version of the operator does not allow it; in the
+    /// second case the message names a version that does.
     pub const ERROR_DTYPE: Self = Self(7);
-    /// A rank below 0 or above LIBSPLIT_MAX_RANK, or an input of rank 0, which has no axis.
+    /// A rank is below 0 or above LIBSPLIT_MAX_RANK, or the input has rank 0 and so no axis to split.
     pub const ERROR_RANK: Self = Self(8);
     /// axis is outside [-rank, rank-1].
     pub const ERROR_AXIS: Self = Self(9);
-    /// A negative extent, or an unknown one where it must be known.
+    /// An extent is negative, or unknown where it must be known.
     pub const ERROR_SHAPE: Self = Self(10);
-    /// Lengths (libsplit_params.split) absent where they are needed, given where they are
-    /// refused, or of a rank or dtype that the operator does not take.
+    /// The lengths (libsplit_params.split) are missing where they are required, present where they are
+    /// not allowed, or of a rank or dtype that the operator does not take.
     pub const ERROR_SPLIT: Self = Self(11);
-    /// Lengths that are negative, not whole, or do not add up to the extent of the axis; or an
-    /// extent that does not divide into the number of parts asked for.
+    /// Lengths are negative, fractional, or do not add up to the extent of the axis; or the extent
+    /// cannot be divided into the requested number of parts.
     pub const ERROR_SPLIT_SIZES: Self = Self(12);
-    /// A number of outputs that is absent where it is needed, below 1, too large, or not the
-    /// operator's.
+    /// A number of outputs is missing where it is required, below 1, too large, or different from what
+    /// the operator gives.
     pub const ERROR_NUM_OUTPUTS: Self = Self(13);
-    /// libsplit_tensor.capacity of an output is below its rank.
+    /// libsplit_tensor.capacity of an output is less than its rank.
     pub const ERROR_CAPACITY: Self = Self(14);
-    /// Output strides by which elements share an address or, for sub-byte elements, that are not
-    /// packed; or an output of libsplit_view() without room for the strides it needs.
+    /// Strides of an output make elements share an address or, for sub-byte elements, are not packed;
+    /// or an output of libsplit_view() has no room for the strides that it needs.
     pub const ERROR_STRIDES: Self = Self(15);
-    /// A bit_offset that is not a multiple of the element's bits, or not 0 where it must be.
+    /// A bit_offset is not a multiple of the element size in bits, or not 0 where it must be 0.
     pub const ERROR_BIT_OFFSET: Self = Self(16);
-    /// data_bytes is smaller than what the tensor touches.
+    /// data_bytes is less than the tensor needs.
     pub const ERROR_DATA_BYTES: Self = Self(17);
-    /// More elements, larger strides or higher addresses than 63 bits can number.
+    /// There are more elements, larger strides or higher addresses than 63 bits can represent.
     pub const ERROR_OVERFLOW: Self = Self(18);
-    /// An output overlaps the input, the lengths or another output; or an output's data, shape or
-    /// strides lie over descriptors or arrays that are in use too.
+    /// An output overlaps the input, the lengths or another output; or the data, shape or strides of an
+    /// output overlap descriptors or arrays that the call uses.
     pub const ERROR_OVERLAP: Self = Self(19);
     /// The dtype, rank or shape of an output of libsplit_copy() is not what the operator gives.
     pub const ERROR_OUTPUT: Self = Self(20);
@@ -95,12 +96,12 @@ impl libsplit_status {
     pub const ERROR_EXECUTOR: Self = Self(22);
     /// A bug in libsplit. Please report it.
     pub const ERROR_INTERNAL: Self = Self(23);
-    /// Memory that is no plan of this library: all zero, made by another version, or too small for
-    /// one.
+    /// The memory does not hold a plan of this library (it is all zero, or another version wrote it),
+    /// or is too small for a plan.
     pub const ERROR_PLAN: Self = Self(24);
 }
 
-/// An element type: the number of ONNX TensorProto.DataType.
+/// An element type, numbered as in ONNX TensorProto.DataType.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct libsplit_dtype(pub i32);
@@ -122,7 +123,7 @@ impl libsplit_dtype {
     pub const INT64: Self = Self(7);
     /// A libsplit_string.
     pub const STRING: Self = Self(8);
-    /// One byte, copied as it is, whatever its value.
+    /// One byte, copied unchanged whatever its value.
     pub const BOOL: Self = Self(9);
     /// IEEE 754 binary16.
     pub const FLOAT16: Self = Self(10);
@@ -161,82 +162,83 @@ impl libsplit_dtype {
     pub const INT2: Self = Self(26);
 }
 
-/// Which operator's rules decide.
+/// An operator, whose rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct libsplit_op(pub i32);
 
 impl libsplit_op {
-    /// ONNX Split, versions 1, 2, 11, 13 and 18. Lengths are a list that adds up to the extent of
-    /// the axis; without them, equal parts.
+    /// ONNX Split, versions 1, 2, 11, 13 and 18. Lengths are a list that adds up to the extent of the
+    /// axis; without lengths, the parts are equal.
     ///
-    /// Split-18 takes either lengths or num_outputs; with num_outputs the last part may be
-    /// smaller. The older versions make as many equal parts as the node has outputs: the
-    /// num_outputs argument of a function, or libsplit_params.num_outputs, which must agree.
+    /// Split-18 takes either lengths or num_outputs; with num_outputs the last part may be smaller.
+    /// Older versions make as many equal parts as the node has outputs: the num_outputs argument of the
+    /// function, or libsplit_params.num_outputs. If both are given, they must agree.
     ///
-    /// Element types: Split-1 FLOAT, FLOAT16 and DOUBLE; Split-2 and -11 the 15 from FLOAT to
-    /// COMPLEX128; Split-13 and -18 those and BFLOAT16. Lengths are INT64; those of Split-1 may
-    /// also be of the input's own type, whole numbers all the same.
+    /// Element types: Split-1 allows FLOAT, FLOAT16 and DOUBLE; Split-2 and Split-11 allow the 15 types
+    /// from FLOAT to COMPLEX128; Split-13 and Split-18 also allow BFLOAT16. Lengths are INT64; those of
+    /// Split-1 may also have the type of the input, but must be whole numbers.
     pub const ONNX_SPLIT: Self = Self(1);
-    /// ONNX SplitToSequence, versions 11 and 24. The rank of the lengths (INT32 or INT64)
-    /// decides: a scalar is the length of every piece but a smaller last, a list has one entry a
-    /// piece. Without lengths every piece is 1 long, and keepdims 0 drops the axis.
+    /// ONNX SplitToSequence, versions 11 and 24. Lengths are INT32 or INT64, and their rank decides: a
+    /// scalar is the length of every piece, except that the last may be smaller; a list has one entry
+    /// for each piece. Without lengths, every piece has length 1, and keepdims 0 drops the axis.
     ///
-    /// Element types: the 15 from FLOAT to COMPLEX128; SplitToSequence-24 also BFLOAT16.
+    /// Element types: the 15 types from FLOAT to COMPLEX128; SplitToSequence-24 also allows BFLOAT16.
     pub const ONNX_SPLIT_TO_SEQUENCE: Self = Self(2);
-    /// OpenVINO VariadicSplit-1. Lengths are a list of any integer type, in which one -1 stands
-    /// for what the others leave. Any element type.
+    /// OpenVINO VariadicSplit-1. Lengths are a list of any integer type; one of them may be -1, which
+    /// stands for the rest. Allows every element type.
     pub const OPENVINO_VARIADIC_SPLIT: Self = Self(3);
-    /// OpenVINO Split-1: num_outputs (its num_splits) equal parts, which must divide the extent.
-    /// Any element type.
+    /// OpenVINO Split-1: num_outputs (which OpenVINO calls num_splits) equal parts; the extent must be
+    /// divisible by it. Allows every element type.
     pub const OPENVINO_SPLIT: Self = Self(4);
 }
 
-/// An element of type STRING: 'size' bytes at 'data', not NUL-terminated. Splitting copies this
-/// pair, never the characters, which stay the caller's.
+/// An element of type STRING: 'size' bytes at 'data', not NUL-terminated. Splitting copies this pair
+/// but not the characters, which remain the caller's.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_string {
-    /// Address of the first byte; libsplit never looks at it.
+    /// Address of the first byte; libsplit never reads it.
     pub data: *const c_char,
     /// Size in bytes.
     pub size: usize,
 }
 
-/// A tensor: the input, the lengths, or an output. 48 bytes where pointers have 64 bits; frozen,
-/// for descriptors come in arrays.
+/// A tensor: the input, the lengths, or an output. It has 48 bytes if pointers have 64 bits, and will
+/// never change, because descriptors come in arrays.
 ///
-/// Start a descriptor from LIBSPLIT_TENSOR_INIT, or zero it, before filling it in: fields that a function
-/// has no use for are read all the same. Each descriptor needs arrays of its own for shape and
-/// strides where they are written to.
+/// Initialize a descriptor with LIBSPLIT_TENSOR_INIT, or zero it, before you fill it in: functions also
+/// read fields that they do not use. If a function writes to outputs, each of them needs arrays of its
+/// own for shape and strides.
 ///
-/// An output descriptor that is all zero bytes is one the caller does not want (ONNX's unused
-/// output ""): it is skipped and left as it is, without an error.
+/// An output descriptor of all zero bytes is an output that the caller does not want (ONNX's unused
+/// output ""). It is skipped and left unchanged, without an error.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_tensor {
-    /// Address of element [0, ..., 0]. Any alignment. May be NULL when there are no elements, in
+    /// Address of element [0, ..., 0], with any alignment. May be NULL if there are no elements, in
     /// libsplit_infer() and libsplit_count(), and for lengths that are not known yet.
     pub data: *mut c_void,
-    /// Bytes usable from the lowest address that the tensor touches (which negative strides put
-    /// below data); 0 = not stated, and not checked. libsplit_infer() states those of a packed
-    /// output: after strides of your own, set it anew, or to 0.
+    /// Number of usable bytes, counted from the lowest address that the tensor touches (negative
+    /// strides put it below data); 0 if it is not stated, and then it is not checked. libsplit_infer()
+    /// sets it to the size of a packed output: if you change the strides after that, set it again, or
+    /// to 0.
     pub data_bytes: usize,
-    /// 'rank' extents, outermost first, in elements, each >= 0. May be NULL when rank is 0.
+    /// 'rank' extents in elements, outermost first, each >= 0. May be NULL if rank is 0.
     pub shape: *mut i64,
-    /// 'rank' strides in elements, of any sign, 0 to repeat (inputs only); NULL = row-major
-    /// packed. Strides of extent-1 axes and of tensors without elements do not matter.
+    /// 'rank' strides in elements: of either sign, or 0 to repeat (inputs only). NULL means packed in
+    /// row-major order. Strides of axes of extent 1, and of tensors without elements, do not matter.
     pub strides: *mut i64,
-    /// Number of axes: 0 to LIBSPLIT_MAX_RANK.
+    /// Number of axes, from 0 to LIBSPLIT_MAX_RANK.
     pub rank: i32,
-    /// In outputs of libsplit_infer() and libsplit_view(): entries that shape (and strides, if
-    /// not NULL) have room for. Not looked at in inputs, lengths, and outputs of
+    /// For outputs of libsplit_infer() and libsplit_view(): the number of entries that shape (and
+    /// strides, if not NULL) have room for. Ignored for inputs, lengths, and outputs of
     /// libsplit_copy().
     pub capacity: i32,
     /// Element type.
     pub dtype: libsplit_dtype,
-    /// For sub-byte types the first element's offset in bits from data, a multiple of the
-    /// element's bits; otherwise 0.
+    /// For sub-byte types: the offset of the first element from data in bits, a multiple of the element
+    /// size. Otherwise 0.
     pub bit_offset: u32,
 }
 
@@ -255,56 +257,57 @@ impl libsplit_tensor {
     };
 }
 
-/// What to do. Start from LIBSPLIT_PARAMS_INIT(op, opset). May grow at the end: struct_size tells
-/// which version the caller was built with.
+/// What to do. Initialize it with LIBSPLIT_PARAMS_INIT(op, opset). Fields may be added at the end;
+/// struct_size says which version the caller was built with.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_params {
-    /// sizeof(libsplit_params). A larger one is taken if the bytes past the known part are 0.
+    /// sizeof(libsplit_params). A larger size is accepted if all bytes after the known fields are 0.
     pub struct_size: usize,
-    /// Whose rules decide: LIBSPLIT_OP_...
+    /// The operator: LIBSPLIT_OP_...
     pub op: libsplit_op,
-    /// ONNX operators: the model's opset import, any number from the operator's first version
-    /// on. The newest operator version not above it governs: 9 means Split-2, 20 means Split-18.
-    /// OpenVINO operators: 1, or 0, which means 1.
+    /// For ONNX operators: the model's opset import, any number from the operator's first version on.
+    /// The newest operator version that is not above it applies: 9 means Split-2, 20 means Split-18.
+    /// For OpenVINO operators: 1, or 0, which means 1.
     pub opset: i32,
-    /// Axis to split, in [-rank, rank-1]; a negative one counts from the back.
+    /// The axis to split, in [-rank, rank-1]; negative axes count from the back.
     pub axis: i64,
-    /// The operator's lengths, attribute or input alike; NULL = absent. Its rank tells a scalar
-    /// (0) from a list (1), its dtype int32 from int64 ..., its strides are honoured. With data
-    /// NULL and a known shape, lengths not known yet (libsplit_infer() and libsplit_count()).
+    /// The operator's lengths, whether they are an attribute or an input; NULL if there are none. A
+    /// scalar has rank 0 and a list has rank 1; the dtype is that of the lengths, and strides are
+    /// respected. If data is NULL but the shape is given, the lengths are not known yet
+    /// (libsplit_infer() and libsplit_count() only).
     pub split: *const libsplit_tensor,
-    /// The attribute num_outputs of ONNX Split-18, num_splits of OpenVINO Split; 0 = absent. For
-    /// the other operators, if not 0, the number of outputs, which must be the operator's.
+    /// The attribute num_outputs of ONNX Split-18, or num_splits of OpenVINO Split; 0 if absent. For
+    /// the other operators: 0, or the number of outputs, which must be what the operator gives.
     pub num_outputs: i64,
-    /// ONNX SplitToSequence without lengths: 0 drops the axis of the pieces, which are 1 long;
-    /// anything else keeps it. Otherwise it does not matter.
+    /// For ONNX SplitToSequence without lengths: 0 drops the split axis from the pieces, which have
+    /// length 1; any other value keeps it. Otherwise ignored.
     pub keepdims: i32,
     /// LIBSPLIT_FLAG_CLAMP_UNEVEN, or 0.
     pub flags: u32,
 }
 
-/// Detail of an error, in memory of the caller's own. Start from LIBSPLIT_ERROR_INIT. Every
-/// function that takes one takes NULL too; it is filled on success as well, with status 0 and an
-/// empty message.
+/// Details of an error, in memory that the caller provides. Initialize it with LIBSPLIT_ERROR_INIT. It
+/// is filled in on success too, with status 0 and an empty message. Every function that takes one
+/// accepts NULL.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_error {
-    /// sizeof(libsplit_error). The caller sets it; a smaller one than the first version's, 0 of a
-    /// structure filled with zeros too, is refused by STRUCT_SIZE, and nothing is written: there is
-    /// no message then.
+    /// sizeof(libsplit_error), set by the caller. If it is less than the size of the structure's first
+    /// version (for example 0, after zeroing the structure), the function returns STRUCT_SIZE and
+    /// writes nothing here, not even a message.
     pub struct_size: usize,
     /// What the function returned.
     pub status: libsplit_status,
-    /// Which output, also for a length or a part that is at fault; -1 when it concerns the input,
-    /// the parameters as such, or the executor.
+    /// The index of the output at fault, or of the length or part at fault; -1 if the error concerns
+    /// the input, the parameters in general, or the executor.
     pub output_index: i32,
-    /// The two numbers that disagree, where two do: what was expected ...
+    /// If two numbers disagree: the one that was expected ...
     pub expected: i64,
-    /// ... and what was found; else both 0.
+    /// ... and the one that was found. Otherwise both are 0.
     pub actual: i64,
-    /// NUL-terminated UTF-8: the argument, the rule, both numbers and the remedy. For people; its
-    /// wording may change.
+    /// NUL-terminated UTF-8 text: the argument, the rule, both numbers and the remedy. It is meant for
+    /// people, and its wording may change.
     pub message: [c_char; 240],
 }
 
@@ -321,17 +324,17 @@ impl libsplit_error {
     };
 }
 
-/// One task of a call: runs the part 'index' of the work behind 'task_ctx'. Never fails.
+/// One task of a call: does part 'index' of the work behind 'task_ctx'. Never fails.
 pub type libsplit_task_fn = Option<unsafe extern "C" fn(task_ctx: *mut c_void, index: usize)>;
 
-/// The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on
-/// any threads, returns after the last has finished; 0 = ok. A task that is run again does
-/// nothing, nor does one with an index of 'count' or more. It must return: no C++ exception and
-/// no longjmp() may leave it.
+/// The caller's thread pool: runs task(task_ctx, i) once for each i < count, in any order and on any
+/// threads, and returns after the last one has finished; 0 means success. A task that is run a second
+/// time does nothing, and neither does one with an index of 'count' or more. The function must return
+/// normally: no C++ exception and no longjmp() may leave it.
 ///
-/// Tasks take what there is to do bit by bit, from whoever is late: the first to run can do all of
-/// it. So it should run tasks on its own thread as well, at once, and return when those that have
-/// begun are done and none is left, without waiting for threads that are still waking up.
+/// Tasks take small portions of the work, also from tasks that are late, so the first task may end up
+/// doing all of it. The function should therefore run tasks on its own thread as well, without delay,
+/// and return when all tasks are done, without waiting for threads that are still waking up.
 pub type libsplit_parallel_for_fn = Option<
     unsafe extern "C" fn(
         pool: *mut c_void,
@@ -341,26 +344,28 @@ pub type libsplit_parallel_for_fn = Option<
     ) -> i32,
 >;
 
-/// How libsplit_copy() is to run: start from LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). NULL in
-/// its place = on the calling thread. Small copies run on the calling thread in any case.
+/// How to run libsplit_copy(). Initialize it with LIBSPLIT_EXECUTOR_INIT(parallel_for, pool). If NULL
+/// is passed instead, everything runs on the calling thread; small copies always do.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct libsplit_executor {
     /// sizeof(libsplit_executor).
     pub struct_size: usize,
-    /// Runs the tasks of one call. May itself call libsplit. May be NULL if flags are set: then
-    /// everything runs on the calling thread.
+    /// Runs the tasks of one call. It may call libsplit itself. It may be NULL if flags are set:
+    /// everything then runs on the calling thread.
     pub parallel_for: libsplit_parallel_for_fn,
-    /// Handed to parallel_for untouched; may be NULL.
+    /// Passed to parallel_for unchanged; may be NULL.
     pub pool: *mut c_void,
-    /// The pool's width, the most tasks that are of use at a time; 0 = the library chooses.
+    /// The number of threads in the pool, which is the largest number of tasks that is useful at a
+    /// time; 0 lets the library choose.
     pub max_tasks: u32,
     /// LIBSPLIT_FLAG_OUTPUTS_READ_NEXT or LIBSPLIT_FLAG_NEVER_STREAM, or 0.
     pub flags: u32,
 }
 
-/// A split prepared once, to be run many times: bytes of the caller's, aligned to 8, as many as
-/// libsplit_plan_size() says. libsplit_plan_init() makes one.
+/// A split that has been prepared once, to be run many times. It lives in memory that the caller
+/// provides: as many bytes as libsplit_plan_size() returns, aligned to 8. libsplit_plan_init() writes
+/// it.
 #[derive(Debug)]
 #[allow(dead_code)] // nobody looks inside
 pub struct libsplit_plan(u64);

@@ -110,7 +110,7 @@ impl Capability {
             Claim::Needed(why) => (true, why),
             _ if is_small() => (false, "smaller than min_bytes"),
             Claim::Faster(why) => (true, why),
-            Claim::Left(_) if self.all => (true, "all are to be taken"),
+            Claim::Left(_) if self.all => (true, "claim=all"),
             Claim::Left(why) => (false, why),
         }
     }
@@ -178,8 +178,8 @@ impl Capability {
         if operator != "SplitToSequence" {
             return Ok(());
         }
-        let why = "ONNX Runtime lets no provider fill a sequence; rewrite_sequences=True, or \
-                   python -m libsplit_onnxruntime.rewrite, makes Split of it where it can";
+        let why = "providers cannot fill a sequence in ONNX Runtime; rewrite_sequences=True, or \
+                   python -m libsplit_onnxruntime.rewrite, turns it into Split if possible";
         // SAFETY: as above.
         unsafe { self.log(node, &operator, false, why) }
     }

@@ -77,10 +77,10 @@ impl Split {
             return Claim::Left("strings are copied one by one in any case");
         }
         if self.bytes().is_some_and(|bytes| bytes >= LARGE) {
-            return Claim::Faster("more than caches hold");
+            return Claim::Faster("the input does not fit in the caches");
         }
         let Some(row) = self.row() else {
-            return Claim::Left("the model does not tell how long the pieces of a row are");
+            return Claim::Left("the model does not say how long the pieces of a row are");
         };
         let run = row / self.count();
         let long = if self.has_tiny() { LONG_BESIDE_TINY } else { SHORT_RUN };
@@ -119,7 +119,7 @@ impl Split {
             return Some("ONNX Runtime crashes on outputs without a name");
         }
         if self.inward().is_some_and(|elements| elements >= TOO_MANY) {
-            return Some("ONNX Runtime refuses so many elements");
+            return Some("ONNX Runtime refuses this many elements");
         }
         if self.counts_in_floats() && !self.has_good_parts() {
             return Some("ONNX Runtime refuses a last part of 0, and extents above 16,777,216");

@@ -409,7 +409,7 @@ class TestOptions:
         model = split_model(["a", "b"], shape=[1000, 64], num_outputs=2)
         session(model, options, {})
         assert "libsplit" not in capfd.readouterr().err
-        for claim, expected in (("all", "takes node 'split' (Split-18): all are to be taken"),
+        for claim, expected in (("all", "takes node 'split' (Split-18): claim=all"),
                                 ("benefit", "leaves node 'split' (Split-18): the pieces of a row are long")):
             options = ort.SessionOptions()
             options.log_severity_level = 2
@@ -474,8 +474,8 @@ REFUSED = "refuses a last part of 0" if RELEASE < 32 else None
     ([192, 24], 1, 3, {"lengths": [8] * 3}, SHORT),
     ([768, 4], 1, 4, {"num_outputs": 4}, SHORT),
     (["rows", 6], 1, 3, {"num_outputs": 3}, SHORT),
-    ([8, 512, 2304], 2, 3, {"lengths": [768] * 3}, "more than caches hold"),
-    ([1, 4096, 22016], 2, 2, {"dtype": FLOAT16, "opset": 13}, "more than caches hold"),
+    ([8, 512, 2304], 2, 3, {"lengths": [768] * 3}, "the input does not fit in the caches"),
+    ([1, 4096, 22016], 2, 2, {"dtype": FLOAT16, "opset": 13}, "the input does not fit in the caches"),
     # What it is not.
     ([1, 3072], 1, 3, {"lengths": [1024] * 3}, None),
     ([32, 32], 1, 2, {"lengths": [16, 16]}, None),
@@ -495,12 +495,12 @@ REFUSED = "refuses a last part of 0" if RELEASE < 32 else None
     ([4], 0, 3, {"lengths": [1, 2, 1], "unused": True}, "outputs without a name"),
     ([6], 0, 4, {"num_outputs": 4}, REFUSED),
     ([0, 4], 0, 1, {"num_outputs": 1}, REFUSED),
-    ([2**24 + 1], 0, 2, {"dtype": UINT8, "num_outputs": 2}, REFUSED or "more than caches hold"),
+    ([2**24 + 1], 0, 2, {"dtype": UINT8, "num_outputs": 2}, REFUSED or "the input does not fit in the caches"),
     (["n"], 0, 3, {"num_outputs": 3}, REFUSED),
     (None, 0, 4, {"num_outputs": 4}, REFUSED),
     (["n"], 0, 2, {"num_outputs": 2}, None),
     (["n"], 0, 3, {"opset": 13}, None),
-    ([2**16, 2**15], 0, 2, {"dtype": UINT8, "lengths": [1, 2**16 - 1]}, "so many elements"),
+    ([2**16, 2**15], 0, 2, {"dtype": UINT8, "lengths": [1, 2**16 - 1]}, "this many elements"),
 ])
 def test_claims_by_benefit(session, capfd, shape, axis, outputs, options, expected):
     """Taken with this reason; None: left to ONNX Runtime."""

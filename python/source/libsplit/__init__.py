@@ -1,8 +1,8 @@
 """Split tensors along an axis, as views that share memory or as copies.
 
 ``split``, ``copy``, ``infer`` and ``Plan`` take a number of parts, a list of lengths, or
-an ``Operator`` of ONNX or OpenVINO, and NumPy arrays or whatever exports DLPack. ``join`` and ``stack`` are the
-way back.
+an ``Operator`` of ONNX or OpenVINO, and work on NumPy arrays and on every tensor that exports DLPack.
+``join`` and ``stack`` put pieces together again.
 """
 
 import os as _os
@@ -40,6 +40,6 @@ __all__ = [
     "variadic_split",
 ]
 
-# A child has none of its parent's threads.
+# A forked child has none of its parent's threads.
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_forget_pool)

@@ -4,7 +4,7 @@ from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, fi
 class _Exporter(Protocol):
     def __dlpack__(self) -> Any: ...
 
-# Pieces are of the kind that the input is; of a kind without from_dlpack they are Tensors.
+# Pieces have the type of the input, or are Tensors if its library has no from_dlpack.
 _T = TypeVar("_T", bound=_Exporter)
 _Uneven: TypeAlias = Literal["refuse", "last_smaller", "even_out", "chunk"]
 _Sections: TypeAlias = SupportsIndex | Iterable[SupportsIndex] | Operator

@@ -76,7 +76,7 @@ def test_both_models_are_run(path: pathlib.Path) -> None:
     np.savez(inputs, x=NUMBERS)
     done = run(path, path, "--run", inputs)
     assert (done.code, done.error) == (0, "")
-    assert "both models run: 2 outputs, the same bit for bit" in done.output
+    assert "both models run: 2 outputs, all identical" in done.output
 
 
 def test_a_declared_shape_that_is_wrong_is_found_by_running(tmp_path: pathlib.Path) -> None:
@@ -100,7 +100,7 @@ def test_inputs_that_do_not_fit(path: pathlib.Path) -> None:
 
 def test_files_that_are_no_models(tmp_path: pathlib.Path) -> None:
     (tmp_path / "text").write_text("no model at all\n")
-    fails(run(tmp_path / "text", tmp_path / "out"), f"{tmp_path}/text is no ONNX model")
+    fails(run(tmp_path / "text", tmp_path / "out"), f"{tmp_path}/text is not an ONNX model")
     fails(run(tmp_path / "none", tmp_path / "out"), f"{tmp_path}/none")
     fails(run(tmp_path, tmp_path / "out"), "directory")
 

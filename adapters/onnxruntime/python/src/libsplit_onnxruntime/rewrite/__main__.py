@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         model = onnx.load(options.input, load_external_data=False)
     except DecodeError as error:
-        raise Failure(f"{options.input} is no ONNX model: {error}") from error
+        raise Failure(f"{options.input} is not an ONNX model: {error}") from error
     if not options.no_check:
         check(options.input, "as it is; --no-check rewrites it all the same")
     findings = rewrite(model, str(options.input.parent), trust_shapes=options.trust_shapes)
@@ -148,8 +148,8 @@ def compare(before: pathlib.Path, after: pathlib.Path, inputs: pathlib.Path) -> 
             raise Failure(f"onnxruntime on {path}: {error}") from error
     for output, old, new in zip(session.get_outputs(), *outputs, strict=True):
         if not same(old, new):
-            raise Failure(f"output {output.name} is another after rewriting: please report this")
-    print(f"both models run: {len(outputs[0])} outputs, the same bit for bit")
+            raise Failure(f"output {output.name} differs after rewriting: please report this")
+    print(f"both models run: {len(outputs[0])} outputs, all identical")
 
 
 def same(old: Any, new: Any) -> bool:
