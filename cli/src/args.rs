@@ -1,5 +1,6 @@
 //! The command line; help, completions and the manual page come from here.
 
+use crate::config::Number;
 use clap::{value_parser, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -40,6 +41,11 @@ pub enum Command {
     Verify(Verify),
     /// Say which bytes of a checkpoint each rank needs, for a loader that reads them itself
     Map(Map),
+    /// Print a ready plan, to begin one of your own with
+    Plan {
+        /// Its name, or a model type
+        name: String,
+    },
     /// Show what a .safetensors or .npy file, an index or a directory of shards holds
     Info(Info),
     /// Write the completions of a shell to standard output
@@ -142,9 +148,9 @@ pub struct PlanArgs {
     /// gpt-neox, falcon, deepseek, gpt-oss, gpt2, or one of their model types
     #[arg(long, value_name = "FILE|NAME")]
     pub plan: Option<String>,
-    /// A number for {NAME} in the plan [default: as in config.json beside the model]
+    /// A number for {NAME} in the plan, or a list as A,B [default: the one in config.json]
     #[arg(long, value_name = "NAME=N", value_parser = name_and_number)]
-    pub set: Vec<(String, u64)>,
+    pub set: Vec<(String, Number)>,
     /// Copy tensors that no pattern matches to every rank, and accept patterns that match nothing
     #[arg(long)]
     pub allow_unmatched: bool,
@@ -244,9 +250,11 @@ pub struct Info {
     pub json: bool,
 }
 
-fn name_and_number(text: &str) -> Result<(String, u64), String> {
-    let (name, number) = text.split_once('=').ok_or("there is no '=' in it")?;
-    let number = number.parse().map_err(|_| format!("{number:?} is not a whole number"))?;
+fn name_and_number(text: &str) -> Result<(String, Number), String> {
+    let (name, numbers) = text.split_once('=').ok_or("there is no '=' in it")?;
+    let number = |text: &str| text.parse().map_err(|_| format!("{text:?} is not a whole number"));
+    let numbers = numbers.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
+    let number = if let [one] = numbers[..] { Number::One(one) } else { Number::List(numbers) };
     Ok((name.into(), number))
 }
 

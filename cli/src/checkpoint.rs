@@ -242,12 +242,15 @@ fn only_checkpoint(directory: &Path) -> Result<PathBuf> {
         match found.as_slice() {
             [] => {}
             [only] => return Ok(directory.join(only)),
-            [one, other, ..] => {
-                invalid!(
-                    "{}: both {one} and {other} are in it: name the file that is meant",
-                    directory.display()
-                );
+            [one, other, ..] if one.ends_with(INDEX) => {
+                invalid!("{}: it has both {one} and {other}: name the one you mean", directory.display())
             }
+            files => invalid!(
+                "{}: it has {} .safetensors files and no {INDEX} file that lists them as one model: \
+                 download that too, or name the one file you mean",
+                directory.display(),
+                files.len()
+            ),
         }
     }
     let others = [(".gguf", "GGUF"), (".bin", "PyTorch"), (".pt", "PyTorch"), (".pth", "PyTorch")];

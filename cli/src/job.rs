@@ -22,7 +22,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 /// What is to be made of shards.
 pub struct Job<'a> {
@@ -194,7 +194,7 @@ impl Job<'_> {
         let progress = self.progress(shards);
         let mut read = 0;
         for index in 0..shards.model.files.len() {
-            read += self.copy_file(shards, None, &[], index, staging, &progress)?.read;
+            read += self.copy_file(shards, None, &[], index, staging, &progress)?.0.read;
         }
         Ok(read)
     }
@@ -218,19 +218,20 @@ impl Job<'_> {
     ) -> Result<Done> {
         let progress = self.progress(shards);
         let mut all = Done::default();
-        for index in 0..shards.model.files.len() {
-            let done = self.copy_file(
-                shards,
-                placed,
-                made,
-                index,
-                Some((staging.path(), output)),
-                &progress,
-            )?;
-            all.read += done.read;
-            all.written += done.written;
-            all.checksums.extend(done.checksums);
-        }
+        let place = Some((staging.path(), output));
+        thread::scope(|scope| {
+            // While the disk takes one file, the next is copied.
+            let mut syncing: Option<ScopedJoinHandle<Result<()>>> = None;
+            for index in 0..shards.model.files.len() {
+                let (done, sinks) =
+                    self.copy_file(shards, placed, made, index, place, &progress)?;
+                all.read += done.read;
+                all.written += done.written;
+                all.checksums.extend(done.checksums);
+                wait(syncing.replace(scope.spawn(move || sync(&sinks))))?;
+            }
+            wait(syncing)
+        })?;
         Ok(all)
     }
 
@@ -243,7 +244,7 @@ impl Job<'_> {
         index: usize,
         place: Option<(&Path, &Path)>,
         progress: &Progress,
-    ) -> Result<Done> {
+    ) -> Result<(Done, Vec<Sink>)> {
         let sources: Vec<_> = shards.ranks.iter().map(|files| &files[index]).collect();
         let (staging, output) = place.unwrap_or((Path::new(""), Path::new("")));
         let sink = |made: &Made| -> Result<Sink> {
@@ -281,10 +282,7 @@ impl Job<'_> {
         for source in &sources {
             source.source.check_unchanged()?;
         }
-        for sink in &work.sinks {
-            sink.file.sync_all().with_context(|| format!("cannot write {}", sink.shown))?;
-        }
-        Ok(done)
+        Ok((done, work.sinks))
     }
 
     fn copy_small_files(&self, from: &Path, to: &Path, output: &Path) -> Result<()> {
@@ -355,6 +353,19 @@ struct Sink {
     file: File,
     shown: String,
     next: u64,
+}
+
+/// Brings files to the disk.
+fn sync(sinks: &[Sink]) -> Result<()> {
+    let sync =
+        |sink: &Sink| sink.file.sync_all().with_context(|| format!("cannot write {}", sink.shown));
+    sinks.iter().try_for_each(sync)
+}
+
+/// Waits for a thread that does that, if there is one.
+fn wait(syncing: Option<ScopedJoinHandle<Result<()>>>) -> Result<()> {
+    let Some(syncing) = syncing else { return Ok(()) };
+    syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// What the threads share that copy the tensors of a file.

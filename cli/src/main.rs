@@ -56,6 +56,7 @@ fn main() -> ExitCode {
         Command::Join(args) => reshard::join(&args),
         Command::Verify(args) => reshard::verify(&args),
         Command::Map(args) => map::map(&args),
+        Command::Plan { name } => pages::plan(&name),
         Command::Info(args) => info::info(&args),
         Command::Completion { shell } => pages::completion(shell),
         Command::Man { directory } => pages::man(&directory),

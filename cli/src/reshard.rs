@@ -3,10 +3,10 @@
 
 use crate::args::{Copying, Join, PlanArgs, Shard, Verify, Writing};
 use crate::checkpoint::Checkpoint;
-use crate::config::{Config, Number};
+use crate::config::Config;
 use crate::failure::{invalid, usage};
 use crate::job::Job;
-use crate::plan::{automatic, plan_text, ready_names, Plan, Values};
+use crate::plan::{plan_text, ready_names, Plan, Values};
 use crate::report::{bytes_text, many, print, print_json};
 use crate::shards::{Manifest, Shards};
 use crate::staging::MANIFEST;
@@ -23,7 +23,7 @@ pub fn shard(args: &Shard) -> Result<()> {
     let job = Job {
         command: "shard",
         tp: Some(args.tp.into()),
-        output: args.output.as_deref(),
+        output: output(args.output.as_ref()),
         is_new_plan: true,
         allow_unmatched: args.plan.allow_unmatched,
         copied,
@@ -44,7 +44,7 @@ pub fn join(args: &Join) -> Result<()> {
     let job = Job {
         command: "join",
         tp: args.tp.map(usize::from),
-        output: args.output.as_deref(),
+        output: output(args.output.as_ref()),
         is_new_plan: args.plan.plan.is_some(),
         allow_unmatched: args.plan.allow_unmatched,
         copied,
@@ -92,6 +92,11 @@ pub fn verify(args: &Verify) -> Result<()> {
         "{shown}: {tensors} of {ranks} as they were written, {} read\n",
         bytes_text(read)
     ))
+}
+
+/// The output without slashes at its end, which would lead through a link.
+fn output(given: Option<&PathBuf>) -> Option<&Path> {
+    given.map(|path| path.components().as_path())
 }
 
 fn threads(given: Option<u16>) -> usize {
@@ -161,13 +166,10 @@ struct Chosen {
 impl Chosen {
     fn read(plan: &str, args: &PlanArgs, directory: &Path) -> Result<Self> {
         let config = Config::read(directory)?;
-        let text = match plan {
-            "auto" => automatic(&config)?.to_owned(),
-            plan => plan_text(plan)?,
-        };
+        let text = plan_text(plan, &config)?;
         let mut values = Values::new();
         for (name, number) in &args.set {
-            if values.insert(name.clone(), Number::One(*number)).is_some() {
+            if values.insert(name.clone(), number.clone()).is_some() {
                 usage!("--set {name} is given twice");
             }
         }

@@ -4,7 +4,7 @@
 use crate::failure::{failure, Kind};
 use crate::shards::Manifest;
 use crate::signals;
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -40,6 +40,9 @@ impl Staging {
     }
 
     fn within(directory: &Path, target: &Path, force: bool) -> Result<Self> {
+        if directory.metadata().is_ok_and(|it| !it.is_dir()) {
+            bail!("cannot write to {}: it is not a directory", directory.display());
+        }
         let temporary = fs::create_dir_all(directory)
             .and_then(|()| tempfile::Builder::new().prefix(PREFIX).tempdir_in(directory))
             .with_context(|| format!("cannot write to {}", directory.display()))?;
@@ -141,7 +144,8 @@ pub fn check_directory(target: &Path, force: bool) -> Result<()> {
     if !force {
         return fail(format!("{shown} has shards in it already: --force replaces them"));
     }
-    match files.iter().find(|file| !manifest.lists(file)) {
+    let is_foreign = |file: &&PathBuf| !manifest.lists(file) || target.join(file).is_symlink();
+    match files.iter().find(is_foreign) {
         Some(other) => fail(format!(
             "{shown} has {} in it, which 'libsplit shard' did not write there: move it away, or give a \
              new directory",

@@ -380,7 +380,7 @@ class Told(CheckpointTest):
             for word in [str(self.plan), *words]:
                 self.assertIn(word, run.stderr)
         run = self.run_tool("shard", self.model, "--tp", 2, "--plan", "lama", "-o", self.out)
-        self.assert_fails(run, FAILED, "lama", "ready plans are auto, llama, phi, gpt-neox")
+        self.assert_fails(run, FAILED, "lama", "neither a ready plan (auto, llama, phi, gpt-neox")
         run = self.run_tool("shard", self.model, "--tp", 2, "-o", self.out)
         self.assert_fails(run, USAGE, "--plan auto", "llama")
 
@@ -499,7 +499,11 @@ class Corrupt(CheckpointTest):
         self.assert_fails(self.shard(1, source=index), FAILED, "gone.safetensors", "No such file")
         index.unlink()
         write_safetensors(self.model, {"w": noise("U8", 1)})
-        self.assert_fails(self.shard(1, source=self.dir), INVALID, "both a.safetensors and model")
+        self.assert_fails(self.shard(1, source=self.dir), INVALID, "2 .safetensors files and no",
+                          ".safetensors.index.json")
+        for name in ["a", "b"]:
+            (self.dir / f"{name}.safetensors.index.json").write_text("{}")
+        self.assert_fails(self.shard(1, source=self.dir), INVALID, "both a.safetensors.index.json and b")
 
     def test_shards_that_are_not_what_they_were(self):
         self.save()
@@ -745,7 +749,18 @@ class NothingLost(CheckpointTest):
         run = self.shard(4, "--force")
         self.assertEqual(run.returncode, EXISTS)
         self.assertIn("is a link", run.stderr)
+        run = self.shard(4, "--force", out=f"{self.out}/")
+        self.assertEqual(run.returncode, EXISTS)
+        self.assertIn("is a link", run.stderr)
         self.out.unlink()
+        shard = real / "rank-0/model.safetensors"
+        shutil.move(shard, self.dir / "elsewhere")
+        shard.symlink_to(self.dir / "elsewhere")
+        run = self.shard(4, "--force", out=real)
+        self.assertEqual(run.returncode, EXISTS)
+        self.assertIn("rank-0/model.safetensors", run.stderr)
+        shard.unlink()
+        shutil.move(self.dir / "elsewhere", shard)
         shutil.move(real / "rank-1", self.dir / "elsewhere")
         (real / "rank-1").symlink_to(self.dir / "elsewhere")
         run = self.shard(4, "--force", out=real)
@@ -922,13 +937,21 @@ class Layouts(CheckpointTest):
         self.assertEqual(self.shapes(tensors, plan)["w.weight_scale_inv"], [4, 1])
         config["quantization_config"]["weight_block_size"] = [128, 128]
         self.refused(tensors, plan, "cut at 480", "block of 128", config=config)
-        self.refused(tensors, plan, "weight_block_size is not known",
+        self.refused(tensors, plan, "weight_block_size is not known", "--set weight_block_size=A,B",
                      config={"quantization_config": {"quant_method": "fp8"}})
+        shapes = self.shapes(tensors, plan, more=["--set", "weight_block_size=120,128"])
+        self.assertEqual(shapes["w.weight_scale_inv"], [4, 1])
+        self.refused(tensors, plan, "weight_block_size", "not a list",
+                     more=["--set", "weight_block_size=120"], code=INVALID)
 
     def test_a_quantization_that_the_plan_does_not_know(self):
         tensors = {"w.weight": noise("U8", 8, 4)}
         plan = "[tensors]\nw = 'colwise'\n[quantized.'fp8, awq']\n"
         for method, name in [({"quant_method": "bitsandbytes"}, "bitsandbytes"),
+                             ({"quant_method": "compressed-tensors", "format": "int-quantized",
+                               "config_groups": {"group_0": {"weights": {"strategy": "group"}}}},
+                              "compressed-tensors-group"),
+                             ({"bits": 4}, "an unnamed method"),
                              ({"quant_method": "gptq", "bits": 3}, "gptq-3-bit"),
                              ({"quant_method": "awq", "version": "gemv"}, "awq-gemv")]:
             self.refused(tensors, plan, f"quantized by {name}", "fp8, awq", f"[quantized.{name}]",
@@ -981,6 +1004,38 @@ class Layouts(CheckpointTest):
         write_safetensors(self.model, {**text, **other, **rest})
         run = self.run_tool("shard", self.model, "--tp", 2, "--plan", "auto", "--dry-run")
         self.assert_fails(run, REFUSED, "4 tensors", "audio_tower.layers.N.self_attn.q_proj.weight")
+
+    def test_a_ready_plan_is_only_for_its_models(self):
+        # OLMo 2 names its tensors as Llama does, and its q_norm would have to be cut.
+        at = "model.layers.0.self_attn."
+        tensors = {f"{at}{name}_proj.weight": noise("U8", 8, 8) for name in "qkvo"}
+        tensors |= {at + "q_norm.weight": noise("U8", 8), "model.embed_tokens.weight": noise("U8", 8, 4)}
+        write_safetensors(self.model, tensors)
+        config = {"model_type": "olmo2", "num_attention_heads": 4, "num_key_value_heads": 4}
+        for model in ["olmo2", "phi"]:  # there is a plan named phi, but it is for Phi-3
+            (self.dir / "config.json").write_text(json.dumps({**config, "model_type": model}))
+            for plan in ["llama", "mistral", "auto"]:
+                run = self.run_tool("shard", self.model, "--tp", 2, "--plan", plan, "-o", self.out)
+                self.assert_fails(run, REFUSED, f'"{model}"', "libsplit plan NAME")
+        text = self.run_tool("plan", "llama")
+        self.assert_succeeds(text)
+        self.plan.write_text(text.stdout)
+        self.assert_succeeds(self.shard(2, "--dry-run"))
+        self.assert_fails(self.run_tool("plan", "olmo2"), USAGE, "llama, phi")
+
+    def test_key_heads_are_never_guessed(self):
+        at = "model.layers.0.self_attn."
+        tensors = {f"{at}{name}_proj.weight": noise("U8", 8, 8) for name in "qkvo"}
+        tensors |= {"model.norm.weight": noise("U8", 8), "model.embed_tokens.weight": noise("U8", 8, 4)}
+        write_safetensors(self.model, tensors)
+        for model, is_known in [("llama", True), ("mistral", False)]:  # whose default is 8
+            config = {"model_type": model, "num_attention_heads": 4}
+            (self.dir / "config.json").write_text(json.dumps(config))
+            run = self.run_tool("shard", self.model, "--tp", 2, "--plan", "auto", "--dry-run")
+            if is_known:
+                self.assert_succeeds(run)
+            else:
+                self.assert_fails(run, REFUSED, "--set num_key_value_heads=N")
 
     def test_plans_by_themselves(self):
         write_safetensors(self.model, {"w": noise("U8", 1)})

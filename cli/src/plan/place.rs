@@ -4,7 +4,7 @@ use super::cut::Cut;
 use super::text::{Block, CutRule, Numbers, Plan, Rule, Values};
 use crate::checkpoint::Model;
 use crate::config::Config;
-use crate::failure::{invalid, refuse};
+use crate::failure::{failure, invalid, refuse, Kind};
 use crate::report::kinds;
 use anyhow::{Context, Result};
 use libsplit_formats::safetensors::Tensor;
@@ -224,13 +224,13 @@ impl Placer<'_> {
                 let Some(axis) = axis_of(&rule, &pattern.pattern, name, shape.len())? else {
                     return Ok(Place::Whole);
                 };
-                let cut = self.cut(&rule, entry, axis, shape[axis]);
-                if is_quantized(name) && cut.is_err() {
-                    return cut.map(Place::Cut).context(
-                        "(scales follow their weight: give them scale_of = \"weight\" in place of a rule)",
-                    );
-                }
-                cut.map(Place::Cut)
+                self.cut(&rule, entry, axis, shape[axis]).map(Place::Cut).map_err(|error| {
+                    if !leaf.contains("scale") || rule.has_axis() {
+                        return error;
+                    }
+                    let remedy = "scale_of = \"weight\" lets scales follow their weight";
+                    failure(Kind::Refused, format!("{error}; {remedy}"))
+                })
             }
             Rule::ByIndex { by, of } => self.by_index(name, shape, &by, of),
             Rule::ScaleOf { sibling, block } => self.scale(name, shape, &sibling, &block),

@@ -2,7 +2,9 @@
 
 use crate::config::Config;
 use crate::failure::refuse;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::Path;
 
 /// A plan's name, its text, and the model types of config.json that it is for.
 const READY: [(&str, &str, &[&str]); 7] = [
@@ -10,6 +12,7 @@ const READY: [(&str, &str, &[&str]); 7] = [
         "llama",
         include_str!("../../plans/llama.toml"),
         &[
+            "llama",
             "mistral",
             "ministral",
             "mixtral",
@@ -28,20 +31,24 @@ const READY: [(&str, &str, &[&str]); 7] = [
     ),
     ("phi", include_str!("../../plans/phi.toml"), &["phi3"]),
     ("gpt-neox", include_str!("../../plans/gpt-neox.toml"), &["gpt_neox"]),
-    ("falcon", include_str!("../../plans/falcon.toml"), &[]),
+    ("falcon", include_str!("../../plans/falcon.toml"), &["falcon"]),
     (
         "deepseek",
         include_str!("../../plans/deepseek.toml"),
         &["deepseek_v2", "deepseek_v3", "kimi_k2"],
     ),
     ("gpt-oss", include_str!("../../plans/gpt-oss.toml"), &["gpt_oss"]),
-    ("gpt2", include_str!("../../plans/gpt2.toml"), &[]),
+    ("gpt2", include_str!("../../plans/gpt2.toml"), &["gpt2"]),
 ];
 
-/// The text of a ready plan, by its own name or that of a model type.
+/// Returns a ready plan, by its own name or by a model type.
 pub fn ready(name: &str) -> Option<&'static str> {
-    let is_it = |plan: &&(&str, _, &[&str])| plan.0 == name || plan.2.contains(&name);
-    READY.iter().find(is_it).map(|plan| plan.1)
+    let named = READY.iter().find(|plan| plan.0 == name).map(|plan| plan.1);
+    named.or_else(|| for_model(name))
+}
+
+fn for_model(model_type: &str) -> Option<&'static str> {
+    READY.iter().find(|plan| plan.2.contains(&model_type)).map(|plan| plan.1)
 }
 
 /// The names of all ready plans.
@@ -49,26 +56,41 @@ pub fn names() -> String {
     READY.map(|(name, ..)| name).join(", ")
 }
 
-/// The ready plan for the model that a config.json describes.
-pub fn automatic(config: &Config) -> Result<&'static str> {
-    let Some(path) = config.path() else {
+/// Finds the text of a plan: the one for the model, a ready one by its name, or a file.
+pub fn plan_text(plan: &str, config: &Config) -> Result<String> {
+    let model = config.text("model_type");
+    let shown = config.path().unwrap_or(Path::new("config.json")).display();
+    let found = match (plan, &model) {
+        ("auto", None) if config.path().is_none() => refuse!(
+            "--plan auto needs a config.json beside the model: name a plan instead, one of {}",
+            names()
+        ),
+        ("auto", None) => refuse!(
+            "--plan auto: {shown} has no model_type: name a plan instead, one of {}",
+            names()
+        ),
+        ("auto", Some(model)) => for_model(model),
+        (name, _) => match ready(name) {
+            Some(text) => {
+                Some(text).filter(|_| model.as_deref().is_none_or(|it| for_model(it) == Some(text)))
+            }
+            None => {
+                let text = fs::read_to_string(plan);
+                return text.with_context(|| {
+                    format!("--plan {plan} is neither a ready plan (auto, {}) nor a file", names())
+                });
+            }
+        },
+    };
+    let Some(text) = found else {
         refuse!(
-            "--plan auto needs a config.json beside the model: name a plan, one of {}",
+            "--plan {plan}: {shown} gives the model type {:?}, for which this is not a ready plan: \
+             write one of your own, beginning with the most similar ('libsplit plan NAME' prints {})",
+            model.unwrap_or_default(),
             names()
         );
     };
-    let Some(model) = config.text("model_type") else {
-        refuse!("--plan auto: {} has no model_type: name a plan", path.display());
-    };
-    match ready(&model) {
-        Some(text) => Ok(text),
-        None => refuse!(
-            "--plan auto: there is no ready plan for the model type {model:?} of {}: write one, \
-             beginning with one of {}",
-            path.display(),
-            names()
-        ),
-    }
+    Ok(text.into())
 }
 
 #[cfg(test)]

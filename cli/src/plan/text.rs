@@ -1,6 +1,5 @@
 //! `plan.toml`: patterns and rules, and numbers by name.
 
-use super::ready::ready;
 use crate::config::{Config, Number};
 use crate::failure::{invalid, refuse, usage};
 use anyhow::{Context, Result};
@@ -436,7 +435,7 @@ impl Numbers<'_> {
         let Some(names) = name_in(text) else {
             invalid!("{text:?} is neither a number nor a name in braces");
         };
-        match self.look_up(names)? {
+        match self.look_up(names, "N")? {
             Number::One(number) => Ok(number),
             Number::List(_) => invalid!("{names} is a list, and a number is needed"),
         }
@@ -444,13 +443,14 @@ impl Numbers<'_> {
 
     /// `{name}` of a list.
     fn list(&mut self, text: &str) -> Result<Vec<u64>> {
-        match self.look_up(name_in(text).unwrap_or(text))? {
+        match self.look_up(name_in(text).unwrap_or(text), "A,B")? {
             Number::List(list) if !list.contains(&0) => Ok(list),
-            _ => invalid!("{text} is not a list of whole numbers from 1 on"),
+            _ => invalid!("{text} is not a list of whole numbers, each at least 1"),
         }
     }
 
-    fn look_up(&mut self, names: &str) -> Result<Number> {
+    /// The form is what such a number looks like.
+    fn look_up(&mut self, names: &str, form: &str) -> Result<Number> {
         for name in names.split('|') {
             if let Ok(number) = name.parse() {
                 return Ok(Number::One(number));
@@ -470,7 +470,7 @@ impl Numbers<'_> {
             Some(path) => format!("{} does not have it", path.display()),
             None => "there is no config.json beside the model".into(),
         };
-        refuse!("{name} is not known, for {config}: give --set {name}=N");
+        refuse!("{name} is not known: {config}; give it with --set {name}={form}");
     }
 
     /// `q:32,k:8,v:8`, or with the width of a head, and parts that every rank has:
@@ -508,16 +508,6 @@ impl Numbers<'_> {
             invalid!("parts {text:?}: grouped parts have heads of one width, and none is whole");
         }
         Ok(parts)
-    }
-}
-
-/// Finds the text of a plan: a ready one by its name, or a file.
-pub fn plan_text(plan: &str) -> Result<String> {
-    match ready(plan) {
-        Some(text) => Ok(text.into()),
-        None => std::fs::read_to_string(plan).with_context(|| {
-            format!("plan {plan} (ready plans are auto, {})", super::ready::names())
-        }),
     }
 }
 
