@@ -2,14 +2,14 @@
 
 use crate::args::Writing;
 use crate::checkpoint::{ModelFile, Source};
-use crate::failure::{failure, usage, Kind};
+use crate::failure::{failure, invalid, usage, Kind};
 use crate::order::Mark;
 use crate::plan::{place, Given, Place, Placed};
 use crate::progress::Progress;
 use crate::report::warn;
 use crate::shards::{
-    fingerprint, index_text, lay_out, rank_name, Checksums, Manifest, RankFile, Shards, WholeFile,
-    VERSION,
+    fingerprint, index_text, lay_out, model_of, rank_name, Checksums, Manifest, RankFile, Shards,
+    WholeFile, VERSION,
 };
 use crate::staging::{check_directory, check_names, create, parent, Room, Staging, MANIFEST};
 use crate::told::Told;
@@ -20,9 +20,10 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 
 /// What is to be made of shards.
 pub struct Job<'a> {
@@ -92,7 +93,8 @@ impl Job<'_> {
             let name = PathBuf::from(rank_name(rank));
             let directory = staging.path().join(&name);
             fs::create_dir(&directory).with_context(|| output.display().to_string())?;
-            let mark = Mark { rank, ranks: placed.tp, plan: plan.clone() };
+            let (plan, model) = (plan.clone(), "0".repeat(16));
+            let mark = Mark { rank, ranks: placed.tp, plan, model };
             let mut files = Vec::new();
             for (file, places) in shards.model.files.iter().zip(&placed.tensors) {
                 let mut header = header_of(file, places, rank)?;
@@ -194,7 +196,7 @@ impl Job<'_> {
         let progress = self.progress(shards);
         let mut read = 0;
         for index in 0..shards.model.files.len() {
-            read += self.copy_file(shards, None, &[], index, staging, &progress)?.0.read;
+            read += self.copy_file(shards, None, &[], index, staging, &progress)?.read;
         }
         Ok(read)
     }
@@ -219,19 +221,12 @@ impl Job<'_> {
         let progress = self.progress(shards);
         let mut all = Done::default();
         let place = Some((staging.path(), output));
-        thread::scope(|scope| {
-            // While the disk takes one file, the next is copied.
-            let mut syncing: Option<ScopedJoinHandle<Result<()>>> = None;
-            for index in 0..shards.model.files.len() {
-                let (done, sinks) =
-                    self.copy_file(shards, placed, made, index, place, &progress)?;
-                all.read += done.read;
-                all.written += done.written;
-                all.checksums.extend(done.checksums);
-                wait(syncing.replace(scope.spawn(move || sync(&sinks))))?;
-            }
-            wait(syncing)
-        })?;
+        for index in 0..shards.model.files.len() {
+            let done = self.copy_file(shards, placed, made, index, place, &progress)?;
+            all.read += done.read;
+            all.written += done.written;
+            all.checksums.extend(done.checksums);
+        }
         Ok(all)
     }
 
@@ -244,14 +239,14 @@ impl Job<'_> {
         index: usize,
         place: Option<(&Path, &Path)>,
         progress: &Progress,
-    ) -> Result<(Done, Vec<Sink>)> {
+    ) -> Result<Done> {
         let sources: Vec<_> = shards.ranks.iter().map(|files| &files[index]).collect();
         let (staging, output) = place.unwrap_or((Path::new(""), Path::new("")));
         let sink = |made: &Made| -> Result<Sink> {
             let shown = output.join(&made.name).display().to_string();
             let file = File::options().write(true).open(staging.join(&made.name));
             let file = file.with_context(|| format!("cannot write {shown}"))?;
-            Ok(Sink { file, shown, next: made.data_begin })
+            Ok(Sink { file, shown, next: made.data_begin, model_at: made.model_at })
         };
         let sinks = made.iter().map(|files| sink(&files[index])).collect::<Result<Vec<_>>>()?;
         let open = sources.iter().map(|source| source.source.open()).collect::<Result<Vec<_>>>()?;
@@ -282,7 +277,20 @@ impl Job<'_> {
         for source in &sources {
             source.source.check_unchanged()?;
         }
-        Ok((done, work.sinks))
+        let model = model_of(&done.checksums[0]);
+        if shards.models.as_ref().is_some_and(|models| models[index] != model) {
+            invalid!(
+                "{}: the ranks together are not the model that they say they are of: a shard has been \
+                 damaged or changed",
+                shards.model.files[index].name
+            );
+        }
+        for Sink { file, shown, model_at, .. } in &work.sinks {
+            let write = |at: &u64| file.write_all_at(model.as_bytes(), *at);
+            let written = model_at.iter().try_for_each(write).and_then(|()| file.sync_all());
+            written.with_context(|| format!("cannot write {shown}"))?;
+        }
+        Ok(done)
     }
 
     fn copy_small_files(&self, from: &Path, to: &Path, output: &Path) -> Result<()> {
@@ -309,6 +317,8 @@ fn is_input(source: &Path, output: &Path) -> Error {
 struct Made {
     name: PathBuf,
     data_begin: u64,
+    /// Where it is to say which model it is of.
+    model_at: Option<u64>,
 }
 
 impl Made {
@@ -324,7 +334,8 @@ impl Made {
         let data_bytes = header.tensors.last().map_or(0, |tensor| tensor.end);
         create(&staging.path().join(&name), bytes, data_bytes, Room::Wanted)
             .with_context(|| format!("cannot write {}", output.join(&name).display()))?;
-        Ok(Self { name, data_begin: bytes.len() as u64 })
+        let (data_begin, model_at) = (bytes.len() as u64, Mark::place_of_model(bytes));
+        Ok(Self { name, data_begin, model_at })
     }
 }
 
@@ -353,19 +364,7 @@ struct Sink {
     file: File,
     shown: String,
     next: u64,
-}
-
-/// Brings files to the disk.
-fn sync(sinks: &[Sink]) -> Result<()> {
-    let sync =
-        |sink: &Sink| sink.file.sync_all().with_context(|| format!("cannot write {}", sink.shown));
-    sinks.iter().try_for_each(sync)
-}
-
-/// Waits for a thread that does that, if there is one.
-fn wait(syncing: Option<ScopedJoinHandle<Result<()>>>) -> Result<()> {
-    let Some(syncing) = syncing else { return Ok(()) };
-    syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    model_at: Option<u64>,
 }
 
 /// What the threads share that copy the tensors of a file.

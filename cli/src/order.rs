@@ -7,7 +7,7 @@ use libsplit_formats::safetensors::Header;
 use std::path::Path;
 
 /// The entries of a shard's metadata.
-const KEYS: [&str; 3] = ["libsplit.rank", "libsplit.ranks", "libsplit.plan"];
+const KEYS: [&str; 4] = ["libsplit.rank", "libsplit.ranks", "libsplit.plan", "libsplit.model"];
 
 /// What a shard says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub struct Mark {
     pub ranks: usize,
     /// What tells the plan from others.
     pub plan: String,
+    /// What tells the whole file from others: a hash of its tensors' checksums. In a header that has just
+    /// been made, it is as many zeros.
+    pub model: String,
 }
 
 impl Mark {
@@ -25,13 +28,15 @@ impl Mark {
             let mut entries = header.metadata.iter().flatten();
             entries.find(|(name, _)| name == key).map(|(_, value)| value.as_str())
         };
-        let (rank, ranks, plan) = match KEYS.map(entry) {
-            [Some(rank), Some(ranks), Some(plan)] => (rank, ranks, plan),
-            [None, None, None] => return Ok(None),
+        let (rank, ranks, plan, model) = match KEYS.map(entry) {
+            [Some(rank), Some(ranks), Some(plan), Some(model)] => (rank, ranks, plan, model),
+            [None, None, None, None] => return Ok(None),
             _ => invalid!("metadata: some of {} are there, and others are not", KEYS.join(", ")),
         };
         match (rank.parse(), ranks.parse()) {
-            (Ok(rank), Ok(ranks)) => Ok(Some(Self { rank, ranks, plan: plan.into() })),
+            (Ok(rank), Ok(ranks)) => {
+                Ok(Some(Self { rank, ranks, plan: plan.into(), model: model.into() }))
+            }
             _ => invalid!(
                 "metadata: libsplit.rank {rank:?} of libsplit.ranks {ranks:?} are not numbers"
             ),
@@ -53,9 +58,18 @@ impl Mark {
 
     /// Adds it to a header.
     pub fn add(&self, header: &mut Header) {
-        let values = [self.rank.to_string(), self.ranks.to_string(), self.plan.clone()];
+        let (rank, ranks) = (self.rank.to_string(), self.ranks.to_string());
+        let values = [rank, ranks, self.plan.clone(), self.model.clone()];
         let entries = KEYS.map(str::to_owned).into_iter().zip(values);
         header.metadata.get_or_insert_with(Vec::new).extend(entries);
+    }
+
+    /// Where a file that begins with these bytes says which model it is of, if it does.
+    pub fn place_of_model(begin: &[u8]) -> Option<u64> {
+        let key = format!("\"{}\":\"", KEYS[3]);
+        let mut windows = begin.windows(key.len());
+        let at = windows.position(|window| window == key.as_bytes())?;
+        Some((at + key.len()) as u64)
     }
 
     /// Checks that a header has this one.
@@ -85,6 +99,7 @@ fn mark_of(rank: &Checkpoint) -> Result<Option<Mark>> {
     for (index, (file, source)) in rank.model.files.iter().zip(&rank.sources).enumerate() {
         let shown = || source.path.display().to_string();
         let mark = Mark::of(&file.header).with_context(shown)?;
+        let mark = mark.map(|mark| Mark { model: String::new(), ..mark }); // each file has its own
         if index == 0 {
             first = mark;
         } else if mark != first {

@@ -139,6 +139,8 @@ pub struct Shards {
     /// For each rank its files, in the model's order.
     pub ranks: Vec<Vec<RankFile>>,
     pub checksums: Option<Vec<Checksums>>,
+    /// What the shards say of themselves which model they are of, file by file.
+    pub models: Option<Vec<String>>,
     /// The directory with the small files, and their names.
     pub directory: PathBuf,
     pub copied: Vec<String>,
@@ -178,6 +180,7 @@ impl Shards {
             placed: None,
             ranks: vec![files],
             checksums: None,
+            models: None,
             directory,
             copied: Vec::new(),
         })
@@ -204,7 +207,8 @@ impl Shards {
             for (file, places) in model.files.iter().zip(&placed.tensors) {
                 let path = directory.join(rank_name(rank)).join(&file.name);
                 let (here, source) = crate::checkpoint::open_file(&path)?;
-                let expected = Mark { rank, ranks: tp, plan: fingerprint(&plan, &values) };
+                let plan = fingerprint(&plan, &values);
+                let expected = Mark { rank, ranks: tp, plan, model: String::new() };
                 let checked = expected.check(&here.header).and_then(|()| {
                     begins(rank, &here.header, &file.header, places, source.data_begin)
                 });
@@ -222,6 +226,7 @@ impl Shards {
             placed: Some(placed),
             ranks,
             checksums: Some(checksums),
+            models: None,
             directory: directory.into(),
             copied,
         })
@@ -269,12 +274,23 @@ impl Shards {
                 fingerprint(&plan, &placed.values)
             );
         }
+        let models = |checkpoint: &Checkpoint| -> Result<Option<Vec<String>>> {
+            let files = checkpoint.model.files.iter();
+            let model = |file: &ModelFile| Ok(Mark::of(&file.header)?.map(|mark| mark.model));
+            files.map(model).collect()
+        };
+        let expected = models(&ranks[0])?;
         let mut found = Vec::new();
         for (rank, checkpoint) in ranks.into_iter().enumerate() {
             let of_rank = format!("rank {rank}, {}", checkpoint.directory.display());
             if checkpoint.model.files.len() != model.files.len() {
                 let (here, there) = (checkpoint.model.files.len(), model.files.len());
                 invalid!("{of_rank}: {here} files, and the first rank has {there}");
+            }
+            if models(&checkpoint)? != expected {
+                invalid!(
+                    "{of_rank}: it is a shard of another model than rank 0 (see libsplit.model)"
+                );
             }
             let parts = checkpoint.model.files.iter().zip(checkpoint.sources);
             let mut files = Vec::new();
@@ -296,6 +312,7 @@ impl Shards {
             placed: Some(placed),
             ranks: found,
             checksums: None,
+            models: expected,
             directory: PathBuf::new(),
             copied: Vec::new(),
         })
@@ -311,6 +328,11 @@ impl Shards {
 pub fn fingerprint(plan: &Plan, values: &Values) -> String {
     let text = format!("{}\n{}", plan.text, serde_json::json!(values));
     format!("{:016x}", XxHash3_64::oneshot(text.as_bytes()))
+}
+
+/// What tells a file of a model from others.
+pub fn model_of(checksums: &Checksums) -> String {
+    format!("{:016x}", XxHash3_64::oneshot(serde_json::json!(checksums).to_string().as_bytes()))
 }
 
 /// Where the tensors of a rank's file begin, which must be those that the plan gives it.

@@ -603,6 +603,13 @@ class Outputs(CheckpointTest):
         self.assertEqual((place / "model.safetensors").stat().st_mode, self.model.stat().st_mode)
         self.assertEqual(self.out.stat().st_mode, place.stat().st_mode)
 
+    def test_more_ranks_than_open_files(self):
+        self.save({"w": noise("U8", 64)}, "[tensors]\nw = { rule = 'colwise', axis = 0 }\n")
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (32, 256))
+        self.assert_succeeds(self.shard(64, preexec_fn=few))
+        self.assert_succeeds(self.join(preexec_fn=few))
+        self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+
     def test_a_full_disk(self):
         self.save({"w": noise("U8", 1000, 1000)}, "[tensors]\nw = 'colwise'\n")
         full = limit(resource.RLIMIT_FSIZE, 300_000)
@@ -808,6 +815,31 @@ class NothingLost(CheckpointTest):
         ranks = [self.out / f"rank-{rank}" for rank in range(12)]
         self.assert_succeeds(self.run_tool("join", *ranks, *by_hand))
         self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
+
+    def test_ranks_of_two_models_are_not_joined(self):
+        # With the same plan and the same shapes, and without the manifest. What every rank has is alike.
+        plan = "[tensors]\nw = 'colwise'\nn = 'replicate'\n"
+        n, w = noise("U8", 3), noise("U8", 8, 2)
+        self.save({"w.weight": w, "n": n}, plan)
+        self.assert_succeeds(self.shard(2, out=self.dir / "one"))
+        self.save({"w.weight": noise("U8", 8, 2), "n": n}, plan)
+        self.assert_succeeds(self.shard(2, out=self.dir / "two"))
+        ranks = [self.dir / "one/rank-0", self.dir / "two/rank-1"]
+        run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined)
+        self.assert_fails(run, INVALID, "rank 1", "another model")
+        path = self.dir / "one/rank-1/model.safetensors"
+        content = path.read_bytes()
+        path.write_bytes(content[:-4] + bytes([content[-4] ^ 1]) + content[-3:])
+        ranks = [self.dir / f"one/rank-{rank}" for rank in range(2)]
+        run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined)
+        self.assert_fails(run, INVALID, "damaged")
+        # The same model gives the same shards, wherever it lies.
+        self.save({"w.weight": w, "n": n}, plan)
+        self.assert_succeeds(self.shard(2, out=self.dir / "three"))
+        ranks = [self.dir / "one/rank-0", self.dir / "three/rank-1"]
+        run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined)
+        self.assert_succeeds(run)
+        self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
 
     def test_swapped_ranks_are_found(self):
         self.save()
