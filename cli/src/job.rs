@@ -150,7 +150,7 @@ impl Job<'_> {
         if is_file {
             if shards.model.files.len() != 1 || shards.model.index.is_some() {
                 usage!(
-                    "{}: there are {} files and an index: give a directory",
+                    "{}: the checkpoint has {} files and an index: give a directory",
                     output.display(),
                     shards.model.files.len()
                 );
@@ -280,8 +280,8 @@ impl Job<'_> {
         let model = model_of(&done.checksums[0]);
         if shards.models.as_ref().is_some_and(|models| models[index] != model) {
             invalid!(
-                "{}: the ranks together are not the model that they say they are of: a shard has been \
-                 damaged or changed",
+                "{}: the ranks together do not give the model that they were made from: a shard \
+                 has been damaged or changed",
                 shards.model.files[index].name
             );
         }
@@ -307,9 +307,7 @@ fn is_input(source: &Path, output: &Path) -> Error {
     let (source, output) = (source.display(), output.display());
     failure(
         Kind::Exists,
-        format!(
-            "cannot write {output}: {source} is one of the files to be read; give another place"
-        ),
+        format!("cannot write {output}: {source} is one of the inputs: choose another output"),
     )
 }
 
@@ -455,7 +453,8 @@ impl Work<'_> {
         if expected.is_some_and(|expected| expected != Some(&checksum)) {
             let expected = expected.flatten().map_or("none", String::as_str);
             let message = format!(
-                "its checksum is {checksum}, and was {expected} when the shards were written: a shard \
+                "its checksum is {checksum}, but was {expected} when the shards were written: a \
+                 shard \
                  has been damaged or changed; shard the model again, or restore the file"
             );
             return Err(failure(Kind::Invalid, message)).with_context(|| {

@@ -31,7 +31,9 @@ impl Mark {
         let (rank, ranks, plan, model) = match KEYS.map(entry) {
             [Some(rank), Some(ranks), Some(plan), Some(model)] => (rank, ranks, plan, model),
             [None, None, None, None] => return Ok(None),
-            _ => invalid!("metadata: some of {} are there, and others are not", KEYS.join(", ")),
+            _ => {
+                invalid!("metadata: some of {} are present and others are missing", KEYS.join(", "))
+            }
         };
         match (rank.parse(), ranks.parse()) {
             (Ok(rank), Ok(ranks)) => {
@@ -76,7 +78,7 @@ impl Mark {
     pub fn check(&self, header: &Header) -> Result<()> {
         match Self::of(header)? {
             None => {
-                invalid!("it does not say which rank it is: 'libsplit shard' did not write it so")
+                invalid!("it does not say which rank it is, so 'libsplit shard' did not write it")
             }
             Some(found) if found.rank != self.rank || found.ranks != self.ranks => invalid!(
                 "it is rank {} of {}, in the place of rank {} of {}",
@@ -86,7 +88,7 @@ impl Mark {
                 self.ranks
             ),
             Some(found) if found.plan != self.plan => {
-                invalid!("it was made by another plan than the others, or with other numbers")
+                invalid!("it was made with a different plan or different numbers from the others")
             }
             Some(_) => Ok(()),
         }
@@ -103,7 +105,7 @@ fn mark_of(rank: &Checkpoint) -> Result<Option<Mark>> {
         if index == 0 {
             first = mark;
         } else if mark != first {
-            invalid!("{}: it belongs to another rank than the files beside it", shown());
+            invalid!("{}: it belongs to a different rank from the files beside it", shown());
         }
     }
     Ok(first)
@@ -122,10 +124,13 @@ pub fn check_order(ranks: &mut Vec<Checkpoint>) -> Result<Option<Mark>> {
     for (rank, mark) in ranks.drain(..).zip(marks) {
         let shown = rank.directory.display().to_string();
         let Some(mark) = mark else {
-            invalid!("{shown}: it does not say which rank it is, and others do");
+            invalid!("{shown}: it does not say which rank it is, but others do");
         };
         if mark.ranks != count {
-            invalid!("{shown}: it is one of {} ranks, and {count} are given: give all", mark.ranks);
+            invalid!(
+                "{shown}: it is one of {} ranks, but the command names {count}: name all of them",
+                mark.ranks
+            );
         }
         match in_order.get_mut(mark.rank) {
             Some(Some((other, _))) => invalid!(
@@ -143,7 +148,7 @@ pub fn check_order(ranks: &mut Vec<Checkpoint>) -> Result<Option<Mark>> {
         .iter()
         .find(|(_, mark)| first.as_ref().is_some_and(|first| first.plan != mark.plan))
     {
-        invalid!("{}: it was made by another plan than rank 0", other.directory.display());
+        invalid!("{}: it was made with a different plan from rank 0", other.directory.display());
     }
     ranks.extend(in_order.into_iter().map(|(rank, _)| rank));
     Ok(first)

@@ -27,7 +27,9 @@ pub fn print_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<
     let mut out = BufWriter::new(anstream::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.context("everything is done, but it could not be written to standard output"),
+        done => {
+            done.context("the work is done, but the report could not be written to standard output")
+        }
     }
 }
 

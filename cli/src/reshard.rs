@@ -59,7 +59,7 @@ pub fn join(args: &Join) -> Result<()> {
 pub fn verify(args: &Verify) -> Result<()> {
     let shown = args.shards.display();
     let Some(manifest) = Manifest::read(&args.shards)? else {
-        invalid!("{shown}: no {MANIFEST} in it: give a directory that 'libsplit shard' made");
+        invalid!("{shown}: it contains no {MANIFEST}: give a directory made by 'libsplit shard'");
     };
     let shards = Shards::open(&args.shards, manifest)?;
     let writing = Writing { force: false, dry_run: true, json: args.json, quiet: args.quiet };
@@ -89,7 +89,7 @@ pub fn verify(args: &Verify) -> Result<()> {
     }
     let (tensors, ranks) = (many(tensors, "tensor"), many(shards.ranks.len(), "rank"));
     print(&format!(
-        "{shown}: {tensors} of {ranks} as they were written, {} read\n",
+        "{shown}: {tensors} of {ranks} match their checksums, {} read\n",
         bytes_text(read)
     ))
 }
@@ -107,7 +107,7 @@ fn threads(given: Option<u16>) -> usize {
 /// A whole checkpoint with its plan.
 pub fn open_whole(input: &Path, args: &PlanArgs) -> Result<Shards> {
     if input.join(MANIFEST).is_file() {
-        usage!("{} holds shards: use 'libsplit join --tp N' on them", input.display());
+        usage!("{} contains shards: reshard them with 'libsplit join --tp N'", input.display());
     }
     let plan = plan_name(args)?;
     let checkpoint = Checkpoint::open(input)?;
@@ -121,7 +121,7 @@ fn open_shards(args: &Join) -> Result<Shards> {
             if args.plan.plan.is_some() || !args.plan.set.is_empty() {
                 let shown = directory.display();
                 usage!(
-                    "{shown} has its plan and numbers in {MANIFEST}: leave --plan and --set out"
+                    "{shown} has its plan and numbers in {MANIFEST}: leave out --plan and --set"
                 );
             }
             return Shards::open(directory, manifest);
@@ -130,11 +130,11 @@ fn open_shards(args: &Join) -> Result<Shards> {
     if args.plan.plan.is_none() {
         let above = args.shards[0].parent().map(|above| above.join(MANIFEST));
         if let Some(above) = above.filter(|above| above.is_file()) {
-            usage!("give the directory that {} is in, and not the ranks in it", above.display());
+            usage!("give the directory that contains {}, not the ranks in it", above.display());
         }
         usage!(
-            "{}: no {MANIFEST} in it: give the directory that 'libsplit shard' made, or every rank and \
-             --plan",
+            "{}: it contains no {MANIFEST}: give the directory made by 'libsplit shard', or every \
+             rank together with --plan",
             args.shards[0].display()
         );
     }
@@ -147,7 +147,8 @@ fn open_shards(args: &Join) -> Result<Shards> {
 fn plan_name(args: &PlanArgs) -> Result<&str> {
     let Some(plan) = &args.plan else {
         usage!(
-            "no plan is given: use --plan auto to have one chosen by config.json, a ready one (--plan \
+            "no plan is given: use --plan auto to have one chosen by config.json, a ready one \
+             (--plan \
              {}), or a file of your own",
             ready_names()
         );

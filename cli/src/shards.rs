@@ -62,14 +62,14 @@ impl Manifest {
     fn parse(path: &Path) -> Result<Self> {
         let mut manifest: Self = match serde_json::from_str(&fs::read_to_string(path)?) {
             Ok(manifest) => manifest,
-            Err(error) => invalid!("not what 'libsplit shard' writes: {error}"),
+            Err(error) => invalid!("not a manifest written by 'libsplit shard': {error}"),
         };
         manifest.check()?;
         let expected = std::mem::take(&mut manifest.xxh3);
         let found = manifest.checksum()?;
         if found != expected {
             invalid!(
-                "its checksum is {found}, and {expected} is in it: it has been damaged or changed"
+                "its checksum is {found}, but it says {expected}: it has been damaged or edited"
             );
         }
         Ok(manifest)
@@ -82,13 +82,13 @@ impl Manifest {
 
     fn check(&self) -> Result<()> {
         if self.version != VERSION {
-            invalid!("version {}; this program knows version {VERSION}", self.version);
+            invalid!("it has version {}, and this program reads version {VERSION}", self.version);
         }
         if self.tp == 0 || self.tp > u16::MAX.into() {
             invalid!("tp {} is outside 1 to {}", self.tp, u16::MAX);
         }
         if let Some(name) = self.names().chain(&self.copied).find(|name| !is_plain(name)) {
-            invalid!("{name:?} is not the name of a file");
+            invalid!("{name:?} is not a plain file name");
         }
         Ok(())
     }
@@ -160,8 +160,8 @@ impl Shards {
         for (file, source) in model.files.iter().zip(sources) {
             if let Some(mark) = Mark::of(&file.header)? {
                 refuse!(
-                    "{}: it is rank {} of {} that 'libsplit shard' made, and not a whole checkpoint: \
-                     join the shards first, or shard them anew with 'libsplit join --tp N'",
+                    "{}: it is rank {} of {} from 'libsplit shard', not a whole checkpoint: join \
+                     the shards first, or reshard them with 'libsplit join --tp N'",
                     source.path.display(),
                     mark.rank,
                     mark.ranks
@@ -267,9 +267,9 @@ impl Shards {
         let placed = place(&plan, &model, tp, &given)?;
         if let Some(mark) = mark.filter(|mark| mark.plan != fingerprint(&plan, &placed.values)) {
             refuse!(
-                "the shards were made by another plan or with other numbers (libsplit.plan is {} in \
-                 them, and {} is that of this plan): give the plan that they were made by, or the \
-                 directory with {MANIFEST}",
+                "the shards were made with a different plan or different numbers (their \
+                 libsplit.plan is {}, and that of this plan is {}): give the plan they were made \
+                 with, or the directory with {MANIFEST}",
                 mark.plan,
                 fingerprint(&plan, &placed.values)
             );
@@ -285,11 +285,12 @@ impl Shards {
             let of_rank = format!("rank {rank}, {}", checkpoint.directory.display());
             if checkpoint.model.files.len() != model.files.len() {
                 let (here, there) = (checkpoint.model.files.len(), model.files.len());
-                invalid!("{of_rank}: {here} files, and the first rank has {there}");
+                invalid!("{of_rank}: it has {here} files, and rank 0 has {there}");
             }
             if models(&checkpoint)? != expected {
                 invalid!(
-                    "{of_rank}: it is a shard of another model than rank 0 (see libsplit.model)"
+                    "{of_rank}: it is a shard of a different model from rank 0 (their \
+                     libsplit.model differs)"
                 );
             }
             let parts = checkpoint.model.files.iter().zip(checkpoint.sources);
@@ -353,10 +354,10 @@ fn begins(
             continue;
         };
         count += 1;
-        let Some(here) = named.get(name) else { invalid!("there is no tensor {name}") };
+        let Some(here) = named.get(name) else { invalid!("tensor {name} is missing") };
         if here.dtype != tensor.dtype || here.shape != expected {
             invalid!(
-                "tensor {name} is {} {:?}; by the plan it is {} {expected:?}",
+                "tensor {name} is {} {:?}, but according to the plan it is {} {expected:?}",
                 here.dtype.name,
                 here.shape,
                 tensor.dtype.name
@@ -365,7 +366,10 @@ fn begins(
         begins.push(data_begin + here.begin);
     }
     if here.tensors.len() != count {
-        invalid!("{} tensors; by the plan there are {count}", here.tensors.len());
+        invalid!(
+            "it has {} tensors, but according to the plan there are {count}",
+            here.tensors.len()
+        );
     }
     Ok(begins)
 }
@@ -377,7 +381,8 @@ pub fn lay_out(header: &mut Header) -> Result<u64> {
         let bytes = dtype.bytes(shape).and_then(|bytes| Some((bytes, end.checked_add(bytes)?)));
         let Some((bytes, next)) = bytes else {
             refuse!(
-                "tensor {name}: {} of shape {shape:?} is not a whole number of bytes, or more than can be \
+                "tensor {name}: {} of shape {shape:?} is not a whole number of bytes, or more \
+                 than can be \
                  numbered",
                 dtype.name
             );

@@ -301,7 +301,7 @@ class ShardAndJoin(CheckpointTest):
             self.assert_succeeds(self.shard(1, "--force", out=direct))
             self.assertEqual(self.rank(0, anew), self.rank(0, direct))
             self.plan.write_text(PLAN + "# another\n")
-            self.assert_fails(self.run_tool(*command), REFUSED, "another plan",
+            self.assert_fails(self.run_tool(*command), REFUSED, "different plan",
                               left=os.listdir(self.out))
             self.assert_fails(self.run_tool("join", *ranks, "-o", joined, "--force"), USAGE,
                               "libsplit.json", str(self.out), left=os.listdir(self.out))
@@ -314,8 +314,8 @@ class ShardAndJoin(CheckpointTest):
         self.save({"w": noise("U8", 12, 1)}, plan)
         (self.dir / "config.json").write_text(json.dumps({"a": 4, "b": 9, "d": 5}))
         self.assert_succeeds(self.shard(1, "--dry-run"))
-        self.assert_fails(self.shard(2, "--dry-run"), REFUSED, "y is 3 of 1 elements", "2 ranks")
-        self.assert_fails(self.shard(1, "--dry-run", "--set", "b=9"), REFUSED, "12", "x 4 + y 9 + z 5")
+        self.assert_fails(self.shard(2, "--dry-run"), REFUSED, "3 heads of y (width 1)", "2 ranks")
+        self.assert_fails(self.shard(1, "--dry-run", "--set", "b=9"), REFUSED, "12", "4 heads of x + 9 heads of y + 5 heads of z")
         self.assert_succeeds(self.shard(1, "--set", "a=2", "--set", "c=7"))
         manifest = json.loads((self.out / "libsplit.json").read_text())
         self.assertEqual(manifest["values"], {"a": 2, "b": 3, "c": 7})
@@ -346,16 +346,16 @@ class Told(CheckpointTest):
     def test_refusals(self):
         for plan, tp, words in [
             ("q = 'colwise'", 3, ["q.", "16", "3 ranks", "--tp"]),
-            ("q = {rule = 'colwise', heads = 6}", 2, ["q.", "16", "heads 6"]),
+            ("q = {rule = 'colwise', heads = 6}", 2, ["q.", "16", "6 heads"]),
             ("'q.weight' = {rule = 'rowwise', heads = 3}", 2,
-             ["q.weight", "6", "heads is 3", "2 ranks"]),
-            ("o = {rule = 'rowwise', heads = 4}", 8, ["o.weight", "4 of 4", "8 ranks", "divides 4"]),
+             ["q.weight", "6", "3 heads (width 2)", "2 ranks"]),
+            ("o = {rule = 'rowwise', heads = 4}", 8, ["o.weight", "4 heads (width 4)", "8 ranks", "divides 4"]),
             ("q = {rule = 'packed', split_factor = 5}", 1, ["q.", "16", "5 equal parts"]),
             ("'q.weight' = {rule = 'colwise', axis = 2}", 1, ["q.weight", "axis 2", "2 axes"]),
-            ("o = {rule = 'rowwise', heads = 4}", 3, ["4 of 4", "divides 4"]),
+            ("o = {rule = 'rowwise', heads = 4}", 3, ["4 heads (width 4)", "divides 4"]),
             ("q = 'colwise'", 3, ["divides 16, or pad_to = 3"]),
             ("kv = {rule = 'packed', parts = 'q:1,k:1', layout = 'grouped', replicate_kv = true}", 2,
-             ["q is 1", "replicate it"]),
+             ["1 head of q", "replicate it"]),
             ("'q.weight' = {rule = 'packed', parts = 'q:6,k:2', layout = 'grouped'}", 3,
              ["2 groups", "divides 2,"]),
             ("scalar = 'colwise'", 2, ["scalar", "0", "axis"]),
@@ -389,7 +389,7 @@ class Told(CheckpointTest):
         run = self.shard(2, "--dry-run")
         self.assert_succeeds(run)
         self.assertFalse(self.out.exists())
-        self.assertIn('q.weight  F32 [16, 6]  cut on axis 0, [8, 6] a rank, by "q"\n', run.stdout)
+        self.assertIn('q.weight  F32 [16, 6]  cut on axis 0, [8, 6] per rank, by "q"\n', run.stdout)
         self.assertIn('norm  F64 [3]  whole, by "norm"\n', run.stdout)
         size = sum(len(tensor[2]) for tensor in parts_of(0, 2).values())
         self.assertIn(f"2 ranks of {size} B, ", run.stdout.splitlines()[-1])
@@ -489,7 +489,7 @@ class Corrupt(CheckpointTest):
             ('{"weight_map": {"w": "../a.safetensors"}}', "../a.safetensors"),
             ('{"weight_map": {"w": "/a.safetensors"}}', "/a.safetensors"),
             ('{"weight_map": {"w": "a.safetensors", "v": "a.safetensors", "x": "a.safetensors"}}',
-             "x", "does not hold"),
+             "x", "does not contain"),
         ]:
             index.write_text(content)
             with self.subTest(content=content):
@@ -571,7 +571,7 @@ class Outputs(CheckpointTest):
         self.assert_succeeds(self.shard(2))
         names = os.listdir(self.out)
         for more in [[], ["--dry-run"]]:
-            self.assert_fails(self.shard(4, *more), EXISTS, "out has shards", "--force", left=names)
+            self.assert_fails(self.shard(4, *more), EXISTS, "out already contains shards", "--force", left=names)
         self.assert_succeeds(self.shard(4, "--force"))
         self.assertEqual(len(os.listdir(self.out)), 5)
         self.joined.write_text("mine")
@@ -736,14 +736,14 @@ class NothingLost(CheckpointTest):
         shutil.move(inside, self.model)
         names = sorted(os.listdir(self.out))
         # A reshard onto itself, and a joined file in the place of a shard.
-        self.assert_fails(self.join("--tp", 4, "--force", out=self.out), EXISTS, "one of the files to be read", left=names)
+        self.assert_fails(self.join("--tp", 4, "--force", out=self.out), EXISTS, "one of the inputs", left=names)
         shard = self.out / "rank-0/model.safetensors"
         for target in [shard, self.out / "rank-0"]:
-            self.assert_fails(self.join("--force", out=target), EXISTS, "one of the files to be read", left=names)
+            self.assert_fails(self.join("--force", out=target), EXISTS, "one of the inputs", left=names)
         link = self.dir / "linked"
         link.symlink_to(self.out)
         for target in [link / "rank-1/model.safetensors", link / "rank-1"]:
-            self.assert_fails(self.join("--force", out=target), EXISTS, "one of the files to be read", left=names)
+            self.assert_fails(self.join("--force", out=target), EXISTS, "one of the inputs", left=names)
         self.assert_succeeds(self.join())
         self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
 
@@ -782,7 +782,7 @@ class NothingLost(CheckpointTest):
         self.out.mkdir()
         for out in [".", "../out", "..", str(self.out)]:
             run = self.shard(2, out=out, cwd=self.out)
-            self.assert_fails(run, EXISTS, "give a new one in it")
+            self.assert_fails(run, EXISTS, "give a new one inside it")
 
     def test_ranks_are_joined_in_their_order(self):
         self.save({"w": noise("U8", 24)}, "[tensors]\nw = { rule = 'colwise', axis = 0 }\n")
@@ -794,9 +794,9 @@ class NothingLost(CheckpointTest):
         self.assert_succeeds(self.run_tool("join", *ranks, *by_hand))
         self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
         for wrong, *words in [
-            (ranks[:-1], "12 ranks", "11 are given"),
+            (ranks[:-1], "12 ranks", "names 11"),
             ([*ranks[:-1], ranks[0]], "both are rank 0 of 12"),
-            ([ranks[3]], "one of 12 ranks", "1 are given"),
+            ([ranks[3]], "one of 12 ranks", "names 1"),
         ]:
             run = self.run_tool("join", *wrong, *by_hand)
             self.assert_fails(run, INVALID, *words, left=names)
@@ -826,7 +826,7 @@ class NothingLost(CheckpointTest):
         self.assert_succeeds(self.shard(2, out=self.dir / "two"))
         ranks = [self.dir / "one/rank-0", self.dir / "two/rank-1"]
         run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined)
-        self.assert_fails(run, INVALID, "rank 1", "another model")
+        self.assert_fails(run, INVALID, "rank 1", "a different model")
         path = self.dir / "one/rank-1/model.safetensors"
         content = path.read_bytes()
         path.write_bytes(content[:-4] + bytes([content[-4] ^ 1]) + content[-3:])
@@ -839,7 +839,7 @@ class NothingLost(CheckpointTest):
         ranks = [self.dir / "one/rank-0", self.dir / "three/rank-1"]
         run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined)
         self.assert_succeeds(run)
-        self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
+        self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
 
     def test_swapped_ranks_are_found(self):
         self.save()
@@ -859,7 +859,7 @@ class NothingLost(CheckpointTest):
     def test_a_flipped_bit_in_any_shard_is_found(self):
         self.save()
         self.assert_succeeds(self.shard(2))
-        self.assertIn("as they were written", self.run_tool("verify", self.out).stdout)
+        self.assertIn("match their checksums", self.run_tool("verify", self.out).stdout)
         told = json.loads(self.run_tool("verify", self.out, "--json").stdout)
         self.assertEqual((told["tp"], told["tensors"]), (2, 9))
         path = self.out / "rank-1/model.safetensors"
@@ -986,15 +986,15 @@ class Layouts(CheckpointTest):
                              ({"bits": 4}, "an unnamed method"),
                              ({"quant_method": "gptq", "bits": 3}, "gptq-3-bit"),
                              ({"quant_method": "awq", "version": "gemv"}, "awq-gemv")]:
-            self.refused(tensors, plan, f"quantized by {name}", "fp8, awq", f"[quantized.{name}]",
+            self.refused(tensors, plan, f"quantized with {name}", "fp8, awq", f"[quantized.\"{name}\"]",
                          config={"quantization_config": method})
-            self.refused(tensors, plan, f"quantized by {name}",
+            self.refused(tensors, plan, f"quantized with {name}",
                          config={"text_config": {"quantization_config": method}})
 
     def test_numbers_and_keys_that_mean_nothing(self):
         tensors = {"w.weight": noise("U8", 8, 4)}
         plan = "[tensors]\nw = { rule = 'colwise', heads = '{n}' }\n"
-        self.refused(tensors, plan, "--set num_kv_heads", "it uses n", code=USAGE,
+        self.refused(tensors, plan, "--set num_kv_heads", "it uses: n", code=USAGE,
                      more=["--set", "n=2", "--set", "num_kv_heads=2"])
         self.refused(tensors, plan, "--set n is given twice", code=USAGE,
                      more=["--set", "n=2", "--set", "n=4"])

@@ -85,7 +85,8 @@ pub fn plan_text(plan: &str, config: &Config) -> Result<String> {
     let Some(text) = found else {
         refuse!(
             "--plan {plan}: {shown} gives the model type {:?}, for which this is not a ready plan: \
-             write one of your own, beginning with the most similar ('libsplit plan NAME' prints {})",
+             write one of your own, beginning with the most similar ('libsplit plan NAME' prints \
+             {})",
             model.unwrap_or_default(),
             names()
         );
