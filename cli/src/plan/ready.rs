@@ -4,7 +4,6 @@ use crate::config::Config;
 use crate::failure::refuse;
 use anyhow::{Context, Result};
 use std::fs;
-use std::path::Path;
 
 /// A plan's name, its text, and the model types of config.json that it is for.
 const READY: [(&str, &str, &[&str]); 7] = [
@@ -56,42 +55,37 @@ pub fn names() -> String {
     READY.map(|(name, ..)| name).join(", ")
 }
 
-/// Finds the text of a plan: the one for the model, a ready one by its name, or a file.
+/// Finds the text of a plan: the one for the model, a ready one by its name, or a file. A ready plan is
+/// refused for models that are known to be others.
 pub fn plan_text(plan: &str, config: &Config) -> Result<String> {
+    let named = ready(plan);
+    if plan != "auto" && named.is_none() {
+        return fs::read_to_string(plan).with_context(|| {
+            format!("--plan {plan} is neither a ready plan (auto, {}) nor a file", names())
+        });
+    }
     let model = config.text("model_type");
-    let shown = config.path().unwrap_or(Path::new("config.json")).display();
-    let found = match (plan, &model) {
-        ("auto", None) if config.path().is_none() => refuse!(
-            "--plan auto needs a config.json beside the model: name a plan instead, one of {}",
-            names()
-        ),
-        ("auto", None) => refuse!(
-            "--plan auto: {shown} has no model_type: name a plan instead, one of {}",
-            names()
-        ),
-        ("auto", Some(model)) => for_model(model),
-        (name, _) => match ready(name) {
-            Some(text) => {
-                Some(text).filter(|_| model.as_deref().is_none_or(|it| for_model(it) == Some(text)))
-            }
-            None => {
-                let text = fs::read_to_string(plan);
-                return text.with_context(|| {
-                    format!("--plan {plan} is neither a ready plan (auto, {}) nor a file", names())
-                });
-            }
-        },
+    let text = match &model {
+        Some(model) => for_model(model).filter(|text| named.is_none_or(|named| named == *text)),
+        None => named,
     };
-    let Some(text) = found else {
+    if let Some(text) = text {
+        return Ok(text.into());
+    }
+    let all = names();
+    let Some(path) = config.path() else {
         refuse!(
-            "--plan {plan}: {shown} gives the model type {:?}, for which this is not a ready plan: \
-             write one of your own, beginning with the most similar ('libsplit plan NAME' prints \
-             {})",
-            model.unwrap_or_default(),
-            names()
+            "--plan auto: there is no config.json beside the model: name a plan, one of {all}"
         );
     };
-    Ok(text.into())
+    let Some(model) = model else {
+        refuse!("--plan auto: {} has no model_type: name a plan, one of {all}", path.display());
+    };
+    refuse!(
+        "--plan {plan}: {} has the model type {model:?}, for which this is not a ready plan: write your \
+         own, starting from the most similar one ('libsplit plan NAME' prints {all})",
+        path.display()
+    );
 }
 
 #[cfg(test)]
