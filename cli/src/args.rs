@@ -33,7 +33,7 @@ colours off. Progress is shown only on a terminal.";
 pub enum Command {
     /// Split an .npy file into OUTDIR/<name>_0.npy, OUTDIR/<name>_1.npy and so on
     Npy(Npy),
-    /// Shard a checkpoint: a directory of safetensors files for each rank
+    /// Shard a checkpoint into a directory of safetensors files for each rank
     Shard(Shard),
     /// Join shards into the checkpoint they were made from, or reshard them for another --tp
     Join(Join),

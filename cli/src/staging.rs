@@ -150,7 +150,7 @@ pub fn check_directory(target: &Path, force: bool) -> Result<()> {
     let is_foreign = |file: &&PathBuf| !manifest.lists(file) || target.join(file).is_symlink();
     match files.iter().find(is_foreign) {
         Some(other) => fail(format!(
-            "{shown} contains {}, which 'libsplit shard' did not write: move it away, or give a \
+            "{shown} contains {}, which is a link or not a file of 'libsplit shard': move it away, or give a \
              new directory",
             other.display()
         )),

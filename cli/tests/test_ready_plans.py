@@ -102,6 +102,8 @@ QUANTIZATIONS = {
     "fp8 by channel": (fp8_channel, {"quant_method": "fbgemm_fp8"}),
     "fp8 of compressed-tensors": (fp8_channel, {"quant_method": "compressed-tensors",
                                                 "format": "float-quantized"}),
+    "int8 of compressed-tensors": (fp8_channel, {"quant_method": "compressed-tensors",
+                                                 "format": "int-quantized"}),
     "fp8 by block of compressed-tensors": (
         lambda *what: {name.replace("_inv", ""): it for name, it in fp8_block(*what).items()},
         {"quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": {

@@ -74,15 +74,14 @@ pub fn plan_text(plan: &str, config: &Config) -> Result<String> {
     }
     let all = names();
     let Some(path) = config.path() else {
-        refuse!(
-            "--plan auto: there is no config.json beside the model: name a plan, one of {all}"
-        );
+        refuse!("--plan auto: there is no config.json beside the model: name a plan, one of {all}");
     };
     let Some(model) = model else {
         refuse!("--plan auto: {} has no model_type: name a plan, one of {all}", path.display());
     };
+    let which = if named.is_some() { "this plan" } else { "any ready plan" };
     refuse!(
-        "--plan {plan}: {} has the model type {model:?}, for which this is not a ready plan: write your \
+        "--plan {plan}: {} has the model type {model:?}, which is not one that {which} is for: write your \
          own, starting from the most similar one ('libsplit plan NAME' prints {all})",
         path.display()
     );
