@@ -6,6 +6,7 @@ use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::failure::{invalid, usage};
 use crate::job::Job;
+use crate::order::Named;
 use crate::plan::{plan_text, ready_names, Plan, Values};
 use crate::report::{bytes_text, many, print, print_json};
 use crate::shards::{Manifest, Shards};
@@ -138,7 +139,7 @@ fn open_shards(args: &Join) -> Result<Shards> {
             args.shards[0].display()
         );
     }
-    let ranks = args.shards.iter().map(|path| Checkpoint::open(path));
+    let ranks = args.shards.iter().map(|path| Named::open(path));
     let ranks = ranks.collect::<Result<Vec<_>>>()?;
     let chosen = Chosen::read(plan_name(&args.plan)?, &args.plan, &ranks[0].directory)?;
     Shards::of_ranks(ranks, chosen.plan, chosen.values, chosen.config, chosen.quantization)

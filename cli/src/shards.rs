@@ -3,7 +3,7 @@
 use crate::checkpoint::{is_plain, Checkpoint, Index, Model, ModelFile, Source};
 use crate::config::Config;
 use crate::failure::{invalid, refuse};
-use crate::order::{check_order, Mark};
+use crate::order::{check_order, Mark, Named};
 use crate::plan::{place, whole_shape, Given, Place, Placed, Plan, Values};
 use crate::staging::MANIFEST;
 use anyhow::{Context, Result};
@@ -234,7 +234,7 @@ impl Shards {
 
     /// Ranks that are named one by one, by this plan.
     pub fn of_ranks(
-        mut ranks: Vec<Checkpoint>,
+        mut ranks: Vec<Named>,
         plan: Plan,
         values: Values,
         config: Config,
@@ -242,8 +242,8 @@ impl Shards {
     ) -> Result<Self> {
         let tp = ranks.len();
         let given = Given { values: &values, config: &config };
-        let mark = check_order(&mut ranks)?;
-        let Some(first) = ranks.first() else { refuse!("there are no ranks") };
+        check_order(&mut ranks)?;
+        let first = Checkpoint::open(&ranks[0].path)?;
         let shapes = first.model.shapes();
         let mut files = Vec::new();
         for file in &first.model.files {
@@ -258,13 +258,15 @@ impl Shards {
             let text = String::from_utf8(header.to_bytes().split_off(8))?;
             files.push(ModelFile { name: file.name.clone(), header, text });
         }
-        let mut model = Model { files, index: first.model.index.clone() };
+        let expected = models(&first)?;
+        let mut model = Model { files, index: first.model.index };
         if let Some(index) = &mut model.index {
             let bytes = model.files.iter().flat_map(|file| &file.header.tensors);
             let bytes = bytes.map(|tensor| tensor.end - tensor.begin).sum();
             index.text = index_text(&index.text, bytes, |_| true)?;
         }
         let placed = place(&plan, &model, tp, &given)?;
+        let mark = ranks[0].mark.as_ref();
         if let Some(mark) = mark.filter(|mark| mark.plan != fingerprint(&plan, &placed.values)) {
             refuse!(
                 "the shards were made with a different plan or different numbers (their \
@@ -274,14 +276,9 @@ impl Shards {
                 fingerprint(&plan, &placed.values)
             );
         }
-        let models = |checkpoint: &Checkpoint| -> Result<Option<Vec<String>>> {
-            let files = checkpoint.model.files.iter();
-            let model = |file: &ModelFile| Ok(Mark::of(&file.header)?.map(|mark| mark.model));
-            files.map(model).collect()
-        };
-        let expected = models(&ranks[0])?;
         let mut found = Vec::new();
-        for (rank, checkpoint) in ranks.into_iter().enumerate() {
+        for (rank, named) in ranks.iter().enumerate() {
+            let checkpoint = Checkpoint::open(&named.path)?;
             let of_rank = format!("rank {rank}, {}", checkpoint.directory.display());
             if checkpoint.model.files.len() != model.files.len() {
                 let (here, there) = (checkpoint.model.files.len(), model.files.len());
@@ -329,6 +326,12 @@ impl Shards {
 pub fn fingerprint(plan: &Plan, values: &Values) -> String {
     let text = format!("{}\n{}", plan.text, serde_json::json!(values));
     format!("{:016x}", XxHash3_64::oneshot(text.as_bytes()))
+}
+
+/// Which models a rank's files say they are of, if they do.
+fn models(rank: &Checkpoint) -> Result<Option<Vec<String>>> {
+    let model = |file: &ModelFile| Ok(Mark::of(&file.header)?.map(|mark| mark.model));
+    rank.model.files.iter().map(model).collect()
 }
 
 /// What tells a file of a model from others.

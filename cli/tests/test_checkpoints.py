@@ -672,6 +672,17 @@ class Outputs(CheckpointTest):
         memory, read = run.stdout.split()[-2:]
         return int(memory) * 1024, int(read)
 
+    def test_memory_does_not_grow_with_tensors_times_ranks(self):
+        tensors = {f"layers.{layer}.w.weight": noise("U8", 64, 1) for layer in range(4000)}
+        self.save(tensors, "[tensors]\n'*.w' = 'colwise'\n")
+        plan = ["--plan", self.plan]
+        ranks = [self.out / f"rank-{rank}" for rank in range(64)]
+        for command in [["shard", self.model, "--tp", 64, *plan, "-o", self.out], ["verify", self.out],
+                        ["join", self.out, "-o", self.joined],
+                        ["join", *ranks, *plan, "-o", self.dir / "other.safetensors"]]:
+            memory, _ = self.measured(*command)
+            self.assertLess(memory, 32 << 20)
+
     def test_memory_is_that_of_chunks_and_the_input_is_read_once(self):
         # One tensor, mostly a hole in the file, with numbers here and there.
         rows, columns = 48 * 1024, 4096
@@ -840,6 +851,19 @@ class NothingLost(CheckpointTest):
         run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined)
         self.assert_succeeds(run)
         self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
+
+    def test_ranks_are_joined_by_a_ready_plan(self):
+        at = "model.layers.0.self_attn."
+        tensors = {f"{at}{name}_proj.weight": noise("U8", 8, 8) for name in "qkvo"}
+        tensors |= {"model.norm.weight": noise("U8", 8), "model.embed_tokens.weight": noise("U8", 8, 4)}
+        write_safetensors(self.model, tensors)
+        how = ["--plan", "llama", "--set", "num_attention_heads=4", "--set", "num_key_value_heads=4"]
+        self.assert_succeeds(self.run_tool("shard", self.model, "--tp", 2, *how, "-o", self.out))
+        ranks = [self.out / f"rank-{rank}" for rank in range(2)]
+        self.assert_succeeds(self.run_tool("join", *ranks, *how, "-o", self.joined))
+        self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
+        run = self.run_tool("join", *ranks, *how, "--set", "vocab_multiple=8", "-o", self.joined, "--force")
+        self.assert_fails(run, REFUSED, "padding", left=os.listdir(self.out))
 
     def test_swapped_ranks_are_found(self):
         self.save()

@@ -117,7 +117,7 @@ impl CutRule {
 
     /// The extent of the whole axis, of which a rank has so much.
     pub fn whole_extent(&self, axis: usize, local: u64, tp: usize) -> Result<u64> {
-        if self.pad_to.is_some() {
+        if self.pad_to.is_some_and(|multiple| multiple > 1) {
             refuse!(
                 "pad_to: how much of axis {axis} is padding is not known without libsplit.json"
             );
