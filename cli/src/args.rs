@@ -1,5 +1,6 @@
 //! The command line; help, completions and the manual page come from here.
 
+use crate::config::Number;
 use clap::{value_parser, ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -16,40 +17,45 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    done
   1    a file cannot be read or written
-  2    the command line makes no sense, whatever the input is
-  3    an input is corrupt, or not what it should be
-  4    the operator's rules or the plan refuse the split
-  5    an output is there already
+  2    the command line is wrong, whatever the input contains
+  3    an input is corrupt, or not of the expected kind
+  4    the operator's rules or the plan do not allow the split
+  5    an output already exists
   130  stopped by a signal
 
-Outputs get their names when all are complete. After an error or a signal there are none; a process
-that is killed leaves a directory .libsplit-... beside them, to be removed by hand.
+Outputs appear under their names once all of them are complete. After an error or a signal there are
+none. A process that is killed leaves a directory .libsplit-... beside them, which you can delete.
 
-With --json an error is one line of JSON on standard error. NO_COLOR in the environment turns
-colours off; progress is shown on a terminal only.";
+With --json, an error is one line of JSON on standard error. The environment variable NO_COLOR turns
+colours off. Progress is shown only on a terminal.";
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Split an .npy file into OUTDIR/<name>_0.npy, OUTDIR/<name>_1.npy and so on
     Npy(Npy),
-    /// Shard a checkpoint: a directory of safetensors files for each rank
+    /// Shard a checkpoint into a directory of safetensors files for each rank
     Shard(Shard),
-    /// Join shards into the checkpoint that they came from, or shard them anew for another --tp
+    /// Join shards into the checkpoint they were made from, or reshard them for another --tp
     Join(Join),
-    /// Check that shards are as 'libsplit shard' wrote them, by the checksum of every tensor
+    /// Check shards against the checksum of every tensor
     Verify(Verify),
-    /// Say which bytes of a checkpoint each rank needs, for a loader that reads them itself
+    /// List the bytes of a checkpoint that each rank needs, for a loader that reads them itself
     Map(Map),
-    /// Show what a .safetensors or .npy file, an index or a directory of shards holds
+    /// Print a ready plan, as a start for one of your own
+    Plan {
+        /// Its name, or a model type
+        name: String,
+    },
+    /// Show what a .safetensors or .npy file, an index or a directory of shards contains
     Info(Info),
-    /// Write the completions of a shell to standard output
+    /// Write shell completions to standard output
     Completion {
         /// The shell
         shell: Shell,
     },
     /// Write the manual pages into a directory
     Man {
-        /// The directory, which is made if it is not there
+        /// The directory; it is created if it does not exist
         directory: PathBuf,
     },
 }
@@ -58,10 +64,10 @@ pub enum Command {
 #[derive(Args)]
 #[allow(clippy::struct_excessive_bools)] // flags of a command line
 pub struct Writing {
-    /// Replace outputs that are there already; of a directory of shards, only what it lists itself
+    /// Replace existing outputs; in a directory of shards, only the files that its manifest lists
     #[arg(long)]
     pub force: bool,
-    /// Check everything and say what would be done, but write nothing
+    /// Check everything and report what would be done, but write nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Write results and errors as JSON
@@ -75,42 +81,42 @@ pub struct Writing {
 #[derive(Args)]
 #[command(after_long_help = NPY_NOTES)]
 pub struct Npy {
-    /// The array to split, in C or Fortran order, of any dtype but object; - for standard input
+    /// The array to split, in C or Fortran order, of any dtype except object; - for standard input
     pub input: PathBuf,
-    /// The directory for the pieces, which is made if it is not there
+    /// The directory for the pieces; it is created if it does not exist
     pub outdir: PathBuf,
-    /// Whose rules decide
+    /// The operator whose rules apply
     #[arg(long, value_enum, default_value_t = Op::Split)]
     pub op: Op,
-    /// Opset of the ONNX operators, which chooses their version [default: the newest]
+    /// Opset of the ONNX operators, which selects their version [default: the newest]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub opset: Option<i32>,
-    /// Axis to split; a negative one counts from the back
+    /// Axis to split; a negative number counts from the last axis
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub axis: i64,
-    /// How many pieces
+    /// Number of pieces
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub parts: Option<i64>,
-    /// How long each piece is
+    /// Length of each piece
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', allow_hyphen_values = true,
           value_parser = length)]
     pub lengths: Option<Vec<i64>>,
-    /// How long every piece but a smaller last is (split-to-sequence)
+    /// Length of every piece; the last may be shorter (split-to-sequence)
     #[arg(long, value_name = "N", conflicts_with = "lengths", allow_negative_numbers = true)]
     pub each: Option<i64>,
     /// Whether pieces keep the axis (split-to-sequence without lengths)
     #[arg(long, value_name = "0|1", default_value_t = 1, value_parser = value_parser!(u8).range(..2))]
     pub keepdims: u8,
-    /// Shorten pieces where --parts are too many for the axis (split, opset 18 or newer)
+    /// Shorten the last pieces where the axis is too short for --parts (split, opset 18 or newer)
     #[arg(long)]
     pub clamp_uneven: bool,
-    /// Give --parts lengths that differ by one at most, the longer ones first
+    /// Make the lengths of --parts differ by at most one, the longer ones first
     #[arg(long, conflicts_with = "clamp_uneven")]
     pub balanced: bool,
-    /// Say how the bytes are moved: what the library plans for this split
+    /// Print how the library will move the bytes of this split
     #[arg(long)]
     pub explain: bool,
-    /// Threads that copy [default: one for each processor]
+    /// Threads that copy [default: one per processor]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     #[command(flatten)]
@@ -118,13 +124,12 @@ pub struct Npy {
 }
 
 const NPY_NOTES: &str = "\
-What the operator says of element types applies to bool, integers, float16, float32, float64,
-complex64 and complex128, of either byte order. Items of other dtypes (strings, times, structures,
-long doubles) are split as so many bytes each, by the rules of UINT8. Python objects are not in the
-file as such and cannot be split.
+The operator's rules for element types apply to bool, integers, float16, float32, float64, complex64
+and complex128, of either byte order. An item of any other dtype (strings, times, structures, long
+doubles) is treated as that many elements of UINT8. Python objects are pickled and cannot be split.
 
-The pieces are written in C order. Files are mapped into memory and may be larger than it; a pipe is
-first copied to a temporary file (TMPDIR says where).";
+The pieces are written in C order. Files are mapped into memory and may be larger than it. A pipe is
+first copied to a temporary file, in the directory that TMPDIR names.";
 
 /// The operators.
 #[derive(Clone, Copy, ValueEnum)]
@@ -142,10 +147,10 @@ pub struct PlanArgs {
     /// gpt-neox, falcon, deepseek, gpt-oss, gpt2, or one of their model types
     #[arg(long, value_name = "FILE|NAME")]
     pub plan: Option<String>,
-    /// A number for {NAME} in the plan [default: as in config.json beside the model]
+    /// A number for {NAME} in the plan, or a list as A,B [default: the one in config.json]
     #[arg(long, value_name = "NAME=N", value_parser = name_and_number)]
-    pub set: Vec<(String, u64)>,
-    /// Copy tensors that no pattern matches to every rank, and accept patterns that match nothing
+    pub set: Vec<(String, Number)>,
+    /// Copy tensors that match no pattern to every rank, and accept patterns that match nothing
     #[arg(long)]
     pub allow_unmatched: bool,
 }
@@ -156,10 +161,10 @@ pub struct Copying {
     /// How much of a tensor each thread holds in memory at a time
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = size)]
     pub chunk: u64,
-    /// Threads that copy [default: one for each processor]
+    /// Threads that copy [default: one per processor]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
-    /// Do not copy the config, the tokenizer and other small files that lie beside config.json
+    /// Do not copy the config, the tokenizer and other small files found beside config.json
     #[arg(long)]
     pub no_copy: bool,
 }
@@ -168,7 +173,7 @@ pub struct Copying {
 pub struct Shard {
     /// A .safetensors file, a .safetensors.index.json, or a directory with one of them
     pub input: PathBuf,
-    /// Ranks, each of which gets its part of every tensor
+    /// Number of ranks; each gets its part of every tensor
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     pub tp: u16,
     #[command(flatten)]
@@ -185,16 +190,16 @@ pub struct Shard {
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").args(["output", "dry_run"]).required(true).multiple(true))]
 pub struct Join {
-    /// A directory that 'libsplit shard' made; or the checkpoint of every rank, with --plan
+    /// A directory made by 'libsplit shard', or the checkpoint of every rank together with --plan
     #[arg(required = true)]
     pub shards: Vec<PathBuf>,
-    /// Shard anew for so many ranks, instead of joining
+    /// Reshard for this number of ranks instead of joining
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     pub tp: Option<u16>,
     #[command(flatten)]
     pub plan: PlanArgs,
-    /// The directory for the joined files, which get the names that they had; a single file may be
-    /// named itself, with a name that ends in .safetensors. With --tp, the directory for the shards
+    /// The directory for the joined files, which get their original names; or, for a checkpoint of a
+    /// single file, a name that ends in .safetensors. With --tp, the directory for the shards
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -205,9 +210,9 @@ pub struct Join {
 
 #[derive(Args)]
 pub struct Verify {
-    /// A directory that 'libsplit shard' made
+    /// A directory made by 'libsplit shard'
     pub shards: PathBuf,
-    /// Threads that read [default: one for each processor]
+    /// Threads that read [default: one per processor]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
     /// Write the result and errors as JSON
@@ -222,7 +227,7 @@ pub struct Verify {
 pub struct Map {
     /// A .safetensors file, a .safetensors.index.json, or a directory with one of them
     pub input: PathBuf,
-    /// Ranks, each of which needs its part of every tensor
+    /// Number of ranks; each needs its part of every tensor
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..))]
     pub tp: u16,
     #[command(flatten)]
@@ -244,9 +249,11 @@ pub struct Info {
     pub json: bool,
 }
 
-fn name_and_number(text: &str) -> Result<(String, u64), String> {
-    let (name, number) = text.split_once('=').ok_or("there is no '=' in it")?;
-    let number = number.parse().map_err(|_| format!("{number:?} is not a whole number"))?;
+fn name_and_number(text: &str) -> Result<(String, Number), String> {
+    let (name, numbers) = text.split_once('=').ok_or("expected NAME=N")?;
+    let number = |text: &str| text.parse().map_err(|_| format!("{text:?} is not a whole number"));
+    let numbers = numbers.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
+    let number = if let [one] = numbers[..] { Number::One(one) } else { Number::List(numbers) };
     Ok((name.into(), number))
 }
 
@@ -265,7 +272,7 @@ fn size(text: &str) -> Result<u64, String> {
     let number: u64 = digits.parse().map_err(|_| format!("{digits:?} is not a whole number"))?;
     match number.checked_mul(1 << shift) {
         Some(bytes @ 64..=0x4000_0000) => Ok(bytes),
-        _ => Err("less than 64 bytes, or more than 1 GiB".into()),
+        _ => Err("must be from 64 bytes to 1 GiB".into()),
     }
 }
 

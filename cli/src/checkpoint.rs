@@ -98,7 +98,7 @@ impl Source {
 
     fn check(&self, metadata: &Metadata) -> Result<()> {
         if Stamp::of(metadata) != self.stamp {
-            anyhow::bail!("the file has changed since its header was read: start again");
+            anyhow::bail!("the file has changed since its header was read: run the command again");
         }
         Ok(())
     }
@@ -175,7 +175,7 @@ pub fn open_file(path: &Path) -> Result<(ModelFile, Source)> {
             invalid!("{what}");
         }
         let Some((length, _)) = begin.split_first_chunk::<8>() else {
-            invalid!("truncated: the header takes more than 8 bytes, the file has {bytes}");
+            invalid!("truncated: the file has {bytes} bytes, and a header alone takes more than 8");
         };
         let length = text_length(*length, bytes)?;
         let mut text = vec![0; usize::try_from(length)?];
@@ -198,17 +198,14 @@ pub fn what_it_is(begin: &[u8]) -> Option<&'static str> {
     const KINDS: [(&[u8], &str); 9] = [
         (
             b"version https://git-lfs",
-            "a Git LFS pointer, which stands for the file: fetch the file itself with 'git lfs pull'",
+            "a Git LFS pointer, not the file itself: fetch that with 'git lfs pull'",
         ),
         (
             b"PK\x03\x04",
             "a zip archive, as PyTorch writes it: load it in PyTorch and write its tensors with \
              safetensors.torch.save_file, or download the model's .safetensors files",
         ),
-        (
-            b"GGUF",
-            "a GGUF file: shard the safetensors checkpoint that it was made from",
-        ),
+        (b"GGUF", "a GGUF file: shard the safetensors checkpoint that it was made from"),
         (
             b"\x80\x02",
             "a pickle, as older versions of PyTorch write it: load it in PyTorch and write its \
@@ -242,12 +239,19 @@ fn only_checkpoint(directory: &Path) -> Result<PathBuf> {
         match found.as_slice() {
             [] => {}
             [only] => return Ok(directory.join(only)),
-            [one, other, ..] => {
+            [one, other, ..] if one.ends_with(INDEX) => {
                 invalid!(
-                    "{}: both {one} and {other} are in it: name the file that is meant",
+                    "{}: it has both {one} and {other}: name the one you mean",
                     directory.display()
-                );
+                )
             }
+            files => invalid!(
+                "{}: it has {} .safetensors files and no {INDEX} file that lists them as one \
+                 model: \
+                 download that too, or name the one file you mean",
+                directory.display(),
+                files.len()
+            ),
         }
     }
     let others = [(".gguf", "GGUF"), (".bin", "PyTorch"), (".pt", "PyTorch"), (".pth", "PyTorch")];
@@ -257,7 +261,8 @@ fn only_checkpoint(directory: &Path) -> Result<PathBuf> {
             "; its {kind} files cannot be sharded: download the .safetensors files of the model"
         )
     });
-    let message = format!("{}: no *{INDEX} and no *.safetensors in it{hint}", directory.display());
+    let message =
+        format!("{}: it contains no *{INDEX} and no *.safetensors{hint}", directory.display());
     Err(failure(Kind::Invalid, message))
 }
 
@@ -280,7 +285,8 @@ fn parts_of(index: &str, directory: &Path) -> Result<Vec<(ModelFile, Source)>> {
             Some(file) if is_plain(file) => listed.entry(file).or_default().insert(tensor),
             _ => {
                 invalid!(
-                    "weight_map: {tensor} is in {file}, which is not the name of a file beside it"
+                    "weight_map: {tensor} is in {file}, which does not name a file in the same \
+                     directory"
                 )
             }
         };
@@ -292,7 +298,7 @@ fn parts_of(index: &str, directory: &Path) -> Result<Vec<(ModelFile, Source)>> {
             tensors.remove(tensor.name.as_str());
         }
         if let Some(tensor) = tensors.first() {
-            invalid!("weight_map has {tensor} in {file}, which does not hold it");
+            invalid!("weight_map says that {tensor} is in {file}, which does not contain it");
         }
         parts.push(part);
     }

@@ -41,9 +41,11 @@ impl Config {
         };
         let text = TEXT_MODELS.iter().filter_map(|place| json.get(place)).find_map(within);
         let mut quantization = within(&json).or(text).unwrap_or_default();
-        for (name, method) in
-            [("quantize_config.json", "gptq"), ("hf_quant_config.json", "modelopt")]
-        {
+        for (name, method) in [
+            ("quantize_config.json", "gptq"),
+            ("quant_config.json", "awq"),
+            ("hf_quant_config.json", "modelopt"),
+        ] {
             if quantization.is_null() {
                 quantization = read(&directory.join(name))?;
                 if let Value::Object(object) = &mut quantization {
@@ -62,8 +64,15 @@ impl Config {
 
     fn get(&self, name: &str) -> Option<&Value> {
         let text = TEXT_MODELS.iter().filter_map(|place| self.json.get(place));
-        let places = text.chain([&self.json, &self.quantization]);
+        let groups = self.weight_groups();
+        let places = text.chain([&self.json, &self.quantization]).chain(groups);
         places.filter_map(|place| place.get(name)).find(|value| !value.is_null())
+    }
+
+    /// What compressed-tensors says of the weights of each group of modules.
+    fn weight_groups(&self) -> impl Iterator<Item = &Value> {
+        let groups = self.quantization.get("config_groups").and_then(Value::as_object);
+        groups.into_iter().flat_map(|groups| groups.values()).filter_map(|it| it.get("weights"))
     }
 
     /// A text by its name.
@@ -73,10 +82,19 @@ impl Config {
 
     /// A number, or a list of them, by its name.
     pub fn number(&self, name: &str) -> Option<Number> {
-        if name == "falcon_kv_heads" {
-            return self.falcon_kv_heads();
+        match name {
+            "falcon_kv_heads" => self.falcon_kv_heads(),
+            "num_key_value_heads" if self.get(name).is_none() => self.default_kv_heads(),
+            _ => serde_json::from_value(self.get(name)?.clone()).ok(),
         }
-        serde_json::from_value(self.get(name)?.clone()).ok()
+    }
+
+    /// Only these models have a key for each query where config.json does not say how many there are.
+    /// In others the number has a default that is not in the file.
+    fn default_kv_heads(&self) -> Option<Number> {
+        let model = self.text("model_type")?;
+        let has_all = ["llama", "granite", "phi3"].contains(&model.as_str());
+        has_all.then(|| self.number("num_attention_heads")).flatten()
     }
 
     /// Falcon's `num_kv_heads` counts only in its newer architecture.
@@ -100,9 +118,10 @@ impl Config {
             return None;
         }
         let text = |key: &str| self.quantization.get(key).and_then(Value::as_str);
-        let Some(method) = text("quant_method") else { return Some("unnamed".into()) };
+        let Some(method) = text("quant_method") else { return Some("an unnamed method".into()) };
         let method = method.to_lowercase();
-        let bits = self.quantization.get("bits").and_then(Value::as_u64).unwrap_or(4);
+        let bits = ["bits", "w_bit"].iter().find_map(|key| self.quantization.get(key)?.as_u64());
+        let bits = bits.unwrap_or(4);
         let unusual = match method.as_str() {
             // 3 bits cross the words that they are packed in.
             "gptq" if ![2, 4, 8].contains(&bits) => Some(format!("{bits}-bit")),
@@ -113,11 +132,28 @@ impl Config {
             "awq" => text("version").map(str::to_lowercase).filter(|version| version != "gemm"),
             "compressed-tensors" => {
                 let whole = ["float-quantized", "int-quantized", "naive-quantized"];
-                text("format").filter(|format| !whole.contains(format)).map(str::to_owned)
+                let format = text("format").filter(|format| !whole.contains(format));
+                format.or_else(|| self.blocks()).map(str::to_owned)
             }
             _ => None,
         };
         Some(unusual.map_or(method.clone(), |unusual| format!("{method}-{unusual}")))
+    }
+
+    /// How compressed-tensors lays out scales that are neither for a whole weight nor for an output.
+    fn blocks(&self) -> Option<&'static str> {
+        let layout = |weights: &Value| match weights.get("strategy").and_then(Value::as_str) {
+            None | Some("tensor" | "channel") => (None, None),
+            Some("block") => (Some("block"), weights.get("block_structure").cloned()),
+            Some(_) => (Some("group"), None),
+        };
+        let mut layouts = self.weight_groups().map(layout);
+        let first = layouts.next()?;
+        if layouts.all(|other| other == first) {
+            first.0
+        } else {
+            Some("mixed")
+        }
     }
 }
 
@@ -202,11 +238,50 @@ mod tests {
                 json!({"quant_method": "compressed-tensors", "format": "pack-quantized"}),
                 "compressed-tensors-pack-quantized",
             ),
-            (json!({"bits": 4}), "unnamed"),
+            (json!({"quant_method": "awq", "w_bit": 8}), "awq-8-bit"),
+            (json!({"bits": 4}), "an unnamed method"),
         ] {
             assert_eq!(config(json!({"quantization_config": json})).quantization().unwrap(), name);
         }
         assert_eq!(config(json!({})).quantization(), None);
+    }
+
+    #[test]
+    fn layouts_of_compressed_tensors() {
+        let name = |groups: serde_json::Value| {
+            config(json!({"quantization_config": {"quant_method": "compressed-tensors",
+                "format": "float-quantized", "config_groups": groups}}))
+            .quantization()
+            .unwrap()
+        };
+        let block = json!({"weights": {"strategy": "block", "block_structure": [128, 128]}});
+        let other = json!({"weights": {"strategy": "block", "block_structure": [64, 64]}});
+        let channel = json!({"weights": {"strategy": "channel"}});
+        assert_eq!(name(json!({"a": channel, "b": channel})), "compressed-tensors");
+        assert_eq!(name(json!({"a": block, "b": block})), "compressed-tensors-block");
+        assert_eq!(
+            name(json!({"a": {"weights": {"strategy": "group"}}})),
+            "compressed-tensors-group"
+        );
+        assert_eq!(name(json!({"a": block, "b": other})), "compressed-tensors-mixed");
+        assert_eq!(name(json!({"a": channel, "b": block})), "compressed-tensors-mixed");
+    }
+
+    #[test]
+    fn key_heads_are_never_guessed() {
+        let heads = |json| config(json).number("num_key_value_heads");
+        for (model, expected) in
+            [("llama", Some(Number::One(8))), ("mistral", None), ("gemma3_text", None)]
+        {
+            assert_eq!(
+                heads(json!({"model_type": model, "num_attention_heads": 8})),
+                expected,
+                "{model}"
+            );
+            let json =
+                json!({"model_type": model, "num_attention_heads": 8, "num_key_value_heads": 2});
+            assert_eq!(heads(json), Some(Number::One(2)));
+        }
     }
 
     #[test]

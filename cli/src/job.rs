@@ -2,14 +2,14 @@
 
 use crate::args::Writing;
 use crate::checkpoint::{ModelFile, Source};
-use crate::failure::{failure, usage, Kind};
+use crate::failure::{failure, invalid, usage, Kind};
 use crate::order::Mark;
 use crate::plan::{place, Given, Place, Placed};
 use crate::progress::Progress;
 use crate::report::warn;
 use crate::shards::{
-    fingerprint, index_text, lay_out, rank_name, Checksums, Manifest, RankFile, Shards, WholeFile,
-    VERSION,
+    fingerprint, index_text, lay_out, model_of, rank_name, Checksums, Manifest, RankFile, Shards,
+    WholeFile, VERSION,
 };
 use crate::staging::{check_directory, check_names, create, parent, Room, Staging, MANIFEST};
 use crate::told::Told;
@@ -20,6 +20,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -92,7 +93,8 @@ impl Job<'_> {
             let name = PathBuf::from(rank_name(rank));
             let directory = staging.path().join(&name);
             fs::create_dir(&directory).with_context(|| output.display().to_string())?;
-            let mark = Mark { rank, ranks: placed.tp, plan: plan.clone() };
+            let (plan, model) = (plan.clone(), "0".repeat(16));
+            let mark = Mark { rank, ranks: placed.tp, plan, model };
             let mut files = Vec::new();
             for (file, places) in shards.model.files.iter().zip(&placed.tensors) {
                 let mut header = header_of(file, places, rank)?;
@@ -148,7 +150,7 @@ impl Job<'_> {
         if is_file {
             if shards.model.files.len() != 1 || shards.model.index.is_some() {
                 usage!(
-                    "{}: there are {} files and an index: give a directory",
+                    "{}: the checkpoint has {} files and an index: give a directory",
                     output.display(),
                     shards.model.files.len()
                 );
@@ -218,15 +220,9 @@ impl Job<'_> {
     ) -> Result<Done> {
         let progress = self.progress(shards);
         let mut all = Done::default();
+        let place = Some((staging.path(), output));
         for index in 0..shards.model.files.len() {
-            let done = self.copy_file(
-                shards,
-                placed,
-                made,
-                index,
-                Some((staging.path(), output)),
-                &progress,
-            )?;
+            let done = self.copy_file(shards, placed, made, index, place, &progress)?;
             all.read += done.read;
             all.written += done.written;
             all.checksums.extend(done.checksums);
@@ -250,7 +246,7 @@ impl Job<'_> {
             let shown = output.join(&made.name).display().to_string();
             let file = File::options().write(true).open(staging.join(&made.name));
             let file = file.with_context(|| format!("cannot write {shown}"))?;
-            Ok(Sink { file, shown, next: made.data_begin })
+            Ok(Sink { file, shown, next: made.data_begin, model_at: made.model_at })
         };
         let sinks = made.iter().map(|files| sink(&files[index])).collect::<Result<Vec<_>>>()?;
         let open = sources.iter().map(|source| source.source.open()).collect::<Result<Vec<_>>>()?;
@@ -281,8 +277,18 @@ impl Job<'_> {
         for source in &sources {
             source.source.check_unchanged()?;
         }
-        for sink in &work.sinks {
-            sink.file.sync_all().with_context(|| format!("cannot write {}", sink.shown))?;
+        let model = model_of(&done.checksums[0]);
+        if shards.models.as_ref().is_some_and(|models| models[index] != model) {
+            invalid!(
+                "{}: the ranks together do not give the model that they were made from: a shard \
+                 has been damaged or changed",
+                shards.model.files[index].name
+            );
+        }
+        for Sink { file, shown, model_at, .. } in &work.sinks {
+            let write = |at: &u64| file.write_all_at(model.as_bytes(), *at);
+            let written = model_at.iter().try_for_each(write).and_then(|()| file.sync_all());
+            written.with_context(|| format!("cannot write {shown}"))?;
         }
         Ok(done)
     }
@@ -301,9 +307,7 @@ fn is_input(source: &Path, output: &Path) -> Error {
     let (source, output) = (source.display(), output.display());
     failure(
         Kind::Exists,
-        format!(
-            "cannot write {output}: {source} is one of the files to be read; give another place"
-        ),
+        format!("cannot write {output}: {source} is one of the inputs: choose another output"),
     )
 }
 
@@ -311,6 +315,8 @@ fn is_input(source: &Path, output: &Path) -> Error {
 struct Made {
     name: PathBuf,
     data_begin: u64,
+    /// Where it is to say which model it is of.
+    model_at: Option<u64>,
 }
 
 impl Made {
@@ -326,7 +332,8 @@ impl Made {
         let data_bytes = header.tensors.last().map_or(0, |tensor| tensor.end);
         create(&staging.path().join(&name), bytes, data_bytes, Room::Wanted)
             .with_context(|| format!("cannot write {}", output.join(&name).display()))?;
-        Ok(Self { name, data_begin: bytes.len() as u64 })
+        let (data_begin, model_at) = (bytes.len() as u64, Mark::place_of_model(bytes));
+        Ok(Self { name, data_begin, model_at })
     }
 }
 
@@ -355,6 +362,7 @@ struct Sink {
     file: File,
     shown: String,
     next: u64,
+    model_at: Option<u64>,
 }
 
 /// What the threads share that copy the tensors of a file.
@@ -445,7 +453,8 @@ impl Work<'_> {
         if expected.is_some_and(|expected| expected != Some(&checksum)) {
             let expected = expected.flatten().map_or("none", String::as_str);
             let message = format!(
-                "its checksum is {checksum}, and was {expected} when the shards were written: a shard \
+                "its checksum is {checksum}, but was {expected} when the shards were written: a \
+                 shard \
                  has been damaged or changed; shard the model again, or restore the file"
             );
             return Err(failure(Kind::Invalid, message)).with_context(|| {

@@ -37,10 +37,18 @@ mod transfer;
 
 use args::{Cli, Command};
 use clap::Parser;
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use std::process::ExitCode;
+
+/// Every rank has a file that is open, and the usual limit is far below what the system allows.
+fn allow_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
 
 fn main() -> ExitCode {
     signals::handle();
+    allow_open_files();
     let is_json = std::env::args_os().any(|argument| argument == "--json");
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
@@ -56,6 +64,7 @@ fn main() -> ExitCode {
         Command::Join(args) => reshard::join(&args),
         Command::Verify(args) => reshard::verify(&args),
         Command::Map(args) => map::map(&args),
+        Command::Plan { name } => pages::plan(&name),
         Command::Info(args) => info::info(&args),
         Command::Completion { shell } => pages::completion(shell),
         Command::Man { directory } => pages::man(&directory),

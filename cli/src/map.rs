@@ -49,7 +49,7 @@ pub fn map(args: &Map) -> Result<()> {
     }
     if !within.is_empty() {
         refuse!(
-            "cut within a byte, so that no range of bytes is a part: {}",
+            "these are cut within a byte, so no range of bytes is a part: {}",
             kinds(&within, "tensor")
         );
     }
@@ -129,7 +129,8 @@ fn text<'a>(out: &mut dyn Write, parts: impl Iterator<Item = Bytes<'a>>) -> std:
         let name = name.escape_debug();
         writeln!(
             out,
-            "rank {rank}  {name}  {dtype} {shape:?}  {file} at {begin}, {rows} rows of {row}: {columns}"
+            "rank {rank}  {name}  {dtype} {shape:?}  {file} at {begin}, {rows} rows of {row}: \
+             {columns}"
         )?;
     }
     Ok(())

@@ -100,7 +100,7 @@ fn check_usage(args: &Npy) -> Result<()> {
     match args.op {
         Op::Split if !has_parts && !has_lengths => usage!("give --parts N or --lengths A,B,..."),
         Op::Split if has_parts && has_lengths && args.opset.is_none_or(|opset| opset >= 18) => {
-            usage!("--parts and --lengths are both given: split takes one of them since opset 18")
+            usage!("--parts and --lengths are both given: from opset 18 on, split takes only one of them")
         }
         Op::SplitToSequence if has_parts => {
             usage!(
@@ -137,7 +137,7 @@ fn open(path: &Path) -> Result<File> {
 }
 
 fn spool(mut from: impl Read) -> Result<File> {
-    let mut file = tempfile::tempfile().context("no temporary file for what is read")?;
+    let mut file = tempfile::tempfile().context("cannot create a temporary file for the input")?;
     // As yet nothing would be left behind, and the other end may never come.
     signals::by_default(|| std::io::copy(&mut from, &mut file))?;
     Ok(file)
@@ -227,7 +227,7 @@ impl Items {
         let layout = Layout { dtype: self.dtype, shape: &header.shape, strides: None };
         let count = split.count(&layout)?;
         if count > MAX_PIECES {
-            refuse!("{count} pieces: more than {MAX_PIECES} files are not made");
+            refuse!("{count} pieces: at most {MAX_PIECES} files are written");
         }
         split.shapes(&layout, count)
     }

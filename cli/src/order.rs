@@ -1,13 +1,13 @@
 //! Which rank is which: what shards say of themselves, and the order of ranks that are named one by one.
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, Source};
 use crate::failure::{invalid, refuse};
 use anyhow::{Context, Result};
 use libsplit_formats::safetensors::Header;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The entries of a shard's metadata.
-const KEYS: [&str; 3] = ["libsplit.rank", "libsplit.ranks", "libsplit.plan"];
+const KEYS: [&str; 4] = ["libsplit.rank", "libsplit.ranks", "libsplit.plan", "libsplit.model"];
 
 /// What a shard says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub struct Mark {
     pub ranks: usize,
     /// What tells the plan from others.
     pub plan: String,
+    /// What tells the whole file from others: a hash of its tensors' checksums. In a header that has just
+    /// been made, it is as many zeros.
+    pub model: String,
 }
 
 impl Mark {
@@ -25,13 +28,17 @@ impl Mark {
             let mut entries = header.metadata.iter().flatten();
             entries.find(|(name, _)| name == key).map(|(_, value)| value.as_str())
         };
-        let (rank, ranks, plan) = match KEYS.map(entry) {
-            [Some(rank), Some(ranks), Some(plan)] => (rank, ranks, plan),
-            [None, None, None] => return Ok(None),
-            _ => invalid!("metadata: some of {} are there, and others are not", KEYS.join(", ")),
+        let (rank, ranks, plan, model) = match KEYS.map(entry) {
+            [Some(rank), Some(ranks), Some(plan), Some(model)] => (rank, ranks, plan, model),
+            [None, None, None, None] => return Ok(None),
+            _ => {
+                invalid!("metadata: some of {} are present and others are missing", KEYS.join(", "))
+            }
         };
         match (rank.parse(), ranks.parse()) {
-            (Ok(rank), Ok(ranks)) => Ok(Some(Self { rank, ranks, plan: plan.into() })),
+            (Ok(rank), Ok(ranks)) => {
+                Ok(Some(Self { rank, ranks, plan: plan.into(), model: model.into() }))
+            }
             _ => invalid!(
                 "metadata: libsplit.rank {rank:?} of libsplit.ranks {ranks:?} are not numbers"
             ),
@@ -53,16 +60,25 @@ impl Mark {
 
     /// Adds it to a header.
     pub fn add(&self, header: &mut Header) {
-        let values = [self.rank.to_string(), self.ranks.to_string(), self.plan.clone()];
+        let (rank, ranks) = (self.rank.to_string(), self.ranks.to_string());
+        let values = [rank, ranks, self.plan.clone(), self.model.clone()];
         let entries = KEYS.map(str::to_owned).into_iter().zip(values);
         header.metadata.get_or_insert_with(Vec::new).extend(entries);
+    }
+
+    /// Where a file that begins with these bytes says which model it is of, if it does.
+    pub fn place_of_model(begin: &[u8]) -> Option<u64> {
+        let key = format!("\"{}\":\"", KEYS[3]);
+        let mut windows = begin.windows(key.len());
+        let at = windows.position(|window| window == key.as_bytes())?;
+        Some((at + key.len()) as u64)
     }
 
     /// Checks that a header has this one.
     pub fn check(&self, header: &Header) -> Result<()> {
         match Self::of(header)? {
             None => {
-                invalid!("it does not say which rank it is: 'libsplit shard' did not write it so")
+                invalid!("it does not say which rank it is, so 'libsplit shard' did not write it")
             }
             Some(found) if found.rank != self.rank || found.ranks != self.ranks => invalid!(
                 "it is rank {} of {}, in the place of rank {} of {}",
@@ -72,71 +88,85 @@ impl Mark {
                 self.ranks
             ),
             Some(found) if found.plan != self.plan => {
-                invalid!("it was made by another plan than the others, or with other numbers")
+                invalid!("it was made with a different plan or different numbers from the others")
             }
             Some(_) => Ok(()),
         }
     }
 }
 
-/// What all files of a rank say.
-fn mark_of(rank: &Checkpoint) -> Result<Option<Mark>> {
-    let mut first = None;
-    for (index, (file, source)) in rank.model.files.iter().zip(&rank.sources).enumerate() {
-        let shown = || source.path.display().to_string();
-        let mark = Mark::of(&file.header).with_context(shown)?;
-        if index == 0 {
-            first = mark;
-        } else if mark != first {
-            invalid!("{}: it belongs to another rank than the files beside it", shown());
+/// A rank that is named on the command line: what has to be known to put it in its place. The headers of
+/// all ranks together may be larger than memory.
+pub struct Named {
+    pub path: PathBuf,
+    pub directory: PathBuf,
+    /// What all its files say.
+    pub mark: Option<Mark>,
+    /// Its first file.
+    source: Option<Source>,
+}
+
+impl Named {
+    /// Reads the headers of a rank.
+    pub fn open(path: &Path) -> Result<Self> {
+        let rank = Checkpoint::open(path)?;
+        let mut first = None;
+        for (index, (file, source)) in rank.model.files.iter().zip(&rank.sources).enumerate() {
+            let shown = || source.path.display().to_string();
+            let mark = Mark::of(&file.header).with_context(shown)?;
+            let mark = mark.map(|mark| Mark { model: String::new(), ..mark }); // each file has its own
+            if index == 0 {
+                first = mark;
+            } else if mark != first {
+                invalid!("{}: it belongs to a different rank from the files beside it", shown());
+            }
         }
+        let source = rank.sources.into_iter().next();
+        Ok(Self { path: path.into(), directory: rank.directory, mark: first, source })
     }
-    Ok(first)
 }
 
 /// Puts ranks in their order by what they say of themselves, or else checks that they are in the order
-/// of the numbers in their names. Returns what the first says.
-pub fn check_order(ranks: &mut Vec<Checkpoint>) -> Result<Option<Mark>> {
-    let marks = ranks.iter().map(mark_of).collect::<Result<Vec<_>>>()?;
-    if marks.iter().all(Option::is_none) {
-        check_unmarked(ranks)?;
-        return Ok(None);
+/// of the numbers in their names.
+pub fn check_order(ranks: &mut [Named]) -> Result<()> {
+    if ranks.iter().all(|rank| rank.mark.is_none()) {
+        return check_unmarked(ranks);
     }
     let count = ranks.len();
-    let mut in_order: Vec<Option<(Checkpoint, Mark)>> = (0..count).map(|_| None).collect();
-    for (rank, mark) in ranks.drain(..).zip(marks) {
-        let shown = rank.directory.display().to_string();
-        let Some(mark) = mark else {
-            invalid!("{shown}: it does not say which rank it is, and others do");
-        };
-        if mark.ranks != count {
-            invalid!("{shown}: it is one of {} ranks, and {count} are given: give all", mark.ranks);
-        }
-        match in_order.get_mut(mark.rank) {
-            Some(Some((other, _))) => invalid!(
-                "{shown} and {}: both are rank {} of {count}: give every rank once",
-                other.directory.display(),
-                mark.rank
+    for Named { directory, mark, .. } in ranks.iter() {
+        let shown = directory.display();
+        match mark {
+            None => invalid!("{shown}: it does not say which rank it is, but others do"),
+            Some(mark) if mark.ranks != count => invalid!(
+                "{shown}: it is one of {} ranks, but the command names {count}: name all of them",
+                mark.ranks
             ),
-            Some(place) => *place = Some((rank, mark)),
-            None => invalid!("{shown}: it is rank {} of {count}", mark.rank),
+            Some(mark) if mark.rank >= count => {
+                invalid!("{shown}: it is rank {} of {count}", mark.rank)
+            }
+            Some(_) => {}
         }
     }
-    let in_order: Vec<_> = in_order.into_iter().flatten().collect();
-    let first = in_order.first().map(|(_, mark)| mark.clone());
-    if let Some((other, _)) = in_order
-        .iter()
-        .find(|(_, mark)| first.as_ref().is_some_and(|first| first.plan != mark.plan))
-    {
-        invalid!("{}: it was made by another plan than rank 0", other.directory.display());
+    ranks.sort_by_key(|rank| rank.mark.as_ref().map(|mark| mark.rank));
+    for pair in ranks.windows(2) {
+        let [Some(one), Some(other)] = [&pair[0].mark, &pair[1].mark] else { continue };
+        let [first, second] = [pair[0].directory.display(), pair[1].directory.display()];
+        if one.rank == other.rank {
+            invalid!(
+                "{first} and {second}: both are rank {} of {count}: give every rank once",
+                one.rank
+            );
+        }
+        if one.plan != other.plan {
+            invalid!("{second}: it was made with a different plan from rank {}", one.rank);
+        }
     }
-    ranks.extend(in_order.into_iter().map(|(rank, _)| rank));
-    Ok(first)
+    Ok(())
 }
 
 /// Refuses ranks that do not say which they are, if their names show that they are not all in order.
-fn check_unmarked(ranks: &[Checkpoint]) -> Result<()> {
-    let sources: Vec<_> = ranks.iter().filter_map(|rank| rank.sources.first()).collect();
+fn check_unmarked(ranks: &[Named]) -> Result<()> {
+    let sources: Vec<_> = ranks.iter().filter_map(|rank| rank.source.as_ref()).collect();
     if let [only] = sources.as_slice() {
         let shown = only.path.display();
         refuse!(

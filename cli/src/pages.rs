@@ -1,6 +1,9 @@
-//! Completions and manual pages, generated from the command line.
+//! What is printed as it is: ready plans, and completions and manual pages generated from the command
+//! line.
 
 use crate::args::Cli;
+use crate::failure::usage;
+use crate::plan::{ready, ready_names};
 use crate::report::print;
 use anyhow::{Context, Result};
 use clap::CommandFactory;
@@ -13,6 +16,14 @@ pub fn completion(shell: Shell) -> Result<()> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "libsplit", &mut text);
     print(&String::from_utf8(text)?)
+}
+
+/// Prints a ready plan.
+pub fn plan(name: &str) -> Result<()> {
+    let Some(text) = ready(name) else {
+        usage!("there is no ready plan {name:?}: there are {}", ready_names());
+    };
+    print(text)
 }
 
 /// Writes libsplit.1, and a page for each subcommand.

@@ -27,7 +27,9 @@ pub fn print_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<
     let mut out = BufWriter::new(anstream::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.context("everything is done, but it could not be written to standard output"),
+        done => {
+            done.context("the work is done, but the report could not be written to standard output")
+        }
     }
 }
 
@@ -39,7 +41,9 @@ pub fn warn(message: &str) {
 
 /// Reports an error, as JSON if the program is asked for that.
 pub fn error(error: &anyhow::Error, is_json: bool) {
-    let message = format!("{error:#}");
+    // A signal has to do with nothing that was being done just then.
+    let is_stopped = failure::exit_code(error) == failure::Kind::Stopped as u8;
+    let message = if is_stopped { error.root_cause().to_string() } else { format!("{error:#}") };
     if is_json {
         return json_error(&message, failure::exit_code(error));
     }

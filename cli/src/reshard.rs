@@ -3,10 +3,11 @@
 
 use crate::args::{Copying, Join, PlanArgs, Shard, Verify, Writing};
 use crate::checkpoint::Checkpoint;
-use crate::config::{Config, Number};
+use crate::config::Config;
 use crate::failure::{invalid, usage};
 use crate::job::Job;
-use crate::plan::{automatic, plan_text, ready_names, Plan, Values};
+use crate::order::Named;
+use crate::plan::{plan_text, ready_names, Plan, Values};
 use crate::report::{bytes_text, many, print, print_json};
 use crate::shards::{Manifest, Shards};
 use crate::staging::MANIFEST;
@@ -23,7 +24,7 @@ pub fn shard(args: &Shard) -> Result<()> {
     let job = Job {
         command: "shard",
         tp: Some(args.tp.into()),
-        output: args.output.as_deref(),
+        output: output(args.output.as_ref()),
         is_new_plan: true,
         allow_unmatched: args.plan.allow_unmatched,
         copied,
@@ -44,7 +45,7 @@ pub fn join(args: &Join) -> Result<()> {
     let job = Job {
         command: "join",
         tp: args.tp.map(usize::from),
-        output: args.output.as_deref(),
+        output: output(args.output.as_ref()),
         is_new_plan: args.plan.plan.is_some(),
         allow_unmatched: args.plan.allow_unmatched,
         copied,
@@ -59,7 +60,7 @@ pub fn join(args: &Join) -> Result<()> {
 pub fn verify(args: &Verify) -> Result<()> {
     let shown = args.shards.display();
     let Some(manifest) = Manifest::read(&args.shards)? else {
-        invalid!("{shown}: no {MANIFEST} in it: give a directory that 'libsplit shard' made");
+        invalid!("{shown}: it contains no {MANIFEST}: give a directory made by 'libsplit shard'");
     };
     let shards = Shards::open(&args.shards, manifest)?;
     let writing = Writing { force: false, dry_run: true, json: args.json, quiet: args.quiet };
@@ -89,9 +90,14 @@ pub fn verify(args: &Verify) -> Result<()> {
     }
     let (tensors, ranks) = (many(tensors, "tensor"), many(shards.ranks.len(), "rank"));
     print(&format!(
-        "{shown}: {tensors} of {ranks} as they were written, {} read\n",
+        "{shown}: {tensors} of {ranks} match their checksums, {} read\n",
         bytes_text(read)
     ))
+}
+
+/// The output without slashes at its end, which would lead through a link.
+fn output(given: Option<&PathBuf>) -> Option<&Path> {
+    given.map(|path| path.components().as_path())
 }
 
 fn threads(given: Option<u16>) -> usize {
@@ -102,7 +108,7 @@ fn threads(given: Option<u16>) -> usize {
 /// A whole checkpoint with its plan.
 pub fn open_whole(input: &Path, args: &PlanArgs) -> Result<Shards> {
     if input.join(MANIFEST).is_file() {
-        usage!("{} holds shards: use 'libsplit join --tp N' on them", input.display());
+        usage!("{} contains shards: reshard them with 'libsplit join --tp N'", input.display());
     }
     let plan = plan_name(args)?;
     let checkpoint = Checkpoint::open(input)?;
@@ -116,7 +122,7 @@ fn open_shards(args: &Join) -> Result<Shards> {
             if args.plan.plan.is_some() || !args.plan.set.is_empty() {
                 let shown = directory.display();
                 usage!(
-                    "{shown} has its plan and numbers in {MANIFEST}: leave --plan and --set out"
+                    "{shown} has its plan and numbers in {MANIFEST}: leave out --plan and --set"
                 );
             }
             return Shards::open(directory, manifest);
@@ -125,15 +131,15 @@ fn open_shards(args: &Join) -> Result<Shards> {
     if args.plan.plan.is_none() {
         let above = args.shards[0].parent().map(|above| above.join(MANIFEST));
         if let Some(above) = above.filter(|above| above.is_file()) {
-            usage!("give the directory that {} is in, and not the ranks in it", above.display());
+            usage!("give the directory that contains {}, not the ranks in it", above.display());
         }
         usage!(
-            "{}: no {MANIFEST} in it: give the directory that 'libsplit shard' made, or every rank and \
-             --plan",
+            "{}: it contains no {MANIFEST}: give the directory made by 'libsplit shard', or every \
+             rank together with --plan",
             args.shards[0].display()
         );
     }
-    let ranks = args.shards.iter().map(|path| Checkpoint::open(path));
+    let ranks = args.shards.iter().map(|path| Named::open(path));
     let ranks = ranks.collect::<Result<Vec<_>>>()?;
     let chosen = Chosen::read(plan_name(&args.plan)?, &args.plan, &ranks[0].directory)?;
     Shards::of_ranks(ranks, chosen.plan, chosen.values, chosen.config, chosen.quantization)
@@ -142,7 +148,8 @@ fn open_shards(args: &Join) -> Result<Shards> {
 fn plan_name(args: &PlanArgs) -> Result<&str> {
     let Some(plan) = &args.plan else {
         usage!(
-            "no plan is given: use --plan auto to have one chosen by config.json, a ready one (--plan \
+            "no plan is given: use --plan auto to have one chosen by config.json, a ready one \
+             (--plan \
              {}), or a file of your own",
             ready_names()
         );
@@ -161,13 +168,10 @@ struct Chosen {
 impl Chosen {
     fn read(plan: &str, args: &PlanArgs, directory: &Path) -> Result<Self> {
         let config = Config::read(directory)?;
-        let text = match plan {
-            "auto" => automatic(&config)?.to_owned(),
-            plan => plan_text(plan)?,
-        };
+        let text = plan_text(plan, &config)?;
         let mut values = Values::new();
         for (name, number) in &args.set {
-            if values.insert(name.clone(), Number::One(*number)).is_some() {
+            if values.insert(name.clone(), number.clone()).is_some() {
                 usage!("--set {name} is given twice");
             }
         }

@@ -3,7 +3,7 @@
 use crate::checkpoint::{is_plain, Checkpoint, Index, Model, ModelFile, Source};
 use crate::config::Config;
 use crate::failure::{invalid, refuse};
-use crate::order::{check_order, Mark};
+use crate::order::{check_order, Mark, Named};
 use crate::plan::{place, whole_shape, Given, Place, Placed, Plan, Values};
 use crate::staging::MANIFEST;
 use anyhow::{Context, Result};
@@ -62,14 +62,14 @@ impl Manifest {
     fn parse(path: &Path) -> Result<Self> {
         let mut manifest: Self = match serde_json::from_str(&fs::read_to_string(path)?) {
             Ok(manifest) => manifest,
-            Err(error) => invalid!("not what 'libsplit shard' writes: {error}"),
+            Err(error) => invalid!("not a manifest written by 'libsplit shard': {error}"),
         };
         manifest.check()?;
         let expected = std::mem::take(&mut manifest.xxh3);
         let found = manifest.checksum()?;
         if found != expected {
             invalid!(
-                "its checksum is {found}, and {expected} is in it: it has been damaged or changed"
+                "its checksum is {found}, but it says {expected}: it has been damaged or edited"
             );
         }
         Ok(manifest)
@@ -82,13 +82,13 @@ impl Manifest {
 
     fn check(&self) -> Result<()> {
         if self.version != VERSION {
-            invalid!("version {}; this program knows version {VERSION}", self.version);
+            invalid!("it has version {}, and this program reads version {VERSION}", self.version);
         }
         if self.tp == 0 || self.tp > u16::MAX.into() {
             invalid!("tp {} is outside 1 to {}", self.tp, u16::MAX);
         }
         if let Some(name) = self.names().chain(&self.copied).find(|name| !is_plain(name)) {
-            invalid!("{name:?} is not the name of a file");
+            invalid!("{name:?} is not a plain file name");
         }
         Ok(())
     }
@@ -139,6 +139,8 @@ pub struct Shards {
     /// For each rank its files, in the model's order.
     pub ranks: Vec<Vec<RankFile>>,
     pub checksums: Option<Vec<Checksums>>,
+    /// What the shards say of themselves which model they are of, file by file.
+    pub models: Option<Vec<String>>,
     /// The directory with the small files, and their names.
     pub directory: PathBuf,
     pub copied: Vec<String>,
@@ -158,8 +160,8 @@ impl Shards {
         for (file, source) in model.files.iter().zip(sources) {
             if let Some(mark) = Mark::of(&file.header)? {
                 refuse!(
-                    "{}: it is rank {} of {} that 'libsplit shard' made, and not a whole checkpoint: \
-                     join the shards first, or shard them anew with 'libsplit join --tp N'",
+                    "{}: it is rank {} of {} from 'libsplit shard', not a whole checkpoint: join \
+                     the shards first, or reshard them with 'libsplit join --tp N'",
                     source.path.display(),
                     mark.rank,
                     mark.ranks
@@ -178,6 +180,7 @@ impl Shards {
             placed: None,
             ranks: vec![files],
             checksums: None,
+            models: None,
             directory,
             copied: Vec::new(),
         })
@@ -204,7 +207,8 @@ impl Shards {
             for (file, places) in model.files.iter().zip(&placed.tensors) {
                 let path = directory.join(rank_name(rank)).join(&file.name);
                 let (here, source) = crate::checkpoint::open_file(&path)?;
-                let expected = Mark { rank, ranks: tp, plan: fingerprint(&plan, &values) };
+                let plan = fingerprint(&plan, &values);
+                let expected = Mark { rank, ranks: tp, plan, model: String::new() };
                 let checked = expected.check(&here.header).and_then(|()| {
                     begins(rank, &here.header, &file.header, places, source.data_begin)
                 });
@@ -222,6 +226,7 @@ impl Shards {
             placed: Some(placed),
             ranks,
             checksums: Some(checksums),
+            models: None,
             directory: directory.into(),
             copied,
         })
@@ -229,7 +234,7 @@ impl Shards {
 
     /// Ranks that are named one by one, by this plan.
     pub fn of_ranks(
-        mut ranks: Vec<Checkpoint>,
+        mut ranks: Vec<Named>,
         plan: Plan,
         values: Values,
         config: Config,
@@ -237,8 +242,8 @@ impl Shards {
     ) -> Result<Self> {
         let tp = ranks.len();
         let given = Given { values: &values, config: &config };
-        let mark = check_order(&mut ranks)?;
-        let Some(first) = ranks.first() else { refuse!("there are no ranks") };
+        check_order(&mut ranks)?;
+        let first = Checkpoint::open(&ranks[0].path)?;
         let shapes = first.model.shapes();
         let mut files = Vec::new();
         for file in &first.model.files {
@@ -253,28 +258,37 @@ impl Shards {
             let text = String::from_utf8(header.to_bytes().split_off(8))?;
             files.push(ModelFile { name: file.name.clone(), header, text });
         }
-        let mut model = Model { files, index: first.model.index.clone() };
+        let expected = models(&first)?;
+        let mut model = Model { files, index: first.model.index };
         if let Some(index) = &mut model.index {
             let bytes = model.files.iter().flat_map(|file| &file.header.tensors);
             let bytes = bytes.map(|tensor| tensor.end - tensor.begin).sum();
             index.text = index_text(&index.text, bytes, |_| true)?;
         }
         let placed = place(&plan, &model, tp, &given)?;
+        let mark = ranks[0].mark.as_ref();
         if let Some(mark) = mark.filter(|mark| mark.plan != fingerprint(&plan, &placed.values)) {
             refuse!(
-                "the shards were made by another plan or with other numbers (libsplit.plan is {} in \
-                 them, and {} is that of this plan): give the plan that they were made by, or the \
-                 directory with {MANIFEST}",
+                "the shards were made with a different plan or different numbers (their \
+                 libsplit.plan is {}, and that of this plan is {}): give the plan they were made \
+                 with, or the directory with {MANIFEST}",
                 mark.plan,
                 fingerprint(&plan, &placed.values)
             );
         }
         let mut found = Vec::new();
-        for (rank, checkpoint) in ranks.into_iter().enumerate() {
+        for (rank, named) in ranks.iter().enumerate() {
+            let checkpoint = Checkpoint::open(&named.path)?;
             let of_rank = format!("rank {rank}, {}", checkpoint.directory.display());
             if checkpoint.model.files.len() != model.files.len() {
                 let (here, there) = (checkpoint.model.files.len(), model.files.len());
-                invalid!("{of_rank}: {here} files, and the first rank has {there}");
+                invalid!("{of_rank}: it has {here} files, and rank 0 has {there}");
+            }
+            if models(&checkpoint)? != expected {
+                invalid!(
+                    "{of_rank}: it is a shard of a different model from rank 0 (their \
+                     libsplit.model differs)"
+                );
             }
             let parts = checkpoint.model.files.iter().zip(checkpoint.sources);
             let mut files = Vec::new();
@@ -296,6 +310,7 @@ impl Shards {
             placed: Some(placed),
             ranks: found,
             checksums: None,
+            models: expected,
             directory: PathBuf::new(),
             copied: Vec::new(),
         })
@@ -311,6 +326,17 @@ impl Shards {
 pub fn fingerprint(plan: &Plan, values: &Values) -> String {
     let text = format!("{}\n{}", plan.text, serde_json::json!(values));
     format!("{:016x}", XxHash3_64::oneshot(text.as_bytes()))
+}
+
+/// Which models a rank's files say they are of, if they do.
+fn models(rank: &Checkpoint) -> Result<Option<Vec<String>>> {
+    let model = |file: &ModelFile| Ok(Mark::of(&file.header)?.map(|mark| mark.model));
+    rank.model.files.iter().map(model).collect()
+}
+
+/// What tells a file of a model from others.
+pub fn model_of(checksums: &Checksums) -> String {
+    format!("{:016x}", XxHash3_64::oneshot(serde_json::json!(checksums).to_string().as_bytes()))
 }
 
 /// Where the tensors of a rank's file begin, which must be those that the plan gives it.
@@ -331,10 +357,10 @@ fn begins(
             continue;
         };
         count += 1;
-        let Some(here) = named.get(name) else { invalid!("there is no tensor {name}") };
+        let Some(here) = named.get(name) else { invalid!("tensor {name} is missing") };
         if here.dtype != tensor.dtype || here.shape != expected {
             invalid!(
-                "tensor {name} is {} {:?}; by the plan it is {} {expected:?}",
+                "tensor {name} is {} {:?}, but according to the plan it is {} {expected:?}",
                 here.dtype.name,
                 here.shape,
                 tensor.dtype.name
@@ -343,7 +369,10 @@ fn begins(
         begins.push(data_begin + here.begin);
     }
     if here.tensors.len() != count {
-        invalid!("{} tensors; by the plan there are {count}", here.tensors.len());
+        invalid!(
+            "it has {} tensors, but according to the plan there are {count}",
+            here.tensors.len()
+        );
     }
     Ok(begins)
 }
@@ -355,7 +384,8 @@ pub fn lay_out(header: &mut Header) -> Result<u64> {
         let bytes = dtype.bytes(shape).and_then(|bytes| Some((bytes, end.checked_add(bytes)?)));
         let Some((bytes, next)) = bytes else {
             refuse!(
-                "tensor {name}: {} of shape {shape:?} is not a whole number of bytes, or more than can be \
+                "tensor {name}: {} of shape {shape:?} is not a whole number of bytes, or more \
+                 than can be \
                  numbered",
                 dtype.name
             );

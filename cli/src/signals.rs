@@ -13,7 +13,7 @@ pub fn is_stopped() -> bool {
 /// Fails if a signal to stop has come.
 pub fn check() -> anyhow::Result<()> {
     if is_stopped() {
-        return Err(failure(Kind::Stopped, "stopped by a signal: no files made"));
+        return Err(failure(Kind::Stopped, "stopped by a signal: no files were written"));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use crate::failure::{failure, Kind};
 use crate::shards::Manifest;
 use crate::signals;
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -40,6 +40,9 @@ impl Staging {
     }
 
     fn within(directory: &Path, target: &Path, force: bool) -> Result<Self> {
+        if directory.metadata().is_ok_and(|it| !it.is_dir()) {
+            bail!("cannot write to {}: it is not a directory", directory.display());
+        }
         let temporary = fs::create_dir_all(directory)
             .and_then(|()| tempfile::Builder::new().prefix(PREFIX).tempdir_in(directory))
             .with_context(|| format!("cannot write to {}", directory.display()))?;
@@ -76,7 +79,7 @@ impl Staging {
         let old = PathBuf::from(old);
         exchange(self.path(), &self.target, &old).with_context(cannot)?;
         remove_listed(&old, &manifest).with_context(|| {
-            format!("the new shards are complete; what was there is now in {}", old.display())
+            format!("the new shards are complete; the old ones are now in {}", old.display())
         })
     }
 }
@@ -97,7 +100,7 @@ pub fn check_names(target: &Path, names: &[OsString], force: bool) -> Result<()>
             return Err(failure(Kind::Exists, message));
         }
         if !force && path.symlink_metadata().is_ok() {
-            let message = format!("{} is there already: --force replaces it", path.display());
+            let message = format!("{} already exists: --force replaces it", path.display());
             return Err(failure(Kind::Exists, message));
         }
     }
@@ -116,34 +119,38 @@ pub fn check_directory(target: &Path, force: bool) -> Result<()> {
         };
     };
     if metadata.is_symlink() {
-        return fail(format!("{shown} is a link: give a new directory, or the one it leads to"));
+        return fail(format!("{shown} is a link: give a new directory, or the one it points to"));
     }
     if !metadata.is_dir() {
-        return fail(format!("{shown} is there already, and is not a directory"));
+        return fail(format!("{shown} already exists and is not a directory"));
     }
     let is_current = || Ok::<_, io::Error>(target.canonicalize()? == std::env::current_dir()?);
     if target.file_name().is_none() || is_current().unwrap_or(false) {
         return fail(format!(
-            "{shown} is the current directory or above it, and shards replace a directory as a whole: \
-             give a new one in it"
+            "{shown} is the current directory or above it, and shards replace a whole directory: \
+             give a new one inside it"
         ));
     }
     if fs::metadata(parent(target)).is_ok_and(|above| above.dev() != metadata.dev()) {
-        return fail(format!("{shown} is where a disk is mounted: give a new directory in it"));
+        return fail(format!("{shown} is a mount point: give a new directory inside it"));
     }
     let files = files_in(target).with_context(|| shown.to_string())?;
     if files.is_empty() {
         return Ok(());
     }
     let Some(manifest) = Manifest::read(target)? else {
-        return fail(format!("{shown} has {} in it: give a new directory", files[0].display()));
+        return fail(format!(
+            "{shown} is not empty, it contains {}: give a new directory",
+            files[0].display()
+        ));
     };
     if !force {
-        return fail(format!("{shown} has shards in it already: --force replaces them"));
+        return fail(format!("{shown} already contains shards: --force replaces them"));
     }
-    match files.iter().find(|file| !manifest.lists(file)) {
+    let is_foreign = |file: &&PathBuf| !manifest.lists(file) || target.join(file).is_symlink();
+    match files.iter().find(is_foreign) {
         Some(other) => fail(format!(
-            "{shown} has {} in it, which 'libsplit shard' did not write there: move it away, or give a \
+            "{shown} contains {}, which is a link or not a file of 'libsplit shard': move it away, or give a \
              new directory",
             other.display()
         )),

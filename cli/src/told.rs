@@ -94,18 +94,19 @@ impl Told<'_> {
     fn line(&self) -> String {
         let ranks = |count| many(count, "rank");
         let tensors = many(self.shards.model.tensors().count(), "tensor");
-        let from = match self.job.command {
-            "shard" => String::new(),
-            _ => format!(" of {}", ranks(self.shards.ranks.len())),
+        let (before, tp) = (ranks(self.shards.ranks.len()), self.job.tp.map(ranks));
+        let what = match (self.job.command, tp) {
+            ("shard", Some(tp)) => format!("sharded {tensors} for {tp}"),
+            (_, Some(tp)) => format!("resharded {tensors} of {before} for {tp}"),
+            (_, None) => format!("joined {tensors} of {before}"),
         };
-        let to = self.job.tp.map_or("the whole".into(), ranks);
         let output = self.job.output.unwrap_or(Path::new(".")).display();
         let (read, written) = (bytes_text(self.done.read), bytes_text(self.done.written));
         let copied = match self.job.copied.len() {
             0 => String::new(),
             count => format!(", {} copied", many(count, "small file")),
         };
-        format!("{tensors}{from} to {to} in {output}: {read} read, {written} written{copied}\n")
+        format!("{what} into {output}: {read} read, {written} written{copied}\n")
     }
 }
 
@@ -117,9 +118,10 @@ fn described(tensor: &Tensor, pattern: Option<&str>, place: &Place) -> String {
         Place::Rank(rank) => format!("on rank {rank} only"),
         Place::Cut(cut) => {
             let zeros = cut.extent - cut.real;
-            let padded = if zeros == 0 { String::new() } else { format!(" with {zeros} zeros") };
+            let padded =
+                if zeros == 0 { String::new() } else { format!(", padded with {zeros} zeros") };
             let here = cut.shape_of(0, shape);
-            format!("cut on axis {}{padded}, {here:?} a rank", cut.axis)
+            format!("cut on axis {}{padded}, {here:?} per rank", cut.axis)
         }
     };
     let by = pattern.map_or(String::new(), |pattern| format!(", by {pattern:?}"));

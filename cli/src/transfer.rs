@@ -118,9 +118,7 @@ impl<'a> Mover<'a> {
             let (inside, padding) = row.split_at(inside);
             hash.write(inside);
             if padding.iter().any(|byte| *byte != 0) {
-                invalid!(
-                    "the padding holds numbers other than zero, which the whole has no place for"
-                );
+                invalid!("the padding contains values other than zero, which joining would lose");
             }
         }
         Ok(())
@@ -163,7 +161,7 @@ impl<'a> Mover<'a> {
                 let (whole, local) = (here.spread(block, |_| true), here.packed(|_| true));
                 matrix.exchange(block, (&self.whole, &whole), (&mut self.again, &local))?;
                 if self.again != self.local {
-                    invalid!("{}: its copy differs from that of a rank before it", end.path);
+                    invalid!("{}: its copy differs from that of an earlier rank", end.path);
                 }
             }
             done.extend(&here.segments);
@@ -218,7 +216,7 @@ impl Matrix {
         if let Some(other) = other.filter(|other| (other.axis, other.extent) != (axis, extent)) {
             refuse!(
                 "axis {axis} is padded to {extent} in the shards, and axis {} to {} for the new \
-                 ranks: join the shards, and shard the whole",
+                 ranks: join the shards, then shard the whole",
                 other.axis,
                 other.extent
             );

@@ -301,7 +301,7 @@ class ShardAndJoin(CheckpointTest):
             self.assert_succeeds(self.shard(1, "--force", out=direct))
             self.assertEqual(self.rank(0, anew), self.rank(0, direct))
             self.plan.write_text(PLAN + "# another\n")
-            self.assert_fails(self.run_tool(*command), REFUSED, "another plan",
+            self.assert_fails(self.run_tool(*command), REFUSED, "different plan",
                               left=os.listdir(self.out))
             self.assert_fails(self.run_tool("join", *ranks, "-o", joined, "--force"), USAGE,
                               "libsplit.json", str(self.out), left=os.listdir(self.out))
@@ -314,8 +314,8 @@ class ShardAndJoin(CheckpointTest):
         self.save({"w": noise("U8", 12, 1)}, plan)
         (self.dir / "config.json").write_text(json.dumps({"a": 4, "b": 9, "d": 5}))
         self.assert_succeeds(self.shard(1, "--dry-run"))
-        self.assert_fails(self.shard(2, "--dry-run"), REFUSED, "y is 3 of 1 elements", "2 ranks")
-        self.assert_fails(self.shard(1, "--dry-run", "--set", "b=9"), REFUSED, "12", "x 4 + y 9 + z 5")
+        self.assert_fails(self.shard(2, "--dry-run"), REFUSED, "3 heads of y (width 1)", "2 ranks")
+        self.assert_fails(self.shard(1, "--dry-run", "--set", "b=9"), REFUSED, "12", "4 heads of x + 9 heads of y + 5 heads of z")
         self.assert_succeeds(self.shard(1, "--set", "a=2", "--set", "c=7"))
         manifest = json.loads((self.out / "libsplit.json").read_text())
         self.assertEqual(manifest["values"], {"a": 2, "b": 3, "c": 7})
@@ -346,16 +346,16 @@ class Told(CheckpointTest):
     def test_refusals(self):
         for plan, tp, words in [
             ("q = 'colwise'", 3, ["q.", "16", "3 ranks", "--tp"]),
-            ("q = {rule = 'colwise', heads = 6}", 2, ["q.", "16", "heads 6"]),
+            ("q = {rule = 'colwise', heads = 6}", 2, ["q.", "16", "6 heads"]),
             ("'q.weight' = {rule = 'rowwise', heads = 3}", 2,
-             ["q.weight", "6", "heads is 3", "2 ranks"]),
-            ("o = {rule = 'rowwise', heads = 4}", 8, ["o.weight", "4 of 4", "8 ranks", "divides 4"]),
+             ["q.weight", "6", "3 heads (width 2)", "2 ranks"]),
+            ("o = {rule = 'rowwise', heads = 4}", 8, ["o.weight", "4 heads (width 4)", "8 ranks", "divides 4"]),
             ("q = {rule = 'packed', split_factor = 5}", 1, ["q.", "16", "5 equal parts"]),
             ("'q.weight' = {rule = 'colwise', axis = 2}", 1, ["q.weight", "axis 2", "2 axes"]),
-            ("o = {rule = 'rowwise', heads = 4}", 3, ["4 of 4", "divides 4"]),
+            ("o = {rule = 'rowwise', heads = 4}", 3, ["4 heads (width 4)", "divides 4"]),
             ("q = 'colwise'", 3, ["divides 16, or pad_to = 3"]),
             ("kv = {rule = 'packed', parts = 'q:1,k:1', layout = 'grouped', replicate_kv = true}", 2,
-             ["q is 1", "replicate it"]),
+             ["1 head of q", "replicate it"]),
             ("'q.weight' = {rule = 'packed', parts = 'q:6,k:2', layout = 'grouped'}", 3,
              ["2 groups", "divides 2,"]),
             ("scalar = 'colwise'", 2, ["scalar", "0", "axis"]),
@@ -380,7 +380,7 @@ class Told(CheckpointTest):
             for word in [str(self.plan), *words]:
                 self.assertIn(word, run.stderr)
         run = self.run_tool("shard", self.model, "--tp", 2, "--plan", "lama", "-o", self.out)
-        self.assert_fails(run, FAILED, "lama", "ready plans are auto, llama, phi, gpt-neox")
+        self.assert_fails(run, FAILED, "lama", "neither a ready plan (auto, llama, phi, gpt-neox")
         run = self.run_tool("shard", self.model, "--tp", 2, "-o", self.out)
         self.assert_fails(run, USAGE, "--plan auto", "llama")
 
@@ -389,7 +389,7 @@ class Told(CheckpointTest):
         run = self.shard(2, "--dry-run")
         self.assert_succeeds(run)
         self.assertFalse(self.out.exists())
-        self.assertIn('q.weight  F32 [16, 6]  cut on axis 0, [8, 6] a rank, by "q"\n', run.stdout)
+        self.assertIn('q.weight  F32 [16, 6]  cut on axis 0, [8, 6] per rank, by "q"\n', run.stdout)
         self.assertIn('norm  F64 [3]  whole, by "norm"\n', run.stdout)
         size = sum(len(tensor[2]) for tensor in parts_of(0, 2).values())
         self.assertIn(f"2 ranks of {size} B, ", run.stdout.splitlines()[-1])
@@ -489,7 +489,7 @@ class Corrupt(CheckpointTest):
             ('{"weight_map": {"w": "../a.safetensors"}}', "../a.safetensors"),
             ('{"weight_map": {"w": "/a.safetensors"}}', "/a.safetensors"),
             ('{"weight_map": {"w": "a.safetensors", "v": "a.safetensors", "x": "a.safetensors"}}',
-             "x", "does not hold"),
+             "x", "does not contain"),
         ]:
             index.write_text(content)
             with self.subTest(content=content):
@@ -499,7 +499,11 @@ class Corrupt(CheckpointTest):
         self.assert_fails(self.shard(1, source=index), FAILED, "gone.safetensors", "No such file")
         index.unlink()
         write_safetensors(self.model, {"w": noise("U8", 1)})
-        self.assert_fails(self.shard(1, source=self.dir), INVALID, "both a.safetensors and model")
+        self.assert_fails(self.shard(1, source=self.dir), INVALID, "2 .safetensors files and no",
+                          ".safetensors.index.json")
+        for name in ["a", "b"]:
+            (self.dir / f"{name}.safetensors.index.json").write_text("{}")
+        self.assert_fails(self.shard(1, source=self.dir), INVALID, "both a.safetensors.index.json and b")
 
     def test_shards_that_are_not_what_they_were(self):
         self.save()
@@ -567,7 +571,7 @@ class Outputs(CheckpointTest):
         self.assert_succeeds(self.shard(2))
         names = os.listdir(self.out)
         for more in [[], ["--dry-run"]]:
-            self.assert_fails(self.shard(4, *more), EXISTS, "out has shards", "--force", left=names)
+            self.assert_fails(self.shard(4, *more), EXISTS, "out already contains shards", "--force", left=names)
         self.assert_succeeds(self.shard(4, "--force"))
         self.assertEqual(len(os.listdir(self.out)), 5)
         self.joined.write_text("mine")
@@ -598,6 +602,13 @@ class Outputs(CheckpointTest):
         self.assertEqual((place / "model.safetensors").read_bytes(), self.model.read_bytes())
         self.assertEqual((place / "model.safetensors").stat().st_mode, self.model.stat().st_mode)
         self.assertEqual(self.out.stat().st_mode, place.stat().st_mode)
+
+    def test_more_ranks_than_open_files(self):
+        self.save({"w": noise("U8", 64)}, "[tensors]\nw = { rule = 'colwise', axis = 0 }\n")
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (32, 256))
+        self.assert_succeeds(self.shard(64, preexec_fn=few))
+        self.assert_succeeds(self.join(preexec_fn=few))
+        self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
 
     def test_a_full_disk(self):
         self.save({"w": noise("U8", 1000, 1000)}, "[tensors]\nw = 'colwise'\n")
@@ -660,6 +671,17 @@ class Outputs(CheckpointTest):
         self.assert_succeeds(run)
         memory, read = run.stdout.split()[-2:]
         return int(memory) * 1024, int(read)
+
+    def test_memory_does_not_grow_with_tensors_times_ranks(self):
+        tensors = {f"layers.{layer}.w.weight": noise("U8", 64, 1) for layer in range(4000)}
+        self.save(tensors, "[tensors]\n'*.w' = 'colwise'\n")
+        plan = ["--plan", self.plan]
+        ranks = [self.out / f"rank-{rank}" for rank in range(64)]
+        for command in [["shard", self.model, "--tp", 64, *plan, "-o", self.out], ["verify", self.out],
+                        ["join", self.out, "-o", self.joined],
+                        ["join", *ranks, *plan, "-o", self.dir / "other.safetensors"]]:
+            memory, _ = self.measured(*command)
+            self.assertLess(memory, 32 << 20)
 
     def test_memory_is_that_of_chunks_and_the_input_is_read_once(self):
         # One tensor, mostly a hole in the file, with numbers here and there.
@@ -725,14 +747,14 @@ class NothingLost(CheckpointTest):
         shutil.move(inside, self.model)
         names = sorted(os.listdir(self.out))
         # A reshard onto itself, and a joined file in the place of a shard.
-        self.assert_fails(self.join("--tp", 4, "--force", out=self.out), EXISTS, "one of the files to be read", left=names)
+        self.assert_fails(self.join("--tp", 4, "--force", out=self.out), EXISTS, "one of the inputs", left=names)
         shard = self.out / "rank-0/model.safetensors"
         for target in [shard, self.out / "rank-0"]:
-            self.assert_fails(self.join("--force", out=target), EXISTS, "one of the files to be read", left=names)
+            self.assert_fails(self.join("--force", out=target), EXISTS, "one of the inputs", left=names)
         link = self.dir / "linked"
         link.symlink_to(self.out)
         for target in [link / "rank-1/model.safetensors", link / "rank-1"]:
-            self.assert_fails(self.join("--force", out=target), EXISTS, "one of the files to be read", left=names)
+            self.assert_fails(self.join("--force", out=target), EXISTS, "one of the inputs", left=names)
         self.assert_succeeds(self.join())
         self.assertEqual(self.joined.read_bytes(), self.model.read_bytes())
 
@@ -745,7 +767,18 @@ class NothingLost(CheckpointTest):
         run = self.shard(4, "--force")
         self.assertEqual(run.returncode, EXISTS)
         self.assertIn("is a link", run.stderr)
+        run = self.shard(4, "--force", out=f"{self.out}/")
+        self.assertEqual(run.returncode, EXISTS)
+        self.assertIn("is a link", run.stderr)
         self.out.unlink()
+        shard = real / "rank-0/model.safetensors"
+        shutil.move(shard, self.dir / "elsewhere")
+        shard.symlink_to(self.dir / "elsewhere")
+        run = self.shard(4, "--force", out=real)
+        self.assertEqual(run.returncode, EXISTS)
+        self.assertIn("rank-0/model.safetensors", run.stderr)
+        shard.unlink()
+        shutil.move(self.dir / "elsewhere", shard)
         shutil.move(real / "rank-1", self.dir / "elsewhere")
         (real / "rank-1").symlink_to(self.dir / "elsewhere")
         run = self.shard(4, "--force", out=real)
@@ -760,7 +793,7 @@ class NothingLost(CheckpointTest):
         self.out.mkdir()
         for out in [".", "../out", "..", str(self.out)]:
             run = self.shard(2, out=out, cwd=self.out)
-            self.assert_fails(run, EXISTS, "give a new one in it")
+            self.assert_fails(run, EXISTS, "give a new one inside it")
 
     def test_ranks_are_joined_in_their_order(self):
         self.save({"w": noise("U8", 24)}, "[tensors]\nw = { rule = 'colwise', axis = 0 }\n")
@@ -772,9 +805,9 @@ class NothingLost(CheckpointTest):
         self.assert_succeeds(self.run_tool("join", *ranks, *by_hand))
         self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
         for wrong, *words in [
-            (ranks[:-1], "12 ranks", "11 are given"),
+            (ranks[:-1], "12 ranks", "names 11"),
             ([*ranks[:-1], ranks[0]], "both are rank 0 of 12"),
-            ([ranks[3]], "one of 12 ranks", "1 are given"),
+            ([ranks[3]], "one of 12 ranks", "names 1"),
         ]:
             run = self.run_tool("join", *wrong, *by_hand)
             self.assert_fails(run, INVALID, *words, left=names)
@@ -794,6 +827,44 @@ class NothingLost(CheckpointTest):
         self.assert_succeeds(self.run_tool("join", *ranks, *by_hand))
         self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
 
+    def test_ranks_of_two_models_are_not_joined(self):
+        # With the same plan and the same shapes, and without the manifest. What every rank has is alike.
+        plan = "[tensors]\nw = 'colwise'\nn = 'replicate'\n"
+        n, w = noise("U8", 3), noise("U8", 8, 2)
+        self.save({"w.weight": w, "n": n}, plan)
+        self.assert_succeeds(self.shard(2, out=self.dir / "one"))
+        self.save({"w.weight": noise("U8", 8, 2), "n": n}, plan)
+        self.assert_succeeds(self.shard(2, out=self.dir / "two"))
+        ranks = [self.dir / "one/rank-0", self.dir / "two/rank-1"]
+        run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined)
+        self.assert_fails(run, INVALID, "rank 1", "a different model")
+        path = self.dir / "one/rank-1/model.safetensors"
+        content = path.read_bytes()
+        path.write_bytes(content[:-4] + bytes([content[-4] ^ 1]) + content[-3:])
+        ranks = [self.dir / f"one/rank-{rank}" for rank in range(2)]
+        run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined)
+        self.assert_fails(run, INVALID, "damaged")
+        # The same model gives the same shards, wherever it lies.
+        self.save({"w.weight": w, "n": n}, plan)
+        self.assert_succeeds(self.shard(2, out=self.dir / "three"))
+        ranks = [self.dir / "one/rank-0", self.dir / "three/rank-1"]
+        run = self.run_tool("join", *ranks, "--plan", self.plan, "-o", self.joined)
+        self.assert_succeeds(run)
+        self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
+
+    def test_ranks_are_joined_by_a_ready_plan(self):
+        at = "model.layers.0.self_attn."
+        tensors = {f"{at}{name}_proj.weight": noise("U8", 8, 8) for name in "qkvo"}
+        tensors |= {"model.norm.weight": noise("U8", 8), "model.embed_tokens.weight": noise("U8", 8, 4)}
+        write_safetensors(self.model, tensors)
+        how = ["--plan", "llama", "--set", "num_attention_heads=4", "--set", "num_key_value_heads=4"]
+        self.assert_succeeds(self.run_tool("shard", self.model, "--tp", 2, *how, "-o", self.out))
+        ranks = [self.out / f"rank-{rank}" for rank in range(2)]
+        self.assert_succeeds(self.run_tool("join", *ranks, *how, "-o", self.joined))
+        self.assertEqual(read_safetensors(self.joined), read_safetensors(self.model))
+        run = self.run_tool("join", *ranks, *how, "--set", "vocab_multiple=8", "-o", self.joined, "--force")
+        self.assert_fails(run, REFUSED, "padding", left=os.listdir(self.out))
+
     def test_swapped_ranks_are_found(self):
         self.save()
         self.assert_succeeds(self.shard(2))
@@ -812,7 +883,7 @@ class NothingLost(CheckpointTest):
     def test_a_flipped_bit_in_any_shard_is_found(self):
         self.save()
         self.assert_succeeds(self.shard(2))
-        self.assertIn("as they were written", self.run_tool("verify", self.out).stdout)
+        self.assertIn("match their checksums", self.run_tool("verify", self.out).stdout)
         told = json.loads(self.run_tool("verify", self.out, "--json").stdout)
         self.assertEqual((told["tp"], told["tensors"]), (2, 9))
         path = self.out / "rank-1/model.safetensors"
@@ -922,24 +993,32 @@ class Layouts(CheckpointTest):
         self.assertEqual(self.shapes(tensors, plan)["w.weight_scale_inv"], [4, 1])
         config["quantization_config"]["weight_block_size"] = [128, 128]
         self.refused(tensors, plan, "cut at 480", "block of 128", config=config)
-        self.refused(tensors, plan, "weight_block_size is not known",
+        self.refused(tensors, plan, "weight_block_size is not known", "--set weight_block_size=A,B",
                      config={"quantization_config": {"quant_method": "fp8"}})
+        shapes = self.shapes(tensors, plan, more=["--set", "weight_block_size=120,128"])
+        self.assertEqual(shapes["w.weight_scale_inv"], [4, 1])
+        self.refused(tensors, plan, "weight_block_size", "not a list",
+                     more=["--set", "weight_block_size=120"], code=INVALID)
 
     def test_a_quantization_that_the_plan_does_not_know(self):
         tensors = {"w.weight": noise("U8", 8, 4)}
         plan = "[tensors]\nw = 'colwise'\n[quantized.'fp8, awq']\n"
         for method, name in [({"quant_method": "bitsandbytes"}, "bitsandbytes"),
+                             ({"quant_method": "compressed-tensors", "format": "int-quantized",
+                               "config_groups": {"group_0": {"weights": {"strategy": "group"}}}},
+                              "compressed-tensors-group"),
+                             ({"bits": 4}, "an unnamed method"),
                              ({"quant_method": "gptq", "bits": 3}, "gptq-3-bit"),
                              ({"quant_method": "awq", "version": "gemv"}, "awq-gemv")]:
-            self.refused(tensors, plan, f"quantized by {name}", "fp8, awq", f"[quantized.{name}]",
+            self.refused(tensors, plan, f"quantized with {name}", "fp8, awq", f"[quantized.\"{name}\"]",
                          config={"quantization_config": method})
-            self.refused(tensors, plan, f"quantized by {name}",
+            self.refused(tensors, plan, f"quantized with {name}",
                          config={"text_config": {"quantization_config": method}})
 
     def test_numbers_and_keys_that_mean_nothing(self):
         tensors = {"w.weight": noise("U8", 8, 4)}
         plan = "[tensors]\nw = { rule = 'colwise', heads = '{n}' }\n"
-        self.refused(tensors, plan, "--set num_kv_heads", "it uses n", code=USAGE,
+        self.refused(tensors, plan, "--set num_kv_heads", "it uses: n", code=USAGE,
                      more=["--set", "n=2", "--set", "num_kv_heads=2"])
         self.refused(tensors, plan, "--set n is given twice", code=USAGE,
                      more=["--set", "n=2", "--set", "n=4"])
@@ -981,6 +1060,38 @@ class Layouts(CheckpointTest):
         write_safetensors(self.model, {**text, **other, **rest})
         run = self.run_tool("shard", self.model, "--tp", 2, "--plan", "auto", "--dry-run")
         self.assert_fails(run, REFUSED, "4 tensors", "audio_tower.layers.N.self_attn.q_proj.weight")
+
+    def test_a_ready_plan_is_only_for_its_models(self):
+        # OLMo 2 names its tensors as Llama does, and its q_norm would have to be cut.
+        at = "model.layers.0.self_attn."
+        tensors = {f"{at}{name}_proj.weight": noise("U8", 8, 8) for name in "qkvo"}
+        tensors |= {at + "q_norm.weight": noise("U8", 8), "model.embed_tokens.weight": noise("U8", 8, 4)}
+        write_safetensors(self.model, tensors)
+        config = {"model_type": "olmo2", "num_attention_heads": 4, "num_key_value_heads": 4}
+        for model in ["olmo2", "phi"]:  # there is a plan named phi, but it is for Phi-3
+            (self.dir / "config.json").write_text(json.dumps({**config, "model_type": model}))
+            for plan in ["llama", "mistral", "auto"]:
+                run = self.run_tool("shard", self.model, "--tp", 2, "--plan", plan, "-o", self.out)
+                self.assert_fails(run, REFUSED, f'"{model}"', "libsplit plan NAME")
+        text = self.run_tool("plan", "llama")
+        self.assert_succeeds(text)
+        self.plan.write_text(text.stdout)
+        self.assert_succeeds(self.shard(2, "--dry-run"))
+        self.assert_fails(self.run_tool("plan", "olmo2"), USAGE, "llama, phi")
+
+    def test_key_heads_are_never_guessed(self):
+        at = "model.layers.0.self_attn."
+        tensors = {f"{at}{name}_proj.weight": noise("U8", 8, 8) for name in "qkvo"}
+        tensors |= {"model.norm.weight": noise("U8", 8), "model.embed_tokens.weight": noise("U8", 8, 4)}
+        write_safetensors(self.model, tensors)
+        for model, is_known in [("llama", True), ("mistral", False)]:  # whose default is 8
+            config = {"model_type": model, "num_attention_heads": 4}
+            (self.dir / "config.json").write_text(json.dumps(config))
+            run = self.run_tool("shard", self.model, "--tp", 2, "--plan", "auto", "--dry-run")
+            if is_known:
+                self.assert_succeeds(run)
+            else:
+                self.assert_fails(run, REFUSED, "--set num_key_value_heads=N")
 
     def test_plans_by_themselves(self):
         write_safetensors(self.model, {"w": noise("U8", 1)})

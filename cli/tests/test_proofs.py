@@ -30,7 +30,7 @@ class Proofs(ProofTest):
                 tensors[at + "post_attention_layernorm.weight"] = whole_numbers(HIDDEN)
             config = {"num_attention_heads": HEADS, "num_key_value_heads": kv_heads}
             if kv_heads == HEADS:
-                del config["num_key_value_heads"]  # older ones have none
+                config = {"num_attention_heads": HEADS, "model_type": "llama"}  # as older ones are
             x = whole_numbers(3, HIDDEN)
 
             def attend(of, at):

@@ -75,9 +75,10 @@ def weight(of, name):
     """A weight [out, in] as the numbers that it stands for."""
     if (found := of.get(f"{name}.weight")) is not None:
         found = found.astype("f8")
-        if (scale := of.get(f"{name}.weight_scale")) is not None:
+        scale = of.get(f"{name}.weight_scale", of.get(f"{name}.weight_scale_inv"))
+        if scale is not None and (scale.ndim < 2 or scale.shape == (len(found), 1)):
             found = found * scale
-        if (scale := of.get(f"{name}.weight_scale_inv")) is not None:
+        elif scale is not None:
             scale = np.repeat(np.repeat(scale, GROUP, 0), GROUP, 1)
             found = found * scale[:found.shape[0], :found.shape[1]]
         return found
@@ -101,6 +102,12 @@ QUANTIZATIONS = {
     "fp8 by channel": (fp8_channel, {"quant_method": "fbgemm_fp8"}),
     "fp8 of compressed-tensors": (fp8_channel, {"quant_method": "compressed-tensors",
                                                 "format": "float-quantized"}),
+    "int8 of compressed-tensors": (fp8_channel, {"quant_method": "compressed-tensors",
+                                                 "format": "int-quantized"}),
+    "fp8 by block of compressed-tensors": (
+        lambda *what: {name.replace("_inv", ""): it for name, it in fp8_block(*what).items()},
+        {"quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": {
+            "group_0": {"weights": {"strategy": "block", "block_structure": [GROUP, GROUP]}}}}),
     "fp8 by block": (fp8_block, {"quant_method": "fp8", "weight_block_size": [GROUP, GROUP]}),
     "GPTQ": (lambda *what: gptq(*what, is_shuffled=False),
              {"quant_method": "gptq", "bits": 4, "group_size": GROUP}),
@@ -200,10 +207,15 @@ class ReadyPlans(ProofTest):
     def test_gemma_and_a_model_that_sees(self):
         x = RANDOM.integers(-1, 2, (3, HIDDEN)).astype("f8")
         text = {"model_type": "gemma3_text", "num_attention_heads": HEADS, "num_key_value_heads": 2}
-        for prefix, config in [("model.", {**text, "model_type": "gemma2"}), ("model.", text),
-                               ("language_model.model.", {"model_type": "gemma3", "text_config": text})]:
+        seeing = {"model_type": "gemma3", "text_config": text}
+        for prefix, config, kind in [("model.", {**text, "model_type": "gemma2"}, "plain"),
+                                     ("model.", text, "plain"),
+                                     *(("language_model.model.", seeing, kind) for kind in QUANTIZATIONS)]:
             at = prefix + "layers.0."
-            tensors = self.llama_like(2, plain, [f"mlp.{name}_proj" for name in ["gate", "up", "down"]],
+            quantized, method = QUANTIZATIONS[kind]
+            if method:
+                config = {**config, "quantization_config": method}
+            tensors = self.llama_like(2, quantized, [f"mlp.{name}_proj" for name in ["gate", "up", "down"]],
                                       prefix)
             tensors[at + "pre_feedforward_layernorm.weight"] = whole_numbers(HIDDEN)
             tensors[at + "self_attn.k_norm.weight"] = whole_numbers(WIDTH)

@@ -52,7 +52,7 @@ pub const DTYPES: [Dtype; 22] = {
 };
 
 impl Dtype {
-    /// Bytes of so many elements; none if they are not whole, or more than can be numbered.
+    /// Bytes of so many elements; none if they are not whole, or overflows 64 bits.
     #[must_use]
     pub fn bytes(self, shape: &[u64]) -> Option<u64> {
         let bits = shape.iter().try_fold(self.bits, |bits, extent| bits.checked_mul(*extent))?;
@@ -94,7 +94,7 @@ pub const LONGEST: u64 = 100_000_000;
 pub fn text_length(begin: [u8; 8], file_bytes: u64) -> Result<u64> {
     let length = u64::from_le_bytes(begin);
     if length > LONGEST {
-        invalid!("not a safetensors file: a header of {length} bytes; the most is {LONGEST}");
+        invalid!("not a safetensors file: its header would take {length} bytes, and the format allows {LONGEST}");
     }
     if length + 8 > file_bytes {
         invalid!("truncated: the header takes 8 + {length} bytes, the file has {file_bytes}");
@@ -160,7 +160,7 @@ fn check_offsets(tensors: &[Tensor], data_bytes: u64) -> Result<()> {
         let (name, begin) = (&tensor.name, tensor.begin);
         if begin > end {
             invalid!(
-                "tensor {name} begins at byte {begin}: bytes {end} to {begin} are no tensor's"
+                "tensor {name} begins at byte {begin}: bytes {end} to {begin} belong to no tensor"
             );
         }
         if begin < end {
@@ -174,7 +174,7 @@ fn check_offsets(tensors: &[Tensor], data_bytes: u64) -> Result<()> {
         invalid!("truncated: the tensors take {end} bytes, the file has {data_bytes} for them");
     }
     if end < data_bytes {
-        invalid!("the tensors take {end} bytes, the file has {data_bytes}: what are the others?");
+        invalid!("the tensors take {end} bytes, but the file has {data_bytes}: the others belong to no tensor");
     }
     Ok(())
 }
@@ -197,7 +197,7 @@ impl RawTensor {
     fn tensor(self, name: String) -> Result<Tensor> {
         let Self { dtype, shape, data_offsets: (begin, end) } = self;
         let Some(dtype) = DTYPES.into_iter().find(|known| known.name == dtype) else {
-            invalid!("tensor {name}: dtype {dtype:?} is none of the format's");
+            invalid!("tensor {name}: {dtype:?} is not a safetensors dtype");
         };
         let Some(length) = end.checked_sub(begin) else {
             invalid!("tensor {name} begins at byte {begin} and ends before it, at {end}");
@@ -211,7 +211,7 @@ impl RawTensor {
             ),
             None => invalid!(
                 "tensor {name}: {} of shape {shape:?} is not a whole number of bytes, \
-                 or more than can be numbered",
+                 or overflows 64 bits",
                 dtype.name
             ),
         }
@@ -237,7 +237,7 @@ impl<'de> Visitor<'de> for RawVisitor {
         let (mut raw, mut names) = (Raw::default(), HashSet::new());
         while let Some(name) = map.next_key::<String>()? {
             if !names.insert(name.clone()) {
-                return Err(A::Error::custom(format!("{name:?} is there twice")));
+                return Err(A::Error::custom(format!("{name:?} appears twice")));
             }
             if name == "__metadata__" {
                 raw.metadata = map.next_value::<Option<Pairs>>()?.map(|pairs| pairs.0);
@@ -271,7 +271,7 @@ impl<'de> Visitor<'de> for PairsVisitor {
         let (mut pairs, mut keys) = (Vec::new(), HashSet::new());
         while let Some((key, value)) = map.next_entry::<String, String>()? {
             if !keys.insert(key.clone()) {
-                return Err(A::Error::custom(format!("metadata {key:?} is there twice")));
+                return Err(A::Error::custom(format!("metadata {key:?} appears twice")));
             }
             pairs.push((key, value));
         }
@@ -335,7 +335,7 @@ mod tests {
             (one("[2]", "[4,12]"), 12, &["w", "4", "0"]),
             (one("[2]", "[8,0]"), 8, &["w", "8", "0", "before"]),
             (one("[-1]", "[0,8]"), 8, &["-1"]),
-            (one("[4294967296,4294967296]", "[0,0]"), 0, &["w", "numbered"]),
+            (one("[4294967296,4294967296]", "[0,0]"), 0, &["w", "overflows"]),
             (one("[2]", "[0,8]").replace("F32", "F33"), 8, &["w", "F33"]),
             (one("[3]", "[0,1]").replace("F32", "F4"), 1, &["w", "whole"]),
             (r#"{"__metadata__":{"a":1}}"#.into(), 0, &["string"]),

@@ -64,8 +64,8 @@ impl Cut {
             if !is_whole(begin) || !is_whole(end) {
                 let at = if is_whole(begin) { end } else { begin };
                 refuse!(
-                    "its weight is cut at {at} of axis {}, within a block of {block} that has one \
-                     scale: use a --tp that gives each rank whole blocks",
+                    "its weight would be cut at {at} on axis {}, inside a block of {block} that \
+                     shares one scale: use a --tp that gives each rank whole blocks",
                     self.axis
                 );
             }
@@ -92,16 +92,16 @@ impl CutRule {
                 match usize::try_from(found) {
                     Ok(axis) if axis < rank => Ok(Some(axis)),
                     _ => refuse!(
-                        "axis {axis} is outside the {rank} axes that it has: correct axis, or give \
-                         the tensor a pattern of its own"
+                        "axis {axis} is out of range, as the tensor has {rank} axes: correct \
+                         axis, or give the tensor its own pattern"
                     ),
                 }
             }
             AxisRule::Out if rank == 2 || rank == 1 && !is_weight => Ok(Some(0)),
             AxisRule::In if rank == 2 => Ok(Some(1)),
             _ => refuse!(
-                "{} cuts a weight [out, in], with 2 axes, and this has {rank}: say which axis is cut \
-                 with axis = N, or replicate it",
+                "{} cuts a weight [out, in] with 2 axes, and this tensor has {rank}: choose the \
+                 axis with axis = N, or replicate the tensor",
                 self.name
             ),
         }
@@ -117,7 +117,7 @@ impl CutRule {
 
     /// The extent of the whole axis, of which a rank has so much.
     pub fn whole_extent(&self, axis: usize, local: u64, tp: usize) -> Result<u64> {
-        if self.pad_to.is_some() {
+        if self.pad_to.is_some_and(|multiple| multiple > 1) {
             refuse!(
                 "pad_to: how much of axis {axis} is padding is not known without libsplit.json"
             );
@@ -125,10 +125,10 @@ impl CutRule {
         let Parts::Heads(parts) = &self.parts else { return Ok(local.saturating_mul(tp as u64)) };
         let sizes = parts.iter().map(|part| part.heads.checked_mul(part.width.unwrap_or(1)));
         let sum = sizes.into_iter().try_fold(0_u64, |sum, size| sum.checked_add(size?));
-        let Some(units) = sum else { refuse!("parts: more than can be numbered") };
+        let Some(units) = sum else { refuse!("parts: the sizes overflow 64 bits") };
         let here = Self { head_dim: None, ..self.clone() }.cut(axis, units, tp)?.extent_of(0);
         if parts.iter().any(|part| part.width.is_some()) && local != here {
-            refuse!("axis {axis} has {local}, and by the parts of the plan a rank has {here}");
+            refuse!("axis {axis} has an extent of {local}, but the parts in the plan give a rank {here}");
         }
         if !local.is_multiple_of(here) {
             refuse!(
@@ -162,8 +162,8 @@ impl<'a> Along<'a> {
         let mut parts = match &rule.parts {
             Parts::Heads(parts) => heads_of(rule, parts, axis, extent)?,
             Parts::Elements(count) if extent.is_multiple_of(*count) => {
-                let name = if *count == 1 { "its extent" } else { "each part" };
-                let part = || Heads { name, count: extent / count, width: 1, is_whole: false };
+                let part =
+                    || Heads { name: "part", count: extent / count, width: 1, is_whole: false };
                 (0..*count).map(|_| part()).collect()
             }
             Parts::Elements(count) => {
@@ -180,8 +180,8 @@ impl<'a> Along<'a> {
             for Heads { name, count, .. } in &mut parts {
                 if !count.is_multiple_of(groups) {
                     refuse!(
-                        "{name} has {count} heads, which do not divide into {groups} groups: say \
-                         how many there are with groups = N"
+                        "{name} has {count} heads, which do not divide into {groups} groups: give \
+                         their number with groups = N"
                     );
                 }
                 *count /= groups;
@@ -256,9 +256,12 @@ impl<'a> Along<'a> {
         }
         let (ranks, axis, all) = (sharers * self.groups, self.axis, count * self.groups);
         let whose = match (self.groups, &self.rule.parts) {
-            (1, Parts::Elements(_)) => format!("{name} is {count}"),
-            (1, _) => format!("{name} is {count} of {width} elements each"),
-            (groups, _) => format!("{name} is {count} of {width} in each of {groups} groups"),
+            (1, Parts::Elements(1)) => format!("its extent {count}"),
+            (1, Parts::Elements(_)) => format!("the extent {count} of each part"),
+            (1, _) => format!("{} (width {width})", heads_text(name, count)),
+            (groups, _) => {
+                format!("{} (width {width}) in each of {groups} groups", heads_text(name, count))
+            }
         };
         let mut remedy = match all {
             1 => "replicate it".into(),
@@ -274,7 +277,7 @@ impl<'a> Along<'a> {
         } else if matches!(self.rule.parts, Parts::Elements(1)) && all > 1 {
             let _ = write!(remedy, ", or pad_to = {ranks} to add zeros");
         }
-        refuse!("axis {axis}: {whose}, which cannot be shared among {ranks} ranks: {remedy}");
+        refuse!("axis {axis}: {whose} cannot be shared equally among {ranks} ranks: {remedy}");
     }
 }
 
@@ -286,7 +289,7 @@ fn heads_of<'a>(
     extent: u64,
 ) -> Result<Vec<Heads<'a>>> {
     let count = parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.heads));
-    let Some(count) = count else { refuse!("parts: more than can be numbered") };
+    let Some(count) = count else { refuse!("parts: the sizes overflow 64 bits") };
     let width = extent / count;
     let heads: Vec<_> = parts
         .iter()
@@ -305,7 +308,7 @@ fn heads_of<'a>(
             refuse!(
                 "axis {axis} has {extent}, and the parts {} take {}: correct parts",
                 sum(&heads),
-                total.map_or("more than can be numbered".into(), |total| total.to_string())
+                total.map_or("more than 64 bits hold".into(), |total| total.to_string())
             );
         }
     } else if total != Some(extent) {
@@ -316,7 +319,7 @@ fn heads_of<'a>(
     }
     if let Some(size) = rule.head_dim.filter(|size| heads.iter().any(|part| part.width != *size)) {
         refuse!(
-            "axis {axis} has {extent}, so that each of {} is {width} wide, and head_dim is {size}: \
+            "axis {axis} has {extent}, so each of {} is {width} wide, but head_dim is {size}: \
              correct one of them",
             sum(&heads)
         );
@@ -324,9 +327,19 @@ fn heads_of<'a>(
     Ok(heads)
 }
 
-/// As `q 32 + k 8 + v 8`.
+/// As `8 heads`, or `8 heads of q`.
+fn heads_text(name: &str, count: u64) -> String {
+    match (name, count) {
+        ("heads", 1) => "1 head".into(),
+        ("heads", _) => format!("{count} heads"),
+        (_, 1) => format!("1 head of {name}"),
+        _ => format!("{count} heads of {name}"),
+    }
+}
+
+/// As `32 heads of q + 8 heads of k`.
 fn sum(parts: &[Heads]) -> String {
-    let parts: Vec<_> = parts.iter().map(|part| format!("{} {}", part.name, part.count)).collect();
+    let parts: Vec<_> = parts.iter().map(|part| heads_text(part.name, part.count)).collect();
     parts.join(" + ")
 }
 
@@ -377,7 +390,7 @@ mod tests {
             "{error}"
         );
         let error = refused("rule = 'colwise', heads = 5", 12, 1);
-        assert!(error.contains("12") && error.contains("heads 5"), "{error}");
+        assert!(error.contains("12") && error.contains("5 heads"), "{error}");
         let error = refused("rule = 'colwise', heads = 4, head_dim = 2", 12, 1);
         assert!(error.contains("3 wide") && error.contains("head_dim is 2"), "{error}");
     }
@@ -394,7 +407,7 @@ mod tests {
         // Never the queries.
         let fused = "rule = 'packed', parts = 'q:2,k:1,v:1', replicate_kv = true";
         assert_eq!(ranks(fused, 4, 2), [[(0, 1), (2, 3), (3, 4)], [(1, 2), (2, 3), (3, 4)]]);
-        assert!(refused(fused, 4, 4).contains("q is 2"));
+        assert!(refused(fused, 4, 4).contains("2 heads of q"));
     }
 
     #[test]
@@ -402,7 +415,7 @@ mod tests {
         // Two groups of q q k v, each 1 wide.
         let fused = "rule = 'packed', layout = 'grouped', parts = 'q:4,k:2,v:2'";
         assert_eq!(ranks(fused, 8, 2), [[(0, 4)], [(4, 8)]]);
-        assert!(refused(fused, 8, 4).contains("k is 1"));
+        assert!(refused(fused, 8, 4).contains("1 head of k"));
         let replicated = format!("{fused}, replicate_kv = true");
         assert_eq!(
             ranks(&replicated, 8, 4),

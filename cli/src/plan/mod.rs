@@ -14,5 +14,5 @@ mod text;
 
 pub use cut::{Cut, Segment};
 pub use place::{place, whole_shape, Given, Place, Placed};
-pub use ready::{automatic, names as ready_names};
-pub use text::{plan_text, Plan, Values};
+pub use ready::{names as ready_names, plan_text, ready};
+pub use text::{Plan, Values};

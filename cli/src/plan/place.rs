@@ -4,7 +4,7 @@ use super::cut::Cut;
 use super::text::{Block, CutRule, Numbers, Plan, Rule, Values};
 use crate::checkpoint::Model;
 use crate::config::Config;
-use crate::failure::{invalid, refuse};
+use crate::failure::{failure, invalid, refuse, Kind};
 use crate::report::kinds;
 use anyhow::{Context, Result};
 use libsplit_formats::safetensors::Tensor;
@@ -103,8 +103,8 @@ pub fn place(plan: &Plan, model: &Model, tp: usize, given: &Given) -> Result<Pla
     }
     if !unmatched.is_empty() {
         refuse!(
-            "no pattern matches {}, which {} to quantized weights: give the plan patterns for them, \
-             with scale_of, axis or replicate, according to how they lie",
+            "no pattern matches {}, which {} to quantized weights: add patterns for them to the \
+             plan, with scale_of, axis or replicate depending on their layout",
             kinds(&unmatched, "tensor"),
             if unmatched.len() == 1 { "belongs" } else { "belong" }
         );
@@ -127,8 +127,8 @@ fn add_bytes(tensor: &Tensor, place: &Place, rank_bytes: &mut [u64]) -> Result<(
         };
         let Some(sum_now) = bytes.and_then(|bytes| sum.checked_add(bytes)) else {
             refuse!(
-                "{} of shape {:?}, as rank {rank} would have it, is not a whole number of bytes, or \
-                 more than can be numbered: replicate it, or use another --tp",
+                "the part of rank {rank}, {} of shape {:?}, is not a whole number of bytes, or \
+                 overflows 64 bits: replicate the tensor, or use another --tp",
                 tensor.dtype.name,
                 place.shape(rank, &tensor.shape).unwrap_or_default()
             );
@@ -149,7 +149,7 @@ impl Placed {
         let unmatched = self.unmatched(plan, model);
         if !unmatched.is_empty() && !is_allowed {
             refuse!(
-                "{}: correct the plan, or give such tensors to every rank with --allow-unmatched",
+                "{}: correct the plan, or copy such tensors to every rank with --allow-unmatched",
                 unmatched.join("; ")
             );
         }
@@ -216,21 +216,21 @@ impl Placer<'_> {
                 let leaf = leaf(name);
                 if is_quantized(name) && !pattern.names_leaf() {
                     refuse!(
-                        "{leaf} does not lie as a weight does, and pattern {:?} matches any name: \
-                         give the plan a pattern that ends with .{leaf}",
+                        "{leaf} does not have the layout of a weight, and pattern {:?} matches \
+                         any name: add a pattern that ends with .{leaf} to the plan",
                         pattern.pattern
                     );
                 }
                 let Some(axis) = axis_of(&rule, &pattern.pattern, name, shape.len())? else {
                     return Ok(Place::Whole);
                 };
-                let cut = self.cut(&rule, entry, axis, shape[axis]);
-                if is_quantized(name) && cut.is_err() {
-                    return cut.map(Place::Cut).context(
-                        "(scales follow their weight: give them scale_of = \"weight\" in place of a rule)",
-                    );
-                }
-                cut.map(Place::Cut)
+                self.cut(&rule, entry, axis, shape[axis]).map(Place::Cut).map_err(|error| {
+                    if !leaf.contains("scale") || rule.has_axis() {
+                        return error;
+                    }
+                    let remedy = "scale_of = \"weight\" lets scales follow their weight";
+                    failure(Kind::Refused, format!("{error}; {remedy}"))
+                })
             }
             Rule::ByIndex { by, of } => self.by_index(name, shape, &by, of),
             Rule::ScaleOf { sibling, block } => self.scale(name, shape, &sibling, &block),
@@ -261,16 +261,16 @@ impl Placer<'_> {
         }
         let index = components.next().and_then(|index| index.parse::<u64>().ok());
         match (index, shape.first()) {
-            (Some(index), _) if index < of => {
-                Ok(Place::Rank(usize::try_from(index / (of / tp))?))
+            (Some(index), _) if index < of => Ok(Place::Rank(usize::try_from(index / (of / tp))?)),
+            (Some(index), _) => {
+                refuse!("number {index} of {by} is not below of = {of}: correct of")
             }
-            (Some(index), _) => refuse!("number {index} of {by}, of which there are {of}: correct of"),
             (None, Some(extent)) if *extent == of => {
                 Ok(Place::Cut(Arc::new(Cut::equal(0, of, self.tp))))
             }
             _ => refuse!(
-                "by_index: there is no number after {by:?}, and axis 0 does not have {of}: give the \
-                 tensor a rule of its own"
+                "by_index: there is no number after {by:?}, and the extent of axis 0 is not {of}: \
+                 give the tensor its own rule"
             ),
         }
     }
@@ -279,13 +279,14 @@ impl Placer<'_> {
     fn scale(&mut self, name: &str, shape: &[u64], sibling: &str, block: &Block) -> Result<Place> {
         let weight = sibling_of(name, sibling);
         let Some((_, whole)) = self.shapes.get_key_value(weight.as_str()) else {
-            refuse!("scale_of = {sibling:?}: there is no tensor {weight} beside it");
+            refuse!("scale_of = {sibling:?}: there is no tensor {weight}");
         };
         let whole: &[u64] = whole;
         let scales = shape.iter().product::<u64>();
         if *block == Block::Tensor && scales != 1 {
             refuse!(
-                "block = \"tensor\" stands for one scale, and there are {scales}: give the block"
+                "block = \"tensor\" means a single scale, and there are {scales}: give the size \
+                 of the blocks"
             );
         }
         let Some(entry) = self.plan.entry(&weight) else { return Ok(Place::Whole) };
@@ -294,7 +295,7 @@ impl Placer<'_> {
             Rule::Cut(rule) => rule,
             Rule::ByIndex { by, of } => return self.by_index(name, shape, &by, of),
             Rule::ScaleOf { .. } => {
-                invalid!("scale_of = {sibling:?}: {weight} follows another tensor itself")
+                invalid!("scale_of = {sibling:?}: {weight} itself follows another tensor")
             }
         };
         let pattern = &self.plan.entries[entry].pattern;
@@ -336,7 +337,7 @@ fn axis_of(rule: &CutRule, pattern: &str, name: &str, rank: usize) -> Result<Opt
         return Ok(Some(0));
     }
     if is_bias && !pattern.ends_with("bias") {
-        refuse!("a bias with {rank} axes needs a pattern of its own, that ends with .bias");
+        refuse!("a bias with {rank} axes needs its own pattern that ends with .bias");
     }
     rule.axis(rank, leaf(name) == "weight")
 }
@@ -355,8 +356,8 @@ fn scale_block(
         let is_of_outputs = !rule.has_axis() && weight.len() == 2 && scale == &weight[..1];
         if !is_of_outputs {
             refuse!(
-                "the scales have {} axes and the weight {}, so that it is not clear which scale is \
-                 for what: give them a rule of their own",
+                "the scales have {} axes and the weight has {}, so it is not clear which elements \
+                 each scale is for: give them their own rule",
                 scale.len(),
                 weight.len()
             );
@@ -372,8 +373,8 @@ fn scale_block(
         _ if count == 1 => return Ok(None),
         _ if count == extent => 1,
         _ => refuse!(
-            "axis {axis} has {count} scales for {extent} elements, and how many each is for is not \
-             said: give block, as in block = [128, 128]"
+            "axis {axis} has {count} scales for {extent} elements, and nothing says how many \
+             elements share a scale: give block, as in block = [128, 128]"
         ),
     };
     if extent.div_ceil(size) != count {
@@ -406,12 +407,13 @@ pub fn whole_shape(
             }
         }
         Rule::ByIndex { .. } => refuse!(
-            "by_index: what other tools made can be joined only where each rank has every tensor"
+            "by_index: shards that another tool made can be joined only if each rank has every \
+             tensor"
         ),
         Rule::ScaleOf { sibling, block } => {
             let weight = sibling_of(name, &sibling);
             let Some(here) = local.get(weight.as_str()) else {
-                refuse!("scale_of = {sibling:?}: there is no tensor {weight} beside it");
+                refuse!("scale_of = {sibling:?}: there is no tensor {weight}");
             };
             let Some(entry) = plan.entry(&weight) else { return Ok(shape) };
             let Rule::Cut(rule) = plan.entries[entry].rule(&mut numbers)? else { return Ok(shape) };

@@ -1,6 +1,5 @@
 //! `plan.toml`: patterns and rules, and numbers by name.
 
-use super::ready::ready;
 use crate::config::{Config, Number};
 use crate::failure::{invalid, refuse, usage};
 use anyhow::{Context, Result};
@@ -182,8 +181,8 @@ impl Plan {
         }
         if let Some(name) = quantization.filter(|name| !known.iter().any(|known| known == name)) {
             refuse!(
-                "the checkpoint is quantized by {name}, according to its config, and the plan knows {}: \
-                 add a table [quantized.{name}] with patterns for its tensors",
+                "the checkpoint's config says that it is quantized with {name}, and the plan \
+                 knows {}: add a table [quantized.{name:?}] with patterns for its tensors",
                 if known.is_empty() { "no quantization".into() } else { known.join(", ") }
             );
         }
@@ -219,7 +218,7 @@ impl Plan {
             if !known.contains(name) {
                 let known: Vec<_> = known.into_iter().collect();
                 let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-                usage!("--set {name}: the plan uses no number of this name; it uses {known}");
+                usage!("--set {name}: the plan uses no number with this name; the names it uses: {known}");
             }
         }
         Ok(())
@@ -259,19 +258,19 @@ fn raw_rule(value: toml::Value) -> Result<RawRule> {
         Err(error) => invalid!("{}", error.to_string().trim_end()),
     };
     let name = match (&raw.rule, &raw.scale_of) {
-        (Some(_), Some(_)) => invalid!("rule and scale_of are both given: a scale has no rule"),
+        (Some(_), Some(_)) => invalid!("rule and scale_of are both given: give one of them"),
         (None, None) => invalid!("neither rule nor scale_of is given"),
         (Some(name), None) => name,
         (None, Some(_)) => "scale_of",
     };
     let Some((_, allowed)) = KEYS.iter().find(|(known, _)| *known == name) else {
         let known = ["colwise", "rowwise", "packed", "by_index", "replicate"].join(", ");
-        invalid!("there is no rule {name:?}: there are {known}");
+        invalid!("there is no rule {name:?}: the rules are {known}");
     };
     let is_known = |key: &str| ["rule", "scale_of", "optional"].contains(&key);
     if let Some(key) = keys.iter().find(|key| !is_known(key) && !allowed.contains(&key.as_str())) {
-        let allowed = if allowed.is_empty() { "nothing else".into() } else { allowed.join(", ") };
-        invalid!("{key} means nothing with {name}, which takes {allowed}");
+        let allowed = if allowed.is_empty() { "no other key".into() } else { allowed.join(", ") };
+        invalid!("{key} has no meaning with {name}, which takes {allowed}");
     }
     raw.check(name)?;
     Ok(raw)
@@ -284,17 +283,17 @@ impl RawRule {
         let is_grouped = self.layout.as_deref() == Some("grouped");
         if !matches!(self.layout.as_deref(), None | Some("concat" | "grouped")) {
             let layout = self.layout.as_deref().unwrap_or_default();
-            invalid!("there is no layout {layout:?}: there are concat and grouped");
+            invalid!("there is no layout {layout:?}: the layouts are concat and grouped");
         }
         if self.parts.is_some() && self.split_factor.is_some() {
-            invalid!("parts and split_factor are both given: each says what lies along the axis");
+            invalid!("parts and split_factor both describe the axis: give one of them");
         }
         if self.parts.is_none() && self.layout.is_some() || !is_grouped && self.groups.is_some() {
-            invalid!("groups goes with layout = \"grouped\", and layout with parts");
+            invalid!("groups needs layout = \"grouped\", and layout needs parts");
         }
         if !has_units && (self.replicate_kv == Some(true) || self.head_dim.is_some()) {
             invalid!(
-                "replicate_kv and head_dim go with heads or parts, which say how many there are"
+                "replicate_kv and head_dim need heads or parts, which give the number of heads"
             );
         }
         if name == "by_index" && (self.by.is_none() || self.of.is_none()) {
@@ -392,7 +391,7 @@ impl RawRule {
         Ok(Parts::Elements(match &self.split_factor {
             Some(factor) => match numbers.count(factor)? {
                 factor @ ..=MOST_PARTS => factor,
-                factor => refuse!("split_factor {factor}: there may be {MOST_PARTS} parts at most"),
+                factor => refuse!("split_factor {factor}: at most {MOST_PARTS} parts are possible"),
             },
             None if name == "packed" => 2, // as transformers has it
             None => 1,
@@ -423,7 +422,7 @@ impl Numbers<'_> {
             Given::Text(text) => self.text(text)?,
         };
         match number {
-            0 => refuse!("0 is given where at least 1 is needed"),
+            0 => refuse!("a number is 0 where at least 1 is needed"),
             count => Ok(count),
         }
     }
@@ -436,7 +435,7 @@ impl Numbers<'_> {
         let Some(names) = name_in(text) else {
             invalid!("{text:?} is neither a number nor a name in braces");
         };
-        match self.look_up(names)? {
+        match self.look_up(names, "N")? {
             Number::One(number) => Ok(number),
             Number::List(_) => invalid!("{names} is a list, and a number is needed"),
         }
@@ -444,13 +443,14 @@ impl Numbers<'_> {
 
     /// `{name}` of a list.
     fn list(&mut self, text: &str) -> Result<Vec<u64>> {
-        match self.look_up(name_in(text).unwrap_or(text))? {
+        match self.look_up(name_in(text).unwrap_or(text), "A,B")? {
             Number::List(list) if !list.contains(&0) => Ok(list),
-            _ => invalid!("{text} is not a list of whole numbers from 1 on"),
+            _ => invalid!("{text} is not a list of whole numbers, each at least 1"),
         }
     }
 
-    fn look_up(&mut self, names: &str) -> Result<Number> {
+    /// The form is what such a number looks like.
+    fn look_up(&mut self, names: &str, form: &str) -> Result<Number> {
         for name in names.split('|') {
             if let Ok(number) = name.parse() {
                 return Ok(Number::One(number));
@@ -470,7 +470,7 @@ impl Numbers<'_> {
             Some(path) => format!("{} does not have it", path.display()),
             None => "there is no config.json beside the model".into(),
         };
-        refuse!("{name} is not known, for {config}: give --set {name}=N");
+        refuse!("{name} is not known: {config}; give it with --set {name}={form}");
     }
 
     /// `q:32,k:8,v:8`, or with the width of a head, and parts that every rank has:
@@ -508,16 +508,6 @@ impl Numbers<'_> {
             invalid!("parts {text:?}: grouped parts have heads of one width, and none is whole");
         }
         Ok(parts)
-    }
-}
-
-/// Finds the text of a plan: a ready one by its name, or a file.
-pub fn plan_text(plan: &str) -> Result<String> {
-    match ready(plan) {
-        Some(text) => Ok(text.into()),
-        None => std::fs::read_to_string(plan).with_context(|| {
-            format!("plan {plan} (ready plans are auto, {})", super::ready::names())
-        }),
     }
 }
 
