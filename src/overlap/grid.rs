@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::order::with_table;
-use super::{hull, Spans};
+use super::spans::{filled, hull, Spans};
 use crate::span::Span;
 
 /// Cells of 2 to the power of `shift` bytes, from the lowest address on.
@@ -22,7 +22,7 @@ impl Grid {
     /// The grid of some spans, if they lie so close that a pass looks at more of them than one by their order.
     pub(crate) fn over(spans: &dyn Spans) -> Option<Self> {
         let (hull, mut bits, mut longest) = (hull(spans), 0, 0);
-        for span in (0..spans.len()).map(|at| spans.span(at)).filter(|span| !span.is_empty()) {
+        for span in filled(spans) {
             bits |= span.start;
             longest = longest.max(span.len());
         }

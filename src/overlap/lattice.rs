@@ -1,33 +1,52 @@
 //! Whether two strided tensors have a byte in common.
 //!
-//! They have one if steps along the axes of both lead from the distance between them to one that is less than a
-//! run of contiguous bytes. The search goes axis by axis, longest steps first, and takes only as many steps as the
-//! shorter ones could make good. Where strides nest, as in all layouts that people have, that is hardly one
-//! an axis; where it would take too long, the search gives up and says so.
+//! They do if steps along the axes of both lead from the distance between them to one that is shorter than a run of
+//! contiguous bytes. The search goes axis by axis, the longest stride first, and takes no steps that the
+//! shorter strides could not make good. Where strides nest, as in all layouts that people have, that leaves hardly
+//! more than one for each axis; where it would take too long, the search gives up and says so.
 
 #![forbid(unsafe_code)]
 
 use crate::math::gcd;
 use crate::span::Span;
 
-/// The most axes of a tensor that a search goes along.
+/// An axis of a tensor: its stride in bytes, and its extent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Steps {
+    pub stride: usize,
+    pub count: usize,
+}
+
+impl Steps {
+    /// Both axes as one, if one continues the other.
+    fn join(self, other: Self) -> Option<Self> {
+        let (inner, outer) = if self.stride < other.stride { (self, other) } else { (other, self) };
+        let continues = inner.stride.checked_mul(inner.count) == Some(outer.stride);
+        continues.then_some(Self { count: inner.count.saturating_mul(outer.count), ..inner })
+    }
+
+    /// Bytes from the first step to the last.
+    pub(super) fn reach(self) -> usize {
+        self.stride.saturating_mul(self.count.saturating_sub(1))
+    }
+}
+
+/// The most axes of a tensor, apart from those that continue each other.
 const MAX_AXES: usize = 12;
 
-/// The bytes of a tensor: runs of contiguous ones, and axes over them.
+/// The bytes of a tensor: runs of contiguous ones, and axes over them, the longest stride first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lattice {
     pub span: Span,
-    run: u64,
-    /// Stride in bytes, and steps beyond the first.
-    axes: [(u64, u64); MAX_AXES],
-    /// More than there is room for: of such a tensor nothing is known but its span.
+    pub(super) run: usize,
+    axes: [Steps; MAX_AXES],
     rank: usize,
 }
 
 impl Lattice {
     /// All bytes of a span.
     pub(crate) fn whole(span: Span) -> Self {
-        Self { span, run: span.len() as u64, axes: [(0, 0); MAX_AXES], rank: 0 }
+        Self { span, run: span.len(), axes: [Steps::default(); MAX_AXES], rank: 0 }
     }
 
     /// Elements of `size` bytes with extents and strides in elements, none of extent 0.
@@ -37,29 +56,49 @@ impl Lattice {
         size: i64,
         dims: &mut dyn Iterator<Item = (i64, i64)>,
     ) -> Self {
-        let size = size.unsigned_abs();
-        let mut lattice = Self { run: size, ..Self::whole(span) };
+        let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let size = bytes(size.unsigned_abs());
+        let (mut lattice, mut last) = (Self { run: size, ..Self::whole(span) }, Steps::default());
         for (extent, stride) in dims.filter(|(extent, stride)| *extent > 1 && *stride != 0) {
-            let stride = stride.unsigned_abs().saturating_mul(size);
-            if let Some(slot) = lattice.axes.get_mut(lattice.rank) {
-                *slot = (stride, extent.unsigned_abs() - 1);
-            }
-            lattice.rank += 1;
+            let stride = bytes(stride.unsigned_abs()).saturating_mul(size);
+            let axis = Steps { stride, count: bytes(extent.unsigned_abs()) };
+            // The last ones that there is room for, as many as continue each other.
+            let joined = last.join(axis).filter(|_| lattice.rank + 1 >= MAX_AXES);
+            last = joined.unwrap_or_else(|| {
+                lattice.insert(last);
+                axis
+            });
         }
+        lattice.insert(last);
         // Axes that continue the run belong to it.
-        while let Some(axis) = lattice.axes().iter().position(|axis| axis.0 <= lattice.run) {
-            let last = lattice.axes().last().copied().unwrap_or_default();
-            let Some(slot) = lattice.axes.get_mut(axis) else { break };
-            let (stride, steps) = core::mem::replace(slot, last);
-            lattice.run = lattice.run.saturating_add(stride.saturating_mul(steps));
+        while let Some(axis) = lattice.known_axes().last().filter(|axis| axis.stride <= lattice.run)
+        {
+            lattice.run = lattice.run.saturating_add(axis.reach());
             lattice.rank -= 1;
         }
         lattice
     }
 
-    /// None where there are too many.
-    fn axes(&self) -> &[(u64, u64)] {
+    /// Puts an axis in its place; where there is no room, only counts it.
+    fn insert(&mut self, axis: Steps) {
+        if axis.count <= 1 {
+            return;
+        }
+        let mut held = axis;
+        let longer = self.known_axes().iter().take_while(|own| own.stride > axis.stride).count();
+        for slot in self.axes.iter_mut().take(self.rank + 1).skip(longer) {
+            core::mem::swap(slot, &mut held);
+        }
+        self.rank += 1;
+    }
+
+    fn known_axes(&self) -> &[Steps] {
         self.axes.get(..self.rank).unwrap_or_default()
+    }
+
+    /// Its axes, unless they are too many.
+    pub(super) fn axes(&self) -> Option<&[Steps]> {
+        self.axes.get(..self.rank)
     }
 }
 
@@ -72,16 +111,16 @@ pub(crate) enum Answer {
     GivenUp,
 }
 
-/// An axis of both tensors: so many bytes further from the first tensor's element by each step of the second, and
-/// back by each of the first.
+/// A stride of either tensor, and by how many steps of it their elements may differ.
 #[derive(Debug, Clone, Copy, Default)]
-struct Steps {
+struct Difference {
     stride: i64,
     low: i64,
     high: i64,
-    /// What the shorter strides add at the least and at the most, and what divides the sum.
+    /// What the shorter strides add at the least and at the most.
     least: i64,
     most: i64,
+    /// Divides this stride and all shorter ones.
     divisor: i64,
 }
 
@@ -95,36 +134,43 @@ pub(crate) fn meet(a: &Lattice, b: &Lattice, budget: &mut usize) -> Answer {
     if !a.span.intersects(b.span) {
         return Answer::Apart;
     }
+    let (Some(first), Some(second)) = (a.axes(), b.axes()) else { return Answer::GivenUp };
     // Distances and their sums then fit; and no memory is that large.
-    let is_too_large = a.span.hull(b.span).len() as u64 >= 1 << 60;
-    if is_too_large || a.rank.max(b.rank) > MAX_AXES {
+    if a.span.hull(b.span).len() as u64 >= 1 << 60 {
         return Answer::GivenUp;
     }
-    let mut axes = [Steps::default(); 2 * MAX_AXES];
-    a.axes().iter().for_each(|&(stride, steps)| insert(&mut axes, stride, steps, true));
-    b.axes().iter().for_each(|&(stride, steps)| insert(&mut axes, stride, steps, false));
-    let (mut least, mut most, mut divisor, mut rank) = (0, 0, 0, 0);
-    for axis in axes.iter_mut().rev().filter(|axis| axis.stride > 0) {
-        (axis.least, axis.most) = (least, most);
-        least += axis.low * axis.stride;
-        most += axis.high * axis.stride;
-        divisor = gcd(usize::try_from(axis.stride).unwrap_or(1), divisor);
-        axis.divisor = divisor.cast_signed() as i64;
-        rank += 1;
+    let mut differences = [Difference::default(); 2 * MAX_AXES];
+    for (axes, is_first) in [(first, true), (second, false)] {
+        for axis in axes {
+            insert(&mut differences, *axis, is_first);
+        }
+    }
+    let (mut least, mut most, mut divisor, mut len) = (0, 0, 0, 0);
+    for difference in differences.iter_mut().rev().filter(|difference| difference.stride > 0) {
+        (difference.least, difference.most) = (least, most);
+        least += difference.low * difference.stride;
+        most += difference.high * difference.stride;
+        divisor = gcd(usize::try_from(difference.stride).unwrap_or(1), divisor);
+        difference.divisor = signed(divisor);
+        len += 1;
     }
     // They meet where b's run begins less than a run before or behind a's.
-    let (low, high) = (1 - b.run.cast_signed(), a.run.cast_signed() - 1);
+    let (low, high) = (1 - signed(b.run), signed(a.run) - 1);
     let distance = b.span.start.wrapping_sub(a.span.start).cast_signed() as i64;
-    search(axes.get(..rank).unwrap_or_default(), distance, low, high, budget)
+    search(differences.get(..len).unwrap_or_default(), distance, low, high, budget)
 }
 
-/// Puts an axis among those of a longer stride and those of a shorter one, or to those of the same. There is room.
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// Puts the steps of one tensor in their place among the differences, the longest stride first.
 #[inline(never)] // once in the library
-fn insert(axes: &mut [Steps; 2 * MAX_AXES], stride: u64, steps: u64, is_first: bool) {
-    let (stride, steps) = (stride.cast_signed(), steps.cast_signed());
-    let (low, high) = if is_first { (-steps, 0) } else { (0, steps) };
-    let mut held = Steps { stride, low, high, ..Steps::default() };
-    for slot in axes.iter_mut().skip_while(|axis| axis.stride > stride) {
+fn insert(differences: &mut [Difference], axis: Steps, is_first: bool) {
+    let (stride, last) = (signed(axis.stride), signed(axis.count) - 1);
+    let (low, high) = if is_first { (-last, 0) } else { (0, last) };
+    let mut held = Difference { stride, low, high, ..Difference::default() };
+    for slot in differences.iter_mut().skip_while(|longer| longer.stride > stride) {
         if slot.stride == held.stride {
             slot.low += held.low;
             slot.high += held.high;
@@ -134,20 +180,27 @@ fn insert(axes: &mut [Steps; 2 * MAX_AXES], stride: u64, steps: u64, is_first: b
     }
 }
 
-/// Whether steps along axes lead from a distance to one between `low` and `high`.
-fn search(axes: &[Steps], distance: i64, low: i64, high: i64, budget: &mut usize) -> Answer {
-    let Some((axis, shorter)) = axes.split_first() else {
+/// Whether steps lead from a distance to one between `low` and `high`.
+fn search(
+    differences: &[Difference],
+    distance: i64,
+    low: i64,
+    high: i64,
+    budget: &mut usize,
+) -> Answer {
+    let Some((longest, shorter)) = differences.split_first() else {
         return if (low..=high).contains(&distance) { Answer::Meet } else { Answer::Apart };
     };
-    if distance + ceil(low - distance, axis.divisor) * axis.divisor > high {
+    let &Difference { stride, least, most, divisor, .. } = longest;
+    if distance + ceil(low - distance, divisor) * divisor > high {
         return Answer::Apart;
     }
-    let first = ceil(low - distance - axis.most, axis.stride).max(axis.low);
-    let last = floor(high - distance - axis.least, axis.stride).min(axis.high);
+    let first = ceil(low - distance - most, stride).max(longest.low);
+    let last = floor(high - distance - least, stride).min(longest.high);
     for steps in first..=last {
         let Some(left) = budget.checked_sub(1) else { return Answer::GivenUp };
         *budget = left;
-        match search(shorter, distance + steps * axis.stride, low, high, budget) {
+        match search(shorter, distance + steps * stride, low, high, budget) {
             Answer::Apart => {}
             answer => return answer,
         }
@@ -155,10 +208,9 @@ fn search(axes: &[Steps], distance: i64, low: i64, high: i64, budget: &mut usize
     Answer::Apart
 }
 
-/// Rounded down, by a stride, which is above 0.
+/// The quotient by what is above 0, rounded down.
 fn floor(a: i64, b: i64) -> i64 {
-    let quotient = a.checked_div(b).unwrap_or(0);
-    quotient - i64::from(quotient * b > a)
+    a.checked_div_euclid(b).unwrap_or(0)
 }
 
 fn ceil(a: i64, b: i64) -> i64 {

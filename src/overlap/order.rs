@@ -4,7 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{hull, Spans};
+use super::spans::{hull, Spans};
 use core::ops::ControlFlow;
 
 /// Entries of the table on the stack, and of the one for more than so many spans, of which a pass takes long.
@@ -30,8 +30,11 @@ fn lend<const N: usize>(work: &mut dyn FnMut(&mut [u32])) {
 /// What to do at the span with this number.
 pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
 
-/// Calls `visit` for each span that is not empty, the lowest first, until it breaks. There must be fewer than
-/// 2^31 of them.
+/// The most spans that can be visited: their numbers leave a bit of an entry for a key.
+pub(crate) const MOST: usize = i32::MAX as usize;
+
+/// Calls `visit` for each span that is not empty, the lowest first, until it breaks. There must be no more of them
+/// than [`MOST`].
 pub(crate) fn in_order(spans: &dyn Spans, visit: &mut Visit<'_>) {
     with_table(spans.len(), &mut |table| in_passes(table, spans, visit));
 }
