@@ -6,19 +6,11 @@
 
 #![forbid(unsafe_code)]
 
-use super::lattice::{Lattice, Steps};
-use super::spans::{hull, Numbered};
+use super::lattice::{Lattice, Steps, MAX_AXES};
+use super::spans::Numbered;
 use super::{first_meeting, Tensors};
-use crate::math::{div, gcd, rem};
+use crate::math::{div_rem, gcd};
 use crate::span::Span;
-
-pub(crate) struct Boxes<'a> {
-    tensors: &'a dyn Tensors,
-    /// One with all axes. Below them is one of bytes, on which a box has the bytes of a run.
-    model: Lattice,
-    /// Where the lowest begins.
-    origin: usize,
-}
 
 /// What is found out about boxes.
 pub(crate) enum Verdict {
@@ -27,82 +19,93 @@ pub(crate) enum Verdict {
     Unknown,
 }
 
-impl<'a> Boxes<'a> {
-    /// The outputs, if they are boxes.
-    #[inline(never)] // for its stack
-    pub(crate) fn of(tensors: &'a dyn Tensors) -> Option<Self> {
-        let spans = Numbered(tensors.len(), &|at| tensors.span(at));
-        let filled = (0..tensors.len()).filter(|at| !tensors.span(*at).is_empty());
-        let lattices = filled.map(|at| tensors.lattice(at));
-        let rank = |lattice: &Lattice| lattice.axes().map(<[Steps]>::len);
-        let model = lattices.clone().max_by_key(rank)?;
-        let boxes = Self { tensors, model, origin: hull(&spans).start };
-        lattices.into_iter().all(|lattice| boxes.has(&lattice).is_some()).then_some(boxes)
-    }
+/// Outputs as boxes.
+struct Boxes<'a> {
+    tensors: &'a dyn Tensors,
+    /// One that has the axes of all.
+    model: Lattice,
+    /// Where the lowest begins.
+    origin: usize,
+}
 
-    fn axes(&self) -> &[Steps] {
-        self.model.axes().unwrap_or_default()
-    }
+/// What a box takes of the bytes below the shortest stride, and then its interval on each axis; where there is no axis,
+/// one step.
+type Intervals = [Span; MAX_AXES + 1];
 
-    /// Whether an output has no other axes, and reaches nowhere beyond the next longer stride.
-    fn has(&self, lattice: &Lattice) -> Option<()> {
-        let mut own = lattice.axes()?.iter().peekable();
-        let (mut rest, mut reach) = (lattice.span.start - self.origin, lattice.span.len() - 1);
-        for axis in self.axes() {
-            rest = rem(rest, axis.stride);
-            reach -= own.next_if(|own| own.stride == axis.stride).map_or(0, |own| own.reach());
+impl Boxes<'_> {
+    /// The intervals of an output, counted from the lowest output's. `None` of one that is no box: it is empty, has
+    /// an axis of its own, or reaches beyond the next longer stride.
+    fn intervals(&self, at: usize) -> Option<Intervals> {
+        let lattice = self.tensors.lattice(at);
+        let mut own = lattice.axes()?.iter().copied().peekable();
+        let mut rest = lattice.span.start.checked_sub(self.origin)?;
+        let mut reach = lattice.span.len() - 1;
+        let mut intervals = [Span { start: 0, end: 1 }; MAX_AXES + 1];
+        let [bytes, own_intervals @ ..] = &mut intervals;
+        for (interval, axis) in own_intervals.iter_mut().zip(self.model.axes()?) {
+            let steps = own.next_if(|own| own.stride == axis.stride);
+            let (start, below) = div_rem(rest, axis.stride);
+            *interval = Span { start, end: start.saturating_add(steps.map_or(1, |own| own.count)) };
+            rest = below;
+            reach -= steps.map_or(0, Steps::reach);
             (rest.saturating_add(reach) < axis.stride).then_some(())?;
         }
-        own.next().is_none().then_some(())
+        *bytes = Span { start: rest, end: rest.saturating_add(lattice.run) };
+        own.next().is_none().then_some(intervals)
     }
+}
 
-    /// The steps of an axis that an output takes, counted from the first one of the lowest output.
-    fn interval(&self, at: usize, axis: usize) -> Span {
-        let lattice = self.tensors.lattice(at);
-        if lattice.span.is_empty() {
-            return Span::default();
+/// Whether outputs meet, as far as they are boxes.
+#[inline(never)] // for its stack
+pub(crate) fn verdict(tensors: &dyn Tensors) -> Verdict {
+    let count = tensors.len();
+    let (mut origin, mut longest, mut length) = (usize::MAX, 0, 0);
+    for (at, span) in (0..count).map(|at| (at, tensors.span(at))) {
+        if span.len() > length {
+            (longest, length) = (at, span.len());
         }
-        let (longer, shorter) = self.axes().split_at_checked(axis).unwrap_or_default();
-        let offset = lattice.span.start - self.origin;
-        let rest = longer.iter().fold(offset, |rest, axis| rem(rest, axis.stride));
-        let Some(Steps { stride, .. }) = shorter.first() else {
-            return Span { start: rest, end: rest.saturating_add(lattice.run) };
-        };
-        let own = lattice.axes().unwrap_or_default().iter().find(|own| own.stride == *stride);
-        let start = div(rest, *stride);
-        Span { start, end: start.saturating_add(own.map_or(1, |own| own.count)) }
+        if !span.is_empty() {
+            origin = origin.min(span.start);
+        }
     }
-
-    /// Whether outputs meet.
-    pub(crate) fn verdict(&self) -> Verdict {
-        let (count, axes) = (self.tensors.len(), 0..=self.axes().len());
-        if axes.clone().all(|axis| self.has_cells(axis)) {
-            let corner = |at| {
-                let Span { start, end } = self.tensors.span(at);
-                Span { start, end: end.min(start.saturating_add(1)) }
-            };
-            let meeting = first_meeting(&Numbered(count, &corner));
-            return meeting.map_or(Verdict::Apart, |(one, other)| Verdict::Meet(one, other));
-        }
-        for axis in axes.clone() {
-            let Some((one, other)) = first_meeting(&Numbered(count, &|at| self.interval(at, axis)))
-            else {
-                return Verdict::Apart;
-            };
-            let meet = |axis| self.interval(one, axis).intersects(self.interval(other, axis));
-            if axes.clone().all(meet) {
-                return Verdict::Meet(one, other);
+    if length == 0 {
+        return Verdict::Apart;
+    }
+    let boxes = Boxes { tensors, model: tensors.lattice(longest), origin };
+    // What divides all distances on an axis, and the longest interval.
+    let mut cells = [(0, 0); MAX_AXES + 1];
+    for at in 0..count {
+        let Some(intervals) = boxes.intervals(at) else {
+            if tensors.span(at).is_empty() {
+                continue;
             }
+            return Verdict::Unknown;
+        };
+        for ((cell, longest), interval) in cells.iter_mut().zip(intervals) {
+            *cell = gcd(interval.start, *cell);
+            *longest = interval.len().max(*longest);
         }
-        Verdict::Unknown
     }
-
-    /// Whether outputs begin whole cells of an axis apart, so long that each of them lies in one.
-    fn has_cells(&self, axis: usize) -> bool {
-        let intervals = (0..self.tensors.len()).map(|at| self.interval(at, axis));
-        let (cell, longest) = intervals.fold((0, 0), |(cell, longest), interval| {
-            (gcd(interval.start, cell), longest.max(interval.len()))
-        });
-        cell == 0 || longest <= cell
+    if cells.iter().all(|(cell, longest)| *cell == 0 || longest <= cell) {
+        // Each lies in a cell of a grid: those that meet begin at the same place.
+        let corner = |at| {
+            let Span { start, end } = tensors.span(at);
+            Span { start, end: end.min(start.saturating_add(1)) }
+        };
+        let meeting = first_meeting(&Numbered(count, &corner));
+        return meeting.map_or(Verdict::Apart, |(one, other)| Verdict::Meet(one, other));
     }
+    let rank = boxes.model.axes().map_or(0, <[Steps]>::len);
+    for axis in 0..=rank {
+        let interval = |at| boxes.intervals(at).and_then(|all| all.get(axis).copied());
+        let spans = |at| interval(at).unwrap_or_default();
+        let Some((one, other)) = first_meeting(&Numbered(count, &spans)) else {
+            return Verdict::Apart;
+        };
+        let [first, second] = [one, other].map(|at| boxes.intervals(at).unwrap_or_default());
+        if first.iter().zip(second).all(|(own, other)| own.intersects(other)) {
+            return Verdict::Meet(one, other);
+        }
+    }
+    Verdict::Unknown
 }

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::order::with_table;
-use super::spans::{filled, hull, Spans};
+use super::spans::{filled, Spans};
 use crate::span::Span;
 
 /// Cells of 2 to the power of `shift` bytes, from the lowest address on.
@@ -21,8 +21,9 @@ const BITS: usize = u32::BITS as usize;
 impl Grid {
     /// The grid of some spans, if they lie so close that a pass looks at more of them than one by their order.
     pub(crate) fn over(spans: &dyn Spans) -> Option<Self> {
-        let (hull, mut bits, mut longest) = (hull(spans), 0, 0);
+        let (mut hull, mut bits, mut longest) = (Span::NOWHERE, 0, 0);
         for span in filled(spans) {
+            hull = hull.hull(span);
             bits |= span.start;
             longest = longest.max(span.len());
         }

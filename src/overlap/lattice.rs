@@ -32,7 +32,7 @@ impl Steps {
 }
 
 /// The most axes of a tensor, apart from those that continue each other.
-const MAX_AXES: usize = 12;
+pub(super) const MAX_AXES: usize = 12;
 
 /// The bytes of a tensor: runs of contiguous ones, and axes over them, the longest stride first.
 #[derive(Debug, Clone, Copy)]
@@ -71,29 +71,26 @@ impl Lattice {
         }
         lattice.insert(last);
         // Axes that continue the run belong to it.
-        while let Some(axis) = lattice.known_axes().last().filter(|axis| axis.stride <= lattice.run)
-        {
+        while let Some(axis) = lattice.axes().and_then(<[_]>::last) {
+            if axis.stride > lattice.run {
+                break;
+            }
             lattice.run = lattice.run.saturating_add(axis.reach());
             lattice.rank -= 1;
         }
         lattice
     }
 
-    /// Puts an axis in its place; where there is no room, only counts it.
+    /// Puts an axis in its place; if there are too many, the rank says so.
     fn insert(&mut self, axis: Steps) {
         if axis.count <= 1 {
             return;
         }
-        let mut held = axis;
-        let longer = self.known_axes().iter().take_while(|own| own.stride > axis.stride).count();
-        for slot in self.axes.iter_mut().take(self.rank + 1).skip(longer) {
+        let (mut held, places) = (axis, self.axes.iter_mut().take(self.rank + 1));
+        for slot in places.skip_while(|own| own.stride > axis.stride) {
             core::mem::swap(slot, &mut held);
         }
         self.rank += 1;
-    }
-
-    fn known_axes(&self) -> &[Steps] {
-        self.axes.get(..self.rank).unwrap_or_default()
     }
 
     /// Its axes, unless they are too many.

@@ -1,40 +1,40 @@
 //! Whether memory that a call writes overlaps other memory that it uses.
 //!
-//! The outputs of a copy must be *apart* from each other and from whatever the call reads, which means that they
-//! have no byte in common; so must the arrays that `infer` and `view` fill. Two of them *meet* if they do have one.
-//! Outputs may come in any order, be as many as 2^31 - 1, and be strided. There is no heap, and what the caller
-//! owns must not be sorted. Hence four steps, of which each takes what the one before it has left:
+//! Two tensors or arrays *meet* if they have a byte in common; otherwise they are *apart*. The outputs of a copy must
+//! be apart from each other and from everything that the call reads, and so must the arrays that `infer` and `view`
+//! fill. Outputs may be strided and may come in any order, and there may be up to 2^31 - 1 of them. The library has no
+//! heap and must not sort the caller's arrays. So there are four tests, cheapest first; each decides exactly
+//! what it decides, and leaves the rest to the next one.
 //!
-//! 1. **Spans that grow one way.** The span of an output reaches from its lowest byte to its highest. While outputs are
-//!    checked one by one, [`Trail`] sees whether each span lies above or below all those before it. Outputs in
-//!    ascending or descending order need no more than that, and neither does anything else that
-//!    lies outside the hull of all of them.
-//! 2. **Spans in any order** ([`first_meeting`], [`first_crossing`]). Up to 16 are compared pair by pair. Of more,
-//!    those that lie close together are entered in a map of memory, a bit for each cell ([`grid`]); others are visited
-//!    in the order of their addresses, in as many passes as it takes with a small table ([`order`]), for
-//!    then only neighbours can meet. If all outputs are packed, or these are arrays, that is the answer: it is exact.
-//! 3. **Boxes in one tensor** ([`boxes`]). Strided outputs may be apart though their spans meet: slices along an axis,
-//!    columns of a matrix, channels of pixels, tiles of a picture, with or without padding. All have the same
-//!    strides, so each is a box in the coordinates of one tensor. Where boxes lie in a grid of cells, they meet only
-//!    if they have the same cell; else they are apart if their intervals on one of the axes are. Both are step
-//!    2 again, with coordinates for addresses, so that the number of boxes and their order do not matter.
-//! 4. **Pairs** ([`lattice`]). What is left is visited in the order of addresses, and outputs whose spans meet are
-//!    compared two by two: a search over the indices of both finds out whether a byte belongs to both, whatever
-//!    the strides. An output and a strided input are compared in the same way.
+//! 1. **Order of arrival** ([`Trail`]). The *span* of an output reaches from its lowest byte to its highest. If each
+//!    span lies above or below all those before it, all outputs are apart. This is seen while outputs are checked
+//!    one by one, and for outputs in ascending or descending order it is all that happens.
+//! 2. **Spans in any order** ([`first_meeting`], [`first_crossing`]). Up to 16 are compared pair by pair. If there are
+//!    more, and they lie close together, they are entered in a map of memory that has a bit for each cell
+//!    ([`grid`]). Otherwise they are visited in the order of their addresses ([`order`]), each of them compared
+//!    with the one that reaches furthest so far. Packed outputs and arrays fill their spans, so this decides.
+//! 3. **Boxes in one tensor** ([`boxes`]). Strided outputs may lie in each other's gaps: columns of a matrix, tiles of a
+//!    picture, channels of pixels, slices along any axis, with or without padding. They have their strides in
+//!    common, so dividing addresses by the strides gives coordinates, in which each output is a box. If the
+//!    boxes lie in the cells of a regular grid, they meet exactly where two begin at the same address. If
+//!    their intervals on some axis are apart, so are they. Either way the test is the second one again, of
+//!    coordinates instead of addresses, so it does not matter how many boxes there are, or in which order.
+//! 4. **Pairs** ([`lattice`]). Other strided outputs are visited in the order of their addresses, and those whose spans
+//!    meet are compared two at a time: a search along the axes of both looks for a byte that belongs to both, whatever
+//!    their strides. A strided input is compared with outputs in the same way.
 //!
-//! # What is exact, and what is refused
+//! # What is refused
 //!
-//! Steps 1 to 3 are exact, and so is step 4 as far as it gets: whatever is found to be apart is apart, and what is
-//! found to meet does meet. Step 4 gives up where more than 64 spans reach over one address, where the searches of
-//! one call would take more than [`lattice::BUDGET`] steps, and where a tensor has more than 12 axes that do
-//! not continue each other. Two outputs are then named that *could not be shown apart*, and the call is refused. Of
-//! what people do, this may hit hundreds of columns of two matrices that are no slices of one tensor.
+//! The fourth test gives up where more than 64 spans reach over one address, when all searches of a call
+//! have taken [`lattice::BUDGET`] steps, and on tensors of more than 12 axes, not counting those that continue
+//! each other. The error then names two outputs that "could not be shown apart". Of layouts that people have, it can
+//! be a hundred columns in each of two separate matrices, or tiles of many sizes in several rows.
 //!
-//! # How long it takes
+//! # How much work it is
 //!
-//! Steps 1 and 3 look at each output a few times. So does step 2, unless spans lie in no order, and more than 32 bytes
-//! apart, or more than 32 times what their addresses are aligned to: then for n spans there are some n / 3,000
-//! passes, which for a million take a second or two.
+//! Each test looks at every output a few times, except that visiting spans in order takes a pass over all of
+//! them for every 3,000 or so. Only spans in no order, and on average more than 32 units apart, are visited: a unit
+//! is a byte, or what all their addresses are multiples of. A million of them take one or two seconds.
 
 #![forbid(unsafe_code)]
 
@@ -47,7 +47,7 @@ mod spans;
 mod tests;
 
 use crate::span::Span;
-use boxes::{Boxes, Verdict};
+use boxes::Verdict;
 use core::ops::ControlFlow;
 use lattice::{meet, Answer, Lattice};
 use order::in_order;
@@ -99,17 +99,14 @@ impl Clash {
 #[cold]
 #[inline(never)]
 pub(crate) fn clash(tensors: &dyn Tensors, budget: &mut usize) -> Option<Clash> {
-    first_meeting(&Numbered(tensors.len(), &|at| tensors.span(at)))?;
-    match boxes_verdict(tensors) {
+    match boxes::verdict(tensors) {
         Verdict::Apart => None,
         Verdict::Meet(one, other) => Some(Clash::of(one, other, true)),
-        Verdict::Unknown => tangled(tensors, budget),
+        Verdict::Unknown => {
+            first_meeting(&Numbered(tensors.len(), &|at| tensors.span(at)))?;
+            tangled(tensors, budget)
+        }
     }
-}
-
-#[inline(never)] // for its stack
-fn boxes_verdict(tensors: &dyn Tensors) -> Verdict {
-    Boxes::of(tensors).map_or(Verdict::Unknown, |boxes| boxes.verdict())
 }
 
 /// Outputs compared pair by pair: each with those that begin no higher, and do not end before it begins.

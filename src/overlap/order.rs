@@ -4,7 +4,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::spans::{hull, Spans};
+use super::spans::{filled, Spans};
+use crate::span::Span;
 use core::ops::ControlFlow;
 
 /// Entries of the table on the stack, and of the one for more than so many spans, of which a pass takes long.
@@ -57,7 +58,7 @@ fn in_passes(table: &mut [u32], spans: &dyn Spans, visit: &mut Visit<'_>) {
         let window = (bytes as u64).saturating_mul(goal as u64).checked_div(spans as u64);
         window.and_then(|window| usize::try_from(window).ok()).unwrap_or(usize::MAX).max(1)
     };
-    let all = hull(spans);
+    let all = filled(spans).fold(Span::NOWHERE, Span::hull);
     let (mut low, mut window) = (all.start, window_of(all.len(), spans.len()));
     while low < all.end {
         let (mut high, mut len, mut goes_on) = (low.saturating_add(window), 0, true);

@@ -80,11 +80,6 @@ pub(super) fn filled(spans: &dyn Spans) -> impl Iterator<Item = Span> + '_ {
     (0..spans.len()).map(|index| spans.span(index)).filter(|span| !span.is_empty())
 }
 
-/// From the lowest byte of all spans to the highest.
-pub(super) fn hull(spans: &dyn Spans) -> Span {
-    filled(spans).fold(Span::NOWHERE, Span::hull)
-}
-
 /// Two spans that meet, if any do: the higher number first.
 pub(crate) fn first_meeting(spans: &dyn Spans) -> Option<(usize, usize)> {
     let found = find(spans.len(), spans);
