@@ -28,8 +28,8 @@ struct Boxes<'a> {
     origin: usize,
 }
 
-/// What a box takes of the bytes below the shortest stride, and then its interval on each axis; where there is no axis,
-/// one step.
+/// What a box takes of the bytes below the shortest stride, and its steps of each axis, the longest stride first. Where
+/// there is no axis, all boxes have one and the same.
 type Intervals = [Span; MAX_AXES + 1];
 
 impl Boxes<'_> {
@@ -72,7 +72,7 @@ pub(crate) fn verdict(tensors: &dyn Tensors) -> Verdict {
         return Verdict::Apart;
     }
     let boxes = Boxes { tensors, model: tensors.lattice(longest), origin };
-    // What divides all distances on an axis, and the longest interval.
+    // For each axis, what divides all distances, and the longest interval.
     let mut cells = [(0, 0); MAX_AXES + 1];
     for at in 0..count {
         let Some(intervals) = boxes.intervals(at) else {

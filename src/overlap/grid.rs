@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::order::with_table;
+use super::order::{with_table, SMALL};
 use super::spans::{filled, Spans};
 use crate::span::Span;
 
@@ -19,7 +19,8 @@ pub(crate) struct Grid {
 const BITS: usize = u32::BITS as usize;
 
 impl Grid {
-    /// The grid of some spans, if they lie so close that a pass looks at more of them than one by their order.
+    /// The grid of some spans, if they lie so close together that it takes no more passes than their order, and each
+    /// lies in two windows or three.
     pub(crate) fn over(spans: &dyn Spans) -> Option<Self> {
         let (mut hull, mut bits, mut longest) = (Span::NOWHERE, 0, 0);
         for span in filled(spans) {
@@ -27,17 +28,15 @@ impl Grid {
             bits |= span.start;
             longest = longest.max(span.len());
         }
-        // However far apart, a pass has cells that can be numbered.
+        // However far apart, the cells of a window can be numbered.
         let shift = bits.trailing_zeros().min(12);
-        (hull.len() >> shift <= spans.len().saturating_mul(BITS)).then_some(Self {
-            hull,
-            shift,
-            longest,
-        })
+        let is_dense = hull.len() >> shift <= spans.len().saturating_mul(BITS);
+        let are_short = longest >> shift <= SMALL * BITS;
+        (is_dense && are_short).then_some(Self { hull, shift, longest })
     }
 
-    /// A span with a cell that one of the first `written` spans has taken before it, but if it is `among` them
-    /// only if that counts.
+    /// A span that has a cell in common with one of the first `written` spans. It is itself one of them only if
+    /// spans are to be compared `among` them.
     pub(crate) fn first_meeting(
         &self,
         written: usize,
@@ -65,7 +64,7 @@ impl Grid {
         found
     }
 
-    /// Whether one of the cells that a span has in the window is taken. They are then, if it is written.
+    /// Whether a cell of a span is taken, of those in the window. If the span is written, they then are.
     fn meets(&self, taken: &mut [u32], window: Span, span: Span, is_written: bool) -> bool {
         let offset = |address: usize| address.min(window.end).saturating_sub(window.start);
         let first = offset(span.start) >> self.shift;

@@ -121,8 +121,8 @@ struct Difference {
     divisor: i64,
 }
 
-/// The most steps that the searches of one call take.
-pub(crate) const BUDGET: usize = 1 << 20;
+/// The most steps that the searches of one call take, all together.
+pub(crate) const BUDGET: usize = 1 << 22;
 
 /// Whether two tensors have a byte in common, as far as the budget lasts.
 #[cold]
@@ -185,6 +185,8 @@ fn search(
     high: i64,
     budget: &mut usize,
 ) -> Answer {
+    let Some(left) = budget.checked_sub(1) else { return Answer::GivenUp };
+    *budget = left;
     let Some((longest, shorter)) = differences.split_first() else {
         return if (low..=high).contains(&distance) { Answer::Meet } else { Answer::Apart };
     };
@@ -195,8 +197,6 @@ fn search(
     let first = ceil(low - distance - most, stride).max(longest.low);
     let last = floor(high - distance - least, stride).min(longest.high);
     for steps in first..=last {
-        let Some(left) = budget.checked_sub(1) else { return Answer::GivenUp };
-        *budget = left;
         match search(shorter, distance + steps * stride, low, high, budget) {
             Answer::Apart => {}
             answer => return answer,

@@ -1,6 +1,6 @@
-//! Spans visited in the order of their addresses. Nothing of the caller's may be sorted and there is no heap, so
-//! every pass over the spans collects those that begin in the next window of memory in a small table. It
-//! takes about as many passes as there are tables full.
+//! Spans visited in the order of their addresses. The caller's arrays must not be sorted and there is no heap, so
+//! each pass over the spans collects, in a small table, those that begin in the next window of memory. It takes
+//! about as many passes as tables are filled.
 
 #![forbid(unsafe_code)]
 
@@ -8,8 +8,8 @@ use super::spans::{filled, Spans};
 use crate::span::Span;
 use core::ops::ControlFlow;
 
-/// Entries of the table on the stack, and of the one for more than so many spans, of which a pass takes long.
-const SMALL: usize = 1 << 10;
+/// Entries of the table on the stack; and where there are more spans than so many, as a pass then takes long.
+pub(crate) const SMALL: usize = 1 << 10;
 const MANY: usize = 1 << 14;
 const LARGE: usize = 1 << 12;
 
@@ -40,8 +40,8 @@ pub(crate) fn in_order(spans: &dyn Spans, visit: &mut Visit<'_>) {
     with_table(spans.len(), &mut |table| in_passes(table, spans, visit));
 }
 
-/// An entry of the table is the number of a span and, above it, a key, which tells in what part of the window
-/// it begins. Only where keys are equal are spans looked up to be compared.
+/// An entry of the table has the number of a span in its lower bits, and above them a key that says in which part of
+/// the window it begins. Spans are looked up only where keys are equal.
 #[inline(never)] // for its stack
 #[allow(clippy::cast_possible_truncation)] // keys and numbers fit
 fn in_passes(table: &mut [u32], spans: &dyn Spans, visit: &mut Visit<'_>) {
@@ -67,7 +67,7 @@ fn in_passes(table: &mut [u32], spans: &dyn Spans, visit: &mut Visit<'_>) {
             if spans.span(index).is_empty() {
                 return high;
             }
-            // Any number may begin here; there is always something to go on from.
+            // Any number may begin here, without filling the table: the next window begins higher up.
             if begin == low {
                 goes_on = goes_on && visit(index).is_continue();
                 return if goes_on { high } else { low };

@@ -101,11 +101,11 @@ fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
         return pair_of_few(written, among, spans);
     }
     let mut trail = Trail::EMPTY;
-    filled(spans).try_for_each(|span| {
+    let are_apart = filled(spans).all(|span| {
         trail.push(span);
-        trail.is_apart.then_some(())
+        trail.is_apart
     });
-    if trail.is_apart {
+    if are_apart {
         return None;
     }
     if let Some(grid) = Grid::over(spans) {
