@@ -281,6 +281,17 @@ proptest! {
     }
 }
 
+/// One byte of it lies in the next row, where another column begins.
+#[test]
+fn a_column_that_reaches_into_the_next_row() {
+    let column = |at: usize| (4096 + at, vec![2, 1], vec![4, 1]);
+    for at in [6, 7] {
+        let tensors = Tensors(vec![column(0), column(at)]);
+        assert_eq!(accepted(&tensors), at == 6);
+        assert_eq!(apart(&tensors), at == 6);
+    }
+}
+
 /// Hundreds of tiles of each of three planes, and one of them where another is.
 #[test]
 fn a_mosaic_of_planes() {
