@@ -248,8 +248,9 @@ mod tests {
         #[test]
         fn two_kinds(
             lengths in prop::collection::vec((0usize..60, 1usize..40), 1..100),
-            others in prop::collection::vec((0usize..6000, 0usize..9), 0..100),
+            others in prop::collection::vec((0usize..6000, 0usize..60), 0..200),
             is_in_order: bool,
+            scale in prop_oneof![Just(1usize), Just(1001)],
         ) {
             let mut all = spans(1, lengths.into_iter());
             if is_in_order {
@@ -264,7 +265,9 @@ mod tests {
             }).collect();
             let meets = !others.iter().all(free);
             all.extend(others);
-            let found = first_crossing(written, &Numbered(all.len(), &|at| all[at]));
+            // Close together, or far apart.
+            let spans = |at: usize| Span { start: all[at].start * scale, end: all[at].end * scale };
+            let found = first_crossing(written, &Numbered(all.len(), &spans));
             prop_assert_eq!(found.is_some(), meets);
             if let Some((a, b)) = found {
                 prop_assert!(a < written && b >= written && all[a].intersects(all[b]));
