@@ -553,6 +553,46 @@ static void test_tiles_of_a_picture(void) {
     }
 }
 
+/* A picture of 3 planes laid with tiles in rows and columns, in no order, with padding. */
+static void test_a_mosaic_of_tiles(void) {
+    enum { ACROSS = 15, DOWN = 12, TILES = ACROSS * DOWN, HIGH = 4, WIDE = 6 };
+    enum { PITCH = ACROSS * WIDE + 3, PLANE = DOWN * HIGH * PITCH + 50 };
+    int64_t shape[3] = {3, HIGH, WIDE * TILES}, out_shape[3] = {3, HIGH, WIDE};
+    int64_t strides[3] = {PLANE, PITCH, 1};
+    float *source = allocate(3 * HIGH * WIDE * TILES * sizeof *source);
+    float *canvas = allocate(3 * PLANE * sizeof *canvas);
+    libsplit_tensor *outputs = allocate(TILES * sizeof *outputs);
+    for (size_t i = 0; i < 3 * HIGH * WIDE * TILES; i++)
+        source[i] = (float)i;
+    for (size_t i = 0; i < TILES; i++) {
+        size_t place = out_of_order(i, TILES);
+        float *corner = canvas + place / ACROSS * HIGH * PITCH + place % ACROSS * WIDE;
+        outputs[i] = packed(LIBSPLIT_DTYPE_FLOAT, corner, 3, out_shape);
+        outputs[i].strides = strides;
+    }
+    libsplit_tensor input = packed(LIBSPLIT_DTYPE_FLOAT, source, 3, shape);
+    libsplit_params params = LIBSPLIT_PARAMS_INIT(LIBSPLIT_OP_OPENVINO_SPLIT, 1);
+    params.axis = 2;
+    params.num_outputs = TILES;
+    CHECK_CASE("%d tiles in %d rows", TILES, DOWN);
+    CHECK_OK(libsplit_copy(&input, &params, outputs, TILES, NULL, NULL));
+    int wrong = 0;
+    for (size_t i = 0; i < TILES; i++)
+        for (size_t row = 0; row < 3 * HIGH; row++)
+            wrong += memcmp((float *)outputs[i].data + row / HIGH * PLANE + row % HIGH * PITCH,
+                            source + (row * TILES + i) * WIDE, WIDE * sizeof *source) != 0;
+    CHECK_EQ_INT(wrong, 0);
+
+    libsplit_error error = LIBSPLIT_ERROR_INIT;
+    outputs[TILES / 2].data = outputs[TILES / 3].data;
+    CHECK_STATUS(libsplit_copy(&input, &params, outputs, TILES, NULL, &error),
+                 LIBSPLIT_STATUS_ERROR_OVERLAP);
+    CHECK(strstr(error.message, " overlaps ") != NULL);
+    free(source);
+    free(canvas);
+    free(outputs);
+}
+
 /* Strides in which nobody finds out whether the outputs meet: then the message does not say that
  * they do, and one call an output copies them. */
 static void test_outputs_that_cannot_be_shown_apart(void) {
@@ -664,6 +704,7 @@ int main(void) {
     test_interleaved_outputs_of_many_matrices();
     test_many_empty_pieces_of_many_matrices();
     test_tiles_of_a_picture();
+    test_a_mosaic_of_tiles();
     test_outputs_that_cannot_be_shown_apart();
     test_outputs_in_the_gaps_of_the_input();
     test_empty_and_unwanted_outputs_overlap_nothing();

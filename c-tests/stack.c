@@ -24,7 +24,7 @@ enum { STACK = 1 << 20, OWN = 512, MAX_RANK = 64 };
 #define ROOM ((size_t)160 << 20)
 
 enum layout { PACKED, TRANSPOSED, REVERSED, STEPPED, PLANES, CHANNELS_LAST, UPWARDS };
-enum placement { IN_ORDER, SHUFFLED, SCATTERED, INTERLEAVED, ALIKE, UNEQUAL };
+enum placement { IN_ORDER, SHUFFLED, SCATTERED, INTERLEAVED, PAIRS, ALIKE, UNEQUAL };
 
 struct job {
     const char *name;
@@ -60,6 +60,8 @@ static const struct job jobs[] = {
     {"3 interleaved", F32, 2, {64, 12}, 1, 3, PACKED, INTERLEAVED, 0, 0},
     {"32 interleaved", F32, 2, {64, 64}, 1, 32, PACKED, INTERLEAVED, 0, 0},
     {"1,000 interleaved", F32, 2, {16, 2000}, 1, 1000, PACKED, INTERLEAVED, 0, 0},
+    {"1,000 in pairs", F32, 2, {16, 1000}, 1, 1000, PACKED, PAIRS, 0, 0},
+    {"100,000 in pairs", U8, 2, {5, 100000}, 1, 100000, PACKED, PAIRS, 0, 0},
     {"1,000 interleaved, transposed", U8, 2, {16, 2000}, 1, 1000, TRANSPOSED, INTERLEAVED, 0, 0},
     {"transposed, 1 byte", U8, 2, {500, 600}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
     {"transposed, 1 byte, 1,024 apart", U8, 2, {600, 3072}, 1, 3, TRANSPOSED, IN_ORDER, 0, 0},
@@ -127,7 +129,7 @@ enum { JOBS = sizeof jobs / sizeof *jobs };
 struct work {
     const struct job *job;
     unsigned char *source, *target;
-    int64_t shape[MAX_RANK], strides[MAX_RANK], *shapes, *room, packed[MAX_RANK];
+    int64_t shape[MAX_RANK], strides[MAX_RANK], *shapes, *room, packed[MAX_RANK], columns[2];
     int64_t *lengths, pieces[1]; /* unequal ones: 1, 2, 3, ... */
     libsplit_tensor split, input, *outputs, *filled;
     libsplit_params params;
@@ -172,6 +174,9 @@ static int64_t place_of(const struct work *w, int64_t index, int64_t step, int64
         return index * 7919 % pieces * (elements + 123);
     case INTERLEAVED:
         return (pieces - 1 - index) * step;
+    case PAIRS: /* the columns of matrices of two, with a gap between them, in no order */
+        index = index * 7919 % pieces;
+        return index / 2 * (2 * elements + 1) + index % 2;
     case ALIKE:
         return 0;
     case UNEQUAL:
@@ -226,6 +231,8 @@ static void set_work(struct work *w, const struct job *job, unsigned char *sourc
         w->packed[d] = reach;
         reach *= w->shape[d];
     }
+    w->columns[0] = 2;
+    w->columns[1] = 1;
     for (size_t i = 0; i < count; i++) {
         size_t at = job->placement == SHUFFLED ? i * 7919 % count : i;
         int64_t place = place_of(w, (int64_t)i, length * inner, outer * length * inner);
@@ -240,6 +247,8 @@ static void set_work(struct work *w, const struct job *job, unsigned char *sourc
         w->outputs[i].data = target + (size_t)place * bits / 8 + (bits < 8 ? i : 0);
         if (job->placement == INTERLEAVED)
             w->outputs[i].strides = w->packed;
+        if (job->placement == PAIRS)
+            w->outputs[i].strides = w->columns;
         w->addresses[i] = w->outputs[i].data;
         w->filled[i] = (libsplit_tensor){.shape = w->room + 2 * rank * at,
                                          .strides = w->room + 2 * rank * at + rank,

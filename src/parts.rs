@@ -149,11 +149,6 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Steps of the piece with this index.
-    pub(crate) fn len_of(&self, index: usize) -> i64 {
-        self.at(index).map_or(0, |part| part.len)
-    }
-
     /// The part of the piece with this index, but for its offset, which is 0 in some.
     fn at(&self, at: usize) -> Option<Part> {
         match self {

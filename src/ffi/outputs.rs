@@ -5,7 +5,7 @@ use super::types::libsplit_tensor;
 use crate::error::{number, Error};
 use crate::geometry::{Geometry, Piece};
 use crate::overlap::lattice::{meet, Answer, Lattice, BUDGET};
-use crate::overlap::{self, first_meeting, Axes, Clash, Kept, See, Spans, Tensors, Trail};
+use crate::overlap::{self, first_meeting, Clash, Kept, See, Spans, Tensors, Trail};
 use crate::parts::{Parts, Transfer};
 use crate::shape::{self, rank_number, usize_of};
 use crate::span::Span;
@@ -329,22 +329,13 @@ impl Spans for Transfer<'_> {
     }
 }
 
-impl Tensors for Transfer<'_> {
+impl Transfer<'_> {
     fn element_bytes(&self) -> i64 {
         i64::from(self.geometry.dtype.bits() / 8)
     }
+}
 
-    fn split_axis(&self) -> Option<usize> {
-        self.geometry.keeps_axis.then_some(self.geometry.axis)
-    }
-
-    fn axes(&self, index: usize) -> Axes {
-        if let Some(dims) = self.output_dims(index) {
-            return Axes::new(dims);
-        }
-        Axes::packed(self.geometry.output_shape(self.parts.len_of(index)))
-    }
-
+impl Tensors for Transfer<'_> {
     fn lattice(&self, index: usize) -> Lattice {
         let span = self.written(index);
         match self.output_dims(index) {

@@ -1,13 +1,13 @@
-//! Memory as a map of cells, a window of it at a time: of spans that all begin and end at whole numbers of
-//! cells, two meet if they have a cell in common. For many that lie close together it takes few passes.
+//! Memory as a map of cells, with a bit for each that says whether it is taken. Where all spans begin at a boundary
+//! between cells, two meet if they have a cell in common, and their order does not matter.
 
 #![forbid(unsafe_code)]
 
-use super::order::{BLOCK, LARGE_BLOCK, MANY};
-use super::Spans;
+use super::order::{with_table, SMALL};
+use super::spans::{filled, Spans};
 use crate::span::Span;
 
-/// Cells of 2 to the power of `shift` bytes from the lowest address on.
+/// Cells of 2 to the power of `shift` bytes, from the lowest address on.
 pub(crate) struct Grid {
     hull: Span,
     shift: u32,
@@ -15,75 +15,65 @@ pub(crate) struct Grid {
     longest: usize,
 }
 
-/// Words of a window's bits, of few spans and of many.
-const WORDS: usize = 256;
-const LARGE_WORDS: usize = 2048;
+/// Bits of a word of the map.
+const BITS: usize = u32::BITS as usize;
 
 impl Grid {
-    /// The grid of some spans, if they lie close enough.
+    /// The grid of some spans, if they lie so close together that it takes no more passes than their order, and each
+    /// lies in two windows or three.
     pub(crate) fn over(spans: &dyn Spans) -> Option<Self> {
-        let (mut hull, mut bits, mut count, mut longest) = (Span::NOWHERE, 0, 0, 0);
-        for span in (0..spans.len()).map(|at| spans.span(at)).filter(|span| !span.is_empty()) {
+        let (mut hull, mut bits, mut longest) = (Span::NOWHERE, 0, 0);
+        for span in filled(spans) {
             hull = hull.hull(span);
-            bits |= span.start | span.len();
+            bits |= span.start;
             longest = longest.max(span.len());
-            count += 1;
         }
+        // However far apart, the cells of a window can be numbered.
         let shift = bits.trailing_zeros().min(12);
-        let windows = hull.end.checked_sub(hull.start)? >> shift;
-        // A grid should take no more passes than the other way.
-        let (words, block) = if count > MANY { (LARGE_WORDS, LARGE_BLOCK) } else { (WORDS, BLOCK) };
-        (windows / (64 * words) <= count / block).then_some(Self { hull, shift, longest })
+        let is_dense = hull.len() >> shift <= spans.len().saturating_mul(BITS);
+        let are_short = longest >> shift <= SMALL * BITS;
+        (is_dense && are_short).then_some(Self { hull, shift, longest })
     }
 
-    /// Whether two of the first `written` spans meet, if that counts `among` them, or one of them one of the others.
-    pub(crate) fn any_meet(&self, written: usize, among: bool, spans: &dyn Spans) -> bool {
-        if spans.len() > MANY {
-            self.any_meet_by::<LARGE_WORDS>(written, among, spans)
-        } else {
-            self.any_meet_by::<WORDS>(written, among, spans)
-        }
+    /// A span that has a cell in common with one of the first `written` spans. It is itself one of them only if
+    /// spans are to be compared `among` them.
+    pub(crate) fn first_meeting(
+        &self,
+        written: usize,
+        among: bool,
+        spans: &dyn Spans,
+    ) -> Option<usize> {
+        let mut found = None;
+        with_table(spans.len(), &mut |taken| {
+            let mut low = self.hull.start;
+            while low < self.hull.end && found.is_none() {
+                let high = low.saturating_add((taken.len() * BITS) << self.shift);
+                let window = Span { start: low, end: high };
+                taken.fill(0);
+                spans.starts(low.saturating_sub(self.longest), high, &mut |index, _| {
+                    let (span, is_written) = (spans.span(index), index < written);
+                    if self.meets(taken, window, span, is_written) && (among || !is_written) {
+                        found = Some(index);
+                        return 0;
+                    }
+                    high
+                });
+                low = high;
+            }
+        });
+        found
     }
 
-    #[inline(never)] // for its stack
-    #[allow(clippy::large_stack_arrays)] // no heap
-    fn any_meet_by<const N: usize>(&self, written: usize, among: bool, spans: &dyn Spans) -> bool {
-        self.search(&mut [0; N], written, among, spans)
-    }
-
-    #[inline(never)] // once in the library
-    fn search(&self, taken: &mut [u64], written: usize, among: bool, spans: &dyn Spans) -> bool {
-        let (mut start, mut met) = (self.hull.start, false);
-        while start < self.hull.end && !met {
-            let end = start.saturating_add((64 * taken.len()) << self.shift);
-            taken.fill(0);
-            spans.starts(start.saturating_sub(self.longest), end, &mut |index, _| {
-                let (span, is_written) = (spans.span(index), index < written);
-                if !span.is_empty() && span.end > start {
-                    let within = Span { start: span.start.max(start), end: span.end.min(end) };
-                    let meets = self.meets(taken, start, within, is_written);
-                    met |= meets && (among || !is_written);
-                }
-                if met {
-                    0
-                } else {
-                    end
-                }
-            });
-            start = end;
-        }
-        met
-    }
-
-    /// Whether one of the cells of a span that lies in the window is taken; if it is written, takes them.
-    fn meets(&self, taken: &mut [u64], window: usize, span: Span, is_written: bool) -> bool {
-        let first = (span.start - window) >> self.shift;
-        let end = (span.end - window) >> self.shift;
+    /// Whether a cell of a span is taken, of those in the window. If the span is written, they then are.
+    fn meets(&self, taken: &mut [u32], window: Span, span: Span, is_written: bool) -> bool {
+        let offset = |address: usize| address.min(window.end).saturating_sub(window.start);
+        let first = offset(span.start) >> self.shift;
+        let end = offset(span.end).div_ceil(1 << self.shift);
         let mut meets = false;
-        let words = taken.iter_mut().enumerate().take(end.div_ceil(64));
-        for (at, word) in words.skip(first / 64) {
-            let bits = !0u64 << first.saturating_sub(64 * at)
-                & !0u64 >> (64 * (at + 1)).saturating_sub(end);
+        let words = taken.iter_mut().enumerate().take(end.div_ceil(BITS)).skip(first / BITS);
+        for (at, word) in words {
+            let bits = u32::MAX << first.saturating_sub(BITS * at)
+                & u32::MAX >> (BITS * (at + 1)).saturating_sub(end);
             meets |= *word & bits != 0;
             if is_written {
                 *word |= bits;

@@ -1,248 +1,144 @@
-//! Spans visited in the order of their addresses, without a heap and on a small stack: what ascends
-//! already is merged, anything else is taken a block of the lowest at a time.
+//! Spans visited in the order of their addresses. The caller's arrays must not be sorted and there is no heap, so
+//! each pass over the spans collects, in a small table, those that begin in the next window of memory. It takes
+//! about as many passes as tables are filled.
 
 #![forbid(unsafe_code)]
 
-use super::Spans;
+use super::spans::{filled, Spans};
+use crate::span::Span;
 use core::ops::ControlFlow;
 
-/// So many ascending runs are merged.
-const RUNS: usize = if cfg!(test) { 2 } else { 32 };
-/// So many of the lowest are found in one pass.
-pub(crate) const BLOCK: usize = 256;
-/// Of more numbers than this, so many: then a pass takes long, and 16 KiB of the stack are the lesser evil.
-pub(crate) const MANY: usize = 1 << 14;
-pub(crate) const LARGE_BLOCK: usize = 2048;
+/// Entries of the table on the stack; and where there are more spans than so many, as a pass then takes long.
+pub(crate) const SMALL: usize = 1 << 10;
+const MANY: usize = 1 << 14;
+const LARGE: usize = 1 << 12;
 
-/// What to do at the span with this number.
-pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
-
-/// Calls `visit` for each span that is not empty, the lowest first, until it breaks.
-pub(crate) fn in_order(spans: &dyn Spans, visit: &mut Visit<'_>) {
-    if in_runs(spans, visit).is_none() {
-        in_blocks(spans, visit);
-    }
-}
-
-/// [`in_order`] of anything, a block of the lowest at a time.
-#[cold]
-#[inline(never)]
-pub(crate) fn in_blocks(spans: &dyn Spans, visit: &mut Visit<'_>) {
-    if spans.len() > MANY {
-        by_blocks_of::<LARGE_BLOCK>(spans, visit);
+/// Lends a table for so many spans, filled with 0.
+pub(crate) fn with_table(count: usize, work: &mut dyn FnMut(&mut [u32])) {
+    if count > MANY {
+        lend::<LARGE>(work);
     } else {
-        by_blocks_of::<BLOCK>(spans, visit);
+        lend::<SMALL>(work);
     }
 }
 
 #[inline(never)] // for its stack
 #[allow(clippy::large_stack_arrays)] // no heap
-fn by_blocks_of<const N: usize>(spans: &dyn Spans, visit: &mut Visit<'_>) {
-    by_blocks(Lowest { entries: &mut [0; N], len: 0 }, spans, visit);
+fn lend<const N: usize>(work: &mut dyn FnMut(&mut [u32])) {
+    work(&mut [0; N]);
 }
 
-/// Where a span begins, unless it is empty.
-fn start(spans: &dyn Spans, index: usize) -> Option<usize> {
-    Some(spans.span(index)).filter(|span| !span.is_empty()).map(|span| span.start)
+/// What to do at the span with this number.
+pub(crate) type Visit<'a> = dyn FnMut(usize) -> ControlFlow<()> + 'a;
+
+/// The most spans that can be visited: their numbers leave a bit of an entry for a key.
+pub(crate) const MOST: usize = i32::MAX as usize;
+
+/// Calls `visit` for each span that is not empty, the lowest first, until it breaks. There must be no more of them
+/// than [`MOST`].
+pub(crate) fn in_order(spans: &dyn Spans, visit: &mut Visit<'_>) {
+    with_table(spans.len(), &mut |table| in_passes(table, spans, visit));
 }
 
-/// A run of ascending spans: the next number, and where the run ends.
-#[derive(Clone, Copy)]
-struct Run {
-    next: usize,
-    end: usize,
-    key: usize,
-}
-
-impl Run {
-    /// Goes on to the next one that is not empty.
-    fn settle(&mut self, spans: &dyn Spans) {
-        while self.next < self.end {
-            if let Some(found) = start(spans, self.next) {
-                self.key = found;
-                return;
+/// An entry of the table has the number of a span in its lower bits, and above them a key that says in which part of
+/// the window it begins. Spans are looked up only where keys are equal.
+#[inline(never)] // for its stack
+#[allow(clippy::cast_possible_truncation)] // keys and numbers fit
+fn in_passes(table: &mut [u32], spans: &dyn Spans, visit: &mut Visit<'_>) {
+    let number_bits = usize::BITS - spans.len().leading_zeros();
+    let number = |entry: u32| entry as usize & ((1 << number_bits) - 1);
+    let start = |entry: u32| spans.span(number(entry)).start;
+    let is_below = |one: u32, other: u32| {
+        let [low, high] = [one, other].map(|entry| entry >> number_bits);
+        low < high || low == high && start(one) < start(other)
+    };
+    // How many bytes to look at, so that the table is likely to be three quarters full.
+    let goal = table.len() / 4 * 3;
+    let window_of = |bytes: usize, spans: usize| {
+        let window = (bytes as u64).saturating_mul(goal as u64).checked_div(spans as u64);
+        window.and_then(|window| usize::try_from(window).ok()).unwrap_or(usize::MAX).max(1)
+    };
+    let all = filled(spans).fold(Span::NOWHERE, Span::hull);
+    let (mut low, mut window) = (all.start, window_of(all.len(), spans.len()));
+    while low < all.end {
+        let (mut high, mut len, mut goes_on) = (low.saturating_add(window), 0, true);
+        let key_shift = (usize::BITS - window.leading_zeros() + number_bits).saturating_sub(32);
+        spans.starts(low, high, &mut |index, begin| {
+            if spans.span(index).is_empty() {
+                return high;
             }
-            self.next += 1;
+            // Any number may begin here, without filling the table: the next window begins higher up.
+            if begin == low {
+                goes_on = goes_on && visit(index).is_continue();
+                return if goes_on { high } else { low };
+            }
+            if let Some(slot) = table.get_mut(len) {
+                *slot = ((begin - low) >> key_shift << number_bits | index) as u32;
+                len += 1;
+            }
+            if len == table.len() {
+                // The lower half stays, and the window ends where the upper one begins.
+                sort(table, is_below);
+                high = table.get(len / 2).map_or(high, |middle| start(*middle));
+                len = table.partition_point(|entry| start(*entry) < high);
+            }
+            high
+        });
+        let found = table.get_mut(..len).unwrap_or_default();
+        sort(found, is_below);
+        if !goes_on || found.iter().any(|entry| visit(number(*entry)).is_break()) {
+            return;
         }
+        (low, window) = (high, window_of(high - low, len + 1));
     }
 }
 
-/// [`in_order`], far faster, of what consists of a few ascending runs; `None` if there are more.
-#[cold]
-#[inline(never)] // its stack is not that of the other way
-pub(crate) fn in_runs(spans: &dyn Spans, visit: &mut Visit<'_>) -> Option<()> {
-    let mut runs = [Run { next: 0, end: 0, key: 0 }; RUNS];
-    let (mut len, mut highest) = (0, None);
-    for index in 0..spans.len() {
-        let Some(key) = start(spans, index) else { continue };
-        if highest.is_none_or(|highest| key < highest) {
-            let run = runs.get_mut(len)?;
-            (run.next, run.key) = (index, key);
-            len += 1;
-        }
-        highest = Some(key);
-        // So far: the next run begins further on.
-        runs.get_mut(len.wrapping_sub(1))?.end = index + 1;
-    }
-    let runs = runs.get_mut(..len)?;
-    while let Some(run) = runs.iter_mut().filter(|run| run.next < run.end).min_by_key(|run| run.key)
-    {
-        if visit(run.next).is_break() {
-            break;
-        }
-        run.next += 1;
-        run.settle(spans);
-    }
-    Some(())
-}
-
-/// Visits anything, in a pass for each block of the lowest that have not been visited yet. An entry is how far a
-/// span begins above a floor, and its number in the lower bits; what begins too far above waits for the next floor.
-#[inline(never)]
-fn by_blocks(mut lowest: Lowest<'_>, spans: &dyn Spans, visit: &mut Visit<'_>) {
-    let shift = (spans.len() as u64 | 1).ilog2() + 1;
-    let window = usize::try_from(u64::MAX >> shift).unwrap_or(usize::MAX);
-    let above = |entry: u64| usize::try_from(entry >> shift).unwrap_or(usize::MAX);
-    let mut floor = first_from(spans, 1);
-    while let Some(begin) = floor {
-        let mut visited = None;
-        loop {
-            lowest.len = 0;
-            let mut high = begin.saturating_add(window);
-            spans.starts(begin + visited.map_or(0, above), high, &mut |index, start| {
-                let entry = ((start - begin) as u64) << shift | index as u64;
-                if visited.is_none_or(|visited| entry > visited) && !spans.span(index).is_empty() {
-                    lowest.offer(entry);
-                    if lowest.is_full() {
-                        high = begin + above(lowest.at(0)) + 1;
-                    }
+/// Sorts by Shell's method: what `core` has can panic.
+fn sort(entries: &mut [u32], is_below: impl Fn(u32, u32) -> bool) {
+    let mut gap = entries.len();
+    while gap > 1 {
+        gap = (gap * 5 / 11).max(1);
+        for mut at in gap..entries.len() {
+            while let Some([low, .., high]) =
+                at.checked_sub(gap).and_then(|below| entries.get_mut(below..=at))
+            {
+                if !is_below(*high, *low) {
+                    break;
                 }
-                high
-            });
-            for entry in lowest.ascending() {
-                visited = Some(*entry);
-                let index = entry & ((1 << shift) - 1);
-                if visit(usize::try_from(index).unwrap_or(0)).is_break() {
-                    return;
-                }
-            }
-            if !lowest.is_full() {
-                break;
+                core::mem::swap(low, high);
+                at -= gap;
             }
         }
-        floor = first_from(spans, begin.saturating_add(window));
-    }
-}
-
-/// Where the lowest span begins of those that begin from an address on.
-fn first_from(spans: &dyn Spans, low: usize) -> Option<usize> {
-    let (mut found, mut high) = (None, usize::MAX);
-    spans.starts(low, high, &mut |index, start| {
-        if !spans.span(index).is_empty() {
-            (found, high) = (Some(start), start);
-        }
-        high
-    });
-    found
-}
-
-/// The lowest of the entries offered, as many as there is room for: a heap with the highest on top.
-struct Lowest<'a> {
-    entries: &'a mut [u64],
-    len: usize,
-}
-
-impl Lowest<'_> {
-    fn is_full(&self) -> bool {
-        self.len >= self.entries.len()
-    }
-
-    #[inline]
-    fn at(&self, at: usize) -> u64 {
-        self.entries.get(at).copied().unwrap_or_default()
-    }
-
-    #[inline]
-    fn set(&mut self, at: usize, entry: u64) {
-        if let Some(slot) = self.entries.get_mut(at) {
-            *slot = entry;
-        }
-    }
-
-    #[inline]
-    fn offer(&mut self, entry: u64) {
-        if !self.is_full() {
-            // Up from the end.
-            let mut at = self.len;
-            self.len += 1;
-            while at > 0 && self.at((at - 1) / 2) < entry {
-                self.set(at, self.at((at - 1) / 2));
-                at = (at - 1) / 2;
-            }
-            self.set(at, entry);
-        } else if entry < self.at(0) {
-            self.sink(entry, self.len);
-        }
-    }
-
-    /// Puts an entry in place of the highest of the first `len`.
-    #[inline(never)] // once in the library
-    fn sink(&mut self, entry: u64, len: usize) {
-        let mut at = 0;
-        loop {
-            let mut child = 2 * at + 1;
-            if child + 1 < len && self.at(child) < self.at(child + 1) {
-                child += 1;
-            }
-            if child >= len || self.at(child) <= entry {
-                break;
-            }
-            self.set(at, self.at(child));
-            at = child;
-        }
-        self.set(at, entry);
-    }
-
-    /// Sorts them.
-    fn ascending(&mut self) -> &[u64] {
-        for end in (1..self.len).rev() {
-            let (highest, last) = (self.at(0), self.at(end));
-            self.sink(last, end);
-            self.set(end, highest);
-        }
-        self.entries.get(..self.len).unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Numbered;
-    use super::{in_blocks, in_runs, ControlFlow, BLOCK, RUNS};
+    use super::{in_order, ControlFlow, LARGE, MANY, SMALL};
     use crate::span::Span;
     use proptest::prelude::*;
 
+    /// The keys in the order in which their spans are visited, each of them once.
     fn visited(keys: &[Option<usize>]) -> Vec<usize> {
         let span = |index: usize| {
             keys[index].map_or(Span::default(), |key| Span { start: key + 1, end: key + 2 })
         };
-        let spans = Numbered(keys.len(), &span);
         let mut visited = vec![];
-        in_blocks(&spans, &mut |index| {
+        in_order(&Numbered(keys.len(), &span), &mut |index| {
             visited.push(index);
             ControlFlow::Continue(())
         });
-        let mut in_order = vec![];
-        let answered = in_runs(&spans, &mut |index| {
-            in_order.push(index);
-            ControlFlow::Continue(())
-        });
-        assert!(answered.is_none() && in_order.is_empty() || in_order == visited);
-        visited
+        let keys = visited.iter().map(|index| keys[*index].unwrap()).collect();
+        visited.sort_unstable();
+        visited.dedup();
+        assert_eq!(visited.len(), Vec::len(&keys));
+        keys
     }
 
     fn expected(keys: &[Option<usize>]) -> Vec<usize> {
-        let mut expected: Vec<_> = (0..keys.len()).filter(|i| keys[*i].is_some()).collect();
-        expected.sort_by_key(|i| keys[*i]);
+        let mut expected: Vec<_> = keys.iter().copied().flatten().collect();
+        expected.sort_unstable();
         expected
     }
 
@@ -251,43 +147,52 @@ mod tests {
 
         #[test]
         fn keys_in_any_order_with_gaps(
-            keys in prop::collection::vec(prop::option::weighted(0.9, 0usize..500), 0..3 * BLOCK),
+            keys in prop::collection::vec(0usize..550, 0..3 * SMALL),
         ) {
-            prop_assert_eq!(
-                visited(&keys).into_iter().map(|i| keys[i]).collect::<Vec<_>>(),
-                expected(&keys).into_iter().map(|i| keys[i]).collect::<Vec<_>>()
-            );
-            let mut sorted = visited(&keys);
-            sorted.sort_unstable();
-            sorted.dedup();
-            prop_assert_eq!(sorted.len(), keys.iter().flatten().count());
+            let keys: Vec<_> = keys.into_iter().map(|key| (key < 500).then_some(key)).collect();
+            prop_assert_eq!(visited(&keys), expected(&keys));
+        }
+
+        /// As dense here as there is room for, and very far apart there.
+        #[test]
+        fn keys_that_crowd_together(
+            keys in prop::collection::vec((0u32..usize::BITS - 1, any::<usize>()), 0..3 * SMALL),
+        ) {
+            let keys: Vec<_> = keys.into_iter().map(|(bits, key)| Some(key >> 1 >> bits)).collect();
+            prop_assert_eq!(visited(&keys), expected(&keys));
         }
     }
 
     #[test]
     fn a_great_many() {
-        let count = super::MANY + 4321;
-        let keys: Vec<_> = (0..count).map(|i| Some(i * 7919 % count)).collect();
-        assert_eq!(visited(&keys), expected(&keys));
-    }
-
-    /// Farther apart than an entry can say.
-    #[test]
-    #[cfg(target_pointer_width = "64")]
-    fn keys_all_over_the_address_space() {
-        let count = 4 * BLOCK;
-        let key = |i: usize| Some((i * 7919 % count) << 52 | (i % 3));
-        let keys: Vec<_> = (0..count).map(key).collect();
-        assert_eq!(visited(&keys), expected(&keys));
+        let count = MANY + 4321;
+        for alike in [1, 3, LARGE, count] {
+            for step in [1, 100, 1 << 10] {
+                let keys: Vec<_> =
+                    (0..count).map(|i| Some(i * 7919 % count / alike * step)).collect();
+                assert_eq!(visited(&keys), expected(&keys));
+            }
+        }
     }
 
     #[test]
-    fn few_runs_and_many() {
-        for runs in [1, 2, RUNS, RUNS + 1, 4 * BLOCK] {
-            let keys: Vec<_> = (0..4 * BLOCK).map(|i| Some(i / runs + i % runs * 7919)).collect();
-            assert_eq!(visited(&keys), expected(&keys));
-            let keys: Vec<_> = keys.into_iter().rev().collect();
-            assert_eq!(visited(&keys), expected(&keys));
+    fn whoever_breaks_sees_no_more() {
+        for count in [1, 5, 3 * SMALL] {
+            for stop in [0, 1, count / 2, count - 1] {
+                let span = |index: usize| {
+                    let start = 1 + index * 7919 % count;
+                    Span { start, end: start + 1 }
+                };
+                let mut left = stop + 1;
+                in_order(&Numbered(count, &span), &mut |_| {
+                    left = left.checked_sub(1).expect("visited after the break");
+                    if left == 0 {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                });
+            }
         }
     }
 }

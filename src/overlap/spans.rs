@@ -1,0 +1,308 @@
+//! Spans of memory, by number, that may be in any order: whether two of them meet.
+
+#![forbid(unsafe_code)]
+
+use super::grid::Grid;
+use super::order::{in_order, MOST};
+use super::Trail;
+use crate::span::Span;
+use core::ops::ControlFlow;
+
+/// Spans by number.
+pub(crate) trait Spans {
+    fn len(&self) -> usize;
+
+    /// The span with this number; an empty one meets nothing.
+    fn span(&self, index: usize) -> Span;
+
+    /// Shows number and address of those that begin at `low` or above and below `high`, in the order of their numbers.
+    /// From then on `high` is what `see` returns. They may be empty.
+    fn starts(&self, low: usize, mut high: usize, see: &mut See<'_>) {
+        for index in 0..self.len() {
+            let start = self.span(index).start;
+            if low <= start && start < high {
+                high = see(index, start);
+            }
+        }
+    }
+}
+
+/// What to do where a span begins.
+pub(crate) type See<'a> = dyn FnMut(usize, usize) -> usize + 'a;
+
+/// So many spans, each by its number.
+pub(crate) struct Numbered<'a>(pub usize, pub &'a dyn Fn(usize) -> Span);
+
+impl Spans for Numbered<'_> {
+    fn len(&self) -> usize {
+        self.0
+    }
+
+    fn span(&self, index: usize) -> Span {
+        self.1(index)
+    }
+}
+
+/// At most so many written spans are compared pair by pair.
+const FEW: usize = 16;
+
+/// Spans of which the first few are kept, as they take long to work out.
+pub(crate) struct Kept<'a> {
+    few: [Span; FEW],
+    all: &'a dyn Spans,
+}
+
+impl<'a> Kept<'a> {
+    pub(crate) fn new(all: &'a dyn Spans) -> Self {
+        let mut few = [Span::default(); FEW];
+        let count = all.len();
+        few.iter_mut().take(count).enumerate().for_each(|(index, slot)| *slot = all.span(index));
+        Self { few, all }
+    }
+}
+
+impl Spans for Kept<'_> {
+    fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    fn span(&self, index: usize) -> Span {
+        self.few.get(index).copied().unwrap_or_else(|| self.all.span(index))
+    }
+
+    fn starts(&self, low: usize, high: usize, see: &mut See<'_>) {
+        self.all.starts(low, high, see);
+    }
+}
+
+/// The spans that are not empty.
+pub(super) fn filled(spans: &dyn Spans) -> impl Iterator<Item = Span> + '_ {
+    (0..spans.len()).map(|index| spans.span(index)).filter(|span| !span.is_empty())
+}
+
+/// Two spans that meet, if any do: the higher number first.
+pub(crate) fn first_meeting(spans: &dyn Spans) -> Option<(usize, usize)> {
+    let found = find(spans.len(), spans);
+    found.map(|(one, other)| (one.max(other), one.min(other)))
+}
+
+/// One of the first `written` spans and one of the others that meet, if any do.
+pub(crate) fn first_crossing(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
+    let found = find(written, spans);
+    found.map(|(one, other)| (one.min(other), one.max(other)))
+}
+
+/// One of the first `written` spans and one of the others that meet; if there are no others, two of them.
+#[cold]
+#[inline(never)]
+fn find(written: usize, spans: &dyn Spans) -> Option<(usize, usize)> {
+    let among = written == spans.len();
+    if written <= FEW {
+        return pair_of_few(written, among, spans);
+    }
+    let mut trail = Trail::EMPTY;
+    let are_apart = filled(spans).all(|span| {
+        trail.push(span);
+        trail.is_apart
+    });
+    if are_apart {
+        return None;
+    }
+    if let Some(grid) = Grid::over(spans) {
+        let index = grid.first_meeting(written, among, spans)?;
+        let meets =
+            |other: &usize| *other != index && spans.span(*other).intersects(spans.span(index));
+        return (0..written).find(meets).map(|other| (index, other));
+    }
+    // Such memory is not there, and to look through it would take months.
+    if spans.len() > MOST {
+        return Some((spans.len() - 1, 0));
+    }
+    // How far written spans and others reach, and which reach there.
+    let (mut ends, mut found) = ([(0, 0); 2], None);
+    in_order(spans, &mut |index| {
+        let (span, [first, second]) = (spans.span(index), &mut ends);
+        let (own, other) = if index < written { (first, second) } else { (second, first) };
+        let (end, met) = if among { *own } else { *other };
+        if span.start < end {
+            found = Some((index, met));
+            return ControlFlow::Break(());
+        }
+        *own = (*own).max((span.end, index));
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+/// [`find`] where few are written.
+#[inline(never)] // for its stack
+fn pair_of_few(written: usize, among: bool, spans: &dyn Spans) -> Option<(usize, usize)> {
+    let (mut few, mut hull) = ([Span::default(); FEW], Span::NOWHERE);
+    for index in 0..spans.len() {
+        let span = spans.span(index);
+        if span.is_empty() {
+            continue;
+        }
+        if (among || index >= written) && !span.is_apart(hull) {
+            if let Some(other) = few.iter().position(|other| other.intersects(span)) {
+                return Some((index, other));
+            }
+        }
+        if let Some(slot) = few.get_mut(index).filter(|_| index < written) {
+            *slot = span;
+            hull = hull.hull(span);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{first_crossing, first_meeting, Numbered};
+    use crate::span::Span;
+    use proptest::prelude::*;
+
+    /// Spans of so many units after so many, in no order.
+    fn spans(unit: usize, gaps_and_lengths: impl Iterator<Item = (usize, usize)>) -> Vec<Span> {
+        let mut end = 4096;
+        let spans = gaps_and_lengths.map(|(gap, len)| {
+            let start = end + gap * unit;
+            end = start + len * unit;
+            Span { start, end }
+        });
+        let mut spans: Vec<_> = spans.collect();
+        for at in (1..spans.len()).rev() {
+            spans.swap(at, random(at) % (at + 1));
+        }
+        spans
+    }
+
+    fn random(seed: usize) -> usize {
+        let hash = (seed as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        usize::try_from((hash ^ hash >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33).unwrap()
+    }
+
+    fn any_meet(spans: &[Span]) -> bool {
+        let mut sorted: Vec<_> = spans.iter().filter(|span| !span.is_empty()).collect();
+        sorted.sort_by_key(|span| span.start);
+        sorted.windows(2).any(|two| two[1].start < two[0].end)
+    }
+
+    /// Asserts that the answer is right.
+    fn check(spans: &[Span]) {
+        let found = first_meeting(&Numbered(spans.len(), &|at| spans[at]));
+        assert_eq!(found.is_some(), any_meet(spans));
+        if let Some((a, b)) = found {
+            assert!(a > b && spans[a].intersects(spans[b]));
+        }
+    }
+
+    /// Asserts that they are apart, and that a byte that belongs to two is found wherever it is.
+    fn check_apart(mut spans: Vec<Span>) {
+        check(&spans);
+        let lowest = spans.iter().map(|span| span.start).min().unwrap();
+        for seed in 0..6 {
+            let at = random(seed) % spans.len();
+            let span = spans[at];
+            if span.start > lowest {
+                let below = spans.iter().map(|other| other.end).filter(|end| *end <= span.start);
+                spans[at].start = below.max().unwrap() - 1;
+                assert!(any_meet(&spans));
+                check(&spans);
+            }
+            spans[at] = span;
+        }
+    }
+
+    /// What most outputs look like: gaps of one kind, now and then a far longer one.
+    fn gap() -> impl Strategy<Value = usize> {
+        prop_oneof![
+            8 => 0usize..3,
+            8 => 0usize..30,
+            4 => 0usize..3000,
+            1 => 0usize..1 << 20,
+            1 => 0usize..1 << 28,
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn packed_spans_in_any_order(
+            lengths in prop::collection::vec((gap(), 0usize..40), 2..700),
+            alike in prop::option::of(1usize..300),
+            unit in prop_oneof![Just(1usize), Just(4), Just(12)],
+            spoilt in prop::option::of((any::<prop::sample::Index>(), 1usize..5000)),
+        ) {
+            let lengths = lengths.into_iter().map(|(gap, len)| (gap, alike.unwrap_or(len)));
+            let mut spans = spans(unit, lengths);
+            if let Some((at, more)) = spoilt {
+                let at = at.index(spans.len());
+                spans[at].end += more;
+            }
+            check(&spans);
+        }
+
+        /// Of the two kinds only the first ones are apart from each other, in order or not.
+        #[test]
+        fn two_kinds(
+            lengths in prop::collection::vec((0usize..60, 1usize..40), 1..100),
+            others in prop::collection::vec((0usize..6000, 0usize..60), 0..200),
+            is_in_order: bool,
+            scale in prop_oneof![Just(1usize), Just(1001)],
+        ) {
+            let mut all = spans(1, lengths.into_iter());
+            if is_in_order {
+                all.sort_by_key(|span| span.start);
+            }
+            let written = all.len();
+            // Most lie where nothing is written.
+            let free = |span: &Span| !all.iter().any(|written| written.intersects(*span));
+            let others: Vec<_> = others.into_iter().enumerate().filter_map(|(at, (start, len))| {
+                let span = Span { start: 4096 + start, end: 4096 + start + len };
+                (at % 40 == 39 || free(&span)).then_some(span)
+            }).collect();
+            let meets = !others.iter().all(free);
+            all.extend(others);
+            // Close together, or far apart.
+            let spans = |at: usize| Span { start: all[at].start * scale, end: all[at].end * scale };
+            let found = first_crossing(written, &Numbered(all.len(), &spans));
+            prop_assert_eq!(found.is_some(), meets);
+            if let Some((a, b)) = found {
+                prop_assert!(a < written && b >= written && all[a].intersects(all[b]));
+            }
+        }
+    }
+
+    #[test]
+    fn a_great_many_in_no_order() {
+        for count in [17, 2_000, 20_000] {
+            // Side by side, near one another, and far apart.
+            for gap in [1, 20, 2000, 1 << 20] {
+                let gaps = |at| random(at) % gap;
+                check_apart(spans(12, (0..count).map(|at| (gaps(at), 1))));
+                check_apart(spans(1, (0..count).map(|at| (gaps(at), 1 + random(at + 7) % 64))));
+            }
+        }
+    }
+
+    /// Two heaps far apart, a few lonely ones, and one longer than a batch has numbers for.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_great_many_here_and_there() {
+        let gap = |at: usize| match at {
+            9_000 => 1 << 45,
+            9_002 => 1 << 34,
+            18_000.. => 1 << (at % 30),
+            _ => random(at) % 16,
+        };
+        let len = |at: usize| if at == 9_001 { 3 << 33 } else { 1 + at % 40 };
+        check_apart(spans(1, (0..18_050).map(|at| (gap(at), len(at)))));
+        // It lies over some that begin many windows above.
+        let mut all = spans(1, (0..18_050).map(|at| (gap(at), len(at))));
+        all.iter_mut().filter(|span| span.len() > 1 << 33).for_each(|span| span.end += 1 << 35);
+        assert!(any_meet(&all));
+        check(&all);
+    }
+}
